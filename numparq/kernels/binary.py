@@ -1,0 +1,227 @@
+"""Pages of BYTE_ARRAY values to offsets and bytes, as Arrow keeps them."""
+
+from __future__ import annotations
+
+from ..errors import BAD_LENGTH, BAD_PAGE, NEED_ROOM, NO_DICTIONARY, TRUNCATED, UNSUPPORTED_ENCODING
+from .fixed import VALUES_END, VALUES_POS, find_parts, page_validity
+from .hybrid import decode_indices
+from .memory import copy16, copy_bytes, fill_bytes, load8, load32
+from .place import count_present
+from .registry import helper, kernel
+from .tables import (
+    C_DICTIONARY_SIZE,
+    C_NULL_COUNT,
+    C_ROW_START,
+    C_ROW_STOP,
+    CHUNK_FIELDS,
+    DICTIONARY_PAGE,
+    P_CHUNK,
+    P_ENCODING,
+    P_IS_COMPRESSED,
+    P_NUM_VALUES,
+    P_ROW,
+    P_TYPE,
+    PAGE_FIELDS,
+    PLAIN,
+    PLAIN_DICTIONARY,
+    RLE_DICTIONARY,
+)
+
+# Items of `state`: the page that stopped the decoder; bytes written so far; bytes that are needed in all.
+STATE_PAGE, STATE_BYTES, STATE_NEEDED = 0, 1, 2
+
+
+@helper
+def copy_string(out, out_pos, data, pos, length):
+    """Copy a string; up to 16 bytes behind both may be touched, for most are short."""
+    if length <= 16:
+        copy16(out, out_pos, data, pos)
+    elif length <= 32:
+        copy16(out, out_pos, data, pos)
+        copy16(out, out_pos + 16, data, pos + 16)
+    else:
+        copy_bytes(out, out_pos, data, pos, length)
+
+
+@helper
+def skip_plain(data, pos, end, count):
+    """Pass `count` length-prefixed values; the new position, or a status."""
+    for _ in range(count):
+        if end - pos < 4:
+            return TRUNCATED
+        length = load32(data, pos)
+        if length > end - pos - 4:
+            return BAD_LENGTH
+        pos += 4 + length
+    return pos
+
+
+@helper
+def read_plain(data, pos, end, validity, valid_pos, optional, count, offsets, row, out, out_pos):
+    """Read length-prefixed values into `count` rows; the bytes written up to, or a status."""
+    for i in range(count):
+        if optional and load8(validity, valid_pos + i) == 0:
+            offsets[row + i + 1] = out_pos
+            continue
+        if end - pos < 4:
+            return TRUNCATED
+        length = load32(data, pos)
+        if length > end - pos - 4:
+            return BAD_LENGTH
+        copy_string(out, out_pos, data, pos + 4, length)
+        pos += 4 + length
+        out_pos += length
+        offsets[row + i + 1] = out_pos
+    return out_pos
+
+
+@helper
+def needed_bytes(indices, first, count, dictionary_offsets):
+    """Add up the lengths of the dictionary's values that int32 `indices` name."""
+    total = 0
+    for i in range(first, first + count):
+        index = load32(indices, i << 2)
+        total += dictionary_offsets[index + 1] - dictionary_offsets[index]
+    return total
+
+
+@helper
+def look_up(indices, first, validity, valid_pos, optional, count, entry_offsets, entries, offsets, row, out, out_pos):
+    """Write the dictionary's values that the indices name to `count` rows; the bytes written up to."""
+    place = first << 2
+    for i in range(count):
+        if optional and load8(validity, valid_pos + i) == 0:
+            offsets[row + i + 1] = out_pos
+            continue
+        index = load32(indices, place)
+        place += 4
+        start = entry_offsets[index]
+        length = entry_offsets[index + 1] - start
+        copy_string(out, out_pos, entries, start, length)
+        out_pos += length
+        offsets[row + i + 1] = out_pos
+    return out_pos
+
+
+@helper
+def page_indices(chunks, chunk, data, pos, end, present, indices):
+    """Decode the dictionary indices of a page to int32s; 0 or a status."""
+    limit = chunks[chunk + C_DICTIONARY_SIZE]
+    if limit < 0:
+        return NO_DICTIONARY
+    if present == 0:
+        return 0
+    if pos >= end:
+        return TRUNCATED
+    width = load8(data, pos)
+    if width > 32:
+        return BAD_PAGE
+    return decode_indices(data, pos + 1, end, present, width, limit, indices, 0)
+
+
+@kernel("i8 i8 x x u1 u1 i8 u1 u1 u1 u1 i8 u1 x i8")
+def decode_binary_pages(
+    chunks, pages, first, last, raw, scratch, entry_offsets, entries, indices, levels, validity, offsets, out, room, state
+):
+    """Decode rows `first` to `last` of the page table, all of one chunk, into offsets and bytes.
+
+    Parameters
+    ----------
+    chunks, pages, first, last, raw, scratch
+        As for `decode_fixed_pages`; dictionary pages are passed over.
+    entry_offsets, entries
+        The dictionary: value i is ``entries[entry_offsets[i]:entry_offsets[i + 1]]``.
+    indices, levels : uint8
+        Room for the largest page's indices (four bytes each) and levels.
+    validity : uint8, one a row
+        Written for optional columns.
+    offsets : int64, rows + 1
+        Item 0 is set by the caller; row i of the chunk's wanted rows sets item i + 1.
+    out : uint8
+        The bytes; `room` of them may be used.
+    state : int64, at least 8 items
+        Item 1 is the number of bytes written, before and after.
+
+    Returns
+    -------
+    int
+        0, or a negative status with the page in item 0 of `state`. NEED_ROOM: nothing of that page was written; call
+        again from it with at least the bytes of item 2.
+    """
+    parts = state[4:8]
+    for number in range(first, last):
+        page = number * PAGE_FIELDS
+        if pages[page + P_TYPE] == DICTIONARY_PAGE:
+            continue
+        state[STATE_PAGE] = number
+        chunk = pages[page + P_CHUNK] * CHUNK_FIELDS
+        num_values = pages[page + P_NUM_VALUES]
+        start = max(chunks[chunk + C_ROW_START] - pages[page + P_ROW], 0)
+        stop = min(chunks[chunk + C_ROW_STOP] - pages[page + P_ROW], num_values)
+        if start >= stop:
+            continue
+        status = find_parts(chunks, chunk, pages, page, raw, scratch, parts)
+        if status < 0:
+            return status
+        present = page_validity(chunks, chunk, pages, page, raw, scratch, parts, levels, 0)
+        if present < 0:
+            return present
+        optional = present < num_values
+        skip = count_present(levels, 0, start) if optional else start
+        wanted = count_present(levels, start, stop - start) if optional else stop - start
+        row = pages[page + P_ROW] + start - chunks[chunk + C_ROW_START]
+        data = scratch if pages[page + P_IS_COMPRESSED] else raw
+        pos = parts[VALUES_POS]
+        end = parts[VALUES_END]
+        encoding = pages[page + P_ENCODING]
+        written = state[STATE_BYTES]
+        if encoding == PLAIN:
+            pos = skip_plain(data, pos, end, skip)
+            if pos < 0:
+                return pos
+            state[STATE_NEEDED] = written + max(end - pos - 4 * wanted, 0)
+            if state[STATE_NEEDED] > room:
+                return NEED_ROOM
+            written = read_plain(data, pos, end, levels, start, optional, stop - start, offsets, row, out, written)
+        elif encoding == PLAIN_DICTIONARY or encoding == RLE_DICTIONARY:
+            status = page_indices(chunks, chunk, data, pos, end, present, indices)
+            if status < 0:
+                return status
+            state[STATE_NEEDED] = written + needed_bytes(indices, skip, wanted, entry_offsets)
+            if state[STATE_NEEDED] > room:
+                return NEED_ROOM
+            written = look_up(
+                indices, skip, levels, start, optional, stop - start, entry_offsets, entries, offsets, row, out, written
+            )
+        else:
+            return UNSUPPORTED_ENCODING
+        if written < 0:
+            return written
+        state[STATE_BYTES] = written
+        chunks[chunk + C_NULL_COUNT] += stop - start - wanted
+        if optional:
+            copy_bytes(validity, row, levels, start, stop - start)
+        else:
+            fill_bytes(validity, row, 1, stop - start)
+    return 0
+
+
+@kernel("u1 x x x i8 u1")
+def decode_binary_dictionary(data, pos, end, count, offsets, out):
+    """Read `count` length-prefixed values (a PLAIN dictionary page) into offsets and bytes.
+
+    `out` has room for ``end - pos`` bytes and slack. Returns the bytes written, or a negative status.
+    """
+    written = 0
+    offsets[0] = 0
+    for i in range(count):
+        if end - pos < 4:
+            return TRUNCATED
+        length = load32(data, pos)
+        if length > end - pos - 4:
+            return BAD_LENGTH
+        copy_string(out, written, data, pos + 4, length)
+        pos += 4 + length
+        written += length
+        offsets[i + 1] = written
+    return written

@@ -1,0 +1,103 @@
+"""Stored values to values of the output: narrowing, int to float, INT96 to nanoseconds or microseconds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import BAD_VALUE, INEXACT
+from .memory import copy_bytes, load32, load64, store8, store16, store64
+from .registry import helper
+from .tables import INT96_NS, INT96_US, NARROW, WIDEN_SIGNED
+
+_EXACT = 1 << 53
+_JULIAN_EPOCH = 2440588  # the Julian day of 1970-01-01
+_NS_OF_DAY = 86_400_000_000_000
+_MAX_DAYS = 106_751  # whole days of nanoseconds that an int64 holds on either side of the epoch
+_MAX_DAYS_US = 106_751_990  # and of microseconds
+
+
+@helper
+def signed32(value):
+    """Sign-extend the low 32 bits."""
+    return (value ^ 0x80000000) - 0x80000000
+
+
+@helper
+def narrow(data, pos, count, out, out_pos, item):
+    """Keep the low `item` (1 or 2) bytes of int32s."""
+    if item == 1:
+        for i in range(count):
+            store8(out, out_pos + i, load32(data, pos + (i << 2)))
+    else:
+        for i in range(count):
+            store16(out, out_pos + (i << 1), load32(data, pos + (i << 2)))
+    return 0
+
+
+@helper
+def widen(data, pos, count, size, signed, out, out_pos):
+    """Make float64s of INT32 (`size` 4) or INT64 (`size` 8) values; INEXACT where one is beyond 2**53, else 0."""
+    floats = out[out_pos : out_pos + (count << 3)].view(np.float64)
+    if size == 4:
+        for i in range(count):
+            small = load32(data, pos + (i << 2))
+            floats[i] = np.float64(signed32(small) if signed else small)
+        return 0
+    # An unsigned value from 2**63 up looks negative here.
+    lowest = -_EXACT if signed else 0
+    inexact = False
+    for i in range(count):
+        value = np.int64(load64(data, pos + (i << 3)))
+        inexact |= value > _EXACT or value < lowest
+        floats[i] = np.float64(value)
+    return INEXACT if inexact else 0
+
+
+@helper
+def convert_int96(data, pos, count, out, out_pos, per_microsecond):
+    """Make int64 nanoseconds (`per_microsecond` 1) or microseconds (1000) since 1970 of INT96 values.
+
+    An INT96 timestamp is eight bytes of nanoseconds of the day, then four bytes of the Julian day.
+    """
+    day_length = _NS_OF_DAY // per_microsecond
+    for i in range(count):
+        nanoseconds = np.int64(load64(data, pos + i * 12))
+        days = signed32(load32(data, pos + i * 12 + 8)) - _JULIAN_EPOCH
+        if nanoseconds < 0 or nanoseconds >= _NS_OF_DAY:  # some writers leave whole days in the time of day
+            days += nanoseconds // _NS_OF_DAY
+            nanoseconds = nanoseconds % _NS_OF_DAY
+        if per_microsecond == 1:
+            if days > _MAX_DAYS or days < -_MAX_DAYS - 1:
+                return INEXACT
+            if days == _MAX_DAYS and nanoseconds > 85_636_854_775_807:
+                return INEXACT
+            if days == -_MAX_DAYS - 1 and nanoseconds < 763_145_224_193:
+                return INEXACT
+            if days < 0:
+                value = (days + 1) * day_length + (nanoseconds - _NS_OF_DAY)
+            else:
+                value = days * day_length + nanoseconds
+        elif days > _MAX_DAYS_US or days < -_MAX_DAYS_US:
+            return BAD_VALUE
+        else:
+            value = days * day_length + nanoseconds // per_microsecond
+        store64(out, out_pos + (i << 3), np.uint64(value))
+    return 0
+
+
+@helper
+def convert(data, pos, count, conversion, stored, item, out, out_pos):
+    """Write `count` dense values of `stored` bytes as values of `item` bytes; 0 or a status.
+
+    `conversion` is one of the constants of `tables`; where it is COPY, `stored` equals `item`.
+    """
+    if conversion == NARROW:
+        return narrow(data, pos, count, out, out_pos, item)
+    if conversion == INT96_NS:
+        return convert_int96(data, pos, count, out, out_pos, 1)
+    if conversion == INT96_US:
+        return convert_int96(data, pos, count, out, out_pos, 1000)
+    if conversion != 0:
+        return widen(data, pos, count, stored, conversion == WIDEN_SIGNED, out, out_pos)
+    copy_bytes(out, out_pos, data, pos, count * item)
+    return 0

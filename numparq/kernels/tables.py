@@ -1,0 +1,77 @@
+"""The tables that tell kernels what to decode: one row a column chunk, one row a page, all int64.
+
+A kernel is handed whole tables, so that a single call decodes all pages of a chunk, or of many small chunks. The
+tables are 2-D arrays in Python and the same memory, flat, in kernels: item `FIELD` of row `i` is at
+``i * CHUNK_FIELDS + FIELD`` or ``i * PAGE_FIELDS + FIELD``.
+"""
+
+from __future__ import annotations
+
+# --- column chunks: written by the caller, but for the counts at the end -------------------------------------------
+C_START = 0  # position in the raw buffer of its first page header
+C_END = 1  # position after its last page
+C_NUM_VALUES = 2  # values by the footer
+C_CODEC = 3  # CompressionCodec
+C_TYPE = 4  # physical Type
+C_TYPE_LENGTH = 5  # bytes of a value as stored; 0 for BYTE_ARRAY and BOOLEAN
+C_MAX_DEFINITION = 6  # 0 or 1 in flat columns
+C_CONVERSION = 7  # one of the conversions below
+C_ITEM_SIZE = 8  # bytes of a value in the output
+C_NULLS = 9  # one of the null policies below
+C_FILL = 10  # what stands for a null, as the low bytes of an int64
+C_OUT = 11  # position in bytes in the output of the chunk's first row
+C_MASK = 12  # position in bytes in the validity of the chunk's first row
+C_ROW_START = 13  # rows wanted, counted from the chunk's first
+C_ROW_STOP = 14
+C_DICTIONARY = 15  # position in bytes in the dictionary buffer of the chunk's dictionary
+C_DICTIONARY_SIZE = 16  # its number of values; -1: there is none
+C_DICTIONARY_PAGE = 17  # its row in the page table; -1: there is none (written by scan_pages)
+C_FIRST_PAGE = 18  # its rows in the page table (written by scan_pages)
+C_LAST_PAGE = 19
+C_NULL_COUNT = 20  # nulls among the rows wanted (added up by the decoders)
+CHUNK_FIELDS = 21
+
+# --- pages: written by scan_pages -------------------------------------------------------------------------------------
+P_CHUNK = 0  # its row in the chunk table
+P_TYPE = 1  # PageType
+P_ENCODING = 2  # Encoding of the values
+P_NUM_VALUES = 3  # values, nulls among them
+P_NUM_NULLS = 4  # -1 where the header does not say (V1)
+P_BODY = 5  # position in the raw buffer of the first byte after the header
+P_COMPRESSED = 6  # bytes of the body as stored
+P_UNCOMPRESSED = 7  # bytes of the body once decompressed
+P_DEFINITION_BYTES = 8  # of V2 pages
+P_REPETITION_BYTES = 9
+P_DEFINITION_ENCODING = 10  # of V1 pages
+P_REPETITION_ENCODING = 11
+P_IS_COMPRESSED = 12  # whether the value section has to be decompressed
+P_CRC = 13  # -1: none
+P_ROW = 14  # the chunk's row that its first value belongs to
+P_SCRATCH = 15  # position in the scratch buffer of the decompressed bytes
+P_HEADER = 16  # position in the raw buffer of the header
+P_IN_CHUNK = 17  # ordinal among the chunk's pages
+PAGE_FIELDS = 18
+
+# --- conversions of stored values to values of the output --------------------------------------------------------------
+COPY = 0  # the bytes as they are; BOOLEAN: one byte each
+NARROW = 1  # INT32 to its low one or two bytes
+WIDEN_SIGNED = 2  # INT32, INT64 to float64; INEXACT where one is beyond 2**53
+WIDEN_UNSIGNED = 3
+INT96_NS = 4  # INT96 to nanoseconds since 1970; INEXACT beyond an int64
+INT96_US = 5  # INT96 to microseconds since 1970, rounded down
+CODES = 6  # dictionary indices as int32
+
+# --- what becomes of nulls ------------------------------------------------------------------------------------------------
+NULLS_FILL = 0
+NULLS_MASK = 1  # filled, and the validity is kept
+NULLS_REFUSE = 2  # NULL_FOUND
+
+# --- of the format -------------------------------------------------------------------------------------------------------------
+DATA_PAGE, INDEX_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2 = 0, 1, 2, 3
+PLAIN, PLAIN_DICTIONARY, RLE, BIT_PACKED, RLE_DICTIONARY = 0, 2, 3, 4, 8
+BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY = 0, 1, 2, 3, 4, 5, 6, 7
+UNCOMPRESSED, SNAPPY = 0, 1
+
+# Every buffer that kernels read has this many bytes that may be read, whatever they hold, behind its last useful one;
+# every buffer that they write has as many that may be written.
+SLACK = 64
