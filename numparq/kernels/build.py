@@ -1,0 +1,163 @@
+"""Compile all kernels with Numba into one relocatable object; the only place (with `fallback`) that imports Numba.
+
+The bodies call helpers and the Python twins of intrinsics as plain functions. To compile them, every body is
+copied with those names bound to compiled functions, so that the functions themselves stay plain Python.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from types import FunctionType
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from . import entry
+from .registry import HELPERS, INTRINSICS, KERNELS, Kernel
+
+# No allocation in a kernel (a compile error), and no wrappers for Python that nobody would call.
+_OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False,
+            "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_BAKED_ADDRESS = re.compile(r"@numba\.dynamic\.globals|inttoptr \(i64 \d{5,} to")
+
+
+class Binder:
+    """Turns registered functions into what compiled code can call.
+
+    Parameters
+    ----------
+    jit : callable
+        Compiles a Python function that kernels call (lazily, per argument types); ``numba.njit(...)``.
+    """
+
+    def __init__(self, jit: Callable[[Callable], Callable]) -> None:
+        self._jit = jit
+        self._makers = {id(twin): make for twin, make in INTRINSICS}
+        self._helpers = {id(function) for function in HELPERS}
+        self._helpers |= {id(kernel.function) for kernel in KERNELS.values()}
+        self._made: dict[int, Callable] = {}
+
+    def bound(self, function: Callable) -> Callable:
+        """Copy a function, with the helpers and intrinsics that it names in compiled form."""
+        assert isinstance(function, FunctionType)
+        names = dict(function.__globals__)
+        for name in _names(function.__code__):
+            if callable(names.get(name)):
+                names[name] = self._callee(names[name])
+        copy = FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
+        copy.__module__, copy.__qualname__ = function.__module__, function.__qualname__
+        return copy
+
+    def _callee(self, function: Callable) -> Callable:
+        key = id(function)
+        if key not in self._made:
+            if key in self._makers:
+                self._made[key] = self._makers[key]()
+            elif key in self._helpers:
+                self._made[key] = self._jit(self.bound(function))
+            else:
+                return function
+        return self._made[key]
+
+
+def _names(code: Any) -> set[str]:
+    """Names that a code object, or one inside it, looks up among the globals."""
+    inner = [_names(constant) for constant in code.co_consts if hasattr(constant, "co_names")]
+    return set(code.co_names).union(*inner)
+
+
+def argument_types(kernel: Kernel) -> list:
+    """Give the Numba types of a kernel's arguments; arrays of Python objects are seen as their addresses."""
+    from numba import from_dtype, types
+
+    return [types.int64 if letter == "x" else
+            types.Array(from_dtype(np.dtype("i8" if letter == "O" else letter)), 1, "C") for letter in kernel.signature]
+
+
+def build(kernels: Mapping[str, Kernel], cpu: str | None = None, features: str | None = None) -> bytes:
+    """Compile kernels into one relocatable object file.
+
+    Parameters
+    ----------
+    kernels : mapping of str to Kernel
+        What to compile; `registry.KERNELS`, or a few of them in a test.
+    cpu, features : str, optional
+        The CPU to compile for, in LLVM's names; this machine's by default.
+
+    Returns
+    -------
+    bytes
+        The object file, with one C entry ``np_<name>`` a kernel (see `entry`), to be loaded by `load`.
+
+    Raises
+    ------
+    TypeError
+        When a kernel holds an address of this process, which would crash the next one.
+    RuntimeError
+        When LLVM does not accept what was put together, or Numba's calling convention is not the one known here.
+    """
+    _initialise()
+    main = llvm.parse_assembly(entry.unpacker())
+    for name, text in _modules(kernels):
+        try:
+            main.link_in(llvm.parse_assembly(text))
+        except RuntimeError as error:
+            raise RuntimeError(f"kernel {name}: {error}") from None
+    visible = {entry.PREFIX + name for name in kernels} | {entry.ARRAY_TYPE}
+    for symbol in [*main.functions, *main.global_variables]:
+        if not symbol.is_declaration and symbol.name not in visible:
+            symbol.linkage = "internal"
+    machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
+        cpu=cpu or llvm.get_host_cpu_name(), opt=3, jit=True, reloc="static", codemodel="jitdefault",
+        features=llvm.get_host_cpu_features().flatten() if features is None else features)
+    tuning = llvm.create_pipeline_tuning_options(speed_level=3)
+    tuning.loop_vectorization = tuning.slp_vectorization = True
+    passes = llvm.create_pass_builder(machine, tuning)
+    passes.getModulePassManager().run(main, passes)
+    main.verify()
+    return machine.emit_object(main)
+
+
+def _initialise() -> None:
+    """Make LLVM ready to emit code, and libgcc known: Numba ends the process where 128-bit division needs it."""
+    import ctypes
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    try:
+        ctypes.CDLL("libgcc_s.so.1", ctypes.RTLD_GLOBAL)
+    except OSError:
+        pass  # not a Linux with glibc; there these functions are part of the runtime
+
+
+def _modules(kernels: Mapping[str, Kernel]) -> Any:
+    """Compile each kernel's body with Numba; yield its name and its LLVM text, the C entry included."""
+    from numba import njit, types
+    from numba.core.compiler import Compiler
+
+    class NoAlias(Compiler):  # type: ignore[misc]
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            self.state.flags.noalias = True
+
+    binder = Binder(njit(**_OPTIONS))
+    for name, kernel in kernels.items():
+        signature = types.int64(*argument_types(kernel))
+        pipeline = NoAlias if kernel.noalias else Compiler
+        compiled = njit(signature, pipeline_class=pipeline, **_OPTIONS)(binder.bound(kernel.function))
+        text = compiled.inspect_llvm(compiled.signatures[0])
+        if _BAKED_ADDRESS.search(text):
+            raise TypeError(f"kernel {name}: an address of this process is baked in; use types.ExternalFunction")
+        native = compiled.overloads[compiled.signatures[0]].fndesc.llvm_func_name
+        stub, num_arguments = entry.entry(name, kernel, native)
+        found = len(list(llvm.parse_assembly(text).get_function(native).arguments))
+        if found != num_arguments:
+            raise RuntimeError(f"kernel {name}: Numba passes {found} arguments where {num_arguments} were expected")
+        declared = "".join(f"declare {kind} @{function}\n" for kind, function in _SHARED)
+        yield name, f"{text}\n@{entry.ARRAY_TYPE} = external global ptr\n{declared}{stub}"
+
+
+_SHARED = (("i64", "numparq.unpack(ptr, ptr, i64, ptr)"), ("ptr", "PyEval_SaveThread()"),
+           ("void", "PyEval_RestoreThread(ptr)"))

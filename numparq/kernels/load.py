@@ -1,0 +1,135 @@
+"""Load the object that `build` made, through LLVM's OrcJIT, without Numba; and say which object that must be."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import itertools
+import os
+import platform
+import sys
+import threading
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from . import entry
+
+# Whoever is inside LLVM holds this. A fork in that moment would leave LLVM's own lock held in the child for ever, so
+# a fork waits for it.
+LOCK = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
+
+_numbers = itertools.count()
+_alive: list = []  # the compiler, then the libraries: dropping one unmaps its code
+
+
+class LayoutError(RuntimeError):
+    """Python or NumPy lay out their objects in a way that the entries do not know."""
+
+
+def load(code: bytes, names: Mapping[str, bool] | list[str]) -> dict[str, Callable[[tuple], int]]:
+    """Load an object file.
+
+    Parameters
+    ----------
+    code : bytes
+        What `build.build` gave.
+    names : iterable of str
+        The kernels in it.
+
+    Returns
+    -------
+    dict of str to callable
+        For each kernel its C entry, called with one tuple of arguments; it gives the kernel's int64, or a number up
+        to `entry.LAST_REFUSAL` when an argument is not as it must be.
+
+    Raises
+    ------
+    RuntimeError
+        When LLVM cannot load it (a missing symbol, a duplicate one), or the layout of arrays is not the one known.
+    """
+    import llvmlite.binding as llvm
+
+    _check_layout()
+    with LOCK:
+        if not _alive:
+            llvm.initialize_native_target()
+            llvm.initialize_native_asmprinter()
+            machine = llvm.Target.from_default_triple().create_target_machine(codemodel="jitdefault", jit=True)
+            _alive.append(llvm.create_lljit_compiler(machine, suppress_errors=True))
+        builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+        for symbol in [entry.ARRAY_TYPE, *(entry.PREFIX + name for name in names)]:
+            builder.export_symbol(symbol)
+        library = builder.link(_alive[0], f"numparq{next(_numbers)}")  # a name is used up even by a failure
+        _alive.append(library)
+        ctypes.c_void_p.from_address(library[entry.ARRAY_TYPE]).value = id(np.ndarray)
+        kind = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.py_object)
+        return {name: kind(library[entry.PREFIX + name]) for name in names}
+
+
+def _check_layout() -> None:
+    """Read an array's struct the way that the entries do, and hold it against what NumPy says."""
+    array = np.zeros(3, np.dtype("M8[us]"))
+    fields = id(array) + entry.HEAD
+    try:
+        descr = ctypes.c_void_p.from_address(fields + entry.ARRAY_FIELDS["descr"]).value
+        seen = (sys.implementation.name, sys.byteorder, ctypes.sizeof(ctypes.c_void_p), descr,
+                ctypes.c_void_p.from_address(id(array) + entry.HEAD - entry.POINTER).value,
+                ctypes.c_void_p.from_address(fields + entry.ARRAY_FIELDS["data"]).value,
+                ctypes.c_int.from_address(fields + entry.ARRAY_FIELDS["ndim"]).value,
+                ctypes.c_int.from_address(fields + entry.ARRAY_FIELDS["flags"]).value & entry.CONTIGUOUS_AND_ALIGNED)
+        known = ("cpython", "little", entry.POINTER, id(array.dtype), id(np.ndarray), array.ctypes.data, 1,
+                 entry.CONTIGUOUS_AND_ALIGNED)
+        if seen == known:
+            fields = id(array.dtype) + entry.HEAD
+            seen = (ctypes.c_int.from_address(fields + entry.DESCR_FIELDS["type_num"]).value,
+                    ctypes.c_ssize_t.from_address(fields + entry.DESCR_FIELDS["itemsize"]).value,
+                    ctypes.c_char.from_address(fields + entry.DESCR_FIELDS["byteorder"]).value)
+            known = (array.dtype.num, array.dtype.itemsize, array.dtype.byteorder.encode())
+    except (AttributeError, TypeError) as error:
+        raise LayoutError(str(error)) from None
+    if seen != known:
+        raise LayoutError(f"arrays are laid out as {seen}, not {known}")
+
+
+def key() -> bytes:
+    """Digest everything that the object depends on: sources, versions, interpreter, CPU.
+
+    Returns
+    -------
+    bytes
+        A SHA-256 digest.
+    """
+    import llvmlite
+    import llvmlite.binding as llvm
+
+    digest = hashlib.sha256()
+    for path in [*sources(), _version_file("numba"), _version_file("llvmlite")]:
+        with open(path, "rb") as file:
+            digest.update(hashlib.sha256(os.path.basename(path).encode()).digest())
+            digest.update(hashlib.sha256(file.read()).digest())
+    with LOCK:
+        cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    facts = (sys.version, sys.implementation.cache_tag, entry.HEAD, platform.machine(), sys.platform,
+             np.__version__, llvmlite.__version__, cpu, features)
+    digest.update(repr(facts).encode())
+    return digest.digest()
+
+
+def sources() -> list[str]:
+    """List the files that kernels are made of: this package, and the statuses that they return."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    files = sorted(entry.path for entry in os.scandir(here) if entry.name.endswith(".py"))
+    return [*files, os.path.join(os.path.dirname(here), "errors.py")]
+
+
+def _version_file(package: str) -> str:
+    """Find the file that states a package's version, without importing the package."""
+    from importlib.util import find_spec
+
+    spec = find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise ImportError(f"{package} is not installed")
+    return os.path.join(spec.submodule_search_locations[0], "_version.py")

@@ -1,0 +1,2 @@
+"""Kernels that make Python objects."""
+from __future__ import annotations
