@@ -1,0 +1,1 @@
+"""One column chunk: from pages to buffers."""

@@ -1,0 +1,75 @@
+"""What a column decodes to: the buffers that pages are decoded into, and that the frame and Arrow arrays are made of.
+
+Nothing here knows pandas. The dataclasses are filled by the reader and finished by `numparq.frame` or `numparq.arrow`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(slots=True)
+class BinaryPiece:
+    """Byte strings of variable length, as offsets into one stretch of bytes.
+
+    Parameters
+    ----------
+    offsets : numpy.ndarray
+        int64, one more than there are values: value ``i`` is ``data[offsets[i]:offsets[i + 1]]``. Never decreasing.
+    data : numpy.ndarray
+        uint8, at least ``offsets[-1]`` long.
+    validity : numpy.ndarray or None
+        uint8, 1 where there is a value and 0 where there is a null; None where there are no nulls. A null's two
+        offsets are equal.
+    """
+
+    offsets: np.ndarray
+    data: np.ndarray
+    validity: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+@dataclass(slots=True)
+class DictionaryPiece:
+    """Values as codes into a dictionary.
+
+    Parameters
+    ----------
+    codes : numpy.ndarray
+        int32; -1 is a null, and every other code is less than the dictionary's length.
+    dictionary : BinaryPiece or numpy.ndarray
+        The distinct values, without nulls. A writer may leave values in it that no code names, and may even
+        repeat one.
+    """
+
+    codes: np.ndarray
+    dictionary: BinaryPiece | np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+@dataclass(slots=True)
+class ColumnBuffer:
+    """One flat column, decoded as a `numparq.dtypes.Target` says.
+
+    Parameters
+    ----------
+    values : numpy.ndarray or None
+        For fixed storage, the values: one dimension, one item a row, of the target's dtype.
+    validity : numpy.ndarray or None
+        For fixed storage with ``nulls="mask"``: uint8, 1 where there is a value. None where no null was met.
+    null_count : int
+        How many nulls the rows hold, counted while decoding.
+    pieces : list of BinaryPiece or DictionaryPiece
+        For the other storages: the rows, in order, in one piece or several.
+    """
+
+    values: np.ndarray | None = None
+    validity: np.ndarray | None = None
+    null_count: int = 0
+    pieces: list[BinaryPiece | DictionaryPiece] = field(default_factory=list)
