@@ -1,0 +1,285 @@
+"""Reading Thrift structs (compact protocol) into records of int64 words, as a table says that lays the records out.
+
+`numparq.metadata.layout` makes the tables from the IDL and describes records; this is the walk over the bytes. A
+table is a list of nodes, one a struct, the root's first:
+
+==========================  ==================================================================================
+node + N_WORDS              words of a record
+node + N_REQUIRED           the required fields; field id `i` is bit ``1 << i``, as in a record's presence mask
+node + N_KNOWN              the fields that the IDL knows
+node + N_KEEP               -1 in a struct; 0 in a union, where a field takes the place of the one before
+node + N_LARGEST            the largest id
+node + N_TEMPLATE           where in the table the words of an empty record are
+node + N_START              the word that takes the record's position in the data, or -1
+node + N_SMALLEST           the fewest bytes that such a struct may take
+node + N_FIELDS + 4 * id    of each field (id 0: those not known): F_KIND, F_WORD, F_ELEMENT, F_CHILD
+==========================  ==================================================================================
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import BAD_LENGTH, BAD_THRIFT_TYPE, BAD_VARINT, MISSING_FIELD, NEED_ROOM, TRUNCATED
+from .compact_wire import (
+    BINARY,
+    DOUBLE,
+    FALSE,
+    FRAME_WORDS,
+    I16,
+    I32,
+    I64,
+    LIST,
+    S_FRAMES,
+    S_PLACE,
+    S_ROOM,
+    S_TOP,
+    STRUCT,
+    TRUE,
+    read_length,
+    read_list_header,
+    read_varint,
+    skip_field,
+)
+from .memory import load8, load64
+from .registry import helper, kernel
+
+N_WORDS, N_REQUIRED, N_KNOWN, N_KEEP, N_LARGEST, N_TEMPLATE, N_START, N_SMALLEST, N_FIELDS = range(9)
+F_KIND = 0  # the type on the wire; a field that comes with another one is passed over like an unknown one
+F_WORD = 1  # its word in the record; -1: not wanted
+F_ELEMENT = 2  # the type of a list's elements
+F_CHILD = 3  # the node of a struct, or of a list's elements
+FIELD_WORDS = 4
+
+
+@helper
+def begin_record(table, node, arena, base, pos):
+    """Fill a record with what it holds when none of its fields is there."""
+    template = table[node + N_TEMPLATE]
+    for i in range(table[node + N_WORDS]):
+        arena[base + i] = table[template + i]
+    if table[node + N_START] >= 0:
+        arena[base + table[node + N_START]] = pos
+
+
+@helper
+def read_integer(data, pos, end, kind, arena, word):
+    """Read a zigzag varint that fits in the field's type."""
+    pos, bits = read_varint(data, pos, end)
+    if pos < 0:
+        return pos
+    value = ((bits >> 1) & np.int64(0x7FFFFFFFFFFFFFFF)) ^ -(bits & 1)
+    if kind != I64:
+        limit = np.int64(0x80000000) if kind == I32 else np.int64(0x8000)
+        if value >= limit or value < -limit:
+            return BAD_VARINT
+    arena[word] = value
+    return pos
+
+
+@helper
+def read_value(data, pos, end, kind, arena, word):
+    """Read a value that is neither bool field, list nor struct; of bytes, their position and length are kept."""
+    if I16 <= kind <= I64:
+        return read_integer(data, pos, end, kind, arena, word)
+    if kind == BINARY:
+        pos, length = read_length(data, pos, end)
+        if pos < 0:
+            return pos
+        arena[word] = pos
+        arena[word + 1] = length
+        return pos + length
+    if kind == DOUBLE:
+        if end - pos < 8:
+            return TRUNCATED
+        arena[word] = np.int64(load64(data, pos))
+        return pos + 8
+    if pos >= end:
+        return TRUNCATED
+    byte = load8(data, pos)
+    arena[word] = np.int64(byte == TRUE) if kind == TRUE else (byte ^ 0x80) - 0x80
+    return pos + 1
+
+
+@helper
+def read_values(data, pos, end, kind, count, arena, first):
+    """Read the elements of a list that are not structs into one or two words each."""
+    step = np.int64(2) if kind == BINARY else np.int64(1)
+    for i in range(count):
+        pos = read_value(data, pos, end, kind, arena, first + i * step)
+        if pos < 0:
+            return pos
+    return pos
+
+
+@helper
+def open_list(data, pos, end, table, field, arena, word, stack):
+    """Read a list's header and its elements, but for structs, for which it makes room.
+
+    Returns
+    -------
+    tuple of int
+        The position or a status, the word of the first element, the number of structs to be read.
+    """
+    pos, count, element = read_list_header(data, pos, end)
+    kind = table[field + F_ELEMENT]
+    words, smallest = np.int64(1), np.int64(1)
+    if kind == STRUCT:
+        child = table[field + F_CHILD]
+        words, smallest = table[child + N_WORDS], table[child + N_SMALLEST]
+    elif kind == BINARY:
+        words = np.int64(2)
+    first = stack[S_TOP]
+    if pos < 0:
+        return pos, first, count
+    if count > 0 and element != kind and not (kind == TRUE and element == FALSE):
+        return BAD_THRIFT_TYPE, first, count
+    if count * smallest > end - pos:  # count <= bytes left, so the product is small
+        return BAD_LENGTH, first, count
+    if count * words > stack[S_ROOM] - first:
+        return NEED_ROOM, first, count
+    stack[S_TOP] = first + count * words
+    arena[word] = first
+    arena[word + 1] = count
+    if kind == STRUCT:
+        return pos, first, count
+    return read_values(data, pos, end, kind, count, arena, first), first, np.int64(0)
+
+
+@helper
+def field_of(table, node, field_id, wire):
+    """Find a field: its id and its place in the table; those of unknown fields (0) where id or type is unknown."""
+    if 0 < field_id <= table[node + N_LARGEST]:
+        field = node + N_FIELDS + FIELD_WORDS * field_id
+        kind = table[field + F_KIND]
+        if kind == wire or (kind == TRUE and wire == FALSE):
+            return field_id, field
+    return np.int64(0), node + N_FIELDS
+
+
+@helper
+def read_field_id(data, pos, end, header, last):
+    """Give a field's id, which its header may tell as the distance from the one before: (position or status, id)."""
+    if header >= 16:
+        return pos, last + (header >> 4)
+    pos, bits = read_varint(data, pos, end)
+    return pos, ((bits >> 1) & 0x7FFF) ^ -(bits & 1)
+
+
+@helper
+def read_struct(data, pos, end, table, arena, base, stack):
+    """Do as `read_thrift`, for other kernels."""
+    frame = np.int64(S_FRAMES)
+    node = np.int64(0)  # of the struct being read, whose record is at `base`
+    base = np.int64(base)
+    mask = np.int64(0)  # its fields seen
+    last = np.int64(0)  # the id of the latest of them
+    more = np.int64(0)  # structs like it that follow, when it is in a list
+    begin_record(table, node, arena, base, pos)
+    while True:
+        if pos >= end:
+            return TRUNCATED
+        stack[S_PLACE] = pos
+        header = load8(data, pos)
+        pos += 1
+        wire = header & 15
+        if wire == 0:
+            arena[base] = mask
+            if (mask & table[node + N_REQUIRED]) != table[node + N_REQUIRED]:
+                return MISSING_FIELD
+            if more > 0:
+                more -= 1
+                base += table[node + N_WORDS]
+                mask = last = np.int64(0)
+                begin_record(table, node, arena, base, pos)
+            elif frame == S_FRAMES:
+                return pos
+            else:
+                frame -= FRAME_WORDS
+                node, base, mask = stack[frame], stack[frame + 1], stack[frame + 2]
+                last, more = stack[frame + 3], stack[frame + 4]
+            continue
+        pos, last = read_field_id(data, pos, end, header, last)
+        known, field = field_of(table, node, last, wire)
+        mask = (mask & table[node + N_KEEP]) | (table[node + N_KNOWN] & (np.int64(1) << known))
+        kind = table[field + F_KIND]
+        word = base + table[field + F_WORD]
+        if pos < 0:
+            return pos
+        if word < base:
+            pos = skip_field(data, pos, end, wire, stack)
+        elif kind == TRUE:
+            arena[word] = np.int64(wire == TRUE)
+        elif kind < LIST:
+            pos = read_value(data, pos, end, kind, arena, word)
+        else:
+            count = np.int64(1)
+            if kind == LIST:
+                pos, word, count = open_list(data, pos, end, table, field, arena, word, stack)
+            if pos >= 0 and count > 0:
+                stack[frame], stack[frame + 1], stack[frame + 2] = node, base, mask
+                stack[frame + 3], stack[frame + 4] = last, more
+                frame += FRAME_WORDS
+                node, base, more = table[field + F_CHILD], word, count - 1
+                mask = last = np.int64(0)
+                begin_record(table, node, arena, base, pos)
+        if pos < 0:
+            return pos
+
+
+@kernel("u1 x x i8 i8 x i8")
+def read_thrift(data, pos, end, table, arena, base, stack):
+    """Read a struct, and the structs and lists in it, without recursion.
+
+    Parameters
+    ----------
+    data : uint8 array
+        The bytes; positions in records are positions in it.
+    pos, end : int
+        Where the struct begins, and where its bytes end at the latest.
+    table : int64 array
+        `Layout.table`.
+    arena : int64 array
+        Takes the root's record at `base` (`Layout.words` words), and the elements of lists from ``stack[S_TOP]`` on.
+    base : int
+        The first word of the root's record.
+    stack : int64 array
+        STACK_WORDS words to work in, with S_TOP and S_ROOM set; S_TOP comes back moved on.
+
+    Returns
+    -------
+    int
+        The position behind the struct, or a status: TRUNCATED, BAD_VARINT, BAD_LENGTH, BAD_THRIFT_TYPE,
+        MISSING_FIELD, TOO_DEEP; NEED_ROOM where the arena is too small for what is to come. ``stack[S_PLACE]`` says
+        which field was the last to be begun.
+    """
+    return read_struct(data, pos, end, table, arena, base, stack)
+
+
+@kernel("u1 i8 x x i8 i8 x i8")
+def read_thrifts(data, starts, count, end, table, arena, base, stack):
+    """Read one struct at each of `count` positions, into records one after the other.
+
+    Parameters
+    ----------
+    data, end, table, arena, base, stack
+        As in `read_thrift`; the arena has `count` records at `base`.
+    starts : int64 array
+        Where the structs begin; negative: there is none, and its record is that of an empty struct.
+    count : int
+        Their number.
+
+    Returns
+    -------
+    int
+        `count`, or a status.
+    """
+    for i in range(count):
+        record = base + i * table[N_WORDS]
+        if starts[i] < 0:
+            begin_record(table, np.int64(0), arena, record, np.int64(-1))
+            continue
+        status = read_struct(data, starts[i], end, table, arena, record, stack)
+        if status < 0:
+            return status
+    return count

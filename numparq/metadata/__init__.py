@@ -1,0 +1,1 @@
+"""The metadata of Parquet files: the IDL, records laid out by it, footers."""
