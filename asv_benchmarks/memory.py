@@ -1,0 +1,155 @@
+"""Peak memory of one read over what its DataFrame holds, each in a fresh process (Linux: VmHWM of /proc/self).
+
+The peak is resident memory: anonymous pages and those of mapped files alike. It counts from where the process stood
+after a warm-up read of the small file (libraries loaded, kernels there), and the frame's own bytes are taken off.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import gc
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from asv_benchmarks.counting import bytes_read
+from asv_benchmarks.readers import ReaderUnavailable, limit_threads, load
+from asv_benchmarks.timing import attempt, describe
+
+MB = 1_000_000
+TIMEOUT_SECONDS = 600
+RESET_PEAK = "5"
+
+
+@dataclass(frozen=True)
+class Peak:
+    """Memory of one read, in bytes, or why there is none."""
+
+    peak: int = 0
+    frame: int = 0
+    file_bytes: int | None = None
+    file_requests: int | None = None
+    failure: str | None = None
+
+    @property
+    def over(self) -> int:
+        """Peak without the frame itself."""
+        return self.peak - self.frame
+
+    @property
+    def within_bound(self) -> bool:
+        """At most 30 % of the frame and 64 MB."""
+        return self.over <= 0.30 * self.frame + 64 * MB
+
+
+def _objects_bytes(values: np.ndarray) -> int:
+    """Size of an object array: its pointers, and every object once however often it occurs."""
+    return values.nbytes + sum(sys.getsizeof(value) for value in {id(value): value for value in values.flat}.values())
+
+
+def frame_bytes(frame: pd.DataFrame) -> int:
+    """Bytes that a frame holds: blocks, Arrow buffers (offsets, data, validity), distinct objects, the index."""
+    total = int(frame.index.memory_usage(deep=True))
+    for position in range(frame.shape[1]):
+        column = frame.iloc[:, position]
+        if column.dtype == object:
+            total += _objects_bytes(column.to_numpy())
+        else:
+            total += int(column.memory_usage(index=False, deep=True))
+    return total
+
+
+def _status_bytes(key: str) -> int:
+    """One line of /proc/self/status, such as ``VmHWM:   1234 kB``, in bytes."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(key + ":"):
+            return int(line.split()[1]) * 1024
+    raise OSError(f"/proc/self/status has no {key}")
+
+
+def _trim() -> None:
+    """Give free memory back to the system, so that the read cannot hide in what the warm-up left behind."""
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+def measure_here(name: str, path: Path, columns: list[str] | None, small: Path, threads: int) -> Peak:
+    """Measure in this process, which has to be a fresh one."""
+    try:
+        reader = load(name, threads)
+    except ReaderUnavailable as reason:
+        return Peak(failure=str(reason))
+    attempt(reader, small, None)
+    _trim()
+    Path("/proc/self/clear_refs").write_text(RESET_PEAK)
+    before = _status_bytes("VmRSS")
+    frame, failure = attempt(reader, path, columns)
+    peak = _status_bytes("VmHWM") - before
+    if frame is None:
+        return Peak(failure=failure)
+    size = frame_bytes(frame)
+    if name != "numparq":
+        return Peak(peak, size)
+    try:
+        counted = bytes_read(path, columns, threads)
+    except Exception as error:
+        sys.stderr.write(f"reading through a file object failed: {describe(error)}\n")
+        return Peak(peak, size)
+    return Peak(peak, size, counted.bytes, counted.requests)
+
+
+def measure(name: str, path: Path, columns: Sequence[str] | None, small: Path, threads: int) -> Peak:
+    """Measure in a fresh process.
+
+    Parameters
+    ----------
+    name : str
+        Reader, of `readers`.
+    path : Path
+        The file.
+    columns : sequence of str or None
+        What to read; None means all.
+    small : Path
+        The file to warm up with.
+    threads : int
+        Number of threads.
+
+    Returns
+    -------
+    Peak
+        With `failure` set where the process or the reader did not get through.
+    """
+    task = {"name": name, "path": str(path), "columns": columns, "small": str(small), "threads": threads}
+    command = [sys.executable, "-m", "asv_benchmarks.memory", json.dumps(task)]
+    root = Path(__file__).parents[1]
+    try:
+        done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+    except subprocess.TimeoutExpired:
+        return Peak(failure=f"still running after {TIMEOUT_SECONDS} s")
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines()
+        return Peak(failure=f"exit status {done.returncode}: {lines[-1] if lines else ''}")
+    return Peak(**json.loads(done.stdout.splitlines()[-1]))
+
+
+def main() -> None:
+    """Entry of the fresh process: a task as JSON on the command line, a `Peak` as JSON on the last line printed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("task", type=json.loads)
+    task = parser.parse_args().task
+    limit_threads(task["threads"])
+    peak = measure_here(task["name"], Path(task["path"]), task["columns"], Path(task["small"]), task["threads"])
+    sys.stdout.write(json.dumps(asdict(peak)) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""numparq and its peers behind one signature, each held to the same number of threads."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+Read = Callable[[Path, "list[str] | None"], pd.DataFrame]
+"""``read(path, columns)``: the frame; columns None means all."""
+
+
+class ReaderUnavailable(Exception):
+    """A reader that is not installed, or cannot be held to the number of threads asked for."""
+
+
+def _numparq(threads: int) -> Read:
+    import numparq
+
+    if not hasattr(numparq, "read_parquet"):
+        raise ReaderUnavailable("numparq has no read_parquet")
+    return lambda path, columns: numparq.read_parquet(path, columns=columns, threads=threads)
+
+
+def _pyarrow(threads: int) -> Read:
+    import pyarrow as pa
+
+    pa.set_cpu_count(threads)
+    pa.set_io_thread_count(threads)
+    return lambda path, columns: pd.read_parquet(path, engine="pyarrow", columns=columns)
+
+
+def _polars(threads: int) -> Read:
+    import polars as pl
+
+    if pl.thread_pool_size() != threads:
+        raise ReaderUnavailable(f"polars was imported with {pl.thread_pool_size()} threads")
+    return lambda path, columns: pl.read_parquet(path, columns=columns).to_pandas()
+
+
+def _duckdb(threads: int) -> Read:
+    import duckdb
+
+    connection = duckdb.connect(config={"threads": threads})
+
+    def read(path: Path, columns: list[str] | None) -> pd.DataFrame:
+        names = "*" if columns is None else ", ".join(f'"{name}"' for name in columns)
+        return connection.execute(f"SELECT {names} FROM read_parquet(?)", [str(path)]).df()
+
+    return read
+
+
+def _fastparquet(threads: int) -> Read:
+    # It knows no threads of its own. pandas' engine="fastparquet" is deprecated and does no more than this.
+    import fastparquet
+
+    return lambda path, columns: fastparquet.ParquetFile(str(path)).to_pandas(columns=columns)
+
+
+_MAKERS: dict[str, Callable[[int], Read]] = {
+    "numparq": _numparq,
+    "pyarrow": _pyarrow,
+    "polars": _polars,
+    "duckdb": _duckdb,
+    "fastparquet": _fastparquet,
+}
+
+PEERS = tuple(name for name in _MAKERS if name != "numparq")
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A reader that can be called."""
+
+    name: str
+    version: str
+    read: Read
+
+
+def limit_threads(threads: int) -> None:
+    """Set what has to be in the environment before a reader is imported; also for child processes."""
+    os.environ["POLARS_MAX_THREADS"] = str(threads)
+
+
+def load(name: str, threads: int) -> Reader:
+    """Import one reader and hold it to `threads` threads.
+
+    Raises
+    ------
+    ReaderUnavailable
+        When it cannot be imported or limited; the message is for the reader of the table.
+    """
+    limit_threads(threads)
+    try:
+        read = _MAKERS[name](threads)
+        version = importlib.metadata.version(name)
+    except ImportError as error:
+        raise ReaderUnavailable(f"not installed ({error})") from error
+    return Reader(name, version, read)
+
+
+def load_all(names: list[str], threads: int) -> tuple[list[Reader], dict[str, str]]:
+    """Load what can be loaded.
+
+    Returns
+    -------
+    list of Reader
+        In the order of `names`.
+    dict of str to str
+        For each of the others, why not.
+    """
+    readers, missing = [], {}
+    for name in names:
+        try:
+            readers.append(load(name, threads))
+        except ReaderUnavailable as reason:
+            missing[name] = str(reason)
+    return readers, missing
+
+
+def peers_named(names: str | None) -> list[str]:
+    """Peers of a comma-separated list, or all.
+
+    Raises
+    ------
+    ValueError
+        When a name is not known.
+    """
+    wanted = list(PEERS) if names is None else [name.strip() for name in names.split(",") if name.strip()]
+    unknown = [name for name in wanted if name not in PEERS]
+    if unknown:
+        raise ValueError(f"no peer named {', '.join(unknown)}; there are: {', '.join(PEERS)}")
+    return wanted

@@ -1,0 +1,136 @@
+"""The tables that the benchmark files hold; `size` is the number of rows, for `wide` that of columns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from asv_benchmarks import columns as make
+
+WIDE_ROWS = 2_000
+
+
+def numbers(rng: np.random.Generator, size: int) -> pa.Table:
+    """Four numeric columns: one hard to compress, two partly, one easy."""
+    return pa.table(
+        {
+            "cents": make.cents(rng, size),
+            "normal": make.normal(rng, size),
+            "count": make.counts(rng, size),
+            "sensor": make.sensor(rng, size),
+        }
+    )
+
+
+def repeated_numbers(rng: np.random.Generator, size: int) -> pa.Table:
+    """The four types with few distinct values: 10,000 at random, 500 skewed, sorted runs of 1,000, and 16."""
+    return pa.table(
+        {
+            "customer": rng.integers(0, 10_000, size) * 7_919 + 1_000_000_007,
+            "price": make.skewed(rng, size, 500) * 0.25 + 0.99,
+            "day": make.runs(rng, size, 1_000).astype(np.int32),
+            "rate": (rng.integers(0, 16, size) / 100).astype(np.float32),
+        }
+    )
+
+
+def _with_nulls(rng: np.random.Generator, size: int, share: float) -> pa.Table:
+    """int64 with scattered nulls, float64 with nulls in bursts."""
+    return pa.table(
+        {
+            "cents": pa.array(make.cents(rng, size), mask=make.scattered_nulls(rng, size, share)),
+            "price": pa.array(make.prices(rng, size), mask=make.bursts_of_nulls(rng, size, share)),
+        }
+    )
+
+
+def nulls_1(rng: np.random.Generator, size: int) -> pa.Table:
+    """One value in a hundred is null."""
+    return _with_nulls(rng, size, 0.01)
+
+
+def nulls_10(rng: np.random.Generator, size: int) -> pa.Table:
+    """One value in ten is null."""
+    return _with_nulls(rng, size, 0.10)
+
+
+def nulls_50(rng: np.random.Generator, size: int) -> pa.Table:
+    """Every second value is null."""
+    return _with_nulls(rng, size, 0.50)
+
+
+def booleans(rng: np.random.Generator, size: int) -> pa.Table:
+    """A coin and a rare flag."""
+    return pa.table({"coin": rng.random(size) < 0.5, "rare": rng.random(size) < 0.01})
+
+
+def timestamps(rng: np.random.Generator, size: int) -> pa.Table:
+    """Microseconds without a zone, microseconds in UTC, and nanoseconds."""
+    created = make.moments(rng, size)
+    seen = created + rng.integers(0, 30 * make.DAY_US, size)
+    return pa.table(
+        {
+            "created": pa.array(created, pa.timestamp("us")),
+            "seen": pa.array(seen, pa.timestamp("us", tz="UTC")),
+            "tick": pa.array(created * 1_000 + rng.integers(0, 1_000, size), pa.timestamp("ns")),
+        }
+    )
+
+
+def dates(rng: np.random.Generator, size: int) -> pa.Table:
+    """One column of dates over seven years; pandas makes datetime.date objects of them."""
+    return pa.table({"day": pa.array(make.days(rng, size), pa.date32())})
+
+
+def few_strings(rng: np.random.Generator, size: int) -> pa.Table:
+    """120 place names and 4 states."""
+    names = pa.array(make.CITIES).take(pa.array(make.skewed(rng, size, len(make.CITIES))))
+    return pa.table({"city": names, "state": make.choice(rng, size, ["open", "closed", "in transit", "returned"])})
+
+
+def distinct_strings(rng: np.random.Generator, size: int) -> pa.Table:
+    """One column in which no string occurs twice."""
+    return pa.table({"account": make.account_names(rng, size)})
+
+
+def lineitem(rng: np.random.Generator, size: int) -> pa.Table:
+    """The 16 columns of an order line: keys, amounts, dates, short strings, a comment."""
+    quantity = rng.integers(1, 51, size).astype(np.float64)
+    shipped = make.days(rng, size)
+    instructions = ["DELIVER IN PERSON", "COLLECT COD", "NONE", "TAKE BACK RETURN"]
+    return pa.table(
+        {
+            "orderkey": make.runs(rng, size, 4) * 3 + 1,
+            "partkey": rng.integers(1, 200_001, size),
+            "suppkey": rng.integers(1, 10_001, size),
+            "linenumber": rng.integers(1, 8, size).astype(np.int32),
+            "quantity": quantity,
+            "extendedprice": np.round(quantity * (900 + rng.integers(0, 110_000, size) / 100), 2),
+            "discount": rng.integers(0, 11, size) / 100,
+            "tax": rng.integers(0, 9, size) / 100,
+            "returnflag": make.choice(rng, size, ["A", "N", "R"]),
+            "linestatus": make.choice(rng, size, ["F", "O"]),
+            "shipdate": pa.array(shipped, pa.date32()),
+            "commitdate": pa.array(shipped + rng.integers(-60, 60, size, dtype=np.int32), pa.date32()),
+            "receiptdate": pa.array(shipped + rng.integers(1, 31, size, dtype=np.int32), pa.date32()),
+            "shipinstruct": make.choice(rng, size, instructions),
+            "shipmode": make.choice(rng, size, ["AIR", "FOB", "MAIL", "RAIL", "REG AIR", "SHIP", "TRUCK"]),
+            "comment": make.comments(rng, size),
+        }
+    )
+
+
+def wide(rng: np.random.Generator, size: int) -> pa.Table:
+    """`size` float32 columns of 2,000 rows: features of a model, hard to compress."""
+    values = rng.standard_normal((size, WIDE_ROWS), dtype=np.float32)
+    return pa.table({f"c{index:04}": values[index] for index in range(size)})
+
+
+def growing_keys(rng: np.random.Generator, size: int) -> pa.Table:
+    """One int64 column of growing keys."""
+    return pa.table({"key": make.growing_keys(rng, size)})
+
+
+def small(rng: np.random.Generator, size: int) -> pa.Table:
+    """A look-up table: a number and a name."""
+    return pa.table({"id": np.arange(size), "name": make.choice(rng, size, make.CITIES)})

@@ -1,0 +1,125 @@
+"""Interleaved timing: all readers take turns on one workload, so that the machine's moods hit them alike."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+from asv_benchmarks.readers import Reader
+
+MIN_SECONDS = 3.0
+MAX_ROUNDS = 200
+
+
+@dataclass
+class Outcome:
+    """What came of one reader on one workload: times in seconds or why there are none, and a wrong frame."""
+
+    times: list[float] = field(default_factory=list)
+    failure: str | None = None
+    difference: str | None = None
+
+    @property
+    def best(self) -> float | None:
+        """Shortest time in seconds; None after a failure."""
+        return min(self.times) if self.times and self.failure is None else None
+
+
+def describe(error: BaseException) -> str:
+    """One short line about an exception."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:160]}" if lines else type(error).__name__
+
+
+def attempt(reader: Reader, path: Path, columns: list[str] | None) -> tuple[pd.DataFrame | None, str | None]:
+    """Read once.
+
+    Returns
+    -------
+    DataFrame or None
+        None when the reader failed.
+    str or None
+        Why it failed.
+    """
+    try:
+        return reader.read(path, columns), None
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # polars' panics are no Exceptions
+        return None, describe(error)
+
+
+def difference(frame: pd.DataFrame, expected: pd.DataFrame) -> str | None:
+    """Say how `frame` differs from `expected` in values, dtypes, index or columns; None when it does not."""
+    try:
+        pd.testing.assert_frame_equal(frame, expected, check_exact=True)
+    except AssertionError as error:
+        return " | ".join(line.strip()[:160] for line in str(error).splitlines() if line.strip())
+    return None
+
+
+def warm_up(
+    readers: Sequence[Reader], path: Path, columns: list[str] | None, expected: pd.DataFrame | None
+) -> dict[str, Outcome]:
+    """Read once with each reader, untimed, and hold numparq's frame against `expected` where that is given."""
+    outcomes = {}
+    for reader in readers:
+        frame, failure = attempt(reader, path, columns)
+        outcome = outcomes[reader.name] = Outcome(failure=failure)
+        if frame is not None and expected is not None and reader.name == "numparq":
+            outcome.difference = difference(frame, expected)
+    return outcomes
+
+
+def _timed(reader: Reader, path: Path, columns: list[str] | None, outcome: Outcome) -> None:
+    """Add one time to `outcome`; giving the frame back is not part of it."""
+    gc.collect()
+    start = time.perf_counter()
+    frame, outcome.failure = attempt(reader, path, columns)
+    outcome.times.append(time.perf_counter() - start)
+    del frame
+
+
+def race(
+    readers: Sequence[Reader],
+    path: Path,
+    columns: list[str] | None,
+    repeat: int,
+    expected: pd.DataFrame | None = None,
+    min_seconds: float = MIN_SECONDS,
+) -> dict[str, Outcome]:
+    """Time all readers on one file, in turns.
+
+    Parameters
+    ----------
+    readers : sequence of Reader
+        They take turns, in every second round backwards, so that none always follows the same neighbour.
+    path : Path
+        The file.
+    columns : list of str or None
+        What to read; None means all.
+    repeat : int
+        Least number of timed rounds; reads of a millisecond go on until `min_seconds` have passed.
+    expected : DataFrame, optional
+        What numparq has to give back; a difference is noted.
+
+    Returns
+    -------
+    dict of str to Outcome
+        By the readers' names. A reader that fails drops out, the others go on.
+    """
+    outcomes = warm_up(readers, path, columns, expected)
+    started = time.perf_counter()
+    for round_number in range(max(repeat, MAX_ROUNDS)):
+        if round_number >= repeat and time.perf_counter() - started > min_seconds:
+            break
+        for reader in readers if round_number % 2 == 0 else reversed(readers):
+            outcome = outcomes[reader.name]
+            if outcome.failure is None:
+                _timed(reader, path, columns, outcome)
+    return outcomes

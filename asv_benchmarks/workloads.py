@@ -1,0 +1,116 @@
+"""The one table of workloads: which file, how pyarrow writes it, and what is read of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from asv_benchmarks import tables
+
+GENERATOR_VERSION = 1
+"""Part of the cached files' names: raise it with every change of what the files hold."""
+
+SEED = 20_260
+SMALLEST = 100
+
+MILLION = 1_000_000
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file of the benchmarks.
+
+    Attributes
+    ----------
+    name : str
+        Stem of the file's name.
+    table : callable
+        ``table(rng, size)`` makes the `pyarrow.Table`.
+    size : int
+        What ``table`` gets at scale 1: the number of rows (of columns for the wide table).
+    options : mapping
+        Keyword arguments of `pyarrow.parquet.write_table`.
+    """
+
+    name: str
+    table: Callable[[np.random.Generator, int], pa.Table]
+    size: int
+    options: Mapping[str, object] = field(default_factory=dict)
+
+    def make(self, scale: float) -> pa.Table:
+        """Table of this file at `scale`; the same seed for all, so that files of one table hold the same data."""
+        size = max(min(self.size, SMALLEST), round(self.size * scale))
+        return self.table(np.random.default_rng(SEED), size)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One thing to be timed: a file and the columns read of it (``pick`` chooses among the file's column names)."""
+
+    name: str
+    file: DataFile
+    pick: Callable[[Sequence[str]], list[str]] | None = None
+
+
+def _first_middle_last(names: Sequence[str]) -> list[str]:
+    """Three columns spread over the footer, so that a reader cannot stop early in it."""
+    return [names[0], names[len(names) // 2], names[-1]]
+
+
+def _plain(compression: str) -> dict[str, object]:
+    return {"use_dictionary": False, "compression": compression}
+
+
+_DICTIONARY: dict[str, object] = {"use_dictionary": True, "compression": "snappy"}
+_WIDE = DataFile("wide", tables.wide, 5_000, {"row_group_size": tables.WIDE_ROWS // 10, "compression": "snappy"})
+
+_OF_WHOLE_FILES = (
+    DataFile("plain-none", tables.numbers, 5 * MILLION, _plain("none")),
+    DataFile("plain-snappy", tables.numbers, 5 * MILLION, _plain("snappy")),
+    DataFile("plain-zstd", tables.numbers, 5 * MILLION, _plain("zstd")),
+    DataFile("dictionary-numbers", tables.repeated_numbers, 5 * MILLION, _DICTIONARY),
+    DataFile("nulls-1", tables.nulls_1, 5 * MILLION, _plain("snappy")),
+    DataFile("nulls-10", tables.nulls_10, 5 * MILLION, _plain("snappy")),
+    DataFile("nulls-50", tables.nulls_50, 5 * MILLION, _plain("snappy")),
+    DataFile("booleans", tables.booleans, 5 * MILLION, _plain("snappy")),
+    DataFile("timestamps", tables.timestamps, 5 * MILLION, _plain("snappy")),
+    DataFile("dates", tables.dates, 5 * MILLION, _DICTIONARY),
+    DataFile("strings-few", tables.few_strings, 2 * MILLION, _DICTIONARY),
+    DataFile("strings-distinct", tables.distinct_strings, 2 * MILLION, _plain("snappy")),
+    DataFile("lineitem-snappy", tables.lineitem, 3 * MILLION, {"compression": "snappy"}),
+    DataFile("lineitem-zstd", tables.lineitem, 3 * MILLION, {"compression": "zstd"}),
+    # pyarrow looks at the page size after every write batch: 1,024 values of 8 bytes are exactly one page.
+    DataFile("pages-8k", tables.growing_keys, 5 * MILLION, {**_plain("snappy"), "data_page_size": 8_192}),
+    DataFile("small", tables.small, 100, {"compression": "snappy"}),
+)
+
+WORKLOADS: dict[str, Workload] = {
+    workload.name: workload
+    for workload in (
+        *(Workload(file.name, file) for file in _OF_WHOLE_FILES),
+        Workload("wide-whole", _WIDE),
+        Workload("wide-three", _WIDE, _first_middle_last),
+    )
+}
+"""All workloads by name, in the order in which they are run."""
+
+MEMORY_BOUND = frozenset({"plain-none", "plain-snappy", "plain-zstd", "nulls-1", "nulls-10", "nulls-50"})
+"""The workloads on which the peak over the frame has a bound (30 % of the frame and 64 MB)."""
+
+
+def chosen(only: str | None) -> list[Workload]:
+    """Workloads named in a comma-separated list, or all of them.
+
+    Raises
+    ------
+    ValueError
+        When a name is not in the table.
+    """
+    names = list(WORKLOADS) if only is None else [name.strip() for name in only.split(",") if name.strip()]
+    unknown = [name for name in names if name not in WORKLOADS]
+    if unknown:
+        raise ValueError(f"no workload named {', '.join(unknown)}; there are: {', '.join(WORKLOADS)}")
+    return [WORKLOADS[name] for name in names]
