@@ -117,7 +117,17 @@ def build(kernels: Mapping[str, Kernel], cpu: str | None = None, features: str |
     passes = llvm.create_pass_builder(machine, tuning)
     passes.getModulePassManager().run(main, passes)
     main.verify()
+    _refuse_addresses(str(main))
     return machine.emit_object(main)
+
+
+def _refuse_addresses(text: str) -> None:
+    """Raise TypeError when LLVM text holds an address of this process: it would crash the next one."""
+    function = ""
+    for line in text.splitlines():
+        function = line if line.startswith("define") else function
+        if _BAKED_ADDRESS.search(line):
+            raise TypeError(f"an address of this process is baked in; use types.ExternalFunction: {line} in {function}")
 
 
 def _initialise() -> None:
@@ -148,8 +158,6 @@ def _modules(kernels: Mapping[str, Kernel]) -> Any:
         pipeline = NoAlias if kernel.noalias else Compiler
         compiled = njit(signature, pipeline_class=pipeline, **_OPTIONS)(binder.bound(kernel.function))
         text = compiled.inspect_llvm(compiled.signatures[0])
-        if _BAKED_ADDRESS.search(text):
-            raise TypeError(f"kernel {name}: an address of this process is baked in; use types.ExternalFunction")
         native = compiled.overloads[compiled.signatures[0]].fndesc.llvm_func_name
         stub, num_arguments = entry.entry(name, kernel, native)
         found = len(list(llvm.parse_assembly(text).get_function(native).arguments))
