@@ -1,1 +1,1 @@
-"""One column chunk: from pages to buffers."""
+"""Column chunks: bytes -> pages -> column buffers."""

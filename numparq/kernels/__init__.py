@@ -14,7 +14,7 @@ from typing import Any
 from .registry import KERNELS, Kernel
 
 # Every module that holds kernels.
-MODULES = ("binary", "compact_protocol", "crc32", "fixed", "objects", "snappy", "utf8")
+MODULES = ("binary", "compact_protocol", "crc32", "fixed", "objects", "pages", "snappy", "utf8")
 
 __all__ = ["MODULES", "kernels", "warmup"]
 

@@ -1,0 +1,130 @@
+"""Column chunks of BYTE_ARRAY values, decoded into offsets and bytes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import BAD_UTF8, NEED_ROOM, CorruptPageError, UnsupportedError, check
+from ..kernels import kernels
+from ..kernels.binary import STATE_BYTES, STATE_NEEDED, STATE_PAGE
+from ..kernels.tables import (
+    C_DICTIONARY_SIZE,
+    C_MAX_DEFINITION,
+    C_ROW_START,
+    C_ROW_STOP,
+    DICTIONARY_PAGE,
+    P_BODY,
+    P_COMPRESSED,
+    P_ENCODING,
+    P_IS_COMPRESSED,
+    P_NUM_VALUES,
+    P_SCRATCH,
+    P_TYPE,
+    P_UNCOMPRESSED,
+    PLAIN,
+    PLAIN_DICTIONARY,
+    SLACK,
+)
+from .buffer import BinaryPiece
+from .pages import PageFailure, Pages, batches, check_page, decompress, largest
+from .scratch import Scratch, allocate
+
+NO_DICTIONARY = BinaryPiece(np.zeros(1, np.int64), np.zeros(SLACK, np.uint8))
+
+
+def decode_binary_dictionary(pages: Pages, scratch: Scratch) -> BinaryPiece | None:
+    """Decode the dictionary page, if one is among the pages of a chunk, and set the chunk's C_DICTIONARY_SIZE.
+
+    Returns
+    -------
+    BinaryPiece or None
+        The dictionary's values; the bytes have SLACK behind them.
+
+    Raises
+    ------
+    PageFailure
+    """
+    rows = np.flatnonzero(pages.pages[:, P_TYPE] == DICTIONARY_PAGE)
+    if not len(rows):
+        return None
+    number = int(rows[0])
+    batches(Pages(pages.raw, pages.chunks, pages.pages[number : number + 1]))
+    data = decompress(pages, number, number + 1, scratch)
+    page = pages.pages[number].tolist()
+    if page[P_ENCODING] not in (PLAIN, PLAIN_DICTIONARY):
+        raise PageFailure(UnsupportedError(f"a dictionary page in encoding {page[P_ENCODING]}"), number)
+    count, compressed = page[P_NUM_VALUES], page[P_IS_COMPRESSED]
+    start = page[P_SCRATCH] if compressed else page[P_BODY]
+    size = page[P_UNCOMPRESSED] if compressed else page[P_COMPRESSED]
+    if 4 * count > size:
+        raise PageFailure(CorruptPageError("the dictionary page is too short for the values that it claims"), number)
+    offsets = allocate(count + 1, "i8")
+    values = allocate(size + SLACK)
+    check_page(kernels.decode_binary_dictionary(data, start, start + size, count, offsets, values),
+               np.array([number]))  # fmt: skip
+    pages.chunks[0, C_DICTIONARY_SIZE] = count
+    return BinaryPiece(offsets, values)
+
+
+def decode_binary(pages: Pages, dictionary: BinaryPiece | None, size_hint: int, scratch: Scratch) -> BinaryPiece:
+    """Decompress and decode the pages of one chunk; nulls are added up in the chunk table.
+
+    Parameters
+    ----------
+    pages : Pages
+        Data pages of one chunk; its C_ROW_START and C_ROW_STOP bound the rows of the piece.
+    dictionary : BinaryPiece or None
+        As `decode_binary_dictionary` gave it.
+    size_hint : int
+        Bytes that the values may take together; a guess that costs nothing but a copy when it is too small.
+    scratch : Scratch
+        This thread's buffers.
+
+    Returns
+    -------
+    BinaryPiece
+        One value a row; no validity where no null was met.
+
+    Raises
+    ------
+    PageFailure
+    """
+    chunk = pages.chunks[0]
+    rows = max(int(chunk[C_ROW_STOP] - chunk[C_ROW_START]), 0)
+    entries = dictionary or NO_DICTIONARY
+    offsets = allocate(rows + 1, "i8")
+    offsets[0] = 0
+    validity = allocate(rows) if chunk[C_MAX_DEFINITION] else scratch.take("validity", rows)
+    most = largest(pages)
+    indices, levels = scratch.take("indices", 4 * most), scratch.take("levels", most)
+    state = np.zeros(8, np.int64)
+    out = allocate(max(size_hint, 0) + SLACK)
+    for first, last in batches(pages):
+        decompressed = decompress(pages, first, last, scratch)
+        while True:
+            status = kernels.decode_binary_pages(
+                pages.chunks.reshape(-1), pages.pages.reshape(-1), first, last, pages.raw, decompressed, entries.offsets,
+                entries.data, indices, levels, validity, offsets, out, len(out) - SLACK, state,
+            )  # fmt: skip
+            if status != NEED_ROOM:
+                check_page(status, state)
+                break
+            first = int(state[STATE_PAGE])
+            out = _grown(out, int(state[STATE_BYTES]), int(state[STATE_NEEDED]))
+    nulls = chunk[C_MAX_DEFINITION] and not validity[:rows].all()
+    return BinaryPiece(offsets, out, validity[:rows] if nulls else None)
+
+
+def _grown(out: np.ndarray, used: int, needed: int) -> np.ndarray:
+    """Give a larger buffer with the bytes used so far; at least half as large again, so that few copies are made."""
+    grown = allocate(max(needed, len(out) + len(out) // 2) + SLACK)
+    grown[:used] = out[:used]
+    return grown
+
+
+def check_utf8(piece: BinaryPiece) -> None:
+    """Refuse strings that are not UTF-8; CorruptPageError."""
+    status = kernels.check_utf8(piece.offsets, len(piece), piece.data)
+    if status == BAD_UTF8:
+        raise CorruptPageError("a string is not valid UTF-8: the page is damaged, or its writer put other bytes than text in")
+    check(status)

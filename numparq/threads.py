@@ -1,0 +1,114 @@
+"""Work shared out over threads: a crew takes jobs from a list, and a job may share out parts of itself."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+Job = Callable[[], None]
+
+
+class _Jobs:
+    """A list of jobs that several threads take from, until it is empty or one of them fails."""
+
+    def __init__(self, jobs: Iterable[Job]) -> None:
+        self._waiting = deque(jobs)
+        self._left = len(self._waiting)
+        self._done = threading.Condition()
+        self.error: BaseException | None = None
+
+    def work(self) -> None:
+        """Do jobs until none is waiting."""
+        while True:
+            try:
+                job = self._waiting.popleft()
+            except IndexError:
+                return
+            try:
+                job()
+            except BaseException as error:
+                self._finish(error)
+            else:
+                self._finish(None)
+
+    def _finish(self, error: BaseException | None) -> None:
+        with self._done:
+            self._left -= 1
+            if error is not None:
+                self.error = self.error or error
+                self._left -= self._give_up()
+            if self._left <= 0:
+                self._done.notify_all()
+
+    def _give_up(self) -> int:
+        """Drop the jobs that nobody has taken; one by one, for others may be taking them."""
+        dropped = 0
+        while True:
+            try:
+                self._waiting.popleft()
+            except IndexError:
+                return dropped
+            dropped += 1
+
+    def wait(self) -> None:
+        """Wait for the jobs that other threads have taken."""
+        with self._done:
+            while self._left > 0:
+                self._done.wait()
+
+
+class Crew:
+    """Threads that work for one read; the calling thread is one of them.
+
+    Parameters
+    ----------
+    threads : int
+        How many, at least 1.
+
+    Notes
+    -----
+    A job may call `run` itself: whoever waits has first done all that nobody else had taken, so that no thread
+    ever waits for a job that has not begun.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self._pool = ThreadPoolExecutor(threads - 1, "numparq") if threads > 1 else None
+
+    def run(self, jobs: Iterable[Job]) -> None:
+        """Do all jobs; the first exception is raised once no job is running any more."""
+        jobs = list(jobs)
+        if self._pool is None or len(jobs) < 2:
+            for job in jobs:
+                job()
+            return
+        shared = _Jobs(jobs)
+        for _ in range(min(self.threads, len(jobs)) - 1):
+            self._pool.submit(shared.work)
+        shared.work()
+        shared.wait()
+        if shared.error is not None:
+            raise shared.error
+
+    def __enter__(self) -> Crew:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True)
+
+
+def thread_count(threads: int | None) -> int:
+    """Settle the ``threads`` argument: None means every core that this process may use."""
+    if threads is None:
+        if hasattr(os, "sched_getaffinity"):
+            return max(len(os.sched_getaffinity(0)), 1)
+        return os.cpu_count() or 1
+    if isinstance(threads, bool) or not isinstance(threads, int):
+        raise TypeError(f"threads is a number of threads or None, not {threads!r}")
+    if threads < 1:
+        raise ValueError(f"threads must be at least 1, not {threads}")
+    return threads
