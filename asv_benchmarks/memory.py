@@ -6,7 +6,6 @@ after a warm-up read of the small file (libraries loaded, kernels there), and th
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import gc
 import json
@@ -26,6 +25,9 @@ from asv_benchmarks.timing import attempt, describe
 MB = 1_000_000
 TIMEOUT_SECONDS = 600
 RESET_PEAK = "5"
+
+# -P and the folder above this package at the end of the path: numparq is to be the one that is installed.
+ENTRY = "import sys; sys.path.append(sys.argv[2]); from asv_benchmarks import memory; memory.answer(sys.argv[1])"
 
 
 @dataclass(frozen=True)
@@ -129,10 +131,9 @@ def measure(name: str, path: Path, columns: Sequence[str] | None, small: Path, t
         With `failure` set where the process or the reader did not get through.
     """
     task = {"name": name, "path": str(path), "columns": columns, "small": str(small), "threads": threads}
-    command = [sys.executable, "-m", "asv_benchmarks.memory", json.dumps(task)]
-    root = Path(__file__).parents[1]
+    command = [sys.executable, "-P", "-c", ENTRY, json.dumps(task), str(Path(__file__).parents[1])]
     try:
-        done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
     except subprocess.TimeoutExpired:
         return Peak(failure=f"still running after {TIMEOUT_SECONDS} s")
     if done.returncode != 0:
@@ -141,15 +142,9 @@ def measure(name: str, path: Path, columns: Sequence[str] | None, small: Path, t
     return Peak(**json.loads(done.stdout.splitlines()[-1]))
 
 
-def main() -> None:
-    """Entry of the fresh process: a task as JSON on the command line, a `Peak` as JSON on the last line printed."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("task", type=json.loads)
-    task = parser.parse_args().task
+def answer(task_text: str) -> None:
+    """Entry of the fresh process: takes a task as JSON, prints a `Peak` as JSON on its last line."""
+    task = json.loads(task_text)
     limit_threads(task["threads"])
     peak = measure_here(task["name"], Path(task["path"]), task["columns"], Path(task["small"]), task["threads"])
     sys.stdout.write(json.dumps(asdict(peak)) + "\n")
-
-
-if __name__ == "__main__":
-    main()

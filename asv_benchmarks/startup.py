@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+# Run with -P: numparq is to be the one that is installed, wherever the runner is started.
 PROGRAMS = {
     "pyarrow": "import sys, pandas as pd; pd.read_parquet(sys.argv[1], engine='pyarrow')",
     "numparq": "import sys, numparq; numparq.read_parquet(sys.argv[1])",
@@ -50,7 +51,7 @@ def wall_time(program: str, path: Path, environment: Mapping[str, str] | None = 
     ProcessFailed
         When it ends with an error, or not at all.
     """
-    command = [sys.executable, "-c", PROGRAMS[program], str(path)]
+    command = [sys.executable, "-P", "-c", PROGRAMS[program], str(path)]
     start = time.perf_counter()
     try:
         done = subprocess.run(
