@@ -57,16 +57,19 @@ def skip_plain(data, pos, end, count):
 
 
 @helper
-def read_plain(data, pos, end, validity, valid_pos, optional, count, offsets, row, out, out_pos):
-    """Read length-prefixed values into `count` rows; the bytes written up to, or a status."""
+def read_plain(data, pos, validity, valid_pos, optional, count, offsets, row, out, out_pos, limit):
+    """Read length-prefixed values into `count` rows; the bytes written up to, or a status.
+
+    `limit` is where the bytes end if these values take all that is left of the page but for the four bytes of each
+    one's length. A length that goes beyond leaves too little for the values behind it; any other one lies within the
+    page, which therefore need not be checked.
+    """
     for i in range(count):
         if optional and load8(validity, valid_pos + i) == 0:
             offsets[row + i + 1] = out_pos
             continue
-        if end - pos < 4:
-            return TRUNCATED
         length = load32(data, pos)
-        if length > end - pos - 4:
+        if length > limit - out_pos:
             return BAD_LENGTH
         copy_string(out, out_pos, data, pos + 4, length)
         pos += 4 + length
@@ -179,10 +182,13 @@ def decode_binary_pages(
             pos = skip_plain(data, pos, end, skip)
             if pos < 0:
                 return pos
-            state[STATE_NEEDED] = written + max(end - pos - 4 * wanted, 0)
-            if state[STATE_NEEDED] > room:
+            if 4 * wanted > end - pos:
+                return TRUNCATED
+            limit = written + (end - pos - 4 * wanted if wanted > 0 else 0)
+            state[STATE_NEEDED] = limit
+            if limit > room:
                 return NEED_ROOM
-            written = read_plain(data, pos, end, levels, start, optional, stop - start, offsets, row, out, written)
+            written = read_plain(data, pos, levels, start, optional, stop - start, offsets, row, out, written, limit)
         elif encoding == PLAIN_DICTIONARY or encoding == RLE_DICTIONARY:
             status = page_indices(chunks, chunk, data, pos, end, present, indices)
             if status < 0:

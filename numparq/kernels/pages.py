@@ -211,6 +211,8 @@ def scan_pages(raw, available, chunks, num_chunks, pages, room, table, slots, re
             if state[SCAN_CHUNK] < num_chunks:
                 state[SCAN_POS] = chunks[chunk + CHUNK_FIELDS]
             continue
+        if pos < 0:
+            return BAD_LENGTH
         if pos >= end:
             return BAD_COUNT
         number = state[SCAN_PAGES]

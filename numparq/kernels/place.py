@@ -115,7 +115,7 @@ def place(data, pos, validity, valid_pos, count, item, fill, out, out_pos):
         return place8(data, pos, validity, valid_pos, count, fill, out, out_pos)
     if item == 4:
         return place4(data, pos, validity, valid_pos, count, fill, out, out_pos)
-    if item <= 2:
+    if item == 1 or item == 2:
         return place_small(data, pos, validity, valid_pos, count, item, fill, out, out_pos)
     return place_any(data, pos, validity, valid_pos, count, item, out, out_pos)
 
