@@ -1,0 +1,97 @@
+"""From finished columns to a DataFrame, without a copy of any."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas.api.internals import create_dataframe_from_blocks
+
+from numparq.column.buffer import ColumnBuffer
+from numparq.frame.finish import finish
+from numparq.frame.labels import column_labels, row_index
+from numparq.frame.layout import Layout
+from numparq.pandas_metadata import PandasMetadata
+
+
+def assemble(layout: Layout, buffers: Sequence[ColumnBuffer], names: Sequence[str],
+             metadata: PandasMetadata | None = None, extra: Sequence[tuple[str, Any]] = ()) -> pd.DataFrame:
+    """Make a DataFrame of decoded columns.
+
+    Parameters
+    ----------
+    layout : Layout
+        The memory and the targets of the columns, as `allocate` and `Layout.replace` left them.
+    buffers : sequence of ColumnBuffer
+        What each column was decoded to. Their memory becomes the frame's.
+    names : sequence of str
+        The name of each column in the file.
+    metadata : PandasMetadata or None
+        The file's pandas metadata. Columns that it names as index become the index.
+    extra : sequence of (str, array)
+        Columns that are not the file's own, to come last: labels, and NumPy or extension arrays.
+
+    Returns
+    -------
+    pandas.DataFrame
+    """
+    levels = set(metadata.index_fields) if metadata is not None else ()
+    kept = [position for position, name in enumerate(names) if name not in levels] if levels else range(len(names))
+    blocks = _Blocks(layout)
+    for place, position in enumerate(kept):
+        blocks.add(position, buffers[position], place)
+    for place, (_, values) in enumerate(extra, start=len(kept)):
+        blocks.add_array(values, place)
+    index_arrays = {name: _index_array(layout, position, buffers[position])
+                    for position, name in enumerate(names) if name in levels} if levels else {}
+    labels = column_labels(metadata, [names[position] for position in kept])
+    if extra:
+        labels = labels.append(pd.Index([label for label, _ in extra]))
+    frame = create_dataframe_from_blocks(blocks.finished(), row_index(metadata, index_arrays, layout.num_rows), labels)
+    if metadata is not None and metadata.attrs:
+        frame.attrs = metadata.attrs
+    return frame
+
+
+def _index_array(layout: Layout, position: int, buffer: ColumnBuffer) -> Any:
+    array = finish(layout.targets[position], buffer, layout.num_rows)
+    # Else the index would keep the block alive that its column was decoded into.
+    return array.copy() if layout.block_of[position] is not None and array is buffer.values else array
+
+
+class _Blocks:
+    """Collects the blocks of a frame and which columns of the frame their rows are."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._places: list[list[int]] = [[-1] * len(block) for block in layout.blocks]
+        self._arrays: list[tuple[Any, np.ndarray]] = []
+
+    def add(self, position: int, buffer: ColumnBuffer, place: int) -> None:
+        """Add a decoded column as the frame's column `place`."""
+        target = self._layout.targets[position]
+        block = self._layout.block_of[position]
+        if block is not None and (target.finish == "block" or buffer.null_count):
+            row = self._layout.row_of[position]
+            assert row is not None
+            self._places[block][row] = place
+        else:
+            self.add_array(finish(target, buffer, self._layout.num_rows), place)
+
+    def add_array(self, values: Any, place: int) -> None:
+        """Add a finished column as the frame's column `place`."""
+        if isinstance(values, np.ndarray):
+            values = values.reshape(1, -1)
+        self._arrays.append((values, np.array([place], np.intp)))
+
+    def finished(self) -> list[tuple[Any, np.ndarray]]:
+        """Give the blocks as pandas takes them; one whose rows are not all columns of the frame, in parts."""
+        for block, places in zip(self._layout.blocks, self._places, strict=True):
+            start = 0
+            for stop in [*(row for row, place in enumerate(places) if place < 0), len(places)]:
+                if stop > start:
+                    self._arrays.append((block[start:stop], np.array(places[start:stop], np.intp)))
+                start = stop + 1
+        return self._arrays

@@ -1,0 +1,80 @@
+"""DECIMAL columns as `decimal.Decimal` objects, exact whatever the precision."""
+
+from __future__ import annotations
+
+import decimal
+from itertools import repeat
+
+import numpy as np
+
+from numparq.column.buffer import BinaryPiece
+from numparq.column.unscaled import binary_integers, fixed_integers
+from numparq.frame.objects import distinct_objects, null_mask
+
+_CONTEXT = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
+_ROWS = 1 << 18  # rows at a time, to bound the memory in between
+
+
+def decimals(values: np.ndarray, scale: int, validity: np.ndarray | None, null_count: int) -> np.ndarray:
+    """Make `decimal.Decimal` objects of unscaled values of a fixed size.
+
+    Parameters
+    ----------
+    values : numpy.ndarray
+        int32, int64, or items of some bytes in two's complement, big-endian; zero at nulls.
+    scale : int
+        Digits behind the decimal point.
+    validity : numpy.ndarray or None
+        uint8, 1 where there is a value.
+    null_count : int
+        How many nulls there are.
+
+    Returns
+    -------
+    numpy.ndarray
+        dtype object, None at nulls.
+    """
+    out = np.empty(len(values), object)
+    for start in range(0, len(values), _ROWS):
+        part = values[start:start + _ROWS]
+        small = fixed_integers(part) if part.dtype.kind == "V" else part
+        out[start:start + _ROWS] = _scaled(_big_integers(part) if small is None else small, scale)
+    mask = null_mask(validity, null_count)
+    if mask is not None:
+        out[mask] = None
+    return out
+
+
+def binary_decimals(pieces: list[BinaryPiece], scale: int) -> np.ndarray:
+    """Make `decimal.Decimal` objects of unscaled values of variable length (two's complement, big-endian).
+
+    Raises
+    ------
+    InvalidFileError
+        When a value has no bytes.
+    """
+    out = np.empty(sum(map(len, pieces)), object)
+    row = 0
+    for piece in pieces:
+        part = out[row:row + len(piece)]
+        part[:] = _scaled(binary_integers(piece), scale)
+        if piece.validity is not None:
+            part[np.logical_not(piece.validity.view(bool))] = None
+        row += len(piece)
+    return out
+
+
+def _scaled(unscaled: np.ndarray | list[int], scale: int) -> np.ndarray | list:
+    """Give Decimals of integers: distinct ones once where they are an array."""
+    if isinstance(unscaled, np.ndarray):
+        return distinct_objects(unscaled, lambda part: _decimal_list(part.tolist(), scale))
+    return _decimal_list(unscaled, scale)
+
+
+def _decimal_list(unscaled: list[int], scale: int) -> list[decimal.Decimal]:
+    exact = map(decimal.Decimal, unscaled)
+    return list(map(_CONTEXT.scaleb, exact, repeat(decimal.Decimal(-scale)))) if scale else list(exact)
+
+
+def _big_integers(values: np.ndarray) -> list[int]:
+    return [int.from_bytes(item, "big", signed=True) for item in values.tolist()]

@@ -1,0 +1,159 @@
+"""Row index and column labels, as the footer's pandas metadata has them."""
+
+from __future__ import annotations
+
+import ast
+import datetime
+import decimal
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from numparq.pandas_metadata import PandasMetadata, RangeLevel
+
+_MAX_LABEL = 10_000
+
+
+def row_index(metadata: PandasMetadata | None, levels: dict[str, Any], num_rows: int) -> pd.Index:
+    """Make the row index.
+
+    Parameters
+    ----------
+    metadata : PandasMetadata or None
+        The file's pandas metadata.
+    levels : dict
+        The finished columns that are levels of the index, by their name in the file.
+    num_rows : int
+        Rows of the frame.
+
+    Returns
+    -------
+    pandas.Index
+        A RangeIndex from 0 where there is no other. A RangeIndex of the metadata counts only if its length is
+        `num_rows`: for a selection of rows, it is numbered from 0 again, as pyarrow does it.
+    """
+    arrays, names = [], []
+    for level in metadata.index if metadata is not None else ():
+        if isinstance(level, RangeLevel):
+            if _range_length(level) == num_rows:
+                arrays.append(pd.RangeIndex(level.start, level.stop, level.step))
+                names.append(level.name)
+        elif level in levels and metadata is not None:
+            arrays.append(levels[level])
+            names.append(metadata.index_name(level))
+    if not arrays:
+        return pd.RangeIndex(num_rows)
+    if len(arrays) > 1:
+        return pd.MultiIndex.from_arrays(arrays, names=names)
+    if isinstance(arrays[0], pd.RangeIndex):
+        return arrays[0].rename(_hashable(names[0]))
+    return pd.Index(arrays[0], name=names[0], copy=False)
+
+
+def _range_length(level: RangeLevel) -> int:
+    distance = level.stop - level.start
+    return max(0, -(-distance // level.step)) if level.step > 0 else max(0, -(distance // -level.step))
+
+
+def _hashable(name: Any) -> Any:
+    try:
+        hash(name)
+    except TypeError:
+        return None
+    return name
+
+
+def column_labels(metadata: PandasMetadata | None, names: list[str]) -> pd.Index:
+    """Make the labels of the columns.
+
+    Parameters
+    ----------
+    metadata : PandasMetadata or None
+        The file's pandas metadata.
+    names : list of str
+        The names of the columns in the file, in the frame's order.
+
+    Returns
+    -------
+    pandas.Index
+        The labels with the types that the metadata give them; plain names where that cannot be.
+    """
+    if metadata is None:
+        return pd.Index(names)
+    labels = [metadata.label(name) for name in names] if metadata.knows_columns else names
+    levels = metadata.column_levels
+    if len(levels) > 1:
+        return _multi_labels(labels, levels)
+    if not levels:
+        return pd.Index(labels)
+    return _typed_level(pd.Index(labels), levels[0]).rename(_hashable(levels[0].get("name")))
+
+
+def _multi_labels(labels: list[Any], levels: list[dict]) -> pd.Index:
+    """Make a MultiIndex of labels that are tuples of strings, written out as Python would."""
+    try:
+        tuples = [ast.literal_eval(label) for label in labels if len(label) <= _MAX_LABEL]
+        if len(tuples) != len(labels) or any(type(item) is not tuple or len(item) != len(levels) for item in tuples):
+            return pd.Index(labels)
+        index = pd.MultiIndex.from_tuples(tuples, names=[_hashable(level.get("name")) for level in levels])
+        typed = [_typed_level(values, level) for values, level in zip(index.levels, levels, strict=True)]
+        return pd.MultiIndex(typed, index.codes, names=index.names)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return pd.Index(labels)
+
+
+def _typed_level(labels: pd.Index, level: dict) -> pd.Index:
+    """Turn labels, which are strings in the file, to what they were."""
+    pandas_type, numpy_type = level.get("pandas_type"), level.get("numpy_type")
+    if not isinstance(pandas_type, str) or not isinstance(numpy_type, str):
+        return labels
+    text = pandas_type in ("unicode", "string") or "mixed" in pandas_type
+    if text and numpy_type == "object" and labels.dtype == "str":
+        return labels
+    try:
+        convert = _LABEL_TYPES.get(pandas_type.split("[")[0])
+        if convert is not None:
+            return convert(labels, level)
+        return _as_dtype(_as_dtype(labels, "object" if text else pandas_type), numpy_type)
+    except (ValueError, TypeError, KeyError, OverflowError, AttributeError, decimal.InvalidOperation):
+        return labels
+
+
+def _as_dtype(labels: pd.Index, dtype: str) -> pd.Index:
+    return labels if labels.dtype == dtype else labels.astype(dtype)
+
+
+def _timezone_labels(labels: pd.Index, level: dict) -> pd.Index:
+    unit = np.datetime_data(np.dtype(level["numpy_type"]))[0]
+    instants = pd.DatetimeIndex(pd.to_datetime(labels, utc=True))
+    return instants.tz_convert(level["metadata"]["timezone"]).as_unit(unit)
+
+
+def _timedelta_labels(labels: pd.Index, level: dict) -> pd.Index:
+    return pd.TimedeltaIndex(pd.to_timedelta(labels)).astype(level["numpy_type"])
+
+
+def _boolean_labels(labels: pd.Index, level: dict) -> pd.Index:
+    truth = {"True": True, "False": False}
+    return pd.Index([truth[label] for label in labels]).astype(level["numpy_type"])
+
+
+_LABEL_TYPES: dict[str, Callable[[pd.Index, dict], pd.Index]] = {
+    "empty": lambda labels, level: _as_dtype(_as_dtype(labels, "object"), level["numpy_type"]),
+    "bytes": lambda labels, level: labels.map(lambda label: label.encode()),
+    "datetimetz": _timezone_labels,
+    "datetime": lambda labels, level: _as_dtype(_as_dtype(labels, "datetime64[ns]"), level["numpy_type"]),
+    "timedelta": _timedelta_labels,
+    "timedelta64": _timedelta_labels,
+    "bool": _boolean_labels,
+    "boolean": _boolean_labels,
+    "date": lambda labels, level: pd.Index(list(map(datetime.date.fromisoformat, labels)), dtype=object),
+    "decimal": lambda labels, level: pd.Index([decimal.Decimal(label) for label in labels]),
+    "integer": lambda labels, level: _as_dtype(_as_dtype(labels, "int64"), level["numpy_type"]),
+    "floating": lambda labels, level: _as_dtype(_as_dtype(labels, "float64"), level["numpy_type"]),
+    "string": lambda labels, level: _as_dtype(labels, level["numpy_type"]),
+    "unicode": lambda labels, level: _as_dtype(labels, level["numpy_type"]),
+    "period": lambda labels, level: pd.PeriodIndex(labels, dtype=level["numpy_type"]),
+}

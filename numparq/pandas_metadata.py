@@ -1,0 +1,180 @@
+"""The ``pandas`` key of a footer: what a frame's index, columns and dtypes were before it became a file.
+
+The value is JSON, as pyarrow and fastparquet write it. It is only a hint: whatever is missing in it, or is not of the
+form it should have, is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+_PLAIN_DTYPE = re.compile(r"(u?int(8|16|32|64)|float(16|32|64)|bool|object|(datetime64|timedelta64)\[\w+\]|category)$")
+_UNNAMED_INDEX = re.compile(r"__index_level_\d+__$")
+_MAX_INDEX_LEVELS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class RangeLevel:
+    """An index that was a RangeIndex: kept as three numbers, not as a column."""
+
+    start: int
+    stop: int
+    step: int
+    name: Any
+
+
+class PandasMetadata:
+    """The pandas metadata of a file.
+
+    Parameters
+    ----------
+    document : dict
+        The parsed JSON.
+    attrs : dict or None
+        ``DataFrame.attrs`` as pandas keeps them, under a key of their own.
+
+    Attributes
+    ----------
+    index : tuple of (str or RangeLevel)
+        The levels of the index: names of columns of the file, or ranges.
+    column_levels : list of dict
+        How the column labels were made: name, pandas type and NumPy type of each of their levels.
+    attrs : dict
+        What ``DataFrame.attrs`` was.
+    """
+
+    def __init__(self, document: dict, attrs: dict | None = None) -> None:
+        levels = _list(document.get("index_columns"))[:_MAX_INDEX_LEVELS]
+        self.index = tuple(level for level in map(_index_level, levels) if level is not None)
+        self.column_levels = [level for level in _list(document.get("column_indexes")) if isinstance(level, dict)]
+        self.attrs = attrs if attrs is not None else _dict(document.get("attributes"))
+        entries = [entry for entry in _list(document.get("columns")) if isinstance(entry, dict)]
+        self._columns = _by_field(entries, self.index_fields)
+        self._dtypes: dict[str, Any] = {}
+
+    @classmethod
+    def parse(cls, value: str | bytes | None, attrs: str | bytes | None = None) -> PandasMetadata | None:
+        """Parse the values of the footer's keys.
+
+        Parameters
+        ----------
+        value : str or bytes or None
+            Of the key ``pandas``; None where there is none.
+        attrs : str or bytes or None
+            Of the key ``PANDAS_ATTRS``, which pandas writes besides.
+
+        Returns
+        -------
+        PandasMetadata or None
+            None where there is neither, or nothing that can be understood.
+        """
+        document, attributes = _json_object(value), _json_object(attrs)
+        if document is None and attributes is None:
+            return None
+        return cls(document or {}, attributes)
+
+    @property
+    def index_fields(self) -> tuple[str, ...]:
+        """The columns of the file that are levels of the index; a selection of columns has to read them along."""
+        return tuple(level for level in self.index if isinstance(level, str))
+
+    @property
+    def knows_columns(self) -> bool:
+        """Whether anything is said about columns."""
+        return bool(self._columns)
+
+    def label(self, field: str) -> Any:
+        """Give the label that a column of the file had in the frame."""
+        entry = self._columns.get(field)
+        name = entry.get("name", field) if entry else field
+        return name if name is None or isinstance(name, str) else field
+
+    def index_name(self, field: str) -> Any:
+        """Give the name that an index level had; None for one without a name."""
+        name = self._columns.get(field, {}).get("name", field)
+        if name == field and _UNNAMED_INDEX.match(field):
+            return None
+        return name if name is None or isinstance(name, str) else field
+
+    def timezone(self, field: str) -> str | None:
+        """Give the time zone that a column had, if it had one."""
+        entry = self._columns.get(field)
+        if entry is None or entry.get("pandas_type") != "datetimetz":
+            return None
+        zone = _dict(entry.get("metadata")).get("timezone")
+        return zone if isinstance(zone, str) else None
+
+    def extension_dtype(self, field: str) -> Any:
+        """Give the pandas extension dtype that a column had; None for a NumPy dtype, and for index levels.
+
+        Returns
+        -------
+        pandas.api.extensions.ExtensionDtype or None
+        """
+        entry = self._columns.get(field)
+        name = entry.get("numpy_type") if entry else None
+        if not isinstance(name, str) or _PLAIN_DTYPE.match(name) or field in self.index_fields:
+            return None
+        if name not in self._dtypes:
+            self._dtypes[name] = _extension_dtype(name)
+        return self._dtypes[name]
+
+
+def _extension_dtype(name: str) -> Any:
+    if len(name) > 1000:
+        return None
+    try:
+        dtype = pd.api.types.pandas_dtype(name)
+    except Exception:  # whatever an extension's parser raises: the dtype is not known here
+        return None
+    return dtype if isinstance(dtype, pd.api.extensions.ExtensionDtype) else None
+
+
+def _json_object(value: str | bytes | None) -> dict | None:
+    if value is None:
+        return None
+    try:
+        document = json.loads(value)
+    except (ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def _list(value: Any) -> list:
+    return value if isinstance(value, list) else []
+
+
+def _dict(value: Any) -> dict:
+    return value if isinstance(value, dict) else {}
+
+
+def _index_level(level: Any) -> str | RangeLevel | None:
+    if isinstance(level, str):
+        return level
+    if not isinstance(level, dict) or level.get("kind") != "range":
+        return None
+    numbers = [level.get(key) for key in ("start", "stop", "step")]
+    if not all(type(number) is int and abs(number) < 1 << 62 for number in numbers) or numbers[2] == 0:
+        return None
+    name = level.get("name")
+    return RangeLevel(*numbers, name=tuple(name) if isinstance(name, list) else None if isinstance(name, dict) else name)
+
+
+def _by_field(entries: list[dict], index_fields: tuple[str, ...]) -> dict[str, dict]:
+    """Key the entries by the file's column names; files of before 2018 have none in the entries."""
+    columns: dict[str, dict] = {}
+    first_index = len(entries) - len(index_fields)
+    for position, entry in enumerate(entries):
+        field = entry.get("field_name")
+        if field is None:
+            field = entry.get("name")
+            if position >= first_index >= 0:
+                field = index_fields[position - first_index]
+        if isinstance(field, str):
+            columns[field] = entry
+    return columns
