@@ -1,1 +1,71 @@
-"""numparq."""
+"""numparq reads and writes Apache Parquet for people who work in pandas.
+
+>>> import io, pandas, numparq
+>>> buffer = io.BytesIO()
+>>> pandas.DataFrame({"a": [1, 2, 3]}).to_parquet(buffer)
+>>> numparq.read_parquet(buffer)
+   a
+0  1
+1  2
+2  3
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .api import read_parquet
+    from .errors import (
+        CorruptPageError,
+        DecryptionError,
+        InvalidFileError,
+        LimitError,
+        ParquetError,
+        SchemaError,
+        UnsupportedError,
+    )
+    from .kernels import warmup
+    from .reader import ParquetFile
+
+__version__ = "0.1.0"
+
+# Public names, and the module of each: imported when it is first asked for, so that `import numparq` costs nothing.
+_HOMES = {
+    "read_parquet": "api",
+    "ParquetFile": "reader",
+    "warmup": "kernels",
+    "ParquetError": "errors",
+    "InvalidFileError": "errors",
+    "CorruptPageError": "errors",
+    "UnsupportedError": "errors",
+    "DecryptionError": "errors",
+    "SchemaError": "errors",
+    "LimitError": "errors",
+}
+
+__all__ = [
+    "CorruptPageError",
+    "DecryptionError",
+    "InvalidFileError",
+    "LimitError",
+    "ParquetError",
+    "ParquetFile",
+    "SchemaError",
+    "UnsupportedError",
+    "read_parquet",
+    "warmup",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'numparq' has no attribute {name!r}")
+    value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import BAD_UTF8, NEED_ROOM, CorruptPageError, UnsupportedError, check
+from ..errors import BAD_UTF8, NEED_ROOM, UNSUPPORTED_ENCODING, CorruptPageError, check
 from ..kernels import kernels
 from ..kernels.binary import STATE_BYTES, STATE_NEEDED, STATE_PAGE
 from ..kernels.tables import (
@@ -52,12 +52,12 @@ def decode_binary_dictionary(pages: Pages, scratch: Scratch) -> BinaryPiece | No
     data = decompress(pages, number, number + 1, scratch)
     page = pages.pages[number].tolist()
     if page[P_ENCODING] not in (PLAIN, PLAIN_DICTIONARY):
-        raise PageFailure(UnsupportedError(f"a dictionary page in encoding {page[P_ENCODING]}"), number)
+        raise PageFailure(number, UNSUPPORTED_ENCODING)
     count, compressed = page[P_NUM_VALUES], page[P_IS_COMPRESSED]
     start = page[P_SCRATCH] if compressed else page[P_BODY]
     size = page[P_UNCOMPRESSED] if compressed else page[P_COMPRESSED]
     if 4 * count > size:
-        raise PageFailure(CorruptPageError("the dictionary page is too short for the values that it claims"), number)
+        raise PageFailure(number, error=CorruptPageError("the dictionary page is too short for the values that it claims"))
     offsets = allocate(count + 1, "i8")
     values = allocate(size + SLACK)
     check_page(kernels.decode_binary_dictionary(data, start, start + size, count, offsets, values),

@@ -6,6 +6,7 @@ Nothing here knows pandas. The dataclasses are filled by the reader and finished
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -41,13 +42,13 @@ class DictionaryPiece:
     ----------
     codes : numpy.ndarray
         int32; -1 is a null, and every other code is less than the dictionary's length.
-    dictionary : BinaryPiece or numpy.ndarray
+    dictionary : BinaryPiece
         The distinct values, without nulls. A writer may leave values in it that no code names, and may even
         repeat one.
     """
 
     codes: np.ndarray
-    dictionary: BinaryPiece | np.ndarray
+    dictionary: BinaryPiece
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -72,4 +73,10 @@ class ColumnBuffer:
     values: np.ndarray | None = None
     validity: np.ndarray | None = None
     null_count: int = 0
-    pieces: list[BinaryPiece | DictionaryPiece] = field(default_factory=list)
+    pieces: list[Any] = field(default_factory=list)
+
+    @property
+    def fixed(self) -> np.ndarray:
+        """`values`, where the storage is known to be fixed."""
+        assert self.values is not None
+        return self.values

@@ -97,7 +97,7 @@ def place_dictionaries(pages: Pages, scratch: Scratch) -> np.ndarray:
     fits = np.where(chunks[owners, C_TYPE] == BOOLEAN, counts <= 8 * room, counts * stored <= room)
     if not fits.all():
         page = int(rows[np.argmin(fits)])
-        raise PageFailure(CorruptPageError("the dictionary page is too short for the values that it claims"), page)
+        raise PageFailure(page, error=CorruptPageError("the dictionary page is too short for the values that it claims"))
     sizes = (counts * chunks[owners, C_ITEM_SIZE] + 2 * SLACK - 1) & -SLACK
     ends = np.cumsum(sizes)
     chunks[owners, C_DICTIONARY] = ends - sizes

@@ -21,7 +21,6 @@ from ..kernels.tables import (
     C_ROW_START,
     C_ROW_STOP,
     C_START,
-    CHUNK_FIELDS,
     DICTIONARY_PAGE,
     P_BODY,
     P_CHUNK,
@@ -39,7 +38,7 @@ from ..kernels.tables import (
     SLACK,
 )
 from ..metadata.layout import layout
-from .scratch import Scratch, allocate
+from .scratch import Scratch
 
 # Bytes fetched at once of a chunk that is larger than that.
 WINDOW_BYTES = 16 << 20
@@ -197,25 +196,44 @@ def check_sizes(pages: Pages) -> None:
                 f"the page header claims {table[page, P_UNCOMPRESSED]:,} bytes, more than {table[page, P_COMPRESSED]:,} "
                 "compressed ones can hold"
             )
-            raise PageFailure(error, page)
+            raise PageFailure(page, error=error)
 
 
 class PageFailure(Exception):
-    """An error about one page of a page table; `Pages.locate` tells where that is."""
+    """Trouble with one page of a page table, as a kernel's status or as an error that is made already.
 
-    def __init__(self, error: ParquetError, page: int) -> None:
-        super().__init__(str(error))
-        self.error = error
+    Parameters
+    ----------
+    page : int
+        Its row in the page table.
+    status : int
+        What the kernel returned; 0 where `error` says it.
+    error : ParquetError or None
+        What is to be raised; by default what `numparq.errors.check` makes of the status.
+    """
+
+    def __init__(self, page: int, status: int = 0, error: ParquetError | None = None) -> None:
+        super().__init__(page, status, error)
         self.page = page
+        self.status = status
+        self._error = error
+
+    @property
+    def error(self) -> ParquetError:
+        """What to tell the user, without the place."""
+        if self._error is not None:
+            return self._error
+        try:
+            check(self.status)
+        except ParquetError as error:
+            return error
+        raise AssertionError("a page failure without a reason")
 
 
 def check_page(status: int, state: np.ndarray) -> None:
-    """Raise what a kernel that works on a page table has to say; item 0 of its `state` is the page."""
+    """Raise PageFailure for a negative status of a kernel that works on a page table (item 0 of `state` is the page)."""
     if status < 0:
-        try:
-            check(status)
-        except ParquetError as error:
-            raise PageFailure(error, int(state[0])) from None
+        raise PageFailure(int(state[0]), status)
 
 
 def verify_crcs(pages: Pages) -> None:
@@ -268,7 +286,7 @@ def _decompress_each(pages: Pages, first: int, last: int, out: np.ndarray) -> No
             function = decompressor(int(pages.chunks[page[P_CHUNK], C_CODEC]))
             function(source[start:end], target[page[P_SCRATCH] : page[P_SCRATCH] + size])
         except ParquetError as error:
-            raise PageFailure(error, number) from None
+            raise PageFailure(number, error=error) from None
 
 
 def largest(pages: Pages) -> int:
@@ -276,8 +294,3 @@ def largest(pages: Pages) -> int:
     data = pages.pages[pages.pages[:, P_TYPE] != DICTIONARY_PAGE]
     return int(data[:, P_NUM_VALUES].max(initial=0))
 
-
-__all__ = [
-    "CHUNK_FIELDS", "PageFailure", "PageWalk", "Pages", "allocate", "batches", "check_page", "check_sizes", "decompress",
-    "fetch", "largest", "pages_wanted", "verify_crcs",
-]  # fmt: skip

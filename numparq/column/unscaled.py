@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
-from numparq.column.buffer import BinaryPiece
-from numparq.errors import InvalidFileError
+from ..errors import InvalidFileError
+from .buffer import BinaryPiece
 
 
 def fixed_integers(values: np.ndarray) -> np.ndarray | None:
@@ -65,7 +67,7 @@ def binary_integers(piece: BinaryPiece) -> np.ndarray | list[int]:
         offsets = piece.offsets.tolist()
         data = piece.data[:offsets[-1]].tobytes()
         return [int.from_bytes(data[start:stop], "big", signed=True)
-                for start, stop in zip(offsets, offsets[1:], strict=False)]
+                for start, stop in itertools.pairwise(offsets)]
     return _short_integers(piece, lengths)
 
 

@@ -1,0 +1,63 @@
+"""The command line: ``numparq COMMAND``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+from ..errors import ParquetError
+
+# Command -> (module, function) that does it, the line of help, and its arguments.
+_FILE = ("file", {"help": "the Parquet file"})
+_COMMANDS: dict[str, tuple[str, str, str, tuple[tuple[str, dict], ...]]] = {
+    "schema": ("show", "schema", "print the tree of columns", (_FILE,)),
+    "meta": ("show", "meta", "print what the footer says: row groups, columns, sizes, encodings", (_FILE,)),
+    "head": ("show", "head", "print the first rows", (
+        _FILE,
+        ("-n", {"type": int, "default": 10, "metavar": "ROWS", "help": "how many (10)"}),
+        ("--columns", {"nargs": "+", "metavar": "NAME", "help": "only these columns"}),
+    )),
+    "warmup": ("warmup", "warmup", "compile all kernels now, so that no later process has to", ()),
+    "demo": ("demo", "demo", "make a file, read it, show what was skipped and how long it took", (
+        ("--rows", {"type": int, "default": 2_000_000, "help": "rows of the file (2000000)"}),
+        ("--keep", {"metavar": "FILE", "help": "keep the file under this name"}),
+    )),
+}  # fmt: skip
+
+
+def parser() -> argparse.ArgumentParser:
+    """Make the parser of the command line."""
+    main_parser = argparse.ArgumentParser(prog="numparq", description="Look at Parquet files, and read them.")
+    commands = main_parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, (_, _, line, arguments) in _COMMANDS.items():
+        command = commands.add_parser(name, help=line, description=line)
+        for argument, options in arguments:
+            command.add_argument(argument, **options)
+    return main_parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The words behind ``numparq``; by default those of this process.
+
+    Returns
+    -------
+    int
+        The exit status: 0, or 1 when the command could not do what it was asked (standard error says why).
+    """
+    options = vars(parser().parse_args(arguments))
+    module, function, _, _ = _COMMANDS[options.pop("command")]
+    run: Callable[..., int | None] = getattr(import_module(f".{module}", __name__), function)
+    try:
+        return run(**options) or 0
+    except (ParquetError, OSError, ImportError, ValueError) as error:
+        print(f"numparq: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        return 1

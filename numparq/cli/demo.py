@@ -1,0 +1,111 @@
+"""``numparq demo``: the main job from end to end, on a file that it makes itself."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+
+from ..kernels import warmup
+from ..reader import ParquetFile
+from ..threads import thread_count
+
+ROW_GROUPS = 8
+
+
+def demo(rows: int, keep: str | None) -> None:
+    """Make a file of taxi rides, read all of it and a small part of it, and show what that took.
+
+    Raises
+    ------
+    ImportError
+        When pyarrow, which writes the file, is not installed.
+    """
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise ImportError("the demo writes its file with pyarrow: pip install 'numparq[arrow]'") from None
+    console = Console(highlight=False)
+    with tempfile.TemporaryDirectory() as folder:
+        path = keep or os.path.join(folder, "rides.parquet")
+        with Console(stderr=True).status(f"making a file of {rows:,} rides ..."):
+            rides(rows).to_parquet(path, engine="pyarrow", row_group_size=max(rows // ROW_GROUPS, 1), index=False)
+        with Console(stderr=True).status("compiling the kernels (only the first time) ..."):
+            warmup()
+        with ParquetFile(path) as file:
+            console.print(f"[bold]{file.source.size / 1e6:.1f} MB, {file.num_rows:,} rows, {file.num_row_groups} row groups[/]")
+            console.print(str(file.schema), markup=False)
+        first, stop = rows // 2, rows // 2 + rows // 100
+        console.print("\n[bold]the whole file[/]")
+        _compare(console, path, {}, lambda: pd.read_parquet(path, engine="pyarrow"))
+        console.print(f"\n[bold]two columns, rows {first:,} to {stop:,}[/]")
+        columns = ["pickup", "fare"]
+        _compare(console, path, {"columns": columns, "row_range": (first, stop)},
+                 lambda: pd.read_parquet(path, engine="pyarrow", columns=columns).iloc[first:stop])  # fmt: skip
+        _show_map(console, path, columns, first, stop)
+        if keep:
+            console.print(f"\nthe file is kept as {keep}")
+
+
+def rides(rows: int) -> pd.DataFrame:
+    """Make up taxi rides: a frame of `rows` rows with times, numbers with gaps, booleans and strings."""
+    random = np.random.default_rng(2026)
+    zones = np.array([f"zone {number}" for number in range(260)], dtype=object)
+    frame = pd.DataFrame({
+        "ride": np.arange(rows),
+        "pickup": np.datetime64("2026-01-01", "us") + np.sort(random.integers(0, 31_536_000, rows)) * np.timedelta64(1, "s"),
+        "zone": zones[random.integers(0, len(zones), rows)],
+        "passengers": random.integers(1, 7, rows).astype("int8"),
+        "fare": np.round(random.gamma(3.0, 6.0, rows), 2),
+        "tip": np.round(random.gamma(1.0, 3.0, rows), 2),
+        "shared": random.random(rows) < 0.1,
+        "note": np.where(random.random(rows) < 0.02, "lost and found", None),
+    })  # fmt: skip
+    frame.loc[random.random(rows) < 0.2, "tip"] = np.nan
+    return frame.astype({"zone": "str", "note": "str"})
+
+
+def _compare(console: Console, path: str, options: dict[str, Any], peer: Callable[[], pd.DataFrame]) -> None:
+    """Read with numparq and with pandas and pyarrow; show times, bytes, and whether the frames are equal."""
+    with ParquetFile(path) as file:
+        ours = file.read(**options)
+        read, size = file.source.num_bytes, file.source.size
+    pd.testing.assert_frame_equal(ours, peer().reset_index(drop=True))
+
+    def numparq() -> pd.DataFrame:
+        with ParquetFile(path) as file:
+            return file.read(**options)
+
+    own, other = _best(numparq), _best(peer)
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_row("numparq", f"{own * 1e3:.1f} ms", f"{read / 1e6:.2f} MB read, {1 - read / size:.1%} of the file skipped")
+    table.add_row("pandas with pyarrow", f"{other * 1e3:.1f} ms", f"numparq is {other / own:.1f} times as fast; equal frames")
+    console.print(table)
+
+
+def _best(read: Callable[[], object], times: int = 5) -> float:
+    taken = []
+    for _ in range(times):
+        began = time.perf_counter()
+        read()
+        taken.append(time.perf_counter() - began)
+    return min(taken)
+
+
+def _show_map(console: Console, path: str, columns: list[str], first: int, stop: int) -> None:
+    """Draw the file: a line a column, a cell a row group, filled where it was read."""
+    with ParquetFile(path) as file:
+        edges = np.cumsum([0, *(group.num_rows for group in file.metadata.row_groups)])
+        names = file.schema.columns
+    width = max(map(len, names))
+    console.print(f"what was read ([green]█[/]) and skipped ([dim]░[/]), with {thread_count(None)} threads:")
+    for name in names:
+        cells = [name in columns and edges[i] < stop and edges[i + 1] > first for i in range(len(edges) - 1)]
+        console.print(f"  {name:{width}} " + "".join("[green]██[/]" if cell else "[dim]░░[/]" for cell in cells))

@@ -1,0 +1,62 @@
+"""``numparq schema``, ``meta`` and ``head``: what is in a file."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+
+from ..reader import ParquetFile
+
+
+def schema(file: str) -> None:
+    """Print the tree of columns."""
+    with ParquetFile(file) as parquet:
+        print(parquet.schema)
+
+
+def meta(file: str) -> None:
+    """Print what the footer says of the file, its row groups and its columns."""
+    console = Console(highlight=False)
+    with ParquetFile(file) as parquet:
+        metadata = parquet.metadata
+        console.print(f"{file}: {parquet.source.size:,} bytes, {metadata.num_rows:,} rows, {parquet.num_row_groups} row "
+                      f"groups, version {metadata.version}, by {metadata.created_by or 'an unknown writer'}")  # fmt: skip
+        for pair in metadata.key_value_metadata or ():
+            console.print(f"  key {pair.key}: {len(pair.value or ''):,} characters", markup=False)
+        console.print(_columns(parquet))
+
+
+def _columns(parquet: ParquetFile) -> Table:
+    """Make the table of columns: over all row groups, sizes added up and the rest as a set."""
+    table = Table(box=None, pad_edge=False)
+    for title in ("column", "type", "codec", "encodings", "values", "nulls", "compressed", "uncompressed"):
+        table.add_column(title, justify="right" if title in ("values", "nulls", "compressed", "uncompressed") else "left")
+    groups = parquet.metadata.row_groups
+    for number in range(len(groups[0].columns) if len(groups) else 0):
+        chunks = [group.columns[number].meta_data for group in groups]
+        known = [chunk for chunk in chunks if chunk is not None]
+        nulls = [chunk.statistics.null_count if chunk.statistics else None for chunk in known]
+        table.add_row(
+            ".".join(known[0].path_in_schema) if known else "(encrypted)",
+            *(_names(getattr(chunk, name) for chunk in known) for name in ("type", "codec")),
+            _names(encoding for chunk in known for encoding in chunk.encodings),
+            f"{sum(chunk.num_values for chunk in known):,}",
+            "?" if None in nulls else f"{sum(nulls):,}",
+            f"{sum(chunk.total_compressed_size for chunk in known):,}",
+            f"{sum(chunk.total_uncompressed_size for chunk in known):,}",
+        )
+    return table
+
+
+def _names(values: object) -> str:
+    return ", ".join(dict.fromkeys(getattr(value, "name", str(value)) for value in values))  # type: ignore[attr-defined]
+
+
+def head(file: str, n: int, columns: list[str] | None) -> None:
+    """Print the first rows."""
+    import pandas as pd
+
+    with ParquetFile(file) as parquet:
+        frame = parquet.read(columns, nrows=n)
+    with pd.option_context("display.max_rows", None, "display.max_columns", None, "display.width", None):
+        print(frame)

@@ -1,0 +1,199 @@
+"""Column chunks as the footer has them -> the chunk tables that jobs are made of, with everything in them checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..targets import Target
+from ..errors import InvalidFileError, ParquetError, UnsupportedError
+from ..kernels.tables import (
+    BOOLEAN,
+    BYTE_ARRAY,
+    C_CODEC,
+    C_CONVERSION,
+    C_DICTIONARY_SIZE,
+    C_END,
+    C_FILL,
+    C_ITEM_SIZE,
+    C_MASK,
+    C_MAX_DEFINITION,
+    C_NULLS,
+    C_NUM_VALUES,
+    C_OUT,
+    C_ROW_START,
+    C_ROW_STOP,
+    C_START,
+    C_TYPE,
+    C_TYPE_LENGTH,
+    CHUNK_FIELDS,
+    CODES,
+    DOUBLE,
+    FLOAT,
+    INT32,
+    INT64,
+    INT96,
+    NULLS_FILL,
+    NULLS_MASK,
+    NULLS_REFUSE,
+)
+from ..metadata.footer import Footer
+from ..schema import Leaf
+
+MAGIC_BYTES = 4
+
+_SIZES = {BOOLEAN: 0, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8, BYTE_ARRAY: 0}
+_NULLS = {"fill": NULLS_FILL, "mask": NULLS_MASK, "refuse": NULLS_REFUSE}
+
+
+@dataclass(frozen=True)
+class RowSlice:
+    """Rows of one row group, and where they go.
+
+    Parameters
+    ----------
+    row_group : int
+        Its ordinal.
+    start, stop : int
+        The rows wanted, counted within it.
+    out : int
+        The row of the output that the first of them becomes.
+    """
+
+    row_group: int
+    start: int
+    stop: int
+    out: int
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+
+def columns_table(leaves: Sequence[Leaf], targets: Sequence[Target]) -> np.ndarray:
+    """Make a chunk table of what is the same in every row group: types, and what is to become of the values.
+
+    Parameters
+    ----------
+    leaves : sequence of Leaf
+        The columns.
+    targets : sequence of Target
+        How each is decoded.
+
+    Returns
+    -------
+    int64 array, (columns, CHUNK_FIELDS)
+    """
+    table = np.zeros((len(leaves), CHUNK_FIELDS), np.int64)
+    table[:, C_TYPE] = [leaf.physical for leaf in leaves]
+    table[:, C_TYPE_LENGTH] = [_SIZES.get(leaf.physical, leaf.type_length or 0) for leaf in leaves]
+    table[:, C_MAX_DEFINITION] = [leaf.max_definition_level for leaf in leaves]
+    table[:, C_CONVERSION] = [CODES if target.storage == "dictionary" else target.conversion for target in targets]
+    table[:, C_ITEM_SIZE] = [0 if target.dtype is None else target.dtype.itemsize for target in targets]
+    table[:, C_NULLS] = [_NULLS[target.nulls] for target in targets]
+    table[:, C_FILL] = [target.fill_bits for target in targets]
+    table[:, C_DICTIONARY_SIZE] = -1
+    for row, target in zip(table, targets, strict=True):
+        if target.storage == "dictionary":
+            row[C_NULLS], row[C_FILL] = NULLS_FILL, -1
+    return table
+
+
+class ChunkTables:
+    """Makes the chunk tables of the columns read, row group by row group.
+
+    Parameters
+    ----------
+    footer : Footer
+        The file's.
+    leaves : sequence of Leaf
+        The columns read.
+    end : int
+        Where the footer begins: no chunk goes beyond.
+    """
+
+    def __init__(self, footer: Footer, leaves: Sequence[Leaf], end: int) -> None:
+        self._footer = footer
+        self._leaves = leaves
+        self._ordinals = np.array([leaf.index for leaf in leaves], np.intp)
+        self._end = end
+
+    def of_row_group(self, common: np.ndarray, columns: np.ndarray, rows: RowSlice) -> np.ndarray:
+        """Make the chunk table of some columns in one row group, in the order of `columns`.
+
+        Parameters
+        ----------
+        common : int64 array
+            `columns_table` of all columns read.
+        columns : int array
+            Their positions among the columns read.
+        rows : RowSlice
+            The row group and its rows.
+
+        Returns
+        -------
+        int64 array, (columns, CHUNK_FIELDS)
+            C_OUT and C_MASK are the first row, not yet a position in bytes.
+
+        Raises
+        ------
+        ParquetError
+            When a chunk lies outside of the file, or disagrees with the schema or with its row group.
+        """
+        table = common[columns]
+        facts = self._facts(rows.row_group, self._ordinals[columns])
+        self._check(facts, table, rows.row_group, columns)
+        table[:, C_START], table[:, C_END] = facts["start"], facts["start"] + facts["total_compressed_size"]
+        table[:, C_NUM_VALUES], table[:, C_CODEC] = facts["num_values"], facts["codec"]
+        table[:, C_ROW_START], table[:, C_ROW_STOP] = rows.start, rows.stop
+        table[:, C_OUT] = table[:, C_MASK] = rows.out
+        return table
+
+    def _facts(self, row_group: int, ordinals: np.ndarray) -> dict[str, np.ndarray]:
+        chunks = self._footer.chunks
+        names = ("type", "codec", "num_values", "total_compressed_size", "data_page_offset", "dictionary_page_offset")
+        facts = {name: chunks[name][row_group, ordinals] for name in names}
+        facts |= {name: chunks[name][row_group, ordinals] for name in ("has_meta_data", "has_file_path", "is_encrypted")}
+        # Some writers leave the offset of the dictionary page out, or at 0, with or without such a page: it then is
+        # the first page at data_page_offset (parquet-mr 1.8, and the file dict-page-offset-zero of the test suite).
+        data, dictionary = facts["data_page_offset"], facts["dictionary_page_offset"]
+        facts["start"] = np.where((dictionary >= MAGIC_BYTES) & (dictionary < data), dictionary, data)
+        return facts
+
+    def _check(self, facts: dict[str, np.ndarray], table: np.ndarray, row_group: int, columns: np.ndarray) -> None:
+        num_rows = int(self._footer.row_group_num_rows[row_group])
+        start, size = facts["start"], facts["total_compressed_size"]
+        checks: tuple[tuple[np.ndarray, type[ParquetError], str], ...] = (
+            (facts["is_encrypted"] != 0, UnsupportedError, "the column is encrypted, which numparq does not read yet"),
+            (facts["has_file_path"] != 0, UnsupportedError, "the column chunk is in another file, which numparq does not "
+             "read yet"),
+            (facts["has_meta_data"] == 0, InvalidFileError, "the footer has no metadata of the column chunk"),
+            (facts["type"] != table[:, C_TYPE], InvalidFileError, "the column chunk's physical type is not the schema's"),
+            (facts["num_values"] != num_rows, InvalidFileError, f"the column chunk has not as many values as its row "
+             f"group has rows ({num_rows})"),
+            ((start < MAGIC_BYTES) | (size < 0) | (start > self._end) | (size > self._end - start), InvalidFileError,
+             "the column chunk lies outside of the file's data: the file is cut off, or the footer is damaged"),
+        )  # fmt: skip
+        for failed, kind, message in checks:
+            if failed.any():
+                leaf = self._leaves[columns[int(np.argmax(failed))]]
+                raise kind(message, row_group=row_group, column=leaf.name)
+
+    def statistic(self, name: str, position: int, row_groups: Sequence[int]) -> int | None:
+        """Add up a number that each chunk of a column may have; None where one does not say."""
+        numbers = self._footer.chunks[name][list(row_groups), self._leaves[position].index]
+        return int(numbers.sum()) if len(numbers) and (numbers >= 0).all() else None
+
+    def byte_array_size(self, position: int, rows: RowSlice) -> int:
+        """Guess how many bytes the values of a BYTE_ARRAY column take in a row slice: by its size statistics, if any.
+
+        A guess that is too large costs address space only, one that is too small a copy; it is bounded, for
+        a damaged footer may say anything.
+        """
+        place = rows.row_group, self._leaves[position].index
+        said = int(self._footer.chunks["unencoded_byte_array_data_bytes"][place])
+        stored = max(int(self._footer.chunks["total_uncompressed_size"][place]), 0)
+        num_rows = int(self._footer.row_group_num_rows[rows.row_group])
+        guess = min(said if said >= 0 else stored, 256 * num_rows + (1 << 20))
+        return guess * len(rows) // max(num_rows, 1)

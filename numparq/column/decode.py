@@ -1,0 +1,352 @@
+"""Jobs: column chunks that are fetched and decoded together, by one thread or by a crew that shares their pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..errors import INEXACT, NO_DICTIONARY, NULL_FOUND, ParquetError
+from ..io.source import Source
+from ..kernels.tables import (
+    C_CONVERSION,
+    C_ITEM_SIZE,
+    C_MASK,
+    C_NULL_COUNT,
+    C_OUT,
+    C_ROW_START,
+    C_ROW_STOP,
+    CODES,
+    DICTIONARY_PAGE,
+    P_CHUNK,
+    P_NUM_VALUES,
+    P_ROW,
+    P_TYPE,
+    P_UNCOMPRESSED,
+)
+from ..threads import Crew
+from .binary import NO_DICTIONARY as NO_VALUES
+from .binary import check_utf8, decode_binary, decode_binary_dictionary
+from .buffer import BinaryPiece, DictionaryPiece
+from .fixed import FixedOutput, decode_fixed, place_dictionaries
+from .pages import PageFailure, Pages, PageWalk, check_sizes, pages_wanted, verify_crcs
+from .scratch import Scratch, ThreadScratch
+
+# Bytes (decompressed) that a part of a chunk has at least when its pages are shared out.
+PART_BYTES = 512 << 10
+
+# What a kernel says when a column has to be decoded again, as another target.
+RETARGET = frozenset((NULL_FOUND, INEXACT, NO_DICTIONARY))
+
+
+@dataclass
+class Context:
+    """What all jobs of one read share.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    names : list of str
+        The columns read, for messages.
+    crew : Crew
+        The threads.
+    verify_crc : bool
+        Whether pages with a CRC are held against it.
+    """
+
+    source: Source
+    names: list[str]
+    crew: Crew
+    verify_crc: bool
+    local: ThreadScratch = field(default_factory=ThreadScratch)
+
+    @property
+    def scratch(self) -> Scratch:
+        """This thread's buffers."""
+        return self.local.scratch
+
+
+@dataclass
+class Job:
+    """Column chunks of one row group, in the order of the file, none over another.
+
+    Parameters
+    ----------
+    context : Context
+        Of the read.
+    row_group : int
+        Its ordinal in the file.
+    columns : list of int
+        For each chunk the position of its column in `Context.names`.
+    chunks : int64 array, (chunks, CHUNK_FIELDS)
+        The chunk table.
+    share : bool
+        Whether the pages are worth sharing out over the threads.
+
+    Attributes
+    ----------
+    failed : dict of int to int
+        For each column that cannot be decoded as its target says, a status out of RETARGET.
+    pieces : list of BinaryPiece or DictionaryPiece
+        What chunks of BYTE_ARRAY values are decoded into: the rows, in order.
+    """
+
+    context: Context
+    row_group: int
+    columns: list[int]
+    chunks: np.ndarray
+    share: bool
+    failed: dict[int, int] = field(default_factory=dict)
+    pieces: list[BinaryPiece | DictionaryPiece] = field(default_factory=list)
+
+    def __call__(self) -> None:
+        """Do it."""
+        raise NotImplementedError
+
+    def windows(self) -> Iterator[Pages]:
+        """Fetch and walk the chunks; gives their pages window by window, checked."""
+        walk = PageWalk(self.context.source, self.chunks)
+        windows = walk.windows(self.context.scratch)
+        while True:
+            try:
+                pages = next(windows, None)
+            except ParquetError as error:
+                raise self._placed(error, walk.failed_chunk) from None
+            if pages is None:
+                return
+            pages = pages_wanted(pages)
+            with self.placing(pages):
+                check_sizes(pages)
+                if self.context.verify_crc:
+                    verify_crcs(pages)
+            yield pages
+
+    @contextmanager
+    def placing(self, pages: Pages) -> Iterator[None]:
+        """Turn a PageFailure into the ParquetError that says where."""
+        try:
+            yield
+        except PageFailure as failure:
+            error = failure.error
+            raise self._placed(error, pages.locate(error, failure.page)) from None
+
+    def _placed(self, error: ParquetError, chunk: int) -> ParquetError:
+        error.where.setdefault("row_group", self.row_group)
+        error.where.setdefault("column", self.context.names[self.columns[min(chunk, len(self.columns) - 1)]])
+        return error
+
+    def _check_utf8(self, piece: BinaryPiece) -> None:
+        try:
+            check_utf8(piece)
+        except ParquetError as error:
+            raise self._placed(error, 0) from None
+
+    def in_parts(self, pages: Pages, work: Callable[[int, Pages], None]) -> None:
+        """Call ``work(ordinal, part)`` for runs of the data pages of a single chunk, shared out where that pays.
+
+        Each part has a chunk table of its own, whose wanted rows are those of its pages.
+        """
+        data = Pages(pages.raw, pages.chunks, pages.pages[pages.pages[:, P_TYPE] != DICTIONARY_PAGE])
+        if not len(data.pages):
+            return
+        parts = split(data, 2 * self.context.crew.threads) if self.share else [data]
+        self.context.crew.run([_bind(work, number, part) for number, part in enumerate(parts)])
+        if len(parts) > 1:
+            pages.chunks[0, C_NULL_COUNT] += sum(part.chunks[0, C_NULL_COUNT] for part in parts)
+
+
+def _bind(work: Callable[[int, Pages], None], number: int, part: Pages) -> Callable[[], None]:
+    return lambda: work(number, part)
+
+
+def split(pages: Pages, most: int) -> list[Pages]:
+    """Divide the data pages of a single chunk into at most `most` parts of about the same size."""
+    sizes = np.cumsum(pages.pages[:, P_UNCOMPRESSED])
+    count = int(min(most, len(sizes), max(sizes[-1] // PART_BYTES, 1)))
+    if count < 2:
+        return [pages]
+    cuts = np.unique(np.searchsorted(sizes, np.arange(1, count) * sizes[-1] // count, side="left") + 1)
+    edges = [0, *cuts[cuts < len(sizes)].tolist(), len(sizes)]
+    return [part_of(pages, first, last) for first, last in zip(edges, edges[1:], strict=False)]
+
+
+def part_of(pages: Pages, first: int, last: int) -> Pages:
+    """Give a run of data pages of a single chunk as pages of their own, with the rows that they hold."""
+    table = np.ascontiguousarray(pages.pages[first:last])
+    chunks = pages.chunks.copy()
+    chunks[0, C_ROW_START] = max(chunks[0, C_ROW_START], table[0, P_ROW])
+    chunks[0, C_ROW_STOP] = min(chunks[0, C_ROW_STOP], table[-1, P_ROW] + table[-1, P_NUM_VALUES])
+    chunks[0, C_NULL_COUNT] = 0
+    return Pages(pages.raw, chunks, table)
+
+
+@dataclass
+class FixedJob(Job):
+    """Chunks of values of a fixed size that share one output; null counts end up in the chunk table."""
+
+    output: FixedOutput = field(kw_only=True)
+
+    def __call__(self) -> None:
+        for pages in self.windows():
+            with self.placing(pages):
+                self._begin(pages)
+                dictionary = place_dictionaries(pages, self.context.scratch)
+            if self.share:
+                self._decode_shared(pages, dictionary)
+            else:
+                self._decode(pages, dictionary)
+            if len(self.failed) == len(self.columns):
+                return
+
+    def _begin(self, pages: Pages) -> None:
+        """Do what a window's pages need before they are decoded."""
+
+    def _decode(self, pages: Pages, dictionary: np.ndarray) -> None:
+        """Decode pages; chunks that need another target are left out, and noted."""
+        while len(pages.pages):
+            try:
+                with self.placing(pages):
+                    decode_fixed(pages, self.output, dictionary, self.context.scratch)
+                    return
+            except _Retarget as again:
+                pages = self._without(pages, again)
+
+    def _without(self, pages: Pages, again: _Retarget) -> Pages:
+        self.failed[self.columns[again.chunk]] = again.status
+        pages.chunks[:, C_NULL_COUNT] = 0
+        return Pages(pages.raw, pages.chunks, np.ascontiguousarray(pages.pages[pages.pages[:, P_CHUNK] != again.chunk]))
+
+    @contextmanager
+    def placing(self, pages: Pages) -> Iterator[None]:
+        try:
+            yield
+        except PageFailure as failure:
+            chunk = int(pages.pages[failure.page, P_CHUNK])
+            if failure.status in RETARGET and not self._is_final(pages, chunk, failure.status):
+                raise _Retarget(chunk, failure.status) from None
+            error = failure.error
+            raise self._placed(error, pages.locate(error, failure.page)) from None
+
+    @staticmethod
+    def _is_final(pages: Pages, chunk: int, status: int) -> bool:
+        """Tell whether no other target could help: a missing dictionary, unless only its codes are wanted."""
+        return status == NO_DICTIONARY and pages.chunks[chunk, C_CONVERSION] != CODES
+
+    def _decode_shared(self, pages: Pages, dictionary: np.ndarray) -> None:
+        """Decode the dictionary, then the data pages of the one chunk in parts."""
+        is_dictionary = pages.pages[:, P_TYPE] == DICTIONARY_PAGE
+        self._decode(Pages(pages.raw, pages.chunks, pages.pages[is_dictionary]), dictionary)
+        item = self.chunks[0]
+        start, out, mask = int(item[C_ROW_START]), int(item[C_OUT]), int(item[C_MASK])
+
+        def work(number: int, part: Pages) -> None:
+            skipped = int(part.chunks[0, C_ROW_START]) - start
+            part.chunks[0, C_OUT] = out + skipped * int(item[C_ITEM_SIZE])
+            part.chunks[0, C_MASK] = mask + skipped
+            self._decode(part, dictionary)
+
+        self.in_parts(pages, work)
+
+
+class _Retarget(Exception):
+    """A chunk of a job has to be decoded as another target."""
+
+    def __init__(self, chunk: int, status: int) -> None:
+        super().__init__(chunk, status)
+        self.chunk = chunk
+        self.status = status
+
+
+@dataclass
+class BinaryJob(Job):
+    """One chunk of BYTE_ARRAY values, decoded into pieces.
+
+    Parameters
+    ----------
+    utf8 : bool
+        Whether the values must be valid UTF-8.
+    size_hint : int
+        Bytes that they may take together; only a guess.
+    """
+
+    utf8: bool = field(kw_only=True)
+    size_hint: int = field(kw_only=True)
+
+    def __call__(self) -> None:
+        dictionary: BinaryPiece | None = None
+        rows = int(self.chunks[0, C_ROW_STOP] - self.chunks[0, C_ROW_START])
+        for pages in self.windows():
+            with self.placing(pages):
+                dictionary = decode_binary_dictionary(pages, self.context.scratch) or dictionary
+            self._decode(pages, dictionary, rows)
+
+    def _decode(self, pages: Pages, dictionary: BinaryPiece | None, rows: int) -> None:
+        made: dict[int, BinaryPiece] = {}
+
+        def work(number: int, part: Pages) -> None:
+            chunk = part.chunks[0]
+            hint = self.size_hint * max(int(chunk[C_ROW_STOP] - chunk[C_ROW_START]), 0) // max(rows, 1)
+            with self.placing(part):
+                made[number] = decode_binary(part, dictionary, hint, self.context.scratch)
+            if self.utf8:
+                self._check_utf8(made[number])
+
+        trimmed = _trimmed(pages)
+        self.in_parts(trimmed, work)
+        self.chunks[0, C_NULL_COUNT] = trimmed.chunks[0, C_NULL_COUNT]
+        self.pieces.extend(made[number] for number in sorted(made))
+
+def _trimmed(pages: Pages) -> Pages:
+    """Narrow the wanted rows of a single chunk to those of its data pages at hand, so that pieces join up."""
+    rows = np.flatnonzero(pages.pages[:, P_TYPE] != DICTIONARY_PAGE)
+    if not len(rows):
+        return pages
+    first, last = pages.pages[rows[0]], pages.pages[rows[-1]]
+    chunks = pages.chunks.copy()
+    chunks[0, C_ROW_START] = max(chunks[0, C_ROW_START], first[P_ROW])
+    chunks[0, C_ROW_STOP] = min(chunks[0, C_ROW_STOP], last[P_ROW] + last[P_NUM_VALUES])
+    return Pages(pages.raw, chunks, pages.pages)
+
+
+@dataclass
+class DictionaryJob(FixedJob):
+    """One chunk of BYTE_ARRAY values whose dictionary indices are wanted as they are, in one piece.
+
+    Where a page has no dictionary, the chunk is decoded into values instead.
+
+    Parameters
+    ----------
+    codes : int32 array
+        What the output is: a code a row.
+    utf8, size_hint
+        As in `BinaryJob`.
+    """
+
+    codes: np.ndarray = field(kw_only=True)
+    utf8: bool = field(kw_only=True)
+    size_hint: int = field(kw_only=True)
+    dictionary: BinaryPiece = field(default_factory=lambda: NO_VALUES)
+
+    def __call__(self) -> None:
+        untouched = self.chunks.copy()
+        super().__call__()
+        if self.failed:
+            plain = BinaryJob(self.context, self.row_group, self.columns, untouched, self.share, utf8=self.utf8,
+                              size_hint=self.size_hint)  # fmt: skip
+            plain()
+            self.failed.clear()
+            self.chunks = plain.chunks
+            self.pieces.extend(plain.pieces)
+        else:
+            self.pieces.append(DictionaryPiece(self.codes, self.dictionary))
+
+    def _begin(self, pages: Pages) -> None:
+        self.dictionary = decode_binary_dictionary(pages, self.context.scratch) or self.dictionary
+        if self.utf8:
+            self._check_utf8(self.dictionary)
+
+
+__all__ = ["RETARGET", "BinaryJob", "Context", "DictionaryJob", "FixedJob", "Job"]

@@ -1,0 +1,158 @@
+"""From columns and row slices to jobs: which chunks are fetched together, and which memory each is decoded to."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ..targets import Target
+from ..kernels.tables import C_END, C_ITEM_SIZE, C_MASK, C_OUT, C_START
+from ..schema import Leaf
+from .chunks import ChunkTables, RowSlice, columns_table
+from .decode import BinaryJob, Context, DictionaryJob, FixedJob, Job
+from .fixed import FixedOutput
+from .scratch import allocate
+
+# Chunks are fetched together up to this many bytes, and over gaps of at most so many.
+GROUP_BYTES = 4 << 20
+SMALLEST_GROUP_BYTES = 64 << 10
+GAP_BYTES = 32 << 10
+# A job of a single chunk shares its pages out when its bytes are more than one in this many of a thread's share.
+SHARES = 4
+
+_NO_MASK = np.empty(0, np.uint8)
+
+
+class Memory(Protocol):
+    """The memory that a frame's columns are decoded to; `numparq.frame.Layout` is one."""
+
+    num_rows: int
+    targets: list[Target]
+    values: list[np.ndarray | None]
+    validity: list[np.ndarray | None]
+    blocks: list[np.ndarray]
+    block_of: list[int | None]
+    row_of: list[int | None]
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Columns of fixed storage that share an output: their places in the chunk tables, and their rows in it."""
+
+    places: np.ndarray
+    lanes: np.ndarray
+    output: FixedOutput
+
+
+class JobMaker:
+    """Makes the jobs that decode columns.
+
+    Parameters
+    ----------
+    context : Context
+        Of the read.
+    tables : ChunkTables
+        The chunks of the columns read.
+    leaves : sequence of Leaf
+        The columns read.
+    memory : Memory
+        Where they are decoded to.
+    """
+
+    def __init__(self, context: Context, tables: ChunkTables, leaves: Sequence[Leaf], memory: Memory) -> None:
+        self._context = context
+        self._tables = tables
+        self._leaves = leaves
+        self._memory = memory
+
+    def jobs(self, slices: Sequence[RowSlice], wanted: Collection[int]) -> list[Job]:
+        """Make the jobs for some columns (positions among those read) and all slices.
+
+        Raises
+        ------
+        ParquetError
+            For a chunk that the footer describes wrongly, or that this version does not read.
+        """
+        targets = self._memory.targets
+        columns = np.array([column for column in wanted if targets[column].storage != "null"], np.intp)
+        if not len(columns):
+            return []
+        common = columns_table(self._leaves, targets)
+        groups, others = self._groups(columns)
+        tables = [self._tables.of_row_group(common, columns, rows) for rows in slices]
+        total = sum(int((table[:, C_END] - table[:, C_START]).sum()) for table in tables)
+        share = total // (SHARES * self._context.crew.threads)
+        made: list[Job] = []
+        for rows, table in zip(slices, tables, strict=True):
+            for group in groups:
+                made.extend(self._fixed(group, columns, table, rows, share))
+            made.extend(self._variable(int(columns[place]), table[place : place + 1], rows, share) for place in others)
+        return made
+
+    def run(self, jobs: Sequence[Job]) -> None:
+        """Do jobs, on all threads of the crew."""
+        self._context.crew.run(jobs)
+
+    def _groups(self, columns: np.ndarray) -> tuple[list[_Group], list[int]]:
+        """Divide columns into groups of fixed storage, by output, and the places of all others."""
+        memory = self._memory
+        blocks: dict[int, list[int]] = {}
+        groups: list[_Group] = []
+        others: list[int] = []
+        for place, column in enumerate(columns.tolist()):
+            values, block = memory.values[column], memory.block_of[column]
+            if block is not None:
+                blocks.setdefault(block, []).append(place)
+            elif values is None:
+                others.append(place)
+            else:
+                validity = memory.validity[column]
+                output = FixedOutput(values.view(np.uint8), _NO_MASK if validity is None else validity)
+                groups.append(_Group(np.array([place]), np.zeros(1, np.int64), output))
+        for block, places in blocks.items():
+            lanes = np.array([memory.row_of[columns[place]] for place in places], np.int64)
+            output = FixedOutput(memory.blocks[block].reshape(-1).view(np.uint8), _NO_MASK)
+            groups.append(_Group(np.array(places), lanes, output))
+        return groups, others
+
+    def _fixed(
+        self, group: _Group, columns: np.ndarray, table: np.ndarray, rows: RowSlice, share: int
+    ) -> Iterator[FixedJob]:
+        chunks = table[group.places]
+        chunks[:, C_OUT] = (group.lanes * self._memory.num_rows + rows.out) * chunks[:, C_ITEM_SIZE]
+        order = np.argsort(chunks[:, C_START], kind="stable")
+        chunks, places = chunks[order], group.places[order]
+        for first, last in _runs(chunks, share):
+            run = np.ascontiguousarray(chunks[first:last])
+            shared = last - first == 1 and run[0, C_END] - run[0, C_START] > share
+            owners = columns[places[first:last]].tolist()
+            yield FixedJob(self._context, rows.row_group, owners, run, shared, output=group.output)
+
+    def _variable(self, column: int, table: np.ndarray, rows: RowSlice, share: int) -> Job:
+        target = self._memory.targets[column]
+        size = int(table[0, C_END] - table[0, C_START])
+        shared = size > share
+        hint = self._tables.byte_array_size(column, rows)
+        if target.storage == "binary":
+            return BinaryJob(self._context, rows.row_group, [column], table.copy(), shared, utf8=target.utf8,
+                             size_hint=hint)  # fmt: skip
+        codes = allocate(len(rows), "i4")
+        chunks = table.copy()
+        chunks[0, C_OUT] = chunks[0, C_MASK] = 0
+        return DictionaryJob(self._context, rows.row_group, [column], chunks, shared, codes=codes, utf8=target.utf8,
+                             size_hint=hint, output=FixedOutput(codes.view(np.uint8), _NO_MASK))  # fmt: skip
+
+
+def _runs(chunks: np.ndarray, share: int) -> Iterator[tuple[int, int]]:
+    """Divide chunks, in the order of the file, into runs that are fetched together."""
+    starts, ends = chunks[:, C_START], chunks[:, C_END]
+    limit = min(max(share, SMALLEST_GROUP_BYTES), GROUP_BYTES)
+    gaps = starts[1:] - ends[:-1]
+    bucket = np.cumsum(ends - starts) // limit
+    cuts = np.flatnonzero((gaps < 0) | (gaps > GAP_BYTES) | (bucket[1:] != bucket[:-1])) + 1
+    edges = [0, *cuts.tolist(), len(chunks)]
+    return zip(edges[:-1], edges[1:], strict=True)
+

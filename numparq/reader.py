@@ -1,0 +1,235 @@
+"""One file: its footer, a selection of columns and rows, jobs for a crew of threads, and the frame they make."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .arrow_schema import ArrowSchema
+from .column.buffer import ColumnBuffer
+from .column.chunks import ChunkTables, RowSlice
+from .column.decode import Context
+from .column.jobs import JobMaker
+from .dtypes import choose
+from .targets import Target, retarget
+from .errors import LimitError, SchemaError, located
+from .frame import Layout, allocate, assemble
+from .io.source import Source, open_source
+from .kernels.tables import C_NULL_COUNT
+from .metadata.footer import Footer, read_tail
+from .pandas_metadata import PandasMetadata
+from .schema import Leaf, Schema
+from .selection import select_columns, select_rows, virtual_columns
+from .threads import Crew, thread_count
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .metadata.records import Record
+
+
+class ParquetFile:
+    """A Parquet file, open for reading.
+
+    Parameters
+    ----------
+    path : str, os.PathLike, bytes-like, or binary file object
+        The file's name, its bytes, or an object with ``read`` and ``seek``.
+
+    Attributes
+    ----------
+    metadata : Record
+        FileMetaData, with everything in it, under the names of the specification.
+    schema : Schema
+        The tree of columns.
+    num_rows : int
+        Rows of the file.
+    num_row_groups : int
+        Row groups of the file.
+
+    Raises
+    ------
+    FileNotFoundError
+        When there is no such file.
+    InvalidFileError
+        When it is no Parquet file, or its footer is damaged.
+
+    Examples
+    --------
+    >>> import io, pandas, numparq
+    >>> buffer = io.BytesIO()
+    >>> pandas.DataFrame({"a": [1, 2, 3], "b": ["x", "y", "z"]}).to_parquet(buffer)
+    >>> with numparq.ParquetFile(buffer) as file:
+    ...     file.num_rows, file.schema.columns
+    (3, ['a', 'b'])
+    """
+
+    def __init__(self, path: Any) -> None:
+        self.source: Source = open_source(path)
+        try:
+            with located(file=self.source.name):
+                self._footer: Footer
+                self._footer, self._footer_start = read_tail(self.source)
+        except BaseException:
+            self.source.close()
+            raise
+
+    @property
+    def num_rows(self) -> int:
+        return int(self._footer.row_group_num_rows.sum())
+
+    @property
+    def num_row_groups(self) -> int:
+        return len(self._footer.row_group_num_rows)
+
+    @cached_property
+    def schema(self) -> Schema:
+        with located(file=self.source.name):
+            return Schema(self._footer)
+
+    @cached_property
+    def metadata(self) -> Record:
+        with located(file=self.source.name):
+            return self._footer.full
+
+    @cached_property
+    def _pandas_metadata(self) -> PandasMetadata | None:
+        keys = self._footer.key_value_metadata
+        return PandasMetadata.parse(keys.get("pandas"), keys.get("PANDAS_ATTRS"))
+
+    @cached_property
+    def _arrow_schema(self) -> ArrowSchema:
+        return ArrowSchema(self._footer.key_value_metadata.get("ARROW:schema"), len(self.schema.columns))
+
+    def read(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        dtype_backend: str = "numpy",
+        row_groups: Sequence[int] | None = None,
+        row_range: tuple[int | None, int | None] | None = None,
+        nrows: int | None = None,
+        categories: Collection[str] | None = None,
+        include: Sequence[str] = (),
+        verify_crc: bool = True,
+        threads: int | None = None,
+    ) -> pd.DataFrame:
+        """Read columns and rows into a DataFrame.
+
+        Parameters
+        ----------
+        columns, dtype_backend, row_groups, row_range, nrows, categories, include, verify_crc, threads
+            As in `numparq.read_parquet`.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        with located(file=self.source.name), Crew(thread_count(threads)) as crew:
+            metadata = self._pandas_metadata
+            extra = virtual_columns(include)
+            leaves = select_columns(self.schema, columns, metadata.index_fields if metadata else ())
+            slices = select_rows(self._footer.row_group_num_rows.tolist(), row_groups, row_range, nrows)
+            names = [leaf.name for leaf in leaves]
+            _check_new(extra, names)
+            context = Context(self.source, names, crew, verify_crc)
+            tables = ChunkTables(self._footer, leaves, self._footer_start)
+            targets = self._targets(leaves, tables, slices, dtype_backend, _category_names(categories, names))
+            index = set(metadata.index_fields) if metadata else ()
+            num_rows = slices[-1].out + len(slices[-1]) if slices else 0
+            try:
+                layout = allocate(targets, num_rows, [place for place, name in enumerate(names) if name in index])
+                buffers = _decode(JobMaker(context, tables, leaves, layout), layout, slices)
+                return assemble(layout, buffers, names, metadata, self._virtual(extra, slices, num_rows))
+            except MemoryError as error:
+                if isinstance(error, LimitError):
+                    raise
+                raise LimitError(f"there is not enough memory to read {num_rows:,} rows of {len(names)} columns") from error
+
+    def _targets(
+        self, leaves: list[Leaf], tables: ChunkTables, slices: list[RowSlice], dtype_backend: str, categories: set[str]
+    ) -> list[Target]:
+        """Choose how each column is decoded."""
+        metadata = self._pandas_metadata
+        groups = [rows.row_group for rows in slices]
+        targets = []
+        for position, leaf in enumerate(leaves):
+            with located(column=leaf.name):
+                name = leaf.name
+                targets.append(choose(
+                    leaf, self._arrow_schema.type_of(leaf.column), dtype_backend=dtype_backend,
+                    null_count=tables.statistic("null_count", position, groups) if leaf.max_definition_level else 0,
+                    pandas_dtype=metadata.extension_dtype(name) if metadata else None,
+                    timezone=metadata.timezone(name) if metadata else None, categorical=name in categories,
+                ))  # fmt: skip
+        return targets
+
+    def _virtual(self, names: list[str], slices: list[RowSlice], num_rows: int) -> list[tuple[str, Any]]:
+        """Make the virtual columns asked for."""
+        import pandas as pd
+
+        starts = np.cumsum([0, *self._footer.row_group_num_rows.tolist()])
+        made: list[tuple[str, Any]] = []
+        for name in names:
+            if name == "file":
+                made.append((name, pd.array([self.source.name], dtype="str").take(np.zeros(num_rows, np.intp))))
+                continue
+            values = np.empty(num_rows, np.int64)
+            for rows in slices:
+                first = starts[rows.row_group] + rows.start
+                numbers = rows.row_group if name == "row_group" else np.arange(first, first + len(rows))
+                values[rows.out : rows.out + len(rows)] = numbers
+            made.append((name, values))
+        return made
+
+    def close(self) -> None:
+        """Close the file, if it was opened here."""
+        self.source.close()
+
+    def __enter__(self) -> ParquetFile:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return (f"<numparq.ParquetFile {self.source.name!r}: {self.num_rows} rows, {len(self.schema.columns)} columns, "
+                f"{self.num_row_groups} row groups>")  # fmt: skip
+
+
+def _decode(maker: JobMaker, layout: Layout, slices: list[RowSlice]) -> list[ColumnBuffer]:
+    """Decode all columns; those whose values do not allow the target that was chosen first, once more as the next."""
+    buffers = [ColumnBuffer(*memory) for memory in zip(layout.values, layout.validity, strict=True)]
+    wanted: Collection[int] = range(len(buffers))
+    while wanted:
+        jobs = maker.jobs(slices, wanted)
+        maker.run(jobs)
+        failed: dict[int, int] = {}
+        for job in jobs:
+            failed.update(job.failed)
+            for column, nulls in zip(job.columns, job.chunks[:, C_NULL_COUNT].tolist(), strict=True):
+                buffers[column].null_count += nulls
+            buffers[job.columns[0]].pieces.extend(job.pieces)
+        for column, status in failed.items():
+            layout.replace(column, retarget(layout.targets[column], status))
+            buffers[column] = ColumnBuffer(layout.values[column], layout.validity[column])
+        wanted = failed
+    return buffers
+
+
+def _check_new(virtual: list[str], names: list[str]) -> None:
+    for name in virtual:
+        if name in names:
+            raise SchemaError(f"the file has a column {name!r} already; include={name!r} would make a second one")
+
+
+def _category_names(categories: Collection[str] | None, names: list[str]) -> set[str]:
+    """Check the ``categories`` argument: names of columns."""
+    if categories is None:
+        return set()
+    if isinstance(categories, str):
+        raise TypeError(f"categories is a list of column names, not {categories!r}")
+    return set(categories) & set(names)

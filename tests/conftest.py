@@ -1,0 +1,19 @@
+"""What all tests share: the folder of conformance files, and a kernel cache that outlives a test."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def parquet_testing() -> Path:
+    """The folder of the conformance suite (``PARQUET_TEST_DATA``); tests that need it skip where it is absent."""
+    folder = Path(os.environ.get("PARQUET_TEST_DATA") or ROOT.parent / "shared" / "parquet-testing")
+    if not (folder / "data").is_dir():
+        pytest.skip(f"no conformance files: set PARQUET_TEST_DATA to a checkout of them (looked in {folder})")
+    return folder

@@ -1,0 +1,109 @@
+"""The order of imports, and what a plain import brings along."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent / "numparq"
+
+# From the bottom up. A module imports only from lower layers, and from its own.
+LAYERS = [
+    ["cache", "errors", "options", "threads"],
+    ["kernels"],
+    ["io", "codecs"],
+    ["metadata"],
+    ["schema", "flatbuffer", "arrow_schema"],
+    ["logical"],
+    ["dtypes", "pandas_metadata"],
+    ["column"],
+    ["arrow", "frame"],
+    ["selection"],
+    ["reader"],
+    ["api"],
+    ["cli"],
+]
+RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
+# Modules that stand above everything: they only forward.
+FORWARDERS = {"__init__", "__main__"}
+
+
+def modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def layer_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported(path: Path) -> set[str]:
+    """The top-level modules of numparq that a module imports, anywhere in it but for type checking."""
+    tree = ast.parse(path.read_text())
+    here = ["numparq", *path.relative_to(PACKAGE).parts[:-1]]
+    guarded = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for inner in ast.walk(node)
+    }
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if id(node) in guarded:
+            continue
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("numparq.")}
+        elif isinstance(node, ast.ImportFrom):
+            base = here[: len(here) - node.level + 1] if node.level else []
+            full = [*base, *(node.module.split(".") if node.module else [])]
+            if full[:1] == ["numparq"]:
+                found |= {full[1]} if len(full) > 1 else {alias.name for alias in node.names}
+    return found
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_go_down_only(path: Path) -> None:
+    layer = layer_of(path)
+    if layer in FORWARDERS:
+        return
+    assert layer in RANK, f"{layer} has no place in LAYERS"
+    for name in imported(path):
+        if name in RANK and name != layer:
+            assert RANK[name] <= RANK[layer], f"{layer} imports {name}, which is above it"
+            assert name != layer
+
+
+def test_no_cycle_within_a_layer() -> None:
+    graph = {layer: {name for path in modules() if layer_of(path) == layer for name in imported(path) if name in RANK}
+             for layer in RANK}  # fmt: skip
+    for layer, names in graph.items():
+        for name in names - {layer}:
+            assert layer not in graph[name], f"{layer} and {name} import each other"
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "kernels").glob("*.py")), ids=lambda path: path.stem)
+def test_kernels_do_not_raise_or_use_what_is_forbidden(path: Path) -> None:
+    text = path.read_text()
+    for word in ("parallel=True", "guvectorize", "jitclass", "fastmath=True"):
+        assert word not in text
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef) and any("kernel" in ast.unparse(d) or "helper" in ast.unparse(d) for d in node.decorator_list):
+            assert not any(isinstance(inner, ast.Raise) for inner in ast.walk(node)), f"{node.name} raises"
+
+
+def test_importing_everything_imports_neither_numba_nor_thriftpy2() -> None:
+    names = [".".join(["numparq", *path.relative_to(PACKAGE).with_suffix("").parts]) for path in modules()]
+    names = [name.removesuffix(".__init__") for name in names if not name.endswith("__main__")]
+    code = f"import importlib, sys\nfor name in {names!r}: importlib.import_module(name)\n"
+    code += "print([name for name in ('numba', 'thriftpy2') if name in sys.modules])"
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert output.stdout.strip() == "[]", output.stdout
+
+
+def test_plain_import_is_light() -> None:
+    code = "import sys, numparq; print([n for n in ('numpy', 'pandas', 'numba', 'llvmlite', 'pyarrow') if n in sys.modules])"
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert output.stdout.strip() == "[]"
