@@ -5,16 +5,17 @@ The only module of the core that imports pyarrow, and only once a column needs i
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from numparq.arrow_schema import ArrowType
-from numparq.column.buffer import BinaryPiece, ColumnBuffer, DictionaryPiece
-from numparq.column.unscaled import binary_integers, fixed_integers
-from numparq.dtypes import Target, int_dtype
-from numparq.errors import InvalidFileError, UnsupportedError
+from .arrow_schema import ArrowType
+from .column.buffer import BinaryPiece, ColumnBuffer, DictionaryPiece
+from .column.unscaled import binary_integers, fixed_integers
+from .errors import InvalidFileError, UnsupportedError
+from .targets import Target, int_dtype
 
 _MAX_OFFSET = (1 << 31) - 1
 _DECIMAL_WORDS = {128: 2, 256: 4}
@@ -58,16 +59,20 @@ def _extension_type(pa: Any, storage: Any, arrow_type: ArrowType) -> Any:
     """Let pyarrow look its registered extension types up: the storage type itself where it knows none of the name."""
     import pandas.core.arrays.arrow.extension_types  # noqa: F401  (registers pandas.period and pandas.interval)
 
-    keys = {"ARROW:extension:name": arrow_type.extension or "",
-            "ARROW:extension:metadata": arrow_type.extension_metadata or ""}
+    keys = {
+        "ARROW:extension:name": arrow_type.extension or "",
+        "ARROW:extension:metadata": arrow_type.extension_metadata or "",
+    }
     schema = pa.schema([pa.field("", storage, metadata=keys)])
     return pa.ipc.read_schema(pa.py_buffer(schema.serialize())).field(0).type
 
 
 def _decimal_type(pa: Any, arrow_type: ArrowType) -> Any:
     if arrow_type.precision > 76:
-        raise UnsupportedError(f"Arrow has no decimals of {arrow_type.precision} digits; dtype_backend=\"numpy\" gives "
-                               "decimal.Decimal objects")
+        raise UnsupportedError(
+            f'Arrow has no decimals of {arrow_type.precision} digits; dtype_backend="numpy" gives '
+            "decimal.Decimal objects"
+        )
     return getattr(pa, f"decimal{arrow_type.bit_width}")(arrow_type.precision, arrow_type.scale)
 
 
@@ -144,14 +149,13 @@ def _array(arrow_type: Any, length: int, validity: np.ndarray | None, *buffers: 
 
 def _fixed_array(target: Target, buffer: ColumnBuffer, arrow_type: Any) -> Any:
     pa = pyarrow()
-    values, validity = buffer.values, buffer.validity if buffer.null_count else None
-    assert values is not None
+    values, validity = buffer.fixed, buffer.validity if buffer.null_count else None
     if target.type.kind == "decimal":
         return _fixed_decimals(values, validity, target.type, arrow_type)
     if target.type.kind == "bool":
         values = np.packbits(values.view(bool), bitorder="little")
     storage = arrow_type.storage_type if isinstance(arrow_type, pa.BaseExtensionType) else arrow_type
-    array = _array(storage, len(buffer.values), validity, values)
+    array = _array(storage, len(buffer.fixed), validity, values)
     return pa.ExtensionArray.from_storage(arrow_type, array) if storage is not arrow_type else array
 
 
@@ -167,8 +171,10 @@ def _binary_arrays(piece: BinaryPiece, arrow_type: Any) -> list[Any]:
     if pa.types.is_large_string(storage) or pa.types.is_large_binary(storage):
         arrays = [large_binary_array(piece, storage)]
     elif pa.types.is_string(storage) or pa.types.is_binary(storage):
-        arrays = [_array(storage, len(part), part.validity, part.offsets.astype(np.int32), part.data)
-                  for part in _split(piece)]
+        arrays = [
+            _array(storage, len(part), part.validity, part.offsets.astype(np.int32), part.data)
+            for part in _split(piece)
+        ]
     else:
         wide = pa.large_string() if pa.types.is_string_view(storage) else pa.large_binary()
         arrays = [large_binary_array(piece, wide).cast(storage)]
@@ -186,8 +192,10 @@ def _split(piece: BinaryPiece) -> list[BinaryPiece]:
         return [BinaryPiece(piece.offsets - first, piece.data[first:], piece.validity)]
     middle = len(piece) // 2
     validity = piece.validity
-    halves = (BinaryPiece(piece.offsets[:middle + 1], piece.data, None if validity is None else validity[:middle]),
-              BinaryPiece(piece.offsets[middle:], piece.data, None if validity is None else validity[middle:]))
+    halves = (
+        BinaryPiece(piece.offsets[: middle + 1], piece.data, None if validity is None else validity[:middle]),
+        BinaryPiece(piece.offsets[middle:], piece.data, None if validity is None else validity[middle:]),
+    )
     return [part for half in halves for part in _split(half)]
 
 
@@ -200,7 +208,7 @@ def _dictionary_array(piece: BinaryPiece | DictionaryPiece, arrow_type: Any) -> 
     present = piece.codes >= 0
     indices = pa.array(piece.codes, mask=None if present.all() else ~present)
     if len(dictionary) > np.iinfo(arrow_type.index_type.to_pandas_dtype()).max:
-        raise UnsupportedError(f"a dictionary of {len(dictionary)} values does not fit codes of {arrow_type.index_type}")
+        raise UnsupportedError(f"a dictionary of {len(dictionary)} values is too long for {arrow_type.index_type}")
     return pa.DictionaryArray.from_arrays(indices.cast(arrow_type.index_type), dictionary, ordered=arrow_type.ordered)
 
 
@@ -223,7 +231,7 @@ def _small_words(values: np.ndarray, decimal: ArrowType) -> np.ndarray:
         return words
     words = np.empty((len(values), _DECIMAL_WORDS[decimal.bit_width]), np.int64)
     words[:, 0] = values
-    words[:, 1:] = (words[:, :1] >> 63)
+    words[:, 1:] = words[:, :1] >> 63
     return words
 
 
@@ -235,8 +243,8 @@ def _wide_words(values: np.ndarray, decimal: ArrowType) -> np.ndarray:
     out = np.empty((len(values), size), np.uint8)
     out[:] = sign
     kept = min(size, width)
-    out[:, :kept] = octets[:, width - kept:][:, ::-1]
-    if width > size and ((octets[:, :width - size] != sign).any() or ((out[:, -1:] ^ sign) >> 7).any()):
+    out[:, :kept] = octets[:, width - kept :][:, ::-1]
+    if width > size and ((octets[:, : width - size] != sign).any() or ((out[:, -1:] ^ sign) >> 7).any()):
         raise _too_large(decimal)
     return out
 
@@ -252,8 +260,6 @@ def _binary_decimals(piece: BinaryPiece, decimal: ArrowType, arrow_type: Any) ->
         except OverflowError as error:
             raise _too_large(decimal) from error
     return _array(arrow_type, len(piece), piece.validity, words)
-
-
 
 
 def arrow_column(target: Target, buffer: ColumnBuffer, num_rows: int) -> Any:
@@ -273,13 +279,9 @@ def arrow_column(target: Target, buffer: ColumnBuffer, num_rows: int) -> Any:
     pa = pyarrow()
     array = to_arrow(target, buffer, num_rows)
     if target.unit:
-        try:
+        with contextlib.suppress(pa.ArrowInvalid):  # raised where a value does not fit the unit
             array = array.cast(pa.timestamp(target.unit, target.type.timezone or None))
-        except pa.ArrowInvalid:  # a value does not fit the unit
-            pass
     if target.pandas_dtype is not None:
-        try:
+        with contextlib.suppress(pa.ArrowException, TypeError, ValueError):
             return target.pandas_dtype.__from_arrow__(array)
-        except (pa.ArrowException, TypeError, ValueError):
-            pass
     return pd.arrays.ArrowExtensionArray(array)

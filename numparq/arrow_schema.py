@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from numparq.flatbuffer import FlatbufferError, Table
+from .flatbuffer import FlatbufferError, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +73,35 @@ _TEXT_LIMIT = 1 << 16
 _MAX_KEYS = 64
 
 # The members of Arrow's union of types, in order; 0 is none.
-_TYPE_KINDS = ("", "null", "int", "float", "binary", "utf8", "bool", "decimal", "date", "time", "timestamp", "interval",
-               "list", "struct", "union", "fixed_size_binary", "fixed_size_list", "map", "duration", "large_binary",
-               "large_utf8", "large_list", "run_end_encoded", "binary_view", "utf8_view", "list_view",
-               "large_list_view")
-
+_TYPE_KINDS = (
+    "",
+    "null",
+    "int",
+    "float",
+    "binary",
+    "utf8",
+    "bool",
+    "decimal",
+    "date",
+    "time",
+    "timestamp",
+    "interval",
+    "list",
+    "struct",
+    "union",
+    "fixed_size_binary",
+    "fixed_size_list",
+    "map",
+    "duration",
+    "large_binary",
+    "large_utf8",
+    "large_list",
+    "run_end_encoded",
+    "binary_view",
+    "utf8_view",
+    "list_view",
+    "large_list_view",
+)
 
 
 def _pick(choices: tuple, number: int) -> Any:
@@ -95,7 +119,10 @@ _PARAMETERS: dict[str, Callable[[Table], dict]] = {
     "decimal": lambda table: {"precision": table.int32(0), "scale": table.int32(1), "bit_width": table.int32(2, 128)},
     "date": lambda table: {"unit": _pick(_DATE_UNITS, table.int16(0, 1))},
     "time": lambda table: {"unit": _pick(TIME_UNITS, table.int16(0, 1))},
-    "timestamp": lambda table: {"unit": _pick(TIME_UNITS, table.int16(0)), "timezone": table.text(1, _TEXT_LIMIT) or ""},
+    "timestamp": lambda table: {
+        "unit": _pick(TIME_UNITS, table.int16(0)),
+        "timezone": table.text(1, _TEXT_LIMIT) or "",
+    },
     "duration": lambda table: {"unit": _pick(TIME_UNITS, table.int16(0, 1))},
     "fixed_size_binary": lambda table: {"byte_width": table.int32(0)},
 }

@@ -15,120 +15,36 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from numparq.arrow_schema import ArrowType, DictionaryIndex
-from numparq.errors import INEXACT, NULL_FOUND, check
-from numparq.kernels.tables import COPY, INT96_NS, INT96_US, NARROW, WIDEN_SIGNED, WIDEN_UNSIGNED
-from numparq.logical import BOOLEAN, FIXED_LEN_BYTE_ARRAY, INT32, INT64, INT96, resolve
+from .arrow_schema import ArrowType, DictionaryIndex
+from .kernels.tables import COPY, INT96_NS, INT96_US, NARROW, WIDEN_SIGNED, WIDEN_UNSIGNED
+from .logical import BOOLEAN, FIXED_LEN_BYTE_ARRAY, INT32, INT64, INT96, resolve
+from .targets import BINARY_KINDS, UTF8_KINDS, Column, Target, int_dtype, retarget
 
 __all__ = ["COPY", "INT96_NS", "INT96_US", "NARROW", "WIDEN_SIGNED", "WIDEN_UNSIGNED", "Target", "choose", "retarget"]
 
 DTYPE_BACKENDS = ("numpy", "numpy_nullable", "pyarrow")
-UTF8_KINDS = ("utf8", "large_utf8", "utf8_view")
-BINARY_KINDS = ("binary", "large_binary", "binary_view")
 
 _NAN = {16: np.float16(np.nan).tobytes(), 32: np.float32(np.nan).tobytes(), 64: np.float64(np.nan).tobytes()}
 _NAT = np.int64(np.iinfo(np.int64).min).tobytes()
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """How to decode one leaf column, and how to finish it.
-
-    Parameters
-    ----------
-    storage : str
-        ``"fixed"``: values of one size. ``"binary"``: `BinaryPiece`. ``"dictionary"``: `DictionaryPiece` (a
-        `BinaryPiece` where a page has no dictionary). ``"null"``: there is nothing to decode; all rows are null.
-    finish : str
-        Key of the finisher in `numparq.frame`.
-    type : ArrowType
-        What the values mean.
-    dtype : numpy.dtype or None
-        For fixed storage, the dtype of the array that kernels write; for a dictionary, that of the codes.
-    conversion : int
-        ``COPY``, ``NARROW``, ``WIDEN_SIGNED``, ``WIDEN_UNSIGNED``, ``INT96_NS`` or ``INT96_US``.
-    nulls : str
-        ``"fill"``: a null becomes `fill`. ``"mask"``: the same, and the validity is kept. ``"refuse"``: the kernel
-        stops with NULL_FOUND.
-    fill : bytes
-        What stands for a null, as the bytes of one item; empty means zeros.
-    physical : int
-        The physical type.
-    utf8 : bool
-        Whether the bytes must be valid UTF-8.
-    pandas_dtype : pandas.api.extensions.ExtensionDtype or None
-        The extension dtype of the finished column, where the finisher does not decide that itself.
-    unit : str
-        Unit to convert a timestamp to once it is decoded; empty for none.
-    block : bool
-        Whether columns of this target share one block of the frame.
-    narrow : numpy.dtype or None
-        For integers widened to float64: the dtype to go back to if there was no null after all.
-    categorical : bool
-        Whether the finished column is turned into a Categorical.
-    on_null, on_inexact : Target or None
-        What to try next when a kernel says NULL_FOUND, or INEXACT.
-    """
-
-    storage: str
-    finish: str
-    type: ArrowType
-    dtype: np.dtype | None = None
-    conversion: int = COPY
-    nulls: str = "refuse"
-    fill: bytes = b""
-    physical: int = INT64
-    utf8: bool = False
-    pandas_dtype: Any = None
-    unit: str = ""
-    block: bool = False
-    narrow: np.dtype | None = None
-    categorical: bool = False
-    on_null: Target | None = None
-    on_inexact: Target | None = None
-
-    @property
-    def fill_bits(self) -> int:
-        """`fill` as the low bytes of an int64, as kernels take it; 0 for items of more than 8 bytes."""
-        return int.from_bytes(self.fill, "little", signed=True) if len(self.fill) <= 8 else 0
-
-
-def retarget(target: Target, status: int) -> Target:
-    """Give the next target for a column that a kernel could not decode as `target` says.
-
-    Parameters
-    ----------
-    target : Target
-        The target tried.
-    status : int
-        What the kernel returned: NULL_FOUND or INEXACT.
-
-    Returns
-    -------
-    Target
-        How to decode the column, whole, once more.
-
-    Raises
-    ------
-    ParquetError
-        For any other status, and where there is nothing else to try.
-    """
-    following = {NULL_FOUND: target.on_null, INEXACT: target.on_inexact}.get(status)
-    if following is None:
-        check(status)
-        raise ValueError(f"{status} is not the status of a failure")
-    return following
-
-
-def choose(leaf: Any, origin: ArrowType | None = None, *, dtype_backend: str = "numpy", null_count: int | None = None,
-           pandas_dtype: Any = None, timezone: str | None = None, categorical: bool = False) -> Target:
+def choose(
+    leaf: Any,
+    origin: ArrowType | None = None,
+    *,
+    dtype_backend: str = "numpy",
+    null_count: int | None = None,
+    pandas_dtype: Any = None,
+    timezone: str | None = None,
+    categorical: bool = False,
+) -> Target:
     """Choose how to decode a flat leaf column.
 
     Parameters
@@ -158,32 +74,33 @@ def choose(leaf: Any, origin: ArrowType | None = None, *, dtype_backend: str = "
         When the type of the column breaks the specification.
     """
     optional = leaf.max_definition_level > 0
-    return _choose(leaf.physical, leaf.type_length, leaf.logical, origin, dtype_backend, optional,
-                   optional and bool(null_count), pandas_dtype, timezone, categorical)
-
-
-@dataclass(frozen=True, slots=True)
-class _Column:
-    """What the rows of the tables below decide on."""
-
-    type: ArrowType
-    physical: int
-    type_length: int
-    optional: bool
-    nulls_expected: bool
-
-    def fixed(self, dtype: np.dtype | str, finish: str, nulls: str = "fill", **more: Any) -> Target:
-        """Make a target for values of a fixed size; required columns cannot hold nulls, whatever they are to become."""
-        kept = nulls if self.optional else "refuse"
-        return Target("fixed", finish, self.type, np.dtype(dtype), nulls=kept, physical=self.physical, **more)
-
-    def binary(self, finish: str, **more: Any) -> Target:
-        return Target("binary", finish, self.type, physical=self.physical, utf8=self.type.kind in UTF8_KINDS, **more)
+    return _choose(
+        leaf.physical,
+        leaf.type_length,
+        leaf.logical,
+        origin,
+        dtype_backend,
+        optional,
+        optional and bool(null_count),
+        pandas_dtype,
+        timezone,
+        categorical,
+    )
 
 
 @lru_cache(maxsize=4096)
-def _choose(physical: int, type_length: int | None, logical: Any, origin: ArrowType | None, dtype_backend: str,
-            optional: bool, nulls_expected: bool, pandas_dtype: Any, timezone: str | None, categorical: bool) -> Target:
+def _choose(
+    physical: int,
+    type_length: int | None,
+    logical: Any,
+    origin: ArrowType | None,
+    dtype_backend: str,
+    optional: bool,
+    nulls_expected: bool,
+    pandas_dtype: Any,
+    timezone: str | None,
+    categorical: bool,
+) -> Target:
     if dtype_backend not in DTYPE_BACKENDS:
         raise ValueError(f"dtype_backend must be one of {', '.join(DTYPE_BACKENDS)}, not {dtype_backend!r}")
     arrow_type = resolve(physical, type_length, logical, origin)
@@ -192,7 +109,7 @@ def _choose(physical: int, type_length: int | None, logical: Any, origin: ArrowT
     unit = ""
     if timezone and arrow_type.kind == "timestamp" and timezone != arrow_type.timezone:
         arrow_type, unit = replace(arrow_type, timezone=timezone), "ns"
-    column = _Column(arrow_type, physical, type_length or 0, optional, nulls_expected)
+    column = Column(arrow_type, physical, type_length or 0, optional, nulls_expected)
     target = _of_backend(column, dtype_backend, pandas_dtype)
     if unit and unit != arrow_type.unit:
         target = replace(target, unit=unit)
@@ -201,16 +118,18 @@ def _choose(physical: int, type_length: int | None, logical: Any, origin: ArrowT
     return target
 
 
-def _of_backend(column: _Column, dtype_backend: str, pandas_dtype: Any) -> Target:
-    kind = column.type.kind
-    if dtype_backend == "pyarrow" or isinstance(pandas_dtype, pd.ArrowDtype):
-        return _arrow(column, pandas_dtype if dtype_backend != "pyarrow" else None)
-    if column.type.extension == "pandas.period":
+def _of_backend(column: Column, dtype_backend: str, pandas_dtype: Any) -> Target:
+    kind, extension = column.type.kind, column.type.extension
+    if dtype_backend == "pyarrow":
+        return _arrow(column, None)
+    if extension == "pandas.period":
         pandas_dtype = _period_dtype(column.type) or pandas_dtype
-    elif dtype_backend == "numpy_nullable" and kind in _NULLABLE and column.type.extension is None:
+    if dtype_backend == "numpy_nullable" and kind in _NULLABLE and extension is None:
         target = _NULLABLE[kind](column)
         if target is not None:
             return target
+    if isinstance(pandas_dtype, pd.ArrowDtype):
+        return _arrow(column, pandas_dtype)
     if pandas_dtype is not None and column.type.dictionary is None:
         for dtype_class, restore in _RESTORED:
             target = restore(column, pandas_dtype) if isinstance(pandas_dtype, dtype_class) else None
@@ -222,22 +141,22 @@ def _of_backend(column: _Column, dtype_backend: str, pandas_dtype: Any) -> Targe
 # --- dtype_backend="numpy" -------------------------------------------------------------------------------------------
 
 
-def int_dtype(arrow_type: ArrowType) -> np.dtype:
-    """Give the NumPy dtype of an Arrow integer type."""
-    return np.dtype(f"{'i' if arrow_type.signed else 'u'}{arrow_type.bit_width // 8}")
-
-
-def _int_conversion(column: _Column) -> int:
+def _int_conversion(column: Column) -> int:
     return NARROW if column.physical == INT32 and column.type.bit_width < 32 else COPY
 
 
-def _nullable_int(column: _Column, pandas_dtype: Any = None) -> Target:
+def _nullable_int(column: Column, pandas_dtype: Any = None) -> Target:
     dtype = int_dtype(column.type)
-    return column.fixed(dtype, "masked", "mask", conversion=_int_conversion(column),
-                        pandas_dtype=pandas_dtype or _NULLABLE_DTYPES[dtype])
+    return column.fixed(
+        dtype,
+        "masked",
+        "mask",
+        conversion=_int_conversion(column),
+        pandas_dtype=pandas_dtype or _NULLABLE_DTYPES[dtype],
+    )
 
 
-def _numpy_int(column: _Column) -> Target:
+def _numpy_int(column: Column) -> Target:
     dtype = int_dtype(column.type)
     exact = Target("fixed", "block", column.type, dtype, _int_conversion(column), physical=column.physical, block=True)
     if not column.optional:
@@ -246,18 +165,28 @@ def _numpy_int(column: _Column) -> Target:
         # Narrowed first: what a writer left in the upper bytes does not count.
         widened = replace(exact, finish="narrow_floats", nulls="mask", block=False)
     else:
-        widened = Target("fixed", "widened", column.type, np.dtype("f8"),
-                         WIDEN_SIGNED if column.type.signed else WIDEN_UNSIGNED, "fill", _NAN[64], column.physical,
-                         block=True, narrow=dtype, on_inexact=_nullable_int(column))
+        widened = Target(
+            "fixed",
+            "widened",
+            column.type,
+            np.dtype("f8"),
+            WIDEN_SIGNED if column.type.signed else WIDEN_UNSIGNED,
+            "fill",
+            _NAN[64],
+            column.physical,
+            block=True,
+            narrow=dtype,
+            on_inexact=_nullable_int(column),
+        )
     return widened if column.nulls_expected else replace(exact, on_null=widened)
 
 
-def _numpy_float(column: _Column) -> Target:
+def _numpy_float(column: Column) -> Target:
     bits = column.type.bit_width
     return column.fixed(f"f{bits // 8}", "block", fill=_NAN[bits], block=True)
 
 
-def _numpy_bool(column: _Column) -> Target:
+def _numpy_bool(column: Column) -> Target:
     exact = Target("fixed", "block", column.type, np.dtype(bool), physical=column.physical, block=True)
     if not column.optional:
         return exact
@@ -265,7 +194,7 @@ def _numpy_bool(column: _Column) -> Target:
     return objects if column.nulls_expected else replace(exact, on_null=objects)
 
 
-def _numpy_timestamp(column: _Column) -> Target:
+def _numpy_timestamp(column: Column) -> Target:
     unit = column.type.unit
     finish = "timestamp_tz" if column.type.timezone else "block"
     target = column.fixed(f"M8[{unit}]", finish, fill=_NAT, block=finish == "block")
@@ -278,18 +207,24 @@ def _int96(target: Target, dtype: str, coarse_dtype: str) -> Target:
     return replace(target, dtype=np.dtype(dtype), conversion=INT96_NS, on_inexact=coarse)
 
 
-def _numpy_duration(column: _Column) -> Target:
+def _numpy_duration(column: Column) -> Target:
     return column.fixed(f"m8[{column.type.unit}]", "block", fill=_NAT, block=True)
 
 
-def _numpy_binary(column: _Column) -> Target:
+def _numpy_binary(column: Column) -> Target:
     if column.type.dictionary is not None:
-        return Target("dictionary", "category", column.type, np.dtype("i4"), physical=column.physical,
-                      utf8=column.type.kind in UTF8_KINDS)
+        return Target(
+            "dictionary",
+            "category",
+            column.type,
+            np.dtype("i4"),
+            physical=column.physical,
+            utf8=column.type.kind in UTF8_KINDS,
+        )
     return column.binary("bytes")
 
 
-def _numpy_text(column: _Column) -> Target:
+def _numpy_text(column: Column) -> Target:
     if column.type.dictionary is not None:
         return _numpy_binary(column)
     # Text inside of an extension type (JSON is one) is not pandas' string dtype.
@@ -299,17 +234,17 @@ def _numpy_text(column: _Column) -> Target:
 _DECIMAL_DTYPES = {INT32: "i4", INT64: "i8"}
 
 
-def _raw_dtype(column: _Column) -> str:
+def _raw_dtype(column: Column) -> str:
     return _DECIMAL_DTYPES.get(column.physical) or f"V{column.type_length}"
 
 
-def _numpy_decimal(column: _Column) -> Target:
+def _numpy_decimal(column: Column) -> Target:
     if column.physical in _DECIMAL_DTYPES or column.physical == FIXED_LEN_BYTE_ARRAY:
         return column.fixed(_raw_dtype(column), "decimals", "mask")
     return column.binary("decimals")
 
 
-_NUMPY: dict[str, Callable[[_Column], Target]] = {
+_NUMPY: dict[str, Callable[[Column], Target]] = {
     "null": lambda column: Target("null", "nulls", column.type, physical=column.physical),
     "bool": _numpy_bool,
     "int": _numpy_int,
@@ -329,12 +264,24 @@ _NUMPY: dict[str, Callable[[_Column], Target]] = {
 # --- dtype_backend="numpy_nullable" ----------------------------------------------------------------------------------
 
 _NULLABLE_DTYPES = {
-    dtype.numpy_dtype: dtype for dtype in (
-        pd.Int8Dtype(), pd.Int16Dtype(), pd.Int32Dtype(), pd.Int64Dtype(), pd.UInt8Dtype(), pd.UInt16Dtype(),
-        pd.UInt32Dtype(), pd.UInt64Dtype(), pd.Float32Dtype(), pd.Float64Dtype(), pd.BooleanDtype())}
+    dtype.numpy_dtype: dtype
+    for dtype in (
+        pd.Int8Dtype(),
+        pd.Int16Dtype(),
+        pd.Int32Dtype(),
+        pd.Int64Dtype(),
+        pd.UInt8Dtype(),
+        pd.UInt16Dtype(),
+        pd.UInt32Dtype(),
+        pd.UInt64Dtype(),
+        pd.Float32Dtype(),
+        pd.Float64Dtype(),
+        pd.BooleanDtype(),
+    )
+}
 
 
-def _nullable_float(column: _Column, pandas_dtype: Any = None) -> Target | None:
+def _nullable_float(column: Column, pandas_dtype: Any = None) -> Target | None:
     bits = column.type.bit_width
     dtype = np.dtype(f"f{bits // 8}")
     if dtype not in _NULLABLE_DTYPES and pandas_dtype is None:
@@ -342,15 +289,15 @@ def _nullable_float(column: _Column, pandas_dtype: Any = None) -> Target | None:
     return column.fixed(dtype, "masked_floats", fill=_NAN[bits], pandas_dtype=pandas_dtype or _NULLABLE_DTYPES[dtype])
 
 
-def _nullable_bool(column: _Column) -> Target:
+def _nullable_bool(column: Column) -> Target:
     return column.fixed(bool, "masked", "mask", pandas_dtype=_NULLABLE_DTYPES[np.dtype(bool)])
 
 
-def _nullable_text(column: _Column) -> Target | None:
+def _nullable_text(column: Column) -> Target | None:
     return None if column.type.dictionary is not None else column.binary("text", pandas_dtype=pd.StringDtype())
 
 
-_NULLABLE: dict[str, Callable[[_Column], Target | None]] = {
+_NULLABLE: dict[str, Callable[[Column], Target | None]] = {
     "int": _nullable_int,
     "float": _nullable_float,
     "bool": _nullable_bool,
@@ -359,10 +306,10 @@ _NULLABLE: dict[str, Callable[[_Column], Target | None]] = {
 }
 
 
-# --- dtypes that the footer's pandas metadata asks for; None where they do not suit what is stored ----------------------
+# --- dtypes that the footer's pandas metadata asks for; None where they do not suit what is stored --------------------
 
 
-def _restore_masked(column: _Column, pandas_dtype: Any) -> Target | None:
+def _restore_masked(column: Column, pandas_dtype: Any) -> Target | None:
     wanted, kind = pandas_dtype.numpy_dtype.kind, column.type.kind
     if kind == "int" and wanted in "iuf":
         return _nullable_int(column, pandas_dtype)
@@ -371,13 +318,13 @@ def _restore_masked(column: _Column, pandas_dtype: Any) -> Target | None:
     return None
 
 
-def _restore_period(column: _Column, pandas_dtype: Any) -> Target | None:
+def _restore_period(column: Column, pandas_dtype: Any) -> Target | None:
     if column.type.kind != "int" or column.type.bit_width != 64:
         return None
     return column.fixed("i8", "periods", fill=_NAT, pandas_dtype=pandas_dtype)
 
 
-def _restore_timestamp(column: _Column, pandas_dtype: Any) -> Target | None:
+def _restore_timestamp(column: Column, pandas_dtype: Any) -> Target | None:
     if column.type.kind != "timestamp":
         return None
     target = replace(_numpy_timestamp(column), finish="timestamp_tz", block=False, pandas_dtype=pandas_dtype)
@@ -385,11 +332,13 @@ def _restore_timestamp(column: _Column, pandas_dtype: Any) -> Target | None:
 
 
 _MASKED_NUMBERS = tuple(type(dtype) for dtype in _NULLABLE_DTYPES.values() if not isinstance(dtype, pd.BooleanDtype))
-_RESTORED: tuple[tuple[Any, Callable[[_Column, Any], Target | None]], ...] = (
+_RESTORED: tuple[tuple[Any, Callable[[Column, Any], Target | None]], ...] = (
     (pd.BooleanDtype, lambda column, dtype: _nullable_bool(column) if column.type.kind == "bool" else None),
     (_MASKED_NUMBERS, _restore_masked),
-    (pd.StringDtype, lambda column, dtype:
-        column.binary("text", pandas_dtype=dtype) if column.type.kind in UTF8_KINDS else None),
+    (
+        pd.StringDtype,
+        lambda column, dtype: column.binary("text", pandas_dtype=dtype) if column.type.kind in UTF8_KINDS else None,
+    ),
     (pd.PeriodDtype, _restore_period),
     (pd.DatetimeTZDtype, _restore_timestamp),
 )
@@ -405,7 +354,7 @@ def _period_dtype(arrow_type: ArrowType) -> Any:
 # --- dtype_backend="pyarrow" -----------------------------------------------------------------------------------------
 
 
-def _arrow(column: _Column, pandas_dtype: Any) -> Target:
+def _arrow(column: Column, pandas_dtype: Any) -> Target:
     """Keep values as Arrow has them, with their validity."""
     kind, more = column.type.kind, {"pandas_dtype": pandas_dtype}
     if kind == "null":

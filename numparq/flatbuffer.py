@@ -98,7 +98,7 @@ class Table:
         end = position + 4 + length
         if length > limit or end > len(self._data):
             raise FlatbufferError("a string of a Flatbuffer is too long")
-        return self._data[position + 4:end].decode("utf-8", "replace")
+        return self._data[position + 4 : end].decode("utf-8", "replace")
 
     def vector_length(self, number: int) -> int:
         """Give how many items a vector of tables has; 0 when it is absent."""

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from numparq.arrow_schema import ArrowType
-from numparq.errors import InvalidFileError
+from .arrow_schema import ArrowType
+from .errors import InvalidFileError
 
 BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY = range(8)
 
@@ -57,14 +57,17 @@ def _decimal(physical: int, length: int, logical: Any) -> ArrowType:
     """Check the limits of section DECIMAL: precision by physical type, scale by precision."""
     precision, scale = logical.precision or 0, logical.scale or 0
     if precision <= 0 or not 0 <= scale <= precision:
-        raise InvalidFileError(f"DECIMAL({precision}, {scale}) is no decimal type: the precision must be above 0, and "
-                               "the scale from 0 to the precision")
+        raise InvalidFileError(
+            f"DECIMAL({precision}, {scale}) is no decimal type: the precision must be above 0, and "
+            "the scale from 0 to the precision"
+        )
     limit = _MAX_INT_PRECISION.get(physical, precision)
     if physical == FIXED_LEN_BYTE_ARRAY:
         limit = math.floor((8 * length - 1) * _LOG10_2)
     if precision > limit:
-        raise InvalidFileError(f"DECIMAL({precision}, {scale}) does not fit its physical type, which holds at most "
-                               f"{limit} digits")
+        raise InvalidFileError(
+            f"DECIMAL({precision}, {scale}) does not fit its physical type, which holds at most {limit} digits"
+        )
     return ArrowType("decimal", 128 if precision <= 38 else 256, precision=precision, scale=scale)
 
 

@@ -158,11 +158,15 @@ def _index_level(level: Any) -> str | RangeLevel | None:
         return level
     if not isinstance(level, dict) or level.get("kind") != "range":
         return None
-    numbers = [level.get(key) for key in ("start", "stop", "step")]
-    if not all(type(number) is int and abs(number) < 1 << 62 for number in numbers) or numbers[2] == 0:
+    start, stop, step = (_int(level.get(key)) for key in ("start", "stop", "step"))
+    if start is None or stop is None or not step:
         return None
     name = level.get("name")
-    return RangeLevel(*numbers, name=tuple(name) if isinstance(name, list) else None if isinstance(name, dict) else name)
+    return RangeLevel(start, stop, step, name if isinstance(name, (str, int, float)) else None)
+
+
+def _int(value: Any) -> int | None:
+    return value if type(value) is int and abs(value) < 1 << 62 else None
 
 
 def _by_field(entries: list[dict], index_fields: tuple[str, ...]) -> dict[str, dict]:

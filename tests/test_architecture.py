@@ -19,6 +19,7 @@ LAYERS = [
     ["metadata"],
     ["schema", "flatbuffer", "arrow_schema"],
     ["logical"],
+    ["targets"],
     ["dtypes", "pandas_metadata"],
     ["column"],
     ["arrow", "frame"],

@@ -27,12 +27,12 @@ def fixed_integers(values: np.ndarray) -> np.ndarray | None:
     octets = values.view(np.uint8).reshape(len(values), width)
     if width > 8:
         sign = _sign_bytes(octets[:, width - 8])
-        if (octets[:, :width - 8] != sign[:, None]).any():
+        if (octets[:, : width - 8] != sign[:, None]).any():
             return None
-        return np.ascontiguousarray(octets[:, width - 8:]).view(">i8")[:, 0].astype(np.int64)
+        return np.ascontiguousarray(octets[:, width - 8 :]).view(">i8")[:, 0].astype(np.int64)
     wide = np.empty((len(values), 8), np.uint8)
-    wide[:, 8 - width:] = octets
-    wide[:, :8 - width] = _sign_bytes(octets[:, 0])[:, None]
+    wide[:, 8 - width :] = octets
+    wide[:, : 8 - width] = _sign_bytes(octets[:, 0])[:, None]
     return wide.view(">i8")[:, 0].astype(np.int64)
 
 
@@ -65,16 +65,15 @@ def binary_integers(piece: BinaryPiece) -> np.ndarray | list[int]:
         raise InvalidFileError("a DECIMAL value has no bytes")
     if len(present) and present.max() > 8:
         offsets = piece.offsets.tolist()
-        data = piece.data[:offsets[-1]].tobytes()
-        return [int.from_bytes(data[start:stop], "big", signed=True)
-                for start, stop in itertools.pairwise(offsets)]
+        data = piece.data[: offsets[-1]].tobytes()
+        return [int.from_bytes(data[start:stop], "big", signed=True) for start, stop in itertools.pairwise(offsets)]
     return _short_integers(piece, lengths)
 
 
 def _short_integers(piece: BinaryPiece, lengths: np.ndarray) -> np.ndarray:
     """Gather values of up to 8 bytes each, byte by byte from the most significant one."""
     starts = piece.offsets[:-1]
-    data = np.append(piece.data[:piece.offsets[-1]], np.uint8(0))
+    data = np.append(piece.data[: piece.offsets[-1]], np.uint8(0))
     leading = data[np.minimum(starts, len(data) - 1)]
     out = np.where(lengths > 0, -(leading >> 7).astype(np.int64), 0)
     for byte in range(int(lengths.max(initial=0))):

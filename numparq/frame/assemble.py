@@ -9,15 +9,20 @@ import numpy as np
 import pandas as pd
 from pandas.api.internals import create_dataframe_from_blocks
 
-from numparq.column.buffer import ColumnBuffer
-from numparq.frame.finish import finish
-from numparq.frame.labels import column_labels, row_index
-from numparq.frame.layout import Layout
-from numparq.pandas_metadata import PandasMetadata
+from ..column.buffer import ColumnBuffer
+from ..pandas_metadata import PandasMetadata
+from .finish import finish
+from .labels import column_labels, row_index
+from .layout import Layout
 
 
-def assemble(layout: Layout, buffers: Sequence[ColumnBuffer], names: Sequence[str],
-             metadata: PandasMetadata | None = None, extra: Sequence[tuple[str, Any]] = ()) -> pd.DataFrame:
+def assemble(
+    layout: Layout,
+    buffers: Sequence[ColumnBuffer],
+    names: Sequence[str],
+    metadata: PandasMetadata | None = None,
+    extra: Sequence[tuple[str, Any]] = (),
+) -> pd.DataFrame:
     """Make a DataFrame of decoded columns.
 
     Parameters
@@ -44,8 +49,15 @@ def assemble(layout: Layout, buffers: Sequence[ColumnBuffer], names: Sequence[st
         blocks.add(position, buffers[position], place)
     for place, (_, values) in enumerate(extra, start=len(kept)):
         blocks.add_array(values, place)
-    index_arrays = {name: _index_array(layout, position, buffers[position])
-                    for position, name in enumerate(names) if name in levels} if levels else {}
+    index_arrays = (
+        {
+            name: _index_array(layout, position, buffers[position])
+            for position, name in enumerate(names)
+            if name in levels
+        }
+        if levels
+        else {}
+    )
     labels = column_labels(metadata, [names[position] for position in kept])
     if extra:
         labels = labels.append(pd.Index([label for label, _ in extra]))
@@ -57,8 +69,9 @@ def assemble(layout: Layout, buffers: Sequence[ColumnBuffer], names: Sequence[st
 
 def _index_array(layout: Layout, position: int, buffer: ColumnBuffer) -> Any:
     array = finish(layout.targets[position], buffer, layout.num_rows)
-    # Else the index would keep the block alive that its column was decoded into.
-    return array.copy() if layout.block_of[position] is not None and array is buffer.values else array
+    if array is buffer.values and layout.block_of[position] is not None:
+        return buffer.fixed.copy()  # else the index would keep the block alive that its column was decoded into
+    return array
 
 
 class _Blocks:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from numparq.column.buffer import BinaryPiece, DictionaryPiece
-from numparq.dtypes import UTF8_KINDS, Target
-from numparq.frame.objects import binary_objects, fill_bytes
-from numparq.frame.strings import text_array
+from ..column.buffer import BinaryPiece, DictionaryPiece
+from ..targets import UTF8_KINDS, Target
+from .objects import binary_objects, fill_bytes
+from .strings import text_array
 
 
 def categorical(target: Target, pieces: list[BinaryPiece | DictionaryPiece]) -> pd.Categorical:
@@ -34,10 +35,10 @@ def categorical(target: Target, pieces: list[BinaryPiece | DictionaryPiece]) -> 
     start = 0
     for piece, remap in zip(coded, remaps, strict=True):
         # A null's code is -1: in "wrap" mode that is the last item of the table, which is -1 again.
-        np.take(remap.astype(codes.dtype), piece.codes, out=codes[start:start + len(piece)], mode="wrap")
+        np.take(remap.astype(codes.dtype), piece.codes, out=codes[start : start + len(piece)], mode="wrap")
         start += len(piece)
-    values: Any = text_array([dictionary], None) if target.type.kind in UTF8_KINDS else binary_objects(
-        [dictionary], fill_bytes, None)
+    is_text = len(dictionary) > 0 and target.type.kind in UTF8_KINDS  # as in pyarrow, no categories are objects
+    values: Any = text_array([dictionary], None) if is_text else binary_objects([dictionary], fill_bytes, None)
     dtype = pd.CategoricalDtype(pd.Index(values, copy=False), ordered=_is_ordered(target))
     return pd.Categorical.from_codes(codes, dtype=dtype, validate=False)
 
@@ -83,8 +84,8 @@ def unify(dictionaries: list[Any]) -> tuple[list[np.ndarray], BinaryPiece]:
 def keys(piece: BinaryPiece) -> list[bytes]:
     """Give the values of a piece as bytes; empty ones at nulls."""
     offsets = piece.offsets.tolist()
-    data = piece.data[:offsets[-1]].tobytes()
-    return [data[start:stop] for start, stop in zip(offsets, offsets[1:], strict=False)]
+    data = piece.data[: offsets[-1]].tobytes()
+    return [data[start:stop] for start, stop in itertools.pairwise(offsets)]
 
 
 def joined(values: list[bytes]) -> BinaryPiece:
@@ -98,6 +99,8 @@ def encode(piece: BinaryPiece) -> DictionaryPiece:
     """Dictionary-encode a piece: codes in the order of first appearance, -1 at nulls."""
     found: dict[bytes, int] = {}
     present = np.ones(len(piece), bool) if piece.validity is None else piece.validity.view(bool)
-    codes = [found.setdefault(key, len(found)) if there else -1
-             for key, there in zip(keys(piece), present.tolist(), strict=True)]
+    codes = [
+        found.setdefault(key, len(found)) if there else -1
+        for key, there in zip(keys(piece), present.tolist(), strict=True)
+    ]
     return DictionaryPiece(np.array(codes, np.int32), joined(list(found)))

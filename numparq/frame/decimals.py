@@ -7,9 +7,9 @@ from itertools import repeat
 
 import numpy as np
 
-from numparq.column.buffer import BinaryPiece
-from numparq.column.unscaled import binary_integers, fixed_integers
-from numparq.frame.objects import distinct_objects, null_mask
+from ..column.buffer import BinaryPiece
+from ..column.unscaled import binary_integers, fixed_integers
+from .objects import distinct_objects, null_mask
 
 _CONTEXT = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
 _ROWS = 1 << 18  # rows at a time, to bound the memory in between
@@ -36,9 +36,9 @@ def decimals(values: np.ndarray, scale: int, validity: np.ndarray | None, null_c
     """
     out = np.empty(len(values), object)
     for start in range(0, len(values), _ROWS):
-        part = values[start:start + _ROWS]
+        part = values[start : start + _ROWS]
         small = fixed_integers(part) if part.dtype.kind == "V" else part
-        out[start:start + _ROWS] = _scaled(_big_integers(part) if small is None else small, scale)
+        out[start : start + _ROWS] = _scaled(_big_integers(part) if small is None else small, scale)
     mask = null_mask(validity, null_count)
     if mask is not None:
         out[mask] = None
@@ -56,7 +56,7 @@ def binary_decimals(pieces: list[BinaryPiece], scale: int) -> np.ndarray:
     out = np.empty(sum(map(len, pieces)), object)
     row = 0
     for piece in pieces:
-        part = out[row:row + len(piece)]
+        part = out[row : row + len(piece)]
         part[:] = _scaled(binary_integers(piece), scale)
         if piece.validity is not None:
             part[np.logical_not(piece.validity.view(bool))] = None

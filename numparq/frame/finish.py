@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -9,12 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from numparq.column.buffer import ColumnBuffer
-from numparq.dtypes import Target
-from numparq.frame import objects
-from numparq.frame.categories import categorical
-from numparq.frame.decimals import binary_decimals, decimals
-from numparq.frame.strings import text_array
+from ..column.buffer import ColumnBuffer
+from ..targets import Target
+from . import objects
+from .categories import categorical
+from .decimals import binary_decimals, decimals
+from .strings import text_array
 
 Finisher = Callable[[Target, ColumnBuffer, int], Any]
 
@@ -44,20 +45,20 @@ def finish(target: Target, buffer: ColumnBuffer, num_rows: int) -> Any:
 
 
 def _block(target: Target, buffer: ColumnBuffer, num_rows: int) -> Any:
-    return buffer.values
+    return buffer.fixed
 
 
 def _widened(target: Target, buffer: ColumnBuffer, num_rows: int) -> Any:
     """Go back to integers where there was no null after all; in place, where an integer is as wide as a float64."""
-    values = buffer.values
-    assert values is not None and target.narrow is not None
+    values = buffer.fixed
+    assert target.narrow is not None
     if buffer.null_count:
         return values
     if target.narrow.itemsize != values.dtype.itemsize:
         return values.astype(target.narrow)
     integers = values.view(target.narrow)
     for start in range(0, num_rows, _CHUNK):
-        integers[start:start + _CHUNK] = values[start:start + _CHUNK].astype(target.narrow)
+        integers[start : start + _CHUNK] = values[start : start + _CHUNK].astype(target.narrow)
     return integers
 
 
@@ -66,8 +67,7 @@ _CHUNK = 1 << 15
 
 def _narrow_floats(target: Target, buffer: ColumnBuffer, num_rows: int) -> Any:
     """Make float64s with NaN of integers of 8 or 16 bits, if there are nulls."""
-    values, mask = buffer.values, objects.null_mask(buffer.validity, buffer.null_count)
-    assert values is not None
+    values, mask = buffer.fixed, objects.null_mask(buffer.validity, buffer.null_count)
     if mask is None:
         return values
     floats = values.astype(np.float64)
@@ -79,11 +79,11 @@ def _masked(target: Target, buffer: ColumnBuffer, num_rows: int) -> Any:
     mask = objects.null_mask(buffer.validity, buffer.null_count)
     if mask is None:
         mask = np.zeros(num_rows, bool)
-    return _masked_array(target, buffer.values, mask)
+    return _masked_array(target, buffer.fixed, mask)
 
 
 def _masked_floats(target: Target, buffer: ColumnBuffer, num_rows: int) -> Any:
-    return _masked_array(target, buffer.values, np.isnan(buffer.values))
+    return _masked_array(target, buffer.fixed, np.isnan(buffer.fixed))
 
 
 def _masked_array(target: Target, values: Any, mask: np.ndarray) -> Any:
@@ -99,20 +99,18 @@ def _masked_array(target: Target, values: Any, mask: np.ndarray) -> Any:
         return array
 
 
-_NULLABLE_NAMES = {name.lower(): name for name in (
-    "Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float32", "Float64")} | {
-    "float16": "Float32"}
+_NULLABLE_NAMES = {
+    name.lower(): name
+    for name in ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float32", "Float64")
+} | {"float16": "Float32"}
 
 
 def _timestamp_tz(target: Target, buffer: ColumnBuffer, num_rows: int) -> Any:
     """Attach the time zone; convert to the wanted unit, unless a value does not fit it."""
-    values = buffer.values
-    assert values is not None
+    values = buffer.fixed
     if target.unit:
-        try:
+        with contextlib.suppress(pd.errors.OutOfBoundsDatetime):
             values = pd.DatetimeIndex(values, copy=False).as_unit(target.unit).to_numpy()
-        except pd.errors.OutOfBoundsDatetime:
-            pass
     unit = np.datetime_data(values.dtype)[0]
     zone = target.pandas_dtype.tz if target.pandas_dtype is not None else target.type.timezone
     try:
@@ -124,23 +122,23 @@ def _timestamp_tz(target: Target, buffer: ColumnBuffer, num_rows: int) -> Any:
 
 
 def _periods(target: Target, buffer: ColumnBuffer, num_rows: int) -> Any:
-    return pd.arrays.PeriodArray(buffer.values, dtype=target.pandas_dtype, copy=False)
+    return pd.arrays.PeriodArray(buffer.fixed, dtype=target.pandas_dtype, copy=False)
 
 
 def _bytes(target: Target, buffer: ColumnBuffer, num_rows: int) -> Any:
     if target.storage == "fixed":
-        return objects.fixed_bytes(buffer.values, buffer.validity, buffer.null_count)
+        return objects.fixed_bytes(buffer.fixed, buffer.validity, buffer.null_count)
     return objects.binary_objects(buffer.pieces, objects.fill_bytes, None)
 
 
 def _decimals(target: Target, buffer: ColumnBuffer, num_rows: int) -> Any:
     if target.storage == "fixed":
-        return decimals(buffer.values, target.type.scale, buffer.validity, buffer.null_count)
+        return decimals(buffer.fixed, target.type.scale, buffer.validity, buffer.null_count)
     return binary_decimals(buffer.pieces, target.type.scale)
 
 
 def _arrow(target: Target, buffer: ColumnBuffer, num_rows: int) -> Any:
-    from numparq.arrow import arrow_column
+    from ..arrow import arrow_column
 
     return arrow_column(target, buffer, num_rows)
 
@@ -153,11 +151,12 @@ FINISHERS: dict[str, Finisher] = {
     "masked_floats": _masked_floats,
     "timestamp_tz": _timestamp_tz,
     "periods": _periods,
-    "bool_objects": lambda target, buffer, rows: objects.booleans(buffer.values, buffer.validity, buffer.null_count),
-    "dates": lambda target, buffer, rows: objects.dates(buffer.values, buffer.validity, buffer.null_count),
-    "times": lambda target, buffer, rows:
-        objects.times(buffer.values, target.type.unit, buffer.validity, buffer.null_count),
-    "uuids": lambda target, buffer, rows: objects.uuids(buffer.values, buffer.validity, buffer.null_count),
+    "bool_objects": lambda target, buffer, rows: objects.booleans(buffer.fixed, buffer.validity, buffer.null_count),
+    "dates": lambda target, buffer, rows: objects.dates(buffer.fixed, buffer.validity, buffer.null_count),
+    "times": lambda target, buffer, rows: objects.times(
+        buffer.fixed, target.type.unit, buffer.validity, buffer.null_count
+    ),
+    "uuids": lambda target, buffer, rows: objects.uuids(buffer.fixed, buffer.validity, buffer.null_count),
     "bytes": _bytes,
     "decimals": _decimals,
     "text": lambda target, buffer, rows: text_array(buffer.pieces, target.pandas_dtype),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from numparq.pandas_metadata import PandasMetadata, RangeLevel
+from ..pandas_metadata import PandasMetadata, RangeLevel
 
 _MAX_LABEL = 10_000
 

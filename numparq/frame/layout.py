@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from numparq.dtypes import Target
-from numparq.errors import LimitError
-from numparq.kernels.tables import SLACK
+from ..errors import LimitError
+from ..kernels.tables import SLACK
+from ..targets import Target
 
 
 class Layout:
@@ -60,10 +60,11 @@ class Layout:
         self._place_alone(position, target)
 
     def _place_alone(self, position: int, target: Target) -> None:
-        fixed = target.storage == "fixed" and target.dtype is not None
-        self.values[position] = empty((self.num_rows,), target.dtype) if fixed else None
-        masked = fixed and target.nulls == "mask"
-        self.validity[position] = empty((self.num_rows,), np.dtype("u1")) if masked else None
+        self.values[position] = self.validity[position] = None
+        if target.storage == "fixed" and target.dtype is not None:
+            self.values[position] = empty((self.num_rows,), target.dtype)
+            if target.nulls == "mask":
+                self.validity[position] = empty((self.num_rows,), np.dtype("u1"))
 
     def _place_together(self, positions: list[int], dtype: np.dtype) -> None:
         block = empty((len(positions), self.num_rows), dtype)

@@ -6,13 +6,14 @@ The objects are made once for each distinct value where that pays, and then only
 from __future__ import annotations
 
 import datetime
+import itertools
 import uuid
 from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 
-from numparq.column.buffer import BinaryPiece
+from ..column.buffer import BinaryPiece
 
 _CHUNK = 1 << 15  # rows at a time: their indices stay in the cache
 _MIN_DAY = datetime.date.min.toordinal() - datetime.date(1970, 1, 1).toordinal()
@@ -35,10 +36,10 @@ def take_objects(table: np.ndarray, indices: np.ndarray, lowest: int = 0) -> np.
     out = np.empty(len(indices), object)
     shifted = np.empty(min(_CHUNK, len(indices)), np.intp)
     for start in range(0, len(indices), _CHUNK):
-        part = indices[start:start + _CHUNK]
-        places = shifted[:len(part)]
+        part = indices[start : start + _CHUNK]
+        places = shifted[: len(part)]
         np.subtract(part, lowest, out=places, casting="unsafe")
-        np.take(table, places, out=out[start:start + _CHUNK], mode="clip")
+        np.take(table, places, out=out[start : start + _CHUNK], mode="clip")
     return out
 
 
@@ -57,7 +58,7 @@ def distinct_objects(values: np.ndarray, make: Callable[[np.ndarray], list]) -> 
     numpy.ndarray
         dtype object.
     """
-    sample = values[::max(1, len(values) // _SAMPLE)]
+    sample = values[:: max(1, len(values) // _SAMPLE)]
     out = np.empty(len(values), object)
     if len(np.unique(sample)) * 2 < len(sample):
         codes, distinct = pd.factorize(values)
@@ -178,8 +179,9 @@ def fixed_bytes(values: np.ndarray, validity: np.ndarray | None, null_count: int
     return out
 
 
-def binary_objects(pieces: list[BinaryPiece], make: Callable[[BinaryPiece, np.ndarray, object], None],
-                   null: object) -> np.ndarray:
+def binary_objects(
+    pieces: list[BinaryPiece], make: Callable[[BinaryPiece, np.ndarray, object], None], null: object
+) -> np.ndarray:
     """Make one object array of all pieces.
 
     Parameters
@@ -199,7 +201,7 @@ def binary_objects(pieces: list[BinaryPiece], make: Callable[[BinaryPiece, np.nd
     out = np.empty(sum(map(len, pieces)), object)
     start = 0
     for piece in pieces:
-        make(piece, out[start:start + len(piece)], null)
+        make(piece, out[start : start + len(piece)], null)
         start += len(piece)
     return out
 
@@ -207,20 +209,20 @@ def binary_objects(pieces: list[BinaryPiece], make: Callable[[BinaryPiece, np.nd
 def fill_bytes(piece: BinaryPiece, out: np.ndarray, null: object) -> None:
     """Fill `out` with `bytes` objects."""
     offsets = piece.offsets.tolist()
-    data = piece.data[:offsets[-1]].tobytes()
-    out[:] = [data[start:stop] for start, stop in zip(offsets, offsets[1:], strict=False)]
+    data = piece.data[: offsets[-1]].tobytes()
+    out[:] = [data[start:stop] for start, stop in itertools.pairwise(offsets)]
     _set_nulls(piece, out, null)
 
 
 def fill_text(piece: BinaryPiece, out: np.ndarray, null: object) -> None:
     """Fill `out` with `str` objects; the bytes are known to be valid UTF-8."""
     offsets = piece.offsets.tolist()
-    data = piece.data[:offsets[-1]].tobytes()
+    data = piece.data[: offsets[-1]].tobytes()
     if data.isascii():
         text = data.decode("ascii")
-        out[:] = [text[start:stop] for start, stop in zip(offsets, offsets[1:], strict=False)]
+        out[:] = [text[start:stop] for start, stop in itertools.pairwise(offsets)]
     else:
-        out[:] = [data[start:stop].decode() for start, stop in zip(offsets, offsets[1:], strict=False)]
+        out[:] = [data[start:stop].decode() for start, stop in itertools.pairwise(offsets)]
     _set_nulls(piece, out, null)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from numparq.column.buffer import BinaryPiece
-from numparq.frame.objects import binary_objects, fill_text
+from ..column.buffer import BinaryPiece
+from .objects import binary_objects, fill_text
 
 
 def text_array(pieces: list[BinaryPiece], dtype: pd.StringDtype | None) -> Any:
@@ -36,7 +36,7 @@ def text_array(pieces: list[BinaryPiece], dtype: pd.StringDtype | None) -> Any:
 
 
 def _arrow_strings(pieces: list[BinaryPiece], dtype: pd.StringDtype) -> Any:
-    from numparq.arrow import large_binary_array, pyarrow
+    from ..arrow import large_binary_array, pyarrow
 
     pa = pyarrow()
     chunks = [large_binary_array(piece, pa.large_string()) for piece in pieces]

@@ -1,0 +1,143 @@
+"""What a column is decoded to and what it becomes: the record that `numparq.dtypes` decides, and others act on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .arrow_schema import ArrowType
+from .errors import INEXACT, NULL_FOUND, check
+from .kernels.tables import COPY
+from .logical import INT64
+
+UTF8_KINDS = ("utf8", "large_utf8", "utf8_view")
+BINARY_KINDS = ("binary", "large_binary", "binary_view")
+
+
+def int_dtype(arrow_type: ArrowType) -> np.dtype:
+    """Give the NumPy dtype of an Arrow integer type."""
+    return np.dtype(f"{'i' if arrow_type.signed else 'u'}{arrow_type.bit_width // 8}")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """How to decode one leaf column, and how to finish it.
+
+    Parameters
+    ----------
+    storage : str
+        ``"fixed"``: values of one size. ``"binary"``: `BinaryPiece`. ``"dictionary"``: `DictionaryPiece` (a
+        `BinaryPiece` where a page has no dictionary). ``"null"``: there is nothing to decode; all rows are null.
+    finish : str
+        Key of the finisher in `numparq.frame`.
+    type : ArrowType
+        What the values mean.
+    dtype : numpy.dtype or None
+        For fixed storage, the dtype of the array that kernels write; for a dictionary, that of the codes.
+    conversion : int
+        ``COPY``, ``NARROW``, ``WIDEN_SIGNED``, ``WIDEN_UNSIGNED``, ``INT96_NS`` or ``INT96_US``.
+    nulls : str
+        ``"fill"``: a null becomes `fill`. ``"mask"``: the same, and the validity is kept. ``"refuse"``: the kernel
+        stops with NULL_FOUND.
+    fill : bytes
+        What stands for a null, as the bytes of one item; empty means zeros.
+    physical : int
+        The physical type.
+    utf8 : bool
+        Whether the bytes must be valid UTF-8.
+    pandas_dtype : pandas.api.extensions.ExtensionDtype or None
+        The extension dtype of the finished column, where the finisher does not decide that itself.
+    unit : str
+        Unit to convert a timestamp to once it is decoded; empty for none.
+    block : bool
+        Whether columns of this target share one block of the frame.
+    narrow : numpy.dtype or None
+        For integers widened to float64: the dtype to go back to if there was no null after all.
+    categorical : bool
+        Whether the finished column is turned into a Categorical.
+    on_null, on_inexact : Target or None
+        What to try next when a kernel says NULL_FOUND, or INEXACT.
+    """
+
+    storage: str
+    finish: str
+    type: ArrowType
+    dtype: np.dtype | None = None
+    conversion: int = COPY
+    nulls: str = "refuse"
+    fill: bytes = b""
+    physical: int = INT64
+    utf8: bool = False
+    pandas_dtype: Any = None
+    unit: str = ""
+    block: bool = False
+    narrow: np.dtype | None = None
+    categorical: bool = False
+    on_null: Target | None = None
+    on_inexact: Target | None = None
+
+    @property
+    def fill_bits(self) -> int:
+        """`fill` as the low bytes of an int64, as kernels take it; 0 for items of more than 8 bytes."""
+        return int.from_bytes(self.fill, "little", signed=True) if len(self.fill) <= 8 else 0
+
+
+def retarget(target: Target, status: int) -> Target:
+    """Give the next target for a column that a kernel could not decode as `target` says.
+
+    Parameters
+    ----------
+    target : Target
+        The target tried.
+    status : int
+        What the kernel returned: NULL_FOUND or INEXACT.
+
+    Returns
+    -------
+    Target
+        How to decode the column, whole, once more.
+
+    Raises
+    ------
+    ParquetError
+        For any other status, and where there is nothing else to try.
+    """
+    following = {NULL_FOUND: target.on_null, INEXACT: target.on_inexact}.get(status)
+    if following is None:
+        check(status)
+        raise ValueError(f"{status} is not the status of a failure")
+    return following
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What the tables of `numparq.dtypes` decide on.
+
+    Parameters
+    ----------
+    type : ArrowType
+        What the values mean.
+    physical, type_length : int
+        The physical type, and bytes of a value of FIXED_LEN_BYTE_ARRAY.
+    optional : bool
+        Whether there can be nulls at all.
+    nulls_expected : bool
+        Whether the statistics tell of nulls.
+    """
+
+    type: ArrowType
+    physical: int
+    type_length: int
+    optional: bool
+    nulls_expected: bool
+
+    def fixed(self, dtype: Any, finish: str, nulls: str = "fill", **more: Any) -> Target:
+        """Make a target for values of a fixed size; required columns cannot hold nulls, whatever they are to become."""
+        kept = nulls if self.optional else "refuse"
+        return Target("fixed", finish, self.type, np.dtype(dtype), nulls=kept, physical=self.physical, **more)
+
+    def binary(self, finish: str, **more: Any) -> Target:
+        """Make a target for strings or bytes of variable length."""
+        return Target("binary", finish, self.type, physical=self.physical, utf8=self.type.kind in UTF8_KINDS, **more)
