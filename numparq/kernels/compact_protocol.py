@@ -36,13 +36,15 @@ from .compact_wire import (
     S_TOP,
     STRUCT,
     TRUE,
+    get,
+    put,
     read_length,
     read_list_header,
     read_varint,
     skip_field,
 )
 from .memory import load8, load64
-from .registry import helper, kernel
+from .registry import helper, inlined, kernel
 
 N_WORDS, N_REQUIRED, N_KNOWN, N_KEEP, N_LARGEST, N_TEMPLATE, N_START, N_SMALLEST, N_FIELDS = range(9)
 F_KIND = 0  # the type on the wire; a field that comes with another one is passed over like an unknown one
@@ -52,17 +54,17 @@ F_CHILD = 3  # the node of a struct, or of a list's elements
 FIELD_WORDS = 4
 
 
-@helper
+@inlined
 def begin_record(table, node, arena, base, pos):
     """Fill a record with what it holds when none of its fields is there."""
-    template = table[node + N_TEMPLATE]
-    for i in range(table[node + N_WORDS]):
-        arena[base + i] = table[template + i]
-    if table[node + N_START] >= 0:
-        arena[base + table[node + N_START]] = pos
+    template = get(table, node + N_TEMPLATE)
+    for i in range(get(table, node + N_WORDS)):
+        put(arena, base + i, get(table, template + i))
+    if get(table, node + N_START) >= 0:
+        put(arena, base + get(table, node + N_START), pos)
 
 
-@helper
+@inlined
 def read_integer(data, pos, end, kind, arena, word):
     """Read a zigzag varint that fits in the field's type."""
     pos, bits = read_varint(data, pos, end)
@@ -73,11 +75,11 @@ def read_integer(data, pos, end, kind, arena, word):
         limit = np.int64(0x80000000) if kind == I32 else np.int64(0x8000)
         if value >= limit or value < -limit:
             return BAD_VARINT
-    arena[word] = value
+    put(arena, word, value)
     return pos
 
 
-@helper
+@inlined
 def read_value(data, pos, end, kind, arena, word):
     """Read a value that is neither bool field, list nor struct; of bytes, their position and length are kept."""
     if I16 <= kind <= I64:
@@ -86,22 +88,22 @@ def read_value(data, pos, end, kind, arena, word):
         pos, length = read_length(data, pos, end)
         if pos < 0:
             return pos
-        arena[word] = pos
-        arena[word + 1] = length
+        put(arena, word, pos)
+        put(arena, word + 1, length)
         return pos + length
     if kind == DOUBLE:
         if end - pos < 8:
             return TRUNCATED
-        arena[word] = np.int64(load64(data, pos))
+        put(arena, word, np.int64(load64(data, pos)))
         return pos + 8
     if pos >= end:
         return TRUNCATED
     byte = load8(data, pos)
-    arena[word] = np.int64(byte == TRUE) if kind == TRUE else (byte ^ 0x80) - 0x80
+    put(arena, word, np.int64(byte == TRUE) if kind == TRUE else (byte ^ 0x80) - 0x80)
     return pos + 1
 
 
-@helper
+@inlined
 def read_values(data, pos, end, kind, count, arena, first):
     """Read the elements of a list that are not structs into one or two words each."""
     step = np.int64(2) if kind == BINARY else np.int64(1)
@@ -112,7 +114,7 @@ def read_values(data, pos, end, kind, count, arena, first):
     return pos
 
 
-@helper
+@inlined
 def open_list(data, pos, end, table, field, arena, word, stack):
     """Read a list's header and its elements, but for structs, for which it makes room.
 
@@ -122,42 +124,42 @@ def open_list(data, pos, end, table, field, arena, word, stack):
         The position or a status, the word of the first element, the number of structs to be read.
     """
     pos, count, element = read_list_header(data, pos, end)
-    kind = table[field + F_ELEMENT]
+    kind = get(table, field + F_ELEMENT)
     words, smallest = np.int64(1), np.int64(1)
     if kind == STRUCT:
-        child = table[field + F_CHILD]
-        words, smallest = table[child + N_WORDS], table[child + N_SMALLEST]
+        child = get(table, field + F_CHILD)
+        words, smallest = get(table, child + N_WORDS), get(table, child + N_SMALLEST)
     elif kind == BINARY:
         words = np.int64(2)
-    first = stack[S_TOP]
+    first = get(stack, S_TOP)
     if pos < 0:
         return pos, first, count
     if count > 0 and element != kind and not (kind == TRUE and element == FALSE):
         return BAD_THRIFT_TYPE, first, count
     if count * smallest > end - pos:  # count <= bytes left, so the product is small
         return BAD_LENGTH, first, count
-    if count * words > stack[S_ROOM] - first:
+    if count * words > get(stack, S_ROOM) - first:
         return NEED_ROOM, first, count
-    stack[S_TOP] = first + count * words
-    arena[word] = first
-    arena[word + 1] = count
+    put(stack, S_TOP, first + count * words)
+    put(arena, word, first)
+    put(arena, word + 1, count)
     if kind == STRUCT:
         return pos, first, count
     return read_values(data, pos, end, kind, count, arena, first), first, np.int64(0)
 
 
-@helper
+@inlined
 def field_of(table, node, field_id, wire):
     """Find a field: its id and its place in the table; those of unknown fields (0) where id or type is unknown."""
-    if 0 < field_id <= table[node + N_LARGEST]:
+    if 0 < field_id <= get(table, node + N_LARGEST):
         field = node + N_FIELDS + FIELD_WORDS * field_id
-        kind = table[field + F_KIND]
+        kind = get(table, field + F_KIND)
         if kind == wire or (kind == TRUE and wire == FALSE):
             return field_id, field
     return np.int64(0), node + N_FIELDS
 
 
-@helper
+@inlined
 def read_field_id(data, pos, end, header, last):
     """Give a field's id, which its header may tell as the distance from the one before: (position or status, id)."""
     if header >= 16:
@@ -179,37 +181,38 @@ def read_struct(data, pos, end, table, arena, base, stack):
     while True:
         if pos >= end:
             return TRUNCATED
-        stack[S_PLACE] = pos
+        put(stack, S_PLACE, pos)
         header = load8(data, pos)
         pos += 1
         wire = header & 15
         if wire == 0:
-            arena[base] = mask
-            if (mask & table[node + N_REQUIRED]) != table[node + N_REQUIRED]:
+            put(arena, base, mask)
+            if (mask & get(table, node + N_REQUIRED)) != get(table, node + N_REQUIRED):
                 return MISSING_FIELD
             if more > 0:
                 more -= 1
-                base += table[node + N_WORDS]
+                base += get(table, node + N_WORDS)
                 mask = last = np.int64(0)
                 begin_record(table, node, arena, base, pos)
             elif frame == S_FRAMES:
                 return pos
             else:
                 frame -= FRAME_WORDS
-                node, base, mask = stack[frame], stack[frame + 1], stack[frame + 2]
-                last, more = stack[frame + 3], stack[frame + 4]
+                node, base, mask = get(stack, frame), get(stack, frame + 1), get(stack, frame + 2)
+                last, more = get(stack, frame + 3), get(stack, frame + 4)
             continue
         pos, last = read_field_id(data, pos, end, header, last)
         known, field = field_of(table, node, last, wire)
-        mask = (mask & table[node + N_KEEP]) | (table[node + N_KNOWN] & (np.int64(1) << known))
-        kind = table[field + F_KIND]
-        word = base + table[field + F_WORD]
+        seen = mask >> known & 1
+        mask = (mask & get(table, node + N_KEEP)) | (get(table, node + N_KNOWN) & (np.int64(1) << known))
+        kind = get(table, field + F_KIND)
+        word = base + get(table, field + F_WORD)
         if pos < 0:
             return pos
         if word < base:
             pos = skip_field(data, pos, end, wire, stack)
         elif kind == TRUE:
-            arena[word] = np.int64(wire == TRUE)
+            put(arena, word, np.int64(wire == TRUE))
         elif kind < LIST:
             pos = read_value(data, pos, end, kind, arena, word)
         else:
@@ -217,12 +220,19 @@ def read_struct(data, pos, end, table, arena, base, stack):
             if kind == LIST:
                 pos, word, count = open_list(data, pos, end, table, field, arena, word, stack)
             if pos >= 0 and count > 0:
-                stack[frame], stack[frame + 1], stack[frame + 2] = node, base, mask
-                stack[frame + 3], stack[frame + 4] = last, more
+                put(stack, frame, node)
+                put(stack, frame + 1, base)
+                put(stack, frame + 2, mask)
+                put(stack, frame + 3, last)
+                put(stack, frame + 4, more)
                 frame += FRAME_WORDS
-                node, base, more = table[field + F_CHILD], word, count - 1
+                again = kind == LIST or seen or get(table, node + N_KEEP) == 0
+                node, base, more = get(table, field + F_CHILD), word, count - 1
                 mask = last = np.int64(0)
-                begin_record(table, node, arena, base, pos)
+                if again:
+                    begin_record(table, node, arena, base, pos)
+                elif get(table, node + N_START) >= 0:
+                    put(arena, base + get(table, node + N_START), pos)
         if pos < 0:
             return pos
 

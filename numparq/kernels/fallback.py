@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,7 @@ def dispatchers(kernels: Mapping[str, Kernel], folder: str | None) -> dict[str, 
     from .build import Binder, argument_types
 
     options = {"nogil": True, "error_model": "numpy"}
-    binder = Binder(njit(**options))
+    binder = Binder(partial(njit, **options))
     before = config.CACHE_DIR
     if folder is not None:
         os.makedirs(folder, mode=0o700, exist_ok=True)

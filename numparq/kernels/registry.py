@@ -37,6 +37,7 @@ class Kernel:
 
 KERNELS: dict[str, Kernel] = {}
 HELPERS: list[Callable] = []
+INLINED: list[Callable] = []
 INTRINSICS: list[tuple[Callable, Callable]] = []
 
 
@@ -59,9 +60,15 @@ def kernel(signature: str, *, gil: bool = False, noalias: bool = False) -> Calla
 
 
 def helper(function: F) -> F:
-    """Register a function that kernels call (it is inlined); returned unchanged."""
+    """Register a function that kernels call; returned unchanged."""
     HELPERS.append(function)
     return function
+
+
+def inlined(function: F) -> F:
+    """Register a helper that becomes part of each caller: for hot paths, since a call passes each array as words."""
+    INLINED.append(function)
+    return helper(function)
 
 
 def intrinsic_twin(make: Callable) -> Callable[[F], F]:

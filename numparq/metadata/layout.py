@@ -99,7 +99,6 @@ class Layout:
             raise ValueError(f"{root} is nested too deeply for the reader")
         self.words = self.record.words
         self.table = _table(self.record)
-        self.table.flags.writeable = False
 
     def slot(self, path: str) -> int:
         """Give the word of a field, counted from the innermost list's element, or from the root's record.
