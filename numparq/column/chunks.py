@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -43,9 +44,25 @@ from ..metadata.footer import Footer
 from ..schema import Leaf
 
 MAGIC_BYTES = 4
+_LONGEST_DICTIONARY_HEADER = 100
 
 _SIZES = {BOOLEAN: 0, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8, BYTE_ARRAY: 0}
 _NULLS = {"fill": NULLS_FILL, "mask": NULLS_MASK, "refuse": NULLS_REFUSE}
+
+
+_VERSION = re.compile(r"parquet-mr(?: version (\d+)\.(\d+)\.(\d+))?")
+
+
+def _missing_bytes(created_by: str | None) -> int:
+    """Tell by how much the sizes of a writer's column chunks may be too small.
+
+    parquet-mr before 1.2.9 leaves the header of the dictionary page out of total_compressed_size (PARQUET-816).
+    """
+    match = _VERSION.match(created_by or "")
+    if match is None:
+        return 0
+    version = tuple(int(number) for number in match.groups() if number is not None)
+    return _LONGEST_DICTIONARY_HEADER if version < (1, 2, 9) else 0
 
 
 @dataclass(frozen=True)
@@ -118,6 +135,7 @@ class ChunkTables:
         self._leaves = leaves
         self._ordinals = np.array([leaf.index for leaf in leaves], np.intp)
         self._end = end
+        self._allowance = _missing_bytes(footer.created_by)
 
     def of_row_group(self, common: np.ndarray, columns: np.ndarray, rows: RowSlice) -> np.ndarray:
         """Make the chunk table of some columns in one row group, in the order of `columns`.
@@ -144,7 +162,8 @@ class ChunkTables:
         table = common[columns]
         facts = self._facts(rows.row_group, self._ordinals[columns])
         self._check(facts, table, rows.row_group, columns)
-        table[:, C_START], table[:, C_END] = facts["start"], facts["start"] + facts["total_compressed_size"]
+        ends = facts["start"] + facts["total_compressed_size"] + self._allowance
+        table[:, C_START], table[:, C_END] = facts["start"], np.minimum(ends, self._end)
         table[:, C_NUM_VALUES], table[:, C_CODEC] = facts["num_values"], facts["codec"]
         table[:, C_ROW_START], table[:, C_ROW_STOP] = rows.start, rows.stop
         table[:, C_OUT] = table[:, C_MASK] = rows.out

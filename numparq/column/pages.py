@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..codecs import SNAPPY, UNCOMPRESSED, decompressor, max_decompressed
+from ..codecs import CODECS, SNAPPY, decompressor, max_decompressed
 from ..errors import NEED_ROOM, CorruptPageError, ParquetError, check
 from ..io.source import Source
 from ..kernels import kernels
@@ -186,7 +186,7 @@ def check_sizes(pages: Pages) -> None:
     """Refuse headers that claim more decompressed bytes than their codec can make of the compressed ones."""
     table = pages.pages
     for codec in np.unique(pages.chunks[:, C_CODEC]).tolist():
-        if codec == UNCOMPRESSED:
+        if codec not in CODECS:  # decompressing it says that this version cannot
             continue
         claimed = (pages.chunks[table[:, P_CHUNK], C_CODEC] == codec) & (table[:, P_IS_COMPRESSED] != 0)
         excess = claimed & (table[:, P_UNCOMPRESSED] > max_decompressed(codec, table[:, P_COMPRESSED]))

@@ -13,7 +13,10 @@ _EXACT = 1 << 53
 _JULIAN_EPOCH = 2440588  # the Julian day of 1970-01-01
 _NS_OF_DAY = 86_400_000_000_000
 _MAX_DAYS = 106_751  # whole days of nanoseconds that an int64 holds on either side of the epoch
-_MAX_DAYS_US = 106_751_990  # and of microseconds
+_US_OF_DAY = 86_400_000_000
+_WRAP_DAYS, _WRAP_MICROSECONDS = divmod(1 << 64, _US_OF_DAY)
+_INT64_MAX = (1 << 63) - 1
+_MAX_DAYS_US = 106_751_991  # and of microseconds
 
 
 @helper
@@ -54,33 +57,56 @@ def widen(data, pos, count, size, signed, out, out_pos):
 
 
 @helper
+def fits(days, time, max_days, most, least):
+    """Tell whether so many days and a time of day make an int64 other than the smallest, which is NaT."""
+    if days > max_days or days < -max_days - 1:
+        return False
+    return not (days == max_days and time > most) and not (days == -max_days - 1 and time < least)
+
+
+@helper
+def unwrap_microseconds(days, time):
+    """Undo the overflow of a writer's microseconds: (days, microseconds of the day).
+
+    Spark (to 4.0 at least) adds the Julian day of the epoch to int64 microseconds, which wraps around for timestamps
+    of the last 6,681 years that those can hold; its reader wraps back. No other value lies where these end up.
+    """
+    if days < -_MAX_DAYS_US - 1 - _JULIAN_EPOCH or days >= 0:
+        return days, time
+    days += _WRAP_DAYS
+    time += _WRAP_MICROSECONDS
+    if time >= _US_OF_DAY:
+        return days + 1, time - _US_OF_DAY
+    return days, time
+
+
+@helper
 def convert_int96(data, pos, count, out, out_pos, per_microsecond):
     """Make int64 nanoseconds (`per_microsecond` 1) or microseconds (1000) since 1970 of INT96 values.
 
     An INT96 timestamp is eight bytes of nanoseconds of the day, then four bytes of the Julian day.
     """
     day_length = _NS_OF_DAY // per_microsecond
+    max_days = _MAX_DAYS if per_microsecond == 1 else _MAX_DAYS_US
+    most = _INT64_MAX - max_days * day_length
+    least = day_length - most  # one more than what the smallest int64, which stands for a null, would have
     for i in range(count):
         nanoseconds = np.int64(load64(data, pos + i * 12))
         days = signed32(load32(data, pos + i * 12 + 8)) - _JULIAN_EPOCH
         if nanoseconds < 0 or nanoseconds >= _NS_OF_DAY:  # some writers leave whole days in the time of day
             days += nanoseconds // _NS_OF_DAY
             nanoseconds = nanoseconds % _NS_OF_DAY
-        if per_microsecond == 1:
-            if days > _MAX_DAYS or days < -_MAX_DAYS - 1:
+        time = nanoseconds // per_microsecond
+        if not fits(days, time, max_days, most, least):
+            if per_microsecond == 1:
                 return INEXACT
-            if days == _MAX_DAYS and nanoseconds > 85_636_854_775_807:
-                return INEXACT
-            if days == -_MAX_DAYS - 1 and nanoseconds < 763_145_224_193:
-                return INEXACT
-            if days < 0:
-                value = (days + 1) * day_length + (nanoseconds - _NS_OF_DAY)
-            else:
-                value = days * day_length + nanoseconds
-        elif days > _MAX_DAYS_US or days < -_MAX_DAYS_US:
-            return BAD_VALUE
+            days, time = unwrap_microseconds(days, time)
+            if not fits(days, time, max_days, most, least):
+                return BAD_VALUE
+        if days < 0:  # so that no step goes beyond an int64, even where the result is near its lower end
+            value = (days + 1) * day_length + (time - day_length)
         else:
-            value = days * day_length + nanoseconds // per_microsecond
+            value = days * day_length + time
         store64(out, out_pos + (i << 3), np.uint64(value))
     return 0
 
