@@ -94,16 +94,21 @@ def load_idl() -> Idl:
         stored = json.dumps(_describe(thrift_module()), separators=(",", ":")).encode()
         cache.store("idl", key, stored)
     plain = json.loads(stored)
-    structs = {name: Struct(name, union, tuple(Field(*field) for field in fields))
-               for name, (union, fields) in plain["structs"].items()}
+    structs = {
+        name: Struct(name, union, tuple(Field(*field) for field in fields))
+        for name, (union, fields) in plain["structs"].items()
+    }
     return Idl(structs, plain["enums"])
 
 
 def _describe(module: ModuleType) -> dict[str, dict]:
     """Turn thriftpy2's classes into what JSON can hold."""
     known = module.__thrift_meta__
-    structs = {kind.__name__: (union, _fields(kind)) for union, kinds in ((False, known["structs"]),
-                                                                         (True, known["unions"])) for kind in kinds}
+    structs = {
+        kind.__name__: (union, _fields(kind))
+        for union, kinds in ((False, known["structs"]), (True, known["unions"]))
+        for kind in kinds
+    }
     return {"structs": structs, "enums": {kind.__name__: kind._NAMES_TO_VALUES for kind in known["enums"]}}
 
 

@@ -27,10 +27,19 @@ from .idl import Field, Struct, load_idl
 
 START = "@"  # the name, in a path, of the word that takes a struct's position in the data
 
-_KINDS = {"bool": wire.TRUE, "i8": wire.I8, "i16": wire.I16, "i32": wire.I32, "enum": wire.I32, "i64": wire.I64,
-          "double": wire.DOUBLE, "binary": wire.BINARY, "string": wire.BINARY, "struct": wire.STRUCT,
-          "list": wire.LIST}
-_WORDS = {"binary": 2, "string": 2, "list": 2}
+_KINDS = {
+    "bool": wire.TRUE,
+    "i8": wire.I8,
+    "i16": wire.I16,
+    "i32": wire.I32,
+    "enum": wire.I32,
+    "i64": wire.I64,
+    "double": wire.DOUBLE,
+    "binary": wire.BINARY,
+    "string": wire.BINARY,
+    "struct": wire.STRUCT,
+    "list": wire.LIST,
+}
 _SMALLEST = {"bool": 0, "double": 8}  # bytes of a value on the wire; all others: one
 _ABSENT = {"binary": (-1, 0), "string": (-1, 0), "list": (-1, 0)}
 
@@ -208,9 +217,11 @@ def _absent(field_: Field, inner: RecordLayout | None) -> tuple[int, ...]:
 @lru_cache(maxsize=256)
 def _smallest(name: str) -> int:
     """Give the fewest bytes that a valid struct may take on the wire: its required fields, and the stop byte."""
-    return 1 + sum(1 + (_smallest(field.refers) if field.kind == "struct" and field.refers else
-                        _SMALLEST.get(field.kind, 1))
-                   for field in load_idl().structs[name].fields if field.required)
+    return 1 + sum(
+        1 + (_smallest(field.refers) if field.kind == "struct" and field.refers else _SMALLEST.get(field.kind, 1))
+        for field in load_idl().structs[name].fields
+        if field.required
+    )
 
 
 def _table(root: RecordLayout) -> np.ndarray:
@@ -228,8 +239,15 @@ def _table(root: RecordLayout) -> np.ndarray:
     for node, record in nodes.values():
         fields = record.struct.fields
         table[node : node + kernel.N_FIELDS] = (
-            record.words, sum(1 << f.id for f in fields if f.required), sum(1 << f.id for f in fields),
-            0 if record.struct.union else -1, _largest(record), end, record.start, _smallest(record.struct.name))
+            record.words,
+            sum(1 << f.id for f in fields if f.required),
+            sum(1 << f.id for f in fields),
+            0 if record.struct.union else -1,
+            _largest(record),
+            end,
+            record.start,
+            _smallest(record.struct.name),
+        )
         table[end : end + record.words] = record.template
         end += record.words
         table[node + kernel.N_FIELDS + kernel.F_WORD] = -1
@@ -246,8 +264,9 @@ def _largest(record: RecordLayout) -> int:
     return largest
 
 
-def _field_words(field_: Field, slot: Slot | None,
-                 nodes: dict[int, tuple[int, RecordLayout]]) -> tuple[int, int, int, int]:
+def _field_words(
+    field_: Field, slot: Slot | None, nodes: dict[int, tuple[int, RecordLayout]]
+) -> tuple[int, int, int, int]:
     """Give a field's type, word, type of elements, and node, as the kernels want them."""
     kind = _KINDS[field_.kind]
     if slot is None:
