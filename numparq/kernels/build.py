@@ -6,8 +6,11 @@ copied with those names bound to compiled functions, so that the functions thems
 
 from __future__ import annotations
 
+import gc
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -15,7 +18,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from . import entry
-from .registry import HELPERS, INTRINSICS, KERNELS, Kernel
+from .registry import HELPERS, INLINED, INTRINSICS, KERNELS, Kernel
 
 # No allocation in a kernel (a compile error), and no wrappers for Python that nobody would call.
 _OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False,
@@ -29,10 +32,10 @@ class Binder:
     Parameters
     ----------
     jit : callable
-        Compiles a Python function that kernels call (lazily, per argument types); ``numba.njit(...)``.
+        Compiles a Python function that kernels call (lazily, per argument types); ``numba.njit``, its options bound.
     """
 
-    def __init__(self, jit: Callable[[Callable], Callable]) -> None:
+    def __init__(self, jit: Callable[..., Callable]) -> None:
         self._jit = jit
         self._makers = {id(twin): make for twin, make in INTRINSICS}
         self._helpers = {id(function) for function in HELPERS}
@@ -56,7 +59,7 @@ class Binder:
             if key in self._makers:
                 self._made[key] = self._makers[key]()
             elif key in self._helpers:
-                self._made[key] = self._jit(self.bound(function))
+                self._made[key] = self._jit(self.bound(function), forceinline=function in INLINED)
             else:
                 return function
         return self._made[key]
@@ -98,13 +101,21 @@ def build(kernels: Mapping[str, Kernel], cpu: str | None = None, features: str |
     RuntimeError
         When LLVM does not accept what was put together, or Numba's calling convention is not the one known here.
     """
+    from numba.core.errors import NumbaError
+
     _initialise()
-    main = llvm.parse_assembly(entry.unpacker())
-    for name, text in _modules(kernels):
+    with _no_garbage_collection():
         try:
-            main.link_in(llvm.parse_assembly(text))
-        except RuntimeError as error:
-            raise RuntimeError(f"kernel {name}: {error}") from None
+            main = _compile_together(kernels)
+        except NumbaError:
+            raise  # a kernel is at fault
+        except Exception:
+            main = _compile_apart(kernels)  # Numba's inner classes have changed
+        return _emit(main, kernels, cpu, features)
+
+
+def _emit(main: Any, kernels: Iterable[str], cpu: str | None, features: str | None) -> bytes:
+    """Optimise a module as a whole, seen from its C entries, and make an object file of it."""
     visible = {entry.PREFIX + name for name in kernels} | {entry.ARRAY_TYPE}
     for symbol in [*main.functions, *main.global_variables]:
         if not symbol.is_declaration and symbol.name not in visible:
@@ -142,8 +153,29 @@ def _initialise() -> None:
         pass  # not a Linux with glibc; there these functions are part of the runtime
 
 
-def _modules(kernels: Mapping[str, Kernel]) -> Any:
-    """Compile each kernel's body with Numba; yield its name and its LLVM text, the C entry included."""
+def _compile_together(kernels: Mapping[str, Kernel]) -> Any:
+    """Compile kernels with Numba's cut-down compiler; give one LLVM module, not optimised yet."""
+    from numba import njit, types
+    from numba.core.compiler_lock import global_compiler_lock
+
+    from . import compiler
+
+    main, linked = llvm.parse_assembly(entry.unpacker()), set[int]()
+    jit = partial(njit, pipeline_class=compiler.KernelCompiler, **_OPTIONS)
+    binder = Binder(lambda function, **options: compiler.without_literals(jit(function, **options)))
+    with global_compiler_lock, compiler.remembered_types():
+        for name, kernel in kernels.items():
+            pipeline = compiler.NoAliasKernelCompiler if kernel.noalias else compiler.KernelCompiler
+            signature = types.int64(*argument_types(kernel))
+            compiled = njit(signature, pipeline_class=pipeline, **_OPTIONS)(binder.bound(kernel.function))
+            result = compiled.overloads[compiled.signatures[0]]
+            compiler.link(main, result.library, linked)
+            main.link_in(llvm.parse_assembly(_entry(name, kernel, main, result.fndesc.llvm_func_name)))
+    return main
+
+
+def _compile_apart(kernels: Mapping[str, Kernel]) -> Any:
+    """Compile kernels with Numba's public means only, which takes longer; give one LLVM module."""
     from numba import njit, types
     from numba.core.compiler import Compiler
 
@@ -152,20 +184,33 @@ def _modules(kernels: Mapping[str, Kernel]) -> Any:
             super().__init__(*args)
             self.state.flags.noalias = True
 
-    binder = Binder(njit(**_OPTIONS))
+    main, binder = llvm.parse_assembly(entry.unpacker()), Binder(partial(njit, **_OPTIONS))
     for name, kernel in kernels.items():
-        signature = types.int64(*argument_types(kernel))
         pipeline = NoAlias if kernel.noalias else Compiler
+        signature = types.int64(*argument_types(kernel))
         compiled = njit(signature, pipeline_class=pipeline, **_OPTIONS)(binder.bound(kernel.function))
-        text = compiled.inspect_llvm(compiled.signatures[0])
         native = compiled.overloads[compiled.signatures[0]].fndesc.llvm_func_name
-        stub, num_arguments = entry.entry(name, kernel, native)
-        found = len(list(llvm.parse_assembly(text).get_function(native).arguments))
-        if found != num_arguments:
-            raise RuntimeError(f"kernel {name}: Numba passes {found} arguments where {num_arguments} were expected")
-        declared = "".join(f"declare {kind} @{function}\n" for kind, function in _SHARED)
-        yield name, f"{text}\n@{entry.ARRAY_TYPE} = external global ptr\n{declared}{stub}"
+        main.link_in(llvm.parse_assembly(compiled.inspect_llvm(compiled.signatures[0])))
+        main.link_in(llvm.parse_assembly(_entry(name, kernel, main, native)))
+    return main
 
 
-_SHARED = (("i64", "numparq.unpack(ptr, ptr, i64, ptr)"), ("ptr", "PyEval_SaveThread()"),
-           ("void", "PyEval_RestoreThread(ptr)"))
+def _entry(name: str, kernel: Kernel, main: Any, native: str) -> str:
+    """Write a kernel's C entry, as a module to be linked into `main`, where the function that it calls is."""
+    kinds = [str(argument.type) for argument in main.get_function(native).arguments]
+    stub, num_arguments = entry.entry(name, kernel, native)
+    if len(kinds) != num_arguments:
+        raise RuntimeError(f"kernel {name}: Numba passes {len(kinds)} arguments where {num_arguments} were expected")
+    return f'declare i32 @"{native}"({", ".join(kinds)})\n{stub}'
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Spare the collector's rounds over the million objects that compiling makes: a tenth of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

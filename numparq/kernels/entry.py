@@ -35,8 +35,6 @@ declare i64 @PyTuple_Size(ptr)
 declare ptr @PyTuple_GetItem(ptr, i64)
 declare i64 @PyLong_AsLongLong(ptr)
 declare ptr @PyErr_Occurred()
-declare ptr @PyEval_SaveThread()
-declare void @PyEval_RestoreThread(ptr)
 
 define i64 @numparq.unpack(ptr %args, ptr %wanted, i64 %count, ptr %out) noinline {{
 start:
@@ -110,6 +108,12 @@ fields:
 }}
 """
 
+_SHARED = """
+declare i64 @numparq.unpack(ptr, ptr, i64, ptr)
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+"""
+
 
 def unpacker() -> str:
     """Give the LLVM text that all entries share, once for each object."""
@@ -139,7 +143,7 @@ def entry(name: str, kernel: Kernel, native: str) -> tuple[str, int]:
     Returns
     -------
     text : str
-        To be linked after `unpacker`'s text and Numba's module.
+        To be linked, with a declaration of `native`, into a module that holds it and `unpacker`'s text.
     num_arguments : int
         How many arguments `native` must have.
     """
@@ -157,7 +161,7 @@ def entry(name: str, kernel: Kernel, native: str) -> tuple[str, int]:
     count, values = len(sizes), "\n".join(lines)
     release = "" if kernel.gil else "  %thread = call ptr @PyEval_SaveThread()"
     acquire = "" if kernel.gil else "  call void @PyEval_RestoreThread(ptr %thread)"
-    return f"""
+    return f"""{_SHARED}
 @"numparq.wanted.{name}" = internal constant [{count} x i16] [{", ".join(f"i16 {size}" for size in sizes)}]
 define i64 @{PREFIX}{name}(ptr %args) {{
   %values = alloca i64, i64 {max(count, 1)}

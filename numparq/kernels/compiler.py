@@ -1,0 +1,140 @@
+"""Numba's compiler, cut down to what kernels need: it gives LLVM modules, each optimised once, together, by `build`.
+
+Numba by itself optimises every helper, again in every caller, and emits machine code for each; it also runs passes
+for language features that kernels do not use, and works out anew for every ``+`` what two int64s make. Leaving that
+out halves the time. It leans on Numba's inner classes, so `build` does it Numba's plain way should they change.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from numba import types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import PassManager
+from numba.core.registry import cpu_target
+
+# Passes for closures, `with`, `literally`, array expressions, ...
+_NOT_NEEDED = frozenset((
+    "WithLifting", "InlineClosureLikes", "RewriteSemanticConstants", "RewriteDynamicRaises", "InlineInlinables",
+    "MakeFunctionToJitFunction", "FindLiterallyCalls", "LiteralUnroll", "LiteralPropagationSubPipelinePass",
+    "InlineOverloads", "NopythonRewrites", "AnnotateTypes", "DumpParforDiagnostics"))
+
+
+class _NothingToRun:
+    """A code generator but for what concerns code that runs in this process."""
+
+    def __init__(self, codegen: Any) -> None:
+        self._codegen = codegen
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._codegen, name)
+
+    def set_env(self, env_name: str, env: Any) -> None:
+        """Leave the environment unset: it serves code that uses Python objects of Numba's making."""
+
+
+class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """The LLVM module of one function, as Numba wrote it."""
+
+    @property
+    def codegen(self) -> _NothingToRun:
+        """What made it."""
+        return _NothingToRun(self._codegen)
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
+    def finalize(self) -> None:
+        """Say that nothing will be added; what it links to stays apart."""
+        self._raise_if_finalized()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """Give no address: there is no machine code."""
+        self._ensure_finalized()
+        return 0
+
+
+class KernelCompiler(CompilerBase):  # type: ignore[misc]
+    """Numba's pipeline without the passes that kernels do not need, ending in a `KernelLibrary`."""
+
+    def __init__(self, typingctx: Any, targetctx: Any, library: Any, *rest: Any) -> None:
+        super().__init__(typingctx, targetctx, library or KernelLibrary(targetctx.codegen(), "kernel"), *rest)
+
+    def define_pipelines(self) -> list[PassManager]:
+        """List the passes."""
+        manager = PassManager("kernel")
+        for step, reason in DefaultPassBuilder.define_nopython_pipeline(self.state).passes:
+            if step.__name__ not in _NOT_NEEDED:
+                manager.add_pass(step, reason)
+        manager.finalize()
+        return [manager]
+
+
+class NoAliasKernelCompiler(KernelCompiler):
+    """The same for kernels whose arrays never overlap."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.state.flags.noalias = True
+
+
+def without_literals(dispatcher: Any) -> Any:
+    """Have a helper compiled once for all ints, not once for every literal 0 that somebody passes."""
+    template = dispatcher.get_call_template
+
+    def get_call_template(args: tuple, kws: dict) -> tuple:
+        return template(tuple(types.unliteral(arg) for arg in args), kws)
+
+    dispatcher.get_call_template = get_call_template
+    return dispatcher
+
+
+def link(main: Any, library: Any, linked: set[int]) -> None:
+    """Link a library, and those that it needs, into a module; each once.
+
+    Parameters
+    ----------
+    main : llvmlite.binding.ModuleRef
+        Where to.
+    library : numba.core.codegen.CodeLibrary
+        What.
+    linked : set of int
+        The ids of libraries that are in `main`; added to.
+    """
+    if id(library) in linked:
+        return
+    linked.add(id(library))
+    # Numba's own pieces may be in several libraries, and are linked only where something refers to them: after it.
+    own = isinstance(library, KernelLibrary)
+    main.link_in(library._final_module if own else library._get_module_for_linking(), preserve=True)
+    for other in library._linking_libraries:
+        link(main, other, linked)
+
+
+@contextmanager
+def remembered_types() -> Iterator[None]:
+    """Let Numba remember, while this lasts, what operators give for numbers."""
+    context = cpu_target.typing_context
+    resolve, known = context.resolve_function_type, {}
+    numbers = (types.Integer, types.Boolean, types.Float)
+
+    def remembering(func: Any, args: tuple, kws: dict) -> Any:
+        plain = tuple(types.unliteral(arg) for arg in args)
+        on_numbers = not kws and all(isinstance(arg, numbers) for arg in plain)
+        if not on_numbers or getattr(getattr(func, "typing_key", None), "__module__", "") != operator.add.__module__:
+            return resolve(func, args, kws)
+        if (func, plain) not in known:
+            known[func, plain] = resolve(func, plain, kws)
+        return known[func, plain]
+
+    context.resolve_function_type = remembering
+    try:
+        yield
+    finally:
+        del context.resolve_function_type
