@@ -1,0 +1,115 @@
+"""Conversions at the edges of what they can hold: integers to float64, INT96 to nanoseconds and microseconds."""
+
+from __future__ import annotations
+
+import struct
+from datetime import datetime, timedelta
+
+import numpy as np
+import pytest
+from driving.decoding import Outcome, decode_fixed
+from driving.engines import ENGINES
+from driving.tables import Request
+from twins import Damaged, Inexact
+from twins.pages import PLAIN, RLE_DICTIONARY, UNCOMPRESSED, Chunk, data_page, dictionary_page
+from twins.values import INT32, INT64, INT96, NANOSECONDS_A_DAY, Column, int96, int96_to_ns, int96_to_us, widened
+
+from numparq.errors import BAD_VALUE, INEXACT
+from numparq.kernels import tables as t
+
+pytestmark = pytest.mark.parametrize("engine", ENGINES, ids=repr)
+
+
+def decode(engine, column, values, conversion, dictionary=False):
+    rng = np.random.default_rng(len(values))
+    pages = [data_page(column, values, RLE_DICTIONARY if dictionary else PLAIN, UNCOMPRESSED, 1, rng,
+                       list(dict.fromkeys(values)))]  # fmt: skip
+    if dictionary:
+        pages.insert(0, dictionary_page(column, list(dict.fromkeys(values)), UNCOMPRESSED, rng))
+    request = Request(conversion, 8, t.NULLS_REFUSE, 0, 0, len(values))
+    return decode_fixed(engine, Chunk(column, UNCOMPRESSED, pages), request)
+
+
+def compare(engine, column, value, conversion, convert, optional=False):
+    """One value alone, in a dictionary, and between others whose rows are wanted without it."""
+    column = Column(column.physical, 0, optional)
+    try:
+        wanted = Outcome(0, -1, (convert(value),))
+    except Inexact:
+        wanted = Outcome(INEXACT, 0)
+    except Damaged:
+        wanted = Outcome(BAD_VALUE, 0)
+    assert decode(engine, column, [value], conversion) == wanted
+    assert decode(engine, column, [value], conversion, dictionary=True) == wanted
+
+
+LIMIT = 1 << 53
+
+
+@pytest.mark.parametrize("signed", [True, False])
+def test_64_bit_integers_are_exact_up_to_2_to_the_53(engine, signed):
+    conversion = t.WIDEN_SIGNED if signed else t.WIDEN_UNSIGNED
+    edges = [0, 1, -1, LIMIT - 1, LIMIT, LIMIT + 1, LIMIT + 2, -LIMIT + 1, -LIMIT, -LIMIT - 1, (1 << 63) - 1, -(1 << 63), 1 << 62,
+             -2]  # fmt: skip
+    for number in edges:
+        compare(engine, Column(INT64), struct.pack("<q", number), conversion, widened(signed))
+
+
+@pytest.mark.parametrize("signed", [True, False])
+def test_32_bit_integers_are_always_exact(engine, signed):
+    conversion = t.WIDEN_SIGNED if signed else t.WIDEN_UNSIGNED
+    for number in (0, 1, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, (1 << 31) + 1):
+        compare(engine, Column(INT32), struct.pack("<I", number), conversion, widened(signed))
+
+
+def test_one_inexact_value_among_many(engine):
+    fine = [struct.pack("<q", number) for number in range(40)]
+    for place in range(0, 41, 1 if engine.name == "compiled" else 13):
+        values = [*fine[:place], struct.pack("<q", LIMIT + 1), *fine[place:]]
+        assert decode(engine, Column(INT64), values, t.WIDEN_SIGNED).status == INEXACT
+        assert decode(engine, Column(INT64), values, t.COPY).rows == tuple(values)
+
+
+DAYS = {"1677": 2_333_837, "1678": 2_334_103, "1969": 2_440_587, "1970": 2_440_588, "2262": 2_547_339, "9999": 5_373_484,
+        "1582": 2_299_161, "first": -(1 << 31), "last": (1 << 31) - 1, "zero": 0}  # fmt: skip
+
+
+@pytest.mark.parametrize(("conversion", "convert"), [(t.INT96_NS, int96_to_ns), (t.INT96_US, int96_to_us)])
+def test_int96(engine, conversion, convert):
+    times = [0, 1, 999, 1000, 1001, NANOSECONDS_A_DAY - 1, NANOSECONDS_A_DAY, NANOSECONDS_A_DAY + 1, -1, -1000, -1001,
+             -NANOSECONDS_A_DAY, (1 << 63) - 1, -(1 << 63), 85_636_854_775_807, 85_636_854_775_808, 763_145_224_191,
+             763_145_224_192, 763_145_224_193]  # fmt: skip
+    days = {2_440_588 + offset for offset in (106_750, 106_751, 106_752, -106_751, -106_752, -106_753, 106_751_989, 106_751_990,
+                                              106_751_991, 106_751_992, -106_751_990, -106_751_991, -106_751_992, -109_192_579,
+                                              -109_192_581)}  # fmt: skip
+    for day in sorted(days | set(DAYS.values()))[:: 1 if engine.name == "compiled" else 3]:
+        for time in times:
+            compare(engine, Column(INT96), int96(time, day), conversion, convert)
+
+
+def test_int96_of_dates_that_are_known(engine):
+    for moment in (datetime(1, 1, 1), datetime(1677, 9, 21), datetime(1969, 12, 31, 23, 59, 59, 999_999), datetime(1970, 1, 1),
+                   datetime(2026, 2, 28, 12, 30, 1, 5), datetime(9999, 12, 31, 23, 59, 59, 999_999)):  # fmt: skip
+        passed = moment - datetime(1970, 1, 1)
+        value = int96((passed.seconds * 10**6 + passed.microseconds) * 1000, 2_440_588 + passed.days)
+        outcome = decode(engine, Column(INT96), [value], t.INT96_US)
+        assert outcome.rows == (struct.pack("<q", passed // timedelta(microseconds=1)),)
+
+
+def test_int96_that_wrapped_around_in_spark(engine):
+    """Timestamps of microseconds near the upper end, written as Spark does, come back as they were."""
+    day, rng = 86_400_000_000, np.random.default_rng(4)
+    for micros in [(1 << 63) - 1, (1 << 63) - day, *rng.integers((1 << 63) - 2_440_000 * day, (1 << 63) - 1, 20).tolist()]:
+        wrapped = (micros + 2_440_588 * day + (1 << 63)) % (1 << 64) - (1 << 63)
+        assert wrapped < 0
+        days, time = -(-wrapped // day), -(-wrapped % day)  # rounded to zero, as in Java
+        outcome = decode(engine, Column(INT96), [int96(time * 1000, days)], t.INT96_US)
+        assert outcome.rows == (struct.pack("<q", micros),)
+
+
+def test_random_int96(engine):
+    rng = np.random.default_rng(3)
+    for _ in range(engine.size(300)):
+        value = int96(int(rng.integers(-(1 << 63), (1 << 63) - 1)), int(rng.integers(2_330_000, 2_550_000)))
+        compare(engine, Column(INT96), value, t.INT96_NS, int96_to_ns)
+        compare(engine, Column(INT96), value, t.INT96_US, int96_to_us)

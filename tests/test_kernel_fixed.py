@@ -1,0 +1,242 @@
+"""Pages of values of a fixed size to rows: every type, conversion, null policy and row window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from driving.decoding import Outcome, decode_fixed
+from driving.engines import ENGINES
+from driving.tables import Request
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twins.pages import DICTIONARY_PAGE, PLAIN, RLE, RLE_DICTIONARY, SNAPPY, UNCOMPRESSED, Chunk, data_page, dictionary_page
+from twins.pages import random_chunk
+from twins.values import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96, Column, copied
+from twins.values import int96_to_ns, int96_to_us, narrowed, random_values, widened
+
+from numparq.errors import BAD_COUNT, NO_DICTIONARY, NULL_FOUND, TRUNCATED, UNSUPPORTED_ENCODING
+from numparq.kernels import tables as t
+
+
+@dataclass(frozen=True)
+class Case:
+    """A physical type, a conversion, the size of what comes of it, and the twin of the conversion."""
+
+    column: Column
+    conversion: int
+    item: int
+    convert: Callable[..., bytes] = copied
+    narrow: int = 64  # bits of the integers that the conversion takes as they are
+
+    def __repr__(self) -> str:
+        names = ("copy", "narrow", "widen_signed", "widen_unsigned", "int96_ns", "int96_us", "codes")
+        return f"{self.column.physical}-{self.column.length}-{names[self.conversion]}-{self.item}"
+
+    def values(self, rng: np.random.Generator, count: int) -> list:
+        values = random_values(rng, self.column, count)
+        if self.narrow == 64:
+            return values
+        numbers = [int.from_bytes(value, "little", signed=True) >> (64 - self.narrow) for value in values]
+        if self.conversion == t.WIDEN_UNSIGNED:
+            numbers = [abs(number) for number in numbers]
+        return [number.to_bytes(8, "little", signed=True) for number in numbers]
+
+
+CASES = [
+    Case(Column(BOOLEAN), t.COPY, 1),
+    Case(Column(INT32), t.COPY, 4),
+    Case(Column(INT64), t.COPY, 8),
+    Case(Column(INT96), t.COPY, 12),
+    Case(Column(FLOAT), t.COPY, 4),
+    Case(Column(DOUBLE), t.COPY, 8),
+    *(Case(Column(FIXED_LEN_BYTE_ARRAY, length), t.COPY, length) for length in (0, 1, 2, 3, 4, 7, 8, 9, 16, 17, 50)),
+    Case(Column(INT32), t.NARROW, 1, narrowed(1)),
+    Case(Column(INT32), t.NARROW, 2, narrowed(2)),
+    Case(Column(INT32), t.WIDEN_SIGNED, 8, widened(True)),
+    Case(Column(INT32), t.WIDEN_UNSIGNED, 8, widened(False)),
+    Case(Column(INT64), t.WIDEN_SIGNED, 8, widened(True), 54),
+    Case(Column(INT64), t.WIDEN_UNSIGNED, 8, widened(False), 54),
+    Case(Column(INT96), t.INT96_NS, 8, int96_to_ns),
+    Case(Column(INT96), t.INT96_US, 8, int96_to_us),
+]
+FILLS = (0, -1, 0x0123456789ABCDEF, -(1 << 63))
+
+engines = pytest.mark.parametrize("engine", ENGINES, ids=repr)
+cases = pytest.mark.parametrize("case", CASES, ids=repr)
+
+
+def expected(case: Case, chunk: Chunk, request: Request) -> Outcome:
+    """What a chunk decodes to, row by row."""
+    null = (request.fill & ((1 << 64) - 1)).to_bytes(8, "little")[: case.item] if case.item in (1, 2, 4, 8) else bytes(case.item)
+    rows = chunk.rows[request.start : request.stop]
+    made = tuple(null if row is None else case.convert(row) for row in rows)
+    mask = bytes(row is not None for row in rows) if request.nulls == t.NULLS_MASK else b""
+    return Outcome(0, -1, made, mask, rows.count(None))
+
+
+def first_null(chunk: Chunk, request: Request) -> int:
+    """The page that has the first null among the rows wanted; -1: there is none."""
+    row = 0
+    for number, page in enumerate(chunk.pages):
+        if page.type == DICTIONARY_PAGE:
+            continue
+        wanted = range(max(request.start - row, 0), max(min(request.stop - row, page.num_values), 0))
+        if any(page.rows[i] is None for i in wanted):
+            return number
+        row += page.num_values
+    return -1
+
+
+def compare(engine, case: Case, chunk: Chunk, request: Request, seed: int) -> None:
+    refused = first_null(chunk, request) if request.nulls == t.NULLS_REFUSE else -1
+    wanted = expected(case, chunk, request) if refused < 0 else Outcome(NULL_FOUND, refused)
+    assert decode_fixed(engine, chunk, request, seed) == wanted
+
+
+@engines
+@cases
+@pytest.mark.parametrize("null_share", [None, 0.0, 0.01, 0.5, 1.0])
+def test_random_pages(engine, case, null_share):
+    rng = np.random.default_rng([CASES.index(case), int(100 * (null_share or 0))])
+    column = replace(case.column, optional=null_share is not None)
+    for seed in range(engine.size(4)):
+        values = case.values(rng, int(rng.choice([1, 2, 30, 300])))
+        chunk = random_chunk(rng, column, values, int(rng.integers(1, 4)), engine.size(int(rng.integers(1, 700))),
+                             null_share or 0.0, bool(rng.random() < 0.6), int(rng.choice([UNCOMPRESSED, SNAPPY])))  # fmt: skip
+        total = len(chunk.rows)
+        edges = sorted(rng.integers(0, total + 1, 2).tolist())
+        for nulls in (t.NULLS_FILL, t.NULLS_MASK, t.NULLS_REFUSE):
+            request = Request(case.conversion, case.item, nulls, FILLS[seed % 4])
+            for start, stop in ((0, total), edges, (total - 1, total)):
+                compare(engine, case, chunk, request.rows(start, stop), seed)
+
+
+@engines
+def test_every_row_window(engine):
+    rng = np.random.default_rng(7)
+    for case in (CASES[0], CASES[1], CASES[2], CASES[9], CASES[17]):
+        column = replace(case.column, optional=True)
+        chunk = random_chunk(rng, column, case.values(rng, 20), 3, 11, 0.3, True, SNAPPY)
+        request = Request(case.conversion, case.item, t.NULLS_MASK, -1)
+        for start in range(0, 34, 2 if engine.name == "compiled" else 7):
+            for stop in range(start, 34, 1 if engine.name == "compiled" else 5):
+                compare(engine, case, chunk, request.rows(start, stop), start)
+
+
+@settings(deadline=None, max_examples=60)
+@given(data=st.data())
+def test_any_rows(data):
+    """Rows, pages and windows that Hypothesis chooses (and makes as small as it can when something fails)."""
+    case = data.draw(st.sampled_from(CASES), "case")
+    rng = np.random.default_rng(data.draw(st.integers(0, 1 << 32), "seed"))
+    column = replace(case.column, optional=data.draw(st.booleans(), "optional"))
+    values = case.values(rng, data.draw(st.integers(1, 9), "distinct"))
+    entries = list(dict.fromkeys(values))
+    row = st.sampled_from(values)
+    codec = data.draw(st.sampled_from([UNCOMPRESSED, SNAPPY]), "codec")
+    pages = [dictionary_page(column, entries, codec, rng)]
+    for rows in data.draw(st.lists(st.lists(st.one_of(row, st.none()) if column.optional else row), max_size=4), "pages"):
+        encoding = data.draw(st.sampled_from([PLAIN, RLE_DICTIONARY]), "encoding")
+        pages.append(data_page(column, rows, encoding, codec, data.draw(st.integers(1, 2), "version"), rng, entries))
+    chunk = Chunk(column, codec, pages)
+    start = data.draw(st.integers(0, len(chunk.rows)), "start")
+    stop = data.draw(st.integers(start, len(chunk.rows)), "stop")
+    nulls = data.draw(st.sampled_from([t.NULLS_FILL, t.NULLS_MASK, t.NULLS_REFUSE]), "nulls")
+    request = Request(case.conversion, case.item, nulls, data.draw(st.sampled_from(FILLS), "fill"), start, stop)
+    for engine in ENGINES:
+        compare(engine, case, chunk, request, 5)
+
+
+@engines
+@pytest.mark.parametrize("physical", [BOOLEAN, INT32, INT96, FIXED_LEN_BYTE_ARRAY, BYTE_ARRAY])
+def test_codes(engine, physical):
+    """Indices as they are, whatever the dictionary holds; a PLAIN page has none."""
+    rng = np.random.default_rng(physical)
+    column = Column(physical, 5 if physical == FIXED_LEN_BYTE_ARRAY else 0, True)
+    for seed in range(engine.size(12)):
+        entries = list(dict.fromkeys(random_values(rng, column, int(rng.choice([1, 2, 40, 300])))))
+        rows = [None if rng.random() < 0.2 else entries[i] for i in rng.integers(0, len(entries), engine.size(500)).tolist()]
+        pages = [dictionary_page(column, entries, SNAPPY, rng),
+                 *(data_page(column, rows[i : i + 100], RLE_DICTIONARY, SNAPPY, 1 + i % 2, rng, entries)
+                   for i in range(0, len(rows), 100))]  # fmt: skip
+        chunk = Chunk(column, SNAPPY, pages)
+        request = Request(t.CODES, 4, t.NULLS_FILL, -1, 3, len(rows))
+        codes = tuple((-1 if row is None else entries.index(row)).to_bytes(4, "little", signed=True) for row in rows[3:])
+        assert decode_fixed(engine, chunk, request, seed) == Outcome(0, -1, codes, b"", rows[3:].count(None))
+        plain = data_page(column, rows[:9], PLAIN, SNAPPY, 2, rng)
+        outcome = decode_fixed(engine, replace(chunk, pages=[*pages, plain]), request.rows(0, len(rows) + 9), seed)
+        assert outcome == Outcome(NO_DICTIONARY, len(pages))
+
+
+@engines
+def test_a_dictionary_is_needed(engine):
+    rng = np.random.default_rng(0)
+    column = Column(INT64)
+    page = data_page(column, [bytes(8)] * 9, RLE_DICTIONARY, UNCOMPRESSED, 1, rng, [bytes(8)])
+    request = Request(t.COPY, 8, stop=9)
+    assert decode_fixed(engine, Chunk(column, UNCOMPRESSED, [page]), request) == Outcome(NO_DICTIONARY, 0)
+
+
+@engines
+def test_encodings_that_are_not_read(engine):
+    rng = np.random.default_rng(0)
+    column = Column(INT32)
+    page = data_page(column, [bytes(4)] * 9, PLAIN, UNCOMPRESSED, 1, rng)
+    for encoding in (RLE, 5, 6, 7, 9, 10, -1, 99, (1 << 31) - 1):
+        other = replace(page, more={**page.more, "encoding": encoding})
+        outcome = decode_fixed(engine, Chunk(column, UNCOMPRESSED, [other]), Request(t.COPY, 4, stop=9))
+        assert outcome == Outcome(UNSUPPORTED_ENCODING, 0)
+        assert decode_fixed(engine, Chunk(column, UNCOMPRESSED, [other]), Request(t.COPY, 4, start=9, stop=9)).status == 0
+
+
+@engines
+def test_pages_without_values(engine):
+    rng = np.random.default_rng(0)
+    for case in CASES:
+        column = replace(case.column, optional=True)
+        entries = list(dict.fromkeys(case.values(rng, 3)))
+        empty = [data_page(column, [], encoding, codec, version, rng, entries) for encoding in (PLAIN, RLE_DICTIONARY)
+                 for codec in (UNCOMPRESSED,) for version in (1, 2)]  # fmt: skip
+        full = data_page(column, entries, PLAIN, UNCOMPRESSED, 1, rng)
+        chunk = Chunk(column, UNCOMPRESSED, [dictionary_page(column, entries, UNCOMPRESSED, rng), *empty, full, *empty])
+        compare(engine, case, chunk, Request(case.conversion, case.item, t.NULLS_MASK, 0, 0, len(entries)), 1)
+
+
+@engines
+def test_the_null_count_of_a_header_has_to_be_right(engine):
+    rng = np.random.default_rng(0)
+    for optional, rows in ((True, [bytes(8), None, bytes(8)]), (False, [bytes(8)] * 3)):
+        column = Column(INT64, 0, optional)
+        page = data_page(column, rows, PLAIN, UNCOMPRESSED, 2, rng)
+        for num_nulls in {0, 1, 2, 3} - {rows.count(None)}:
+            lying = replace(page, more={**page.more, "num_nulls": num_nulls})
+            outcome = decode_fixed(engine, Chunk(column, UNCOMPRESSED, [lying]), Request(t.COPY, 8, stop=3))
+            assert outcome == Outcome(BAD_COUNT, 0)
+
+
+@engines
+def test_many_values_are_claimed(engine):
+    """Counts near 2**31, next to values of 2**31 - 1 bytes: products must not go around."""
+    rng = np.random.default_rng(0)
+    most = (1 << 31) - 1
+    for physical, length, item in ((FIXED_LEN_BYTE_ARRAY, most, most), (INT64, 0, 8), (BOOLEAN, 0, 1)):
+        column = Column(physical, length)
+        page = data_page(Column(INT32), [bytes(4)] * 3, PLAIN, UNCOMPRESSED, 1, rng)
+        page = replace(page, num_values=most)
+        chunk = Chunk(column, UNCOMPRESSED, [page])
+        pages, chunks = _tables_for(chunk, item)
+        state, small = np.zeros(5, np.int64), np.zeros(64, np.uint8)
+        raw = np.frombuffer(page.stored() + bytes(64), np.uint8)
+        status = engine.decode_fixed_pages(chunks, pages, 0, 1, raw, raw, small, small, small, small, small, state)
+        assert status == TRUNCATED
+
+
+def _tables_for(chunk: Chunk, item: int) -> tuple[np.ndarray, np.ndarray]:
+    from driving.tables import chunk_table, page_table
+
+    count = chunk.pages[0].num_values
+    request = Request(t.COPY, item, stop=count)
+    return page_table(chunk).reshape(-1), chunk_table(chunk.column, chunk.codec, count, 99, request)

@@ -1,0 +1,197 @@
+"""The RLE / bit-packed hybrid and BIT_PACKED: helpers of the kernels against the twin, run by run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from driving.buffers import Guarded, with_slack
+from driving.engines import CHECKED, COMPILED, checked
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twins import Damaged, runs
+
+from numparq.errors import BAD_RUN, BAD_VARINT, INDEX_OUT_OF_RANGE, TRUNCATED
+from numparq.kernels import bound_entry
+from numparq.kernels.hybrid import decode_bits, decode_indices
+from numparq.kernels.levels import decode_validity
+from numparq.kernels.registry import Kernel
+from numparq.kernels.tables import BIT_PACKED
+
+LARGEST = (1 << 32) + 1
+
+
+def bits(data, pos, end, count, out, out_pos):
+    return decode_bits(data, pos, end, count, out, out_pos)
+
+
+def indices(data, pos, end, count, width, limit, out, out_pos):
+    return decode_indices(data, pos, end, count, width, limit, out, out_pos)
+
+
+def validity(data, pos, end, count, encoding, out, out_pos):
+    return decode_validity(data, pos, end, count, encoding, out, out_pos)
+
+
+PROBES = {
+    "bits": Kernel(bits, ("u1", "x", "x", "x", "u1", "x")),
+    "indices": Kernel(indices, ("u1", "x", "x", "x", "x", "x", "u1", "x")),
+    "validity": Kernel(validity, ("u1", "x", "x", "x", "x", "u1", "x")),
+}
+
+
+@pytest.fixture(scope="module", params=[COMPILED, CHECKED], ids=repr)
+def probe(request):
+    """The helpers, as kernels of their own."""
+    if request.param is CHECKED:
+        return {name: checked(kernel) for name, kernel in PROBES.items()} | {"engine": CHECKED}
+    from numparq.kernels.build import build
+    from numparq.kernels.load import load
+
+    entries = load(build(PROBES), list(PROBES))
+    bound = {name: bound_entry(name, kernel.signature, entries[name]) for name, kernel in PROBES.items()}
+    return bound | {"engine": COMPILED}
+
+
+def run_bits(probe, data, count, seed=0):
+    """Decode bits that lie somewhere in a buffer: the values, or the status."""
+    rng = np.random.default_rng(seed)
+    before, place = int(rng.integers(0, 9)), int(rng.integers(0, 9))
+    out = Guarded(rng, place + count)
+    raw = with_slack(rng, rng.bytes(before) + data)
+    status = probe["bits"](raw, before, len(data) + before, count, out.array, place)
+    out.check()
+    if status < 0:
+        return status
+    values = out.array[place:].tolist()
+    assert status == sum(values)
+    return values
+
+
+def run_indices(probe, data, count, width, limit=LARGEST, seed=0):
+    rng = np.random.default_rng(seed)
+    before, place = int(rng.integers(0, 9)), int(rng.integers(0, 9))
+    out = Guarded(rng, place + 4 * count)
+    raw = with_slack(rng, rng.bytes(before) + data)
+    status = probe["indices"](raw, before, len(data) + before, count, width, limit, out.array, place)
+    out.check()
+    return status if status < 0 else out.array[place:].copy().view("u4").tolist()
+
+
+def test_the_twin_packs_as_the_specification_shows():
+    numbers = list(range(8))
+    assert runs.pack(numbers, 3) == bytes([0b10001000, 0b11000110, 0b11111010])
+    assert runs.pack_high(numbers, 3) == bytes([0b00000101, 0b00111001, 0b01110111])
+    assert runs.unpack(runs.pack(numbers, 3), 3, 8) == numbers == runs.unpack_high(runs.pack_high(numbers, 3), 3, 8)
+
+
+@pytest.mark.parametrize("width", range(33))
+def test_indices_of_every_width(probe, width):
+    rng = np.random.default_rng(width)
+    for number in range(4):
+        count = int(rng.integers(1, probe["engine"].size(1500, 20)))
+        values = np.repeat(rng.integers(0, 1 << width, count), int(rng.choice([1, 3, 60])))[:count].tolist()
+        data = runs.random_encoding(rng, values, width)
+        assert runs.decode(data, width, count) == values
+        assert run_indices(probe, data, count, width, seed=number) == values
+
+
+@settings(deadline=None, max_examples=60)
+@given(data=st.data())
+def test_runs_of_any_structure(probe, data):
+    width = data.draw(st.integers(0, 32), "width")
+    value = st.integers(0, (1 << width) - 1)
+    run = st.one_of(
+        st.tuples(st.just("rle"), value, st.integers(1, 40)),
+        st.tuples(st.just("packed"), st.lists(value, min_size=8, max_size=24).map(lambda v: v[: len(v) // 8 * 8])),
+    )
+    drawn = data.draw(st.lists(run, max_size=8), "runs")
+    encoded = runs.encode(drawn, width)
+    whole = sum(([about[0]] * about[1] if kind == "rle" else about[0] for kind, *about in drawn), [])
+    count = data.draw(st.integers(0, len(whole)), "count")
+    assert run_indices(probe, encoded, count, width) == whole[:count]
+    if width == 1:
+        assert run_bits(probe, encoded, count) == whole[:count]
+
+
+def test_bits(probe):
+    rng = np.random.default_rng(8)
+    for number in range(probe["engine"].size(200, 25)):
+        count = int(rng.integers(0, probe["engine"].size(2000, 70)))
+        share = rng.choice([0.0, 0.01, 0.5, 1.0])
+        values = (rng.random(count) < share).astype(int).tolist()
+        assert run_bits(probe, runs.random_encoding(rng, values, 1), count, number) == values
+
+
+def test_bit_packed_levels(probe):
+    rng = np.random.default_rng(9)
+    for count in [*range(20), 64, 1001]:
+        values = rng.integers(0, 2, count).tolist()
+        data = runs.pack_high(values)
+        out = Guarded(rng, count)
+        ones = probe["validity"](with_slack(rng, data), 0, len(data), count, BIT_PACKED, out.array, 0)
+        out.check()
+        assert (ones, out.array.tolist()) == (sum(values), values)
+
+
+def test_cut_at_every_byte(probe):
+    rng = np.random.default_rng(10)
+    for width in (1, 2, 7, 12, 20, 32):
+        values = np.repeat(rng.integers(0, 1 << width, 12), 10).tolist()
+        data = runs.encode(runs.random_runs(rng, values, width), width)
+        for cut in range(len(data)):
+            compare(probe, data[:cut], len(values), width, LARGEST)
+
+
+def test_damaged_bytes(probe):
+    rng = np.random.default_rng(11)
+    for number in range(probe["engine"].size(3000)):
+        width = int(rng.integers(0, 33))
+        values = np.repeat(rng.integers(0, 1 << width, 12), 5).tolist()
+        data = bytearray(runs.random_encoding(rng, values, width))
+        for _ in range(int(rng.integers(1, 4))):
+            data[rng.integers(0, len(data))] = rng.integers(0, 256)
+        compare(probe, bytes(data), len(values), width, int(rng.choice([LARGEST, 1 << width, 1 << 31, 3, 0])), number)
+
+
+def compare(probe, data, count, width, limit, seed=0):
+    """Hold kernel and twin against each other on bytes of which nobody knows whether they are any good."""
+    try:
+        expected = runs.decode(data, width, count)
+    except Damaged:
+        expected = None
+    got = run_indices(probe, data, count, width, limit, seed)
+    if expected is None:
+        assert got in (TRUNCATED, BAD_RUN, BAD_VARINT, INDEX_OUT_OF_RANGE)
+    elif max(expected, default=-1) >= limit:
+        assert got == INDEX_OUT_OF_RANGE
+    else:
+        assert got == expected
+    if width == 1:
+        got = run_bits(probe, data, count, seed)
+        if expected is None or max(expected, default=0) > 1:
+            assert got in (TRUNCATED, BAD_RUN, BAD_VARINT)
+        else:
+            assert got == expected
+
+
+@pytest.mark.parametrize(("data", "status"), [
+    (b"", TRUNCATED),
+    (b"\x80", TRUNCATED),
+    (b"\x80\x80\x80\x80\x80\x01", BAD_VARINT),
+    (b"\x00\x01", BAD_RUN),
+    (b"\x01\x01", BAD_RUN),
+    (b"\x02", TRUNCATED),
+    (b"\x03", TRUNCATED),
+    (b"\xff\xff\xff\xff\x7f\xaa", TRUNCATED),  # the largest packed run there can be, of one byte
+    (b"\x03\xaa\x03", TRUNCATED),
+    (b"\x02\x02", BAD_RUN),
+])  # fmt: skip
+def test_statuses(probe, data, status):
+    assert run_bits(probe, data, 16) == status
+
+
+def test_the_longest_runs_that_a_header_can_tell(probe):
+    assert run_bits(probe, b"\xfe\xff\xff\xff\x7f\x01", 300) == [1] * 300
+    assert run_indices(probe, b"\xfe\xff\xff\xff\x7f\x07\x00\x00\x80", 300, 32) == [0x80000007] * 300
+    assert run_bits(probe, b"\xff\xff\xff\xff\x7f\xaa\xaa", 16) == [0, 1] * 8
+    assert run_indices(probe, b"\xff\xff\xff\xff\x7f", 300, 0) == [0] * 300

@@ -1,0 +1,120 @@
+"""Snappy blocks of all kinds of elements, many in one call, and damaged ones."""
+
+from __future__ import annotations
+
+import cramjam
+import numpy as np
+import pytest
+from driving.buffers import Guarded, with_slack
+from driving.engines import ENGINES
+from twins import Damaged, snappy
+from twins.runs import uleb
+
+from numparq.errors import BAD_COMPRESSED_DATA
+from numparq.kernels import tables as t
+
+pytestmark = pytest.mark.parametrize("engine", ENGINES, ids=repr)
+
+
+def decompress(engine, blocks, seed=0, sizes=None, levels=0):
+    """Decompress blocks in one call, as pages whose level sections have `levels` bytes; the bytes, or (status, page)."""
+    rng = np.random.default_rng(seed)
+    pages = np.zeros((len(blocks), t.PAGE_FIELDS), np.int64)
+    raw, pos, room = b"", 0, 0
+    for page, block, size in zip(pages, blocks, sizes, strict=True):
+        page[t.P_BODY], page[t.P_COMPRESSED] = len(raw), levels + len(block)
+        page[t.P_UNCOMPRESSED], page[t.P_SCRATCH], page[t.P_DEFINITION_BYTES] = levels + size, pos, levels
+        page[t.P_IS_COMPRESSED] = 1
+        raw += rng.bytes(levels) + block + rng.bytes(int(rng.integers(0, 3)))
+        room = pos + size + t.SLACK
+        pos += size + t.SLACK + int(rng.integers(0, 9))
+    out, state = Guarded(rng, room), Guarded(rng, 1, "i8")
+    status = engine.decompress_snappy_pages(pages.reshape(-1), 0, len(pages), with_slack(rng, raw), out.array, state.array)
+    out.check()
+    state.check()
+    if status < 0:
+        return status, int(state.array[0])
+    return [out.array[page[t.P_SCRATCH] :][:size].tobytes() for page, size in zip(pages, sizes, strict=True)]
+
+
+def test_the_twin_reads_and_writes_what_others_do(engine):
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        stream, data = snappy.random_block(rng, int(rng.integers(0, 60)), 700)
+        assert bytes(cramjam.snappy.decompress_raw(stream)) == data == snappy.decompress(stream, len(data))
+        assert bytes(cramjam.snappy.decompress_raw(snappy.compress(rng, data))) == data
+        assert snappy.decompress(bytes(cramjam.snappy.compress_raw(data)), len(data)) == data
+
+
+def test_blocks_of_random_elements(engine):
+    rng = np.random.default_rng(1)
+    made = [snappy.random_block(rng, int(rng.integers(0, 200)), int(rng.choice([5, 60, 300])))
+            for _ in range(engine.size(150))]  # fmt: skip
+    streams, plain = [stream for stream, _ in made], [data for _, data in made]
+    assert decompress(engine, streams, 3, [len(data) for data in plain]) == plain
+    assert decompress(engine, streams, 4, [len(data) for data in plain], levels=7) == plain
+
+
+def test_copies_of_every_offset_and_length_end_at_the_end(engine):
+    rng = np.random.default_rng(2)
+    blocks, plain = [], []
+    for offset in range(1, 71):
+        for length in range(1, 65, 1 if engine.name == "compiled" else 9):
+            data = rng.bytes(offset)
+            blocks.append(uleb(offset + length) + snappy.literal(data, 1) + snappy.copy(offset, length, 2))
+            plain.append((data * (length // offset + 2))[: offset + length])
+    assert decompress(engine, blocks, 5, [len(data) for data in plain]) == plain
+
+
+def test_literals_of_every_form(engine):
+    rng = np.random.default_rng(3)
+    for size in (1, 15, 16, 17, 59, 60, 61, 64, 65, 256, 257, 70000):
+        data = rng.bytes(size)
+        forms = [form for form in range(5) if size <= (60, 256, 65536, 1 << 24, 1 << 32)[form]]
+        blocks = [uleb(size) + snappy.literal(data, form) for form in forms]
+        assert decompress(engine, blocks, 6, [size] * len(blocks)) == [data] * len(blocks)
+
+
+def test_cut_at_every_byte(engine):
+    rng = np.random.default_rng(4)
+    for number in range(engine.size(10)):
+        stream, data = snappy.random_block(rng, 12, 20)
+        for cut in range(len(stream)):
+            compare(engine, stream[:cut], len(data), number)
+
+
+def test_damaged_bytes(engine):
+    rng = np.random.default_rng(5)
+    for number in range(engine.size(2000)):
+        stream, data = snappy.random_block(rng, int(rng.integers(1, 20)), 20)
+        damaged = bytearray(stream)
+        for _ in range(int(rng.integers(1, 4))):
+            damaged[rng.integers(0, len(damaged))] = rng.integers(0, 256)
+        compare(engine, bytes(damaged), len(data) + int(rng.choice([0, 0, 0, 1, -1])), number)
+
+
+def compare(engine, block, size, seed):
+    try:
+        expected = [snappy.decompress(block, size)]
+    except Damaged:
+        expected = (BAD_COMPRESSED_DATA, 0)
+    assert decompress(engine, [block], seed, [size]) == expected
+
+
+@pytest.mark.parametrize("block", [
+    b"",
+    uleb(5),
+    uleb(4) + snappy.literal(b"abcde"),
+    uleb(6) + snappy.literal(b"abcde"),
+    uleb(5) + snappy.copy(1, 5, 2),  # of nothing
+    uleb(10) + snappy.literal(b"abcde") + snappy.copy(6, 5, 2),
+    uleb(10) + snappy.literal(b"abcde") + bytes([2 | 4 << 2, 0, 0]),  # an offset of zero
+    uleb(10) + snappy.literal(b"abcde") + snappy.copy((1 << 32) - 1, 5, 4),
+    uleb(5) + bytes([63 << 2]) + b"\xff\xff\xff\xff",  # a literal of 4 GiB
+    uleb(5 + (1 << 32)) + snappy.literal(b"abcde"),
+    b"\x85\x80\x80\x80\x80\x00" + snappy.literal(b"abcde"),  # a length of six bytes
+])  # fmt: skip
+def test_blocks_that_lie(engine, block):
+    assert decompress(engine, [snappy.copy(9, 9, 2), block], 1, [0, 5])[0] == BAD_COMPRESSED_DATA
+    good = uleb(5) + snappy.literal(b"abcde")
+    assert decompress(engine, [good, block], 1, [5, 5]) == (BAD_COMPRESSED_DATA, 1)
