@@ -129,6 +129,9 @@ def _emit(main: Any, kernels: Iterable[str], cpu: str | None, features: str | No
     passes.getModulePassManager().run(main, passes)
     main.verify()
     _refuse_addresses(str(main))
+    inner = [x for x in [*main.functions, *main.global_variables] if not x.is_declaration and x.name not in visible]
+    for number, symbol in enumerate(inner):
+        symbol.name = f"inner.{number}"  # Numba numbers what it compiles in a process, we in an object
     return machine.emit_object(main)
 
 
