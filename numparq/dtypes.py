@@ -24,15 +24,37 @@ import pandas as pd
 
 from .arrow_schema import ArrowType, DictionaryIndex
 from .kernels.tables import COPY, INT96_NS, INT96_US, NARROW, WIDEN_SIGNED, WIDEN_UNSIGNED
-from .logical import BOOLEAN, FIXED_LEN_BYTE_ARRAY, INT32, INT64, INT96, resolve
+from .logical import BOOLEAN, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32, INT64, INT96, resolve
 from .targets import BINARY_KINDS, UTF8_KINDS, Column, Target, int_dtype, retarget
 
-__all__ = ["COPY", "INT96_NS", "INT96_US", "NARROW", "WIDEN_SIGNED", "WIDEN_UNSIGNED", "Target", "choose", "retarget"]
+__all__ = [
+    "COPY",
+    "INT96_NS",
+    "INT96_US",
+    "NARROW",
+    "WIDEN_SIGNED",
+    "WIDEN_UNSIGNED",
+    "Target",
+    "choose",
+    "retarget",
+    "uses_origin",
+]
 
 DTYPE_BACKENDS = ("numpy", "numpy_nullable", "pyarrow")
 
 _NAN = {16: np.float16(np.nan).tobytes(), 32: np.float32(np.nan).tobytes(), 64: np.float64(np.nan).tobytes()}
 _NAT = np.int64(np.iinfo(np.int64).min).tobytes()
+
+
+def uses_origin(leaf: Any, dtype_backend: str) -> bool:
+    """Say whether the type by ``ARROW:schema`` can make a difference for a column; else it need not be decoded.
+
+    Parameters
+    ----------
+    leaf, dtype_backend
+        As in `choose`.
+    """
+    return dtype_backend != "numpy" or leaf.physical in (INT64, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY)
 
 
 def choose(

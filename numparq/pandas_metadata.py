@@ -6,16 +6,19 @@ form it should have, is left out.
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
+from . import json_columns
+from .json_columns import JsonColumns
+
 _PLAIN_DTYPE = re.compile(r"(u?int(8|16|32|64)|float(16|32|64)|bool|object|(datetime64|timedelta64)\[\w+\]|category)$")
 _UNNAMED_INDEX = re.compile(r"__index_level_\d+__$")
 _MAX_INDEX_LEVELS = 1000
+_NOTHING: dict[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,8 @@ class PandasMetadata:
     ----------
     document : dict
         The parsed JSON.
+    columns : JsonColumns or None
+        Its ``columns``, where they are not in the document.
     attrs : dict or None
         ``DataFrame.attrs`` as pandas keeps them, under a key of their own.
 
@@ -42,19 +47,22 @@ class PandasMetadata:
     ----------
     index : tuple of (str or RangeLevel)
         The levels of the index: names of columns of the file, or ranges.
+    index_fields : tuple of str
+        Those of them that are columns of the file; a selection of columns has to read them along.
     column_levels : list of dict
         How the column labels were made: name, pandas type and NumPy type of each of their levels.
     attrs : dict
         What ``DataFrame.attrs`` was.
     """
 
-    def __init__(self, document: dict, attrs: dict | None = None) -> None:
+    def __init__(self, document: dict, columns: JsonColumns | None = None, attrs: dict | None = None) -> None:
         levels = _list(document.get("index_columns"))[:_MAX_INDEX_LEVELS]
         self.index = tuple(level for level in map(_index_level, levels) if level is not None)
+        self.index_fields = tuple(level for level in self.index if isinstance(level, str))
         self.column_levels = [level for level in _list(document.get("column_indexes")) if isinstance(level, dict)]
         self.attrs = attrs if attrs is not None else _dict(document.get("attributes"))
-        entries = [entry for entry in _list(document.get("columns")) if isinstance(entry, dict)]
-        self._columns = _by_field(entries, self.index_fields)
+        self._unparsed = columns
+        self._columns = {} if columns is not None else _by_field(_list(document.get("columns")), self.index_fields)
         self._dtypes: dict[str, Any] = {}
 
     @classmethod
@@ -73,38 +81,44 @@ class PandasMetadata:
         PandasMetadata or None
             None where there is neither, or nothing that can be understood.
         """
-        document, attributes = _json_object(value), _json_object(attrs)
+        document, columns = json_columns.parse(value)
+        attributes = json_columns.parse_object(attrs)
         if document is None and attributes is None:
             return None
-        return cls(document or {}, attributes)
-
-    @property
-    def index_fields(self) -> tuple[str, ...]:
-        """The columns of the file that are levels of the index; a selection of columns has to read them along."""
-        return tuple(level for level in self.index if isinstance(level, str))
+        return cls(document or {}, columns, attributes)
 
     @property
     def knows_columns(self) -> bool:
         """Whether anything is said about columns."""
-        return bool(self._columns)
+        return bool(self._columns) or self._unparsed is not None
+
+    def _entry(self, field: str) -> dict:
+        """Give what is said about a column of the file; empty where nothing is."""
+        if self._unparsed is not None and field not in self._columns:
+            entry = self._unparsed.find(field)
+            if entry is None:
+                self._columns = _by_field(_list(self._unparsed.all()), self.index_fields)
+                self._unparsed = None
+            else:
+                self._columns[field] = entry
+        return self._columns.get(field, _NOTHING)
 
     def label(self, field: str) -> Any:
         """Give the label that a column of the file had in the frame."""
-        entry = self._columns.get(field)
-        name = entry.get("name", field) if entry else field
+        name = self._entry(field).get("name", field)
         return name if name is None or isinstance(name, str) else field
 
     def index_name(self, field: str) -> Any:
         """Give the name that an index level had; None for one without a name."""
-        name = self._columns.get(field, {}).get("name", field)
+        name = self._entry(field).get("name", field)
         if name == field and _UNNAMED_INDEX.match(field):
             return None
         return name if name is None or isinstance(name, str) else field
 
     def timezone(self, field: str) -> str | None:
         """Give the time zone that a column had, if it had one."""
-        entry = self._columns.get(field)
-        if entry is None or entry.get("pandas_type") != "datetimetz":
+        entry = self._entry(field)
+        if entry.get("pandas_type") != "datetimetz":
             return None
         zone = _dict(entry.get("metadata")).get("timezone")
         return zone if isinstance(zone, str) else None
@@ -116,8 +130,7 @@ class PandasMetadata:
         -------
         pandas.api.extensions.ExtensionDtype or None
         """
-        entry = self._columns.get(field)
-        name = entry.get("numpy_type") if entry else None
+        name = self._entry(field).get("numpy_type")
         if not isinstance(name, str) or _PLAIN_DTYPE.match(name) or field in self.index_fields:
             return None
         if name not in self._dtypes:
@@ -133,16 +146,6 @@ def _extension_dtype(name: str) -> Any:
     except Exception:  # whatever an extension's parser raises: the dtype is not known here
         return None
     return dtype if isinstance(dtype, pd.api.extensions.ExtensionDtype) else None
-
-
-def _json_object(value: str | bytes | None) -> dict | None:
-    if value is None:
-        return None
-    try:
-        document = json.loads(value)
-    except (ValueError, RecursionError):
-        return None
-    return document if isinstance(document, dict) else None
 
 
 def _list(value: Any) -> list:
@@ -169,9 +172,10 @@ def _int(value: Any) -> int | None:
     return value if type(value) is int and abs(value) < 1 << 62 else None
 
 
-def _by_field(entries: list[dict], index_fields: tuple[str, ...]) -> dict[str, dict]:
+def _by_field(columns: list, index_fields: tuple[str, ...]) -> dict[str, dict]:
     """Key the entries by the file's column names; files of before 2018 have none in the entries."""
-    columns: dict[str, dict] = {}
+    entries = [entry for entry in columns if isinstance(entry, dict)]
+    found: dict[str, dict] = {}
     first_index = len(entries) - len(index_fields)
     for position, entry in enumerate(entries):
         field = entry.get("field_name")
@@ -180,5 +184,5 @@ def _by_field(entries: list[dict], index_fields: tuple[str, ...]) -> dict[str, d
             if position >= first_index >= 0:
                 field = index_fields[position - first_index]
         if isinstance(field, str):
-            columns[field] = entry
-    return columns
+            found[field] = entry
+    return found

@@ -20,7 +20,7 @@ LAYERS = [
     ["schema", "flatbuffer", "arrow_schema"],
     ["logical"],
     ["targets"],
-    ["dtypes", "pandas_metadata"],
+    ["dtypes", "json_columns", "pandas_metadata"],
     ["column"],
     ["arrow", "frame"],
     ["selection"],
