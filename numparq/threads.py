@@ -12,33 +12,42 @@ Job = Callable[[], None]
 
 
 class _Jobs:
-    """A list of jobs that several threads take from, until it is empty or one of them fails."""
+    """A list of jobs that several threads take from, until it is empty or one of them fails.
+
+    Attributes
+    ----------
+    error : BaseException or None
+        That of the first job, in the order of the list, that failed: the same however many threads there are, for
+        all jobs before a failed one have been taken, and are finished.
+    """
 
     def __init__(self, jobs: Iterable[Job]) -> None:
-        self._waiting = deque(jobs)
+        self._waiting = deque(enumerate(jobs))
         self._left = len(self._waiting)
         self._done = threading.Condition()
+        self._failed = self._left
         self.error: BaseException | None = None
 
     def work(self) -> None:
         """Do jobs until none is waiting."""
         while True:
             try:
-                job = self._waiting.popleft()
+                number, job = self._waiting.popleft()
             except IndexError:
                 return
             try:
                 job()
             except BaseException as error:
-                self._finish(error)
+                self._finish(number, error)
             else:
-                self._finish(None)
+                self._finish(number, None)
 
-    def _finish(self, error: BaseException | None) -> None:
+    def _finish(self, number: int, error: BaseException | None) -> None:
         with self._done:
             self._left -= 1
             if error is not None:
-                self.error = self.error or error
+                if number < self._failed:
+                    self._failed, self.error = number, error
                 self._left -= self._give_up()
             if self._left <= 0:
                 self._done.notify_all()
@@ -79,7 +88,7 @@ class Crew:
         self._pool = ThreadPoolExecutor(threads - 1, "numparq") if threads > 1 else None
 
     def run(self, jobs: Iterable[Job]) -> None:
-        """Do all jobs; the first exception is raised once no job is running any more."""
+        """Do all jobs; the exception of the first that failed is raised once no job is running any more."""
         jobs = list(jobs)
         if self._pool is None or len(jobs) < 2:
             for job in jobs:
