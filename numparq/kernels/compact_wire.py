@@ -247,6 +247,6 @@ def open_skipped(data, pos, end, wire):
         return pos, _INFINITE, np.int64(0)
     if wire == MAP:
         pos, size, types = read_map_header(data, pos, end)
-        return pos, 2 * size, types >> 4 | (types & 15) << 4
+        return pos, size << 1, types >> 4 | (types & 15) << 4
     pos, size, element = read_list_header(data, pos, end)
     return pos, size, element | element << 4

@@ -104,6 +104,8 @@ class Layout:
 
     def __init__(self, root: str, wanted: Iterable[str] | None = None) -> None:
         self.record = _record(root, _tree(wanted or ()), {})
+        if not self.record.words:
+            raise ValueError(f"{root} has no fields")
         if self.record.depth > wire.MAX_DEPTH:
             raise ValueError(f"{root} is nested too deeply for the reader")
         self.words = self.record.words
