@@ -1,0 +1,310 @@
+"""Every file of the conformance suite: read as pyarrow reads it, or better, or refused in the words expected.
+
+The tables below name every file of the folder; one that appears in it has to be put into one of them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from frames import BACKENDS, assert_same, backend, oracle
+
+import numparq
+from numparq import CorruptPageError, InvalidFileError, UnsupportedError, read_parquet
+
+pytest.importorskip("pyarrow")
+
+def lines(text):
+    return text.split()
+
+
+FOLDERS = ("data", "data/geospatial", "data/aes256", "bad_data")
+
+# Files of flat columns only, in encodings and codecs that are read.
+FLAT = lines("""
+data/alltypes_dictionary.parquet data/alltypes_plain.parquet data/alltypes_plain.snappy.parquet
+data/alltypes_tiny_pages.parquet data/binary.parquet data/binary_truncated_min_max.parquet
+data/byte_array_decimal.parquet data/column_chunk_key_value_metadata.parquet data/concatenated_gzip_members.parquet
+data/data_index_bloom_encoding_stats.parquet data/datapage_v1-snappy-compressed-checksum.parquet
+data/datapage_v1-uncompressed-checksum.parquet data/datapage_v2_empty_datapage.snappy.parquet
+data/dict-page-offset-zero.parquet data/fixed_length_byte_array.parquet data/fixed_length_decimal.parquet
+data/float16_nonzeros_and_nans.parquet data/int32_decimal.parquet data/int32_with_null_pages.parquet
+data/lz4_raw_compressed.parquet data/lz4_raw_compressed_larger.parquet data/nan_in_stats.parquet
+data/nation.dict-malformed.parquet data/plain-dict-uncompressed-checksum.parquet data/rle-dict-snappy-checksum.parquet
+data/rle_boolean_encoding.parquet data/single_nan.parquet data/unknown-logical-type.parquet
+data/geospatial/crs-arbitrary-value.parquet data/geospatial/crs-default.parquet data/geospatial/crs-geography.parquet
+data/geospatial/crs-projjson.parquet data/geospatial/geography-points.parquet
+data/geospatial/geography-polygons.parquet data/geospatial/geospatial.parquet
+bad_data/ARROW-GH-43605.parquet
+""")
+
+NESTED_COLUMN = "numparq does not read nested columns (lists, structs, maps) yet; name the flat ones with columns=[...]"
+ENCODING = "the page is in an encoding that numparq does not read yet"
+ENCRYPTED_COLUMN = "the column is encrypted, which numparq does not read yet"
+ENCRYPTED_FOOTER = "the footer is encrypted, which numparq does not read yet"
+LZ4 = "numparq does not read pages compressed with codec 5 (LZ4) yet"
+
+# Files with columns that are not read yet: the first of them, why not, and the columns that are read.
+PARTLY = {
+    "data/datapage_v2.snappy.parquet": ("e", NESTED_COLUMN, ["a", "c", "d"]),
+    "data/incorrect_map_schema.parquet": ("my_map", NESTED_COLUMN, []),
+    "data/large_string_map.brotli.parquet": ("arr", NESTED_COLUMN, []),
+    "data/nested_lists.snappy.parquet": ("a", NESTED_COLUMN, ["b"]),
+    "data/nested_structs.rust.parquet": ("roll_num", NESTED_COLUMN, []),
+    "data/nonnullable.impala.parquet": ("Int_Array", NESTED_COLUMN, ["ID"]),
+    "data/null_list.parquet": ("emptylist", NESTED_COLUMN, []),
+    "data/nulls.snappy.parquet": ("b_struct", NESTED_COLUMN, []),
+    "data/repeated_no_annotation.parquet": ("phoneNumbers", NESTED_COLUMN, ["id"]),
+    "data/byte_stream_split.zstd.parquet": ("f32", ENCODING, []),
+    "data/delta_binary_packed.parquet": ("bitwidth0", ENCODING, []),
+    "data/delta_byte_array.parquet": ("c_customer_id", ENCODING, []),
+    "data/delta_encoding_required_column.parquet": ("c_customer_sk:", ENCODING, []),
+    "data/delta_length_byte_array.parquet": ("FRUIT", ENCODING, []),
+    "data/hadoop_lz4_compressed.parquet": ("c0", LZ4, []),
+    "data/non_hadoop_lz4_compressed.parquet": ("c0", LZ4, []),
+    "data/encrypt_columns_plaintext_footer.parquet.encrypted": (
+        "int64_field",
+        NESTED_COLUMN,
+        ["boolean_field", "int32_field", "ba_field", "flba_field"],
+    ),
+}
+
+# Single columns that are refused, beside those above.
+REFUSED_COLUMNS = {
+    ("data/datapage_v2.snappy.parquet", "b"): ENCODING,
+    ("data/encrypt_columns_plaintext_footer.parquet.encrypted", "float_field"): ENCRYPTED_COLUMN,
+    ("data/encrypt_columns_plaintext_footer.parquet.encrypted", "double_field"): ENCRYPTED_COLUMN,
+}
+
+ENCRYPTED = lines("""
+data/encrypt_columns_and_footer.parquet.encrypted data/encrypt_columns_and_footer_bloom_filter.parquet.encrypted
+data/encrypt_columns_and_footer_disable_aad_storage.parquet.encrypted data/external_key_material_java.parquet.encrypted
+data/uniform_encryption.parquet.encrypted data/aes256/encrypt_columns_and_footer.parquet.encrypted
+data/aes256/encrypt_columns_and_footer_ctr.parquet.encrypted data/aes256/uniform_encryption.parquet.encrypted
+""")
+
+# Damaged on purpose: what is raised, and every word of it ({file} is the path).
+BAD = {
+    "data/datapage_v1-corrupt-checksum.parquet": (
+        CorruptPageError,
+        "the checksum (CRC-32) does not match: the page is damaged (file '{file}', row group 0, column 'a', page 0)",
+    ),
+    "bad_data/ARROW-GH-41321.parquet": (
+        UnsupportedError,
+        NESTED_COLUMN + " (file '{file}', column 'list_boolean')",
+    ),
+    "bad_data/ARROW-GH-47662.parquet": (
+        CorruptPageError,
+        "the data ends too early (file '{file}', row group 0, column 'flba_field', page 0)",
+    ),
+    "bad_data/ARROW-RS-GH-6229-DICTHEADER.parquet": (
+        InvalidFileError,
+        "the column chunk lies outside of the file's data: the file is cut off, or the footer is damaged"
+        " (file '{file}', row group 0, column 'name')",
+    ),
+    "bad_data/PARQUET-1481.parquet": (
+        InvalidFileError,
+        "the column has no physical type of this format (file '{file}', column 'Handle')",
+    ),
+}
+
+# Right here, wrong with pyarrow.
+DIFFERENT = ["data/int96_from_spark.parquet"]
+
+NOT_PARQUET = lines("""
+data/_KEY_MATERIAL_FOR_external_key_material_java.parquet.encrypted.json data/bloom_filter.bin
+data/bloom_filter.xxhash.bin data/delta_binary_packed_expect.csv data/delta_byte_array_expect.csv
+data/delta_encoding_required_column_expect.csv data/geospatial/geospatial.yaml
+""")
+
+
+def test_every_file_of_the_folder_is_known(parquet_testing):
+    there = {
+        path.relative_to(parquet_testing).as_posix()
+        for folder in FOLDERS
+        for path in (parquet_testing / folder).iterdir()
+        if path.is_file()
+    }
+    known = [*FLAT, *PARTLY, *ENCRYPTED, *BAD, *DIFFERENT, *NOT_PARQUET]
+    assert len(known) == len(set(known))
+    assert there == set(known)
+
+
+# --- flat files: all that pyarrow reads, the same ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("dtype_backend", BACKENDS)
+@pytest.mark.parametrize("name", FLAT)
+def test_flat_files(parquet_testing, name, dtype_backend, threads):
+    path = parquet_testing / name
+    expected = oracle(path, **backend(dtype_backend))
+    assert_same(read_parquet(path, threads=threads, **backend(dtype_backend)), expected)
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_flat_files_column_by_column(parquet_testing, name):
+    path = parquet_testing / name
+    for column in numparq.ParquetFile(path).schema.columns:
+        for dtype_backend in BACKENDS:
+            options = {"columns": [column], **backend(dtype_backend)}
+            assert_same(read_parquet(path, **options), oracle(path, **options))
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_the_last_row_alone(parquet_testing, name):
+    path = parquet_testing / name
+    for dtype_backend in BACKENDS:
+        expected = oracle(path, **backend(dtype_backend))
+        rows = len(expected)
+        got = read_parquet(path, row_range=(max(rows - 1, 0), rows), **backend(dtype_backend))
+        # An integer column without a null in that row stays what it is in the file.
+        last = expected.iloc[-1:].reset_index(drop=True)
+        pd.testing.assert_frame_equal(got, last, check_exact=True, check_dtype=dtype_backend is not None)
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_without_checksums(parquet_testing, name):
+    path = parquet_testing / name
+    assert_same(read_parquet(path, verify_crc=False), oracle(path))
+
+
+# --- files that are read in part -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PARTLY)
+def test_what_is_not_read_yet_is_said(parquet_testing, name):
+    path = parquet_testing / name
+    column, reason, _ = PARTLY[name]
+    for threads in (1, 2):
+        with pytest.raises(UnsupportedError) as caught:
+            read_parquet(path, threads=threads)
+        assert caught.value.message == reason
+        assert caught.value.where["file"] == str(path) and caught.value.where["column"] == column
+
+
+@pytest.mark.parametrize("name", PARTLY)
+def test_columns_that_are_read_beside_others(parquet_testing, name):
+    path = parquet_testing / name
+    flat = PARTLY[name][2]
+    for column in flat:
+        for dtype_backend in BACKENDS:
+            options = {"columns": [column], **backend(dtype_backend)}
+            assert_same(read_parquet(path, **options), oracle(path, **options))
+    if flat:
+        assert_same(read_parquet(path, columns=flat), oracle(path, columns=flat))
+
+
+@pytest.mark.parametrize("name", PARTLY)
+def test_columns_that_are_not_read_beside_others(parquet_testing, name):
+    path = parquet_testing / name
+    _, reason, flat = PARTLY[name]
+    for column in numparq.ParquetFile(path).schema.columns:
+        if column in flat or column == "int96_field":
+            continue
+        with pytest.raises(UnsupportedError) as caught:
+            read_parquet(path, columns=[column])
+        assert caught.value.message == REFUSED_COLUMNS.get((name, column), reason)
+        assert caught.value.where["column"] == column
+
+
+def test_columns_beside_variants(parquet_testing):
+    """A folder of files with a number each beside a nested column."""
+    paths = sorted((parquet_testing / "shredded_variant").glob("*.parquet"))
+    for path in paths:
+        assert_same(read_parquet(path, columns=["id"]), oracle(path, columns=["id"]))
+        with pytest.raises(UnsupportedError, match="column 'var'"):
+            read_parquet(path)
+
+
+def test_int96_of_any_day(parquet_testing):
+    """The file counts its days from 0, the first of the Julian calendar, in nanoseconds that pyarrow wraps around."""
+    path = parquet_testing / "data/encrypt_columns_plaintext_footer.parquet.encrypted"
+    got = read_parquet(path, columns=["int96_field"])["int96_field"]
+    numbers = np.arange(len(got))
+    nanoseconds = (numbers + 1) << 32 | numbers  # the file's INT96 values are three 32-bit numbers: i, i + 1, i + 2
+    days = np.datetime64("-4713-11-24", "D") + numbers + 2
+    expected = days.astype("M8[us]") + (nanoseconds // 1000).astype("m8[us]")
+    assert got.dtype == "datetime64[us]"
+    np.testing.assert_array_equal(got.to_numpy(), expected)
+
+
+@pytest.mark.parametrize("name", ENCRYPTED)
+def test_encrypted_files(parquet_testing, name):
+    path = parquet_testing / name
+    with pytest.raises(UnsupportedError) as caught:
+        read_parquet(path)
+    assert str(caught.value) == f"{ENCRYPTED_FOOTER} (file '{path}')"
+
+
+# --- damaged files, and those where pyarrow is wrong -----------------------------------------------------
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_files(parquet_testing, name):
+    path = parquet_testing / name
+    kind, message = BAD[name]
+    for threads in (1, 2):
+        with pytest.raises(kind) as caught:
+            read_parquet(path, threads=threads)
+        assert type(caught.value) is kind
+        assert str(caught.value) == message.format(file=path)
+
+
+def test_the_corrupt_checksum_does_not_matter_when_it_is_not_asked_for(parquet_testing):
+    path = parquet_testing / "data/datapage_v1-corrupt-checksum.parquet"
+    assert_same(read_parquet(path, verify_crc=False), oracle(path))
+    with pytest.raises(CorruptPageError) as caught:
+        read_parquet(path, columns=["b"])
+    assert caught.value.where == {"file": str(path), "row_group": 0, "column": "b", "page": 1}
+
+
+def test_columns_beside_damaged_ones(parquet_testing):
+    """Of a file with bytes flipped here and there, everything is read that is whole."""
+    path = parquet_testing / "bad_data/ARROW-GH-41321.parquet"
+    failed = {}
+    for column in numparq.ParquetFile(path).schema.columns:
+        try:
+            got = read_parquet(path, columns=[column])
+        except numparq.ParquetError as error:
+            failed.setdefault(error.message, []).append(column)
+        else:
+            if column != "time64_ns":  # nanoseconds that pyarrow refuses to make a time of
+                assert_same(got, oracle(path, columns=[column]))
+    nested = failed.pop(NESTED_COLUMN)
+    assert all(name.startswith(("list_", "fixed_size_list_", "struct_", "map_")) for name in nested)
+    assert failed == {"the data ends too early": ["int64", "large_binary"]}
+
+
+@pytest.mark.parametrize("dtype_backend", BACKENDS)
+def test_int96_beyond_nanoseconds(parquet_testing, dtype_backend):
+    got = read_parquet(parquet_testing / "data/int96_from_spark.parquet", **backend(dtype_backend))["a"]
+    expected = [
+        "2024-01-01T20:34:56.123456", "2024-01-01T01:00:00", "9999-12-31T03:00:00", "2024-12-30T23:00:00", "NaT",
+        "290000-12-30T23:00:00",
+    ]  # fmt: skip
+    assert str(got.dtype) == ("timestamp[us][pyarrow]" if dtype_backend == "pyarrow" else "datetime64[us]")
+    if dtype_backend == "pyarrow":
+        got = got.astype("datetime64[us]")
+    np.testing.assert_array_equal(got.to_numpy(), np.array(expected, "M8[us]"))
+
+
+@pytest.mark.parametrize("name", NOT_PARQUET)
+def test_other_files(parquet_testing, name):
+    path = parquet_testing / name
+    with pytest.raises(InvalidFileError, match="it is no Parquet file") as caught:
+        read_parquet(path)
+    assert caught.value.where == {"file": str(path)}
+
+
+def test_every_footer_is_shown_in_full(parquet_testing):
+    """Metadata and schema are there for every file with a footer that can be read, and what they say adds up."""
+    for name in [*FLAT, *PARTLY, *BAD, *DIFFERENT]:
+        with numparq.ParquetFile(parquet_testing / name) as file:
+            metadata = file.metadata
+            assert sum(group.num_rows for group in metadata.row_groups) == file.num_rows
+            assert len(metadata.row_groups) == file.num_row_groups
+            assert len(metadata.schema[0].name) >= 0
+            assert str(file.schema).startswith("schema {")
+            assert name in repr(file)
