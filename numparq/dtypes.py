@@ -23,8 +23,23 @@ import numpy as np
 import pandas as pd
 
 from .arrow_schema import ArrowType, DictionaryIndex
-from .kernels.tables import COPY, INT96_NS, INT96_US, NARROW, WIDEN_SIGNED, WIDEN_UNSIGNED
-from .logical import BOOLEAN, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32, INT64, INT96, resolve
+from .kernels.tables import (
+    BOOLEAN,
+    BYTE_ARRAY,
+    COPY,
+    DOUBLE,
+    FIXED_LEN_BYTE_ARRAY,
+    FLOAT,
+    INT32,
+    INT64,
+    INT96,
+    INT96_NS,
+    INT96_US,
+    NARROW,
+    WIDEN_SIGNED,
+    WIDEN_UNSIGNED,
+)
+from .logical import resolve
 from .targets import BINARY_KINDS, UTF8_KINDS, Column, Target, int_dtype, retarget
 
 __all__ = [
@@ -393,4 +408,4 @@ def _arrow(column: Column, pandas_dtype: Any) -> Target:
 
 
 _FIXED_DECIMALS = (INT32, INT64, FIXED_LEN_BYTE_ARRAY)
-_ARROW_DTYPES = {BOOLEAN: "?", INT32: "i4", INT64: "i8", 4: "f4", 5: "f8"}
+_ARROW_DTYPES = {BOOLEAN: "?", INT32: "i4", INT64: "i8", FLOAT: "f4", DOUBLE: "f8"}

@@ -14,8 +14,7 @@ from typing import Any
 
 from .arrow_schema import ArrowType
 from .errors import InvalidFileError
-
-BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY = range(8)
+from .kernels.tables import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
 
 _UNITS = {"MILLIS": "ms", "MICROS": "us", "NANOS": "ns"}
 _TIME_UNITS_OF = {INT32: ("MILLIS",), INT64: ("MICROS", "NANOS")}

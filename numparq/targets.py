@@ -9,8 +9,7 @@ import numpy as np
 
 from .arrow_schema import ArrowType
 from .errors import INEXACT, NULL_FOUND, check
-from .kernels.tables import COPY
-from .logical import INT64
+from .kernels.tables import COPY, INT64
 
 UTF8_KINDS = ("utf8", "large_utf8", "utf8_view")
 BINARY_KINDS = ("binary", "large_binary", "binary_view")

@@ -127,7 +127,7 @@ def _as_dtype(labels: pd.Index, dtype: str) -> pd.Index:
 
 def _timezone_labels(labels: pd.Index, level: dict) -> pd.Index:
     unit = np.datetime_data(np.dtype(level["numpy_type"]))[0]
-    instants = pd.DatetimeIndex(pd.to_datetime(labels, utc=True))
+    instants = pd.DatetimeIndex(pd.to_datetime(labels, utc=True, format="ISO8601"))
     return instants.tz_convert(level["metadata"]["timezone"]).as_unit(unit)
 
 
