@@ -14,7 +14,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 KEEP = 8  # entries of one name that stay; more than the versions and CPUs that share a home directory at a time
 _DIGEST = hashlib.sha256().digest_size
@@ -184,16 +184,17 @@ def _prune(folder: str, name: str, keep: str) -> None:
     yesterday = time.time() - 86400
     stray = [path for path in age if os.path.basename(path).startswith(".numparq-") and age[path] < yesterday]
     for path in [*old, *(path + ".lock" for path in old), *stray]:
-        try:
+        with suppress(OSError):
             os.unlink(path)
-        except OSError:
-            pass
 
 
 def _warn(folder: str, reason: str) -> None:
     global _warned
     if not _warned:
         _warned = True
-        warnings.warn(f"numparq cannot keep its compiled code in {folder} ({reason}), and will compile again in every "
-                      "process; set NUMPARQ_CACHE_DIR to a private directory that can be written", RuntimeWarning,
-                      stacklevel=3)
+        warnings.warn(
+            f"numparq cannot keep its compiled code in {folder} ({reason}), and will compile again in every "
+            "process; set NUMPARQ_CACHE_DIR to a private directory that can be written",
+            RuntimeWarning,
+            stacklevel=3,
+        )

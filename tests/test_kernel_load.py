@@ -102,22 +102,25 @@ def test_ints_of_64_bits(tiny):
     assert tiny["divide"]((1 << 63) - 1, 1) == (1 << 63) - 1
 
 
-@pytest.mark.parametrize("args", [
-    (DATA, 4),
-    (DATA, 4, np.zeros(1, np.int64), 1),
-    (DATA, 4, np.zeros(1, np.int32)),
-    (DATA, 4, np.zeros(1, ">i8")),
-    (DATA, 4, np.zeros((1, 1), np.int64)),
-    (DATA, 4, np.zeros(4, np.int64)[::2]),
-    (DATA, 4, np.zeros(9, np.uint8)[1:].view(np.int64)),
-    (DATA, 4, np.array([None])),
-    (DATA, 4, [0]),
-    (DATA, 4, None),
-    (bytes(DATA), 4, np.zeros(1, np.int64)),
-    (DATA, "4", np.zeros(1, np.int64)),
-    (DATA, 4.0, np.zeros(1, np.int64)),
-    (DATA, DATA, np.zeros(1, np.int64)),
-])
+@pytest.mark.parametrize(
+    "args",
+    [
+        (DATA, 4),
+        (DATA, 4, np.zeros(1, np.int64), 1),
+        (DATA, 4, np.zeros(1, np.int32)),
+        (DATA, 4, np.zeros(1, ">i8")),
+        (DATA, 4, np.zeros((1, 1), np.int64)),
+        (DATA, 4, np.zeros(4, np.int64)[::2]),
+        (DATA, 4, np.zeros(9, np.uint8)[1:].view(np.int64)),
+        (DATA, 4, np.array([None])),
+        (DATA, 4, [0]),
+        (DATA, 4, None),
+        (bytes(DATA), 4, np.zeros(1, np.int64)),
+        (DATA, "4", np.zeros(1, np.int64)),
+        (DATA, 4.0, np.zeros(1, np.int64)),
+        (DATA, DATA, np.zeros(1, np.int64)),
+    ],
+)
 def test_wrong_arguments_are_refused(tiny, args):
     with pytest.raises(TypeError):
         tiny["add"](*args)

@@ -14,7 +14,7 @@ from typing import Any
 from .registry import KERNELS, Kernel
 
 # Every module that holds kernels.
-MODULES = ("binary", "compact_protocol", "crc32", "fixed", "objects", "pages", "snappy", "utf8")
+MODULES = ("binary", "compact_protocol", "crc32", "fixed", "objects", "pages", "placement", "snappy", "utf8")
 
 __all__ = ["MODULES", "kernels", "warmup"]
 
@@ -160,8 +160,9 @@ def bound_entry(name: str, signature: tuple[str, ...], entry: Callable[[tuple], 
 def _say_fallback(error: Exception) -> None:
     import warnings
 
-    warnings.warn(f"numparq's kernels run through Numba's dispatcher, which starts slower ({error})", RuntimeWarning,
-                  stacklevel=2)
+    warnings.warn(
+        f"numparq's kernels run through Numba's dispatcher, which starts slower ({error})", RuntimeWarning, stacklevel=2
+    )
 
 
 def _dispatcher_folder() -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from types import FunctionType
 from typing import Any
@@ -21,8 +21,14 @@ from . import entry
 from .registry import HELPERS, INLINED, INTRINSICS, KERNELS, Kernel
 
 # No allocation in a kernel (a compile error), and no wrappers for Python that nobody would call.
-_OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False,
-            "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_OPTIONS: dict[str, Any] = {
+    "nogil": True,
+    "error_model": "numpy",
+    "boundscheck": False,
+    "_nrt": False,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+}
 _BAKED_ADDRESS = re.compile(r"@numba\.dynamic\.globals|inttoptr \(i64 \d{5,} to")
 
 
@@ -75,8 +81,10 @@ def argument_types(kernel: Kernel) -> list:
     """Give the Numba types of a kernel's arguments; arrays of Python objects are seen as their addresses."""
     from numba import from_dtype, types
 
-    return [types.int64 if letter == "x" else
-            types.Array(from_dtype(np.dtype("i8" if letter == "O" else letter)), 1, "C") for letter in kernel.signature]
+    return [
+        types.int64 if letter == "x" else types.Array(from_dtype(np.dtype("i8" if letter == "O" else letter)), 1, "C")
+        for letter in kernel.signature
+    ]
 
 
 def build(kernels: Mapping[str, Kernel], cpu: str | None = None, features: str | None = None) -> bytes:
@@ -121,8 +129,13 @@ def _emit(main: Any, kernels: Iterable[str], cpu: str | None, features: str | No
         if not symbol.is_declaration and symbol.name not in visible:
             symbol.linkage = "internal"
     machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
-        cpu=cpu or llvm.get_host_cpu_name(), opt=3, jit=True, reloc="static", codemodel="jitdefault",
-        features=llvm.get_host_cpu_features().flatten() if features is None else features)
+        cpu=cpu or llvm.get_host_cpu_name(),
+        opt=3,
+        jit=True,
+        reloc="static",
+        codemodel="jitdefault",
+        features=llvm.get_host_cpu_features().flatten() if features is None else features,
+    )
     tuning = llvm.create_pipeline_tuning_options(speed_level=3)
     tuning.loop_vectorization = tuning.slp_vectorization = True
     passes = llvm.create_pass_builder(machine, tuning)
@@ -150,10 +163,8 @@ def _initialise() -> None:
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    try:
+    with suppress(OSError):  # not a Linux with glibc; there these functions are part of the runtime
         ctypes.CDLL("libgcc_s.so.1", ctypes.RTLD_GLOBAL)
-    except OSError:
-        pass  # not a Linux with glibc; there these functions are part of the runtime
 
 
 def _compile_together(kernels: Mapping[str, Kernel]) -> Any:

@@ -19,10 +19,23 @@ from numba.core.compiler_machinery import PassManager
 from numba.core.registry import cpu_target
 
 # Passes for closures, `with`, `literally`, array expressions, ...
-_NOT_NEEDED = frozenset((
-    "WithLifting", "InlineClosureLikes", "RewriteSemanticConstants", "RewriteDynamicRaises", "InlineInlinables",
-    "MakeFunctionToJitFunction", "FindLiterallyCalls", "LiteralUnroll", "LiteralPropagationSubPipelinePass",
-    "InlineOverloads", "NopythonRewrites", "AnnotateTypes", "DumpParforDiagnostics"))
+_NOT_NEEDED = frozenset(
+    (
+        "WithLifting",
+        "InlineClosureLikes",
+        "RewriteSemanticConstants",
+        "RewriteDynamicRaises",
+        "InlineInlinables",
+        "MakeFunctionToJitFunction",
+        "FindLiterallyCalls",
+        "LiteralUnroll",
+        "LiteralPropagationSubPipelinePass",
+        "InlineOverloads",
+        "NopythonRewrites",
+        "AnnotateTypes",
+        "DumpParforDiagnostics",
+    )
+)
 
 
 class _NothingToRun:

@@ -154,14 +154,22 @@ def entry(name: str, kernel: Kernel, native: str) -> tuple[str, int]:
         if size:
             noalias = "noalias " if kernel.noalias else ""
             lines.append(f"  %p{i} = inttoptr i64 %a{i} to ptr")
-            arguments += ["ptr null", "ptr null", f"i64 {ANY_LENGTH}", f"i64 {abs(size)}",
-                          f"ptr {noalias}%p{i}", f"i64 {ANY_LENGTH}", f"i64 {abs(size)}"]
+            arguments += [
+                "ptr null",
+                "ptr null",
+                f"i64 {ANY_LENGTH}",
+                f"i64 {abs(size)}",
+                f"ptr {noalias}%p{i}",
+                f"i64 {ANY_LENGTH}",
+                f"i64 {abs(size)}",
+            ]
         else:
             arguments.append(f"i64 %a{i}")
     count, values = len(sizes), "\n".join(lines)
     release = "" if kernel.gil else "  %thread = call ptr @PyEval_SaveThread()"
     acquire = "" if kernel.gil else "  call void @PyEval_RestoreThread(ptr %thread)"
-    return f"""{_SHARED}
+    return (
+        f"""{_SHARED}
 @"numparq.wanted.{name}" = internal constant [{count} x i16] [{", ".join(f"i16 {size}" for size in sizes)}]
 define i64 @{PREFIX}{name}(ptr %args) {{
   %values = alloca i64, i64 {max(count, 1)}
@@ -184,4 +192,6 @@ run:
   %answer = select i1 %returned, i64 %value, i64 {RAISED}
   ret i64 %answer
 }}
-""", len(arguments)
+""",
+        len(arguments),
+    )

@@ -83,25 +83,27 @@ def dispatchers(kernels: Mapping[str, Kernel], folder: str | None) -> dict[str, 
     dict of str to callable
         Called as the kernels are.
     """
-    from numba import config, njit
+    import numba
 
-    from .build import Binder, argument_types
+    from .build import Binder
 
-    options = {"nogil": True, "error_model": "numpy"}
-    binder = Binder(partial(njit, **options))
+    binder = Binder(partial(numba.njit, error_model="numpy"))
+    config: Any = numba.config
     before = config.CACHE_DIR
     if folder is not None:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         config.CACHE_DIR = folder
     try:
         # Compiled from the Python types of the first call: an explicit signature would compile all of them now.
-        made = {name: njit(cache=folder is not None, **options)(binder.bound(kernel.function))
-                for name, kernel in kernels.items()}
+        made = {
+            name: numba.njit(cache=folder is not None, nogil=not kernel.gil, error_model="numpy")(
+                binder.bound(kernel.function)
+            )
+            for name, kernel in kernels.items()
+        }
     finally:
         config.CACHE_DIR = before
-    for name, kernel in kernels.items():
-        argument_types(kernel)
-    return {name: _call_with_views(name, kernel, made[name], addresses=True) for name, kernel in kernels.items()}
+    return {name: _call_with_views(name, kernel, made[name]) for name, kernel in kernels.items()}
 
 
 def python(kernels: Mapping[str, Kernel]) -> dict[str, Callable[..., int]]:
@@ -117,30 +119,34 @@ def python(kernels: Mapping[str, Kernel]) -> dict[str, Callable[..., int]]:
     dict of str to callable
         Called as the kernels are.
     """
-    return {name: _call_with_views(name, kernel, kernel.function, addresses=False) for name, kernel in kernels.items()}
+    return {name: _call_with_views(name, kernel, kernel.function) for name, kernel in kernels.items()}
 
 
-def _call_with_views(name: str, kernel: Kernel, function: Callable, addresses: bool) -> Callable[..., int]:
+def _call_with_views(name: str, kernel: Kernel, function: Callable) -> Callable[..., int]:
     """Wrap a function over arrays so that it sees each in the dtype of the signature, and can write to it."""
 
     def call(*args: Any) -> int:
         plain = checked(name, kernel.signature, args)
-        return int(function(*[value if letter == "x" else _seen_as(value, letter, addresses)
-                              for letter, value in zip(kernel.signature, plain, strict=True)]))
+        return int(
+            function(
+                *[
+                    value if letter == "x" else _seen_as(value, letter)
+                    for letter, value in zip(kernel.signature, plain, strict=True)
+                ]
+            )
+        )
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = kernel.function.__doc__
     return call
 
 
-def _seen_as(array: np.ndarray, letter: str, addresses: bool) -> np.ndarray:
-    if letter == "O" and not addresses:
-        return array
+def _seen_as(array: np.ndarray, letter: str) -> np.ndarray:
     dtype = np.dtype("i8" if letter == "O" else letter)
     if array.dtype == dtype and array.flags.writeable:
         return array
     if not len(array):
         return np.empty(0, dtype)
     # Numba has one type for arrays that can be written and another for those that cannot; kernels know one.
-    memory = (ctypes.c_char * array.nbytes).from_address(array.ctypes.data)
+    memory: Any = (ctypes.c_char * array.nbytes).from_address(array.ctypes.data)
     return np.frombuffer(memory, dtype)

@@ -75,18 +75,33 @@ def _check_layout() -> None:
     fields = id(array) + entry.HEAD
     try:
         descr = ctypes.c_void_p.from_address(fields + entry.ARRAY_FIELDS["descr"]).value
-        seen = (sys.implementation.name, sys.byteorder, ctypes.sizeof(ctypes.c_void_p), descr,
-                ctypes.c_void_p.from_address(id(array) + entry.HEAD - entry.POINTER).value,
-                ctypes.c_void_p.from_address(fields + entry.ARRAY_FIELDS["data"]).value,
-                ctypes.c_int.from_address(fields + entry.ARRAY_FIELDS["ndim"]).value,
-                ctypes.c_int.from_address(fields + entry.ARRAY_FIELDS["flags"]).value & entry.CONTIGUOUS_AND_ALIGNED)
-        known = ("cpython", "little", entry.POINTER, id(array.dtype), id(np.ndarray), array.ctypes.data, 1,
-                 entry.CONTIGUOUS_AND_ALIGNED)
+        seen: tuple = (
+            sys.implementation.name,
+            sys.byteorder,
+            ctypes.sizeof(ctypes.c_void_p),
+            descr,
+            ctypes.c_void_p.from_address(id(array) + entry.HEAD - entry.POINTER).value,
+            ctypes.c_void_p.from_address(fields + entry.ARRAY_FIELDS["data"]).value,
+            ctypes.c_int.from_address(fields + entry.ARRAY_FIELDS["ndim"]).value,
+            ctypes.c_int.from_address(fields + entry.ARRAY_FIELDS["flags"]).value & entry.CONTIGUOUS_AND_ALIGNED,
+        )
+        known: tuple = (
+            "cpython",
+            "little",
+            entry.POINTER,
+            id(array.dtype),
+            id(np.ndarray),
+            array.ctypes.data,
+            1,
+            entry.CONTIGUOUS_AND_ALIGNED,
+        )
         if seen == known:
             fields = id(array.dtype) + entry.HEAD
-            seen = (ctypes.c_int.from_address(fields + entry.DESCR_FIELDS["type_num"]).value,
-                    ctypes.c_ssize_t.from_address(fields + entry.DESCR_FIELDS["itemsize"]).value,
-                    ctypes.c_char.from_address(fields + entry.DESCR_FIELDS["byteorder"]).value)
+            seen = (
+                ctypes.c_int.from_address(fields + entry.DESCR_FIELDS["type_num"]).value,
+                ctypes.c_ssize_t.from_address(fields + entry.DESCR_FIELDS["itemsize"]).value,
+                ctypes.c_char.from_address(fields + entry.DESCR_FIELDS["byteorder"]).value,
+            )
             known = (array.dtype.num, array.dtype.itemsize, array.dtype.byteorder.encode())
     except (AttributeError, TypeError) as error:
         raise LayoutError(str(error)) from None
@@ -112,8 +127,17 @@ def key() -> bytes:
             digest.update(hashlib.sha256(file.read()).digest())
     with LOCK:
         cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-    facts = (sys.version, sys.implementation.cache_tag, entry.HEAD, platform.machine(), sys.platform,
-             np.__version__, llvmlite.__version__, cpu, features)
+    facts = (
+        sys.version,
+        sys.implementation.cache_tag,
+        entry.HEAD,
+        platform.machine(),
+        sys.platform,
+        np.__version__,
+        llvmlite.__version__,
+        cpu,
+        features,
+    )
     digest.update(repr(facts).encode())
     return digest.digest()
 
