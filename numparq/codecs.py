@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from .errors import CorruptPageError, UnsupportedError
 
 UNCOMPRESSED, SNAPPY, GZIP, LZO, BROTLI, LZ4, ZSTD, LZ4_RAW = range(8)
@@ -89,6 +91,10 @@ def decompressor(codec: int) -> Callable[[Any, Any], None]:
     return decompress
 
 
-def max_decompressed(codec: int, compressed: int) -> int:
-    """Give the most bytes that `compressed` bytes of a codec can decompress to."""
-    return (compressed + 16) * CODECS[codec].max_ratio if codec in CODECS else compressed
+_RATIOS = np.array([CODECS[codec].max_ratio if codec in CODECS else 0 for codec in range(len(NAMES))], np.int64)
+
+
+def max_ratios(codecs: np.ndarray) -> np.ndarray:
+    """Give the most bytes that one compressed byte can stand for, by codec; 0 where that is not known."""
+    known = (codecs >= 0) & (codecs < len(_RATIOS))
+    return np.where(known, _RATIOS[np.where(known, codecs, 0)], 0)

@@ -108,6 +108,8 @@ NULL_FOUND = -18
 INEXACT = -19
 NO_MEMORY = -20
 BAD_VALUE = -21
+BAD_RATIO = -22
+BAD_DICTIONARY = -23
 RAISED = -9999
 
 _STATUS_MESSAGES: dict[int, str] = {
@@ -132,6 +134,8 @@ _STATUS_MESSAGES: dict[int, str] = {
     INEXACT: "a value does not fit the target type without loss",
     NO_MEMORY: "there is not enough memory",
     BAD_VALUE: "a value is outside of its type's range",
+    BAD_RATIO: "the page header claims more bytes than its compressed ones can hold",
+    BAD_DICTIONARY: "the dictionary page is too short for the values that its header claims",
     RAISED: "a kernel failed; please report this as a bug of numparq",
 }
 

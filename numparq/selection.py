@@ -42,7 +42,8 @@ def select_columns(schema: Schema, columns: Any, always: Sequence[str] = ()) -> 
         return [_leaf(schema, name, position) for position, name in enumerate(schema.columns)]
     if isinstance(columns, (str, bytes)):
         raise TypeError(f"columns is a list of names, not {columns!r}; write [{columns!r}] for one column")
-    places = {name: position for position, name in reversed(list(enumerate(schema.columns)))}
+    count = len(schema.columns)
+    places = dict(zip(reversed(schema.columns), range(count - 1, -1, -1), strict=True))  # the first of equal names
     leaves = []
     for name in list(columns):
         key = name[0] if isinstance(name, tuple) and len(name) == 1 else name

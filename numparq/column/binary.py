@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import BAD_UTF8, NEED_ROOM, UNSUPPORTED_ENCODING, CorruptPageError, check
+from ..errors import BAD_DICTIONARY, BAD_UTF8, NEED_ROOM, UNSUPPORTED_ENCODING, CorruptPageError, check
 from ..kernels import kernels
 from ..kernels.binary import STATE_BYTES, STATE_NEEDED, STATE_PAGE
 from ..kernels.tables import (
     C_DICTIONARY_SIZE,
     C_MAX_DEFINITION,
+    C_NULL_COUNT,
     C_ROW_START,
     C_ROW_STOP,
     DICTIONARY_PAGE,
@@ -26,7 +27,7 @@ from ..kernels.tables import (
     SLACK,
 )
 from .buffer import BinaryPiece
-from .pages import PageFailure, Pages, batches, check_page, decompress, largest
+from .pages import PageFailure, Pages, Placement, check_page, decompress
 from .scratch import Scratch, allocate
 
 NO_DICTIONARY = BinaryPiece(np.zeros(1, np.int64), np.zeros(SLACK, np.uint8))
@@ -44,24 +45,26 @@ def decode_binary_dictionary(pages: Pages, scratch: Scratch) -> BinaryPiece | No
     ------
     PageFailure
     """
-    rows = np.flatnonzero(pages.pages[:, P_TYPE] == DICTIONARY_PAGE)
-    if not len(rows):
+    if not len(pages.pages) or pages.pages[0, P_TYPE] != DICTIONARY_PAGE:
         return None
-    number = int(rows[0])
-    batches(Pages(pages.raw, pages.chunks, pages.pages[number : number + 1]))
-    data = decompress(pages, number, number + 1, scratch)
-    page = pages.pages[number].tolist()
+    pages = Pages(pages.raw, pages.chunks, pages.pages[:1])
+    placement = Placement(pages)
+    data = scratch.take("decompressed", placement.decompressed)
+    decompress(pages, placement.batches[0], data)
+    page = pages.pages[0].tolist()
     if page[P_ENCODING] not in (PLAIN, PLAIN_DICTIONARY):
-        raise PageFailure(number, UNSUPPORTED_ENCODING)
-    count, compressed = page[P_NUM_VALUES], page[P_IS_COMPRESSED]
+        raise PageFailure(0, UNSUPPORTED_ENCODING)
+    compressed = page[P_IS_COMPRESSED]
     start = page[P_SCRATCH] if compressed else page[P_BODY]
     size = page[P_UNCOMPRESSED] if compressed else page[P_COMPRESSED]
-    if 4 * count > size:
-        raise PageFailure(number, error=CorruptPageError("the dictionary page is too short for the values that it claims"))
+    count = page[P_NUM_VALUES]
+    if count > size // 4:
+        raise PageFailure(0, BAD_DICTIONARY)
     offsets = allocate(count + 1, "i8")
     values = allocate(size + SLACK)
-    check_page(kernels.decode_binary_dictionary(data, start, start + size, count, offsets, values),
-               np.array([number]))  # fmt: skip
+    status = kernels.decode_binary_dictionary(data if compressed else pages.raw, start, start + size, count, offsets, values)
+    if status < 0:
+        raise PageFailure(0, status)
     pages.chunks[0, C_DICTIONARY_SIZE] = count
     return BinaryPiece(offsets, values)
 
@@ -91,16 +94,19 @@ def decode_binary(pages: Pages, dictionary: BinaryPiece | None, size_hint: int, 
     """
     chunk = pages.chunks[0]
     rows = max(int(chunk[C_ROW_STOP] - chunk[C_ROW_START]), 0)
+    nulls_before = int(chunk[C_NULL_COUNT])
     entries = dictionary or NO_DICTIONARY
     offsets = allocate(rows + 1, "i8")
     offsets[0] = 0
     validity = allocate(rows) if chunk[C_MAX_DEFINITION] else scratch.take("validity", rows)
-    most = largest(pages)
-    indices, levels = scratch.take("indices", 4 * most), scratch.take("levels", most)
+    placement = Placement(pages)
+    decompressed = scratch.take("decompressed", placement.decompressed)
+    indices, levels = scratch.take("indices", 4 * placement.values), scratch.take("levels", placement.values)
     state = np.zeros(8, np.int64)
     out = allocate(max(size_hint, 0) + SLACK)
-    for first, last in batches(pages):
-        decompressed = decompress(pages, first, last, scratch)
+    for batch in placement.batches:
+        decompress(pages, batch, decompressed)
+        first, last = batch[:2]
         while True:
             status = kernels.decode_binary_pages(
                 pages.chunks.reshape(-1), pages.pages.reshape(-1), first, last, pages.raw, decompressed, entries.offsets,
@@ -111,8 +117,7 @@ def decode_binary(pages: Pages, dictionary: BinaryPiece | None, size_hint: int, 
                 break
             first = int(state[STATE_PAGE])
             out = _grown(out, int(state[STATE_BYTES]), int(state[STATE_NEEDED]))
-    nulls = chunk[C_MAX_DEFINITION] and not validity[:rows].all()
-    return BinaryPiece(offsets, out, validity[:rows] if nulls else None)
+    return BinaryPiece(offsets, out, validity if chunk[C_NULL_COUNT] > nulls_before else None)
 
 
 def _grown(out: np.ndarray, used: int, needed: int) -> np.ndarray:

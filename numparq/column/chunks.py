@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..targets import Target
+from ..codecs import max_ratios
 from ..errors import InvalidFileError, ParquetError, UnsupportedError
 from ..kernels.tables import (
     BOOLEAN,
@@ -21,6 +22,7 @@ from ..kernels.tables import (
     C_ITEM_SIZE,
     C_MASK,
     C_MAX_DEFINITION,
+    C_MAX_RATIO,
     C_NULLS,
     C_NUM_VALUES,
     C_OUT,
@@ -165,6 +167,7 @@ class ChunkTables:
         ends = facts["start"] + facts["total_compressed_size"] + self._allowance
         table[:, C_START], table[:, C_END] = facts["start"], np.minimum(ends, self._end)
         table[:, C_NUM_VALUES], table[:, C_CODEC] = facts["num_values"], facts["codec"]
+        table[:, C_MAX_RATIO] = max_ratios(facts["codec"])
         table[:, C_ROW_START], table[:, C_ROW_STOP] = rows.start, rows.stop
         table[:, C_OUT] = table[:, C_MASK] = rows.out
         return table

@@ -30,8 +30,8 @@ from ..threads import Crew
 from .binary import NO_DICTIONARY as NO_VALUES
 from .binary import check_utf8, decode_binary, decode_binary_dictionary
 from .buffer import BinaryPiece, DictionaryPiece
-from .fixed import FixedOutput, decode_fixed, place_dictionaries
-from .pages import PageFailure, Pages, PageWalk, check_sizes, pages_wanted, verify_crcs
+from .fixed import FixedOutput, decode_fixed
+from .pages import PageFailure, Pages, PageWalk, Placement, verify_crcs
 from .scratch import Scratch, ThreadScratch
 
 # Bytes (decompressed) that a part of a chunk has at least when its pages are shared out.
@@ -117,10 +117,8 @@ class Job:
                 raise self._placed(error, walk.failed_chunk) from None
             if pages is None:
                 return
-            pages = pages_wanted(pages)
-            with self.placing(pages):
-                check_sizes(pages)
-                if self.context.verify_crc:
+            if self.context.verify_crc:
+                with self.placing(pages):
                     verify_crcs(pages)
             yield pages
 
@@ -149,7 +147,8 @@ class Job:
 
         Each part has a chunk table of its own, whose wanted rows are those of its pages.
         """
-        data = Pages(pages.raw, pages.chunks, pages.pages[pages.pages[:, P_TYPE] != DICTIONARY_PAGE])
+        first = int(pages.pages[0, P_TYPE] == DICTIONARY_PAGE)
+        data = Pages(pages.raw, pages.chunks, pages.pages[first:])
         if not len(data.pages):
             return
         parts = split(data, 2 * self.context.crew.threads) if self.share else [data]
@@ -193,23 +192,28 @@ class FixedJob(Job):
         for pages in self.windows():
             with self.placing(pages):
                 self._begin(pages)
-                dictionary = place_dictionaries(pages, self.context.scratch)
             if self.share:
-                self._decode_shared(pages, dictionary)
+                self._decode_shared(pages)
             else:
-                self._decode(pages, dictionary)
+                self._decode(pages, None)
             if len(self.failed) == len(self.columns):
                 return
 
     def _begin(self, pages: Pages) -> None:
         """Do what a window's pages need before they are decoded."""
 
-    def _decode(self, pages: Pages, dictionary: np.ndarray) -> None:
-        """Decode pages; chunks that need another target are left out, and noted."""
+    def _decode(self, pages: Pages, dictionary: np.ndarray | None) -> None:
+        """Decode pages; chunks that need another target are left out, and noted.
+
+        `dictionary` is the buffer of a dictionary that another thread has decoded.
+        """
         while len(pages.pages):
             try:
                 with self.placing(pages):
-                    decode_fixed(pages, self.output, dictionary, self.context.scratch)
+                    placement = Placement(pages)
+                    if dictionary is None:
+                        dictionary = self.context.scratch.take("dictionary", placement.dictionary)
+                    decode_fixed(pages, placement, self.output, dictionary, self.context.scratch)
                     return
             except _Retarget as again:
                 pages = self._without(pages, again)
@@ -235,10 +239,11 @@ class FixedJob(Job):
         """Tell whether no other target could help: a missing dictionary, unless only its codes are wanted."""
         return status == NO_DICTIONARY and pages.chunks[chunk, C_CONVERSION] != CODES
 
-    def _decode_shared(self, pages: Pages, dictionary: np.ndarray) -> None:
-        """Decode the dictionary, then the data pages of the one chunk in parts."""
-        is_dictionary = pages.pages[:, P_TYPE] == DICTIONARY_PAGE
-        self._decode(Pages(pages.raw, pages.chunks, pages.pages[is_dictionary]), dictionary)
+    def _decode_shared(self, pages: Pages) -> None:
+        """Decode the dictionary, if the one chunk has one here, then its data pages in parts."""
+        if pages.pages[0, P_TYPE] == DICTIONARY_PAGE:
+            self._decode(Pages(pages.raw, pages.chunks, pages.pages[:1]), None)
+        dictionary = self.context.scratch.take("dictionary", 0)
         item = self.chunks[0]
         start, out, mask = int(item[C_ROW_START]), int(item[C_OUT]), int(item[C_MASK])
 
@@ -296,19 +301,15 @@ class BinaryJob(Job):
 
         trimmed = _trimmed(pages)
         self.in_parts(trimmed, work)
-        self.chunks[0, C_NULL_COUNT] = trimmed.chunks[0, C_NULL_COUNT]
+        self.chunks[0, C_NULL_COUNT] += trimmed.chunks[0, C_NULL_COUNT]
         self.pieces.extend(made[number] for number in sorted(made))
 
 def _trimmed(pages: Pages) -> Pages:
     """Narrow the wanted rows of a single chunk to those of its data pages at hand, so that pieces join up."""
-    rows = np.flatnonzero(pages.pages[:, P_TYPE] != DICTIONARY_PAGE)
-    if not len(rows):
-        return pages
-    first, last = pages.pages[rows[0]], pages.pages[rows[-1]]
-    chunks = pages.chunks.copy()
-    chunks[0, C_ROW_START] = max(chunks[0, C_ROW_START], first[P_ROW])
-    chunks[0, C_ROW_STOP] = min(chunks[0, C_ROW_STOP], last[P_ROW] + last[P_NUM_VALUES])
-    return Pages(pages.raw, chunks, pages.pages)
+    first = int(pages.pages[0, P_TYPE] == DICTIONARY_PAGE)
+    if first == len(pages.pages):
+        return Pages(pages.raw, pages.chunks.copy(), pages.pages)
+    return Pages(pages.raw, part_of(pages, first, len(pages.pages)).chunks, pages.pages)
 
 
 @dataclass

@@ -14,10 +14,12 @@ from ..schema import Leaf
 from .chunks import ChunkTables, RowSlice, columns_table
 from .decode import BinaryJob, Context, DictionaryJob, FixedJob, Job
 from .fixed import FixedOutput
+from .pages import WINDOW_BYTES
 from .scratch import allocate
 
-# Chunks are fetched together up to this many bytes, and over gaps of at most so many.
-GROUP_BYTES = 4 << 20
+# Chunks are fetched together up to this many bytes, and over gaps of at most so many. Two times as many are still
+# walked as a single window, and have to be: dictionaries and null counts of several chunks last for one window only.
+GROUP_BYTES = WINDOW_BYTES * 3 // 4
 SMALLEST_GROUP_BYTES = 64 << 10
 GAP_BYTES = 32 << 10
 # A job of a single chunk shares its pages out when its bytes are more than one in this many of a thread's share.
@@ -147,12 +149,15 @@ class JobMaker:
 
 
 def _runs(chunks: np.ndarray, share: int) -> Iterator[tuple[int, int]]:
-    """Divide chunks, in the order of the file, into runs that are fetched together."""
+    """Divide chunks, in the order of the file, into runs that are fetched together; a large one is a run by itself."""
     starts, ends = chunks[:, C_START], chunks[:, C_END]
     limit = min(max(share, SMALLEST_GROUP_BYTES), GROUP_BYTES)
     gaps = starts[1:] - ends[:-1]
-    bucket = np.cumsum(ends - starts) // limit
-    cuts = np.flatnonzero((gaps < 0) | (gaps > GAP_BYTES) | (bucket[1:] != bucket[:-1])) + 1
+    bucket = (ends - starts[0]) // limit
+    large = ends - starts > limit
+    cuts = np.flatnonzero(
+        (gaps < 0) | (gaps > GAP_BYTES) | (bucket[1:] != bucket[:-1]) | large[1:] | large[:-1]
+    ) + 1
     edges = [0, *cuts.tolist(), len(chunks)]
     return zip(edges[:-1], edges[1:], strict=True)
 

@@ -8,31 +8,28 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..codecs import CODECS, SNAPPY, decompressor, max_decompressed
-from ..errors import NEED_ROOM, CorruptPageError, ParquetError, check
+from ..codecs import decompressor
+from ..errors import NEED_ROOM, ParquetError, check
 from ..io.source import Source
 from ..kernels import kernels
 from ..kernels.compact_wire import S_ROOM, S_TOP, STACK_WORDS
 from ..kernels.pages import HEADER_FIELDS, SCAN_CHUNK, SCAN_FIELDS, SCAN_IN_CHUNK, SCAN_NEEDED, SCAN_PAGES, SCAN_POS
+from ..kernels.placement import T_DECOMPRESSED, T_DICTIONARY, T_ITEM, T_VALUES, TOTAL_FIELDS
 from ..kernels.tables import (
+    B_FIRST,
+    B_SNAPPY,
+    BATCH_FIELDS,
     C_CODEC,
     C_END,
-    C_NUM_VALUES,
-    C_ROW_START,
-    C_ROW_STOP,
     C_START,
-    DICTIONARY_PAGE,
     P_BODY,
     P_CHUNK,
     P_COMPRESSED,
     P_DEFINITION_BYTES,
     P_IN_CHUNK,
     P_IS_COMPRESSED,
-    P_NUM_VALUES,
     P_REPETITION_BYTES,
-    P_ROW,
     P_SCRATCH,
-    P_TYPE,
     P_UNCOMPRESSED,
     PAGE_FIELDS,
     SLACK,
@@ -40,8 +37,8 @@ from ..kernels.tables import (
 from ..metadata.layout import layout
 from .scratch import Scratch
 
-# Bytes fetched at once of a chunk that is larger than that.
-WINDOW_BYTES = 16 << 20
+# Bytes fetched at once of chunks that are larger: they stay in the cache until they are decoded.
+WINDOW_BYTES = 4 << 20
 # Bytes decompressed at once: small pages together, so that a call serves many of them; a large one alone.
 BATCH_BYTES = 1 << 20
 # Snappy pages up to this many bytes are decompressed by our kernel, many in one call; larger ones by cramjam.
@@ -97,7 +94,7 @@ class PageWalk:
         self._record = np.zeros(words, np.int64)
         self._stack = np.zeros(STACK_WORDS, np.int64)
         self._stack[S_TOP] = self._stack[S_ROOM] = words
-        self._pages = np.zeros((max(64, 4 * len(chunks)), PAGE_FIELDS), np.int64)
+        self._pages = np.empty((max(64, 4 * len(chunks)), PAGE_FIELDS), np.int64)
 
     def windows(self, scratch: Scratch) -> Iterator[Pages]:
         """Fetch and walk; gives the pages that are whole in each window. A window's bytes last until the next one.
@@ -108,25 +105,30 @@ class PageWalk:
             For headers that break the format. `failed_chunk` then says which chunk.
         """
         position, end = int(self.chunks[0, C_START]), int(self.chunks[:, C_END].max())
-        self.chunks[:, [C_START, C_END]] -= position
-        self.state[SCAN_POS] = 0
-        wanted = WINDOW_BYTES
-        done = False
-        while not done:
+        self._move(position)
+        wanted = WINDOW_BYTES if end - position > WINDOW_BYTES * 3 // 2 else end - position
+        carried = self._record[:0].view(np.uint8)
+        while True:
             length = min(wanted, end - position)
-            raw = fetch(self._source, position, length, scratch)
+            raw = _fetch(self._source, position, length, carried, scratch)
             self.state[SCAN_PAGES] = 0
             done = self._scan(raw, length)
-            found = self._pages[: self.state[SCAN_PAGES]]
+            found = int(self.state[SCAN_PAGES])
+            if found:
+                yield Pages(raw, self.chunks, self._pages[:found])
+            if done:
+                return
             consumed = int(self.state[SCAN_POS])
-            if len(found):
-                yield Pages(raw, self.chunks, found)
-                wanted = WINDOW_BYTES
-            if not done:
-                wanted = self._next_window(consumed, length, wanted)
-                self.chunks[:, [C_START, C_END]] -= consumed
-                position += consumed
-                self.state[SCAN_POS] = 0
+            wanted = self._next_window(consumed, wanted)
+            carried = raw[consumed:length]
+            position += consumed
+            self._move(consumed)
+
+    def _move(self, distance: int) -> None:
+        """Make positions relative to a place `distance` bytes further on; the walk goes on from there."""
+        self.chunks[:, C_START] -= distance
+        self.chunks[:, C_END] -= distance
+        self.state[SCAN_POS] = 0
 
     def _scan(self, raw: np.ndarray, length: int) -> bool:
         """Walk as far as the window goes; whether all chunks are done."""
@@ -137,14 +139,14 @@ class PageWalk:
             )  # fmt: skip
             if status != NEED_ROOM:
                 return check(status, page=int(self.state[SCAN_IN_CHUNK])) == 0
-            self._pages = np.concatenate([self._pages, np.zeros_like(self._pages)])
+            self._pages = np.concatenate([self._pages, np.empty_like(self._pages)])
 
-    def _next_window(self, consumed: int, length: int, wanted: int) -> int:
-        """Say how many bytes the next window has to have; the header at `consumed` could not be passed."""
+    def _next_window(self, consumed: int, wanted: int) -> int:
+        """Say how many bytes the next window has to have; the page or header at `consumed` was not all there."""
         needed = int(self.state[SCAN_NEEDED]) - consumed
         if needed > 0:
             return max(needed, WINDOW_BYTES)
-        return wanted if consumed else 2 * max(wanted, length)
+        return max(wanted, WINDOW_BYTES) if consumed else 2 * wanted
 
     @property
     def failed_chunk(self) -> int:
@@ -152,51 +154,16 @@ class PageWalk:
         return int(self.state[SCAN_CHUNK])
 
 
-def fetch(source: Source, position: int, length: int, scratch: Scratch) -> np.ndarray:
-    """Fetch bytes of the file, with SLACK readable ones behind them."""
+def _fetch(source: Source, position: int, length: int, carried: np.ndarray, scratch: Scratch) -> np.ndarray:
+    """Fetch bytes of the file, with SLACK readable ones behind them; the first of them are at hand, in `carried`."""
     view = source.view(position, length, SLACK)
     if view is not None:
         return view
+    carried = carried[:length]
     raw = scratch.take("raw", length)
-    source.read_into(position, raw[:length])
+    raw[: len(carried)] = carried
+    source.read_into(position + len(carried), raw[len(carried) : length])
     return raw
-
-
-def pages_wanted(pages: Pages) -> Pages:
-    """Leave out the data pages without a row that is wanted, and move dictionary pages to the front of their chunk."""
-    table, chunks = pages.pages, pages.chunks
-    if len(chunks) == 1 and chunks[0, C_ROW_START] == 0 and chunks[0, C_ROW_STOP] == chunks[0, C_NUM_VALUES]:
-        return _dictionary_first(pages)
-    rows = chunks[table[:, P_CHUNK]]
-    keep = (table[:, P_ROW] < rows[:, C_ROW_STOP]) & (table[:, P_ROW] + table[:, P_NUM_VALUES] > rows[:, C_ROW_START])
-    keep |= table[:, P_TYPE] == DICTIONARY_PAGE
-    return _dictionary_first(pages if keep.all() else Pages(pages.raw, chunks, table[keep]))
-
-
-def _dictionary_first(pages: Pages) -> Pages:
-    table = pages.pages
-    late = (table[:, P_TYPE] == DICTIONARY_PAGE) & (table[:, P_IN_CHUNK] > 0)
-    if late.any():
-        order = np.lexsort((table[:, P_TYPE] != DICTIONARY_PAGE, table[:, P_CHUNK]))
-        return Pages(pages.raw, pages.chunks, np.ascontiguousarray(table[order]))
-    return pages
-
-
-def check_sizes(pages: Pages) -> None:
-    """Refuse headers that claim more decompressed bytes than their codec can make of the compressed ones."""
-    table = pages.pages
-    for codec in np.unique(pages.chunks[:, C_CODEC]).tolist():
-        if codec not in CODECS:  # decompressing it says that this version cannot
-            continue
-        claimed = (pages.chunks[table[:, P_CHUNK], C_CODEC] == codec) & (table[:, P_IS_COMPRESSED] != 0)
-        excess = claimed & (table[:, P_UNCOMPRESSED] > max_decompressed(codec, table[:, P_COMPRESSED]))
-        if excess.any():
-            page = int(np.argmax(excess))
-            error = CorruptPageError(
-                f"the page header claims {table[page, P_UNCOMPRESSED]:,} bytes, more than {table[page, P_COMPRESSED]:,} "
-                "compressed ones can hold"
-            )
-            raise PageFailure(page, error=error)
 
 
 class PageFailure(Exception):
@@ -230,10 +197,11 @@ class PageFailure(Exception):
         raise AssertionError("a page failure without a reason")
 
 
-def check_page(status: int, state: np.ndarray) -> None:
+def check_page(status: int, state: np.ndarray) -> int:
     """Raise PageFailure for a negative status of a kernel that works on a page table (item 0 of `state` is the page)."""
     if status < 0:
         raise PageFailure(int(state[0]), status)
+    return status
 
 
 def verify_crcs(pages: Pages) -> None:
@@ -242,38 +210,60 @@ def verify_crcs(pages: Pages) -> None:
     check_page(kernels.check_crcs(pages.pages.reshape(-1), 0, len(pages.pages), pages.raw, state), state)
 
 
-def batches(pages: Pages) -> list[tuple[int, int]]:
-    """Divide pages into runs that are decompressed together, and set where each page goes in the scratch buffer."""
-    table = pages.pages
-    if not len(table):
-        return []
-    need = np.where(table[:, P_IS_COMPRESSED] != 0, (table[:, P_UNCOMPRESSED] + 2 * SLACK - 1) & -SLACK, 0)
-    before = np.cumsum(need) - need
-    number = before // BATCH_BYTES
-    starts = np.flatnonzero(np.diff(number, prepend=-1))
-    table[:, P_SCRATCH] = before - before[starts[np.searchsorted(starts, np.arange(len(table)), side="right") - 1]]
-    return list(zip(starts.tolist(), [*starts[1:].tolist(), len(table)], strict=True))
+class Placement:
+    """Pages divided into batches, and the room that they and their dictionaries take.
+
+    Parameters
+    ----------
+    pages : Pages
+        The pages; where each goes is noted in its tables.
+
+    Attributes
+    ----------
+    batches : list of (int, int, bool)
+        First page, the one behind the last, and whether our Snappy kernel does them all in one call.
+    decompressed, dictionary : int
+        Bytes of the largest batch once decompressed, and of all dictionaries once converted.
+    values, item : int
+        Values of the largest data page, and bytes of the largest value.
+
+    Raises
+    ------
+    PageFailure
+        When a header claims more than its page can hold.
+    """
+
+    def __init__(self, pages: Pages) -> None:
+        count = len(pages.pages)
+        batches = np.empty((count + 1, BATCH_FIELDS), np.int64)
+        totals = np.empty(TOTAL_FIELDS, np.int64)
+        status = kernels.place_pages(
+            pages.chunks.reshape(-1), pages.pages.reshape(-1), count, BATCH_BYTES, KERNEL_SNAPPY_BYTES,
+            batches.reshape(-1), totals,
+        )  # fmt: skip
+        rows = batches[: check_page(status, totals) + 1].tolist()
+        self.batches = [(row[B_FIRST], after[B_FIRST], bool(row[B_SNAPPY])) for row, after in zip(rows, rows[1:])]  # noqa: B905
+        numbers = totals.tolist()
+        self.decompressed: int = numbers[T_DECOMPRESSED]
+        self.dictionary: int = numbers[T_DICTIONARY]
+        self.values: int = numbers[T_VALUES]
+        self.item: int = numbers[T_ITEM]
 
 
-def decompress(pages: Pages, first: int, last: int, scratch: Scratch) -> np.ndarray:
-    """Decompress a run of pages made by `batches`; gives the scratch buffer that their P_SCRATCH points into."""
-    run = pages.pages[first:last]
-    compressed = run[run[:, P_IS_COMPRESSED] != 0]
-    if not len(compressed):
-        return pages.raw
-    out = scratch.take("decompressed", int((compressed[:, P_SCRATCH] + compressed[:, P_UNCOMPRESSED]).max()) + SLACK)
-    codecs = pages.chunks[compressed[:, P_CHUNK], C_CODEC]
-    if codecs.max() == codecs.min() == SNAPPY and compressed[:, P_UNCOMPRESSED].mean() <= KERNEL_SNAPPY_BYTES:
+def decompress(pages: Pages, batch: tuple[int, int, bool], out: np.ndarray) -> None:
+    """Decompress the pages of a batch into a scratch buffer, each to its P_SCRATCH.
+
+    Raises
+    ------
+    PageFailure
+        For compressed data that is damaged, or of a codec that this version does not have.
+    """
+    first, last, by_kernel = batch
+    if by_kernel:
         state = np.zeros(1, np.int64)
         status = kernels.decompress_snappy_pages(pages.pages.reshape(-1), first, last, pages.raw, out, state)
         check_page(status, state)
-    else:
-        _decompress_each(pages, first, last, out)
-    return out
-
-
-def _decompress_each(pages: Pages, first: int, last: int, out: np.ndarray) -> None:
-    """Decompress page by page, by the library's function of each codec."""
+        return
     source, target = memoryview(pages.raw), memoryview(out)
     for number in range(first, last):
         page = pages.pages[number].tolist()
@@ -287,10 +277,3 @@ def _decompress_each(pages: Pages, first: int, last: int, out: np.ndarray) -> No
             function(source[start:end], target[page[P_SCRATCH] : page[P_SCRATCH] + size])
         except ParquetError as error:
             raise PageFailure(number, error=error) from None
-
-
-def largest(pages: Pages) -> int:
-    """Give the most values that a data page has."""
-    data = pages.pages[pages.pages[:, P_TYPE] != DICTIONARY_PAGE]
-    return int(data[:, P_NUM_VALUES].max(initial=0))
-

@@ -100,14 +100,20 @@ def bind(mode: str) -> tuple[str, dict[str, Callable[..., int]]]:
             mode = "dispatcher"
     from . import fallback
 
-    registered = _registered()
+    registered = registered()
     if mode == "python":
         return mode, fallback.python(registered)
     return mode, fallback.dispatchers(registered, _dispatcher_folder())
 
 
-def _registered() -> Mapping[str, Kernel]:
-    """Import every kernel module; give what they registered."""
+def registered() -> Mapping[str, Kernel]:
+    """Import every kernel module; give what they registered.
+
+    Returns
+    -------
+    mapping of str to Kernel
+        All kernels by name.
+    """
     for module in MODULES:
         import_module(f"{__name__}.{module}")
     return KERNELS
@@ -116,13 +122,15 @@ def _registered() -> Mapping[str, Kernel]:
 def _from_object() -> dict[str, Callable[..., int]]:
     from . import load
 
-    signatures, code = _stored_object(load.key())
-    entries = load.load(code, list(signatures))
-    return {name: bound_entry(name, signature, entries[name]) for name, signature in signatures.items()}
+    return {
+        name: bound_entry(name, signatures[name], entry)
+        for signatures, code in _stored_objects(load.key())
+        for name, entry in load.load(code, list(signatures)).items()
+    }
 
 
-def _stored_object(key: bytes) -> tuple[dict[str, tuple[str, ...]], bytes]:
-    """Give the signatures and the code of all kernels, from the cache or else compiled (and kept there)."""
+def _stored_objects(key: bytes) -> list[tuple[dict[str, tuple[str, ...]], bytes]]:
+    """Give the objects of all kernels, each with its kernels' signatures: from the cache, or compiled and kept there."""
     from .. import cache
 
     stored = cache.load("kernels", key)
@@ -130,13 +138,17 @@ def _stored_object(key: bytes) -> tuple[dict[str, tuple[str, ...]], bytes]:
         with cache.making("kernels", key):
             stored = cache.load("kernels", key)  # another process may have made it meanwhile
             if stored is None:
-                from .build import build
-
-                registered = _registered()
-                signatures = {name: kernel.signature for name, kernel in registered.items()}
-                stored = marshal.dumps((signatures, build(registered)))
+                stored = _compiled()
                 cache.store("kernels", key, stored)
     return marshal.loads(stored)
+
+
+def _compiled() -> bytes:
+    from .workers import build_all
+
+    kernels = registered()
+    objects = build_all(kernels)
+    return marshal.dumps([({name: kernels[name].signature for name in names}, code) for names, code in objects])
 
 
 def bound_entry(name: str, signature: tuple[str, ...], entry: Callable[[tuple], int]) -> Callable[..., int]:

@@ -15,6 +15,8 @@ from .tables import (
     C_LAST_PAGE,
     C_MAX_DEFINITION,
     C_NUM_VALUES,
+    C_ROW_START,
+    C_ROW_STOP,
     CHUNK_FIELDS,
     DATA_PAGE,
     DATA_PAGE_V2,
@@ -125,7 +127,7 @@ def read_data_header_v2(record, slots, pages, page, chunks, chunk):
 
 
 @helper
-def read_dictionary_header(record, slots, pages, page, number, chunks, chunk):
+def read_dictionary_header(record, slots, pages, page, chunks, chunk):
     """Take over the fields of a dictionary page header; 0 or a status."""
     if record[0] & _HAS_DICTIONARY == 0 or chunks[chunk + C_DICTIONARY_PAGE] >= 0:
         return BAD_PAGE
@@ -134,7 +136,6 @@ def read_dictionary_header(record, slots, pages, page, number, chunks, chunk):
     pages[page + P_IS_COMPRESSED] = np.int64(
         chunks[chunk + C_CODEC] != UNCOMPRESSED and pages[page + P_COMPRESSED] > 0
     )
-    chunks[chunk + C_DICTIONARY_PAGE] = number
     return 0
 
 
@@ -160,7 +161,7 @@ def read_page(record, slots, pages, number, chunks, chunk, values):
     elif page_type == DATA_PAGE_V2:
         status = read_data_header_v2(record, slots, pages, page, chunks, chunk)
     elif page_type == DICTIONARY_PAGE:
-        status = read_dictionary_header(record, slots, pages, page, number, chunks, chunk)
+        status = read_dictionary_header(record, slots, pages, page, chunks, chunk)
     else:
         return 0
     if status < 0:
@@ -173,9 +174,23 @@ def read_page(record, slots, pages, number, chunks, chunk, values):
     return 1
 
 
+@helper
+def move_up(pages, number, first):
+    """Move a row of the page table up to row `first`: dictionary pages go before the pages that need them."""
+    for row in range(number, first, -1):
+        for item in range(PAGE_FIELDS):
+            place = row * PAGE_FIELDS + item
+            above = pages[place - PAGE_FIELDS]
+            pages[place - PAGE_FIELDS] = pages[place]
+            pages[place] = above
+    return 0
+
+
 @kernel("u1 x i8 x i8 x i8 i8 i8 i8 i8")
 def scan_pages(raw, available, chunks, num_chunks, pages, room, table, slots, record, stack, state):
-    """Walk over the pages of column chunks and write one row of the page table for each data or dictionary page.
+    """Walk over the pages of column chunks and write one row of the page table for each page that is wanted.
+
+    Those are data pages with a row that is wanted, and dictionary pages, which come first within their chunk.
 
     Parameters
     ----------
@@ -200,8 +215,9 @@ def scan_pages(raw, available, chunks, num_chunks, pages, room, table, slots, re
         chunk = state[SCAN_CHUNK] * CHUNK_FIELDS
         pos = state[SCAN_POS]
         end = chunks[chunk + C_END]
-        if state[SCAN_IN_CHUNK] == 0:
+        if state[SCAN_IN_CHUNK] == 0 or state[SCAN_PAGES] == 0:
             chunks[chunk + C_FIRST_PAGE] = state[SCAN_PAGES]
+        if state[SCAN_IN_CHUNK] == 0:
             chunks[chunk + C_DICTIONARY_PAGE] = -1
         chunks[chunk + C_LAST_PAGE] = state[SCAN_PAGES]
         if state[SCAN_VALUES] == chunks[chunk + C_NUM_VALUES]:
@@ -240,12 +256,17 @@ def scan_pages(raw, available, chunks, num_chunks, pages, room, table, slots, re
         kept = read_page(record, slots, pages, number, chunks, chunk, state[SCAN_VALUES])
         if kept < 0:
             return kept
-        if kept > 0:
+        if kept > 0 and pages[page + P_TYPE] == DICTIONARY_PAGE:
+            move_up(pages, number, chunks[chunk + C_FIRST_PAGE])
+            chunks[chunk + C_DICTIONARY_PAGE] = chunks[chunk + C_FIRST_PAGE]
             state[SCAN_PAGES] += 1
-            if pages[page + P_TYPE] != DICTIONARY_PAGE:
-                state[SCAN_VALUES] += pages[page + P_NUM_VALUES]
-                if state[SCAN_VALUES] > chunks[chunk + C_NUM_VALUES]:
-                    return BAD_COUNT
+        elif kept > 0:
+            first = state[SCAN_VALUES]
+            state[SCAN_VALUES] += pages[page + P_NUM_VALUES]
+            if state[SCAN_VALUES] > chunks[chunk + C_NUM_VALUES]:
+                return BAD_COUNT
+            wanted = first < chunks[chunk + C_ROW_STOP] and state[SCAN_VALUES] > chunks[chunk + C_ROW_START]
+            state[SCAN_PAGES] += np.int64(wanted)
         state[SCAN_POS] = body + size
         state[SCAN_IN_CHUNK] += 1
     return 0

@@ -29,7 +29,8 @@ C_DICTIONARY_PAGE = 17  # its row in the page table; -1: there is none (written 
 C_FIRST_PAGE = 18  # its rows in the page table (written by scan_pages)
 C_LAST_PAGE = 19
 C_NULL_COUNT = 20  # nulls among the rows wanted (added up by the decoders)
-CHUNK_FIELDS = 21
+C_MAX_RATIO = 21  # bytes that one compressed byte may stand for; 0: not known
+CHUNK_FIELDS = 22
 
 # --- pages: written by scan_pages -------------------------------------------------------------------------------------
 P_CHUNK = 0  # its row in the chunk table
@@ -51,6 +52,11 @@ P_SCRATCH = 15  # position in the scratch buffer of the decompressed bytes
 P_HEADER = 16  # position in the raw buffer of the header
 P_IN_CHUNK = 17  # ordinal among the chunk's pages
 PAGE_FIELDS = 18
+
+# --- batches of pages that are decompressed together: written by place_pages -------------------------------------------
+B_FIRST = 0  # its first page; the next batch's is behind its last
+B_SNAPPY = 1  # whether all its compressed pages are Snappy, and small
+BATCH_FIELDS = 2
 
 # --- conversions of stored values to values of the output --------------------------------------------------------------
 COPY = 0  # the bytes as they are; BOOLEAN: one byte each
