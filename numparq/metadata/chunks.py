@@ -1,0 +1,157 @@
+"""What the footer says of column chunks: numbers, by row group and column, read when they are asked for.
+
+A footer of 5,000 columns and 10 row groups has 50,000 chunks. When it is read, each leaves no more than its position;
+the chunks of the columns that are wanted are then read by one call of a kernel, and kept as words of one array.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidFileError, check
+from ..kernels import kernels
+from .decode import new_stack, read_record
+from .layout import Layout, layout
+from .records import Record
+
+# Name of a number -> where it is in ColumnChunk. Where it is absent, it is -1.
+FACTS = {
+    "type": "meta_data.type",
+    "codec": "meta_data.codec",
+    "num_values": "meta_data.num_values",
+    "total_uncompressed_size": "meta_data.total_uncompressed_size",
+    "total_compressed_size": "meta_data.total_compressed_size",
+    "data_page_offset": "meta_data.data_page_offset",
+    "dictionary_page_offset": "meta_data.dictionary_page_offset",
+    "null_count": "meta_data.statistics.null_count",
+    "unencoded_byte_array_data_bytes": "meta_data.size_statistics.unencoded_byte_array_data_bytes",
+}
+# Name of what is no more than whether one of some fields of ColumnChunk is there; not 0, if so.
+PRESENCE = {
+    "has_meta_data": ("meta_data",),
+    "has_file_path": ("file_path",),
+    "is_encrypted": ("crypto_metadata", "encrypted_column_metadata"),
+}
+
+
+@lru_cache(maxsize=1)
+def _places() -> tuple[Layout, dict[str, tuple[int, int]]]:
+    """Give the layout of a chunk, and for each fact its word and the bits in it."""
+    chunk = layout("ColumnChunk", *FACTS.values())
+    places = {name: (chunk.slot(path), -1) for name, path in FACTS.items()}
+    places |= {name: (0, sum(chunk.bit(field) for field in fields)) for name, fields in PRESENCE.items()}
+    return chunk, places
+
+
+class ColumnChunks:
+    """The column chunks of a file.
+
+    ``chunks[name][row_group, column]`` is one of FACTS or PRESENCE, with ints or arrays that NumPy broadcasts.
+
+    Parameters
+    ----------
+    data : uint8 array
+        The bytes of FileMetaData.
+    length : int
+        Their number.
+    starts : int64 array, (row groups, columns)
+        Where in `data` the ColumnChunk structs begin.
+    """
+
+    def __init__(self, data: np.ndarray, length: int, starts: np.ndarray) -> None:
+        self._data = data
+        self._length = length
+        self._starts = starts
+        self._layout, self._places = _places()
+        self._words = np.empty((*starts.shape, self._layout.words), np.int64)
+        self._known = np.zeros(starts.shape, np.bool_)
+
+    def __getitem__(self, name: str) -> Fact:
+        return Fact(self, *self._places[name])
+
+    def table(self, row_groups: Any, columns: Any) -> dict[str, np.ndarray]:
+        """Give everything that is known of some chunks, of all named columns in all named row groups.
+
+        Parameters
+        ----------
+        row_groups, columns : sequence of int
+            Ordinals.
+
+        Returns
+        -------
+        dict of str to int64 array, (row groups, columns)
+            Of each of FACTS and PRESENCE.
+
+        Raises
+        ------
+        InvalidFileError
+            When a ColumnChunk is damaged.
+        """
+        words = self.words(np.ix_(np.asarray(row_groups, np.intp), np.asarray(columns, np.intp)))
+        return {name: words[..., word] & mask for name, (word, mask) in self._places.items()}
+
+    def words(self, place: tuple) -> np.ndarray:
+        """Give the records of chunks, reading those that have not been read; `place` indexes row groups and columns."""
+        unread = ~self._known[place]
+        if unread.any():
+            groups, columns = np.broadcast_arrays(*place)
+            self._read(groups[unread], columns[unread])
+        return self._words[place]
+
+    def _read(self, groups: np.ndarray, columns: np.ndarray) -> None:
+        starts = self._starts[groups, columns]
+        made = np.empty(len(starts) * self._layout.words, np.int64)
+        stack = new_stack(len(made), len(made))
+        status = kernels.read_thrifts(self._data, starts, len(starts), self._length, self._layout.table, made, 0, stack)
+        if status < 0:
+            self._blame(groups, columns)
+        self._words[groups, columns] = made.reshape(len(starts), -1)
+        self._known[groups, columns] = True
+
+    def _blame(self, groups: np.ndarray, columns: np.ndarray) -> None:
+        """Raise what is wrong with the first chunk that is damaged."""
+        for group, column in zip(groups.tolist(), columns.tolist(), strict=True):
+            made = np.empty(self._layout.words, np.int64)
+            stack = new_stack(len(made), len(made))
+            start = int(self._starts[group, column])
+            status = kernels.read_thrift(self._data, start, self._length, self._layout.table, made, 0, stack)
+            if status < 0:
+                try:
+                    check(status, InvalidFileError, row_group=group)
+                except InvalidFileError as error:
+                    error.message = f"the footer is damaged where it describes column chunk {column}: {error.message}"
+                    raise
+
+    def record(self, row_group: int, column: int) -> Record:
+        """Read everything that the footer says of one chunk.
+
+        Parameters
+        ----------
+        row_group, column : int
+            Ordinals; the column among the leaves.
+
+        Returns
+        -------
+        Record
+            A ColumnChunk.
+        """
+        whole = layout("ColumnChunk")
+        start = int(self._starts[row_group, column])
+        data = self._data[start : self._length]
+        return Record(whole.record, read_record(data, len(data), whole), 0, data)
+
+
+class Fact:
+    """One number of all column chunks."""
+
+    def __init__(self, chunks: ColumnChunks, word: int, mask: int) -> None:
+        self._chunks = chunks
+        self._word = word
+        self._mask = mask
+
+    def __getitem__(self, place: tuple) -> np.ndarray:
+        row_group, column = place
+        return self._chunks.words((np.asarray(row_group), np.asarray(column)))[..., self._word] & self._mask
