@@ -1,6 +1,6 @@
 """Compression codecs: CompressionCodec of the footer -> the function that decompresses a page's bytes.
 
-The codecs themselves are cramjam's; Snappy also stands as a kernel (`numparq.kernels.snappy`) for small pages.
+The codecs themselves are cramjam's, but for Snappy, which is a kernel (`numparq.kernels.snappy`).
 """
 
 from __future__ import annotations

@@ -41,8 +41,6 @@ from .scratch import Scratch
 WINDOW_BYTES = 4 << 20
 # Bytes decompressed at once: small pages together, so that a call serves many of them; a large one alone.
 BATCH_BYTES = 1 << 20
-# Snappy pages up to this many bytes are decompressed by our kernel, many in one call; larger ones by cramjam.
-KERNEL_SNAPPY_BYTES = 64 << 10
 
 
 @dataclass
@@ -238,8 +236,8 @@ class Placement:
         batches = np.empty((count + 1, BATCH_FIELDS), np.int64)
         totals = np.empty(TOTAL_FIELDS, np.int64)
         status = kernels.place_pages(
-            pages.chunks.reshape(-1), pages.pages.reshape(-1), count, BATCH_BYTES, KERNEL_SNAPPY_BYTES,
-            batches.reshape(-1), totals,
+            pages.chunks.reshape(-1), pages.pages.reshape(-1), count, BATCH_BYTES, batches.reshape(-1),
+            totals,
         )  # fmt: skip
         rows = batches[: check_page(status, totals) + 1].tolist()
         self.batches = [(row[B_FIRST], after[B_FIRST], bool(row[B_SNAPPY])) for row, after in zip(rows, rows[1:])]  # noqa: B905

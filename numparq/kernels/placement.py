@@ -63,8 +63,8 @@ def place_dictionary(chunks, chunk, pages, page, totals):
     return 0
 
 
-@kernel("i8 i8 x x x i8 i8")
-def place_pages(chunks, pages, num_pages, batch_bytes, snappy_bytes, batches, totals):
+@kernel("i8 i8 x x i8 i8")
+def place_pages(chunks, pages, num_pages, batch_bytes, batches, totals):
     """Divide pages into batches, and settle where in the scratch buffers each page and dictionary goes.
 
     Parameters
@@ -75,8 +75,6 @@ def place_pages(chunks, pages, num_pages, batch_bytes, snappy_bytes, batches, to
         Rows of the page table.
     batch_bytes : int
         Decompressed bytes that close a batch.
-    snappy_bytes : int
-        Pages larger than that are not small.
     batches : int64, (num_pages + 1) * BATCH_FIELDS
         The batches; behind them one whose B_FIRST is `num_pages`.
     totals : int64, TOTAL_FIELDS
@@ -113,7 +111,7 @@ def place_pages(chunks, pages, num_pages, batch_bytes, snappy_bytes, batches, to
         ratio = chunks[chunk + C_MAX_RATIO]
         if ratio > 0 and size // ratio > pages[page + P_COMPRESSED] + 16:
             return BAD_RATIO
-        if chunks[chunk + C_CODEC] != SNAPPY or size > snappy_bytes:
+        if chunks[chunk + C_CODEC] != SNAPPY:
             batches[(count - 1) * BATCH_FIELDS + B_SNAPPY] = 0
         pages[page + P_SCRATCH] = filled
         filled += padded(size)

@@ -1,39 +1,87 @@
-"""Snappy's raw block format: literals and copies, as kernels need it for pages too small to pay for a call each."""
+"""Snappy's raw block format: literals and copies.
+
+A kernel, because a batch of many small pages then takes one call; on large ones it is as fast as the library's.
+"""
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..errors import BAD_COMPRESSED_DATA
 from .hybrid import load_partial, read_run_header
-from .memory import copy16, copy_bytes, load8, load16, load32, load64, store8, store64
+from .memory import copy16, copy_bytes, load64, store64
 from .registry import helper, kernel
 from .tables import P_BODY, P_COMPRESSED, P_DEFINITION_BYTES, P_IS_COMPRESSED, P_REPETITION_BYTES, P_SCRATCH
 from .tables import P_UNCOMPRESSED, PAGE_FIELDS
 
 
+def _copies() -> np.ndarray:
+    """Tell of each tag of a copy: the bytes behind it (bits 0 to 2), the length (3 to 9), the offset's high bits (10 on)."""
+    table = np.zeros(256, np.int64)
+    for tag in range(256):
+        if tag & 3 == 1:
+            table[tag] = 1 | ((tag >> 2 & 7) + 4) << 3 | (tag >> 5 << 8) << 10
+        elif tag & 3:
+            table[tag] = (2 if tag & 3 == 2 else 4) | ((tag >> 2) + 1) << 3
+    return table
+
+
+_COPIES = _copies()
+_LOW_BYTES = np.array([(1 << 8 * count) - 1 for count in range(5)], np.int64)
+
+
 @helper
-def copy_within(out, target, offset, length, stop):
-    """Copy `length` (at most 64) bytes from `offset` bytes back; up to 16 bytes behind them may be overwritten."""
+def copy_near(out, target, offset, length):
+    """Copy `length` bytes from less than eight bytes back: a pattern that repeats itself.
+
+    It is doubled until eight bytes at a time can be copied.
+    """
     source = target - offset
     end = target + length
-    if offset >= 16:
-        while target < end:
-            copy16(out, target, out, source)
-            target += 16
-            source += 16
-    elif target + length + 16 > stop:
-        while target < end:
-            store8(out, target, load8(out, source))
-            target += 1
-            source += 1
-    else:
-        # A pattern shorter than eight bytes is doubled until eight bytes at a time can be copied.
-        while target - source < 8 and target < end:
-            store64(out, target, load64(out, source))
-            target += target - source
-        while target < end:
-            store64(out, target, load64(out, source))
-            target += 8
-            source += 8
+    while target - source < 8:
+        store64(out, target, load64(out, source))
+        target += target - source
+    while target < end:
+        store64(out, target, load64(out, source))
+        target += 8
+        source += 8
+
+
+@helper
+def copy_back(out, target, offset, length):
+    """Copy `length` (at most 64) bytes from `offset` bytes back; up to 16 bytes behind them may be overwritten."""
+    if offset < 8:
+        copy_near(out, target, offset, length)
+        return
+    # Eight bytes at a time, each stored before the next are loaded: they may be among those.
+    source = target - offset
+    store64(out, target, load64(out, source))
+    store64(out, target + 8, load64(out, source + 8))
+    done = 16
+    while done < length:
+        store64(out, target + done, load64(out, source + done))
+        done += 8
+
+
+@helper
+def copy_literal(out, target, data, pos, length):
+    """Copy a literal of more than 16 bytes; up to 16 bytes behind it may be touched."""
+    if length > 64:
+        copy_bytes(out, target, data, pos, length)
+        return
+    done = 0
+    while done < length:
+        copy16(out, target + done, data, pos + done)
+        done += 16
+
+
+@helper
+def literal_length(data, pos, end, length):
+    """Give the length of a literal whose tag says 61 to 64: it stands in one to four bytes; BAD_COMPRESSED_DATA."""
+    size = length - 60
+    if size > end - pos:
+        return BAD_COMPRESSED_DATA
+    return load_partial(data, pos, size) + 1
 
 
 @helper
@@ -47,41 +95,32 @@ def decompress_snappy(data, pos, end, out, out_pos, out_end):
         return BAD_COMPRESSED_DATA
     target = out_pos
     while pos < end:
-        tag = load8(data, pos)
+        word = load64(data, pos)
+        tag = np.int64(word & np.uint64(0xFF))
         pos += 1
-        kind = tag & 3
-        if kind == 0:
+        if tag & 3 == 0:
             length = (tag >> 2) + 1
-            if length > 60:
-                size = length - 60
-                if size > end - pos:
-                    return BAD_COMPRESSED_DATA
-                length = load_partial(data, pos, size) + 1
-                pos += size
-            if length > end - pos or length > out_end - target:
-                return BAD_COMPRESSED_DATA
-            if length <= 16:
+            if length <= 16 and length <= end - pos and length <= out_end - target:
                 copy16(out, target, data, pos)
             else:
-                copy_bytes(out, target, data, pos, length)
+                if length > 60:
+                    size = length - 60
+                    length = literal_length(data, pos, end, length)
+                    pos += size
+                if length < 0 or length > end - pos or length > out_end - target:
+                    return BAD_COMPRESSED_DATA
+                copy_literal(out, target, data, pos, length)
             pos += length
             target += length
             continue
-        if kind == 1:
-            length = ((tag >> 2) & 7) + 4
-            offset = ((tag >> 5) << 8) | load8(data, pos)
-            pos += 1
-        elif kind == 2:
-            length = (tag >> 2) + 1
-            offset = load16(data, pos)
-            pos += 2
-        else:
-            length = (tag >> 2) + 1
-            offset = load32(data, pos)
-            pos += 4
-        if pos > end or offset == 0 or offset > target - out_pos or length > out_end - target:
+        entry = _COPIES[tag]
+        extra = entry & 7
+        length = (entry >> 3) & 127
+        offset = np.int64((word >> np.uint64(8)) & np.uint64(_LOW_BYTES[extra])) + (entry >> 10)
+        pos += extra
+        if (pos > end) | (offset == 0) | (offset > target - out_pos) | (length > out_end - target):
             return BAD_COMPRESSED_DATA
-        copy_within(out, target, offset, length, out_end + 16)
+        copy_back(out, target, offset, length)
         target += length
     return 0 if target == out_end else BAD_COMPRESSED_DATA
 

@@ -55,7 +55,7 @@ PAGE_FIELDS = 18
 
 # --- batches of pages that are decompressed together: written by place_pages -------------------------------------------
 B_FIRST = 0  # its first page; the next batch's is behind its last
-B_SNAPPY = 1  # whether all its compressed pages are Snappy, and small
+B_SNAPPY = 1  # whether all its compressed pages are Snappy
 BATCH_FIELDS = 2
 
 # --- conversions of stored values to values of the output --------------------------------------------------------------
