@@ -1,79 +1,29 @@
-"""The schema: a tree of columns, from the list of SchemaElements that a footer has."""
+"""The schema: a tree of columns, from the list of SchemaElements that a footer has.
+
+A file may have thousands of columns of which a read wants three: a `Leaf` is made when it is asked for.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Any
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from .errors import InvalidFileError
 from .metadata.footer import Footer
-from .metadata.layout import RecordLayout
+from .metadata.logical_type import LogicalType, LogicalTypes
 
 BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY = range(8)
 PHYSICAL_NAMES = ("boolean", "int32", "int64", "int96", "float", "double", "binary", "fixed_len_byte_array")
 REQUIRED, OPTIONAL, REPEATED = range(3)
 REPETITION_NAMES = ("required", "optional", "repeated")
-MAX_DEPTH = 255  # levels beyond that do not occur, and must not make us recurse
+MAX_DEPTH = 255
 
-
-@dataclass(frozen=True, slots=True)
-class LogicalType:
-    """What the values of a column mean (LogicalTypes.md); parameters that a kind does not have are None.
-
-    Parameters
-    ----------
-    kind : str
-        The name in the LogicalType union; INTERVAL besides, which is only a ConvertedType.
-    bit_width, signed
-        Of INTEGER.
-    unit : str
-        MILLIS, MICROS or NANOS, of TIME and TIMESTAMP.
-    utc : bool
-        Whether TIME and TIMESTAMP are adjusted to UTC.
-    precision, scale : int
-        Of DECIMAL.
-    crs, algorithm
-        Of GEOMETRY and GEOGRAPHY.
-    """
-
-    kind: str
-    bit_width: int | None = None
-    signed: bool | None = None
-    unit: str | None = None
-    utc: bool | None = None
-    precision: int | None = None
-    scale: int | None = None
-    crs: str | None = None
-    algorithm: int | None = None
-
-    def __str__(self) -> str:
-        parameters = {
-            "INTEGER": (self.bit_width, "signed" if self.signed else "unsigned"),
-            "DECIMAL": (self.precision, self.scale),
-            "TIME": (self.unit, "utc" if self.utc else "local"),
-            "TIMESTAMP": (self.unit, "utc" if self.utc else "local"),
-        }.get(self.kind, tuple(item for item in (self.crs,) if item))
-        return f"{self.kind}({', '.join(map(str, parameters))})" if parameters else self.kind
-
-
-def _integer(bit_width: int, signed: bool) -> LogicalType:
-    return LogicalType("INTEGER", bit_width=bit_width, signed=signed)
-
-
-# ConvertedType -> LogicalType; DECIMAL (5) takes its parameters from the SchemaElement.
-_CONVERTED: dict[int, LogicalType] = {
-    0: LogicalType("STRING"), 1: LogicalType("MAP"), 2: LogicalType("MAP_KEY_VALUE"), 3: LogicalType("LIST"),
-    4: LogicalType("ENUM"), 6: LogicalType("DATE"),
-    7: LogicalType("TIME", unit="MILLIS", utc=True), 8: LogicalType("TIME", unit="MICROS", utc=True),
-    9: LogicalType("TIMESTAMP", unit="MILLIS", utc=True), 10: LogicalType("TIMESTAMP", unit="MICROS", utc=True),
-    11: _integer(8, False), 12: _integer(16, False), 13: _integer(32, False), 14: _integer(64, False),
-    15: _integer(8, True), 16: _integer(16, True), 17: _integer(32, True), 18: _integer(64, True),
-    19: LogicalType("JSON"), 20: LogicalType("BSON"), 21: LogicalType("INTERVAL"),
-}  # fmt: skip
-_CONVERTED_DECIMAL = 5
+__all__ = ["BOOLEAN", "BYTE_ARRAY", "DOUBLE", "FIXED_LEN_BYTE_ARRAY", "FLOAT", "INT32", "INT64", "INT96", "OPTIONAL",
+           "REPEATED", "REQUIRED", "Leaf", "LogicalType", "Schema"]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +46,10 @@ class Leaf:
         None where there is none, or one that this version does not know.
     max_definition_level, max_repetition_level : int
         The largest levels that its values can have.
+    repetition : int
+        Whether it itself is REQUIRED, OPTIONAL or REPEATED.
+    element : int
+        Its place in the list of SchemaElements.
     """
 
     index: int
@@ -106,6 +60,8 @@ class Leaf:
     logical: LogicalType | None
     max_definition_level: int
     max_repetition_level: int
+    repetition: int = OPTIONAL
+    element: int = -1
 
     @property
     def name(self) -> str:
@@ -113,14 +69,19 @@ class Leaf:
         return ".".join(self.path)
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
-    """An element of the schema: its place in the list, its depth (1: top level), and the ordinal of its first leaf."""
+class Tree(NamedTuple):
+    """Where the elements of a schema stand, one item an element; the root's are 0.
 
-    element: int
-    depth: int
-    first_leaf: int
-    children: int
+    Attributes
+    ----------
+    parent : list of int
+        The group that an element is in.
+    depth : list of int
+        1 is the top level.
+    """
+
+    parent: list[int]
+    depth: list[int]
 
 
 class Schema:
@@ -147,13 +108,62 @@ class Schema:
     def __init__(self, footer: Footer) -> None:
         self._footer = footer
         self._records = footer.schema_records
-        self._slots = _slots(footer.schema_layout)
-        children = self._records[:, self._slots["num_children"]]
-        self.num_leaves = int((children[1:] <= 0).sum())
-        self._top = _top_level(children)
-        word = self._slots["name"]
-        places = self._records[[element for element, _ in self._top], word : word + 2].tolist() if self._top else []
-        self.columns = [footer.text(position, length) for position, length in places]
+        slots = footer.schema_layout.slots
+        self._name, self._type, self._length = slots["name"].word, slots["type"].word, slots["type_length"].word
+        self._repetition = slots["repetition_type"].word
+        self._children = np.maximum(self._records[:, slots["num_children"].word], 0)
+        self._logical_types = LogicalTypes(footer.schema_layout, footer.text)
+        self.num_leaves = footer.num_leaves
+        self._top = self._top_level()
+        self._first_leaf = np.cumsum(footer.is_leaf) - footer.is_leaf  # leaves in front of an element
+        self.columns = self._names(self._top)
+
+    # --- the tree ---------------------------------------------------------------------------------------------------
+
+    def _top_level(self) -> np.ndarray:
+        """Find the elements that are top-level columns."""
+        if not len(self._children):
+            raise InvalidFileError("the schema is empty")
+        if self._children[1:].any():
+            return np.flatnonzero(np.array(self._tree.depth) == 1)
+        if self._children[0] != len(self._children) - 1:
+            raise InvalidFileError("the schema's root has another number of columns than there are")
+        return np.arange(1, len(self._children))
+
+    @cached_property
+    def _tree(self) -> Tree:
+        return _walk(self._children.tolist())
+
+    @cached_property
+    def is_flat(self) -> bool:
+        """Whether every column holds values itself, one a row at most."""
+        repeated = self._records[1:, self._repetition] == REPEATED
+        return bool(self._footer.is_leaf[1:].all() and not repeated.any())
+
+    def _names(self, elements: np.ndarray) -> list[str]:
+        """Give the names of elements."""
+        if not len(elements):
+            return []
+        starts, lengths = self._records[elements, self._name], self._records[elements, self._name + 1]
+        first, end = int(starts.min()), int((starts + lengths).max())
+        if end - first > 1 << 24:  # never in a file that means well
+            return [self._footer.text(*place) for place in zip(starts.tolist(), lengths.tolist(), strict=True)]
+        text = self._footer.content(first, end - first)
+        places = zip((starts - first).tolist(), (starts + lengths - first).tolist(), strict=True)
+        return [text[start:end].decode("utf-8", "surrogateescape") for start, end in places]
+
+    # --- columns ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """The position of each top-level column by its name; of equal names, that of the first."""
+        count = len(self.columns)
+        return dict(zip(reversed(self.columns), range(count - 1, -1, -1), strict=True))
+
+    def leaves_of(self, position: int) -> range:
+        """Give the ordinals of the leaves of a top-level column."""
+        end = self._first_leaf[self._top[position + 1]] if position + 1 < len(self._top) else self.num_leaves
+        return range(int(self._first_leaf[self._top[position]]), int(end))
 
     def flat_leaf(self, position: int) -> Leaf | None:
         """Give a top-level column that holds values itself; None for a nested one.
@@ -161,146 +171,122 @@ class Schema:
         Raises
         ------
         InvalidFileError
-            When its SchemaElement has no physical type, or one that there is not.
+            When its SchemaElement has no physical type that there is, or lacks its length.
         """
-        element, leaf = self._top[position]
-        words = self._words(element)
-        if words["num_children"] > 0 or words["repetition_type"] == REPEATED:
+        element = int(self._top[position])
+        if not self._footer.is_leaf[element]:
             return None
-        return self._leaf(words, leaf, position, (self.columns[position],))
-
-    def _leaf(self, words: dict[str, int], leaf: int, position: int, path: tuple[str, ...]) -> Leaf:
-        if not 0 <= words["type"] <= FIXED_LEN_BYTE_ARRAY:
-            raise InvalidFileError("the column has no physical type of this format", column=".".join(path))
-        length = words["type_length"] if words["type"] == FIXED_LEN_BYTE_ARRAY else None
-        if length is not None and length < 0:
-            raise InvalidFileError("a FIXED_LEN_BYTE_ARRAY column must say how long its values are", column=".".join(path))
-        optional = int(words["repetition_type"] == OPTIONAL)
-        return Leaf(leaf, position, path, words["type"], length, self._logical(words), optional, 0)
-
-    def _words(self, element: int) -> dict[str, int]:
         record = self._records[element].tolist()
-        return {name: record[slot] for name, slot in self._slots.items()}
+        if record[self._repetition] == REPEATED:
+            return None
+        optional = int(record[self._repetition] == OPTIONAL)
+        return self._leaf(element, record, position, (self.columns[position],), (optional, 0))
 
-    def _logical(self, words: dict[str, int]) -> LogicalType | None:
-        if words["logicalType"] > 0:
-            found = _LOGICAL.get(words["logicalType"].bit_length() - 1)
-            return found(words, self._footer) if found else None
-        if words["converted_type"] == _CONVERTED_DECIMAL:
-            return LogicalType("DECIMAL", precision=words["precision"], scale=max(words["scale"], 0))
-        return _CONVERTED.get(words["converted_type"])
+    def leaf(self, index: int) -> Leaf:
+        """Give a leaf by its ordinal.
+
+        Parameters
+        ----------
+        index : int
+            From 0 to `num_leaves`.
+
+        Returns
+        -------
+        Leaf
+
+        Raises
+        ------
+        InvalidFileError
+            As in `flat_leaf`.
+        """
+        element = int(self._leaf_elements[index])
+        chain = [element]
+        while self._tree.depth[chain[-1]] > 1:
+            chain.append(self._tree.parent[chain[-1]])
+        chain.reverse()
+        repetitions = self._records[chain, self._repetition]
+        repeated = int((repetitions == REPEATED).sum())
+        levels = int((repetitions == OPTIONAL).sum()) + repeated, repeated
+        position = int(np.searchsorted(self._top, chain[0]))
+        path = tuple(self._names(np.array(chain)))
+        return self._leaf(element, self._records[element].tolist(), position, path, levels)
 
     @cached_property
-    def nodes(self) -> list[Node]:
-        """All elements but the root, in order."""
-        return _walk(self._records[:, self._slots["num_children"]])
+    def _leaf_elements(self) -> np.ndarray:
+        return np.flatnonzero(self._footer.is_leaf)
+
+    def __iter__(self) -> Iterator[Leaf]:
+        return map(self.leaf, range(self.num_leaves))
+
+    def _leaf(
+        self, element: int, record: list[int], position: int, path: tuple[str, ...], levels: tuple[int, int]
+    ) -> Leaf:
+        physical, repetition = record[self._type], max(record[self._repetition], REQUIRED)  # -1: the file does not say
+        if not 0 <= physical <= FIXED_LEN_BYTE_ARRAY:
+            raise InvalidFileError("the column has no physical type of this format", column=".".join(path))
+        length = record[self._length] if physical == FIXED_LEN_BYTE_ARRAY else None
+        if length is not None and length < 0:
+            raise InvalidFileError(
+                "a FIXED_LEN_BYTE_ARRAY column must say how long its values are", column=".".join(path)
+            )
+        if repetition > REPEATED:
+            raise InvalidFileError(f"the column has a repetition type {repetition}", column=".".join(path))
+        index, logical = int(self._first_leaf[element]), self._logical_types.of(record)
+        return Leaf(index, position, path, physical, length, logical, *levels, repetition, element)
+
+    # --- as text ----------------------------------------------------------------------------------------------------
 
     def __str__(self) -> str:
         lines = ["schema {"]
+        depths, children = self._tree.depth, self._children.tolist()
+        names = self._names(np.arange(len(depths)))
         closing: list[int] = []
-        for node in self.nodes:
-            while closing and closing[-1] >= node.depth:
+        for element in range(1, len(depths)):
+            depth = depths[element]
+            while closing and closing[-1] >= depth:
                 lines.append("  " * closing.pop() + "}")
-            lines.append("  " * node.depth + self._line(node))
-            if node.children:
-                closing.append(node.depth)
+            lines.append("  " * depth + self._line(element, names[element]))
+            if children[element]:
+                closing.append(depth)
         lines += ["  " * depth + "}" for depth in reversed(closing)]
         return "\n".join([*lines, "}"])
 
-    def _line(self, node: Node) -> str:
-        words = self._words(node.element)
-        known = 0 <= words["repetition_type"] < len(REPETITION_NAMES)
-        repetition = REPETITION_NAMES[words["repetition_type"]] if known else "?"
-        name = self._footer.text(words["name"], words["name_length"])
-        logical = self._logical(words)
-        meaning = f" ({logical})" if logical else ""
-        if node.children:
-            return f"{repetition} group {name}{meaning} {{"
-        physical = PHYSICAL_NAMES[words["type"]] if 0 <= words["type"] < len(PHYSICAL_NAMES) else "?"
-        length = f"({words['type_length']})" if words["type"] == FIXED_LEN_BYTE_ARRAY else ""
-        return f"{repetition} {physical}{length} {name}{meaning};"
+    def _line(self, element: int, name: str) -> str:
+        record = self._records[element].tolist()
+        repetition, physical = record[self._repetition], record[self._type]
+        logical = self._logical_types.of(record)
+        words = [REPETITION_NAMES[repetition] if 0 <= repetition <= REPEATED else "?"]
+        if not self._footer.is_leaf[element]:
+            words.append("group")
+        elif physical == FIXED_LEN_BYTE_ARRAY:
+            words.append(f"{PHYSICAL_NAMES[physical]}({record[self._length]})")
+        else:
+            words.append(PHYSICAL_NAMES[physical] if 0 <= physical < len(PHYSICAL_NAMES) else "?")
+        words += [name, f"({logical})"] if logical else [name]
+        end = ";" if self._footer.is_leaf[element] else " {" if self._children[element] else " {}"
+        return " ".join(words) + end
 
     def __repr__(self) -> str:
         return f"<Schema of {len(self.columns)} columns>\n{self}"
 
 
-@lru_cache(maxsize=4)
-def _slots(record: RecordLayout) -> dict[str, int]:
-    """Give the words of a SchemaElement's fields, those of the logical types' parameters among them."""
-    names = ("type", "type_length", "repetition_type", "name", "num_children", "converted_type", "scale", "precision")
-    slots = {name: record.slots[name].word for name in names}
-    slots["name_length"] = slots["name"] + 1
-    union = record.slots["logicalType"]
-    slots["logicalType"] = union.word
-    assert union.record is not None
-    for kind, slot in union.record.slots.items():
-        if slot.record is not None:
-            for name, inner in slot.record.slots.items():
-                slots[f"{kind}.{name}"] = union.word + slot.word + inner.word
-    return slots
-
-
-def _decimal(words: dict[str, int], footer: Footer) -> LogicalType:
-    return LogicalType("DECIMAL", precision=words["DECIMAL.precision"], scale=words["DECIMAL.scale"])
-
-
-def _temporal(kind: str) -> Any:
-    def make(words: dict[str, int], footer: Footer) -> LogicalType:
-        units = {1 << 1: "MILLIS", 1 << 2: "MICROS", 1 << 3: "NANOS"}
-        return LogicalType(kind, unit=units.get(words[f"{kind}.unit"]), utc=bool(words[f"{kind}.isAdjustedToUTC"]))
-
-    return make
-
-
-def _int_type(words: dict[str, int], footer: Footer) -> LogicalType:
-    return _integer(words["INTEGER.bitWidth"], bool(words["INTEGER.isSigned"]))
-
-
-def _geometry(words: dict[str, int], footer: Footer) -> LogicalType:
-    return LogicalType("GEOMETRY", crs=footer.text(words["GEOMETRY.crs"], footer.length) or None)
-
-
-def _plain(kind: str) -> Any:
-    return lambda words, footer: LogicalType(kind)
-
-
-# Field id in the LogicalType union -> what makes the LogicalType.
-_LOGICAL: dict[int, Any] = {
-    1: _plain("STRING"), 2: _plain("MAP"), 3: _plain("LIST"), 4: _plain("ENUM"), 5: _decimal, 6: _plain("DATE"),
-    7: _temporal("TIME"), 8: _temporal("TIMESTAMP"), 10: _int_type, 11: _plain("UNKNOWN"), 12: _plain("JSON"),
-    13: _plain("BSON"), 14: _plain("UUID"), 15: _plain("FLOAT16"), 16: _plain("VARIANT"), 17: _plain("GEOMETRY"),
-    18: _plain("GEOGRAPHY"), 19: _plain("FILE"),
-}  # fmt: skip
-
-
-def _top_level(children: np.ndarray) -> list[tuple[int, int]]:
-    """Find the top-level columns: for each its element and the ordinal of its first leaf."""
-    if not len(children):
-        raise InvalidFileError("the schema is empty")
-    if not (children[1:] > 0).any():
-        if max(int(children[0]), 0) != len(children) - 1:
-            raise InvalidFileError("the schema's root has another number of columns than there are")
-        return list(zip(range(1, len(children)), range(len(children) - 1), strict=True))
-    return [(node.element, node.first_leaf) for node in _walk(children) if node.depth == 1]
-
-
-def _walk(children: np.ndarray) -> list[Node]:
-    """Walk over the elements, which stand in depth-first order."""
-    counts = np.maximum(children, 0).tolist()
-    open_groups = [counts[0]]
-    nodes: list[Node] = []
-    leaves = 0
-    for element, count in enumerate(counts[1:], start=1):
-        while open_groups and open_groups[-1] == 0:
-            open_groups.pop()
-        if not open_groups:
+def _walk(children: list[int]) -> Tree:
+    """Walk over the elements, which stand in depth-first order, each group in front of what is in it."""
+    parent, depth = [0] * len(children), [0] * len(children)
+    groups, to_come = [0], [children[0]]
+    for element, count in enumerate(children[1:], start=1):
+        while to_come and not to_come[-1]:
+            to_come.pop()
+            groups.pop()
+        if not to_come:
             raise InvalidFileError("the schema has more elements than its groups have children")
-        if len(open_groups) > MAX_DEPTH:
-            raise InvalidFileError(f"the schema is nested more than {MAX_DEPTH} deep")
-        open_groups[-1] -= 1
-        nodes.append(Node(element, len(open_groups), leaves, count))
-        leaves += count == 0
-        open_groups.append(count)
-    if any(open_groups):
+        to_come[-1] -= 1
+        parent[element], depth[element] = groups[-1], len(groups)
+        if count:
+            if len(groups) > MAX_DEPTH:
+                raise InvalidFileError(f"the schema is nested more than {MAX_DEPTH} deep")
+            groups.append(element)
+            to_come.append(count)
+    if any(to_come):
         raise InvalidFileError("the schema ends before all groups have their children")
-    return nodes
+    return Tree(parent, depth)
