@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,14 @@ class Target:
     categorical: bool = False
     on_null: Target | None = None
     on_inexact: Target | None = None
+
+    def along(self, **changes: Any) -> Target:
+        """Make the same changes to this target and to all that may follow it."""
+        if all(getattr(self, name) == value for name, value in changes.items()):
+            return self
+        on_null = self.on_null.along(**changes) if self.on_null else None
+        on_inexact = self.on_inexact.along(**changes) if self.on_inexact else None
+        return replace(self, **changes, on_null=on_null, on_inexact=on_inexact)
 
     @property
     def fill_bits(self) -> int:

@@ -20,6 +20,7 @@ LAYERS = [
     ["schema", "flatbuffer", "arrow_schema"],
     ["logical"],
     ["targets"],
+    ["target_tables"],
     ["dtypes", "json_columns", "pandas_metadata"],
     ["column"],
     ["arrow", "frame"],

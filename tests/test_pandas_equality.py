@@ -254,10 +254,24 @@ def test_categories_argument():
     check(data, {"read_dictionary": ["a", "x"]}, categories=["a", "x"])
 
 
-def test_categories_of_numbers():
-    table = pa.table({"a": [5, 3, 5], "f": [0.5, None, 0.5], "d": [DAY, DAY, None]})
-    got = read_parquet(written(table), categories=["a", "f", "d"])
-    assert_same(got, table.to_pandas(categories=["a", "f", "d"]))
+@pytest.mark.parametrize("statistics", [True, False])
+@pytest.mark.parametrize("dtype_backend", [None, "numpy_nullable"])
+def test_categories_of_what_is_no_string(dtype_backend, statistics):
+    values = {
+        "i": pa.array([5, 3, 5]),
+        "n": pa.array([5, None, 5]),
+        "u": pa.array([2, None, 2], pa.uint8()),
+        "f": [0.5, None, 0.5],
+        "b": [True, None, False],
+        "d": [DAY, DAY, None],
+        "t": pa.array([0, 5, None], pa.timestamp("us")),
+        "l": pa.array([0, 5, None], pa.duration("ms")),
+        "x": pa.array([b"xy", None, b"xy"], pa.binary(2)),
+        "m": [decimal.Decimal("1.5"), None, decimal.Decimal("1.5")],
+    }
+    table = pa.table(values)
+    got = read_parquet(written(table, write_statistics=statistics), categories=list(values), **backend(dtype_backend))
+    assert_same(got, table.to_pandas(categories=list(values)))
 
 
 # --- frames: indexes, labels, selections ----------------------------------------------------

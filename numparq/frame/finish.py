@@ -40,7 +40,8 @@ def finish(target: Target, buffer: ColumnBuffer, num_rows: int) -> Any:
     column = FINISHERS[target.finish](target, buffer, num_rows)
     if target.categorical:
         codes, distinct = pd.factorize(column)
-        return pd.Categorical.from_codes(codes, pd.Index(distinct))
+        masked = isinstance(distinct, pd.api.extensions.ExtensionArray) and hasattr(distinct.dtype, "numpy_dtype")
+        return pd.Categorical.from_codes(codes, pd.Index(distinct.to_numpy() if masked else distinct))
     return column
 
 

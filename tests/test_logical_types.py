@@ -1,0 +1,361 @@
+"""Logical types, as no writer at hand writes them: on every physical type, with their limits, unknown ones."""
+
+from __future__ import annotations
+
+import decimal
+import io
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from numparq import dtypes
+from numparq.arrow_schema import ArrowType, DictionaryIndex
+from numparq.errors import INEXACT, NULL_FOUND, TRUNCATED, CorruptPageError, InvalidFileError
+from numparq.kernels.tables import (
+    BOOLEAN,
+    BYTE_ARRAY,
+    COPY,
+    DOUBLE,
+    FIXED_LEN_BYTE_ARRAY,
+    FLOAT,
+    INT32,
+    INT64,
+    INT96,
+    INT96_NS,
+    INT96_US,
+    NARROW,
+    WIDEN_SIGNED,
+    WIDEN_UNSIGNED,
+)
+from numparq.logical import resolve
+from numparq.schema import LogicalType
+
+pa = pytest.importorskip("pyarrow")
+from footers import annotated, logical  # noqa: E402
+from test_pandas_equality import assert_same, read_parquet  # noqa: E402
+
+# --- what a leaf means ----------------------------------------------------
+
+
+def integer(bit_width, signed):
+    return LogicalType("INTEGER", bit_width=bit_width, signed=signed)
+
+
+def decimal_type(precision, scale=0):
+    return LogicalType("DECIMAL", precision=precision, scale=scale)
+
+
+def timestamp(unit, utc, kind="TIMESTAMP"):
+    return LogicalType(kind, unit=unit, utc=utc)
+
+
+FIXED = FIXED_LEN_BYTE_ARRAY
+MEANINGS = [
+    (BOOLEAN, None, None, ArrowType("bool")),
+    (INT32, None, None, ArrowType("int", 32)),
+    (INT64, None, None, ArrowType("int", 64)),
+    (INT96, None, None, ArrowType("timestamp", unit="ns")),
+    (FLOAT, None, None, ArrowType("float", 32)),
+    (DOUBLE, None, None, ArrowType("float", 64)),
+    (BYTE_ARRAY, None, None, ArrowType("binary")),
+    (FIXED, 5, None, ArrowType("fixed_size_binary", byte_width=5)),
+    (INT32, None, integer(8, True), ArrowType("int", 8)),
+    (INT32, None, integer(16, False), ArrowType("int", 16, signed=False)),
+    (INT64, None, integer(64, False), ArrowType("int", 64, signed=False)),
+    (INT32, None, integer(64, True), ArrowType("int", 32)),
+    (INT64, None, integer(8, True), ArrowType("int", 64)),
+    (INT32, None, integer(12, True), ArrowType("int", 32)),
+    (INT32, None, LogicalType("DATE"), ArrowType("date", unit="D")),
+    (INT64, None, LogicalType("DATE"), ArrowType("int", 64)),
+    (INT32, None, timestamp("MILLIS", True, "TIME"), ArrowType("time", unit="ms")),
+    (INT32, None, timestamp("MICROS", True, "TIME"), ArrowType("int", 32)),
+    (INT64, None, timestamp("NANOS", False, "TIME"), ArrowType("time", unit="ns")),
+    (INT64, None, timestamp("MICROS", True), ArrowType("timestamp", unit="us", timezone="UTC")),
+    (INT64, None, timestamp("MILLIS", False), ArrowType("timestamp", unit="ms")),
+    (INT64, None, timestamp(None, True), ArrowType("int", 64)),
+    (BYTE_ARRAY, None, LogicalType("STRING"), ArrowType("utf8")),
+    (FIXED, 4, LogicalType("STRING"), ArrowType("fixed_size_binary", byte_width=4)),
+    (BYTE_ARRAY, None, LogicalType("JSON"), ArrowType("utf8", extension="arrow.json")),
+    (BYTE_ARRAY, None, LogicalType("ENUM"), ArrowType("binary")),
+    (BYTE_ARRAY, None, LogicalType("BSON"), ArrowType("binary")),
+    (BYTE_ARRAY, None, LogicalType("GEOMETRY"), ArrowType("binary")),
+    (BYTE_ARRAY, None, LogicalType("OF THE FUTURE"), ArrowType("binary")),
+    (FIXED, 12, LogicalType("INTERVAL"), ArrowType("fixed_size_binary", byte_width=12)),
+    (FIXED, 16, LogicalType("UUID"), ArrowType("uuid", byte_width=16)),
+    (FIXED, 4, LogicalType("UUID"), ArrowType("fixed_size_binary", byte_width=4)),
+    (FIXED, 2, LogicalType("FLOAT16"), ArrowType("float", 16)),
+    (FIXED, 3, LogicalType("FLOAT16"), ArrowType("fixed_size_binary", byte_width=3)),
+    (INT32, None, LogicalType("UNKNOWN"), ArrowType("null")),
+    (BYTE_ARRAY, None, decimal_type(100, 30), ArrowType("decimal", 256, precision=100, scale=30)),
+    (DOUBLE, None, decimal_type(5), ArrowType("float", 64)),
+]
+
+
+@pytest.mark.parametrize("physical, length, annotation, meaning", MEANINGS, ids=str)
+def test_what_a_leaf_means(physical, length, annotation, meaning):
+    assert resolve(physical, length, annotation) == meaning
+
+
+LIMITS = [
+    (INT32, None, 9),
+    (INT64, None, 18),
+    (FIXED, 1, 2),
+    (FIXED, 4, 9),
+    (FIXED, 8, 18),
+    (FIXED, 16, 38),
+    (FIXED, 32, 76),
+]
+
+
+@pytest.mark.parametrize("physical, length, limit", LIMITS)
+def test_limits_of_decimals(physical, length, limit):
+    assert resolve(physical, length, decimal_type(limit)).precision == limit
+    with pytest.raises(InvalidFileError, match=rf"DECIMAL\({limit + 1}, 0\) does not fit .* at most {limit} digits"):
+        resolve(physical, length, decimal_type(limit + 1))
+
+
+@pytest.mark.parametrize("length", range(1, 60))
+def test_limit_by_length_is_the_formula_of_the_specification(length):
+    digits = len(str(2 ** (8 * length - 1) - 1)) - 1  # floor(log10(x)) of a number that is no power of ten
+    assert resolve(FIXED, length, decimal_type(digits)).precision == digits
+    with pytest.raises(InvalidFileError):
+        resolve(FIXED, length, decimal_type(digits + 1))
+
+
+@pytest.mark.parametrize("precision, scale", [(0, 0), (None, None), (-1, 0), (3, 4), (3, -1)])
+def test_decimals_that_are_none(precision, scale):
+    with pytest.raises(InvalidFileError, match="is no decimal type"):
+        resolve(INT32, None, decimal_type(precision, scale))
+
+
+@pytest.mark.parametrize("length", [None, 0, -1])
+def test_a_fixed_length_byte_array_needs_a_length(length):
+    with pytest.raises(InvalidFileError, match="must say how long"):
+        resolve(FIXED, length, None)
+
+
+ORIGINS = [
+    (
+        INT64,
+        timestamp("MICROS", True),
+        ArrowType("timestamp", unit="s", timezone="Asia/Tokyo"),
+        ArrowType("timestamp", unit="us", timezone="Asia/Tokyo"),
+    ),
+    (
+        INT64,
+        timestamp("MICROS", False),
+        ArrowType("timestamp", unit="us", timezone="Asia/Tokyo"),
+        ArrowType("timestamp", unit="us"),
+    ),
+    (INT64, None, ArrowType("duration", unit="ns"), ArrowType("duration", unit="ns")),
+    (INT64, integer(64, False), ArrowType("duration", unit="ns"), ArrowType("int", 64, signed=False)),
+    (INT32, None, ArrowType("duration", unit="ns"), ArrowType("int", 32)),
+    (BYTE_ARRAY, LogicalType("STRING"), ArrowType("large_utf8"), ArrowType("large_utf8")),
+    (BYTE_ARRAY, None, ArrowType("large_utf8"), ArrowType("binary")),
+    (
+        BYTE_ARRAY,
+        LogicalType("STRING"),
+        ArrowType("utf8", dictionary=DictionaryIndex(8, True, True)),
+        ArrowType("utf8", dictionary=DictionaryIndex(8, True, True)),
+    ),
+    (INT64, None, ArrowType("int", 64, dictionary=DictionaryIndex()), ArrowType("int", 64)),
+    (
+        INT32,
+        decimal_type(5, 2),
+        ArrowType("decimal", 32, precision=5, scale=2),
+        ArrowType("decimal", 32, precision=5, scale=2),
+    ),
+    (
+        INT32,
+        decimal_type(5, 2),
+        ArrowType("decimal", 32, precision=6, scale=2),
+        ArrowType("decimal", 128, precision=5, scale=2),
+    ),
+    (
+        INT64,
+        decimal_type(15, 2),
+        ArrowType("decimal", 32, precision=15, scale=2),
+        ArrowType("decimal", 128, precision=15, scale=2),
+    ),
+    (
+        INT64,
+        None,
+        ArrowType("int", 64, extension="pandas.period", extension_metadata="{}"),
+        ArrowType("int", 64, extension="pandas.period", extension_metadata="{}"),
+    ),
+    (INT32, None, ArrowType("int", 64, extension="pandas.period", extension_metadata="{}"), ArrowType("int", 32)),
+    (
+        BYTE_ARRAY,
+        LogicalType("STRING"),
+        ArrowType("utf8", extension="arrow.json", extension_metadata=""),
+        ArrowType("utf8", extension="arrow.json", extension_metadata=""),
+    ),
+]
+
+
+@pytest.mark.parametrize("physical, annotation, origin, meaning", ORIGINS, ids=str)
+def test_what_the_arrow_schema_adds(physical, annotation, origin, meaning):
+    assert resolve(physical, None, annotation, origin) == meaning
+
+
+# --- targets, and what follows them ----------------------------------------------------
+
+
+def leaf(physical, annotation=None, length=None, optional=True):
+    return SimpleNamespace(
+        physical=physical, logical=annotation, type_length=length, max_definition_level=int(optional)
+    )
+
+
+def chain(first, *statuses):
+    targets = [first]
+    for status in statuses:
+        targets.append(dtypes.retarget(targets[-1], status))
+    return [(target.finish, str(target.dtype), target.conversion, target.nulls) for target in targets]
+
+
+def test_integers_without_a_promise_are_tried_as_integers_first():
+    first = dtypes.choose(leaf(INT64))
+    assert chain(first, NULL_FOUND, INEXACT) == [
+        ("block", "int64", COPY, "refuse"),
+        ("widened", "float64", WIDEN_SIGNED, "fill"),
+        ("masked", "int64", COPY, "mask"),
+    ]
+    assert chain(dtypes.choose(leaf(INT64, integer(64, False)), null_count=3), INEXACT) == [
+        ("widened", "float64", WIDEN_UNSIGNED, "fill"),
+        ("masked", "uint64", COPY, "mask"),
+    ]
+
+
+def test_narrow_integers():
+    assert chain(dtypes.choose(leaf(INT32, integer(8, False))), NULL_FOUND) == [
+        ("block", "uint8", NARROW, "refuse"),
+        ("narrow_floats", "uint8", NARROW, "mask"),
+    ]
+
+
+def test_booleans():
+    assert chain(dtypes.choose(leaf(BOOLEAN)), NULL_FOUND) == [
+        ("block", "bool", COPY, "refuse"),
+        ("bool_objects", "bool", COPY, "mask"),
+    ]
+
+
+@pytest.mark.parametrize("dtype_backend", dtypes.DTYPE_BACKENDS)
+def test_int96(dtype_backend):
+    first = dtypes.choose(leaf(INT96), dtype_backend=dtype_backend)
+    second = dtypes.retarget(first, INEXACT)
+    assert (first.conversion, second.conversion) == (INT96_NS, INT96_US)
+    assert (first.type.unit, second.type.unit) == ("ns", "us")
+
+
+def test_required_columns_refuse_nulls():
+    for physical in (BOOLEAN, INT32, INT64, FLOAT, DOUBLE, INT96):
+        for dtype_backend in dtypes.DTYPE_BACKENDS:
+            target = dtypes.choose(leaf(physical, optional=False), dtype_backend=dtype_backend, null_count=5)
+            assert target.nulls == "refuse"
+
+
+def test_a_status_that_nothing_follows_is_an_error():
+    with pytest.raises(CorruptPageError):
+        dtypes.retarget(dtypes.choose(leaf(INT64, optional=False)), NULL_FOUND)
+    with pytest.raises(CorruptPageError):
+        dtypes.retarget(dtypes.choose(leaf(INT64)), TRUNCATED)
+
+
+def test_what_is_asked_for_holds_for_all_that_follows():
+    first = dtypes.choose(leaf(INT96), categorical=True)
+    assert first.categorical and dtypes.retarget(first, INEXACT).categorical
+
+
+def test_fill_is_one_item():
+    for physical in (INT32, INT64, INT96, FLOAT, DOUBLE):
+        for dtype_backend in dtypes.DTYPE_BACKENDS:
+            target = dtypes.choose(leaf(physical), dtype_backend=dtype_backend, null_count=1)
+            assert target.nulls != "fill" or len(target.fill) == target.dtype.itemsize
+
+
+def test_an_unknown_backend():
+    with pytest.raises(ValueError, match="dtype_backend must be one of numpy, numpy_nullable, pyarrow, not 'x'"):
+        dtypes.choose(leaf(INT64), dtype_backend="x")
+
+
+# --- files ----------------------------------------------------
+
+INTS = [1, 300, None, -1]
+UNITS = ("MILLIS", "MICROS", "NANOS")
+FILES = {
+    "ENUM": (pa.binary(), [b"x", None], {"logicalType": logical("ENUM"), "converted_type": 4}),
+    "ENUM by ConvertedType": (pa.binary(), [b"x", None], {"converted_type": 4}),
+    "STRING by ConvertedType": (pa.binary(), [b"x", None], {"converted_type": 0}),
+    "JSON": (pa.binary(), [b"{}", None], {"logicalType": logical("JSON")}),
+    "JSON by ConvertedType": (pa.binary(), [b"{}", None], {"converted_type": 19}),
+    "BSON": (pa.binary(), [b"\0", None], {"logicalType": logical("BSON")}),
+    "INTERVAL": (pa.binary(12), [b"a" * 12, None], {"converted_type": 21}),
+    "UUID": (pa.binary(16), [b"a" * 16, None], {"logicalType": logical("UUID")}),
+    "UUID of 4 bytes": (pa.binary(4), [b"abcd", None], {"logicalType": logical("UUID")}),
+    "GEOMETRY": (pa.binary(), [b"x", None], {"logicalType": logical("GEOMETRY")}),
+    "STRING on INT32": (pa.int32(), INTS, {"logicalType": logical("STRING")}),
+    "UNKNOWN": (pa.int32(), [None, None], {"logicalType": logical("UNKNOWN")}),
+    "UNKNOWN bytes": (pa.binary(), [None, None], {"logicalType": logical("UNKNOWN")}),
+    "DATE": (pa.int32(), INTS, {"converted_type": 6}),
+    **{f"ConvertedType {number}": (pa.int32(), INTS, {"converted_type": number})
+       for number in (11, 12, 13, 15, 16, 17)},
+    **{f"ConvertedType {number}": (pa.int64(), [1, None], {"converted_type": number})
+       for number in (8, 9, 10, 14, 18)},
+    "TIME_MILLIS": (pa.int32(), [1, None, 86_399_999], {"converted_type": 7}),
+    **{f"INTEGER({bits}, {signed})": (
+        pa.int32(), INTS, {"logicalType": logical("INTEGER", bitWidth=bits, isSigned=signed)})
+       for bits in (8, 16, 32) for signed in (True, False)},
+    **{f"TIMESTAMP({unit}, {utc})": (pa.int64(), [1, None, -(10**12)], {
+        "logicalType": logical("TIMESTAMP", unit=unit, isAdjustedToUTC=utc)}) for unit in UNITS for utc in (True, False)},
+    **{f"TIME({unit}, {utc})": (pa.int32() if unit == "MILLIS" else pa.int64(), [1000, None, 86_399_000], {
+        "logicalType": logical("TIME", unit=unit, isAdjustedToUTC=utc)}) for unit in UNITS for utc in (True, False)},
+    "DECIMAL on INT32": (pa.int32(), [12345, None, -5], {"converted_type": 5, "precision": 9, "scale": 2}),
+    "DECIMAL on INT64": (pa.int64(), [12345, None, -5], {"converted_type": 5, "precision": 18, "scale": 0}),
+    "DECIMAL on 4 bytes": (pa.binary(4), [b"\0\0\1\0", None, b"\xff\xff\xff\xfb"],
+                           {"logicalType": logical("DECIMAL", precision=9, scale=2)}),
+    "DECIMAL on 9 bytes": (pa.binary(9), [b"\1" * 9, None, b"\xff" * 8 + b"\xfb"],
+                           {"logicalType": logical("DECIMAL", precision=20, scale=20)}),
+    "DECIMAL on 20 bytes": (pa.binary(20), [b"\0" * 19 + b"\5", None, b"\xff" * 20],
+                            {"logicalType": logical("DECIMAL", precision=40, scale=2)}),
+    "DECIMAL on 32 bytes": (pa.binary(32), [b"\7" * 32, None],
+                            {"logicalType": logical("DECIMAL", precision=76, scale=1)}),
+    "DECIMAL on bytes": (pa.binary(), [b"\0\1", None, b"\xff", b"\x80\0", b"\0" * 16],
+                         {"logicalType": logical("DECIMAL", precision=5, scale=2)}),
+    "DECIMAL on long bytes": (pa.binary(), [b"\1" * 12, None, b"\xff"],
+                              {"logicalType": logical("DECIMAL", precision=50, scale=2)}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype_backend", [None, "numpy_nullable", "pyarrow"])
+@pytest.mark.parametrize("name", FILES)
+def test_files_read_as_pyarrow_reads_them(name, dtype_backend):
+    arrow_type, values, element = FILES[name]
+    data = annotated(pa.array(values, arrow_type), **element)
+    options = {"dtype_backend": dtype_backend} if dtype_backend else {}
+    assert_same(read_parquet(data, **options), pd.read_parquet(io.BytesIO(data), engine="pyarrow", **options))
+
+
+def test_a_decimal_too_long_for_its_type_names_the_column():
+    data = annotated(pa.array([1], pa.int32()), logicalType=logical("DECIMAL", precision=10, scale=0))
+    with pytest.raises(InvalidFileError, match=r"DECIMAL\(10, 0\) does not fit .*column 'a'"):
+        read_parquet(data)
+
+
+def test_decimals_longer_than_arrows():
+    data = annotated(
+        pa.array([b"\1" * 40, b"\xff" * 40], pa.binary(40)), logicalType=logical("DECIMAL", precision=90, scale=3)
+    )
+    unscaled = int.from_bytes(b"\1" * 40, "big")
+    assert read_parquet(data)["a"].tolist() == [decimal.Decimal(f"{unscaled}E-3"), decimal.Decimal("-0.001")]
+    with pytest.raises(NotImplementedError, match="no decimals of 90 digits"):
+        read_parquet(data, dtype_backend="pyarrow")
+
+
+def test_a_decimal_of_no_bytes_is_an_error():
+    data = annotated(pa.array([b"\1", b""]), logicalType=logical("DECIMAL", precision=5, scale=0))
+    for dtype_backend in ("numpy_nullable", "pyarrow"):
+        with pytest.raises(InvalidFileError, match="has no bytes"):
+            read_parquet(data, dtype_backend=dtype_backend)
