@@ -132,15 +132,15 @@ def link(main: Any, library: Any, linked: set[int]) -> None:
 
 @contextmanager
 def remembered_types() -> Iterator[None]:
-    """Let Numba remember, while this lasts, what operators give for numbers."""
+    """Let Numba remember, while this lasts, what operators and builtin functions give for numbers."""
     context = cpu_target.typing_context
     resolve, known = context.resolve_function_type, {}
-    numbers = (types.Integer, types.Boolean, types.Float)
+    numbers, modules = (types.Integer, types.Boolean, types.Float), (operator.add.__module__, bool.__module__)
 
     def remembering(func: Any, args: tuple, kws: dict) -> Any:
         plain = tuple(types.unliteral(arg) for arg in args)
         on_numbers = not kws and all(isinstance(arg, numbers) for arg in plain)
-        if not on_numbers or getattr(getattr(func, "typing_key", None), "__module__", "") != operator.add.__module__:
+        if not on_numbers or getattr(getattr(func, "typing_key", None), "__module__", "") not in modules:
             return resolve(func, args, kws)
         if (func, plain) not in known:
             known[func, plain] = resolve(func, plain, kws)
