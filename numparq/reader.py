@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import closing
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from .column.buffer import ColumnBuffer
 from .column.chunks import ChunkTables, RowSlice
 from .column.decode import Context
 from .column.jobs import JobMaker
-from .dtypes import choose
+from .dtypes import choose, uses_origin
 from .targets import Target, retarget
 from .errors import LimitError, SchemaError, located
 from .frame import Layout, allocate, assemble
@@ -142,7 +143,8 @@ class ParquetFile:
             num_rows = slices[-1].out + len(slices[-1]) if slices else 0
             try:
                 layout = allocate(targets, num_rows, [place for place, name in enumerate(names) if name in index])
-                buffers = _decode(JobMaker(context, tables, leaves, layout), layout, slices)
+                with closing(context):
+                    buffers = _decode(JobMaker(context, tables, leaves, layout), layout, slices)
                 return assemble(layout, buffers, names, metadata, self._virtual(extra, slices, num_rows))
             except MemoryError as error:
                 if isinstance(error, LimitError):
@@ -159,8 +161,9 @@ class ParquetFile:
         for position, leaf in enumerate(leaves):
             with located(column=leaf.name):
                 name = leaf.name
+                origin = self._arrow_schema.type_of(leaf.column) if uses_origin(leaf, dtype_backend) else None
                 targets.append(choose(
-                    leaf, self._arrow_schema.type_of(leaf.column), dtype_backend=dtype_backend,
+                    leaf, origin, dtype_backend=dtype_backend,
                     null_count=tables.statistic("null_count", position, groups) if leaf.max_definition_level else 0,
                     pandas_dtype=metadata.extension_dtype(name) if metadata else None,
                     timezone=metadata.timezone(name) if metadata else None, categorical=name in categories,

@@ -66,7 +66,11 @@ class Context:
     @property
     def scratch(self) -> Scratch:
         """This thread's buffers."""
-        return self.local.scratch
+        return self.local.get()
+
+    def close(self) -> None:
+        """End the read: the crew is done."""
+        self.local.close()
 
 
 @dataclass

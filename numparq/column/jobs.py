@@ -22,6 +22,8 @@ from .scratch import allocate
 GROUP_BYTES = WINDOW_BYTES * 3 // 4
 SMALLEST_GROUP_BYTES = 64 << 10
 GAP_BYTES = 32 << 10
+# A read of fewer bytes than that is done before a second thread has begun.
+ALONE_BYTES = 256 << 10
 # A job of a single chunk shares its pages out when its bytes are more than one in this many of a thread's share.
 SHARES = 4
 
@@ -95,8 +97,12 @@ class JobMaker:
         return made
 
     def run(self, jobs: Sequence[Job]) -> None:
-        """Do jobs, on all threads of the crew."""
-        self._context.crew.run(jobs)
+        """Do jobs, on all threads of the crew where that pays."""
+        if sum(int((job.chunks[:, C_END] - job.chunks[:, C_START]).sum()) for job in jobs) < ALONE_BYTES:
+            for job in jobs:
+                job()
+        else:
+            self._context.crew.run(jobs)
 
     def _groups(self, columns: np.ndarray) -> tuple[list[_Group], list[int]]:
         """Divide columns into groups of fixed storage, by output, and the places of all others."""

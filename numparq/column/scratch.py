@@ -12,6 +12,10 @@ import numpy as np
 from ..errors import LimitError
 from ..kernels.tables import SLACK
 
+# What is kept between reads: the buffers of so many threads, none of them larger than so many bytes.
+MOST_IDLE = 16
+IDLE_BYTES = 8 << 20
+
 
 class Scratch:
     """The buffers of one thread, by what they are for."""
@@ -31,12 +35,42 @@ class Scratch:
             self._buffers[purpose] = buffer
         return buffer
 
+    def shrink(self, size: int) -> None:
+        """Give buffers back that are larger than `size` bytes."""
+        self._buffers = {purpose: buffer for purpose, buffer in self._buffers.items() if len(buffer) <= size}
 
-class ThreadScratch(threading.local):
-    """One `Scratch` a thread, for as long as the read lasts."""
+
+_idle: list[Scratch] = []
+
+
+class ThreadScratch:
+    """One `Scratch` for each thread of a read; between reads they wait for the next one, up to a size."""
 
     def __init__(self) -> None:
-        self.scratch = Scratch()
+        self._local = threading.local()
+        self._taken: list[Scratch] = []
+
+    def get(self) -> Scratch:
+        """Give the calling thread's."""
+        try:
+            return self._local.scratch
+        except AttributeError:
+            try:
+                scratch = _idle.pop()
+            except IndexError:
+                scratch = Scratch()
+            self._local.scratch = scratch
+            self._taken.append(scratch)
+            return scratch
+
+    def close(self) -> None:
+        """Let later reads have the buffers; no thread may use them any more."""
+        for scratch in self._taken:
+            if len(_idle) < MOST_IDLE:
+                scratch.shrink(IDLE_BYTES)
+                _idle.append(scratch)
+        self._taken.clear()
+        self._local = threading.local()
 
 
 def allocate(size: int, dtype: str | np.dtype = "u1") -> np.ndarray:
