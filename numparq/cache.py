@@ -17,16 +17,31 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 KEEP = 8  # entries of one name that stay; more than the versions and CPUs that share a home directory at a time
+_TEMPORARY = ".numparq-"
 _DIGEST = hashlib.sha256().digest_size
 _warned = False
 
 
 def directory() -> str:
-    """Say where entries are kept: ``NUMPARQ_CACHE_DIR``, or ``numparq`` in the user's cache directory."""
+    """Say where entries are kept: ``NUMPARQ_CACHE_DIR``, or ``numparq`` in the user's cache directory.
+
+    Returns
+    -------
+    str
+        A path, which need not exist.
+
+    Raises
+    ------
+    OSError
+        When there is no such place: the user has no home directory.
+    """
     chosen = os.environ.get("NUMPARQ_CACHE_DIR")
     if chosen:
         return os.path.abspath(os.path.expanduser(chosen))
-    return os.path.join(_user_cache(), "numparq")
+    place = _user_cache()
+    if not os.path.isabs(place):
+        raise OSError("the user has no home directory")
+    return os.path.join(place, "numparq")
 
 
 def _user_cache() -> str:
@@ -53,8 +68,8 @@ def load(name: str, key: bytes) -> bytes | None:
     bytes or None
         The content; None where there is none that is whole and safe.
     """
-    folder = directory()
     try:
+        folder = directory()
         if not _private(folder):
             return None
         with open(_path(folder, name, key), "rb") as file:
@@ -81,12 +96,12 @@ def store(name: str, key: bytes, data: bytes) -> bool:
     bool
         Whether it was kept. Where it was not, a warning says so, once a process.
     """
-    folder = directory()
+    folder = "any place"
     try:
+        folder = directory()
         os.makedirs(folder, mode=0o700, exist_ok=True)
         if not _private(folder):
-            _warn(folder, "others can write there, or it belongs to someone else")
-            return False
+            raise PermissionError("others can write there, or it belongs to someone else")
         path = _path(folder, name, key)
         _replace(path, _seal(key, data) + data)
         _prune(folder, name, keep=path)
@@ -158,14 +173,14 @@ def _private(folder: str) -> bool:
 
 
 def _owned(status: os.stat_result) -> bool:
-    if not hasattr(os, "getuid"):
+    if not hasattr(os, "geteuid"):
         return True  # Windows: the user's profile is private, and mode bits say nothing
-    return status.st_uid in (os.getuid(), 0) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return status.st_uid in (os.geteuid(), 0) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _replace(path: str, content: bytes) -> None:
     """Write a file so that others see all of it or nothing."""
-    descriptor, temporary = tempfile.mkstemp(prefix=".numparq-", dir=os.path.dirname(path))
+    descriptor, temporary = tempfile.mkstemp(prefix=_TEMPORARY, dir=os.path.dirname(path))
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
@@ -177,12 +192,14 @@ def _replace(path: str, content: bytes) -> None:
 
 def _prune(folder: str, name: str, keep: str) -> None:
     """Remove the oldest entries of a name, with their locks, and what interrupted processes left behind."""
-    found = [entry for entry in os.scandir(folder) if entry.is_file(follow_symlinks=False)]
-    age = {entry.path: entry.stat(follow_symlinks=False).st_mtime for entry in found}
+    age: dict[str, float] = {}
+    for path in (entry.path for entry in os.scandir(folder)):
+        with suppress(OSError):  # another process may be at the same work
+            age[path] = os.lstat(path).st_mtime
     entries = [path for path in age if os.path.basename(path).startswith(name + "-") and path.endswith(".bin")]
     old = sorted(entries, key=lambda path: (path == keep, age[path]))[:-KEEP]
     yesterday = time.time() - 86400
-    stray = [path for path in age if os.path.basename(path).startswith(".numparq-") and age[path] < yesterday]
+    stray = [path for path in age if os.path.basename(path).startswith(_TEMPORARY) and age[path] < yesterday]
     for path in [*old, *(path + ".lock" for path in old), *stray]:
         with suppress(OSError):
             os.unlink(path)
