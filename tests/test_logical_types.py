@@ -308,10 +308,13 @@ FILES = {
     **{f"INTEGER({bits}, {signed})": (
         pa.int32(), INTS, {"logicalType": logical("INTEGER", bitWidth=bits, isSigned=signed)})
        for bits in (8, 16, 32) for signed in (True, False)},
-    **{f"TIMESTAMP({unit}, {utc})": (pa.int64(), [1, None, -(10**12)], {
-        "logicalType": logical("TIMESTAMP", unit=unit, isAdjustedToUTC=utc)}) for unit in UNITS for utc in (True, False)},
-    **{f"TIME({unit}, {utc})": (pa.int32() if unit == "MILLIS" else pa.int64(), [1000, None, 86_399_000], {
-        "logicalType": logical("TIME", unit=unit, isAdjustedToUTC=utc)}) for unit in UNITS for utc in (True, False)},
+    **{f"TIMESTAMP({unit}, {utc})": (
+        pa.int64(), [1, None, -(10**12)], {"logicalType": logical("TIMESTAMP", unit=unit, isAdjustedToUTC=utc)})
+       for unit in UNITS for utc in (True, False)},
+    **{f"TIME({unit}, {utc})": (
+        pa.int32() if unit == "MILLIS" else pa.int64(), [1000, None, 86_399_000],
+        {"logicalType": logical("TIME", unit=unit, isAdjustedToUTC=utc)})
+       for unit in UNITS for utc in (True, False)},
     "DECIMAL on INT32": (pa.int32(), [12345, None, -5], {"converted_type": 5, "precision": 9, "scale": 2}),
     "DECIMAL on INT64": (pa.int64(), [12345, None, -5], {"converted_type": 5, "precision": 18, "scale": 0}),
     "DECIMAL on 4 bytes": (pa.binary(4), [b"\0\0\1\0", None, b"\xff\xff\xff\xfb"],

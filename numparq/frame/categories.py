@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from ..column.buffer import BinaryPiece, DictionaryPiece
+from ..kernels.objects import make_bytes_array
 from ..targets import UTF8_KINDS, Target
-from .objects import binary_objects, fill_bytes
+from .objects import binary_objects
 from .strings import text_array
 
 
@@ -38,7 +39,7 @@ def categorical(target: Target, pieces: list[BinaryPiece | DictionaryPiece]) -> 
         np.take(remap.astype(codes.dtype), piece.codes, out=codes[start : start + len(piece)], mode="wrap")
         start += len(piece)
     is_text = len(dictionary) > 0 and target.type.kind in UTF8_KINDS  # as in pyarrow, no categories are objects
-    values: Any = text_array([dictionary], None) if is_text else binary_objects([dictionary], fill_bytes, None)
+    values: Any = text_array([dictionary], None) if is_text else binary_objects([dictionary], make_bytes_array, None)
     dtype = pd.CategoricalDtype(pd.Index(values, copy=False), ordered=_is_ordered(target))
     return pd.Categorical.from_codes(codes, dtype=dtype, validate=False)
 
@@ -50,7 +51,7 @@ def _is_ordered(target: Target) -> bool:
 def _code_dtype(num_categories: int) -> np.dtype:
     """Give the dtype of codes that pandas itself would choose."""
     for dtype in (np.int8, np.int16, np.int32):
-        if num_categories <= np.iinfo(dtype).max:
+        if num_categories < np.iinfo(dtype).max:
             return np.dtype(dtype)
     return np.dtype(np.int64)
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ..column.buffer import ColumnBuffer
+from ..kernels.objects import make_bytes_array, make_str_array
 from ..targets import Target
 from . import objects
 from .categories import categorical
@@ -129,7 +130,7 @@ def _periods(target: Target, buffer: ColumnBuffer, num_rows: int) -> Any:
 def _bytes(target: Target, buffer: ColumnBuffer, num_rows: int) -> Any:
     if target.storage == "fixed":
         return objects.fixed_bytes(buffer.fixed, buffer.validity, buffer.null_count)
-    return objects.binary_objects(buffer.pieces, objects.fill_bytes, None)
+    return objects.binary_objects(buffer.pieces, make_bytes_array, None)
 
 
 def _decimals(target: Target, buffer: ColumnBuffer, num_rows: int) -> Any:
@@ -161,7 +162,7 @@ FINISHERS: dict[str, Finisher] = {
     "bytes": _bytes,
     "decimals": _decimals,
     "text": lambda target, buffer, rows: text_array(buffer.pieces, target.pandas_dtype),
-    "text_objects": lambda target, buffer, rows: objects.binary_objects(buffer.pieces, objects.fill_text, None),
+    "text_objects": lambda target, buffer, rows: objects.binary_objects(buffer.pieces, make_str_array, None),
     "category": lambda target, buffer, rows: categorical(target, buffer.pieces),
     "nulls": lambda target, buffer, rows: np.full(rows, None, object),
     "arrow": _arrow,

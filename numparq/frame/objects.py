@@ -6,7 +6,6 @@ The objects are made once for each distinct value where that pays, and then only
 from __future__ import annotations
 
 import datetime
-import itertools
 import uuid
 from collections.abc import Callable
 
@@ -179,9 +178,7 @@ def fixed_bytes(values: np.ndarray, validity: np.ndarray | None, null_count: int
     return out
 
 
-def binary_objects(
-    pieces: list[BinaryPiece], make: Callable[[BinaryPiece, np.ndarray, object], None], null: object
-) -> np.ndarray:
+def binary_objects(pieces: list[BinaryPiece], make: Callable[..., np.ndarray], null: object) -> np.ndarray:
     """Make one object array of all pieces.
 
     Parameters
@@ -189,7 +186,7 @@ def binary_objects(
     pieces : list of BinaryPiece
         The rows.
     make : callable
-        Called with a piece, the rows of the result that are its, and `null`; fills the rows.
+        `make_str_array` or `make_bytes_array` of the kernels.
     null : object
         What stands for a null.
 
@@ -198,34 +195,7 @@ def binary_objects(
     numpy.ndarray
         dtype object.
     """
-    out = np.empty(sum(map(len, pieces)), object)
-    start = 0
-    for piece in pieces:
-        make(piece, out[start : start + len(piece)], null)
-        start += len(piece)
-    return out
-
-
-def fill_bytes(piece: BinaryPiece, out: np.ndarray, null: object) -> None:
-    """Fill `out` with `bytes` objects."""
-    offsets = piece.offsets.tolist()
-    data = piece.data[: offsets[-1]].tobytes()
-    out[:] = [data[start:stop] for start, stop in itertools.pairwise(offsets)]
-    _set_nulls(piece, out, null)
-
-
-def fill_text(piece: BinaryPiece, out: np.ndarray, null: object) -> None:
-    """Fill `out` with `str` objects; the bytes are known to be valid UTF-8."""
-    offsets = piece.offsets.tolist()
-    data = piece.data[: offsets[-1]].tobytes()
-    if data.isascii():
-        text = data.decode("ascii")
-        out[:] = [text[start:stop] for start, stop in itertools.pairwise(offsets)]
-    else:
-        out[:] = [data[start:stop].decode() for start, stop in itertools.pairwise(offsets)]
-    _set_nulls(piece, out, null)
-
-
-def _set_nulls(piece: BinaryPiece, out: np.ndarray, null: object) -> None:
-    if piece.validity is not None:
-        out[np.logical_not(piece.validity.view(bool))] = null
+    made = [make(piece.offsets, piece.data, piece.validity, null) for piece in pieces]
+    if len(made) == 1:
+        return made[0]
+    return np.concatenate(made) if made else np.empty(0, object)

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from ..column.buffer import BinaryPiece
-from .objects import binary_objects, fill_text
+from ..kernels.objects import make_str_array
+from .objects import binary_objects
 
 
 def text_array(pieces: list[BinaryPiece], dtype: pd.StringDtype | None) -> Any:
@@ -30,7 +31,7 @@ def text_array(pieces: list[BinaryPiece], dtype: pd.StringDtype | None) -> Any:
         dtype = pd.StringDtype(na_value=np.nan)
     if dtype.storage == "pyarrow":
         return _arrow_strings(pieces, dtype)
-    objects = binary_objects(pieces, fill_text, dtype.na_value)
+    objects = binary_objects(pieces, make_str_array, dtype.na_value)
     # Not the public constructor: it would look at every object again to see whether it is a string.
     return dtype.construct_array_type()._simple_new(objects, dtype)
 

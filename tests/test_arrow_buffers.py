@@ -1,0 +1,177 @@
+"""Buffers to pyarrow arrays: values, validity, and whose memory they are."""
+
+from __future__ import annotations
+
+import decimal
+
+import numpy as np
+import pytest
+
+from numparq import arrow
+from numparq.arrow_schema import ArrowType, DictionaryIndex
+from numparq.column.buffer import BinaryPiece, ColumnBuffer, DictionaryPiece
+from numparq.errors import InvalidFileError, UnsupportedError
+from numparq.targets import Target
+
+pa = pytest.importorskip("pyarrow")
+
+
+def fixed(arrow_type, values, validity=None):
+    values = np.ascontiguousarray(values)
+    nulls = 0 if validity is None else validity.count(0)
+    mask = None if validity is None else np.array(validity, np.uint8)
+    target = Target("fixed", "arrow", arrow_type, values.dtype)
+    array = arrow.to_arrow(target, ColumnBuffer(values, mask, nulls), len(values))
+    array.validate(full=True)
+    return array
+
+
+def binary(arrow_type, *pieces, storage="binary"):
+    array = arrow.to_arrow(Target(storage, "arrow", arrow_type), ColumnBuffer(pieces=list(pieces)), 0)
+    array.validate(full=True)
+    return array
+
+
+def piece(*values, slack=b""):
+    offsets = np.concatenate([[0], np.cumsum([len(value or b"") for value in values])]).astype(np.int64)
+    data = np.frombuffer(b"".join(value or b"" for value in values) + slack, np.uint8)
+    return BinaryPiece(offsets, data, np.array([value is not None for value in values], np.uint8))
+
+
+def address(array):
+    return array.chunk(0).buffers()[-1].address
+
+
+LAYOUTS = [
+    (ArrowType("int", 16), "i2"),
+    (ArrowType("float", 64), "f8"),
+    (ArrowType("date"), "i4"),
+    (ArrowType("timestamp", unit="us", timezone="UTC"), "i8"),
+    (ArrowType("duration", unit="s"), "i8"),
+    (ArrowType("time", unit="ms"), "i4"),
+    (ArrowType("time", unit="ns"), "i8"),
+    (ArrowType("float", 16), "V2"),
+    (ArrowType("fixed_size_binary", byte_width=3), "V3"),
+    (ArrowType("uuid"), "V16"),
+]
+
+
+def test_fixed_values_are_not_copied():
+    for arrow_type, dtype in LAYOUTS:
+        values = np.zeros(9, dtype)
+        array = fixed(arrow_type, values, [1] * 8 + [0])
+        assert array.null_count == 1 and array.type == arrow.pyarrow_type(arrow_type)
+        chunk = array.chunk(0)
+        storage = chunk.storage if isinstance(chunk, pa.ExtensionArray) else chunk
+        assert storage.buffers()[1].address == values.__array_interface__["data"][0]
+
+
+def test_validity_and_booleans_are_bits():
+    rng = np.random.default_rng(0)
+    for count in (0, 1, 7, 8, 9, 1000):
+        values, present = rng.integers(0, 2, count).astype(bool), rng.integers(0, 2, count)
+        got = fixed(ArrowType("bool"), values, present.tolist())
+        assert got.to_pylist() == [bool(value) if there else None for value, there in zip(values, present, strict=True)]
+
+
+def test_without_nulls_there_is_no_bitmap():
+    assert fixed(ArrowType("int", 64), np.arange(3), [1, 1, 1]).chunk(0).buffers()[0] is None
+
+
+@pytest.mark.parametrize("kind", ["utf8", "large_utf8", "utf8_view", "binary", "large_binary", "binary_view"])
+def test_strings_and_bytes(kind):
+    got = binary(ArrowType(kind), piece(b"a", None, "grün".encode(), slack=b"rest"), piece(), piece(b""))
+    text = "utf8" in kind
+    assert got.to_pylist() == (["a", None, "grün", ""] if text else [b"a", None, "grün".encode(), b""])
+    assert got.type == arrow.pyarrow_type(ArrowType(kind))
+
+
+def test_large_strings_are_not_copied():
+    made = piece(b"abc", None)
+    buffers = binary(ArrowType("large_utf8"), made).chunk(0).buffers()
+    assert buffers[1].address == made.offsets.__array_interface__["data"][0]
+    assert buffers[2].address == made.data.__array_interface__["data"][0]
+
+
+def test_json_is_an_extension_type():
+    got = binary(ArrowType("utf8", extension="arrow.json"), piece(b"{}", None))
+    assert got.type == pa.json_() and got.to_pylist() == ["{}", None]
+
+
+def test_an_extension_that_pyarrow_does_not_know_is_its_storage():
+    assert arrow.pyarrow_type(ArrowType("int", 8, extension="nobody.knows")) == pa.int8()
+
+
+def test_strings_are_split_where_32_bits_do_not_reach(monkeypatch):
+    monkeypatch.setattr(arrow, "_MAX_OFFSET", 10)
+    values = [b"abcd", None, b"efgh", b"", b"ijk", b"0123456789", b"z"]
+    got = binary(ArrowType("utf8"), piece(*values))
+    assert got.to_pylist() == [None if value is None else value.decode() for value in values]
+    assert got.num_chunks > 2
+
+
+@pytest.mark.parametrize(
+    "index", [DictionaryIndex(), DictionaryIndex(8, True, True), DictionaryIndex(16, False, False)], ids=str
+)
+def test_dictionaries(index):
+    arrow_type = ArrowType("utf8", dictionary=index)
+    coded = DictionaryPiece(np.array([1, -1, 0], np.int32), piece(b"a", b"b"))
+    full = DictionaryPiece(np.array([0], np.int32), piece(b"c"))
+    got = binary(arrow_type, coded, full, piece(b"d", None), storage="dictionary")
+    assert got.to_pylist() == ["b", None, "a", "c", "d", None]
+    assert got.type == arrow.pyarrow_type(arrow_type) and got.type.ordered == index.ordered
+
+
+def test_a_dictionary_longer_than_its_codes_can_count():
+    arrow_type = ArrowType("utf8", dictionary=DictionaryIndex(8))
+    coded = DictionaryPiece(np.array([0], np.int32), piece(*(b"%d" % i for i in range(200))))
+    with pytest.raises(UnsupportedError, match="200 values is too long for int8"):
+        binary(arrow_type, coded, storage="dictionary")
+
+
+# --- decimals ----------------------------------------------------
+
+
+def decimal_of(bits, precision, scale=2):
+    return ArrowType("decimal", bits, precision=precision, scale=scale)
+
+
+@pytest.mark.parametrize("bits, precision", [(32, 9), (64, 18), (128, 38), (256, 76)])
+@pytest.mark.parametrize("dtype", ["i4", "i8", "V1", "V4", "V8", "V9", "V16", "V20", "V32", "V40"])
+def test_decimals_of_every_width(bits, precision, dtype):
+    integers = [0, 1, -1, 99, -128, 127]
+    width = np.dtype(dtype).itemsize
+    values = integers if dtype[0] == "i" else [value.to_bytes(width, "big", signed=True) for value in integers]
+    got = fixed(decimal_of(bits, precision), np.array(values, dtype), [1] * 5 + [0])
+    assert got.to_pylist() == [decimal.Decimal(value).scaleb(-2) for value in integers[:5]] + [None]
+
+
+@pytest.mark.parametrize("bits, precision", [(128, 38), (256, 76)])
+@pytest.mark.parametrize("width", [16, 17, 32, 33])
+def test_wide_decimals(bits, precision, width):
+    largest = 10 ** (precision - 1) if bits // 8 <= width else 10**37
+    for value in (largest, -largest):
+        encoded = np.array([value.to_bytes(width, "big", signed=True)], f"V{width}")
+        assert fixed(decimal_of(bits, precision, 0), encoded).to_pylist() == [decimal.Decimal(value)]
+        assert binary(decimal_of(bits, precision, 0), piece(encoded[0].tobytes())).to_pylist() == [
+            decimal.Decimal(value)
+        ]
+
+
+@pytest.mark.parametrize("value", [2**127, -(2**127) - 1, 2**130, -(2**140)])
+def test_a_value_beyond_its_decimal_is_an_error(value):
+    encoded = value.to_bytes(20, "big", signed=True)
+    for read in (lambda: fixed(decimal_of(128, 38), np.array([encoded], "V20")),
+                 lambda: binary(decimal_of(128, 38), piece(encoded))):  # fmt: skip
+        with pytest.raises(InvalidFileError, match=r"does not fit DECIMAL\(38, 2\)"):
+            read()
+
+
+def test_a_small_decimal_does_not_wrap():
+    with pytest.raises(InvalidFileError, match="does not fit"):
+        fixed(decimal_of(32, 9), np.array([2**31], np.int64))
+
+
+def test_nulls():
+    got = arrow.to_arrow(Target("null", "arrow", ArrowType("null")), ColumnBuffer(), 3)
+    assert got.type == pa.null() and len(got) == 3

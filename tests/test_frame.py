@@ -1,0 +1,247 @@
+"""Layouts and frames made of buffers by hand: which memory becomes which block, and what the labels are."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from numparq import dtypes
+from numparq.column.buffer import BinaryPiece, ColumnBuffer, DictionaryPiece
+from numparq.errors import INEXACT, NULL_FOUND, LimitError
+from numparq.frame import allocate, assemble
+from numparq.frame.categories import encode, unify
+from numparq.kernels.tables import BOOLEAN, BYTE_ARRAY, FLOAT, INT32, INT64, INT96, SLACK
+from numparq.pandas_metadata import PandasMetadata
+from numparq.schema import LogicalType
+from numparq.targets import retarget
+
+STRING = LogicalType("STRING")
+
+
+def choose(physical, annotation=None, optional=True, length=None, **options):
+    leaf = SimpleNamespace(
+        physical=physical, type_length=length, logical=annotation, max_definition_level=int(optional)
+    )
+    return dtypes.choose(leaf, **options)
+
+
+def piece(*values):
+    """Make a BinaryPiece of bytes and Nones."""
+    lengths = [len(value or b"") for value in values]
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    data = np.frombuffer(b"".join(value or b"" for value in values), np.uint8)
+    validity = np.array([value is not None for value in values], np.uint8)
+    return BinaryPiece(offsets, data, None if validity.all() else validity)
+
+
+def fixed(layout, position, values, validity=None):
+    layout.values[position][:] = values
+    if validity is not None and layout.validity[position] is not None:
+        layout.validity[position][:] = validity
+    nulls = 0 if validity is None else len(validity) - sum(validity)
+    return ColumnBuffer(layout.values[position], layout.validity[position], nulls)
+
+
+def frame_of(targets, columns, metadata=None, separate=(), extra=()):
+    layout = allocate(targets, len(columns[0][0]), separate)
+    buffers = [fixed(layout, place, *column) for place, column in enumerate(columns)]
+    return assemble(layout, buffers, [f"c{place}" for place in range(len(targets))], metadata, extra), layout
+
+
+# --- memory ----------------------------------------------------
+
+
+def test_columns_of_a_dtype_share_one_block_of_the_frame():
+    ints, floats = choose(INT64, optional=False), choose(FLOAT)
+    frame, layout = frame_of([ints, floats, ints], [([1, 2],), ([0.5, np.nan],), ([3, 4],)])
+    assert [block.shape for block in layout.blocks] == [(2, 2), (1, 2)]
+    assert layout.block_of == [0, 1, 0] and layout.row_of == [0, 0, 1]
+    assert len(frame._mgr.blocks) == 2
+    pd.testing.assert_frame_equal(frame, pd.DataFrame({"c0": [1, 2], "c1": np.float32([0.5, np.nan]), "c2": [3, 4]}))
+    for place in range(3):
+        assert np.shares_memory(frame.iloc[:, place].to_numpy(), layout.values[place])
+
+
+def test_every_array_has_room_behind_it():
+    layout = allocate([choose(INT64), choose(BOOLEAN, null_count=1), choose(7, length=3)], 5)
+    for array in [*layout.blocks, *filter(lambda item: item is not None, layout.values + layout.validity)]:
+        base = array
+        while base.base is not None:
+            base = base.base
+        first, last = array.__array_interface__["data"][0], base.__array_interface__["data"][0] + base.nbytes
+        assert last - (first + array.nbytes) >= SLACK
+
+
+def test_only_masked_columns_have_a_validity():
+    layout = allocate([choose(INT64), choose(INT64, dtype_backend="numpy_nullable"), choose(BYTE_ARRAY)], 3)
+    assert [item is not None for item in layout.validity] == [False, True, False]
+    assert [item is not None for item in layout.values] == [True, True, False]
+
+
+def test_more_rows_than_memory():
+    with pytest.raises(LimitError, match="more than there is memory for"):
+        allocate([choose(INT64)] * 4, 1 << 58)
+    with pytest.raises(MemoryError):
+        allocate([choose(7, length=2**31 - 1)], 1 << 40)
+
+
+def test_a_column_that_moves_leaves_its_block():
+    target = choose(INT64)
+    layout = allocate([target] * 4, 3)
+    for place in range(4):
+        layout.values[place][:] = place
+    layout.replace(1, retarget(target, NULL_FOUND))
+    assert layout.values[1].dtype == np.float64 and layout.block_of[1] is None
+    layout.replace(1, retarget(layout.targets[1], INEXACT))
+    buffers = [ColumnBuffer(layout.values[place]) for place in range(4)]
+    buffers[1] = fixed(layout, 1, [2**60 + 1, 0, 5], [1, 0, 1])
+    frame = assemble(layout, buffers, list("abcd"))
+    assert [str(dtype) for dtype in frame.dtypes] == ["int64", "Int64", "int64", "int64"]
+    assert frame["b"].tolist() == [2**60 + 1, pd.NA, 5]
+    assert frame[["a", "c", "d"]].iloc[0].tolist() == [0, 2, 3]
+    assert np.shares_memory(frame["d"].to_numpy(), layout.blocks[0])
+
+
+def test_integers_widened_in_vain_go_back():
+    wide, small = choose(INT64, null_count=1), choose(INT32, null_count=1)
+    assert wide.finish == small.finish == "widened"
+    frame, layout = frame_of([wide, small, wide], [([1, -(2**53)],), ([7, 8],), ([1.0, np.nan], [1, 0])])
+    assert [str(dtype) for dtype in frame.dtypes] == ["int64", "int32", "float64"]
+    assert frame["c0"].tolist() == [1, -(2**53)] and frame["c1"].tolist() == [7, 8]
+    assert np.shares_memory(frame["c0"].to_numpy(), layout.blocks[0])  # in place
+
+
+def test_a_masked_column_without_nulls():
+    target = choose(INT64, dtype_backend="numpy_nullable")
+    frame, layout = frame_of([target], [([1, 2],)])
+    pd.testing.assert_frame_equal(frame, pd.DataFrame({"c0": [1, 2]}, dtype="Int64"))
+    assert np.shares_memory(frame["c0"].array._data, layout.values[0])
+
+
+def test_wide_frames_have_one_block():
+    target = choose(FLOAT)
+    layout = allocate([target] * 1000, 2)
+    for values in layout.values:
+        values[:] = 1
+    frame = assemble(layout, [ColumnBuffer(values) for values in layout.values], [f"c{i}" for i in range(1000)])
+    assert len(frame._mgr.blocks) == 1 and frame.shape == (2, 1000)
+
+
+# --- index, labels, extra columns ----------------------------------------------------
+
+
+def test_index_columns_are_no_columns():
+    metadata = PandasMetadata({"index_columns": ["c1"]})
+    ints = choose(INT64, optional=False)
+    for separate in ((), (1,)):
+        frame, layout = frame_of([ints, ints, ints], [([1, 2],), ([3, 4],), ([5, 6],)], metadata, separate)
+        expected = pd.DataFrame({"c0": [1, 2], "c2": [5, 6]}, index=pd.Index([3, 4], name="c1"))
+        pd.testing.assert_frame_equal(frame, expected)
+        assert np.shares_memory(frame.index.to_numpy(), layout.values[1]) == bool(separate)
+        assert not separate or not any(np.shares_memory(frame.index.to_numpy(), block) for block in layout.blocks)
+
+
+def test_extra_columns_come_last():
+    extra = [("row", np.array([7, 8])), ("file", pd.array(["f", "f"], dtype="str"))]
+    frame, _ = frame_of([choose(INT64, optional=False)], [([1, 2],)], extra=extra)
+    pd.testing.assert_frame_equal(frame, pd.DataFrame({"c0": [1, 2], "row": [7, 8], "file": ["f", "f"]}))
+
+
+def test_rows_without_columns():
+    frame = assemble(allocate([], 3), [], [])
+    assert frame.shape == (3, 0) and isinstance(frame.index, pd.RangeIndex)
+
+
+def test_repeated_names():
+    layout = allocate([choose(INT64, optional=False)] * 2, 1)
+    frame = assemble(layout, [fixed(layout, 0, [1]), fixed(layout, 1, [2])], ["a", "a"])
+    assert frame.columns.tolist() == ["a", "a"] and frame.iloc[0].tolist() == [1, 2]
+
+
+def test_attrs():
+    metadata = PandasMetadata({"attributes": {"k": 1}})
+    assert assemble(allocate([], 0), [], [], metadata).attrs == {"k": 1}
+
+
+# --- strings and categories ----------------------------------------------------
+
+
+def binary_frame(target, *pieces):
+    layout = allocate([target], sum(map(len, pieces)))
+    return assemble(layout, [ColumnBuffer(pieces=list(pieces))], ["a"])["a"]
+
+
+def test_strings_in_pieces():
+    got = binary_frame(choose(BYTE_ARRAY, STRING), piece(b"a", None, "grün".encode()), piece(), piece(b"", b"zz"))
+    assert got.dtype == "str"
+    assert (
+        got.tolist()[0:1] + got.tolist()[2:] == ["a", "grün", "", "zz"]
+        and got.isna().tolist() == [False, True] + [False] * 3
+    )
+
+
+def test_no_pieces():
+    assert binary_frame(choose(BYTE_ARRAY, STRING)).tolist() == []
+    assert binary_frame(choose(BYTE_ARRAY)).dtype == object
+    assert binary_frame(choose(BYTE_ARRAY, STRING, categorical=True)).dtype == "category"
+
+
+def coded(codes, *values):
+    return DictionaryPiece(np.array(codes, np.int32), piece(*values))
+
+
+def test_categories_of_one_piece_keep_its_dictionary():
+    got = binary_frame(choose(BYTE_ARRAY, STRING, categorical=True), coded([1, -1, 1], b"z", b"y"))
+    assert got.cat.categories.tolist() == ["z", "y"] and got.cat.codes.tolist() == [1, -1, 1]
+    assert got.cat.codes.dtype == np.int8 and not got.cat.ordered
+
+
+def test_categories_of_several_pieces_are_in_order_of_appearance():
+    pieces = coded([0, 1], b"b", b"a"), coded([1, 0, -1], b"c", b"a"), piece(b"d", None, b"b")
+    got = binary_frame(choose(BYTE_ARRAY, STRING, categorical=True), *pieces)
+    assert got.cat.categories.tolist() == ["b", "a", "c", "d"]
+    assert got.tolist()[:4] == ["b", "a", "a", "c"] and got.cat.codes.tolist() == [0, 1, 1, 2, -1, 3, -1, 0]
+
+
+def test_a_repeated_category_is_one():
+    got = binary_frame(choose(BYTE_ARRAY, STRING, categorical=True), coded([0, 1, 2], b"b", b"b", b"a"))
+    assert got.cat.categories.tolist() == ["b", "a"] and got.cat.codes.tolist() == [0, 0, 1]
+
+
+def test_categories_of_bytes():
+    got = binary_frame(choose(BYTE_ARRAY, categorical=True), coded([0, -1], b"\xff"))
+    assert got.cat.categories.tolist() == [b"\xff"] and got.cat.categories.dtype == object
+
+
+@pytest.mark.parametrize("count, dtype", [(126, np.int8), (127, np.int16), (40_000, np.int32)])
+def test_codes_are_as_wide_as_they_need_be(count, dtype):
+    values = [str(i).encode() for i in range(count)]
+    got = binary_frame(choose(BYTE_ARRAY, STRING, categorical=True), coded([count - 1, -1], *values))
+    assert got.cat.codes.dtype == dtype and got.tolist()[0] == str(count - 1)
+    assert got.cat.codes.dtype == pd.Categorical(list(map(str, range(count)))).codes.dtype
+
+
+def test_unify_gives_what_each_code_becomes():
+    shared = piece(b"x", b"y")
+    remaps, dictionary = unify([shared, piece(b"y", b"q"), shared])
+    assert [remap.tolist() for remap in remaps] == [[0, 1, -1], [1, 2, -1], [0, 1, -1]]
+    assert bytes(dictionary.data) == b"xyq" and dictionary.offsets.tolist() == [0, 1, 2, 3]
+
+
+def test_encode():
+    made = encode(piece(b"x", None, b"", b"x"))
+    assert made.codes.tolist() == [0, -1, 1, 0] and bytes(made.dictionary.data) == b"x"
+
+
+def test_int96_moves_to_microseconds():
+    target = choose(INT96)
+    layout = allocate([target, target], 2)
+    layout.values[0].view("i8")[:] = [1, 2]
+    layout.replace(1, retarget(target, INEXACT))
+    layout.values[1].view("i8")[:] = [10**18, -(10**18)]
+    frame = assemble(layout, [ColumnBuffer(values) for values in layout.values], ["a", "b"])
+    assert [str(dtype) for dtype in frame.dtypes] == ["datetime64[ns]", "datetime64[us]"]
+    assert frame["b"].dt.year.tolist() == [33658, -29719]

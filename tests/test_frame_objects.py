@@ -1,0 +1,200 @@
+"""Python objects for columns that NumPy has no dtype for, held against slow and obvious twins."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import uuid
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from numparq.column.buffer import BinaryPiece
+from numparq.column.unscaled import binary_integers, fixed_integers
+from numparq.errors import InvalidFileError
+from numparq.frame import decimals, objects
+from numparq.kernels.objects import make_bytes_array, make_str_array
+
+FEW = settings(max_examples=60, deadline=None)
+EPOCH = datetime.date(1970, 1, 1).toordinal()
+FIRST, LAST = datetime.date.min.toordinal() - EPOCH, datetime.date.max.toordinal() - EPOCH
+
+
+def masked(values, dtype, null=0):
+    validity = np.array([value is not None for value in values], np.uint8)
+    filled = np.array([null if value is None else value for value in values], dtype)
+    return filled, validity, int((validity == 0).sum())
+
+
+def piece_of(values):
+    lengths = [len(value or b"") for value in values]
+    validity = np.array([value is not None for value in values], np.uint8)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return BinaryPiece(offsets, np.frombuffer(b"".join(value or b"" for value in values), np.uint8), validity)
+
+
+def optional(strategy):
+    return st.lists(st.none() | strategy, max_size=60)
+
+
+@FEW
+@given(optional(st.integers(FIRST, LAST)))
+def test_dates(days):
+    got = objects.dates(*masked(days, np.int32))
+    assert got.tolist() == [None if day is None else datetime.date.fromordinal(day + EPOCH) for day in days]
+
+
+@pytest.mark.parametrize("spread", [100, 10**6])  # by the table of days, and one by one
+@pytest.mark.parametrize("with_nulls", [True, False])
+def test_many_dates(spread, with_nulls):
+    rng = np.random.default_rng(1)
+    days = rng.integers(10_000, 10_000 + spread, 70_000).astype(np.int32)
+    validity = (rng.random(len(days)) < 0.9).astype(np.uint8) if with_nulls else None
+    nulls = int((validity == 0).sum()) if with_nulls else 0
+    if with_nulls:
+        days[validity == 0] = 0
+    got = objects.dates(days, validity, nulls)
+    expected = days.astype("M8[D]").astype(object)
+    if with_nulls:
+        expected[validity == 0] = None
+    assert (got == expected).all() and got.dtype == object
+
+
+@pytest.mark.parametrize("day", [FIRST - 1, LAST + 1, 2**31 - 1, -(2**31)])
+def test_days_that_are_no_dates(day):
+    got = objects.dates(np.array([day, 0], np.int32), np.array([1, 0], np.uint8), 1)
+    assert got.dtype == "M8[s]" and np.isnat(got).tolist() == [False, True]
+    assert got.view("i8")[0] == day * 86400
+
+
+def slow_time(value, per_second):
+    seconds, fraction = divmod(value, per_second)
+    hours, seconds = divmod(seconds, 3600)
+    return datetime.time(hours, seconds // 60, seconds % 60, fraction * 10**6 // per_second)
+
+
+@FEW
+@given(st.data(), st.sampled_from([("ms", 10**3, np.int32), ("us", 10**6, np.int64), ("ns", 10**9, np.int64)]))
+def test_times(data, kind):
+    unit, per_second, dtype = kind
+    step = 1000 if unit == "ns" else 1
+    values = data.draw(optional(st.integers(0, 86400 * per_second // step - 1).map(lambda value: value * step)))
+    filled, validity, nulls = masked(values, dtype)
+    got = objects.times(filled, unit, validity, nulls)
+    assert got.tolist() == [None if value is None else slow_time(value, per_second) for value in values]
+
+
+@pytest.mark.parametrize(
+    "unit, value", [("ms", 86_400_000), ("ms", -1), ("us", 86_400_000_000), ("ns", 1), ("ns", -1000)]
+)
+def test_values_that_are_no_times(unit, value):
+    dtype = np.int32 if unit == "ms" else np.int64
+    got = objects.times(np.array([value, 0], dtype), unit, np.array([1, 0], np.uint8), 1)
+    assert got.dtype == f"m8[{unit}]" and got.view("i8")[0] == value and np.isnat(got[1])
+
+
+def test_repeated_values_are_one_object():
+    values = np.tile(np.arange(10, dtype=np.int64), 3000) * 1_000_000
+    got = objects.times(values, "us", None, 0)
+    assert got.tolist() == [datetime.time(0, 0, second) for second in range(10)] * 3000
+    assert len({id(value) for value in got}) == 10
+
+
+@FEW
+@given(optional(st.booleans()))
+def test_booleans(values):
+    filled, validity, nulls = masked(values, bool, False)
+    got = objects.booleans(filled, validity, nulls)
+    assert got.tolist() == values and (got.dtype == object or not nulls)
+
+
+@FEW
+@given(optional(st.uuids()))
+def test_uuids(values):
+    filled, validity, nulls = masked([value and value.bytes for value in values], "V16", b"\0" * 16)
+    got = objects.uuids(filled, validity, nulls)
+    assert got.tolist() == values and all(isinstance(value, (uuid.UUID, type(None))) for value in got)
+
+
+@FEW
+@given(st.integers(1, 9).flatmap(lambda width: optional(st.binary(min_size=width, max_size=width)).map(
+    lambda values: (width, values))))  # fmt: skip
+def test_bytes_of_a_fixed_size(case):
+    width, values = case
+    got = objects.fixed_bytes(*masked(values, f"V{width}", b"\0" * width))
+    assert got.tolist() == values and all(isinstance(value, (bytes, type(None))) for value in got)
+
+
+@FEW
+@given(optional(st.binary(max_size=5)))
+def test_bytes(values):
+    assert objects.binary_objects([piece_of(values)] * 2, make_bytes_array, None).tolist() == values * 2
+
+
+@FEW
+@given(optional(st.text(max_size=5)))
+def test_text(values):
+    encoded = [None if value is None else value.encode() for value in values]
+    assert objects.binary_objects([piece_of(encoded)], make_str_array, None).tolist() == values
+
+
+# --- decimals ----------------------------------------------------
+
+
+def exact(unscaled, scale):
+    return decimal.Decimal((int(unscaled < 0), tuple(map(int, str(abs(unscaled)))), -scale))
+
+
+def same(got, values, scale):
+    expected = [None if value is None else exact(value, scale) for value in values]
+    assert [value and value.as_tuple() for value in got] == [value and value.as_tuple() for value in expected]
+
+
+SCALES = st.integers(0, 40)
+
+
+@FEW
+@given(optional(st.integers(-(2**31), 2**31 - 1)), SCALES, st.sampled_from([np.int32, np.int64]))
+def test_decimals_of_integers(values, scale, dtype):
+    filled, validity, nulls = masked(values, dtype)
+    same(decimals.decimals(filled, scale, validity, nulls), values, scale)
+
+
+@FEW
+@given(st.data(), st.integers(1, 40), SCALES)
+def test_decimals_of_a_fixed_size(data, width, scale):
+    limit = 1 << (8 * width - 1)
+    values = data.draw(optional(st.integers(-limit, limit - 1) | st.integers(-min(limit, 300), min(limit - 1, 300))))
+    encoded = [None if value is None else value.to_bytes(width, "big", signed=True) for value in values]
+    filled, validity, nulls = masked(encoded, f"V{width}", b"\0" * width)
+    same(decimals.decimals(filled, scale, validity, nulls), values, scale)
+    small = fixed_integers(filled)
+    fits = all(-(2**63) <= (value or 0) < 2**63 for value in values)
+    assert (small is not None) == fits
+    assert small is None or small.tolist() == [value or 0 for value in values]
+
+
+@FEW
+@given(st.data(), st.integers(1, 20), SCALES)
+def test_decimals_of_any_size(data, longest, scale):
+    values = data.draw(optional(st.binary(min_size=1, max_size=longest)))
+    unscaled = [None if value is None else int.from_bytes(value, "big", signed=True) for value in values]
+    piece = piece_of(values)
+    same(decimals.binary_decimals([piece, piece], scale), unscaled * 2, scale)
+    integers = binary_integers(piece)
+    assert list(integers) == [value or 0 for value in unscaled]
+
+
+def test_a_decimal_needs_a_byte():
+    assert binary_integers(piece_of([None, b"\1"])).tolist() == [0, 1]
+    with pytest.raises(InvalidFileError, match="has no bytes"):
+        binary_integers(piece_of([b"", b"\1"]))
+
+
+def test_no_context_rounds_decimals():
+    with decimal.localcontext() as context:
+        context.prec = 3
+        got = decimals.decimals(np.array([123456789], np.int64), 4, None, 0)
+    assert str(got[0]) == "12345.6789"
