@@ -179,9 +179,9 @@ def read_struct(data, pos, end, table, arena, base, stack):
     more = np.int64(0)  # structs like it that follow, when it is in a list
     begin_record(table, node, arena, base, pos)
     while True:
+        put(stack, S_PLACE, pos)
         if pos >= end:
             return TRUNCATED
-        put(stack, S_PLACE, pos)
         header = load8(data, pos)
         pos += 1
         wire = header & 15
