@@ -52,7 +52,7 @@ CASES = [
     Case(Column(INT96), t.COPY, 12),
     Case(Column(FLOAT), t.COPY, 4),
     Case(Column(DOUBLE), t.COPY, 8),
-    *(Case(Column(FIXED_LEN_BYTE_ARRAY, length), t.COPY, length) for length in (0, 1, 2, 3, 4, 7, 8, 9, 16, 17, 50)),
+    *(Case(Column(FIXED_LEN_BYTE_ARRAY, length), t.COPY, length) for length in (1, 2, 3, 4, 7, 8, 9, 16, 17, 50)),
     Case(Column(INT32), t.NARROW, 1, narrowed(1)),
     Case(Column(INT32), t.NARROW, 2, narrowed(2)),
     Case(Column(INT32), t.WIDEN_SIGNED, 8, widened(True)),
@@ -117,7 +117,7 @@ def test_random_pages(engine, case, null_share):
 @engines
 def test_every_row_window(engine):
     rng = np.random.default_rng(7)
-    for case in (CASES[0], CASES[1], CASES[2], CASES[9], CASES[17]):
+    for case in (CASES[0], CASES[1], CASES[2], CASES[8], CASES[16]):
         column = replace(case.column, optional=True)
         chunk = random_chunk(rng, column, case.values(rng, 20), 3, 11, 0.3, True, SNAPPY)
         request = Request(case.conversion, case.item, t.NULLS_MASK, -1)
@@ -126,7 +126,7 @@ def test_every_row_window(engine):
                 compare(engine, case, chunk, request.rows(start, stop), start)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(data=st.data())
 def test_any_rows(data):
     """Rows, pages and windows that Hypothesis chooses (and makes as small as it can when something fails)."""

@@ -39,7 +39,7 @@ def lay_out(chunks, gap=b""):
     for number, chunk in enumerate(chunks):
         stored = chunk.stored()
         data += gap
-        table.append(chunk_table(chunk.column, chunk.codec, len(chunk.rows), len(stored), Request(), len(data)))
+        table.append(chunk_table(chunk.column, chunk.codec, len(chunk.rows), len(stored), Request(stop=len(chunk.rows)), len(data)))
         found = page_table(chunk, len(data))
         found[:, t.P_CHUNK] = number
         pages.append(found)
@@ -131,7 +131,7 @@ def one_page(rng, **header):
 def scan_pages_of(engine, rng, pages, num_values, column=None, codec=UNCOMPRESSED):
     column = column or Column(INT64)
     data = b"".join(page if isinstance(page, bytes) else page.stored() for page in pages)
-    table = chunk_table(column, codec, num_values, len(data), Request())
+    table = chunk_table(column, codec, num_values, len(data), Request(stop=1 << 40))
     return scan(engine, with_slack(rng, data), len(data), table, 50)
 
 

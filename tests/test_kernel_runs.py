@@ -95,7 +95,7 @@ def test_indices_of_every_width(probe, width):
         assert run_indices(probe, data, count, width, seed=number) == values
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(data=st.data())
 def test_runs_of_any_structure(probe, data):
     width = data.draw(st.integers(0, 32), "width")

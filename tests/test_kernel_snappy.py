@@ -85,7 +85,7 @@ def test_cut_at_every_byte(engine):
 
 def test_damaged_bytes(engine):
     rng = np.random.default_rng(5)
-    for number in range(engine.size(2000)):
+    for number in range(engine.size(1500)):
         stream, data = snappy.random_block(rng, int(rng.integers(1, 20)), 20)
         damaged = bytearray(stream)
         for _ in range(int(rng.integers(1, 4))):

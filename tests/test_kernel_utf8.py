@@ -34,7 +34,7 @@ def compare(engine, strings, before=b""):
     assert check(engine, strings, before) == (0 if all(map(is_utf8, strings)) else BAD_UTF8)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=30)
 @given(strings=st.lists(st.one_of(st.text().map(str.encode), st.binary(max_size=12)), max_size=6), before=st.binary(max_size=9))
 def test_any_strings(engine, strings, before):
     compare(engine, strings, before)

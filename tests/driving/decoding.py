@@ -9,14 +9,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from numparq.errors import NEED_ROOM, TRUNCATED
+from numparq.errors import BAD_DICTIONARY, NEED_ROOM
 from numparq.kernels import tables as t
+from numparq.kernels.binary import STATE_BYTES, STATE_NEEDED, STATE_PAGE
+from numparq.kernels.placement import T_DECOMPRESSED, T_DICTIONARY, T_ITEM, T_PAGE, T_VALUES, TOTAL_FIELDS
+from numparq.kernels.tables import B_FIRST, BATCH_FIELDS
 from twins.pages import Chunk
-from twins.values import BOOLEAN
 
 from .buffers import Guarded, with_slack
 from .engines import Engine
 from .tables import Request, chunk_table, page_table
+
+
+# Decompressed bytes that close a batch of pages; a seed and the next one choose the same.
+BATCH_BYTES = (1 << 20, 0, 100, 1000)
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,7 @@ class Outcome:
 
 
 class _Run:
-    """One chunk in memory, decompressed."""
+    """One chunk in memory, and room for what it decodes to."""
 
     def __init__(self, engine: Engine, chunk: Chunk, request: Request, seed: int) -> None:
         self.engine = engine
@@ -56,144 +62,149 @@ class _Run:
         self.pages = page_table(chunk)
         self.request = request
         self.buffers: list[Guarded] = []
-        self.most = int(self.pages[self.pages[:, t.P_TYPE] != t.DICTIONARY_PAGE, t.P_NUM_VALUES].max(initial=0))
+        self.failure: Outcome | None = None
+        self._place(BATCH_BYTES[seed // 2 % len(BATCH_BYTES)])
+
+    def _place(self, batch_bytes: int) -> None:
+        count = len(self.pages)
+        batches = self.buffer((count + 1) * BATCH_FIELDS, "i8")
+        totals = self.buffer(TOTAL_FIELDS, "i8")
+        status = self.engine.place_pages(self.chunks, self.pages.reshape(-1), count, batch_bytes, batches, totals)
+        if status < 0:
+            self.failure = Outcome(status, int(totals[T_PAGE]))
+            return
+        edges = batches[B_FIRST :: BATCH_FIELDS].tolist()[: status + 1]
+        self.batches = list(zip(edges, edges[1:], strict=False))
+        self.values, self.dictionary_bytes = int(totals[T_VALUES]), int(totals[T_DICTIONARY])
+        self.item = int(totals[T_ITEM])
+        self.decompressed = self.buffer(int(totals[T_DECOMPRESSED]) + t.SLACK)
 
     def buffer(self, size: int, dtype: str = "u1") -> np.ndarray:
         self.buffers.append(Guarded(self.rng, size, dtype))
         return self.buffers[-1].array
 
-    def decompress(self) -> Outcome | None:
-        """Decompress all pages; the failure, if there is one."""
-        pos = 0
-        for page in self.pages:
-            if page[t.P_IS_COMPRESSED]:
-                page[t.P_SCRATCH] = pos
-                pos += page[t.P_UNCOMPRESSED] + t.SLACK
-        if not pos:
-            self.scratch = self.raw
-            return None
-        self.scratch = self.buffer(pos)
+    def decompress(self, first: int, last: int) -> bool:
+        """Decompress the pages of a batch; whether that went well."""
         state = np.zeros(1, np.int64)
-        status = self.engine.decompress_snappy_pages(self.pages.reshape(-1), 0, len(self.pages), self.raw, self.scratch,
-                                                     state)  # fmt: skip
-        return Outcome(status, int(state[0])) if status < 0 else None
+        pages = self.pages.reshape(-1)
+        status = self.engine.decompress_snappy_pages(pages, first, last, self.raw, self.decompressed, state)
+        if status < 0:
+            self.failure = Outcome(status, int(state[0]))
+        return status == 0
 
-    def check(self) -> None:
+    def finish(self) -> Outcome | None:
+        """Look at the guards; gives the failure, if there was one."""
         for buffer in self.buffers:
             buffer.check()
+        return self.failure
 
 
 def decode_fixed(engine: Engine, chunk: Chunk, request: Request, seed: int = 1) -> Outcome:
     """Decode the rows asked for of a chunk of values of a fixed size."""
-    outcomes = [_decode_fixed(_Run(engine, chunk, request, seed + again)) for again in range(2)]
+    outcomes = [_decode_fixed(_Run(engine, chunk, request, 2 * seed + again)) for again in range(2)]
     assert outcomes[0] == outcomes[1], "the outcome depends on bytes that nobody wrote"
     return outcomes[0]
 
 
 def _decode_fixed(run: _Run) -> Outcome:
-    failure = run.decompress()
-    if failure is not None:
-        run.check()
-        return failure
-    request, rng = run.request, run.rng
-    item, count = request.item, request.stop - request.start
-    wide = max(item, int(run.chunks[t.C_TYPE_LENGTH]))
-    place = int(rng.integers(0, 4)) * item
-    out, mask = run.buffer(place + count * item), run.buffer(place + count)
-    untouched = out[:place].copy()
-    run.chunks[t.C_OUT], run.chunks[t.C_MASK] = place, place
-    dictionary = run.buffer(_dictionary_room(run) + t.SLACK)
+    if run.failure is not None:
+        return run.finish() or run.failure
+    request, item = run.request, run.request.item
+    count = request.stop - request.start
+    place = int(run.rng.integers(0, 4))
+    out, mask = run.buffer((place + count) * item), run.buffer(place + count)
+    untouched = out[: place * item].copy()
+    run.chunks[t.C_OUT], run.chunks[t.C_MASK] = place * item, place
+    dictionary = run.buffer(run.dictionary_bytes + t.SLACK)
+    dense, levels = run.buffer(run.values * run.item + t.SLACK), run.buffer(run.values + t.SLACK)
     state = run.buffer(5, "i8")
-    status = run.engine.decode_fixed_pages(
-        run.chunks, run.pages.reshape(-1), 0, len(run.pages), run.raw, run.scratch, dictionary,
-        run.buffer(run.most * wide + t.SLACK), run.buffer(run.most + t.SLACK), mask, out, state,
-    )  # fmt: skip
-    run.check()
-    assert (out[:place] == untouched).all()
-    if status < 0:
-        return Outcome(status, int(state[0]))
-    data = out[place:].tobytes()
+    for first, last in run.batches:
+        if not run.decompress(first, last):
+            break
+        status = run.engine.decode_fixed_pages(run.chunks, run.pages.reshape(-1), first, last, run.raw, run.decompressed,
+                                               dictionary, dense, levels, mask, out, state)  # fmt: skip
+        if status < 0:
+            run.failure = Outcome(status, int(state[0]))
+            break
+    failure = run.finish()
+    if failure is not None:
+        return failure
+    assert (out[: place * item] == untouched).all()
+    data = out[place * item :].tobytes()
     rows = tuple(data[i * item : (i + 1) * item] for i in range(count))
     kept = mask[place:].tobytes() if request.nulls == t.NULLS_MASK else b""
-    return Outcome(status, -1, rows, kept, int(run.chunks[t.C_NULL_COUNT]))
-
-
-def _dictionary_room(run: _Run) -> int:
-    """Give the room for the dictionary; as the reader does, only for one that its page has the bytes for."""
-    room = 0
-    for page in run.pages[run.pages[:, t.P_TYPE] == t.DICTIONARY_PAGE]:
-        count, size = int(page[t.P_NUM_VALUES]), int(page[t.P_UNCOMPRESSED])
-        if run.chunks[t.C_TYPE] == BOOLEAN:
-            fits = count <= 8 * size
-        else:
-            fits = count * max(int(run.chunks[t.C_TYPE_LENGTH]), 4 if run.request.conversion == t.CODES else 0) <= size
-        room += count * run.request.item if fits else 0
-        assert fits, "this dictionary page has to be refused before a kernel sees it"
-    return room
+    return Outcome(0, -1, rows, kept, int(run.chunks[t.C_NULL_COUNT]))
 
 
 def decode_binary(engine: Engine, chunk: Chunk, request: Request, seed: int = 1, room: int | None = None) -> Outcome:
     """Decode the rows asked for of a chunk of BYTE_ARRAY values, with room at first for few bytes or for `room`."""
-    outcomes = [_decode_binary(_Run(engine, chunk, request, seed + again), room) for again in range(2)]
+    outcomes = [_decode_binary(_Run(engine, chunk, request, 2 * seed + again), room) for again in range(2)]
     assert outcomes[0] == outcomes[1], "the outcome depends on bytes that nobody wrote"
     return outcomes[0]
 
 
 def _decode_binary(run: _Run, room: int | None) -> Outcome:
-    failure = run.decompress()
-    if failure is None:
-        failure, entry_offsets, entries = _decode_entries(run)
-    if failure is not None:
-        run.check()
-        return failure
+    entries = _decode_entries(run) if run.failure is None else None
+    if entries is None:
+        return run.finish() or Outcome(-1)
     count = run.request.stop - run.request.start
-    offsets, validity = run.buffer(count + 1, "i8"), run.buffer(count)
-    indices, levels, state = run.buffer(4 * run.most + t.SLACK), run.buffer(run.most + t.SLACK), run.buffer(8, "i8")
+    offsets, validity, state = run.buffer(count + 1, "i8"), run.buffer(count), run.buffer(8, "i8")
     offsets[0] = 0
-    state[1] = 0
-    room = int(run.rng.integers(0, 50)) if room is None else room
-    out = run.buffer(room + t.SLACK)
-    first = 0
-    while True:
-        status = run.engine.decode_binary_pages(
-            run.chunks, run.pages.reshape(-1), first, len(run.pages), run.raw, run.scratch, entry_offsets, entries, indices,
-            levels, validity, offsets, out, room, state,
-        )  # fmt: skip
-        run.check()
-        if status != NEED_ROOM:
+    state[STATE_BYTES] = 0
+    out = run.buffer((int(run.rng.integers(0, 50)) if room is None else room) + t.SLACK)
+    for first, last in run.batches:
+        if not run.decompress(first, last):
             break
-        first, used = int(state[0]), int(state[1])
-        assert state[2] > room
-        room = int(state[2])
-        more = run.buffer(room + t.SLACK)
+        status, out = _decode_batch(run, first, last, entries, validity, offsets, out, state)
+        if status < 0:
+            run.failure = Outcome(status, int(state[STATE_PAGE]))
+            break
+    failure = run.finish()
+    if failure is not None:
+        return failure
+    ends = offsets.tolist()
+    assert ends[-1] == state[STATE_BYTES] and ends == sorted(ends)
+    data = out.tobytes()
+    assert all(valid in (0, 1) for valid in validity.tolist())
+    rows = tuple(data[a:b] if valid else None for a, b, valid in zip(ends, ends[1:], validity.tolist(), strict=False))
+    return Outcome(0, -1, rows, validity.tobytes(), int(run.chunks[t.C_NULL_COUNT]))
+
+
+def _decode_batch(run: _Run, first: int, last: int, entries: tuple[np.ndarray, np.ndarray], validity: np.ndarray,
+                  offsets: np.ndarray, out: np.ndarray, state: np.ndarray) -> tuple[int, np.ndarray]:  # fmt: skip
+    """Decode the pages of a batch into ever larger buffers: (status, the last of these)."""
+    indices, levels = run.buffer(4 * run.values + t.SLACK), run.buffer(run.values + t.SLACK)
+    while True:
+        room = len(out) - t.SLACK
+        status = run.engine.decode_binary_pages(run.chunks, run.pages.reshape(-1), first, last, run.raw, run.decompressed,
+                                                *entries, indices, levels, validity, offsets, out, room, state)  # fmt: skip
+        if status != NEED_ROOM:
+            return status, out
+        first, used = int(state[STATE_PAGE]), int(state[STATE_BYTES])
+        assert state[STATE_NEEDED] > room
+        more = run.buffer(int(state[STATE_NEEDED]) + t.SLACK)
         more[:used] = out[:used]
         out = more
+
+
+def _decode_entries(run: _Run) -> tuple[np.ndarray, np.ndarray] | None:
+    """Decode the dictionary page, which is the first if there is one; None where it is no good."""
+    page = run.pages[0]
+    if page[t.P_TYPE] != t.DICTIONARY_PAGE:
+        return np.zeros(1, np.int64), np.zeros(t.SLACK, np.uint8)
+    if not run.decompress(0, 1):
+        return None
+    compressed, count, size = bool(page[t.P_IS_COMPRESSED]), int(page[t.P_NUM_VALUES]), int(page[t.P_UNCOMPRESSED])
+    if page[t.P_ENCODING] not in (t.PLAIN, t.PLAIN_DICTIONARY) or 4 * count > size:
+        run.failure = Outcome(BAD_DICTIONARY, 0)
+        return None
+    offsets, entries = run.buffer(count + 1, "i8"), run.buffer(size + t.SLACK)
+    start = int(page[t.P_SCRATCH if compressed else t.P_BODY])
+    data = run.decompressed if compressed else run.raw
+    status = run.engine.decode_binary_dictionary(data, start, start + size, count, offsets, entries)
     if status < 0:
-        return Outcome(status, int(state[0]))
-    ends = offsets.tolist()
-    assert ends[-1] == state[1] and ends == sorted(ends)
-    data = out.tobytes()
-    rows = tuple(data[a:b] if valid else None for a, b, valid in zip(ends, ends[1:], validity.tolist(), strict=False))
-    assert all(valid in (0, 1) for valid in validity.tolist())
-    return Outcome(status, -1, rows, validity.tobytes(), int(run.chunks[t.C_NULL_COUNT]))
-
-
-def _decode_entries(run: _Run) -> tuple[Outcome | None, np.ndarray, np.ndarray]:
-    """Decode the dictionary page, if there is one."""
-    offsets, entries = np.zeros(1, np.int64), np.zeros(t.SLACK, np.uint8)
-    for number, page in enumerate(run.pages):
-        if page[t.P_TYPE] != t.DICTIONARY_PAGE:
-            continue
-        compressed = bool(page[t.P_IS_COMPRESSED])
-        start, size = int(page[t.P_SCRATCH if compressed else t.P_BODY]), int(page[t.P_UNCOMPRESSED])
-        count = int(page[t.P_NUM_VALUES])
-        if 4 * count > size:
-            return Outcome(TRUNCATED, number), offsets, entries
-        offsets, entries = run.buffer(count + 1, "i8"), run.buffer(size + t.SLACK)
-        data = run.scratch if compressed else run.raw
-        status = run.engine.decode_binary_dictionary(data, start, start + size, count, offsets, entries)
-        if status < 0:
-            return Outcome(status, number), offsets, entries
-        assert offsets[count] == status
-        run.chunks[t.C_DICTIONARY_SIZE] = count
-    return None, offsets, entries
+        run.failure = Outcome(status, 0)
+        return None
+    assert offsets[count] == status
+    run.chunks[t.C_DICTIONARY_SIZE] = count
+    return offsets, entries

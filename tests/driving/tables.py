@@ -50,6 +50,7 @@ def chunk_table(column: Column, codec: int, num_values: int, size: int, request:
     row[t.C_CONVERSION], row[t.C_ITEM_SIZE] = request.conversion, request.item
     row[t.C_NULLS], row[t.C_FILL] = request.nulls, request.fill
     row[t.C_ROW_START], row[t.C_ROW_STOP], row[t.C_DICTIONARY_SIZE] = request.start, request.stop, -1
+    row[t.C_MAX_RATIO] = 22 if codec == t.SNAPPY else 0
     return row
 
 
@@ -99,4 +100,11 @@ def page_table(chunk: Chunk, start: int = 0) -> np.ndarray:
             row += page.num_values
         rows.append(entry)
         pos += header + len(page.body)
-    return np.array(rows, np.int64)
+    return np.array(rows, np.int64).reshape(-1, t.PAGE_FIELDS)
+
+
+def wanted(pages: np.ndarray, start: int, stop: int) -> np.ndarray:
+    """Give the pages of a chunk that have a row from `start` to `stop`, behind its dictionary page."""
+    is_dictionary = pages[:, t.P_TYPE] == t.DICTIONARY_PAGE
+    first, last = pages[:, t.P_ROW], pages[:, t.P_ROW] + pages[:, t.P_NUM_VALUES]
+    return np.concatenate([pages[is_dictionary], pages[~is_dictionary & (first < stop) & (last > start)]])

@@ -162,18 +162,22 @@ def _compressed(data: bytes, codec: int, rng: np.random.Generator) -> bytes:
 
 
 def read_dictionary(column: Column, page: Page, codec: int) -> list[Value]:
+    if page.more["encoding"] not in (PLAIN, PLAIN_DICTIONARY):
+        raise Damaged("an encoding that dictionary pages do not have")
     return decode_plain(column, _decompressed(page.body, page.uncompressed, codec), page.num_values)
 
 
 def read_rows(column: Column, page: Page, codec: int, entries: Sequence[Value] | None) -> list[Row]:
     """Read a data page by its header and its bytes alone (not its `rows`); raises Damaged."""
+    if page.num_values == 0:
+        return []
     body, more = page.body, page.more
     definition = b""
     if page.type == DATA_PAGE_V2:
         size = more["definition_levels_byte_length"]
         skipped = more["repetition_levels_byte_length"]
         definition, body = body[skipped : skipped + size], body[skipped + size :]
-        if codec != UNCOMPRESSED and more["is_compressed"] is not False and body:
+        if more["is_compressed"] is not False and body:
             body = _decompressed(body, page.uncompressed - size - skipped, codec)
     else:
         if body:
@@ -199,7 +203,7 @@ def _split_levels(body: bytes, count: int, encoding: int) -> tuple[bytes, bytes]
         if size > len(body):
             raise Damaged("levels")
         return body[:size], body[size:]
-    if len(body) < 4:
+    if encoding != RLE or len(body) < 4:
         raise Damaged("levels")
     (size,) = struct.unpack_from("<I", body)
     if size > len(body) - 4:
@@ -211,6 +215,8 @@ def _decode_values(column: Column, data: bytes, encoding: int, count: int,
                    entries: Sequence[Value] | None) -> list[Value]:  # fmt: skip
     if encoding == PLAIN:
         return decode_plain(column, data, count)
+    if encoding not in (PLAIN_DICTIONARY, RLE_DICTIONARY) and (encoding != RLE or column.physical != BOOLEAN):
+        raise Damaged("an encoding that is not read")
     if encoding == RLE:
         section, _ = _split_levels(data, count, RLE) if count else (b"", b"")
         bits = runs.decode(section, 1, count)

@@ -1,0 +1,101 @@
+"""Chunks with damage where it does the most: in the fields of headers, and in bytes that say how others are read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from twins import Damaged, snappy
+from twins.pages import DATA_PAGE_V2, DICTIONARY_PAGE, SNAPPY, Chunk, Page
+from twins.runs import uleb
+
+NUMBERS = (0, 1, 2, 3, 4, 5, 7, 8, 9, 31, 32, 33, 63, 127, 128, 255, 256, 65535, (1 << 31) - 1, (1 << 31) - 8, -1, -(1 << 31))
+FIELDS = ("encoding", "definition_level_encoding", "repetition_level_encoding", "num_nulls", "num_rows", "is_compressed",
+          "definition_levels_byte_length", "repetition_levels_byte_length")  # fmt: skip
+
+
+def damaged(rng: np.random.Generator, chunk: Chunk) -> Chunk:
+    """Damage one or two pages of a chunk; the number of its values stays."""
+    pages = list(chunk.pages)
+    for _ in range(int(rng.integers(1, 3))):
+        number = int(rng.integers(0, len(pages)))
+        way = WAYS[int(rng.integers(0, len(WAYS)))]
+        if way is _move_values:
+            _move_values(rng, pages)
+        else:
+            pages[number] = way(rng, pages[number], chunk.codec)
+    return replace(chunk, pages=pages)
+
+
+def _number(rng: np.random.Generator, now: int) -> int:
+    return int(rng.choice([*NUMBERS, now + 1, now - 1, now + 8, now - 8]).clip(-(1 << 31), (1 << 31) - 1))
+
+
+def _field(rng: np.random.Generator, page: Page, codec: int) -> Page:
+    more = dict(page.more)
+    name = str(rng.choice([name for name in FIELDS if name in more]))
+    more[name] = bool(rng.integers(0, 2)) if name == "is_compressed" else _number(rng, more[name])
+    return replace(page, more=more)
+
+
+def _size(rng: np.random.Generator, page: Page, codec: int) -> Page:
+    return replace(page, uncompressed=_number(rng, page.uncompressed))
+
+
+def _count(rng: np.random.Generator, page: Page, codec: int) -> Page:
+    """Another number of entries of a dictionary; for data pages see `_move_values`."""
+    return replace(page, num_values=_number(rng, page.num_values)) if page.type == DICTIONARY_PAGE else page
+
+
+def _move_values(rng: np.random.Generator, pages: list[Page]) -> None:
+    """Say that one page has more values, and another one fewer."""
+    data = [number for number, page in enumerate(pages) if page.type != DICTIONARY_PAGE]
+    one, other = rng.choice(data, 2).tolist()
+    moved = int(rng.integers(0, pages[one].num_values + 1))
+    for number, change in ((one, -moved), (other, moved)):
+        page = pages[number]
+        more = {**page.more, "num_rows": page.num_values + change} if page.type == DATA_PAGE_V2 else page.more
+        pages[number] = replace(page, num_values=page.num_values + change, more=more)
+
+
+def _stored_bytes(rng: np.random.Generator, page: Page, codec: int) -> Page:
+    return replace(page, body=_changed(rng, page.body))
+
+
+def _plain_bytes(rng: np.random.Generator, page: Page, codec: int) -> Page:
+    """Change what the compressed bytes stand for, the level bytes of version 2 among them."""
+    if codec != SNAPPY:
+        return _stored_bytes(rng, page, codec)
+    levels = page.more.get("definition_levels_byte_length", 0) + page.more.get("repetition_levels_byte_length", 0)
+    levels = max(min(levels, len(page.body)), 0)
+    try:
+        plain = snappy.decompress(page.body[levels:], page.uncompressed - levels)
+    except Damaged:
+        return _stored_bytes(rng, page, codec)
+    plain = _changed(rng, plain)
+    block = uleb(len(plain)) + (snappy.literal(plain, 4) if plain else b"")
+    return replace(page, body=_changed(rng, page.body[:levels], 0.2) + block, uncompressed=levels + len(plain))
+
+
+def _changed(rng: np.random.Generator, data: bytes, chance: float = 1.0) -> bytes:
+    """Change bytes, most of all those at the start; or put some in, or leave some out."""
+    if not data or rng.random() > chance:
+        return data
+    out = bytearray(data)
+    for _ in range(int(rng.integers(1, 4))):
+        place = int(rng.integers(0, len(data) if rng.random() < 0.4 else min(len(data), 12)))
+        out[place] = int(rng.choice([int(rng.integers(0, 256)), out[place] ^ 1 << int(rng.integers(0, 8)), 0, 1, 2, 3, 255,
+                                     out[place] + 1 & 255, out[place] - 1 & 255]))  # fmt: skip
+    kind = rng.random()
+    if kind < 0.15:
+        place = int(rng.integers(0, len(out) + 1))
+        out[place:place] = rng.bytes(int(rng.integers(1, 9)))
+    elif kind < 0.3:
+        place = int(rng.integers(0, len(out)))
+        del out[place : place + int(rng.integers(1, 9))]
+    elif kind < 0.4:
+        del out[int(rng.integers(0, len(out))) :]
+    return bytes(out)
+
+
+WAYS = (_field, _field, _size, _count, _move_values, _stored_bytes, _plain_bytes, _plain_bytes, _plain_bytes)

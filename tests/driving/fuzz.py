@@ -1,0 +1,159 @@
+"""Damaged column chunks through everything that decodes them, in memory that kills whoever leaves it.
+
+A program of its own: ``python -m driving.fuzz SEED COUNT``. It decodes COUNT chunks with damage in headers and bodies
+alike, and prints how they fared. Any outcome is fine but a crash, and an exception that is not numparq's.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from twins import pages as twin
+from twins.values import (
+    BOOLEAN,
+    BYTE_ARRAY,
+    DOUBLE,
+    FIXED_LEN_BYTE_ARRAY,
+    INT32,
+    INT64,
+    INT96,
+    Column,
+    random_values,
+)
+
+from numparq.column import binary, fixed
+from numparq.column import scratch as scratch_module
+from numparq.column.pages import PageFailure, PageWalk, Placement, verify_crcs
+from numparq.errors import ParquetError
+from numparq.kernels import tables as t
+
+from .damage import damaged
+from .guard_pages import GuardPages
+from .tables import Request, chunk_table
+
+GUARDED = GuardPages()
+
+KINDS = [
+    (Column(BOOLEAN), t.COPY, 1),
+    (Column(INT32), t.COPY, 4),
+    (Column(INT32), t.NARROW, 1),
+    (Column(INT32), t.NARROW, 2),
+    (Column(INT32), t.WIDEN_SIGNED, 8),
+    (Column(INT64), t.COPY, 8),
+    (Column(INT64), t.WIDEN_UNSIGNED, 8),
+    (Column(INT96), t.INT96_NS, 8),
+    (Column(INT96), t.INT96_US, 8),
+    (Column(DOUBLE), t.COPY, 8),
+    (Column(FIXED_LEN_BYTE_ARRAY, 2), t.COPY, 2),
+    (Column(FIXED_LEN_BYTE_ARRAY, 5), t.COPY, 5),
+    (Column(FIXED_LEN_BYTE_ARRAY, 16), t.COPY, 16),
+    (Column(BYTE_ARRAY), t.CODES, 4),
+    *[(Column(BYTE_ARRAY), t.COPY, 0)] * 6,
+]
+
+
+class Scratch(scratch_module.Scratch):
+    """Buffers of exactly the size that was asked for, and SLACK."""
+
+    def take(self, purpose: str, size: int) -> np.ndarray:
+        buffer = self._buffers.get(purpose)
+        if buffer is None or len(buffer) < size + t.SLACK:
+            self._buffers[purpose] = buffer = GUARDED.allocate(size + t.SLACK)
+        return buffer
+
+
+class Memory:
+    """A source that hands out views, with nothing but SLACK behind them."""
+
+    name = "<fuzz>"
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.size = len(data)
+        self.num_requests = self.num_bytes = 0
+
+    def view(self, position: int, length: int, slack: int) -> np.ndarray:
+        assert 0 <= position and 0 <= length and position + length <= self.size
+        return GUARDED.copy_of(self._data[position : position + length] + b"\xa5" * slack)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A chunk, and how it is to be decoded."""
+
+    column: Column
+    chunk: twin.Chunk
+    request: Request
+
+
+def subjects(rng: np.random.Generator, count: int) -> list[Subject]:
+    made = []
+    for number in range(count):
+        column, conversion, item = KINDS[number % len(KINDS)]
+        column = Column(column.physical, column.length, bool(rng.random() < 0.7))
+        values = random_values(rng, column, int(rng.choice([1, 3, 20])))
+        dictionary = bool(rng.random() < 0.6) or conversion == t.CODES
+        chunk = twin.random_chunk(rng, column, values, int(rng.integers(1, 4)), int(rng.integers(1, 60)),
+                                  float(rng.choice([0.0, 0.3, 1.0])), dictionary, int(rng.choice([0, 1])))  # fmt: skip
+        rows = len(chunk.rows)
+        start, stop = (0, rows) if rng.random() < 0.6 else sorted(rng.integers(0, rows + 1, 2).tolist())
+        nulls = int(rng.choice([t.NULLS_FILL, t.NULLS_MASK]))
+        made.append(Subject(column, chunk, Request(conversion, item, nulls, -1, start, stop)))
+    return made
+
+
+def flip(rng: np.random.Generator, data: bytes) -> bytes:
+    """Change a few bytes, wherever they are."""
+    flipped = bytearray(data)
+    for _ in range(int(rng.integers(1, 4))):
+        flipped[rng.integers(0, len(data))] ^= 1 << int(rng.integers(0, 8))
+    return bytes(flipped)
+
+
+def decode(subject: Subject, data: bytes) -> str:
+    """Decode a chunk's bytes as the reader does; what came of it, in a word."""
+    request, column = subject.request, subject.column
+    chunks = chunk_table(column, subject.chunk.codec, len(subject.chunk.rows), len(data), request).reshape(1, -1)
+    scratch = Scratch()
+    count = request.stop - request.start
+    output = fixed.FixedOutput(GUARDED.allocate(count * request.item), GUARDED.allocate(count))
+    try:
+        for pages in PageWalk(Memory(data), chunks).windows(scratch):
+            verify_crcs(pages)
+            if column.physical == BYTE_ARRAY:
+                entries = binary.decode_binary_dictionary(pages, scratch)
+            if request.conversion == t.CODES or column.physical != BYTE_ARRAY:
+                placement = Placement(pages)
+                dictionary = scratch.take("dictionary", placement.dictionary)
+                fixed.decode_fixed(pages, placement, output, dictionary, scratch)
+            else:
+                piece = binary.decode_binary(pages, entries, 0, scratch)
+                assert (np.diff(piece.offsets) >= 0).all() and piece.offsets[-1] <= len(piece.data) - t.SLACK
+                binary.check_utf8(piece)
+    except PageFailure as failure:
+        return failure.error.message.split(",")[0]
+    except ParquetError as error:
+        return error.message.split(",")[0]
+    return "decoded"
+
+
+def main(seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    binary.allocate = GUARDED.allocate
+    made = subjects(rng, 60)
+    stored = [subject.chunk.stored() for subject in made]
+    outcomes: Counter[str] = Counter(map(decode, made, stored))
+    assert outcomes["decoded"] > len(made) // 2, outcomes
+    for number in range(count):
+        subject, whole = made[number % len(made)], stored[number % len(made)]
+        data = flip(rng, whole) if rng.random() < 0.2 else damaged(rng, subject.chunk).stored()
+        outcomes[decode(subject, data)] += 1
+    for outcome, times in outcomes.most_common():
+        print(times, outcome)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))
