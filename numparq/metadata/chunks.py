@@ -154,4 +154,7 @@ class Fact:
 
     def __getitem__(self, place: tuple) -> np.ndarray:
         row_group, column = place
-        return self._chunks.words((np.asarray(row_group, np.intp), np.asarray(column, np.intp)))[..., self._word] & self._mask
+        return (
+            self._chunks.words((np.asarray(row_group, np.intp), np.asarray(column, np.intp)))[..., self._word]
+            & self._mask
+        )
