@@ -16,7 +16,7 @@ from .column.decode import Context
 from .column.jobs import JobMaker
 from .dtypes import choose, uses_origin
 from .targets import Target, retarget
-from .errors import LimitError, SchemaError, located
+from .errors import LimitError, ParquetError, SchemaError, located
 from .frame import Layout, allocate, assemble
 from .io.source import Source, open_source
 from .kernels.tables import C_NULL_COUNT
@@ -137,8 +137,8 @@ class ParquetFile:
             names = [leaf.name for leaf in leaves]
             _check_new(extra, names)
             context = Context(self.source, names, crew, verify_crc)
-            tables = ChunkTables(self._footer, leaves, self._footer_start)
-            targets = self._targets(leaves, tables, slices, dtype_backend, _category_names(categories, names))
+            tables = ChunkTables(self._footer, leaves, [rows.row_group for rows in slices], self._footer_start)
+            targets = self._targets(leaves, tables.null_counts(), dtype_backend, _category_names(categories, names))
             index = set(metadata.index_fields) if metadata else ()
             num_rows = slices[-1].out + len(slices[-1]) if slices else 0
             try:
@@ -152,22 +152,23 @@ class ParquetFile:
                 raise LimitError(f"there is not enough memory to read {num_rows:,} rows of {len(names)} columns") from error
 
     def _targets(
-        self, leaves: list[Leaf], tables: ChunkTables, slices: list[RowSlice], dtype_backend: str, categories: set[str]
+        self, leaves: list[Leaf], null_counts: list[int | None], dtype_backend: str, categories: set[str]
     ) -> list[Target]:
         """Choose how each column is decoded."""
         metadata = self._pandas_metadata
-        groups = [rows.row_group for rows in slices]
         targets = []
-        for position, leaf in enumerate(leaves):
-            with located(column=leaf.name):
-                name = leaf.name
-                origin = self._arrow_schema.type_of(leaf.column) if uses_origin(leaf, dtype_backend) else None
+        for leaf, null_count in zip(leaves, null_counts, strict=True):
+            name = leaf.name
+            try:
                 targets.append(choose(
-                    leaf, origin, dtype_backend=dtype_backend,
-                    null_count=tables.statistic("null_count", position, groups) if leaf.max_definition_level else 0,
+                    leaf, self._arrow_schema.type_of(leaf.column) if uses_origin(leaf, dtype_backend) else None,
+                    dtype_backend=dtype_backend, null_count=null_count,
                     pandas_dtype=metadata.extension_dtype(name) if metadata else None,
                     timezone=metadata.timezone(name) if metadata else None, categorical=name in categories,
                 ))  # fmt: skip
+            except ParquetError as error:
+                error.where.setdefault("column", name)
+                raise
         return targets
 
     def _virtual(self, names: list[str], slices: list[RowSlice], num_rows: int) -> list[tuple[str, Any]]:

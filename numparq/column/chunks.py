@@ -128,16 +128,53 @@ class ChunkTables:
         The file's.
     leaves : sequence of Leaf
         The columns read.
+    row_groups : sequence of int
+        The row groups read.
     end : int
         Where the footer begins: no chunk goes beyond.
+
+    Raises
+    ------
+    ParquetError
+        When a chunk lies outside of the file, disagrees with the schema or with its row group, or is one that this
+        version does not read.
     """
 
-    def __init__(self, footer: Footer, leaves: Sequence[Leaf], end: int) -> None:
-        self._footer = footer
+    def __init__(self, footer: Footer, leaves: Sequence[Leaf], row_groups: Sequence[int], end: int) -> None:
         self._leaves = leaves
-        self._ordinals = np.array([leaf.index for leaf in leaves], np.intp)
+        self._row_groups = list(dict.fromkeys(row_groups))
+        self._place = {group: place for place, group in enumerate(self._row_groups)}
         self._end = end
         self._allowance = _missing_bytes(footer.created_by)
+        self._num_rows = footer.row_group_num_rows[self._row_groups]
+        self._facts = footer.chunks.table(self._row_groups, [leaf.index for leaf in leaves])
+        # Some writers leave the offset of the dictionary page out, or at 0, with or without such a page: it then is
+        # the first page at data_page_offset (parquet-mr 1.8, and the file dict-page-offset-zero of the test suite).
+        data, dictionary = self._facts["data_page_offset"], self._facts["dictionary_page_offset"]
+        self._starts = np.where((dictionary >= MAGIC_BYTES) & (dictionary < data), dictionary, data)
+        if self._starts.size:
+            self._check()
+
+    def _check(self) -> None:
+        facts, start, size = self._facts, self._starts, self._facts["total_compressed_size"]
+        types = np.array([leaf.physical for leaf in self._leaves])
+        checks: tuple[tuple[np.ndarray, type[ParquetError], str], ...] = (
+            (facts["is_encrypted"] != 0, UnsupportedError, "the column is encrypted, which numparq does not read yet"),
+            (facts["has_file_path"] != 0, UnsupportedError, "the column chunk is in another file, which numparq does not "
+             "read yet"),
+            (facts["has_meta_data"] == 0, InvalidFileError, "the footer has no metadata of the column chunk"),
+            (facts["type"] != types, InvalidFileError, "the column chunk's physical type is not the schema's"),
+            (facts["num_values"] != self._num_rows[:, None], InvalidFileError, "the column chunk has not as many values as "
+             "its row group has rows"),
+            ((start < MAGIC_BYTES) | (size < 0) | (start > self._end) | (size > self._end - start), InvalidFileError,
+             "the column chunk lies outside of the file's data: the file is cut off, or the footer is damaged"),
+        )  # fmt: skip
+        if not np.logical_or.reduce([failed for failed, _, _ in checks]).any():
+            return
+        for failed, kind, message in checks:
+            if failed.any():
+                group, column = np.argwhere(failed)[0].tolist()
+                raise kind(message, row_group=self._row_groups[group], column=self._leaves[column].name)
 
     def of_row_group(self, common: np.ndarray, columns: np.ndarray, rows: RowSlice) -> np.ndarray:
         """Make the chunk table of some columns in one row group, in the order of `columns`.
@@ -155,57 +192,26 @@ class ChunkTables:
         -------
         int64 array, (columns, CHUNK_FIELDS)
             C_OUT and C_MASK are the first row, not yet a position in bytes.
-
-        Raises
-        ------
-        ParquetError
-            When a chunk lies outside of the file, or disagrees with the schema or with its row group.
         """
         table = common[columns]
-        facts = self._facts(rows.row_group, self._ordinals[columns])
-        self._check(facts, table, rows.row_group, columns)
-        ends = facts["start"] + facts["total_compressed_size"] + self._allowance
-        table[:, C_START], table[:, C_END] = facts["start"], np.minimum(ends, self._end)
-        table[:, C_NUM_VALUES], table[:, C_CODEC] = facts["num_values"], facts["codec"]
-        table[:, C_MAX_RATIO] = max_ratios(facts["codec"])
+        place = self._place[rows.row_group]
+        starts = self._starts[place, columns]
+        codecs = self._facts["codec"][place, columns]
+        table[:, C_START] = starts
+        ends = starts + self._facts["total_compressed_size"][place, columns]
+        table[:, C_END] = np.minimum(ends + self._allowance, self._end)
+        table[:, C_NUM_VALUES] = self._facts["num_values"][place, columns]
+        table[:, C_CODEC] = codecs
+        table[:, C_MAX_RATIO] = max_ratios(codecs)
         table[:, C_ROW_START], table[:, C_ROW_STOP] = rows.start, rows.stop
         table[:, C_OUT] = table[:, C_MASK] = rows.out
         return table
 
-    def _facts(self, row_group: int, ordinals: np.ndarray) -> dict[str, np.ndarray]:
-        chunks = self._footer.chunks
-        names = ("type", "codec", "num_values", "total_compressed_size", "data_page_offset", "dictionary_page_offset")
-        facts = {name: chunks[name][row_group, ordinals] for name in names}
-        facts |= {name: chunks[name][row_group, ordinals] for name in ("has_meta_data", "has_file_path", "is_encrypted")}
-        # Some writers leave the offset of the dictionary page out, or at 0, with or without such a page: it then is
-        # the first page at data_page_offset (parquet-mr 1.8, and the file dict-page-offset-zero of the test suite).
-        data, dictionary = facts["data_page_offset"], facts["dictionary_page_offset"]
-        facts["start"] = np.where((dictionary >= MAGIC_BYTES) & (dictionary < data), dictionary, data)
-        return facts
-
-    def _check(self, facts: dict[str, np.ndarray], table: np.ndarray, row_group: int, columns: np.ndarray) -> None:
-        num_rows = int(self._footer.row_group_num_rows[row_group])
-        start, size = facts["start"], facts["total_compressed_size"]
-        checks: tuple[tuple[np.ndarray, type[ParquetError], str], ...] = (
-            (facts["is_encrypted"] != 0, UnsupportedError, "the column is encrypted, which numparq does not read yet"),
-            (facts["has_file_path"] != 0, UnsupportedError, "the column chunk is in another file, which numparq does not "
-             "read yet"),
-            (facts["has_meta_data"] == 0, InvalidFileError, "the footer has no metadata of the column chunk"),
-            (facts["type"] != table[:, C_TYPE], InvalidFileError, "the column chunk's physical type is not the schema's"),
-            (facts["num_values"] != num_rows, InvalidFileError, f"the column chunk has not as many values as its row "
-             f"group has rows ({num_rows})"),
-            ((start < MAGIC_BYTES) | (size < 0) | (start > self._end) | (size > self._end - start), InvalidFileError,
-             "the column chunk lies outside of the file's data: the file is cut off, or the footer is damaged"),
-        )  # fmt: skip
-        for failed, kind, message in checks:
-            if failed.any():
-                leaf = self._leaves[columns[int(np.argmax(failed))]]
-                raise kind(message, row_group=row_group, column=leaf.name)
-
-    def statistic(self, name: str, position: int, row_groups: Sequence[int]) -> int | None:
-        """Add up a number that each chunk of a column may have; None where one does not say."""
-        numbers = self._footer.chunks[name][list(row_groups), self._leaves[position].index]
-        return int(numbers.sum()) if len(numbers) and (numbers >= 0).all() else None
+    def null_counts(self) -> list[int | None]:
+        """Add up what the statistics say of nulls, for each column; None where those of a chunk say nothing."""
+        counts = self._facts["null_count"]
+        known = (counts >= 0).all(axis=0).tolist()
+        return [total if said else None for total, said in zip(counts.sum(axis=0).tolist(), known, strict=True)]
 
     def byte_array_size(self, position: int, rows: RowSlice) -> int:
         """Guess how many bytes the values of a BYTE_ARRAY column take in a row slice: by its size statistics, if any.
@@ -213,9 +219,9 @@ class ChunkTables:
         A guess that is too large costs address space only, one that is too small a copy; it is bounded, for
         a damaged footer may say anything.
         """
-        place = rows.row_group, self._leaves[position].index
-        said = int(self._footer.chunks["unencoded_byte_array_data_bytes"][place])
-        stored = max(int(self._footer.chunks["total_uncompressed_size"][place]), 0)
-        num_rows = int(self._footer.row_group_num_rows[rows.row_group])
+        place = self._place[rows.row_group], position
+        said = int(self._facts["unencoded_byte_array_data_bytes"][place])
+        stored = max(int(self._facts["total_uncompressed_size"][place]), 0)
+        num_rows = int(self._num_rows[place[0]])
         guess = min(said if said >= 0 else stored, 256 * num_rows + (1 << 20))
         return guess * len(rows) // max(num_rows, 1)

@@ -20,12 +20,12 @@ from .scratch import allocate
 # Chunks are fetched together up to this many bytes, and over gaps of at most so many. Two times as many are still
 # walked as a single window, and have to be: dictionaries and null counts of several chunks last for one window only.
 GROUP_BYTES = WINDOW_BYTES * 3 // 4
-SMALLEST_GROUP_BYTES = 64 << 10
 GAP_BYTES = 32 << 10
 # A read of fewer bytes than that is done before a second thread has begun.
 ALONE_BYTES = 256 << 10
 # A job of a single chunk shares its pages out when its bytes are more than one in this many of a thread's share.
 SHARES = 4
+SMALLEST_SHARE = 64 << 10
 
 _NO_MASK = np.empty(0, np.uint8)
 
@@ -88,7 +88,7 @@ class JobMaker:
         groups, others = self._groups(columns)
         tables = [self._tables.of_row_group(common, columns, rows) for rows in slices]
         total = sum(int((table[:, C_END] - table[:, C_START]).sum()) for table in tables)
-        share = total // (SHARES * self._context.crew.threads)
+        share = max(total // (SHARES * self._context.crew.threads), SMALLEST_SHARE)
         made: list[Job] = []
         for rows, table in zip(slices, tables, strict=True):
             for group in groups:
@@ -157,7 +157,7 @@ class JobMaker:
 def _runs(chunks: np.ndarray, share: int) -> Iterator[tuple[int, int]]:
     """Divide chunks, in the order of the file, into runs that are fetched together; a large one is a run by itself."""
     starts, ends = chunks[:, C_START], chunks[:, C_END]
-    limit = min(max(share, SMALLEST_GROUP_BYTES), GROUP_BYTES)
+    limit = min(share, GROUP_BYTES)
     gaps = starts[1:] - ends[:-1]
     bucket = (ends - starts[0]) // limit
     large = ends - starts > limit

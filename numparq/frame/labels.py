@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ..pandas_metadata import PandasMetadata, RangeLevel
+from .strings import text_of
 
 _MAX_LABEL = 10_000
 
@@ -81,14 +82,21 @@ def column_labels(metadata: PandasMetadata | None, names: list[str]) -> pd.Index
         The labels with the types that the metadata give them; plain names where that cannot be.
     """
     if metadata is None:
-        return pd.Index(names)
+        return _plain_labels(names)
     labels = [metadata.label(name) for name in names] if metadata.knows_columns else names
     levels = metadata.column_levels
     if len(levels) > 1:
         return _multi_labels(labels, levels)
     if not levels:
+        return _plain_labels(labels)
+    return _typed_level(_plain_labels(labels), levels[0]).rename(_hashable(levels[0].get("name")))
+
+
+def _plain_labels(labels: list[Any]) -> pd.Index:
+    """Make the Index that ``pd.Index(labels)`` is; of strings in a third of its time, which small files notice."""
+    if not labels or any(type(label) is not str for label in labels) or not pd.get_option("future.infer_string"):
         return pd.Index(labels)
-    return _typed_level(pd.Index(labels), levels[0]).rename(_hashable(levels[0].get("name")))
+    return pd.Index(text_of(labels), copy=False)
 
 
 def _multi_labels(labels: list[Any], levels: list[dict]) -> pd.Index:

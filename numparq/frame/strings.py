@@ -42,3 +42,14 @@ def _arrow_strings(pieces: list[BinaryPiece], dtype: pd.StringDtype) -> Any:
     pa = pyarrow()
     chunks = [large_binary_array(piece, pa.large_string()) for piece in pieces]
     return pd.arrays.ArrowStringArray(pa.chunked_array(chunks, type=pa.large_string()), dtype=dtype)
+
+
+def text_of(strings: list[str]) -> Any:
+    """Make an array of pandas' default string dtype of str objects, none of them missing."""
+    dtype = pd.StringDtype(na_value=np.nan)
+    if dtype.storage != "pyarrow":
+        return dtype.construct_array_type()._from_sequence(strings, dtype=dtype)
+    from ..arrow import pyarrow
+
+    pa = pyarrow()
+    return pd.arrays.ArrowStringArray(pa.chunked_array([pa.array(strings, pa.large_string())]), dtype=dtype)
