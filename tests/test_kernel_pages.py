@@ -246,7 +246,7 @@ def test_statistics_and_unknown_fields_are_skipped(engine):
     statistics = idl().Statistics(max=b"x" * 500, min=b"", null_count=0, max_value=b"\xff" * 200, min_value=b"y")
     status, pages, _ = scan_pages_of(engine, rng, [replace(page, more={**page.more, "statistics": statistics})], 9)
     assert status == 0 and pages[0, t.P_NUM_VALUES] == 9
-    header = page.header()
+    header = page.header
     unknown = bytes([0x98]) + b"\x05hello" + bytes([0x16]) + b"\x04"  # fields 14 and 15, before the stop byte
     status, pages, _ = scan_pages_of(engine, rng, [header[:-1] + unknown + b"\x00" + page.body], 9)
     assert status == 0 and pages[0, t.P_COMPRESSED] == len(page.body)

@@ -53,13 +53,13 @@ class Outcome:
 class _Run:
     """One chunk in memory, and room for what it decodes to."""
 
-    def __init__(self, engine: Engine, chunk: Chunk, request: Request, seed: int) -> None:
+    def __init__(self, engine: Engine, chunk: Chunk, table: np.ndarray, request: Request, seed: int) -> None:
         self.engine = engine
         self.rng = rng = np.random.default_rng(seed)
         stored = chunk.stored()
         self.raw = with_slack(rng, stored)
         self.chunks = chunk_table(chunk.column, chunk.codec, len(chunk.rows), len(stored), request)
-        self.pages = page_table(chunk)
+        self.pages = table.copy()
         self.request = request
         self.buffers: list[Guarded] = []
         self.failure: Outcome | None = None
@@ -101,7 +101,8 @@ class _Run:
 
 def decode_fixed(engine: Engine, chunk: Chunk, request: Request, seed: int = 1) -> Outcome:
     """Decode the rows asked for of a chunk of values of a fixed size."""
-    outcomes = [_decode_fixed(_Run(engine, chunk, request, 2 * seed + again)) for again in range(2)]
+    table = page_table(chunk)
+    outcomes = [_decode_fixed(_Run(engine, chunk, table, request, 2 * seed + again)) for again in range(2)]
     assert outcomes[0] == outcomes[1], "the outcome depends on bytes that nobody wrote"
     return outcomes[0]
 
@@ -138,7 +139,8 @@ def _decode_fixed(run: _Run) -> Outcome:
 
 def decode_binary(engine: Engine, chunk: Chunk, request: Request, seed: int = 1, room: int | None = None) -> Outcome:
     """Decode the rows asked for of a chunk of BYTE_ARRAY values, with room at first for few bytes or for `room`."""
-    outcomes = [_decode_binary(_Run(engine, chunk, request, 2 * seed + again), room) for again in range(2)]
+    table = page_table(chunk)
+    outcomes = [_decode_binary(_Run(engine, chunk, table, request, 2 * seed + again), room) for again in range(2)]
     assert outcomes[0] == outcomes[1], "the outcome depends on bytes that nobody wrote"
     return outcomes[0]
 

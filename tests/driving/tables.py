@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
 from numparq.kernels import tables as t
 from numparq.kernels.compact_wire import S_ROOM, S_TOP, STACK_WORDS
 from numparq.kernels.pages import HEADER_FIELDS, SCAN_FIELDS
-from numparq.metadata.layout import layout
+from numparq.metadata.layout import Layout, layout
 from twins.pages import Chunk
 from twins.values import Column
 
@@ -54,11 +55,16 @@ def chunk_table(column: Column, codec: int, num_values: int, size: int, request:
     return row
 
 
+@lru_cache(maxsize=1)
+def _header() -> tuple[Layout, np.ndarray]:
+    header = layout("PageHeader", *HEADER_FIELDS)
+    return header, np.array([header.slot(name) for name in HEADER_FIELDS], np.int64)
+
+
 def scan(engine: Engine, raw: np.ndarray, available: int, chunks: np.ndarray, room: int, state: np.ndarray | None = None,
          pages: np.ndarray | None = None) -> tuple[int, np.ndarray, np.ndarray]:  # fmt: skip
     """Walk over pages: the status, the page table as (pages, PAGE_FIELDS), and the state."""
-    header = layout("PageHeader", *HEADER_FIELDS)
-    slots = np.array([header.slot(name) for name in HEADER_FIELDS], np.int64)
+    header, slots = _header()
     if state is None:
         state = np.zeros(SCAN_FIELDS, np.int64)
     rng = np.random.default_rng(room)
@@ -78,7 +84,7 @@ def page_table(chunk: Chunk, start: int = 0) -> np.ndarray:
     """Make the page table of a chunk from its pages, without the kernel that is there for that."""
     rows, pos, row = [], start, 0
     for number, page in enumerate(chunk.pages):
-        header = len(page.header())
+        header = len(page.header)
         entry = np.zeros(t.PAGE_FIELDS, np.int64)
         more = page.more
         entry[t.P_TYPE], entry[t.P_ENCODING], entry[t.P_NUM_VALUES] = page.type, more["encoding"], page.num_values

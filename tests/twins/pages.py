@@ -6,7 +6,7 @@ import struct
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -68,6 +68,7 @@ class Page:
     rows: Sequence[Row]
     more: dict[str, Any]
 
+    @cached_property
     def header(self) -> bytes:
         module = idl()
         more = dict(self.more)
@@ -88,7 +89,7 @@ class Page:
         return replace(self, more={**self.more, "crc": crc - (1 << 32) if crc >> 31 else crc})
 
     def stored(self) -> bytes:
-        return self.header() + self.body
+        return self.header + self.body
 
 
 @dataclass(frozen=True)
