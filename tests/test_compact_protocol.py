@@ -183,13 +183,14 @@ def test_positions_of_structs_lead_to_them():
     arena = np.empty(5000, np.int64)
     stack[S_TOP], stack[S_ROOM] = 21 * chunk.words, len(arena)
     starts.append(-1)
-    assert COMPILED.read_thrifts(data, np.array(starts), 21, len(data), chunk.table, arena, 0, stack) == 21
+    places = np.arange(21)[::-1].copy()
+    assert COMPILED.read_thrifts(data, np.array(starts), places, 21, len(data), chunk.table, arena, stack) == 21
     expected = [c for g in example_footer().row_groups for c in g.columns]
     for i, thing in enumerate(expected):
-        view = type(found)(chunk.record, arena, i * chunk.words, data)
+        view = type(found)(chunk.record, arena, (20 - i) * chunk.words, data)
         assert equal_to_thriftpy2(view, thing)
-    assert arena[20 * chunk.words] == 0, "no struct, no fields"
-    assert COMPILED.read_thrifts(data, np.array([len(data) + 9]), 1, len(data), chunk.table, arena, 0, stack) < 0
+    assert arena[0] == 0, "no struct, no fields"
+    assert COMPILED.read_thrifts(data, np.array([len(data) + 9]), places, 1, len(data), chunk.table, arena, stack) < 0
 
 
 def position(found: Any) -> int:

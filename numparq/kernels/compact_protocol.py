@@ -266,16 +266,18 @@ def read_thrift(data, pos, end, table, arena, base, stack):
     return read_struct(data, pos, end, table, arena, base, stack)
 
 
-@kernel("u1 i8 x x i8 i8 x i8")
-def read_thrifts(data, starts, count, end, table, arena, base, stack):
-    """Read one struct at each of `count` positions, into records one after the other.
+@kernel("u1 i8 i8 x x i8 i8 i8")
+def read_thrifts(data, starts, places, count, end, table, arena, stack):
+    """Read one struct at each of `count` positions.
 
     Parameters
     ----------
-    data, end, table, arena, base, stack
-        As in `read_thrift`; the arena has `count` records at `base`.
+    data, end, table, arena, stack
+        As in `read_thrift`.
     starts : int64 array
         Where the structs begin; negative: there is none, and its record is that of an empty struct.
+    places : int64 array
+        Where in the arena their records go, counted in records.
     count : int
         Their number.
 
@@ -285,11 +287,12 @@ def read_thrifts(data, starts, count, end, table, arena, base, stack):
         `count`, or a status.
     """
     for i in range(count):
-        record = base + i * table[N_WORDS]
-        if starts[i] < 0:
+        record = get(places, i) * get(table, N_WORDS)
+        start = get(starts, i)
+        if start < 0:
             begin_record(table, np.int64(0), arena, record, np.int64(-1))
             continue
-        status = read_struct(data, starts[i], end, table, arena, record, stack)
+        status = read_struct(data, start, end, table, arena, record, stack)
         if status < 0:
             return status
     return count

@@ -67,7 +67,7 @@ class ColumnChunks:
         self._starts = starts
         self._layout, self._places = _places()
         self._words = np.empty((*starts.shape, self._layout.words), np.int64)
-        self._known = np.zeros(starts.shape, np.bool_)
+        self._known: np.ndarray = np.zeros(starts.shape, np.bool_)
 
     def __getitem__(self, name: str) -> Fact:
         return Fact(self, *self._places[name])
@@ -90,25 +90,29 @@ class ColumnChunks:
         InvalidFileError
             When a ColumnChunk is damaged.
         """
-        words = self.words(np.ix_(np.asarray(row_groups, np.intp), np.asarray(columns, np.intp)))
-        return {name: words[..., word] & mask for name, (word, mask) in self._places.items()}
+        place = np.ix_(np.asarray(row_groups, np.intp), np.asarray(columns, np.intp))
+        self.read(place)
+        return {name: self.look_up(place, word, mask) for name, (word, mask) in self._places.items()}
 
-    def words(self, place: tuple) -> np.ndarray:
-        """Give the records of chunks, reading those that have not been read; `place` indexes row groups and columns."""
+    def read(self, place: tuple) -> None:
+        """Read the chunks, out of some, that have not been read yet; `place` indexes row groups and columns."""
         unread = ~self._known[place]
         if unread.any():
             groups, columns = np.broadcast_arrays(*place)
             self._read(groups[unread], columns[unread])
-        return self._words[place]
+
+    def look_up(self, place: tuple, word: int, mask: int) -> np.ndarray:
+        """Give some bits of a word of chunks that have been read."""
+        return self._words[..., word][place] & mask
 
     def _read(self, groups: np.ndarray, columns: np.ndarray) -> None:
-        starts = self._starts[groups, columns]
-        made = np.empty(len(starts) * self._layout.words, np.int64)
-        stack = new_stack(len(made), len(made))
-        status = kernels.read_thrifts(self._data, starts, len(starts), self._length, self._layout.table, made, 0, stack)
+        starts, places = self._starts[groups, columns], groups * self._known.shape[1] + columns
+        words = self._words.reshape(-1)
+        stack = new_stack(len(words), len(words))
+        table = self._layout.table
+        status = kernels.read_thrifts(self._data, starts, places, len(starts), self._length, table, words, stack)
         if status < 0:
             self._blame(groups, columns)
-        self._words[groups, columns] = made.reshape(len(starts), -1)
         self._known[groups, columns] = True
 
     def _blame(self, groups: np.ndarray, columns: np.ndarray) -> None:
@@ -154,7 +158,6 @@ class Fact:
 
     def __getitem__(self, place: tuple) -> np.ndarray:
         row_group, column = place
-        return (
-            self._chunks.words((np.asarray(row_group, np.intp), np.asarray(column, np.intp)))[..., self._word]
-            & self._mask
-        )
+        place = np.asarray(row_group, np.intp), np.asarray(column, np.intp)
+        self._chunks.read(place)
+        return self._chunks.look_up(place, self._word, self._mask)
