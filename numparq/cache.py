@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import stat
 import sys
 import tempfile
@@ -16,6 +17,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+KEEP_FOLDERS = 3
 KEEP = 8  # entries of one name that stay; more than the versions and CPUs that share a home directory at a time
 _TEMPORARY = ".numparq-"
 _DIGEST = hashlib.sha256().digest_size
@@ -109,6 +111,35 @@ def store(name: str, key: bytes, data: bytes) -> bool:
         _warn(folder, error.strerror or str(error))
         return False
     return True
+
+
+def folder_for(name: str, key: bytes) -> str | None:
+    """Give a folder in which somebody else's code (Numba's own cache) may keep files.
+
+    Parameters
+    ----------
+    name, key
+        As in `load`; the folders of the same name but the newest few are removed.
+
+    Returns
+    -------
+    str or None
+        A folder that only this user can write, or None.
+    """
+    try:
+        place = directory()
+        folder = _path(place, name, key).removesuffix(".bin")
+        for path in (place, folder):
+            os.makedirs(path, mode=0o700, exist_ok=True)
+            if not _private(path):
+                return None
+        os.utime(folder)
+        found = [entry.path for entry in os.scandir(place) if entry.is_dir() and entry.name.startswith(name + "-")]
+        for path in sorted(found, key=os.path.getmtime)[:-KEEP_FOLDERS]:
+            shutil.rmtree(path, ignore_errors=True)
+    except OSError:
+        return None
+    return folder
 
 
 @contextmanager

@@ -237,3 +237,15 @@ def test_no_warning_without_a_reason(place):
         warnings.simplefilter("error")
         cache.load("kernels", b"key")
         cache.store("kernels", b"key", DATA)
+
+
+def test_folders_for_others(place):
+    folders = [cache.folder_for("dispatcher", b"%d" % number) for number in range(cache.KEEP_FOLDERS + 2)]
+    for number, folder in enumerate(folders):
+        (place / folder).mkdir(mode=0o700, exist_ok=True)
+        os.utime(folder, (number, number))
+    again = cache.folder_for("dispatcher", b"0")
+    assert again == folders[0] and len(list(place.iterdir())) == cache.KEEP_FOLDERS
+    assert os.path.isdir(again)
+    os.chmod(again, 0o777)
+    assert os.name != "posix" or cache.folder_for("dispatcher", b"0") is None

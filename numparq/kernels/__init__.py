@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
+from .lock import LOCK
 from .registry import KERNELS, Kernel
 
 # Every module that holds kernels.
@@ -46,8 +47,6 @@ class Kernels:
             raise AttributeError(f"there is no kernel {name!r}") from None
 
     def _load(self) -> None:
-        from .load import LOCK
-
         with LOCK:
             if self.mode:
                 return
@@ -100,10 +99,10 @@ def bind(mode: str) -> tuple[str, dict[str, Callable[..., int]]]:
             mode = "dispatcher"
     from . import fallback
 
-    registered = registered()
+    known = registered()
     if mode == "python":
-        return mode, fallback.python(registered)
-    return mode, fallback.dispatchers(registered, _dispatcher_folder())
+        return mode, fallback.python(known)
+    return mode, fallback.dispatchers(known, _dispatcher_folder())
 
 
 def registered() -> Mapping[str, Kernel]:
@@ -178,16 +177,11 @@ def _say_fallback(error: Exception) -> None:
 
 
 def _dispatcher_folder() -> str | None:
-    """Find (or not) a folder in which Numba may keep what it compiles of these very sources."""
+    """Find (or not) a folder in which Numba may keep what it compiled of these very sources."""
     from .. import cache
     from .load import key
 
-    try:
-        folder = os.path.join(cache.directory(), "dispatcher-" + key().hex()[:24])
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-    except (OSError, ImportError):
-        return None
-    return folder
+    return cache.folder_for("dispatcher", key())
 
 
 def warmup() -> str:

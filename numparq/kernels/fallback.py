@@ -6,7 +6,6 @@ Used where LLVM's loader does not work, under ``NUMBA_BOUNDSCHECK``, under ``NUM
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -91,7 +90,6 @@ def dispatchers(kernels: Mapping[str, Kernel], folder: str | None) -> dict[str, 
     config: Any = numba.config
     before = config.CACHE_DIR
     if folder is not None:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
         config.CACHE_DIR = folder
     try:
         # Compiled from the Python types of the first call: an explicit signature would compile all of them now.

@@ -8,18 +8,12 @@ import itertools
 import os
 import platform
 import sys
-import threading
 from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from . import entry
-
-# Whoever is inside LLVM holds this. A fork in that moment would leave LLVM's own lock held in the child for ever, so
-# a fork waits for it.
-LOCK = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
+from .lock import LOCK
 
 _numbers = itertools.count()
 _alive: list = []  # the compiler, then the libraries: dropping one unmaps its code
@@ -50,10 +44,10 @@ def load(code: bytes, names: Mapping[str, bool] | list[str]) -> dict[str, Callab
     RuntimeError
         When LLVM cannot load it (a missing symbol, a duplicate one), or the layout of arrays is not the one known.
     """
-    import llvmlite.binding as llvm
-
     _check_layout()
     with LOCK:
+        import llvmlite.binding as llvm
+
         if not _alive:
             llvm.initialize_native_target()
             llvm.initialize_native_asmprinter()
@@ -117,15 +111,15 @@ def key() -> bytes:
     bytes
         A SHA-256 digest.
     """
-    import llvmlite
-    import llvmlite.binding as llvm
-
     digest = hashlib.sha256()
     for path in [*sources(), _version_file("numba"), _version_file("llvmlite")]:
         with open(path, "rb") as file:
             digest.update(hashlib.sha256(os.path.basename(path).encode()).digest())
             digest.update(hashlib.sha256(file.read()).digest())
     with LOCK:
+        import llvmlite
+        import llvmlite.binding as llvm
+
         cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
     facts = (
         sys.version,
