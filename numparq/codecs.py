@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,7 @@ CODECS: dict[int, Codec] = {
 }
 
 
-@lru_cache(maxsize=None)
+@cache
 def decompressor(codec: int) -> Callable[[Any, Any], None]:
     """Give the function that decompresses one page of a codec.
 

@@ -25,8 +25,10 @@ class ParquetError(Exception):
         self.where: dict[str, object] = dict(where)
 
     def __str__(self) -> str:
-        place = ", ".join(f"{key.replace('_', ' ')} {value!r}" if isinstance(value, str) else
-                          f"{key.replace('_', ' ')} {value}" for key, value in sorted(self.where.items(), key=_rank))
+        place = ", ".join(
+            f"{key.replace('_', ' ')} {value!r}" if isinstance(value, str) else f"{key.replace('_', ' ')} {value}"
+            for key, value in sorted(self.where.items(), key=_rank)
+        )
         return f"{self.message} ({place})" if place else self.message
 
     def __reduce__(self) -> tuple:

@@ -15,15 +15,16 @@ from .column.chunks import ChunkTables, RowSlice
 from .column.decode import Context
 from .column.jobs import JobMaker
 from .dtypes import choose, uses_origin
-from .targets import Target, retarget
 from .errors import LimitError, ParquetError, SchemaError, located
 from .frame import Layout, allocate, assemble
+from .frame.strings import text_of
 from .io.source import Source, open_source
 from .kernels.tables import C_NULL_COUNT
 from .metadata.footer import Footer, read_tail
 from .pandas_metadata import PandasMetadata
 from .schema import Leaf, Schema
 from .selection import select_columns, select_rows, virtual_columns
+from .targets import Target, retarget
 from .threads import Crew, thread_count
 
 if TYPE_CHECKING:
@@ -80,19 +81,23 @@ class ParquetFile:
 
     @property
     def num_rows(self) -> int:
+        """Rows of the file."""
         return int(self._footer.row_group_num_rows.sum())
 
     @property
     def num_row_groups(self) -> int:
+        """Row groups of the file."""
         return len(self._footer.row_group_num_rows)
 
     @cached_property
     def schema(self) -> Schema:
+        """The tree of columns."""
         with located(file=self.source.name):
             return Schema(self._footer)
 
     @cached_property
     def metadata(self) -> Record:
+        """FileMetaData, with everything in it."""
         with located(file=self.source.name):
             return self._footer.full
 
@@ -149,7 +154,8 @@ class ParquetFile:
             except MemoryError as error:
                 if isinstance(error, LimitError):
                     raise
-                raise LimitError(f"there is not enough memory to read {num_rows:,} rows of {len(names)} columns") from error
+                what = f"{num_rows:,} rows of {len(names)} columns"
+                raise LimitError(f"there is not enough memory to read {what}") from error
 
     def _targets(
         self, leaves: list[Leaf], null_counts: list[int | None], dtype_backend: str, categories: set[str]
@@ -173,13 +179,11 @@ class ParquetFile:
 
     def _virtual(self, names: list[str], slices: list[RowSlice], num_rows: int) -> list[tuple[str, Any]]:
         """Make the virtual columns asked for."""
-        import pandas as pd
-
         starts = np.cumsum([0, *self._footer.row_group_num_rows.tolist()])
         made: list[tuple[str, Any]] = []
         for name in names:
             if name == "file":
-                made.append((name, pd.array([self.source.name], dtype="str").take(np.zeros(num_rows, np.intp))))
+                made.append((name, text_of([self.source.name]).take(np.zeros(num_rows, np.intp))))
                 continue
             values = np.empty(num_rows, np.int64)
             for rows in slices:

@@ -92,7 +92,9 @@ def test_kernels_do_not_raise_or_use_what_is_forbidden(path: Path) -> None:
     for word in ("parallel=True", "guvectorize", "jitclass", "fastmath=True"):
         assert word not in text
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef) and any("kernel" in ast.unparse(d) or "helper" in ast.unparse(d) for d in node.decorator_list):
+        if isinstance(node, ast.FunctionDef) and any(
+            "kernel" in ast.unparse(d) or "helper" in ast.unparse(d) for d in node.decorator_list
+        ):
             assert not any(isinstance(inner, ast.Raise) for inner in ast.walk(node)), f"{node.name} raises"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from rich.console import Console
 from rich.table import Table
 
@@ -16,11 +18,14 @@ def schema(file: str) -> None:
 
 def meta(file: str) -> None:
     """Print what the footer says of the file, its row groups and its columns."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
     with ParquetFile(file) as parquet:
         metadata = parquet.metadata
-        console.print(f"{file}: {parquet.source.size:,} bytes, {metadata.num_rows:,} rows, {parquet.num_row_groups} row "
-                      f"groups, version {metadata.version}, by {metadata.created_by or 'an unknown writer'}")  # fmt: skip
+        console.print(
+            f"{file}: {parquet.source.size:,} bytes, {metadata.num_rows:,} rows, row groups: {parquet.num_row_groups}, "
+            f"version {metadata.version}, written by {metadata.created_by or 'an unknown writer'}",
+            soft_wrap=True, markup=False,
+        )  # fmt: skip
         for pair in metadata.key_value_metadata or ():
             console.print(f"  key {pair.key}: {len(pair.value or ''):,} characters", markup=False)
         console.print(_columns(parquet))
@@ -30,7 +35,8 @@ def _columns(parquet: ParquetFile) -> Table:
     """Make the table of columns: over all row groups, sizes added up and the rest as a set."""
     table = Table(box=None, pad_edge=False)
     for title in ("column", "type", "codec", "encodings", "values", "nulls", "compressed", "uncompressed"):
-        table.add_column(title, justify="right" if title in ("values", "nulls", "compressed", "uncompressed") else "left")
+        numbers = title in ("values", "nulls", "compressed", "uncompressed")
+        table.add_column(title, justify="right" if numbers else "left", no_wrap=title != "encodings")
     groups = parquet.metadata.row_groups
     for number in range(len(groups[0].columns) if len(groups) else 0):
         chunks = [group.columns[number].meta_data for group in groups]
@@ -41,7 +47,7 @@ def _columns(parquet: ParquetFile) -> Table:
             *(_names(getattr(chunk, name) for chunk in known) for name in ("type", "codec")),
             _names(encoding for chunk in known for encoding in chunk.encodings),
             f"{sum(chunk.num_values for chunk in known):,}",
-            "?" if None in nulls else f"{sum(nulls):,}",
+            "?" if None in nulls else f"{sum(filter(None, nulls)):,}",
             f"{sum(chunk.total_compressed_size for chunk in known):,}",
             f"{sum(chunk.total_uncompressed_size for chunk in known):,}",
         )

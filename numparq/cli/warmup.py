@@ -18,4 +18,6 @@ def warmup() -> None:
     with Console(stderr=True).status("compiling the kernels of numparq ..."):
         mode = compile_kernels()
         keep_tables()
-    console.print(f"kernels are ready after {time.perf_counter() - began:.1f} s ({mode} mode), kept in {cache.directory()}")
+    console.print(
+        f"kernels are ready after {time.perf_counter() - began:.1f} s ({mode} mode), kept in {cache.directory()}"
+    )

@@ -62,7 +62,9 @@ def decode_binary_dictionary(pages: Pages, scratch: Scratch) -> BinaryPiece | No
         raise PageFailure(0, BAD_DICTIONARY)
     offsets = allocate(count + 1, "i8")
     values = allocate(size + SLACK)
-    status = kernels.decode_binary_dictionary(data if compressed else pages.raw, start, start + size, count, offsets, values)
+    status = kernels.decode_binary_dictionary(
+        data if compressed else pages.raw, start, start + size, count, offsets, values
+    )
     if status < 0:
         raise PageFailure(0, status)
     pages.chunks[0, C_DICTIONARY_SIZE] = count
@@ -131,5 +133,7 @@ def check_utf8(piece: BinaryPiece) -> None:
     """Refuse strings that are not UTF-8; CorruptPageError."""
     status = kernels.check_utf8(piece.offsets, len(piece), piece.data)
     if status == BAD_UTF8:
-        raise CorruptPageError("a string is not valid UTF-8: the page is damaged, or its writer put other bytes than text in")
+        raise CorruptPageError(
+            "a string is not valid UTF-8: the page is damaged, or its writer put other bytes than text in"
+        )
     check(status)

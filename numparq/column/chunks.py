@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..targets import Target
 from ..codecs import max_ratios
 from ..errors import InvalidFileError, ParquetError, UnsupportedError
 from ..kernels.tables import (
@@ -44,6 +43,7 @@ from ..kernels.tables import (
 )
 from ..metadata.footer import Footer
 from ..schema import Leaf
+from ..targets import Target
 
 MAGIC_BYTES = 4
 _LONGEST_DICTIONARY_HEADER = 100
@@ -210,8 +210,8 @@ class ChunkTables:
     def null_counts(self) -> list[int | None]:
         """Add up what the statistics say of nulls, for each column; None where those of a chunk say nothing."""
         counts = self._facts["null_count"]
-        known = (counts >= 0).all(axis=0).tolist()
-        return [total if said else None for total, said in zip(counts.sum(axis=0).tolist(), known, strict=True)]
+        unknown = np.any(counts < 0, axis=0)
+        return [None if skip else int(total) for total, skip in zip(counts.sum(axis=0), unknown, strict=True)]
 
     def byte_array_size(self, position: int, rows: RowSlice) -> int:
         """Guess how many bytes the values of a BYTE_ARRAY column take in a row slice: by its size statistics, if any.

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import INEXACT, NO_DICTIONARY, NULL_FOUND, ParquetError
 from ..io.source import Source
+from ..kernels import kernels
 from ..kernels.tables import (
     C_CONVERSION,
     C_ITEM_SIZE,
@@ -65,7 +66,7 @@ class Context:
 
     @property
     def scratch(self) -> Scratch:
-        """This thread's buffers."""
+        """The buffers of the calling thread."""
         return self.local.get()
 
     def close(self) -> None:
@@ -140,11 +141,12 @@ class Job:
         error.where.setdefault("column", self.context.names[self.columns[min(chunk, len(self.columns) - 1)]])
         return error
 
-    def _check_utf8(self, piece: BinaryPiece) -> None:
+    def _check_utf8(self, piece: BinaryPiece, pages: Pages) -> None:
+        """Refuse strings that are not UTF-8; `pages` are those that the piece was decoded from."""
         try:
             check_utf8(piece)
         except ParquetError as error:
-            raise self._placed(error, 0) from None
+            raise self._placed(error, pages.locate(error, _page_of_bad_utf8(piece, pages))) from None
 
     def in_parts(self, pages: Pages, work: Callable[[int, Pages], None]) -> None:
         """Call ``work(ordinal, part)`` for runs of the data pages of a single chunk, shared out where that pays.
@@ -159,6 +161,17 @@ class Job:
         self.context.crew.run([_bind(work, number, part) for number, part in enumerate(parts)])
         if len(parts) > 1:
             pages.chunks[0, C_NULL_COUNT] += sum(part.chunks[0, C_NULL_COUNT] for part in parts)
+
+
+def _page_of_bad_utf8(piece: BinaryPiece, pages: Pages) -> int:
+    """Find the page that the first string that is not UTF-8 is in; a dictionary stands in the first page."""
+    if pages.pages[0, P_TYPE] == DICTIONARY_PAGE:
+        return 0
+    firsts = (pages.pages[:, P_ROW] - pages.chunks[0, C_ROW_START]).clip(0, len(piece)).tolist()
+    for number, (first, last) in enumerate(zip(firsts, [*firsts[1:], len(piece)], strict=True)):
+        if kernels.check_utf8(piece.offsets[first : last + 1], last - first, piece.data) < 0:
+            return number
+    return len(firsts) - 1
 
 
 def _bind(work: Callable[[int, Pages], None], number: int, part: Pages) -> Callable[[], None]:
@@ -193,6 +206,7 @@ class FixedJob(Job):
     output: FixedOutput = field(kw_only=True)
 
     def __call__(self) -> None:
+        """Decode the chunks into the output."""
         for pages in self.windows():
             with self.placing(pages):
                 self._begin(pages)
@@ -229,6 +243,7 @@ class FixedJob(Job):
 
     @contextmanager
     def placing(self, pages: Pages) -> Iterator[None]:
+        """Turn a PageFailure into the ParquetError that says where, or into what asks for another target."""
         try:
             yield
         except PageFailure as failure:
@@ -285,6 +300,7 @@ class BinaryJob(Job):
     size_hint: int = field(kw_only=True)
 
     def __call__(self) -> None:
+        """Decode the chunk into pieces."""
         dictionary: BinaryPiece | None = None
         rows = int(self.chunks[0, C_ROW_STOP] - self.chunks[0, C_ROW_START])
         for pages in self.windows():
@@ -301,12 +317,13 @@ class BinaryJob(Job):
             with self.placing(part):
                 made[number] = decode_binary(part, dictionary, hint, self.context.scratch)
             if self.utf8:
-                self._check_utf8(made[number])
+                self._check_utf8(made[number], part)
 
         trimmed = _trimmed(pages)
         self.in_parts(trimmed, work)
         self.chunks[0, C_NULL_COUNT] += trimmed.chunks[0, C_NULL_COUNT]
         self.pieces.extend(made[number] for number in sorted(made))
+
 
 def _trimmed(pages: Pages) -> Pages:
     """Narrow the wanted rows of a single chunk to those of its data pages at hand, so that pieces join up."""
@@ -336,6 +353,7 @@ class DictionaryJob(FixedJob):
     dictionary: BinaryPiece = field(default_factory=lambda: NO_VALUES)
 
     def __call__(self) -> None:
+        """Decode the chunk into codes, or else into values."""
         untouched = self.chunks.copy()
         super().__call__()
         if self.failed:
@@ -351,7 +369,7 @@ class DictionaryJob(FixedJob):
     def _begin(self, pages: Pages) -> None:
         self.dictionary = decode_binary_dictionary(pages, self.context.scratch) or self.dictionary
         if self.utf8:
-            self._check_utf8(self.dictionary)
+            self._check_utf8(self.dictionary, pages)
 
 
 __all__ = ["RETARGET", "BinaryJob", "Context", "DictionaryJob", "FixedJob", "Job"]

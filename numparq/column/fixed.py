@@ -27,7 +27,9 @@ class FixedOutput:
     mask: np.ndarray
 
 
-def decode_fixed(pages: Pages, placement: Placement, output: FixedOutput, dictionary: np.ndarray, scratch: Scratch) -> None:
+def decode_fixed(
+    pages: Pages, placement: Placement, output: FixedOutput, dictionary: np.ndarray, scratch: Scratch
+) -> None:
     """Decompress and decode pages into the output; null counts are added up in the chunk table.
 
     Parameters

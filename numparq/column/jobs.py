@@ -8,9 +8,9 @@ from typing import Protocol
 
 import numpy as np
 
-from ..targets import Target
 from ..kernels.tables import C_END, C_ITEM_SIZE, C_MASK, C_OUT, C_START
 from ..schema import Leaf
+from ..targets import Target
 from .chunks import ChunkTables, RowSlice, columns_table
 from .decode import BinaryJob, Context, DictionaryJob, FixedJob, Job
 from .fixed import FixedOutput
@@ -161,9 +161,6 @@ def _runs(chunks: np.ndarray, share: int) -> Iterator[tuple[int, int]]:
     gaps = starts[1:] - ends[:-1]
     bucket = (ends - starts[0]) // limit
     large = ends - starts > limit
-    cuts = np.flatnonzero(
-        (gaps < 0) | (gaps > GAP_BYTES) | (bucket[1:] != bucket[:-1]) | large[1:] | large[:-1]
-    ) + 1
+    cuts = np.flatnonzero((gaps < 0) | (gaps > GAP_BYTES) | (bucket[1:] != bucket[:-1]) | large[1:] | large[:-1]) + 1
     edges = [0, *cuts.tolist(), len(chunks)]
     return zip(edges[:-1], edges[1:], strict=True)
-

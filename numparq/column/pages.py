@@ -196,7 +196,7 @@ class PageFailure(Exception):
 
 
 def check_page(status: int, state: np.ndarray) -> int:
-    """Raise PageFailure for a negative status of a kernel that works on a page table (item 0 of `state` is the page)."""
+    """Raise PageFailure for a negative status of a kernel; item 0 of its `state` is the row of the page table."""
     if status < 0:
         raise PageFailure(int(state[0]), status)
     return status
@@ -262,7 +262,7 @@ def decompress(pages: Pages, batch: tuple[int, int, bool], out: np.ndarray) -> N
         status = kernels.decompress_snappy_pages(pages.pages.reshape(-1), first, last, pages.raw, out, state)
         check_page(status, state)
         return
-    source, target = memoryview(pages.raw), memoryview(out)
+    source, target = pages.raw.data, out.data
     for number in range(first, last):
         page = pages.pages[number].tolist()
         if not page[P_IS_COMPRESSED]:

@@ -50,6 +50,7 @@ class BytesSource:
         self.num_requests = self.num_bytes = 0
 
     def view(self, position: int, length: int, slack: int) -> np.ndarray | None:
+        """Give bytes of the data itself; None where there is no slack behind them."""
         if position < 0 or length < 0 or position + length + slack > self.size:
             return None
         self.num_requests += 1
@@ -57,6 +58,7 @@ class BytesSource:
         return self._data[position : position + length + slack]
 
     def read_into(self, position: int, out: np.ndarray) -> None:
+        """Copy bytes of the data."""
         if position < 0 or position + len(out) > self.size:
             raise _too_short(self, position, len(out))
         self.num_requests += 1
@@ -64,7 +66,7 @@ class BytesSource:
         out[:] = self._data[position : position + len(out)]
 
     def close(self) -> None:
-        pass
+        """Do nothing: the bytes are their owner's."""
 
 
 class _ReadSource:
@@ -77,12 +79,14 @@ class _ReadSource:
         self.num_requests = self.num_bytes = 0
 
     def view(self, position: int, length: int, slack: int) -> np.ndarray | None:
+        """Give None: nothing is in memory."""
         return None
 
     def read_into(self, position: int, out: np.ndarray) -> None:
+        """Read until `out` is full."""
         if position < 0 or position + len(out) > self.size:
             raise _too_short(self, position, len(out))
-        left = memoryview(out)
+        left = memoryview(out.data)
         while left:
             count = self._read_some(position, left)
             if not count:
@@ -117,6 +121,7 @@ class FileSource(_ReadSource):
             return self._file.readinto(out) or 0
 
     def close(self) -> None:
+        """Close the file."""
         self._file.close()
 
 
@@ -193,7 +198,7 @@ def open_source(path: Any) -> Source:
 
 def _too_short(source: Source | _ReadSource, position: int, length: int) -> InvalidFileError:
     return InvalidFileError(
-        f"bytes {position} to {position + length} are wanted, but there are only {source.size}: the file is cut off, or "
-        "an offset in it is wrong",
+        f"bytes {position} to {position + length} are wanted, but there are only {source.size}: the file is cut off, "
+        "or an offset in it is wrong",
         file=source.name,
     )

@@ -124,7 +124,21 @@ def page_indices(chunks, chunk, data, pos, end, present, indices):
 
 @kernel("i8 i8 x x u1 u1 i8 u1 u1 u1 u1 i8 u1 x i8")
 def decode_binary_pages(
-    chunks, pages, first, last, raw, scratch, entry_offsets, entries, indices, levels, validity, offsets, out, room, state
+    chunks,
+    pages,
+    first,
+    last,
+    raw,
+    scratch,
+    entry_offsets,
+    entries,
+    indices,
+    levels,
+    validity,
+    offsets,
+    out,
+    room,
+    state,
 ):
     """Decode rows `first` to `last` of the page table, all of one chunk, into offsets and bytes.
 

@@ -48,7 +48,7 @@ def widen(data, pos, count, size, signed, out, out_pos):
         return 0
     # An unsigned value from 2**63 up looks negative here.
     lowest = -_EXACT if signed else 0
-    inexact = False
+    inexact = np.bool_(False)
     for i in range(count):
         value = np.int64(load64(data, pos + (i << 3)))
         inexact |= value > _EXACT or value < lowest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import BAD_COUNT, BAD_LEVELS, BAD_PAGE, NO_DICTIONARY, NULL_FOUND, TRUNCATED, UNSUPPORTED_ENCODING
+from ..errors import BAD_COUNT, BAD_PAGE, NO_DICTIONARY, NULL_FOUND, TRUNCATED, UNSUPPORTED_ENCODING
 from .convert import convert
 from .hybrid import decode_bits, gather_indices, unpack_bits
 from .levels import decode_validity, level_section
@@ -11,7 +11,6 @@ from .place import count_present, fill_rows, place
 from .registry import helper, kernel
 from .tables import (
     BOOLEAN,
-    C_CODEC,
     C_CONVERSION,
     C_DICTIONARY,
     C_DICTIONARY_SIZE,
@@ -52,7 +51,6 @@ from .tables import (
     PLAIN_DICTIONARY,
     RLE,
     RLE_DICTIONARY,
-    UNCOMPRESSED,
 )
 
 # Where the parts of a page are: items of `parts`, which the caller lends.

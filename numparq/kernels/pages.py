@@ -66,7 +66,9 @@ HEADER_FIELDS = (
 _TYPE, _UNCOMPRESSED_SIZE, _COMPRESSED_SIZE, _CRC = range(4)
 _V1_NUM_VALUES, _V1_ENCODING, _V1_DEFINITION, _V1_REPETITION = range(4, 8)
 _DICTIONARY_NUM_VALUES, _DICTIONARY_ENCODING = range(8, 10)
-_V2_NUM_VALUES, _V2_NUM_NULLS, _V2_NUM_ROWS, _V2_ENCODING, _V2_DEFINITION, _V2_REPETITION, _V2_COMPRESSED = range(10, 17)
+_V2_NUM_VALUES, _V2_NUM_NULLS, _V2_NUM_ROWS, _V2_ENCODING, _V2_DEFINITION, _V2_REPETITION, _V2_COMPRESSED = range(
+    10, 17
+)
 # The field ids of PageHeader are the bits of its presence mask.
 _HAS_CRC, _HAS_V1, _HAS_DICTIONARY, _HAS_V2 = 1 << 4, 1 << 5, 1 << 7, 1 << 8
 
@@ -89,9 +91,7 @@ def read_data_header(record, slots, pages, page, chunks, chunk):
     pages[page + P_ENCODING] = record[slots[_V1_ENCODING]]
     pages[page + P_DEFINITION_ENCODING] = record[slots[_V1_DEFINITION]]
     pages[page + P_REPETITION_ENCODING] = record[slots[_V1_REPETITION]]
-    pages[page + P_IS_COMPRESSED] = np.int64(
-        chunks[chunk + C_CODEC] != UNCOMPRESSED and pages[page + P_COMPRESSED] > 0
-    )
+    pages[page + P_IS_COMPRESSED] = np.int64(chunks[chunk + C_CODEC] != UNCOMPRESSED and pages[page + P_COMPRESSED] > 0)
     return 0
 
 
@@ -133,9 +133,7 @@ def read_dictionary_header(record, slots, pages, page, chunks, chunk):
         return BAD_PAGE
     pages[page + P_NUM_VALUES] = record[slots[_DICTIONARY_NUM_VALUES]]
     pages[page + P_ENCODING] = record[slots[_DICTIONARY_ENCODING]]
-    pages[page + P_IS_COMPRESSED] = np.int64(
-        chunks[chunk + C_CODEC] != UNCOMPRESSED and pages[page + P_COMPRESSED] > 0
-    )
+    pages[page + P_IS_COMPRESSED] = np.int64(chunks[chunk + C_CODEC] != UNCOMPRESSED and pages[page + P_COMPRESSED] > 0)
     return 0
 
 

@@ -26,7 +26,7 @@ class Kernel:
     gil : bool
         Whether it touches Python objects, and so must hold the GIL while it runs.
     noalias : bool
-        Whether no two of its arrays ever overlap (lets LLVM vectorise; measured for each kernel that sets it).
+        Whether no two of its arrays ever overlap (lets LLVM vectorise; measured where it is set).
     """
 
     function: Callable[..., int]

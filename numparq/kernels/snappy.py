@@ -11,8 +11,16 @@ from ..errors import BAD_COMPRESSED_DATA
 from .hybrid import load_partial, read_run_header
 from .memory import copy16, copy_bytes, load64, store64
 from .registry import helper, kernel
-from .tables import P_BODY, P_COMPRESSED, P_DEFINITION_BYTES, P_IS_COMPRESSED, P_REPETITION_BYTES, P_SCRATCH
-from .tables import P_UNCOMPRESSED, PAGE_FIELDS
+from .tables import (
+    P_BODY,
+    P_COMPRESSED,
+    P_DEFINITION_BYTES,
+    P_IS_COMPRESSED,
+    P_REPETITION_BYTES,
+    P_SCRATCH,
+    P_UNCOMPRESSED,
+    PAGE_FIELDS,
+)
 
 
 def _copies() -> np.ndarray:

@@ -7,7 +7,7 @@ tables are 2-D arrays in Python and the same memory, flat, in kernels: item `FIE
 
 from __future__ import annotations
 
-# --- column chunks: written by the caller, but for the counts at the end -------------------------------------------
+# --- column chunks: written by the caller, but for the counts at the end --------------------------------------------
 C_START = 0  # position in the raw buffer of its first page header
 C_END = 1  # position after its last page
 C_NUM_VALUES = 2  # values by the footer
@@ -32,7 +32,7 @@ C_NULL_COUNT = 20  # nulls among the rows wanted (added up by the decoders)
 C_MAX_RATIO = 21  # bytes that one compressed byte may stand for; 0: not known
 CHUNK_FIELDS = 22
 
-# --- pages: written by scan_pages -------------------------------------------------------------------------------------
+# --- pages: written by scan_pages -----------------------------------------------------------------------------------
 P_CHUNK = 0  # its row in the chunk table
 P_TYPE = 1  # PageType
 P_ENCODING = 2  # Encoding of the values
@@ -53,12 +53,12 @@ P_HEADER = 16  # position in the raw buffer of the header
 P_IN_CHUNK = 17  # ordinal among the chunk's pages
 PAGE_FIELDS = 18
 
-# --- batches of pages that are decompressed together: written by place_pages -------------------------------------------
+# --- batches of pages that are decompressed together: written by place_pages ----------------------------------------
 B_FIRST = 0  # its first page; the next batch's is behind its last
 B_SNAPPY = 1  # whether all its compressed pages are Snappy
 BATCH_FIELDS = 2
 
-# --- conversions of stored values to values of the output --------------------------------------------------------------
+# --- conversions of stored values to values of the output -----------------------------------------------------------
 COPY = 0  # the bytes as they are; BOOLEAN: one byte each
 NARROW = 1  # INT32 to its low one or two bytes
 WIDEN_SIGNED = 2  # INT32, INT64 to float64; INEXACT where one is beyond 2**53
@@ -67,12 +67,12 @@ INT96_NS = 4  # INT96 to nanoseconds since 1970; INEXACT beyond an int64
 INT96_US = 5  # INT96 to microseconds since 1970, rounded down
 CODES = 6  # dictionary indices as int32
 
-# --- what becomes of nulls ------------------------------------------------------------------------------------------------
+# --- what becomes of nulls ------------------------------------------------------------------------------------------
 NULLS_FILL = 0
 NULLS_MASK = 1  # filled, and the validity is kept
 NULLS_REFUSE = 2  # NULL_FOUND
 
-# --- of the format -------------------------------------------------------------------------------------------------------------
+# --- of the format --------------------------------------------------------------------------------------------------
 DATA_PAGE, INDEX_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2 = 0, 1, 2, 3
 PLAIN, PLAIN_DICTIONARY, RLE, BIT_PACKED, RLE_DICTIONARY = 0, 2, 3, 4, 8
 BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY = 0, 1, 2, 3, 4, 5, 6, 7
