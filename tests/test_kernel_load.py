@@ -7,6 +7,7 @@ import pytest
 from numba.core.errors import NumbaError
 
 from numparq.kernels import bound_entry, fallback
+from numparq.kernels import build as build_module
 from numparq.kernels.build import build
 from numparq.kernels.load import load
 from numparq.kernels.memory import load32
@@ -163,3 +164,18 @@ def test_a_kernel_that_allocates_does_not_compile():
 def test_a_missing_symbol_is_an_error(code):
     with pytest.raises(RuntimeError):
         load(code, ["add", "no_such_kernel"])
+
+
+def test_both_ways_of_compiling_give_the_same(code):
+    names = list(KERNELS)
+    slow = build_module._emit(build_module._compile_apart(KERNELS), KERNELS, None, None)
+    quick = build_module._emit(build_module._compile_together(KERNELS), KERNELS, None, None)
+    assert quick == code  # what `build` uses, unless Numba's inner classes have changed
+    for made in (slow, quick):
+        out = np.zeros(1, np.int64)
+        assert load(made, names)["add"]((DATA, 4, out)) == 8 and out[0] == 118
+
+
+def test_an_address_of_this_process_is_refused():
+    with pytest.raises(TypeError, match="ExternalFunction"):
+        build_module._refuse_addresses("define i64 @f() {\n %x = load i64, ptr inttoptr (i64 140123456789 to ptr)\n}")
