@@ -186,6 +186,8 @@ def split(pages: Pages, most: int) -> list[Pages]:
         return [pages]
     cuts = np.unique(np.searchsorted(sizes, np.arange(1, count) * sizes[-1] // count, side="left") + 1)
     edges = [0, *cuts[cuts < len(sizes)].tolist(), len(sizes)]
+    if len(edges) == 2:
+        return [pages]
     return [part_of(pages, first, last) for first, last in zip(edges, edges[1:], strict=False)]
 
 
@@ -329,7 +331,9 @@ def _trimmed(pages: Pages) -> Pages:
     """Narrow the wanted rows of a single chunk to those of its data pages at hand, so that pieces join up."""
     first = int(pages.pages[0, P_TYPE] == DICTIONARY_PAGE)
     if first == len(pages.pages):
-        return Pages(pages.raw, pages.chunks.copy(), pages.pages)
+        chunks = pages.chunks.copy()
+        chunks[0, C_NULL_COUNT] = 0
+        return Pages(pages.raw, chunks, pages.pages)
     return Pages(pages.raw, part_of(pages, first, len(pages.pages)).chunks, pages.pages)
 
 
