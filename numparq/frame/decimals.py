@@ -6,10 +6,11 @@ import decimal
 from itertools import repeat
 
 import numpy as np
+import pandas as pd
 
 from ..column.buffer import BinaryPiece
 from ..column.unscaled import binary_integers, fixed_integers
-from .objects import distinct_objects, null_mask
+from .objects import null_mask, take_objects
 
 _CONTEXT = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
 _ROWS = 1 << 18  # rows at a time, to bound the memory in between
@@ -65,10 +66,13 @@ def binary_decimals(pieces: list[BinaryPiece], scale: int) -> np.ndarray:
 
 
 def _scaled(unscaled: np.ndarray | list[int], scale: int) -> np.ndarray | list:
-    """Give Decimals of integers: distinct ones once where they are an array."""
-    if isinstance(unscaled, np.ndarray):
-        return distinct_objects(unscaled, lambda part: _decimal_list(part.tolist(), scale))
-    return _decimal_list(unscaled, scale)
+    """Give Decimals of integers: each distinct one once, since finding them costs a fifth of making one."""
+    if not isinstance(unscaled, np.ndarray):
+        return _decimal_list(unscaled, scale)
+    codes, distinct = pd.factorize(unscaled)
+    table = np.empty(len(distinct), object)
+    table[:] = _decimal_list(distinct.tolist(), scale)
+    return take_objects(table, codes)
 
 
 def _decimal_list(unscaled: list[int], scale: int) -> list[decimal.Decimal]:
