@@ -56,7 +56,10 @@ def pyarrow_type(arrow_type: ArrowType) -> Any:
 
 
 def _extension_type(pa: Any, storage: Any, arrow_type: ArrowType) -> Any:
-    """Let pyarrow look its registered extension types up: the storage type itself where it knows none of the name."""
+    """Let pyarrow look its registered extension types up.
+
+    The storage type itself where it knows none of the name, or one that cannot make anything of the metadata.
+    """
     import pandas.core.arrays.arrow.extension_types  # noqa: F401  (registers pandas.period and pandas.interval)
 
     keys = {
@@ -64,7 +67,10 @@ def _extension_type(pa: Any, storage: Any, arrow_type: ArrowType) -> Any:
         "ARROW:extension:metadata": arrow_type.extension_metadata or "",
     }
     schema = pa.schema([pa.field("", storage, metadata=keys)])
-    return pa.ipc.read_schema(pa.py_buffer(schema.serialize())).field(0).type
+    try:
+        return pa.ipc.read_schema(pa.py_buffer(schema.serialize())).field(0).type
+    except Exception:  # whatever an extension's parser raises
+        return storage
 
 
 def _decimal_type(pa: Any, arrow_type: ArrowType) -> Any:

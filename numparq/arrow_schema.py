@@ -69,6 +69,7 @@ class DictionaryIndex:
 TIME_UNITS = ("s", "ms", "us", "ns")
 _DATE_UNITS = ("D", "ms")
 _FLOAT_BITS = (16, 32, 64)
+_INT_BITS = (8, 16, 32, 64)
 _TEXT_LIMIT = 1 << 16
 _MAX_KEYS = 64
 
@@ -211,4 +212,6 @@ def _dictionary_index(encoding: Table) -> DictionaryIndex:
     index = encoding.table(1)
     if index is None:
         return DictionaryIndex(ordered=ordered)
+    if index.int32(0) not in _INT_BITS:
+        raise FlatbufferError("an integer has a width that Arrow does not have")
     return DictionaryIndex(index.int32(0), bool(index.uint8(1)), ordered)

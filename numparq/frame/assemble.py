@@ -60,7 +60,8 @@ def assemble(
     )
     labels = column_labels(metadata, [names[position] for position in kept])
     if extra:
-        labels = labels.append(pd.Index([label for label, _ in extra]))
+        more = pd.Index([label for label, _ in extra])
+        labels = labels.append(more.astype(labels.dtype) if isinstance(labels.dtype, pd.StringDtype) else more)
     frame = create_dataframe_from_blocks(blocks.finished(), row_index(metadata, index_arrays, layout.num_rows), labels)
     if metadata is not None and metadata.attrs:
         frame.attrs = metadata.attrs

@@ -42,6 +42,8 @@ def finish(target: Target, buffer: ColumnBuffer, num_rows: int) -> Any:
     if target.categorical:
         codes, distinct = pd.factorize(column)
         masked = isinstance(distinct, pd.api.extensions.ExtensionArray) and hasattr(distinct.dtype, "numpy_dtype")
+        if distinct.dtype == np.float16:  # which pandas has no Index of
+            distinct = distinct.astype(np.float32)
         return pd.Categorical.from_codes(codes, pd.Index(distinct.to_numpy() if masked else distinct))
     return column
 

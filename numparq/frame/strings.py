@@ -45,11 +45,19 @@ def _arrow_strings(pieces: list[BinaryPiece], dtype: pd.StringDtype) -> Any:
 
 
 def text_of(strings: list[str]) -> Any:
-    """Make an array of pandas' default string dtype of str objects, none of them missing."""
-    dtype = pd.StringDtype(na_value=np.nan)
-    if dtype.storage != "pyarrow":
-        return dtype.construct_array_type()._from_sequence(strings, dtype=dtype)
-    from ..arrow import pyarrow
+    """Make an array of pandas' default string dtype of str objects, none of them missing.
 
-    pa = pyarrow()
-    return pd.arrays.ArrowStringArray(pa.chunked_array([pa.array(strings, pa.large_string())]), dtype=dtype)
+    Where one of them is no Unicode text (a name that was not UTF-8), they are kept as Python objects.
+    """
+    dtype = pd.StringDtype(na_value=np.nan)
+    if dtype.storage == "pyarrow":
+        from ..arrow import pyarrow
+
+        pa = pyarrow()
+        try:
+            arrow = pa.array(strings, pa.large_string())
+        except UnicodeEncodeError:
+            dtype = pd.StringDtype("python", na_value=np.nan)
+        else:
+            return pd.arrays.ArrowStringArray(pa.chunked_array([arrow]), dtype=dtype)
+    return dtype.construct_array_type()._from_sequence(strings, dtype=dtype)
