@@ -1,0 +1,151 @@
+"""The process that reads damaged files: ``python -m hostile.attack PLAN``, with bounds on memory and time.
+
+PLAN is a JSON file: a list of {"name", "path", "cuts", "seed", "first", "count", "lies"}. What is being read
+stands in PLAN.now, for whoever has to tell what killed the process; the report is printed as JSON.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import faulthandler
+import json
+import os
+import resource
+import sys
+import tempfile
+import traceback
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from . import damage, lies
+
+MEMORY = 4 << 30  # of address space
+RESIDENT = 1 << 30  # bytes in memory that a read of a few kilobytes stays below
+CPU_SECONDS = 900
+LONG = 100_000  # rows that are not looked at one by one
+
+# The ways to read that take turns.
+OPTIONS: tuple[dict[str, Any], ...] = (
+    {},
+    {"verify_crc": False},
+    {"dtype_backend": "numpy_nullable"},
+    {"dtype_backend": "pyarrow", "verify_crc": False},
+    {"threads": 2},
+    {"row_range": (3, 17), "verify_crc": False},
+    {"categories": "all", "verify_crc": False},
+    {"include": ("file", "row_group", "row_number")},
+    {"columns": "last", "nrows": 5},
+)
+
+
+def main(plan: str) -> None:
+    faulthandler.enable()
+    warnings.simplefilter("ignore")
+    warnings.simplefilter("error", RuntimeWarning)  # NumPy's: an overflow, or a NaN made an integer
+    tasks = json.loads(Path(plan).read_text())
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    outcomes: collections.Counter[str] = collections.Counter()
+    problems: dict[str, str] = {}  # one of each kind
+    now = os.open(plan + ".now", os.O_CREAT | os.O_WRONLY)
+    with tempfile.TemporaryDirectory() as folder:
+        for task in tasks:
+            for number, (label, data) in enumerate(_cases(task)):
+                what = f"{task['name']}: {label}, way {number % len(OPTIONS)}"
+                os.pwrite(now, what.encode().ljust(300)[:300], 0)
+                outcome, problem = attempt(data, number, folder)
+                outcomes[outcome] += 1
+                if problem:
+                    problems.setdefault(problem[-100:], f"{what}: {problem}")
+                    outcomes["problem"] += 1
+    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+    if resident > RESIDENT:
+        problems["memory"] = f"the process took {resident >> 20} MiB"
+    print(json.dumps({"outcomes": outcomes, "problems": list(problems.values())}))
+
+
+def _cases(task: dict[str, Any]) -> Iterator[damage.Case]:
+    data = Path(task["path"]).read_bytes()
+    yield "as it is", data
+    yield from damage.cuts(data, task.get("cuts", 0))
+    yield from damage.flips(data, task.get("seed", 0), task.get("first", 0), task.get("count", 0))
+    if "lies" in task:
+        yield from lies.lies(data, task["seed"], task["lies"])
+
+
+def attempt(data: bytes, number: int, folder: str) -> tuple[str, str | None]:
+    """Read a file in one of the ways; gives what came of it, and what is wrong with that."""
+    from numparq import ParquetError
+
+    try:
+        return _read(data, number, folder), None
+    except ParquetError as error:
+        return type(error).__name__, wrong(error)
+    except BaseException as error:
+        return "leak", "".join(traceback.format_exception(error, limit=-6))
+
+
+def _read(data: bytes, number: int, folder: str) -> str:
+    import numparq
+
+    options = dict(OPTIONS[number % len(OPTIONS)])
+    source: Any = data
+    if number % 4 == 3:
+        source = os.path.join(folder, "file.parquet")
+        Path(source).write_bytes(data)
+    with numparq.ParquetFile(source) as file:
+        if number % 5 == 0:
+            look_at(file)
+        for name, chosen in (("categories", "all"), ("columns", "last")):
+            if options.get(name) == chosen:
+                options[name] = file.schema.columns[-1:] if chosen == "last" else file.schema.columns
+        frame = file.read(**{"threads": 1, **options})
+    touch(frame)
+    return "frame"
+
+
+def look_at(file: Any) -> None:
+    """Look at everything that a file says of itself."""
+    repr(file)
+    str(file.schema)
+    repr(file.metadata)
+    file.metadata.to_dict()
+
+
+def touch(frame: Any) -> None:
+    """Use every value of a frame, so that what is wrong with one comes out."""
+    if len(frame) > LONG:
+        return
+    with warnings.catch_warnings(action="ignore"):
+        levels = [frame.index.get_level_values(place) for place in range(frame.index.nlevels)]
+        for values in [*(frame.iloc[:, place] for place in range(frame.shape[1])), *levels]:
+            arrow = getattr(values.array, "_pa_array", None)
+            if arrow is None:
+                list(values)
+            else:  # times of more than a day are not for us to refuse
+                arrow.validate(full=not str(arrow.type).startswith("time"))
+        with contextlib.suppress(OverflowError):  # dates that the datetime module does not have
+            repr(frame)
+        frame.iloc[::2].reset_index(drop=True).copy()
+
+
+def wrong(error: Any) -> str | None:
+    """Say what an error lacks: it has to name the file, and for trouble in a page the page."""
+    from numparq import CorruptPageError
+
+    lacking = {"file"} - error.where.keys()
+    if isinstance(error, CorruptPageError):
+        lacking |= {"row_group", "column", "page"} - error.where.keys()
+    if lacking or not error.message:
+        return f"{type(error).__name__} does not name {', '.join(sorted(lacking))}: {error}"
+    if error.message.startswith("kernel status") or "bug of numparq" in error.message:
+        return str(error)
+    return None
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

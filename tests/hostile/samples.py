@@ -1,0 +1,131 @@
+"""Small files, written by pyarrow, that between them hold every kind of page and column that is read."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+WORDS = ["", "a", "bb", "grün", "中文", "a longer string, of more than thirty-two bytes", "x" * 70]
+
+
+def _table(rows: int, nulls: bool) -> Any:
+    """Make a table with a column of every physical type and of most logical ones."""
+    import pyarrow as pa
+
+    rng = np.random.default_rng(rows)
+    missing = rng.random(rows) < 0.3 if nulls else np.zeros(rows, bool)
+
+    def column(arrow_type: Any, values: list) -> Any:
+        return pa.array([None if null else value for value, null in zip(values, missing, strict=True)], arrow_type)
+
+    numbers = rng.integers(-100, 100, rows).tolist()
+    words = [WORDS[i] for i in rng.integers(0, len(WORDS), rows)]
+    moments = [datetime.datetime(2020, 1, 1) + datetime.timedelta(hours=number) for number in numbers]
+    return pa.table({
+        "bool": column(pa.bool_(), [number > 0 for number in numbers]),
+        "int8": column(pa.int8(), numbers),
+        "int32": column(pa.int32(), numbers),
+        "int64": column(pa.int64(), [number * 10**15 for number in numbers]),
+        "uint64": column(pa.uint64(), [abs(number) for number in numbers]),
+        "float": column(pa.float32(), numbers),
+        "double": column(pa.float64(), numbers),
+        "half": column(pa.float16(), [np.float16(number) for number in numbers]),
+        "string": column(pa.string(), words),
+        "binary": column(pa.binary(), [word.encode() for word in words]),
+        "fixed": column(pa.binary(5), [f"{number:5d}".encode() for number in numbers]),
+        "date": column(pa.date32(), [moment.date() for moment in moments]),
+        "time": column(pa.time64("us"), [moment.time() for moment in moments]),
+        "moment": column(pa.timestamp("us", "Europe/Paris"), moments),
+        "span": column(pa.duration("ns"), [datetime.timedelta(hours=number) for number in numbers]),
+        "decimal": column(pa.decimal128(9, 2), [decimal.Decimal(number) / 4 for number in numbers]),
+        "category": column(pa.string(), words).dictionary_encode(),
+        "nothing": pa.nulls(rows),
+    })  # fmt: skip
+
+
+def _few_columns(rows: int, nulls: bool) -> Any:
+    return _table(rows, nulls).select(["int64", "string", "bool", "category"])
+
+
+def _written(table: Any, **options: Any) -> bytes:
+    import pyarrow.parquet as pq
+
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, **options)
+    return buffer.getvalue()
+
+
+def _frame() -> bytes:
+    """Write a frame with all that the pandas metadata can hold."""
+    import pandas as pd
+
+    frame = pd.DataFrame(
+        {
+            "a": pd.array([1, None, 3], dtype="Int64"),
+            "b": pd.Categorical(["x", None, "y"], ordered=True),
+            "c": pd.date_range("2020", periods=3, tz="Europe/Paris"),
+            "d": pd.period_range("2020", periods=3, freq="M"),
+            "e": pd.array(["x", None, "z"], dtype="string"),
+        },
+        index=pd.MultiIndex.from_arrays([[1, 2, 3], list("pqr")], names=["n", None]),
+    )
+    frame.attrs = {"k": [1]}
+    buffer = io.BytesIO()
+    frame.to_parquet(buffer, engine="pyarrow")
+    return buffer.getvalue()
+
+
+def _no_rows() -> bytes:
+    return _written(_table(3, True).slice(0, 0))
+
+
+def _no_columns() -> bytes:
+    import pandas as pd
+
+    buffer = io.BytesIO()
+    pd.DataFrame(index=range(3)).to_parquet(buffer, engine="pyarrow")
+    return buffer.getvalue()
+
+
+# Name -> what makes the file's bytes.
+SAMPLES: dict[str, Callable[[], bytes]] = {
+    "every type": lambda: _written(_table(20, False), compression="none", use_dictionary=False),
+    "every type, nulls": lambda: _written(_table(20, True), compression="snappy"),
+    "every type, V2": lambda: _written(_table(20, True), compression="zstd", data_page_version="2.0"),
+    "checksums": lambda: _written(_few_columns(60, True), compression="snappy", write_page_checksum=True),
+    "checksums, V2": lambda: _written(
+        _few_columns(60, True), compression="snappy", write_page_checksum=True, data_page_version="2.0"
+    ),
+    "row groups": lambda: _written(_few_columns(50, True), compression="none", row_group_size=11),
+    "pages": lambda: _written(
+        _few_columns(300, True), compression="snappy", data_page_size=100, write_batch_size=10, use_dictionary=["string"]
+    ),
+    "dictionary given up": lambda: _written(
+        _few_columns(300, False), compression="none", data_page_size=200, write_batch_size=20, dictionary_pagesize_limit=150
+    ),
+    "gzip": lambda: _written(_few_columns(60, True), compression="gzip"),
+    "brotli": lambda: _written(_few_columns(60, True), compression="brotli"),
+    "lz4": lambda: _written(_few_columns(60, True), compression="lz4", data_page_version="2.0"),
+    "zstd": lambda: _written(_few_columns(60, True), compression="zstd"),
+    "page index": lambda: _written(_few_columns(60, True), write_page_index=True, compression="none"),
+    "int96": lambda: _written(
+        _table(20, True).select(["moment", "int32"]), use_deprecated_int96_timestamps=True, compression="none"
+    ),
+    "no Arrow schema": lambda: _written(_table(20, True), store_schema=False, version="1.0", compression="none"),
+    "required": lambda: _written(_required(), compression="none"),
+    "pandas": _frame,
+    "no rows": _no_rows,
+    "no columns": _no_columns,
+}
+
+
+def _required() -> Any:
+    import pyarrow as pa
+
+    table = _few_columns(40, False)
+    return table.cast(pa.schema([field.with_nullable(False) for field in table.schema]))

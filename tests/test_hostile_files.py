@@ -1,0 +1,89 @@
+"""Damaged and lying files: each is read, or refused with a ParquetError that says where; nothing else ever happens.
+
+They are read in processes of their own, with bounds on memory and time. What a failure prints (the sample, the seed and
+the number of the damage) is enough to do it again: see `hostile.damage` and `hostile.lies`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hostile.samples import SAMPLES
+
+pytest.importorskip("pyarrow")
+
+HERE = Path(__file__).resolve().parent
+SECONDS = 600
+NAMES = list(SAMPLES)
+BATCHES = [NAMES[first::4] for first in range(4)]
+SMALL = 8 << 10  # bytes of a file of the conformance suite that is small enough
+
+
+def attack(folder: Path, tasks: list[dict]) -> dict:
+    """Read the damaged files of some tasks in a process; gives its report."""
+    plan = folder / "plan.json"
+    plan.write_text(json.dumps(tasks))
+    path = os.pathsep.join([str(HERE), str(HERE.parent), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-m", "hostile.attack", str(plan)], env={**os.environ, "PYTHONPATH": path}, timeout=SECONDS,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        now = Path(f"{plan}.now")
+        last = now.read_text(errors="replace").strip() if now.exists() else "nothing yet"
+        pytest.fail(f"the process ended with {done.returncode} over: {last}\n{done.stderr[-4000:]}", pytrace=False)
+    report = json.loads(done.stdout)
+    if report["problems"]:
+        pytest.fail(f"{report['outcomes']}\n" + "\n".join(report["problems"]), pytrace=False)
+    return report
+
+
+def tasks_of(folder: Path, names: list[str], **how: int) -> list[dict]:
+    tasks = []
+    for name in names:
+        path = folder / f"{name}.parquet"
+        path.write_bytes(SAMPLES[name]())
+        tasks.append({"name": name, "path": str(path), **how})
+    return tasks
+
+
+@pytest.mark.parametrize("names", BATCHES, ids=", ".join)
+def test_cut_and_flipped(tmp_path, names):
+    report = attack(tmp_path, tasks_of(tmp_path, names, cuts=12, seed=1, count=100))
+    assert report["outcomes"]["frame"] > 100 and report["outcomes"]["InvalidFileError"] > 100
+
+
+@pytest.mark.parametrize("names", BATCHES, ids=", ".join)
+def test_lies(tmp_path, names):
+    attack(tmp_path, tasks_of(tmp_path, names, seed=1, lies=40))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_cut_and_flipped_much_more(tmp_path, name):
+    attack(tmp_path, tasks_of(tmp_path, [name], cuts=10_000, seed=2, count=5_000))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_all_lies(tmp_path, name):
+    attack(tmp_path, tasks_of(tmp_path, [name], seed=2, lies=2_000))
+
+
+def conformance_tasks(folder: Path, most: int, **how: int) -> list[dict]:
+    paths = [path for part in ("data", "bad_data") for path in sorted((folder / part).glob("*.parquet"))]
+    return [{"name": path.name, "path": str(path), **how} for path in paths if path.stat().st_size <= most]
+
+
+def test_files_of_the_conformance_suite(tmp_path, parquet_testing):
+    attack(tmp_path, conformance_tasks(parquet_testing, SMALL, cuts=4, seed=3, count=15))
+
+
+@pytest.mark.slow
+def test_files_of_the_conformance_suite_much_more(tmp_path, parquet_testing):
+    attack(tmp_path, conformance_tasks(parquet_testing, 10 * SMALL, cuts=100, seed=4, count=500))
