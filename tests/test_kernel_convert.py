@@ -22,8 +22,11 @@ pytestmark = pytest.mark.parametrize("engine", ENGINES, ids=repr)
 
 def decode(engine, column, values, conversion, dictionary=False):
     rng = np.random.default_rng(len(values))
-    pages = [data_page(column, values, RLE_DICTIONARY if dictionary else PLAIN, UNCOMPRESSED, 1, rng,
-                       list(dict.fromkeys(values)))]  # fmt: skip
+    pages = [
+        data_page(
+            column, values, RLE_DICTIONARY if dictionary else PLAIN, UNCOMPRESSED, 1, rng, list(dict.fromkeys(values))
+        )
+    ]
     if dictionary:
         pages.insert(0, dictionary_page(column, list(dict.fromkeys(values)), UNCOMPRESSED, rng))
     request = Request(conversion, 8, t.NULLS_REFUSE, 0, 0, len(values))
@@ -49,8 +52,22 @@ LIMIT = 1 << 53
 @pytest.mark.parametrize("signed", [True, False])
 def test_64_bit_integers_are_exact_up_to_2_to_the_53(engine, signed):
     conversion = t.WIDEN_SIGNED if signed else t.WIDEN_UNSIGNED
-    edges = [0, 1, -1, LIMIT - 1, LIMIT, LIMIT + 1, LIMIT + 2, -LIMIT + 1, -LIMIT, -LIMIT - 1, (1 << 63) - 1, -(1 << 63), 1 << 62,
-             -2]  # fmt: skip
+    edges = [
+        0,
+        1,
+        -1,
+        LIMIT - 1,
+        LIMIT,
+        LIMIT + 1,
+        LIMIT + 2,
+        -LIMIT + 1,
+        -LIMIT,
+        -LIMIT - 1,
+        (1 << 63) - 1,
+        -(1 << 63),
+        1 << 62,
+        -2,
+    ]
     for number in edges:
         compare(engine, Column(INT64), struct.pack("<q", number), conversion, widened(signed))
 
@@ -70,26 +87,77 @@ def test_one_inexact_value_among_many(engine):
         assert decode(engine, Column(INT64), values, t.COPY).rows == tuple(values)
 
 
-DAYS = {"1677": 2_333_837, "1678": 2_334_103, "1969": 2_440_587, "1970": 2_440_588, "2262": 2_547_339, "9999": 5_373_484,
-        "1582": 2_299_161, "first": -(1 << 31), "last": (1 << 31) - 1, "zero": 0}  # fmt: skip
+DAYS = {
+    "1677": 2_333_837,
+    "1678": 2_334_103,
+    "1969": 2_440_587,
+    "1970": 2_440_588,
+    "2262": 2_547_339,
+    "9999": 5_373_484,
+    "1582": 2_299_161,
+    "first": -(1 << 31),
+    "last": (1 << 31) - 1,
+    "zero": 0,
+}
 
 
 @pytest.mark.parametrize(("conversion", "convert"), [(t.INT96_NS, int96_to_ns), (t.INT96_US, int96_to_us)])
 def test_int96(engine, conversion, convert):
-    times = [0, 1, 999, 1000, 1001, NANOSECONDS_A_DAY - 1, NANOSECONDS_A_DAY, NANOSECONDS_A_DAY + 1, -1, -1000, -1001,
-             -NANOSECONDS_A_DAY, (1 << 63) - 1, -(1 << 63), 85_636_854_775_807, 85_636_854_775_808, 763_145_224_191,
-             763_145_224_192, 763_145_224_193]  # fmt: skip
-    days = {2_440_588 + offset for offset in (106_750, 106_751, 106_752, -106_751, -106_752, -106_753, 106_751_989, 106_751_990,
-                                              106_751_991, 106_751_992, -106_751_990, -106_751_991, -106_751_992, -109_192_578,
-                                              -109_192_583)}  # fmt: skip
+    times = [
+        0,
+        1,
+        999,
+        1000,
+        1001,
+        NANOSECONDS_A_DAY - 1,
+        NANOSECONDS_A_DAY,
+        NANOSECONDS_A_DAY + 1,
+        -1,
+        -1000,
+        -1001,
+        -NANOSECONDS_A_DAY,
+        (1 << 63) - 1,
+        -(1 << 63),
+        85_636_854_775_807,
+        85_636_854_775_808,
+        763_145_224_191,
+        763_145_224_192,
+        763_145_224_193,
+    ]
+    days = {
+        2_440_588 + offset
+        for offset in (
+            106_750,
+            106_751,
+            106_752,
+            -106_751,
+            -106_752,
+            -106_753,
+            106_751_989,
+            106_751_990,
+            106_751_991,
+            106_751_992,
+            -106_751_990,
+            -106_751_991,
+            -106_751_992,
+            -109_192_578,
+            -109_192_583,
+        )
+    }
     for day in sorted(days | set(DAYS.values()))[:: 1 if engine.name == "compiled" else 3]:
         for time in times:
             compare(engine, Column(INT96), int96(time, day), conversion, convert)
 
 
 def test_int96_of_dates_that_are_known(engine):
-    for moment in (datetime(1, 1, 1), datetime(1677, 9, 21), datetime(1969, 12, 31, 23, 59, 59, 999_999), datetime(1970, 1, 1),
-                   datetime(2026, 2, 28, 12, 30, 1, 5), datetime(9999, 12, 31, 23, 59, 59, 999_999)):  # fmt: skip
+    for moment in (
+        datetime(1, 1, 1),
+        datetime(1677, 9, 21),
+        datetime(1969, 12, 31, 23, 59, 59, 999_999),
+        datetime(1970, 1, 1),
+        datetime(2026, 2, 28, 12, 30, 1, 5),
+        datetime(9999, 12, 31, 23, 59, 59, 999_999),
+    ):
         passed = moment - datetime(1970, 1, 1)
         value = int96((passed.seconds * 10**6 + passed.microseconds) * 1000, 2_440_588 + passed.days)
         outcome = decode(engine, Column(INT96), [value], t.INT96_US)
@@ -99,7 +167,11 @@ def test_int96_of_dates_that_are_known(engine):
 def test_int96_that_wrapped_around_in_spark(engine):
     """Timestamps of microseconds near the upper end, written as Spark does, come back as they were."""
     day, rng = 86_400_000_000, np.random.default_rng(4)
-    for micros in [(1 << 63) - 1, (1 << 63) - day, *rng.integers((1 << 63) - 2_440_000 * day, (1 << 63) - 1, 20).tolist()]:
+    for micros in [
+        (1 << 63) - 1,
+        (1 << 63) - day,
+        *rng.integers((1 << 63) - 2_440_000 * day, (1 << 63) - 1, 20).tolist(),
+    ]:
         wrapped = (micros + 2_440_588 * day + (1 << 63)) % (1 << 64) - (1 << 63)
         assert wrapped < 0
         days, time = -(-wrapped // day), -(-wrapped % day)  # rounded to zero, as in Java

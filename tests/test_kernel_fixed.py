@@ -12,10 +12,35 @@ from driving.engines import ENGINES
 from driving.tables import Request
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from twins.pages import DICTIONARY_PAGE, PLAIN, RLE, RLE_DICTIONARY, SNAPPY, UNCOMPRESSED, Chunk, data_page, dictionary_page
-from twins.pages import random_chunk
-from twins.values import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96, Column, copied
-from twins.values import int96_to_ns, int96_to_us, narrowed, random_values, widened
+from twins.pages import (
+    DICTIONARY_PAGE,
+    PLAIN,
+    RLE,
+    RLE_DICTIONARY,
+    SNAPPY,
+    UNCOMPRESSED,
+    Chunk,
+    data_page,
+    dictionary_page,
+    random_chunk,
+)
+from twins.values import (
+    BOOLEAN,
+    BYTE_ARRAY,
+    DOUBLE,
+    FIXED_LEN_BYTE_ARRAY,
+    FLOAT,
+    INT32,
+    INT64,
+    INT96,
+    Column,
+    copied,
+    int96_to_ns,
+    int96_to_us,
+    narrowed,
+    random_values,
+    widened,
+)
 
 from numparq.errors import BAD_COUNT, NO_DICTIONARY, NULL_FOUND, TRUNCATED, UNSUPPORTED_ENCODING
 from numparq.kernels import tables as t
@@ -70,7 +95,11 @@ cases = pytest.mark.parametrize("case", CASES, ids=repr)
 
 def expected(case: Case, chunk: Chunk, request: Request) -> Outcome:
     """What a chunk decodes to, row by row."""
-    null = (request.fill & ((1 << 64) - 1)).to_bytes(8, "little")[: case.item] if case.item in (1, 2, 4, 8) else bytes(case.item)
+    null = (
+        (request.fill & ((1 << 64) - 1)).to_bytes(8, "little")[: case.item]
+        if case.item in (1, 2, 4, 8)
+        else bytes(case.item)
+    )
     rows = chunk.rows[request.start : request.stop]
     made = tuple(null if row is None else case.convert(row) for row in rows)
     mask = bytes(row is not None for row in rows) if request.nulls == t.NULLS_MASK else b""
@@ -104,8 +133,16 @@ def test_random_pages(engine, case, null_share):
     column = replace(case.column, optional=null_share is not None)
     for seed in range(engine.size(4)):
         values = case.values(rng, int(rng.choice([1, 2, 30, 300])))
-        chunk = random_chunk(rng, column, values, int(rng.integers(1, 4)), engine.size(int(rng.integers(1, 700))),
-                             null_share or 0.0, bool(rng.random() < 0.6), int(rng.choice([UNCOMPRESSED, SNAPPY])))  # fmt: skip
+        chunk = random_chunk(
+            rng,
+            column,
+            values,
+            int(rng.integers(1, 4)),
+            engine.size(int(rng.integers(1, 700))),
+            null_share or 0.0,
+            bool(rng.random() < 0.6),
+            int(rng.choice([UNCOMPRESSED, SNAPPY])),
+        )
         total = len(chunk.rows)
         edges = sorted(rng.integers(0, total + 1, 2).tolist())
         for nulls in (t.NULLS_FILL, t.NULLS_MASK, t.NULLS_REFUSE):
@@ -138,7 +175,9 @@ def test_any_rows(data):
     row = st.sampled_from(values)
     codec = data.draw(st.sampled_from([UNCOMPRESSED, SNAPPY]), "codec")
     pages = [dictionary_page(column, entries, codec, rng)]
-    for rows in data.draw(st.lists(st.lists(st.one_of(row, st.none()) if column.optional else row), max_size=4), "pages"):
+    for rows in data.draw(
+        st.lists(st.lists(st.one_of(row, st.none()) if column.optional else row), max_size=4), "pages"
+    ):
         encoding = data.draw(st.sampled_from([PLAIN, RLE_DICTIONARY]), "encoding")
         pages.append(data_page(column, rows, encoding, codec, data.draw(st.integers(1, 2), "version"), rng, entries))
     chunk = Chunk(column, codec, pages)
@@ -158,13 +197,21 @@ def test_codes(engine, physical):
     column = Column(physical, 5 if physical == FIXED_LEN_BYTE_ARRAY else 0, True)
     for seed in range(engine.size(12)):
         entries = list(dict.fromkeys(random_values(rng, column, int(rng.choice([1, 2, 40, 300])))))
-        rows = [None if rng.random() < 0.2 else entries[i] for i in rng.integers(0, len(entries), engine.size(500)).tolist()]
-        pages = [dictionary_page(column, entries, SNAPPY, rng),
-                 *(data_page(column, rows[i : i + 100], RLE_DICTIONARY, SNAPPY, 1 + i % 2, rng, entries)
-                   for i in range(0, len(rows), 100))]  # fmt: skip
+        rows = [
+            None if rng.random() < 0.2 else entries[i] for i in rng.integers(0, len(entries), engine.size(500)).tolist()
+        ]
+        pages = [
+            dictionary_page(column, entries, SNAPPY, rng),
+            *(
+                data_page(column, rows[i : i + 100], RLE_DICTIONARY, SNAPPY, 1 + i % 2, rng, entries)
+                for i in range(0, len(rows), 100)
+            ),
+        ]
         chunk = Chunk(column, SNAPPY, pages)
         request = Request(t.CODES, 4, t.NULLS_FILL, -1, 3, len(rows))
-        codes = tuple((-1 if row is None else entries.index(row)).to_bytes(4, "little", signed=True) for row in rows[3:])
+        codes = tuple(
+            (-1 if row is None else entries.index(row)).to_bytes(4, "little", signed=True) for row in rows[3:]
+        )
         assert decode_fixed(engine, chunk, request, seed) == Outcome(0, -1, codes, b"", rows[3:].count(None))
         plain = data_page(column, rows[:9], PLAIN, SNAPPY, 2, rng)
         outcome = decode_fixed(engine, replace(chunk, pages=[*pages, plain]), request.rows(0, len(rows) + 9), seed)
@@ -189,7 +236,9 @@ def test_encodings_that_are_not_read(engine):
         other = replace(page, more={**page.more, "encoding": encoding})
         outcome = decode_fixed(engine, Chunk(column, UNCOMPRESSED, [other]), Request(t.COPY, 4, stop=9))
         assert outcome == Outcome(UNSUPPORTED_ENCODING, 0)
-        assert decode_fixed(engine, Chunk(column, UNCOMPRESSED, [other]), Request(t.COPY, 4, start=9, stop=9)).status == 0
+        assert (
+            decode_fixed(engine, Chunk(column, UNCOMPRESSED, [other]), Request(t.COPY, 4, start=9, stop=9)).status == 0
+        )
 
 
 @engines
@@ -198,8 +247,12 @@ def test_pages_without_values(engine):
     for case in CASES:
         column = replace(case.column, optional=True)
         entries = list(dict.fromkeys(case.values(rng, 3)))
-        empty = [data_page(column, [], encoding, codec, version, rng, entries) for encoding in (PLAIN, RLE_DICTIONARY)
-                 for codec in (UNCOMPRESSED,) for version in (1, 2)]  # fmt: skip
+        empty = [
+            data_page(column, [], encoding, codec, version, rng, entries)
+            for encoding in (PLAIN, RLE_DICTIONARY)
+            for codec in (UNCOMPRESSED,)
+            for version in (1, 2)
+        ]
         full = data_page(column, entries, PLAIN, UNCOMPRESSED, 1, rng)
         chunk = Chunk(column, UNCOMPRESSED, [dictionary_page(column, entries, UNCOMPRESSED, rng), *empty, full, *empty])
         compare(engine, case, chunk, Request(case.conversion, case.item, t.NULLS_MASK, 0, 0, len(entries)), 1)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import struct
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from driving.buffers import with_slack
 from driving.engines import ENGINES
-from driving.tables import Request, chunk_table, page_table, scan
-from twins.pages import DATA_PAGE, DICTIONARY_PAGE, INDEX_PAGE, PLAIN, RLE_DICTIONARY, SNAPPY, UNCOMPRESSED, Chunk, Page
-from twins.pages import data_page, dictionary_page, idl, random_chunk, to_bytes
+from driving.tables import Request, chunk_table, page_table, scan, wanted
+from twins.pages import (
+    DICTIONARY_PAGE,
+    SNAPPY,
+    UNCOMPRESSED,
+    random_chunk,
+)
 from twins.values import BYTE_ARRAY, INT64, Column, random_values
 
-from numparq.errors import BAD_COUNT, BAD_LENGTH, BAD_PAGE, MISSING_FIELD, NEED_ROOM, TRUNCATED
+from numparq.errors import BAD_COUNT, BAD_LENGTH, NEED_ROOM, TRUNCATED
 from numparq.kernels import tables as t
 from numparq.kernels.pages import SCAN_CHUNK, SCAN_FIELDS, SCAN_NEEDED, SCAN_PAGES, SCAN_POS
 
@@ -26,8 +29,16 @@ def make_chunks(rng, count, rows=20):
     for number in range(count):
         column = Column(int(rng.choice([INT64, BYTE_ARRAY])), 0, bool(rng.random() < 0.5))
         values = random_values(rng, column, 9)
-        chunk = random_chunk(rng, column, values, int(rng.integers(1, 5)), rows, 0.3, number % 2 == 0,
-                             int(rng.choice([UNCOMPRESSED, SNAPPY])))  # fmt: skip
+        chunk = random_chunk(
+            rng,
+            column,
+            values,
+            int(rng.integers(1, 5)),
+            rows,
+            0.3,
+            number % 2 == 0,
+            int(rng.choice([UNCOMPRESSED, SNAPPY])),
+        )
         pages = [page.with_crc() if rng.random() < 0.5 else page for page in chunk.pages]
         chunks.append(replace(chunk, pages=pages))
     return chunks
@@ -39,7 +50,11 @@ def lay_out(chunks, gap=b""):
     for number, chunk in enumerate(chunks):
         stored = chunk.stored()
         data += gap
-        table.append(chunk_table(chunk.column, chunk.codec, len(chunk.rows), len(stored), Request(stop=len(chunk.rows)), len(data)))
+        table.append(
+            chunk_table(
+                chunk.column, chunk.codec, len(chunk.rows), len(stored), Request(stop=len(chunk.rows)), len(data)
+            )
+        )
         found = page_table(chunk, len(data))
         found[:, t.P_CHUNK] = number
         pages.append(found)
@@ -61,8 +76,9 @@ def test_chunks_one_after_the_other(engine):
     for number in range(engine.size(30)):
         chunks = make_chunks(rng, int(rng.integers(1, 6)))
         data, table, expected = lay_out(chunks, rng.bytes(number % 3))
-        status, pages, state = scan(engine, with_slack(rng, data), len(data), table, len(expected) + number % 2,
-                                    state=start_at(table))  # fmt: skip
+        status, pages, state = scan(
+            engine, with_slack(rng, data), len(data), table, len(expected) + number % 2, state=start_at(table)
+        )
         assert status == 0
         assert (pages == expected).all()
         assert state[SCAN_CHUNK] == len(chunks)
@@ -94,6 +110,41 @@ def test_in_windows_of_any_size(engine):
         assert (found == expected).all()
 
 
+def test_pages_without_a_row_that_is_wanted_are_left_out(engine):
+    rng = np.random.default_rng(18)
+    for _ in range(engine.size(40, 8)):
+        chunks = make_chunks(rng, 3, 5)
+        data, table, expected = lay_out(chunks)
+        kept = []
+        for number, chunk in enumerate(chunks):
+            start, stop = sorted(rng.integers(0, len(chunk.rows) + 1, 2).tolist())
+            row = table[number * t.CHUNK_FIELDS : (number + 1) * t.CHUNK_FIELDS]
+            row[t.C_ROW_START], row[t.C_ROW_STOP] = start, stop
+            pages = expected[expected[:, t.P_CHUNK] == number]
+            kept.append(wanted(pages, start, stop))
+        status, pages, _ = scan(engine, with_slack(rng, data), len(data), table, len(expected), start_at(table))
+        assert status == 0
+        assert (pages == np.concatenate(kept)).all()
+
+
+def test_a_dictionary_page_behind_data_pages_comes_first(engine):
+    rng = np.random.default_rng(19)
+    chunks = [
+        replace(chunk, pages=[*chunk.pages[1:], chunk.pages[0]] if number % 2 == 0 else chunk.pages)
+        for number, chunk in enumerate(make_chunks(rng, 5))
+    ]
+    for chunk in chunks[::2]:
+        assert chunk.pages[-1].type == DICTIONARY_PAGE
+    data, table, expected = lay_out(chunks)
+    for row, chunk in zip(table.reshape(-1, t.CHUNK_FIELDS), chunks, strict=True):
+        row[t.C_NUM_VALUES] = row[t.C_ROW_STOP] = len(chunk.rows) + (chunk.pages[-1].type == DICTIONARY_PAGE)
+    # One value more than there is: otherwise the walk is over when the last value is there.
+    status, pages, state = scan(engine, with_slack(rng, data), len(data), table, 99, start_at(table))
+    assert status == BAD_COUNT and state[SCAN_CHUNK] == 0
+    assert (pages == wanted(expected[expected[:, t.P_CHUNK] == 0], 0, 1 << 40)).all()
+    assert table[t.C_DICTIONARY_PAGE] == 0
+
+
 def test_the_page_table_grows(engine):
     rng = np.random.default_rng(2)
     chunks = make_chunks(rng, 4)
@@ -122,142 +173,17 @@ def test_cut_at_every_byte(engine):
         assert status in (TRUNCATED, BAD_LENGTH, BAD_COUNT) and (pages == expected[:whole]).all()
 
 
-def one_page(rng, **header):
-    column = Column(INT64)
-    page = data_page(column, random_values(rng, column, 9), PLAIN, UNCOMPRESSED, 1, rng)
-    return column, page
-
-
-def scan_pages_of(engine, rng, pages, num_values, column=None, codec=UNCOMPRESSED):
-    column = column or Column(INT64)
-    data = b"".join(page if isinstance(page, bytes) else page.stored() for page in pages)
-    table = chunk_table(column, codec, num_values, len(data), Request(stop=1 << 40))
-    return scan(engine, with_slack(rng, data), len(data), table, 50)
-
-
-def test_other_pages_are_passed_over(engine):
-    rng = np.random.default_rng(4)
-    _, page = one_page(rng)
-    index = Page(INDEX_PAGE, rng.bytes(30), 0, 30, [], {})
-    future = to_bytes(idl().PageHeader(type=77, uncompressed_page_size=5, compressed_page_size=5)) + rng.bytes(5)
-    status, pages, _ = scan_pages_of(engine, rng, [index, page, future, index, page], 18)
-    assert status == 0
-    assert pages[:, t.P_IN_CHUNK].tolist() == [1, 4] and pages[:, t.P_ROW].tolist() == [0, 9]
-
-
-@pytest.mark.parametrize("delta", [-18, -9, -1, 1, 9])
-def test_pages_hold_as_many_values_as_the_footer_says(engine, delta):
-    rng = np.random.default_rng(5)
-    _, page = one_page(rng)
-    status, _, _ = scan_pages_of(engine, rng, [page, page], 18 + delta)
-    # What is behind the last value is not looked at: nothing at all, or a page that nobody asked for.
-    assert status == (0 if delta in (-18, -9) else BAD_COUNT)
-
-
-@pytest.mark.parametrize("num_values", [-1, -(1 << 31), (1 << 31) - 1])
-def test_counts_out_of_range(engine, num_values):
-    rng = np.random.default_rng(6)
-    column = Column(INT64)
-    _, page = one_page(rng)
-    version2 = data_page(column, page.rows, PLAIN, UNCOMPRESSED, 2, rng)
-    for lying in (page, version2):
-        assert scan_pages_of(engine, rng, [replace(lying, num_values=num_values)], 9)[0] == BAD_COUNT
-    dictionary = dictionary_page(column, page.rows[:3], UNCOMPRESSED, rng)
-    status, pages, _ = scan_pages_of(engine, rng, [replace(dictionary, num_values=num_values), page], 9)
-    assert status == (BAD_COUNT if num_values < 0 else 0)
-
-
-def test_level_sections_lie_within_the_page(engine):
-    rng = np.random.default_rng(7)
-    column = Column(INT64, 0, True)
-    page = data_page(column, random_values(rng, column, 9), PLAIN, UNCOMPRESSED, 2, rng)
-    size = len(page.body)
-    for definition, repetition, status in ((size, 0, 0), (0, size, 0), (size - 1, 1, 0), (size, 1, BAD_LENGTH),
-                                           (1, size, BAD_LENGTH), (-1, 0, BAD_LENGTH), (0, -1, BAD_LENGTH),
-                                           ((1 << 31) - 1, (1 << 31) - 1, BAD_LENGTH), (size + 1, -1, BAD_LENGTH)):  # fmt: skip
-        more = {**page.more, "definition_levels_byte_length": definition, "repetition_levels_byte_length": repetition}
-        assert scan_pages_of(engine, rng, [replace(page, more=more)], 9, column)[0] == status
-    compressed = data_page(column, random_values(rng, column, 9), PLAIN, SNAPPY, 2, rng)
-    more = {**compressed.more, "definition_levels_byte_length": 20, "is_compressed": True}
-    lying = replace(compressed, more=more, uncompressed=19)
-    assert scan_pages_of(engine, rng, [lying], 9, column, SNAPPY)[0] == BAD_LENGTH
-
-
-def test_nulls_and_rows_of_version_2(engine):
-    rng = np.random.default_rng(8)
-    column = Column(INT64, 0, True)
-    page = data_page(column, [None, *random_values(rng, column, 8)], PLAIN, UNCOMPRESSED, 2, rng)
-    for name, value, status in (("num_nulls", 9, 0), ("num_nulls", 10, BAD_COUNT), ("num_nulls", -1, BAD_COUNT),
-                                ("num_rows", 8, BAD_COUNT), ("num_rows", 10, BAD_COUNT), ("num_rows", -1, BAD_COUNT)):  # fmt: skip
-        assert scan_pages_of(engine, rng, [replace(page, more={**page.more, name: value})], 9, column)[0] == status
-
-
-@pytest.mark.parametrize("size", [-1, -(1 << 31), (1 << 31) - 1])
-def test_sizes_out_of_range(engine, size):
-    rng = np.random.default_rng(9)
-    more = idl().DataPageHeader(num_values=9, encoding=0, definition_level_encoding=3, repetition_level_encoding=3)
-    for sizes in ((size, 72), (72, size)):
-        header = to_bytes(idl().PageHeader(type=DATA_PAGE, uncompressed_page_size=sizes[0], compressed_page_size=sizes[1],
-                                           data_page_header=more))  # fmt: skip
-        status, pages, _ = scan_pages_of(engine, rng, [header + bytes(72)], 9, codec=SNAPPY)
-        assert status == (0 if sizes[0] == (1 << 31) - 1 else BAD_LENGTH)
-
-
-def test_a_second_dictionary_is_refused(engine):
-    rng = np.random.default_rng(10)
-    column, page = one_page(rng)
-    dictionary = dictionary_page(column, page.rows[:2], UNCOMPRESSED, rng)
-    assert scan_pages_of(engine, rng, [dictionary, dictionary, page], 9)[0] == BAD_PAGE
-    assert scan_pages_of(engine, rng, [dictionary, page], 9)[0] == 0
-
-
-def test_headers_of_another_type_than_they_say(engine):
-    rng = np.random.default_rng(11)
-    column, page = one_page(rng)
-    module = idl()
-    headers = {"data_page_header": module.DataPageHeader(num_values=9, encoding=0, definition_level_encoding=3,
-                                                         repetition_level_encoding=3),
-               "dictionary_page_header": module.DictionaryPageHeader(num_values=9, encoding=0),
-               "data_page_header_v2": module.DataPageHeaderV2(num_values=9, num_nulls=0, num_rows=9, encoding=0,
-                                                              definition_levels_byte_length=0,
-                                                              repetition_levels_byte_length=0)}  # fmt: skip
-    for page_type, name in ((0, "data_page_header"), (2, "dictionary_page_header"), (3, "data_page_header_v2")):
-        for given, header in headers.items():
-            made = to_bytes(module.PageHeader(type=page_type, uncompressed_page_size=72, compressed_page_size=72,
-                                              **{given: header})) + page.body  # fmt: skip
-            status, _, _ = scan_pages_of(engine, rng, [made, page], 18 if given != "dictionary_page_header" else 9)
-            assert status == (0 if given == name else BAD_PAGE)
-
-
-def test_required_fields(engine):
-    rng = np.random.default_rng(12)
-    module = idl()
-    for missing in ("type", "uncompressed_page_size", "compressed_page_size"):
-        fields = {"type": 1, "uncompressed_page_size": 0, "compressed_page_size": 0}
-        del fields[missing]
-        header = module.PageHeader(**fields)
-        header.thrift_spec = {number: (*spec[:-1], False) for number, spec in module.PageHeader.thrift_spec.items()}
-        assert scan_pages_of(engine, rng, [to_bytes(header)], 9)[0] == MISSING_FIELD
-
-
-def test_statistics_and_unknown_fields_are_skipped(engine):
-    rng = np.random.default_rng(13)
-    column, page = one_page(rng)
-    statistics = idl().Statistics(max=b"x" * 500, min=b"", null_count=0, max_value=b"\xff" * 200, min_value=b"y")
-    status, pages, _ = scan_pages_of(engine, rng, [replace(page, more={**page.more, "statistics": statistics})], 9)
-    assert status == 0 and pages[0, t.P_NUM_VALUES] == 9
-    header = page.header
-    unknown = bytes([0x98]) + b"\x05hello" + bytes([0x16]) + b"\x04"  # fields 14 and 15, before the stop byte
-    status, pages, _ = scan_pages_of(engine, rng, [header[:-1] + unknown + b"\x00" + page.body], 9)
-    assert status == 0 and pages[0, t.P_COMPRESSED] == len(page.body)
-
-
 def test_positions_outside_of_the_window(engine):
     """A chunk that begins in front of the bytes, behind them, or at no place at all."""
     rng = np.random.default_rng(14)
     chunks = make_chunks(rng, 2)
     data, table, _ = lay_out(chunks)
-    for start, statuses in ((-1, (BAD_LENGTH,)), (-(1 << 62), (BAD_LENGTH,)), (len(data), (BAD_COUNT,)), (1 << 62, (BAD_COUNT,))):
+    for start, statuses in (
+        (-1, (BAD_LENGTH,)),
+        (-(1 << 62), (BAD_LENGTH,)),
+        (len(data), (BAD_COUNT,)),
+        (1 << 62, (BAD_COUNT,)),
+    ):
         lying = table.copy()
         lying[t.CHUNK_FIELDS + t.C_START] = start
         status, pages, state = scan(engine, with_slack(rng, data), len(data), lying, 99)
@@ -286,25 +212,3 @@ def test_damaged_headers(engine):
         data_pages = pages[pages[:, t.P_TYPE] != t.DICTIONARY_PAGE]
         if status == 0:
             assert data_pages[:, t.P_NUM_VALUES].sum() == len(chunk.rows)
-
-
-def test_negative_crcs_are_unsigned(engine):
-    rng = np.random.default_rng(16)
-    _, page = one_page(rng)
-    for crc in (0, -1, -(1 << 31), (1 << 31) - 1):
-        status, pages, _ = scan_pages_of(engine, rng, [replace(page, more={**page.more, "crc": crc})], 9)
-        assert status == 0 and pages[0, t.P_CRC] == struct.unpack("<I", struct.pack("<i", crc))[0]
-
-
-def test_pages_that_were_never_compressed(engine):
-    rng = np.random.default_rng(17)
-    column = Column(INT64, 0, True)
-    rows = random_values(rng, column, 9)
-    page = data_page(column, rows, RLE_DICTIONARY, UNCOMPRESSED, 2, rng, rows)
-    for is_compressed, expected in ((False, 0), (True, 1), (None, 1)):
-        more = {**page.more, "is_compressed": is_compressed}
-        pages = scan_pages_of(engine, rng, [replace(page, more=more)], 9, column, SNAPPY)[1]
-        assert pages[0, t.P_IS_COMPRESSED] == expected
-    nothing = data_page(column, [None] * 9, PLAIN, UNCOMPRESSED, 2, rng)  # levels, and not a byte of values
-    pages = scan_pages_of(engine, rng, [nothing], 9, column, SNAPPY)[1]
-    assert pages[0, t.P_IS_COMPRESSED] == 0

@@ -106,7 +106,7 @@ def test_runs_of_any_structure(probe, data):
     )
     drawn = data.draw(st.lists(run, max_size=8), "runs")
     encoded = runs.encode(drawn, width)
-    whole = sum(([about[0]] * about[1] if kind == "rle" else about[0] for kind, *about in drawn), [])
+    whole = [value for kind, *about in drawn for value in ([about[0]] * about[1] if kind == "rle" else about[0])]
     count = data.draw(st.integers(0, len(whole)), "count")
     assert run_indices(probe, encoded, count, width) == whole[:count]
     if width == 1:
@@ -174,18 +174,21 @@ def compare(probe, data, count, width, limit, seed=0):
             assert got == expected
 
 
-@pytest.mark.parametrize(("data", "status"), [
-    (b"", TRUNCATED),
-    (b"\x80", TRUNCATED),
-    (b"\x80\x80\x80\x80\x80\x01", BAD_VARINT),
-    (b"\x00\x01", BAD_RUN),
-    (b"\x01\x01", BAD_RUN),
-    (b"\x02", TRUNCATED),
-    (b"\x03", TRUNCATED),
-    (b"\xff\xff\xff\xff\x7f\xaa", TRUNCATED),  # the largest packed run there can be, of one byte
-    (b"\x03\xaa\x03", TRUNCATED),
-    (b"\x02\x02", BAD_RUN),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        (b"", TRUNCATED),
+        (b"\x80", TRUNCATED),
+        (b"\x80\x80\x80\x80\x80\x01", BAD_VARINT),
+        (b"\x00\x01", BAD_RUN),
+        (b"\x01\x01", BAD_RUN),
+        (b"\x02", TRUNCATED),
+        (b"\x03", TRUNCATED),
+        (b"\xff\xff\xff\xff\x7f\xaa", TRUNCATED),  # the largest packed run there can be, of one byte
+        (b"\x03\xaa\x03", TRUNCATED),
+        (b"\x02\x02", BAD_RUN),
+    ],
+)
 def test_statuses(probe, data, status):
     assert run_bits(probe, data, 16) == status
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.parametrize("engine", ENGINES, ids=repr)
 
 
 def decompress(engine, blocks, seed=0, sizes=None, levels=0):
-    """Decompress blocks in one call, as pages whose level sections have `levels` bytes; the bytes, or (status, page)."""
+    """Decompress blocks in one call, as pages with level sections of `levels` bytes: the bytes, or (status, page)."""
     rng = np.random.default_rng(seed)
     pages = np.zeros((len(blocks), t.PAGE_FIELDS), np.int64)
     raw, pos, room = b"", 0, 0
@@ -29,7 +29,9 @@ def decompress(engine, blocks, seed=0, sizes=None, levels=0):
         room = pos + size + t.SLACK
         pos += size + t.SLACK + int(rng.integers(0, 9))
     out, state = Guarded(rng, room), Guarded(rng, 1, "i8")
-    status = engine.decompress_snappy_pages(pages.reshape(-1), 0, len(pages), with_slack(rng, raw), out.array, state.array)
+    status = engine.decompress_snappy_pages(
+        pages.reshape(-1), 0, len(pages), with_slack(rng, raw), out.array, state.array
+    )
     out.check()
     state.check()
     if status < 0:
@@ -48,8 +50,10 @@ def test_the_twin_reads_and_writes_what_others_do(engine):
 
 def test_blocks_of_random_elements(engine):
     rng = np.random.default_rng(1)
-    made = [snappy.random_block(rng, int(rng.integers(0, 200)), int(rng.choice([5, 60, 300])))
-            for _ in range(engine.size(150))]  # fmt: skip
+    made = [
+        snappy.random_block(rng, int(rng.integers(0, 200)), int(rng.choice([5, 60, 300])))
+        for _ in range(engine.size(150))
+    ]
     streams, plain = [stream for stream, _ in made], [data for _, data in made]
     assert decompress(engine, streams, 3, [len(data) for data in plain]) == plain
     assert decompress(engine, streams, 4, [len(data) for data in plain], levels=7) == plain
@@ -101,19 +105,22 @@ def compare(engine, block, size, seed):
     assert decompress(engine, [block], seed, [size]) == expected
 
 
-@pytest.mark.parametrize("block", [
-    b"",
-    uleb(5),
-    uleb(4) + snappy.literal(b"abcde"),
-    uleb(6) + snappy.literal(b"abcde"),
-    uleb(5) + snappy.copy(1, 5, 2),  # of nothing
-    uleb(10) + snappy.literal(b"abcde") + snappy.copy(6, 5, 2),
-    uleb(10) + snappy.literal(b"abcde") + bytes([2 | 4 << 2, 0, 0]),  # an offset of zero
-    uleb(10) + snappy.literal(b"abcde") + snappy.copy((1 << 32) - 1, 5, 4),
-    uleb(5) + bytes([63 << 2]) + b"\xff\xff\xff\xff",  # a literal of 4 GiB
-    uleb(5 + (1 << 32)) + snappy.literal(b"abcde"),
-    b"\x85\x80\x80\x80\x80\x00" + snappy.literal(b"abcde"),  # a length of six bytes
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "block",
+    [
+        b"",
+        uleb(5),
+        uleb(4) + snappy.literal(b"abcde"),
+        uleb(6) + snappy.literal(b"abcde"),
+        uleb(5) + snappy.copy(1, 5, 2),  # of nothing
+        uleb(10) + snappy.literal(b"abcde") + snappy.copy(6, 5, 2),
+        uleb(10) + snappy.literal(b"abcde") + bytes([2 | 4 << 2, 0, 0]),  # an offset of zero
+        uleb(10) + snappy.literal(b"abcde") + snappy.copy((1 << 32) - 1, 5, 4),
+        uleb(5) + bytes([63 << 2]) + b"\xff\xff\xff\xff",  # a literal of 4 GiB
+        uleb(5 + (1 << 32)) + snappy.literal(b"abcde"),
+        b"\x85\x80\x80\x80\x80\x00" + snappy.literal(b"abcde"),  # a length of six bytes
+    ],
+)
 def test_blocks_that_lie(engine, block):
     assert decompress(engine, [snappy.copy(9, 9, 2), block], 1, [0, 5])[0] == BAD_COMPRESSED_DATA
     good = uleb(5) + snappy.literal(b"abcde")

@@ -35,13 +35,41 @@ def compare(engine, strings, before=b""):
 
 
 @settings(deadline=None, max_examples=30)
-@given(strings=st.lists(st.one_of(st.text().map(str.encode), st.binary(max_size=12)), max_size=6), before=st.binary(max_size=9))
+@given(
+    strings=st.lists(st.one_of(st.text().map(str.encode), st.binary(max_size=12)), max_size=6),
+    before=st.binary(max_size=9),
+)
 def test_any_strings(engine, strings, before):
     compare(engine, strings, before)
 
 
-EDGES = [0x00, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xEC, 0xED, 0xEE, 0xEF, 0xF0,
-         0xF1, 0xF3, 0xF4, 0xF5, 0xF8, 0xFF]  # fmt: skip
+EDGES = [
+    0x00,
+    0x7F,
+    0x80,
+    0x8F,
+    0x90,
+    0x9F,
+    0xA0,
+    0xBF,
+    0xC0,
+    0xC1,
+    0xC2,
+    0xDF,
+    0xE0,
+    0xE1,
+    0xEC,
+    0xED,
+    0xEE,
+    0xEF,
+    0xF0,
+    0xF1,
+    0xF3,
+    0xF4,
+    0xF5,
+    0xF8,
+    0xFF,
+]
 
 
 def test_every_lead_and_the_edges_of_what_follows(engine):

@@ -9,9 +9,17 @@ from twins import Damaged, snappy
 from twins.pages import DATA_PAGE_V2, DICTIONARY_PAGE, SNAPPY, Chunk, Page
 from twins.runs import uleb
 
-NUMBERS = (0, 1, 2, 3, 4, 5, 7, 8, 9, 31, 32, 33, 63, 127, 128, 255, 256, 65535, (1 << 31) - 1, (1 << 31) - 8, -1, -(1 << 31))
-FIELDS = ("encoding", "definition_level_encoding", "repetition_level_encoding", "num_nulls", "num_rows", "is_compressed",
-          "definition_levels_byte_length", "repetition_levels_byte_length")  # fmt: skip
+NUMBERS = (*range(10), 31, 32, 33, 63, 127, 128, 255, 256, 65535, (1 << 31) - 1, (1 << 31) - 8, -1, -(1 << 31))
+FIELDS = (
+    "encoding",
+    "definition_level_encoding",
+    "repetition_level_encoding",
+    "num_nulls",
+    "num_rows",
+    "is_compressed",
+    "definition_levels_byte_length",
+    "repetition_levels_byte_length",
+)
 
 
 def damaged(rng: np.random.Generator, chunk: Chunk) -> Chunk:
@@ -84,8 +92,21 @@ def _changed(rng: np.random.Generator, data: bytes, chance: float = 1.0) -> byte
     out = bytearray(data)
     for _ in range(int(rng.integers(1, 4))):
         place = int(rng.integers(0, len(data) if rng.random() < 0.4 else min(len(data), 12)))
-        out[place] = int(rng.choice([int(rng.integers(0, 256)), out[place] ^ 1 << int(rng.integers(0, 8)), 0, 1, 2, 3, 255,
-                                     out[place] + 1 & 255, out[place] - 1 & 255]))  # fmt: skip
+        out[place] = int(
+            rng.choice(
+                [
+                    int(rng.integers(0, 256)),
+                    out[place] ^ 1 << int(rng.integers(0, 8)),
+                    0,
+                    1,
+                    2,
+                    3,
+                    255,
+                    out[place] + 1 & 255,
+                    out[place] - 1 & 255,
+                ]
+            )
+        )
     kind = rng.random()
     if kind < 0.15:
         place = int(rng.integers(0, len(out) + 1))

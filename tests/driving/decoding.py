@@ -5,21 +5,21 @@ Every chunk is decoded twice, over different garbage: what kernels load behind t
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
+from twins.pages import Chunk
 
 from numparq.errors import BAD_DICTIONARY, NEED_ROOM
 from numparq.kernels import tables as t
 from numparq.kernels.binary import STATE_BYTES, STATE_NEEDED, STATE_PAGE
 from numparq.kernels.placement import T_DECOMPRESSED, T_DICTIONARY, T_ITEM, T_PAGE, T_VALUES, TOTAL_FIELDS
 from numparq.kernels.tables import B_FIRST, BATCH_FIELDS
-from twins.pages import Chunk
 
 from .buffers import Guarded, with_slack
 from .engines import Engine
 from .tables import Request, chunk_table, page_table
-
 
 # Decompressed bytes that close a batch of pages; a seed and the next one choose the same.
 BATCH_BYTES = (1 << 20, 0, 100, 1000)
@@ -73,8 +73,8 @@ class _Run:
         if status < 0:
             self.failure = Outcome(status, int(totals[T_PAGE]))
             return
-        edges = batches[B_FIRST :: BATCH_FIELDS].tolist()[: status + 1]
-        self.batches = list(zip(edges, edges[1:], strict=False))
+        edges = batches[B_FIRST::BATCH_FIELDS].tolist()[: status + 1]
+        self.batches = list(itertools.pairwise(edges))
         self.values, self.dictionary_bytes = int(totals[T_VALUES]), int(totals[T_DICTIONARY])
         self.item = int(totals[T_ITEM])
         self.decompressed = self.buffer(int(totals[T_DECOMPRESSED]) + t.SLACK)
@@ -122,8 +122,20 @@ def _decode_fixed(run: _Run) -> Outcome:
     for first, last in run.batches:
         if not run.decompress(first, last):
             break
-        status = run.engine.decode_fixed_pages(run.chunks, run.pages.reshape(-1), first, last, run.raw, run.decompressed,
-                                               dictionary, dense, levels, mask, out, state)  # fmt: skip
+        status = run.engine.decode_fixed_pages(
+            run.chunks,
+            run.pages.reshape(-1),
+            first,
+            last,
+            run.raw,
+            run.decompressed,
+            dictionary,
+            dense,
+            levels,
+            mask,
+            out,
+            state,
+        )
         if status < 0:
             run.failure = Outcome(status, int(state[0]))
             break
@@ -172,14 +184,36 @@ def _decode_binary(run: _Run, room: int | None) -> Outcome:
     return Outcome(0, -1, rows, validity.tobytes(), int(run.chunks[t.C_NULL_COUNT]))
 
 
-def _decode_batch(run: _Run, first: int, last: int, entries: tuple[np.ndarray, np.ndarray], validity: np.ndarray,
-                  offsets: np.ndarray, out: np.ndarray, state: np.ndarray) -> tuple[int, np.ndarray]:  # fmt: skip
+def _decode_batch(
+    run: _Run,
+    first: int,
+    last: int,
+    entries: tuple[np.ndarray, np.ndarray],
+    validity: np.ndarray,
+    offsets: np.ndarray,
+    out: np.ndarray,
+    state: np.ndarray,
+) -> tuple[int, np.ndarray]:
     """Decode the pages of a batch into ever larger buffers: (status, the last of these)."""
     indices, levels = run.buffer(4 * run.values + t.SLACK), run.buffer(run.values + t.SLACK)
     while True:
         room = len(out) - t.SLACK
-        status = run.engine.decode_binary_pages(run.chunks, run.pages.reshape(-1), first, last, run.raw, run.decompressed,
-                                                *entries, indices, levels, validity, offsets, out, room, state)  # fmt: skip
+        status = run.engine.decode_binary_pages(
+            run.chunks,
+            run.pages.reshape(-1),
+            first,
+            last,
+            run.raw,
+            run.decompressed,
+            *entries,
+            indices,
+            levels,
+            validity,
+            offsets,
+            out,
+            room,
+            state,
+        )
         if status != NEED_ROOM:
             return status, out
         first, used = int(state[STATE_PAGE]), int(state[STATE_BYTES])

@@ -76,7 +76,7 @@ class Memory:
         self.num_requests = self.num_bytes = 0
 
     def view(self, position: int, length: int, slack: int) -> np.ndarray:
-        assert 0 <= position and 0 <= length and position + length <= self.size
+        assert position >= 0 and length >= 0 and position + length <= self.size
         return GUARDED.copy_of(self._data[position : position + length] + b"\xa5" * slack)
 
 
@@ -96,8 +96,16 @@ def subjects(rng: np.random.Generator, count: int) -> list[Subject]:
         column = Column(column.physical, column.length, bool(rng.random() < 0.7))
         values = random_values(rng, column, int(rng.choice([1, 3, 20])))
         dictionary = bool(rng.random() < 0.6) or conversion == t.CODES
-        chunk = twin.random_chunk(rng, column, values, int(rng.integers(1, 4)), int(rng.integers(1, 60)),
-                                  float(rng.choice([0.0, 0.3, 1.0])), dictionary, int(rng.choice([0, 1])))  # fmt: skip
+        chunk = twin.random_chunk(
+            rng,
+            column,
+            values,
+            int(rng.integers(1, 4)),
+            int(rng.integers(1, 60)),
+            float(rng.choice([0.0, 0.3, 1.0])),
+            dictionary,
+            int(rng.choice([0, 1])),
+        )
         rows = len(chunk.rows)
         start, stop = (0, rows) if rng.random() < 0.6 else sorted(rng.integers(0, rows + 1, 2).tolist())
         nulls = int(rng.choice([t.NULLS_FILL, t.NULLS_MASK]))

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+from twins.pages import Chunk
+from twins.values import Column
 
 from numparq.kernels import tables as t
 from numparq.kernels.compact_wire import S_ROOM, S_TOP, STACK_WORDS
 from numparq.kernels.pages import HEADER_FIELDS, SCAN_FIELDS
 from numparq.metadata.layout import Layout, layout
-from twins.pages import Chunk
-from twins.values import Column
 
 from .buffers import Guarded
 from .engines import Engine
@@ -61,8 +61,15 @@ def _header() -> tuple[Layout, np.ndarray]:
     return header, np.array([header.slot(name) for name in HEADER_FIELDS], np.int64)
 
 
-def scan(engine: Engine, raw: np.ndarray, available: int, chunks: np.ndarray, room: int, state: np.ndarray | None = None,
-         pages: np.ndarray | None = None) -> tuple[int, np.ndarray, np.ndarray]:  # fmt: skip
+def scan(
+    engine: Engine,
+    raw: np.ndarray,
+    available: int,
+    chunks: np.ndarray,
+    room: int,
+    state: np.ndarray | None = None,
+    pages: np.ndarray | None = None,
+) -> tuple[int, np.ndarray, np.ndarray]:
     """Walk over pages: the status, the page table as (pages, PAGE_FIELDS), and the state."""
     header, slots = _header()
     if state is None:
@@ -73,8 +80,19 @@ def scan(engine: Engine, raw: np.ndarray, available: int, chunks: np.ndarray, ro
         table.array[: pages.size] = pages.reshape(-1)
     record, stack = Guarded(rng, header.words, "i8"), Guarded(rng, STACK_WORDS, "i8")
     stack.array[S_TOP] = stack.array[S_ROOM] = header.words
-    status = engine.scan_pages(raw, available, chunks, len(chunks) // t.CHUNK_FIELDS, table.array, room, header.table,
-                               slots, record.array, stack.array, state)  # fmt: skip
+    status = engine.scan_pages(
+        raw,
+        available,
+        chunks,
+        len(chunks) // t.CHUNK_FIELDS,
+        table.array,
+        room,
+        header.table,
+        slots,
+        record.array,
+        stack.array,
+        state,
+    )
     for buffer in (table, record, stack):
         buffer.check()
     return status, table.array.reshape(room, t.PAGE_FIELDS)[: state[0]].copy(), state
@@ -96,8 +114,9 @@ def page_table(chunk: Chunk, start: int = 0) -> np.ndarray:
         entry[t.P_DEFINITION_ENCODING] = more.get("definition_level_encoding", 0)
         entry[t.P_REPETITION_ENCODING] = more.get("repetition_level_encoding", 0)
         levels = entry[t.P_DEFINITION_BYTES] + entry[t.P_REPETITION_BYTES]
-        entry[t.P_IS_COMPRESSED] = (chunk.codec != t.UNCOMPRESSED and more.get("is_compressed") is not False
-                                    and len(page.body) > levels)  # fmt: skip
+        entry[t.P_IS_COMPRESSED] = (
+            chunk.codec != t.UNCOMPRESSED and more.get("is_compressed") is not False and len(page.body) > levels
+        )
         if not entry[t.P_IS_COMPRESSED]:
             entry[t.P_UNCOMPRESSED] = entry[t.P_COMPRESSED]
         entry[t.P_CRC] = more["crc"] & 0xFFFFFFFF if "crc" in more else -1

@@ -81,8 +81,15 @@ class Page:
         }[self.type]
         if self.type != INDEX_PAGE:
             more["num_values"] = self.num_values
-        return to_bytes(module.PageHeader(type=self.type, uncompressed_page_size=self.uncompressed,
-                                          compressed_page_size=len(self.body), crc=crc, **{name: kind(**more)}))
+        return to_bytes(
+            module.PageHeader(
+                type=self.type,
+                uncompressed_page_size=self.uncompressed,
+                compressed_page_size=len(self.body),
+                crc=crc,
+                **{name: kind(**more)},
+            )
+        )
 
     def with_crc(self) -> Page:
         crc = zlib.crc32(self.body)
@@ -111,11 +118,21 @@ class Chunk:
 def dictionary_page(column: Column, entries: Sequence[Value], codec: int, rng: np.random.Generator) -> Page:
     plain = encode_plain(column, entries)
     encoding = int(rng.choice([PLAIN, PLAIN_DICTIONARY]))
-    return Page(DICTIONARY_PAGE, _compressed(plain, codec, rng), len(entries), len(plain), entries, {"encoding": encoding})
+    return Page(
+        DICTIONARY_PAGE, _compressed(plain, codec, rng), len(entries), len(plain), entries, {"encoding": encoding}
+    )
 
 
-def data_page(column: Column, rows: Sequence[Row], encoding: int, codec: int, version: int, rng: np.random.Generator,
-              entries: Sequence[Value] = (), level_encoding: int = RLE) -> Page:  # fmt: skip
+def data_page(
+    column: Column,
+    rows: Sequence[Row],
+    encoding: int,
+    codec: int,
+    version: int,
+    rng: np.random.Generator,
+    entries: Sequence[Value] = (),
+    level_encoding: int = RLE,
+) -> Page:
     present = [row for row in rows if row is not None]
     values = _encode_values(column, present, encoding, entries, rng)
     levels = [int(row is not None) for row in rows]
@@ -127,8 +144,14 @@ def data_page(column: Column, rows: Sequence[Row], encoding: int, codec: int, ve
             is_compressed = bool(rng.random() < 0.7)
             section = _compressed(values, codec, rng) if is_compressed else values
             is_compressed = None if is_compressed and rng.random() < 0.5 else is_compressed  # true is the default
-        more = {"num_nulls": nulls, "num_rows": len(rows), "encoding": encoding, "repetition_levels_byte_length": 0,
-                "definition_levels_byte_length": len(definition), "is_compressed": is_compressed}  # fmt: skip
+        more = {
+            "num_nulls": nulls,
+            "num_rows": len(rows),
+            "encoding": encoding,
+            "repetition_levels_byte_length": 0,
+            "definition_levels_byte_length": len(definition),
+            "is_compressed": is_compressed,
+        }
         return Page(DATA_PAGE_V2, definition + section, len(rows), len(definition) + len(values), rows, more)
     body = values
     if column.optional:
@@ -144,8 +167,9 @@ def _v1_levels(levels: list[int], encoding: int, rng: np.random.Generator) -> by
     return struct.pack("<I", len(section)) + section
 
 
-def _encode_values(column: Column, present: Sequence[Value], encoding: int, entries: Sequence[Value],
-                   rng: np.random.Generator) -> bytes:  # fmt: skip
+def _encode_values(
+    column: Column, present: Sequence[Value], encoding: int, entries: Sequence[Value], rng: np.random.Generator
+) -> bytes:
     if encoding == PLAIN:
         return encode_plain(column, present)
     if encoding == RLE:
@@ -212,8 +236,9 @@ def _split_levels(body: bytes, count: int, encoding: int) -> tuple[bytes, bytes]
     return body[4 : 4 + size], body[4 + size :]
 
 
-def _decode_values(column: Column, data: bytes, encoding: int, count: int,
-                   entries: Sequence[Value] | None) -> list[Value]:  # fmt: skip
+def _decode_values(
+    column: Column, data: bytes, encoding: int, count: int, entries: Sequence[Value] | None
+) -> list[Value]:
     if encoding == PLAIN:
         return decode_plain(column, data, count)
     if encoding not in (PLAIN_DICTIONARY, RLE_DICTIONARY) and (encoding != RLE or column.physical != BOOLEAN):
@@ -242,8 +267,16 @@ def _decompressed(data: bytes, size: int, codec: int) -> bytes:
     return snappy.decompress(data, size)
 
 
-def random_chunk(rng: np.random.Generator, column: Column, values: Sequence[Value], num_pages: int, num_rows: int,
-                 null_share: float = 0.0, dictionary: bool = False, codec: int = UNCOMPRESSED) -> Chunk:  # fmt: skip
+def random_chunk(
+    rng: np.random.Generator,
+    column: Column,
+    values: Sequence[Value],
+    num_pages: int,
+    num_rows: int,
+    null_share: float = 0.0,
+    dictionary: bool = False,
+    codec: int = UNCOMPRESSED,
+) -> Chunk:
     """Make a chunk of random pages of all kinds, whose values are drawn from `values`.
 
     With a dictionary some data pages, at the end, may be PLAIN all the same, as when a writer gives its dictionary up.
@@ -256,8 +289,10 @@ def random_chunk(rng: np.random.Generator, column: Column, values: Sequence[Valu
     plain = [PLAIN, RLE] if column.physical == BOOLEAN else [PLAIN]
     for number in range(num_pages):
         drawn = [values[i] for i in _draw(rng, len(values), num_rows)]
-        rows = [None if column.optional and null else value
-                for value, null in zip(drawn, _nulls(rng, num_rows, null_share), strict=True)]  # fmt: skip
+        rows = [
+            None if column.optional and null else value
+            for value, null in zip(drawn, _nulls(rng, num_rows, null_share), strict=True)
+        ]
         version = int(rng.integers(1, 3))
         encoding = int(rng.choice(plain if number >= plain_from else [PLAIN_DICTIONARY, RLE_DICTIONARY]))
         level_encoding = int(rng.choice([RLE, BIT_PACKED]))

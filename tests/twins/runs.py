@@ -129,7 +129,7 @@ def _random_runs(rng: np.random.Generator, values: list[int], width: int) -> Ite
 
 
 def random_encoding(rng: np.random.Generator, values: Sequence[int], width: int) -> bytes:
-    """Encode values in random runs; some writers leave off the padding of the last bit-packed run, and so it is here."""
+    """Encode values in random runs; at times without the padding of the last bit-packed one, as some writers do."""
     runs = random_runs(rng, values, width)
     data = encode(runs, width)
     if runs and runs[-1][0] == "packed" and rng.random() < 0.5:

@@ -72,8 +72,14 @@ def random_values(rng: np.random.Generator, column: Column, count: int) -> list[
         lengths = rng.choice([0, 1, 7, 15, 16, 17, 31, 32, 33, 100], count)
         return [rng.bytes(length) for length in lengths.tolist()]
     if column.physical == INT96:
-        return [int96(*pair) for pair in zip(rng.integers(0, NANOSECONDS_A_DAY, count).tolist(),
-                                             rng.integers(2_400_000, 2_500_000, count).tolist(), strict=True)]  # fmt: skip
+        return [
+            int96(*pair)
+            for pair in zip(
+                rng.integers(0, NANOSECONDS_A_DAY, count).tolist(),
+                rng.integers(2_400_000, 2_500_000, count).tolist(),
+                strict=True,
+            )
+        ]
     return [rng.bytes(column.size) for _ in range(count)]
 
 

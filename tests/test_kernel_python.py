@@ -1,0 +1,48 @@
+"""Kernels as plain Python, where nothing compiles them: in a process of its own, small pages of every kind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+PROGRAM = """
+import numpy as np
+import test_kernel_binary, test_kernel_fixed
+from dataclasses import replace
+from driving.engines import COMPILED
+from driving.tables import Request
+from numparq.kernels import kernels, tables as t
+from twins.pages import random_chunk
+from twins.values import BYTE_ARRAY, Column, random_values
+
+rng = np.random.default_rng(0)
+COMPILED.check_crcs
+assert kernels.mode == "python", kernels.mode
+for number, case in enumerate(test_kernel_fixed.CASES):
+    for null_share in (0.0, 0.3, 1.0):
+        column = replace(case.column, optional=null_share > 0)
+        chunk = random_chunk(rng, column, case.values(rng, 5), 2, 20, null_share, number % 2 == 0, number % 3 % 2)
+        request = Request(case.conversion, case.item, t.NULLS_MASK, -1, 3, 37)
+        test_kernel_fixed.compare(COMPILED, case, chunk, request, number)
+for number in range(6):
+    column = Column(BYTE_ARRAY, 0, number % 2 == 0)
+    chunk = random_chunk(rng, column, random_values(rng, column, 5), 2, 20, 0.3, number % 3 == 0, number % 2)
+    test_kernel_binary.compare(COMPILED, chunk, 3, 37, number)
+"""
+
+
+def test_pages_of_every_kind():
+    environment = {**os.environ, "NUMPARQ_KERNELS": "python", "PYTHONPATH": f"{HERE}{os.pathsep}{HERE.parent}"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error::RuntimeWarning", "-c", PROGRAM],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env=environment,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
