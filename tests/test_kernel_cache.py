@@ -300,3 +300,11 @@ def test_what_a_worker_does_not_give_is_compiled_here(project):
 def test_warmup_makes_the_first_read_a_warm_one(project):
     assert project.run("from numparq.kernels import warmup; print(warmup())")[0] == "object"
     assert project.run()[0] == "8 30 -7 object False False"
+
+
+def test_a_package_in_a_zip_file(project):
+    shutil.make_archive(str(project.root / "package"), "zip", project.root, "numparq")
+    shutil.rmtree(project.root / "numparq")
+    path = str(project.root / "package.zip")
+    assert project.run(PYTHONPATH=path) == ("8 30 -7 object True False", "")
+    assert project.run(PYTHONPATH=path) == ("8 30 -7 object False False", "")

@@ -94,7 +94,7 @@ def bind(mode: str) -> tuple[str, dict[str, Callable[..., int]]]:
     if mode == "object":
         try:
             return mode, _from_object()
-        except (ImportError, RuntimeError) as error:
+        except Exception as error:  # whatever it was, Numba's own way may still work
             _say_fallback(error)
             mode = "dispatcher"
     from . import fallback
@@ -129,7 +129,7 @@ def _from_object() -> dict[str, Callable[..., int]]:
 
 
 def _stored_objects(key: bytes) -> list[tuple[dict[str, tuple[str, ...]], bytes]]:
-    """Give the objects of all kernels, each with its kernels' signatures: from the cache, or compiled and kept there."""
+    """Give the objects of all kernels, each with its kernels' signatures: from the cache, or made and kept."""
     from .. import cache
 
     stored = cache.load("kernels", key)
@@ -181,7 +181,10 @@ def _dispatcher_folder() -> str | None:
     from .. import cache
     from .load import key
 
-    return cache.folder_for("dispatcher", key())
+    try:
+        return cache.folder_for("dispatcher", key())
+    except (ImportError, OSError):
+        return None
 
 
 def warmup() -> str:

@@ -128,11 +128,12 @@ def _emit(main: Any, kernels: Iterable[str], cpu: str | None, features: str | No
     for symbol in [*main.functions, *main.global_variables]:
         if not symbol.is_declaration and symbol.name not in visible:
             symbol.linkage = "internal"
-    machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    machine = target.create_target_machine(
         cpu=cpu or llvm.get_host_cpu_name(),
         opt=3,
         jit=True,
-        reloc="static",
+        reloc="static" if target.name.startswith("x86") else "default",
         codemodel="jitdefault",
         features=llvm.get_host_cpu_features().flatten() if features is None else features,
     )

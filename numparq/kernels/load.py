@@ -139,6 +139,10 @@ def key() -> bytes:
 def sources() -> list[str]:
     """List the files that kernels are made of: this package, and the statuses that they return."""
     here = os.path.dirname(os.path.abspath(__file__))
+    if not os.path.isdir(here):  # imported from a zip file: that, whole
+        while here != os.path.dirname(here) and not os.path.isfile(here):
+            here = os.path.dirname(here)
+        return [here]
     files = sorted(entry.path for entry in os.scandir(here) if entry.name.endswith(".py"))
     return [*files, os.path.join(os.path.dirname(here), "errors.py")]
 

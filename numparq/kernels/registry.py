@@ -22,7 +22,8 @@ class Kernel:
     function : callable
         The body, over NumPy arrays and int64s.
     signature : tuple of str
-        One item an argument: ``"x"`` for an int64, else the dtype of a C-contiguous 1-D array (``"u1"``, ``"i8"``, ...).
+        One item an argument: ``"x"`` for an int64, else the dtype of a C-contiguous 1-D array (``"u1"``, ``"i8"``),
+        where ``"O"`` are Python objects, seen as their addresses.
     gil : bool
         Whether it touches Python objects, and so must hold the GIL while it runs.
     noalias : bool

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import marshal
+import json
 import os
 import subprocess
 import sys
@@ -15,9 +15,8 @@ from .registry import HELPERS, Kernel
 MOST = 4  # each takes about 250 MB, and compiles anew what the others share with it
 _PATIENCE = 120.0  # seconds that a worker may take longer than this process took for its own part
 _PROGRAM = """
-import marshal, sys
-paths, names = marshal.load(sys.stdin.buffer)
-sys.path[:] = paths
+import json, sys
+sys.path[:], names = json.loads(sys.argv[1])
 from numparq.kernels.workers import work
 work(names)
 """
@@ -98,7 +97,7 @@ def _reach(function: Callable, helpers: set[int]) -> dict[int, int]:
         if id(one) not in found:
             found[id(one)] = len(one.__code__.co_code)
             named = (one.__globals__.get(name) for name in one.__code__.co_names)
-            waiting += [other for other in named if id(other) in helpers]
+            waiting += [other for other in named if callable(other) and id(other) in helpers]
     return found
 
 
@@ -116,14 +115,10 @@ def _workers(parts: list[list[str]]) -> Iterator[list[subprocess.Popen | None]]:
 
 
 def _start(names: list[str]) -> subprocess.Popen | None:
+    command = [sys.executable, "-I", "-c", _PROGRAM, json.dumps([sys.path, names])]
+    nothing = subprocess.DEVNULL
     with suppress(OSError):
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-        worker = subprocess.Popen([sys.executable, "-I", "-c", _PROGRAM], **pipes)  # type: ignore[call-overload]
-        assert worker.stdin is not None
-        worker.stdin.write(marshal.dumps((sys.path, names)))
-        worker.stdin.close()
-        worker.stdin = None
-        return worker
+        return subprocess.Popen(command, stdin=nothing, stdout=subprocess.PIPE, stderr=nothing)
     return None
 
 
