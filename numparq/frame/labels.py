@@ -94,7 +94,7 @@ def column_labels(metadata: PandasMetadata | None, names: list[str]) -> pd.Index
 
 def _plain_labels(labels: list[Any]) -> pd.Index:
     """Make the Index that ``pd.Index(labels)`` is; of strings in a third of its time, which small files notice."""
-    if not labels or any(type(label) is not str for label in labels) or not pd.get_option("future.infer_string"):
+    if not labels or any(type(label) is not str for label in labels):
         return pd.Index(labels)
     return pd.Index(text_of(labels), copy=False)
 
