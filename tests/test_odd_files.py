@@ -1,0 +1,364 @@
+"""Files that no writer of today makes, and that the format allows: all of them are read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hostile.handmade import (
+    BIT_PACKED,
+    BYTE_ARRAY,
+    DOUBLE,
+    INDEX_PAGE,
+    INT32,
+    INT64,
+    OPTIONAL,
+    PLAIN,
+    PLAIN_DICTIONARY,
+    RLE,
+    RLE_DICTIONARY,
+    Column,
+    bits,
+    data_page,
+    data_page_v2,
+    dictionary_page,
+    file,
+    idl,
+    levels,
+    other_page,
+    plain,
+)
+
+from numparq import ParquetFile, SchemaError, UnsupportedError, read_parquet
+
+NUMBERS = [3, 1, 2**62, -5]
+
+
+def numbers(name="a", values=NUMBERS, **more):
+    """A column of one row group and page."""
+    return Column(name, INT64, [[data_page(len(values), plain(INT64, values))]], **more)
+
+
+def read(made, **options):
+    return read_parquet(made.stored(), **options)
+
+
+def column_of(pages, physical=INT64, rows=4, repetition=0, **more):
+    """Read a file of one column and row group, by one thread and by two."""
+    made = file([rows], [Column("a", physical, [pages], repetition, **more)])
+    got = read(made, threads=1)["a"]
+    pd.testing.assert_series_equal(read(made, threads=2)["a"], got)
+    return got.tolist()
+
+
+# --- the footer ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [-1, 0, 1, 2, 3, 99, 2**31 - 1])
+def test_the_version_does_not_matter(version):
+    assert read(file([4], [numbers()], version=version))["a"].tolist() == NUMBERS
+
+
+def fill(thing):
+    """Put a struct of the future and bytes under id 32767 into every struct; a union has but one field."""
+    unions = tuple(idl().__thrift_meta__["unions"])
+    for _, name, *_ in list(thing.thrift_spec.values()):
+        value = getattr(thing, name)
+        for item in value if isinstance(value, list) else [value]:
+            if hasattr(item, "thrift_spec"):
+                fill(item)
+    if not isinstance(thing, unions):
+        future = idl().FutureStruct
+        inner = [future(number=-1, flags=[True, False], inner=[future(flag=False)]), future()]
+        thing.extension = bytes(range(256))
+        thing.future = future(number=2**60, bytes=b"x" * 300, inner=inner, flag=True, fraction=0.5, flags=[True] * 20,
+                              members={1, 2}, pairs={"k": 1})  # fmt: skip
+
+
+def test_fields_of_the_future_are_passed_over():
+    module = idl()
+    string = module.LogicalType(STRING=module.StringType())
+    statistics = module.Statistics(null_count=0, min_value=b"a", max_value=b"c")
+    text = Column("s", BYTE_ARRAY, [[data_page(4, plain(BYTE_ARRAY, [b"a", b"", b"c", b"b"]))]],
+                  element={"logicalType": string}, facts={"statistics": statistics})  # fmt: skip
+    made = file([4], [numbers(), text], column_orders=[module.ColumnOrder(TYPE_ORDER=module.TypeDefinedOrder())] * 2,
+                key_value_metadata=[module.KeyValue(key="k", value="v")])  # fmt: skip
+    for pages in made.chunks.values():
+        for page in pages:
+            fill(page.header)
+    data = made.stored(fill)
+    got = read_parquet(data)
+    assert got["a"].tolist() == NUMBERS and got["s"].tolist() == ["a", "", "c", "b"]
+    assert got["s"].dtype == "str"
+    metadata = ParquetFile(data).metadata
+    assert metadata.row_groups[0].columns[1].meta_data.statistics.max_value == b"c"
+    assert metadata.key_value_metadata[0].value == "v"
+
+
+def test_keys_and_values():
+    module = idl()
+    pairs = [module.KeyValue(key="k", value="first"), module.KeyValue(key="k", value="second"), module.KeyValue(key="n"),
+             module.KeyValue(key="", value="")]  # fmt: skip
+    chunk = [module.KeyValue(key="of the chunk", value="v")]
+    data = file([4], [numbers(facts={"key_value_metadata": chunk})], key_value_metadata=pairs, created_by=None).stored()
+    assert read_parquet(data)["a"].tolist() == NUMBERS
+    metadata = ParquetFile(data).metadata
+    assert [(pair.key, pair.value) for pair in metadata.key_value_metadata] == [
+        ("k", "first"), ("k", "second"), ("n", None), ("", "")
+    ]  # fmt: skip
+    assert metadata.row_groups[0].columns[0].meta_data.key_value_metadata[0].key == "of the chunk"
+    assert metadata.created_by is None
+
+
+def test_a_logical_type_of_the_future_is_its_physical_type():
+    module = idl()
+    future = module.LogicalType(future=module.FutureStruct(number=1))
+    got = read(file([4], [numbers(element={"logicalType": future})]))
+    assert got["a"].tolist() == NUMBERS and got["a"].dtype == np.int64
+    texts = Column("s", BYTE_ARRAY, [[data_page(1, plain(BYTE_ARRAY, [b"\xff"]))]], element={"logicalType": future})
+    assert read(file([1], [texts]))["s"].tolist() == [b"\xff"]
+
+
+def test_a_converted_type_of_the_future_is_its_physical_type():
+    assert read(file([4], [numbers(element={"converted_type": 99})]))["a"].tolist() == NUMBERS
+
+
+def test_a_column_order_of_the_future_does_not_matter():
+    module = idl()
+    future = module.ColumnOrder(future=module.FutureStruct())
+    data = file([4], [numbers()], column_orders=[future]).stored()
+    assert read_parquet(data)["a"].tolist() == NUMBERS
+    assert ParquetFile(data).metadata.column_orders[0].which() is None
+
+
+def test_an_unknown_physical_type_matters_to_its_column_alone():
+    made = file([4], [numbers(), Column("x", 77, [[data_page(4, b"")]])])
+    assert read(made, columns=["a"])["a"].tolist() == NUMBERS
+    with pytest.raises(ValueError, match="physical type.*column 'x'"):
+        read(made)
+
+
+@pytest.mark.parametrize("codec", [3, 5, 8, 99, -1])
+def test_an_unknown_codec_matters_to_its_column_alone(codec):
+    made = file([4], [numbers("x", facts={"codec": codec}), numbers()])
+    assert read(made, columns=["a"])["a"].tolist() == NUMBERS
+    for options in ({}, {"columns": ["x"]}, {"threads": 2}):
+        with pytest.raises(UnsupportedError, match=rf"codec {codec} .*column 'x', page 0"):
+            read(made, **options)
+
+
+@pytest.mark.parametrize("encoding", [1, 5, 6, 7, 9, 10, 99, -1])
+@pytest.mark.parametrize("make", [data_page, lambda n, body, encoding: data_page_v2(n, 0, b"", body, encoding)])
+def test_an_unknown_encoding_matters_to_its_column_alone(encoding, make):
+    strange = make(4, plain(INT64, NUMBERS), encoding=encoding)
+    made = file([4], [Column("x", INT64, [[strange]]), numbers(), Column("s", BYTE_ARRAY, [[strange]])])
+    assert read(made, columns=["a"])["a"].tolist() == NUMBERS
+    for name in "xs":
+        for options in ({}, {"categories": [name]}):
+            with pytest.raises(UnsupportedError, match=f"encoding.*row group 0, column '{name}', page 0"):
+                read(made, columns=["a", name], **options)
+
+
+# --- pages ------------------------------------------------------------------------------------------
+
+
+def halves(make=data_page):
+    return make(2, plain(INT64, NUMBERS[:2])), make(2, plain(INT64, NUMBERS[2:]))
+
+
+@pytest.mark.parametrize("page_type", [INDEX_PAGE, 4, 9, -1, 2**31 - 1])
+@pytest.mark.parametrize("body", [b"", b"\x00" * 300], ids=["empty", "long"])
+def test_pages_of_other_types_are_passed_over(page_type, body):
+    first, second = halves()
+    other = other_page(page_type, body)
+    for pages in ([other, first, second], [first, other, second], [first, second, other], [other, first, other, other, second]):
+        assert column_of(pages) == NUMBERS
+
+
+def test_pages_of_both_versions_in_one_chunk():
+    old = halves()
+    new = halves(lambda count, body: data_page_v2(count, 0, b"", body))
+    assert column_of([old[0], new[1]]) == column_of([new[0], old[1]]) == NUMBERS
+
+
+def test_pages_without_values():
+    first, second = halves()
+    for empty in (data_page(0, b""), data_page_v2(0, 0, b"", b""), data_page(0, levels([]))):
+        assert column_of([empty, first, empty, empty, second]) == NUMBERS
+
+
+TEXTS = [b"x", b"y", b"x", b"zz"]
+
+
+def dictionary_of(physical, entries, encoding=PLAIN):
+    return dictionary_page(len(entries), plain(physical, entries), encoding)
+
+
+@pytest.mark.parametrize("page_encoding", [PLAIN, PLAIN_DICTIONARY])
+@pytest.mark.parametrize("encoding", [PLAIN_DICTIONARY, RLE_DICTIONARY])
+def test_dictionaries_under_both_names(encoding, page_encoding):
+    pages = [dictionary_of(INT64, NUMBERS, page_encoding), data_page(4, b"\x02" + bits([3, 2, 1, 0], 2), encoding)]
+    assert column_of(pages) == NUMBERS[::-1]
+
+
+@pytest.mark.parametrize("offset", [None, 0, "the data's"])
+def test_dictionary_page_offset_missing(offset):
+    """Then data_page_offset is that of the dictionary page."""
+    pages = [dictionary_of(BYTE_ARRAY, TEXTS[:2]), data_page(4, b"\x01" + bits([0, 1, 1, 0], 1), RLE_DICTIONARY)]
+    made = file([4], [Column("a", BYTE_ARRAY, [pages])])
+
+    def change(footer):
+        facts = footer.row_groups[0].columns[0].meta_data
+        facts.data_page_offset = facts.dictionary_page_offset
+        facts.dictionary_page_offset = facts.data_page_offset if offset == "the data's" else offset
+
+    assert read_parquet(made.stored(change))["a"].tolist() == [b"x", b"y", b"y", b"x"]
+
+
+def test_dictionary_page_offset_without_a_dictionary():
+    def change(footer):
+        facts = footer.row_groups[0].columns[0].meta_data
+        facts.dictionary_page_offset = facts.data_page_offset
+
+    assert read_parquet(file([4], [numbers()]).stored(change))["a"].tolist() == NUMBERS
+
+
+@pytest.mark.parametrize("options", [{}, {"categories": ["a"]}, {"dtype_backend": "pyarrow"}], ids=str)
+def test_a_dictionary_given_up_in_the_middle(options):
+    if options.get("dtype_backend"):
+        pytest.importorskip("pyarrow")
+    coded = data_page(2, b"\x01" + bits([1, 0], 1), RLE_DICTIONARY)
+    utf8 = {"converted_type": 0}
+    for physical, element, values in ((INT64, {}, NUMBERS), (BYTE_ARRAY, utf8, TEXTS)):
+        expected = values[1::-1] + values[2:] + values[1::-1]
+        pages = [dictionary_of(physical, values[:2]), coded, data_page(2, plain(physical, values[2:])), coded]
+        made = file([6], [Column("a", physical, [pages], element=element)])
+        for threads in (1, 2):
+            got = read(made, threads=threads, **options)["a"].tolist()
+            assert got == ([text.decode() for text in expected] if element else expected)
+
+
+@pytest.mark.parametrize("width", [2, 3, 8, 17, 31, 32])
+def test_indices_wider_than_they_need_be(width):
+    pages = [dictionary_of(INT64, NUMBERS), data_page(4, bytes([width]) + bits([3, 2, 1, 0], width), RLE_DICTIONARY)]
+    assert column_of(pages) == NUMBERS[::-1]
+
+
+def test_indices_of_no_bits():
+    pages = [dictionary_of(INT64, NUMBERS[:1]), data_page(4, b"\x00" + bytes([4 << 1]), RLE_DICTIONARY)]
+    assert column_of(pages) == NUMBERS[:1] * 4
+    pages[1] = data_page(4, b"\x00" + bits([0] * 4, 0), RLE_DICTIONARY)
+    assert column_of(pages) == NUMBERS[:1] * 4
+
+
+def test_an_empty_dictionary_and_nothing_but_nulls():
+    for body in (levels([0] * 4), levels([0] * 4) + b"\x00"):
+        pages = [dictionary_page(0, b""), data_page(4, body, RLE_DICTIONARY)]
+        for physical in (INT32, INT64, DOUBLE, BYTE_ARRAY):
+            assert pd.isna(column_of(pages, physical, repetition=OPTIONAL)).all()
+        assert pd.isna(column_of(pages, BYTE_ARRAY, repetition=OPTIONAL, element={"converted_type": 0})).all()
+
+
+def test_a_dictionary_with_entries_twice():
+    pages = [dictionary_of(BYTE_ARRAY, [b"x", b"x", b"y"]), data_page(4, b"\x02" + bits([0, 1, 2, 1], 2), RLE_DICTIONARY)]
+    made = file([4], [Column("a", BYTE_ARRAY, [pages], element={"converted_type": 0})])
+    assert read(made)["a"].tolist() == ["x", "x", "y", "x"]
+    got = read(made, categories=["a"])["a"]
+    assert got.tolist() == ["x", "x", "y", "x"] and got.cat.categories.tolist() == ["x", "y"]
+
+
+PRESENT = [1, 0, 0, 1, 1, 0, 1, 1, 0, 1]
+
+
+@pytest.mark.parametrize("physical", [INT64, DOUBLE, BYTE_ARRAY])
+def test_levels_in_the_old_encoding(physical):
+    """BIT_PACKED: from the highest bit down, and without a length in front."""
+    texts = [str(number).encode() for number in range(10)]
+    values = texts if physical == BYTE_ARRAY else list(range(10))
+    section = int("".join(map(str, PRESENT)).ljust(16, "0"), 2).to_bytes(2, "big")
+    body = section + plain(physical, [value for value, present in zip(values, PRESENT, strict=True) if present])
+    got = column_of([data_page(10, body, PLAIN, BIT_PACKED)], physical, 10, OPTIONAL)
+    assert [None if pd.isna(value) else value for value in got] == [
+        value if present else None for value, present in zip(values, PRESENT, strict=True)
+    ]
+
+
+def test_the_level_encoding_does_not_matter_to_a_required_column():
+    for encoding in (0, RLE, BIT_PACKED, 99):
+        assert column_of([data_page(4, plain(INT64, NUMBERS), PLAIN, encoding)]) == NUMBERS
+
+
+def test_values_behind_the_last_one_are_passed_over():
+    assert column_of([data_page(4, plain(INT64, [*NUMBERS, 7]) + b"xyz")]) == NUMBERS
+
+
+def test_a_page_that_is_not_compressed_under_a_codec():
+    page = data_page_v2(4, 0, b"", plain(INT64, NUMBERS))
+    page.header.data_page_header_v2.is_compressed = False
+    assert column_of([page], facts={"codec": 1}) == NUMBERS
+
+
+# --- row groups and columns --------------------------------------------------------------------------------
+
+
+def test_empty_row_groups():
+    first, second = halves()
+    empty = [[], [data_page(0, b"")]]
+    made = file([0, 2, 0, 2, 0], [Column("a", INT64, [empty[0], [first], empty[1], [second], empty[0]])])
+    assert read(made)["a"].tolist() == NUMBERS
+    assert read(made, row_groups=[0])["a"].tolist() == []
+    assert read(made, row_groups=[4, 3, 2, 1], include=["row_number", "row_group"])["row_number"].tolist() == [2, 3, 0, 1]
+
+
+def test_no_row_groups():
+    got = read(file([], [numbers(), Column("s", BYTE_ARRAY, [], element={"converted_type": 0})]))
+    assert got.shape == (0, 2) and got["a"].dtype == np.int64 and got["s"].dtype == "str"
+
+
+def test_no_columns():
+    got = read(file([4, 2], []))
+    assert got.shape == (6, 0) and got.index.equals(pd.RangeIndex(6))
+    got = read(file([4, 2], []), include=["row_group"], row_range=(3, 6))
+    assert got["row_group"].tolist() == [0, 1, 1]
+
+
+def test_columns_of_the_same_name():
+    made = file([4], [numbers(), numbers("b"), numbers(values=[1, 2, 3, 4])])
+    got = read(made)
+    assert got.columns.tolist() == ["a", "b", "a"] and got.iloc[:, 2].tolist() == [1, 2, 3, 4]
+    assert read(made, columns=["a"]).iloc[:, 0].tolist() == NUMBERS
+
+
+@pytest.mark.parametrize("name", ["", " ", "a.b", "'", "\n", "\x00", "ü" * 1000, "None", "0"])
+def test_strange_names(name):
+    got = read(file([4], [numbers(name), numbers("other")]), columns=[name])
+    assert got.columns.tolist() == [name] and got[name].tolist() == NUMBERS
+
+
+def test_names_that_are_not_utf8():
+    made = file([4], [numbers(b"\xffa"), numbers("b")])
+    name = b"\xffa".decode("utf-8", "surrogateescape")
+    assert ParquetFile(made.stored()).schema.columns == [name, "b"]
+    for options in ({}, {"columns": [name]}, {"columns": ["b"]}, {"include": ["file", "row_number"]}):
+        got = read(made, **options)
+        assert got[got.columns[0]].tolist() == NUMBERS
+    with pytest.raises(SchemaError, match="no column '\\\\udcff'"):
+        read(made, columns=["\udcff"])
+
+
+def test_two_columns_in_the_same_bytes():
+    made = file([4], [numbers(), numbers("b")])
+
+    def change(footer):
+        first, second = footer.row_groups[0].columns
+        second.meta_data = first.meta_data
+
+    got = read_parquet(made.stored(change))
+    assert got["a"].tolist() == got["b"].tolist() == NUMBERS
+
+
+def test_chunks_in_any_order():
+    made = file([2, 2], [Column("a", INT64, [[page] for page in halves()]), Column("b", INT64, [[page] for page in halves()])])
+    made.chunks = dict(sorted(made.chunks.items(), key=lambda item: (-item[0][0], -item[0][1])))
+    got = read(made)
+    assert got["a"].tolist() == got["b"].tolist() == NUMBERS
