@@ -15,6 +15,7 @@ from numparq import CorruptPageError, InvalidFileError, UnsupportedError, read_p
 
 pytest.importorskip("pyarrow")
 
+
 def lines(text):
     return text.split()
 

@@ -97,15 +97,13 @@ def test_fields_of_the_future_are_passed_over():
 
 def test_keys_and_values():
     module = idl()
-    pairs = [module.KeyValue(key="k", value="first"), module.KeyValue(key="k", value="second"), module.KeyValue(key="n"),
-             module.KeyValue(key="", value="")]  # fmt: skip
+    texts = [("k", "first"), ("k", "second"), ("n", None), ("", "")]
+    pairs = [module.KeyValue(key=key, value=value) for key, value in texts]
     chunk = [module.KeyValue(key="of the chunk", value="v")]
     data = file([4], [numbers(facts={"key_value_metadata": chunk})], key_value_metadata=pairs, created_by=None).stored()
     assert read_parquet(data)["a"].tolist() == NUMBERS
     metadata = ParquetFile(data).metadata
-    assert [(pair.key, pair.value) for pair in metadata.key_value_metadata] == [
-        ("k", "first"), ("k", "second"), ("n", None), ("", "")
-    ]  # fmt: skip
+    assert [(pair.key, pair.value) for pair in metadata.key_value_metadata] == texts
     assert metadata.row_groups[0].columns[0].meta_data.key_value_metadata[0].key == "of the chunk"
     assert metadata.created_by is None
 
@@ -134,7 +132,7 @@ def test_a_column_order_of_the_future_does_not_matter():
 def test_an_unknown_physical_type_matters_to_its_column_alone():
     made = file([4], [numbers(), Column("x", 77, [[data_page(4, b"")]])])
     assert read(made, columns=["a"])["a"].tolist() == NUMBERS
-    with pytest.raises(ValueError, match="physical type.*column 'x'"):
+    with pytest.raises(ValueError, match=r"physical type.*column 'x'"):
         read(made)
 
 
@@ -171,7 +169,12 @@ def halves(make=data_page):
 def test_pages_of_other_types_are_passed_over(page_type, body):
     first, second = halves()
     other = other_page(page_type, body)
-    for pages in ([other, first, second], [first, other, second], [first, second, other], [other, first, other, other, second]):
+    for pages in (
+        [other, first, second],
+        [first, other, second],
+        [first, second, other],
+        [other, first, other, other, second],
+    ):
         assert column_of(pages) == NUMBERS
 
 
@@ -260,7 +263,10 @@ def test_an_empty_dictionary_and_nothing_but_nulls():
 
 
 def test_a_dictionary_with_entries_twice():
-    pages = [dictionary_of(BYTE_ARRAY, [b"x", b"x", b"y"]), data_page(4, b"\x02" + bits([0, 1, 2, 1], 2), RLE_DICTIONARY)]
+    pages = [
+        dictionary_of(BYTE_ARRAY, [b"x", b"x", b"y"]),
+        data_page(4, b"\x02" + bits([0, 1, 2, 1], 2), RLE_DICTIONARY),
+    ]
     made = file([4], [Column("a", BYTE_ARRAY, [pages], element={"converted_type": 0})])
     assert read(made)["a"].tolist() == ["x", "x", "y", "x"]
     got = read(made, categories=["a"])["a"]
@@ -307,7 +313,12 @@ def test_empty_row_groups():
     made = file([0, 2, 0, 2, 0], [Column("a", INT64, [empty[0], [first], empty[1], [second], empty[0]])])
     assert read(made)["a"].tolist() == NUMBERS
     assert read(made, row_groups=[0])["a"].tolist() == []
-    assert read(made, row_groups=[4, 3, 2, 1], include=["row_number", "row_group"])["row_number"].tolist() == [2, 3, 0, 1]
+    assert read(made, row_groups=[4, 3, 2, 1], include=["row_number", "row_group"])["row_number"].tolist() == [
+        2,
+        3,
+        0,
+        1,
+    ]
 
 
 def test_no_row_groups():
@@ -358,7 +369,9 @@ def test_two_columns_in_the_same_bytes():
 
 
 def test_chunks_in_any_order():
-    made = file([2, 2], [Column("a", INT64, [[page] for page in halves()]), Column("b", INT64, [[page] for page in halves()])])
+    made = file(
+        [2, 2], [Column("a", INT64, [[page] for page in halves()]), Column("b", INT64, [[page] for page in halves()])]
+    )
     made.chunks = dict(sorted(made.chunks.items(), key=lambda item: (-item[0][0], -item[0][1])))
     got = read(made)
     assert got["a"].tolist() == got["b"].tolist() == NUMBERS

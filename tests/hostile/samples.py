@@ -103,10 +103,18 @@ SAMPLES: dict[str, Callable[[], bytes]] = {
     ),
     "row groups": lambda: _written(_few_columns(50, True), compression="none", row_group_size=11),
     "pages": lambda: _written(
-        _few_columns(300, True), compression="snappy", data_page_size=100, write_batch_size=10, use_dictionary=["string"]
+        _few_columns(300, True),
+        compression="snappy",
+        data_page_size=100,
+        write_batch_size=10,
+        use_dictionary=["string"],
     ),
     "dictionary given up": lambda: _written(
-        _few_columns(300, False), compression="none", data_page_size=200, write_batch_size=20, dictionary_pagesize_limit=150
+        _few_columns(300, False),
+        compression="none",
+        data_page_size=200,
+        write_batch_size=20,
+        dictionary_pagesize_limit=150,
     ),
     "gzip": lambda: _written(_few_columns(60, True), compression="gzip"),
     "brotli": lambda: _written(_few_columns(60, True), compression="brotli"),
