@@ -27,7 +27,10 @@ def assert_same(got, expected):
     """Hold a frame against the one expected: values, dtypes, index, labels, the types of objects."""
     pd.testing.assert_frame_equal(got, expected, check_exact=True, check_freq=False)
     assert type(got.index) is type(expected.index)
+    assert list(got.index.names) == list(expected.index.names)
+    assert type(got.columns) is type(expected.columns)
     assert got.columns.dtype == expected.columns.dtype
+    assert got.attrs == expected.attrs
     for place in range(expected.shape[1]):
         mine, theirs = got.iloc[:, place], expected.iloc[:, place]
         if theirs.dtype == object:
@@ -47,3 +50,21 @@ def written(table, **options):
     buffer = io.BytesIO()
     pq.write_table(pa.Table.from_pandas(table) if isinstance(table, pd.DataFrame) else table, buffer, **options)
     return buffer.getvalue()
+
+
+def saved(frame, **options):
+    """Give the bytes of the file that pandas makes of a frame with pyarrow."""
+    buffer = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        frame.to_parquet(buffer, engine="pyarrow", **options)
+    return buffer.getvalue()
+
+
+def check(data, oracle_options=None, **options):
+    """Hold numparq's answer against pandas' own; give it."""
+    from numparq import read_parquet
+
+    got = read_parquet(data, **options)
+    assert_same(got, oracle(data, **(oracle_options or options)))
+    return got

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from numparq import dtypes
+from numparq import dtypes, read_parquet
 from numparq.arrow_schema import ArrowType, DictionaryIndex
 from numparq.errors import INEXACT, NULL_FOUND, TRUNCATED, CorruptPageError, InvalidFileError
 from numparq.kernels.tables import (
@@ -33,7 +33,7 @@ from numparq.schema import LogicalType
 
 pa = pytest.importorskip("pyarrow")
 from footers import annotated, logical  # noqa: E402
-from test_pandas_equality import assert_same, read_parquet  # noqa: E402
+from frames import assert_same  # noqa: E402
 
 # --- what a leaf means ----------------------------------------------------
 

@@ -10,17 +10,8 @@ import pandas as pd
 import pytest
 
 pa = pytest.importorskip("pyarrow")
-from test_pandas_equality import (  # noqa: E402
-    BASE,
-    EXTENSIONS,
-    INDEXES,
-    LABELS,
-    NULLS,
-    VALUES,
-    array_of,
-    saved,
-    written,
-)
+from cases import BASE, EXTENSIONS, INDEXES, LABELS, NULLS, VALUES, array_of  # noqa: E402
+from frames import saved, written  # noqa: E402
 
 BLOCK = """
 import sys
