@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).resolve().parent.parent / "numparq"
+import numparq
+
+PACKAGE = Path(numparq.__file__).resolve().parent
 
 # From the bottom up. A module imports only from lower layers, and from its own.
 LAYERS = [

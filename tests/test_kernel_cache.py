@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).resolve().parent.parent / "numparq"
+import numparq
+
+PACKAGE = Path(numparq.__file__).resolve().parent
 
 TINY = """
 import numpy as np

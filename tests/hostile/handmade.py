@@ -14,9 +14,10 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from numparq.metadata.idl import idl_path
 
 MAGIC = b"PAR1"
 DATA_PAGE, INDEX_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2 = range(4)
@@ -44,7 +45,7 @@ def idl() -> ModuleType:
     """Load the IDL with a field 900 and the extension field 32767 in every struct and union."""
     import thriftpy2
 
-    text = (Path(__file__).parents[2] / "thrift" / "parquet.thrift").read_text()
+    text = idl_path().read_text()
     text = re.sub(r"//.*", "", text)
     head, first, rest = text.partition("struct ")
     text = head + _FUTURE + re.sub(r"((?:struct|union) \w+ \{)", r"\1\n" + _FUTURE_FIELDS, first + rest)

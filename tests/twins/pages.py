@@ -7,7 +7,6 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -27,8 +26,9 @@ Row = Value | None
 def idl() -> ModuleType:
     import thriftpy2
 
-    path = Path(__file__).parents[2] / "thrift" / "parquet.thrift"
-    return thriftpy2.load(str(path), module_name="twins_parquet_thrift")
+    from numparq.metadata.idl import idl_path
+
+    return thriftpy2.load(str(idl_path()), module_name="twins_parquet_thrift")
 
 
 def to_bytes(struct_: Any) -> bytes:
