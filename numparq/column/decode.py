@@ -22,10 +22,12 @@ from ..kernels.tables import (
     CODES,
     DICTIONARY_PAGE,
     P_CHUNK,
+    P_ENCODING,
     P_NUM_VALUES,
     P_ROW,
     P_TYPE,
     P_UNCOMPRESSED,
+    PLAIN,
 )
 from ..threads import Crew
 from .binary import NO_DICTIONARY as NO_VALUES
@@ -148,6 +150,14 @@ class Job:
         except ParquetError as error:
             raise self._placed(error, pages.locate(error, _page_of_bad_utf8(piece, pages))) from None
 
+    def _binary_dictionary(self, pages: Pages, utf8: bool) -> BinaryPiece | None:
+        """Decode the dictionary of a chunk of BYTE_ARRAY values, if its page is among these, and check its strings."""
+        with self.placing(pages):
+            dictionary = decode_binary_dictionary(pages, self.context.scratch)
+        if dictionary is not None and utf8:
+            self._check_utf8(dictionary, pages)
+        return dictionary
+
     def in_parts(self, pages: Pages, work: Callable[[int, Pages], None]) -> None:
         """Call ``work(ordinal, part)`` for runs of the data pages of a single chunk, shared out where that pays.
 
@@ -210,8 +220,7 @@ class FixedJob(Job):
     def __call__(self) -> None:
         """Decode the chunks into the output."""
         for pages in self.windows():
-            with self.placing(pages):
-                self._begin(pages)
+            self._begin(pages)
             if self.share:
                 self._decode_shared(pages)
             else:
@@ -306,8 +315,7 @@ class BinaryJob(Job):
         dictionary: BinaryPiece | None = None
         rows = int(self.chunks[0, C_ROW_STOP] - self.chunks[0, C_ROW_START])
         for pages in self.windows():
-            with self.placing(pages):
-                dictionary = decode_binary_dictionary(pages, self.context.scratch) or dictionary
+            dictionary = self._binary_dictionary(pages, self.utf8) or dictionary
             self._decode(pages, dictionary, rows)
 
     def _decode(self, pages: Pages, dictionary: BinaryPiece | None, rows: int) -> None:
@@ -318,7 +326,7 @@ class BinaryJob(Job):
             hint = self.size_hint * max(int(chunk[C_ROW_STOP] - chunk[C_ROW_START]), 0) // max(rows, 1)
             with self.placing(part):
                 made[number] = decode_binary(part, dictionary, hint, self.context.scratch)
-            if self.utf8:
+            if self.utf8 and (part.pages[:, P_ENCODING] == PLAIN).any():  # those of dictionaries are checked already
                 self._check_utf8(made[number], part)
 
         trimmed = _trimmed(pages)
@@ -371,9 +379,7 @@ class DictionaryJob(FixedJob):
             self.pieces.append(DictionaryPiece(self.codes, self.dictionary))
 
     def _begin(self, pages: Pages) -> None:
-        self.dictionary = decode_binary_dictionary(pages, self.context.scratch) or self.dictionary
-        if self.utf8:
-            self._check_utf8(self.dictionary, pages)
+        self.dictionary = self._binary_dictionary(pages, self.utf8) or self.dictionary
 
 
 __all__ = ["RETARGET", "BinaryJob", "Context", "DictionaryJob", "FixedJob", "Job"]
