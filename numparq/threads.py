@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from operator import index
 
 Job = Callable[[], None]
 
@@ -116,8 +117,9 @@ def thread_count(threads: int | None) -> int:
         if hasattr(os, "sched_getaffinity"):
             return max(len(os.sched_getaffinity(0)), 1)
         return os.cpu_count() or 1
-    if isinstance(threads, bool) or not isinstance(threads, int):
+    if isinstance(threads, bool) or not hasattr(threads, "__index__"):
         raise TypeError(f"threads is a number of threads or None, not {threads!r}")
-    if threads < 1:
-        raise ValueError(f"threads must be at least 1, not {threads}")
-    return threads
+    count = index(threads)
+    if count < 1:
+        raise ValueError(f"threads must be at least 1, not {count}")
+    return count

@@ -234,7 +234,8 @@ def scan_pages(raw, available, chunks, num_chunks, pages, room, table, slots, re
             return NEED_ROOM
         state[SCAN_NEEDED] = 0
         body = read_struct(raw, pos, min(end, available), table, record, 0, stack)
-        if body == TRUNCATED and available < end:
+        # A header that is not all there ends too early, or within a string whose length then looks too large.
+        if (body == TRUNCATED or body == BAD_LENGTH) and available < end:
             return 1
         if body < 0:
             return body
