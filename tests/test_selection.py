@@ -295,7 +295,7 @@ def test_categories_that_are_not_read(data):
 # --- the rest ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("threads", [None, 1, 2, 5, 64])
+@pytest.mark.parametrize("threads", [None, 1, 2, 5, 64, np.int8(2)])
 def test_threads(data, whole, threads):
     assert_same(read_parquet(data, threads=threads), whole)
 
