@@ -149,10 +149,6 @@ def test_an_int_that_is_too_large_is_an_overflow(code):
         divide(1 << 63, 1)
 
 
-def test_the_object_is_the_same_from_build_to_build(code):
-    assert build(KERNELS) == code
-
-
 def test_a_kernel_that_allocates_does_not_compile():
     def allocate(n):
         return len(np.empty(n))
@@ -166,11 +162,10 @@ def test_a_missing_symbol_is_an_error(code):
         load(code, ["add", "no_such_kernel"])
 
 
-def test_both_ways_of_compiling_give_the_same(code):
+def test_both_ways_of_compiling_give_the_same():
     names = list(KERNELS)
     slow = build_module._emit(build_module._compile_apart(KERNELS), KERNELS, None, None)
     quick = build_module._emit(build_module._compile_together(KERNELS), KERNELS, None, None)
-    assert quick == code  # what `build` uses, unless Numba's inner classes have changed
     for made in (slow, quick):
         out = np.zeros(1, np.int64)
         assert load(made, names)["add"]((DATA, 4, out)) == 8 and out[0] == 118
