@@ -215,6 +215,7 @@ def _replace(path: str, content: bytes) -> None:
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
+        os.chmod(temporary, 0o644)  # who may look into the folder may load: root warms up an image, others run it
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)

@@ -40,10 +40,10 @@ def test_what_is_stored_is_loaded(place):
 
 
 @unix
-def test_only_the_user_can_read_it(place):
+def test_only_the_user_can_look_into_it_unless_the_folder_was_opened(place):
     cache.store("kernels", b"key", DATA)
     assert place.stat().st_mode & 0o777 == 0o700
-    assert entry_file(place).stat().st_mode & 0o077 == 0
+    assert entry_file(place).stat().st_mode & 0o777 == 0o644
 
 
 def test_no_flipped_bit_is_overlooked(place):
