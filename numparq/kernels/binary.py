@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..errors import BAD_LENGTH, BAD_PAGE, NEED_ROOM, NO_DICTIONARY, TRUNCATED, UNSUPPORTED_ENCODING
-from .fixed import VALUES_END, VALUES_POS, find_parts, page_validity
+from ..errors import BAD_LENGTH, NEED_ROOM, TRUNCATED, UNSUPPORTED_ENCODING
+from .fixed import VALUES_END, VALUES_POS, find_parts, index_width, page_validity, wanted_rows
 from .hybrid import decode_indices
 from .memory import copy16, copy_bytes, fill_bytes, load8, load32
 from .place import count_present
@@ -12,7 +12,6 @@ from .tables import (
     C_DICTIONARY_SIZE,
     C_NULL_COUNT,
     C_ROW_START,
-    C_ROW_STOP,
     CHUNK_FIELDS,
     DICTIONARY_PAGE,
     P_CHUNK,
@@ -107,39 +106,45 @@ def look_up(indices, first, validity, valid_pos, optional, count, entry_offsets,
 
 
 @helper
-def page_indices(chunks, chunk, data, pos, end, present, indices):
-    """Decode the dictionary indices of a page to int32s; 0 or a status."""
-    limit = chunks[chunk + C_DICTIONARY_SIZE]
-    if limit < 0:
-        return NO_DICTIONARY
-    if present == 0:
-        return 0
-    if pos >= end:
+def decode_plain_rows(data, pos, end, skip, wanted, levels, start, optional, count, offsets, row, out, room, state):
+    """Read the values of a PLAIN page into `count` rows; the bytes written up to, or a status."""
+    pos = skip_plain(data, pos, end, skip)
+    if pos < 0:
+        return pos
+    if 4 * wanted > end - pos:
         return TRUNCATED
-    width = load8(data, pos)
-    if width > 32:
-        return BAD_PAGE
-    return decode_indices(data, pos + 1, end, present, width, limit, indices, 0)
+    written = state[STATE_BYTES]
+    limit = written + (end - pos - 4 * wanted if wanted > 0 else 0)
+    state[STATE_NEEDED] = limit
+    if limit > room:
+        return NEED_ROOM
+    return read_plain(data, pos, levels, start, optional, count, offsets, row, out, written, limit)
+
+
+@helper
+def decode_indexed_rows(
+    chunks, chunk, data, pos, end, present, skip, wanted, levels, start, optional, count,
+    entry_offsets, entries, indices, offsets, row, out, room, state,
+):  # fmt: skip
+    """Look the values of a dictionary-encoded page up for `count` rows; the bytes written up to, or a status."""
+    width = index_width(chunks, chunk, data, pos, end, present)
+    if width < 0:
+        return width
+    status = decode_indices(data, pos + 1, end, present, width, chunks[chunk + C_DICTIONARY_SIZE], indices, 0)
+    if status < 0:
+        return status
+    written = state[STATE_BYTES]
+    state[STATE_NEEDED] = written + needed_bytes(indices, skip, wanted, entry_offsets)
+    if state[STATE_NEEDED] > room:
+        return NEED_ROOM
+    return look_up(indices, skip, levels, start, optional, count, entry_offsets, entries, offsets, row, out, written)
 
 
 @kernel("i8 i8 x x u1 u1 i8 u1 u1 u1 u1 i8 u1 x i8")
 def decode_binary_pages(
-    chunks,
-    pages,
-    first,
-    last,
-    raw,
-    scratch,
-    entry_offsets,
-    entries,
-    indices,
-    levels,
-    validity,
-    offsets,
-    out,
-    room,
+    chunks, pages, first, last, raw, scratch, entry_offsets, entries, indices, levels, validity, offsets, out, room,
     state,
-):
+):  # fmt: skip
     """Decode rows `first` to `last` of the page table, all of one chunk, into offsets and bytes.
 
     Parameters
@@ -172,9 +177,7 @@ def decode_binary_pages(
             continue
         state[STATE_PAGE] = number
         chunk = pages[page + P_CHUNK] * CHUNK_FIELDS
-        num_values = pages[page + P_NUM_VALUES]
-        start = max(chunks[chunk + C_ROW_START] - pages[page + P_ROW], 0)
-        stop = min(chunks[chunk + C_ROW_STOP] - pages[page + P_ROW], num_values)
+        start, stop = wanted_rows(chunks, chunk, pages, page)
         if start >= stop:
             continue
         status = find_parts(chunks, chunk, pages, page, raw, scratch, parts)
@@ -183,7 +186,7 @@ def decode_binary_pages(
         present = page_validity(chunks, chunk, pages, page, raw, scratch, parts, levels, 0)
         if present < 0:
             return present
-        optional = present < num_values
+        optional = present < pages[page + P_NUM_VALUES]
         skip = count_present(levels, 0, start) if optional else start
         wanted = count_present(levels, start, stop - start) if optional else stop - start
         row = pages[page + P_ROW] + start - chunks[chunk + C_ROW_START]
@@ -191,28 +194,15 @@ def decode_binary_pages(
         pos = parts[VALUES_POS]
         end = parts[VALUES_END]
         encoding = pages[page + P_ENCODING]
-        written = state[STATE_BYTES]
         if encoding == PLAIN:
-            pos = skip_plain(data, pos, end, skip)
-            if pos < 0:
-                return pos
-            if 4 * wanted > end - pos:
-                return TRUNCATED
-            limit = written + (end - pos - 4 * wanted if wanted > 0 else 0)
-            state[STATE_NEEDED] = limit
-            if limit > room:
-                return NEED_ROOM
-            written = read_plain(data, pos, levels, start, optional, stop - start, offsets, row, out, written, limit)
-        elif encoding == PLAIN_DICTIONARY or encoding == RLE_DICTIONARY:
-            status = page_indices(chunks, chunk, data, pos, end, present, indices)
-            if status < 0:
-                return status
-            state[STATE_NEEDED] = written + needed_bytes(indices, skip, wanted, entry_offsets)
-            if state[STATE_NEEDED] > room:
-                return NEED_ROOM
-            written = look_up(
-                indices, skip, levels, start, optional, stop - start, entry_offsets, entries, offsets, row, out, written
+            written = decode_plain_rows(
+                data, pos, end, skip, wanted, levels, start, optional, stop - start, offsets, row, out, room, state
             )
+        elif encoding == PLAIN_DICTIONARY or encoding == RLE_DICTIONARY:
+            written = decode_indexed_rows(
+                chunks, chunk, data, pos, end, present, skip, wanted, levels, start, optional, stop - start,
+                entry_offsets, entries, indices, offsets, row, out, room, state,
+            )  # fmt: skip
         else:
             return UNSUPPORTED_ENCODING
         if written < 0:

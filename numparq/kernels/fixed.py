@@ -140,24 +140,28 @@ def decode_booleans(data, pos, end, encoding, count, out, out_pos):
 
 
 @helper
-def decode_values(chunks, chunk, data, pos, end, encoding, count, dictionary, dense, out, out_pos):
-    """Decode `count` values, dense, as they are in the output; 0 or a status.
+def index_width(chunks, chunk, data, pos, end, count):
+    """Give the bits of a dictionary index, which stand in the byte before the indices; or a status."""
+    if chunks[chunk + C_DICTIONARY_SIZE] < 0:
+        return NO_DICTIONARY
+    if count == 0:
+        return 0
+    if pos >= end:
+        return TRUNCATED
+    width = load8(data, pos)
+    return width if width <= 32 else BAD_PAGE
 
-    `dense` may be used up to `count` times the stored size.
-    """
+
+@helper
+def decode_values(chunks, chunk, data, pos, end, encoding, count, dictionary, out, out_pos):
+    """Decode `count` values, dense, as they are in the output; 0 or a status."""
     item = chunks[chunk + C_ITEM_SIZE]
     stored = chunks[chunk + C_TYPE_LENGTH]
     conversion = chunks[chunk + C_CONVERSION]
     if encoding == PLAIN_DICTIONARY or encoding == RLE_DICTIONARY:
-        if chunks[chunk + C_DICTIONARY_SIZE] < 0:
-            return NO_DICTIONARY
-        if count == 0:
-            return 0
-        if pos >= end:
-            return TRUNCATED
-        width = load8(data, pos)
-        if width > 32:
-            return BAD_PAGE
+        width = index_width(chunks, chunk, data, pos, end, count)
+        if width < 0 or count == 0:
+            return min(width, 0)
         base = chunks[chunk + C_DICTIONARY]
         limit = chunks[chunk + C_DICTIONARY_SIZE]
         return gather_indices(data, pos + 1, end, count, width, dictionary, base, limit, item, out, out_pos)
@@ -173,59 +177,76 @@ def decode_values(chunks, chunk, data, pos, end, encoding, count, dictionary, de
 
 
 @helper
+def wanted_rows(chunks, chunk, pages, page):
+    """Give the rows of a data page that are wanted, counted within it: (first, the one behind the last)."""
+    first = max(chunks[chunk + C_ROW_START] - pages[page + P_ROW], 0)
+    last = min(chunks[chunk + C_ROW_STOP] - pages[page + P_ROW], pages[page + P_NUM_VALUES])
+    return first, last
+
+
+@helper
+def place_rows(chunks, chunk, values, pos, present, nulls, first, last, num_values, validity, out, target):
+    """Place the rows `first` to `last` of a page whose values lie dense at `pos`."""
+    item = chunks[chunk + C_ITEM_SIZE]
+    skip = first if present == num_values else count_present(validity, 0, first)
+    pos += skip * item
+    if nulls == 0:
+        copy_bytes(out, target, values, pos, (last - first) * item)
+    elif nulls == last - first:
+        fill_rows(nulls, item, chunks[chunk + C_FILL], out, target)
+    else:
+        place(values, pos, validity, first, last - first, item, chunks[chunk + C_FILL], out, target)
+    return 0
+
+
+@helper
+def decode_rows(
+    chunks, chunk, pages, page, data, parts, present, nulls, first, last, dictionary, dense, validity, out, target
+):  # fmt: skip
+    """Decode the values of a page and write its rows `first` to `last`; 0 or a status."""
+    num_values = pages[page + P_NUM_VALUES]
+    encoding = pages[page + P_ENCODING]
+    pos = parts[VALUES_POS]
+    end = parts[VALUES_END]
+    if present == last - first and nulls == 0 and present == num_values:
+        return decode_values(chunks, chunk, data, pos, end, encoding, present, dictionary, out, target)
+    if encoding == PLAIN and chunks[chunk + C_CONVERSION] == COPY and chunks[chunk + C_TYPE] != BOOLEAN:
+        if present * chunks[chunk + C_ITEM_SIZE] > end - pos:
+            return TRUNCATED
+        return place_rows(chunks, chunk, data, pos, present, nulls, first, last, num_values, validity, out, target)
+    status = decode_values(chunks, chunk, data, pos, end, encoding, present, dictionary, dense, 0)
+    if status < 0:
+        return status
+    return place_rows(chunks, chunk, dense, 0, present, nulls, first, last, num_values, validity, out, target)
+
+
+@helper
 def decode_page(chunks, chunk, pages, page, raw, scratch, dictionary, dense, validity, mask, out, parts):
     """Decode one data page into its rows of the output; the nulls among the rows wanted, or a status."""
-    num_values = pages[page + P_NUM_VALUES]
-    first = max(chunks[chunk + C_ROW_START] - pages[page + P_ROW], 0)
-    last = min(chunks[chunk + C_ROW_STOP] - pages[page + P_ROW], num_values)
+    first, last = wanted_rows(chunks, chunk, pages, page)
     if first >= last:
         return 0
-    item = chunks[chunk + C_ITEM_SIZE]
-    rows_before = pages[page + P_ROW] + first - chunks[chunk + C_ROW_START]
-    target = chunks[chunk + C_OUT] + rows_before * item
     status = find_parts(chunks, chunk, pages, page, raw, scratch, parts)
     if status < 0:
         return status
     present = page_validity(chunks, chunk, pages, page, raw, scratch, parts, validity, 0)
     if present < 0:
         return present
-    values = scratch if pages[page + P_IS_COMPRESSED] else raw
-    pos = parts[VALUES_POS]
-    end = parts[VALUES_END]
-    encoding = pages[page + P_ENCODING]
-    whole = first == 0 and last == num_values
     nulls = 0
-    if present == num_values and whole:
-        status = decode_values(chunks, chunk, values, pos, end, encoding, present, dictionary, dense, out, target)
-    else:
-        if present == num_values:
-            nulls = 0
-        else:
-            nulls = last - first - count_present(validity, first, last - first)
-        if nulls > 0 and chunks[chunk + C_NULLS] == NULLS_REFUSE:
-            return NULL_FOUND
-        plain_copy = encoding == PLAIN and chunks[chunk + C_CONVERSION] == COPY and chunks[chunk + C_TYPE] != BOOLEAN
-        if plain_copy:
-            if present * item > end - pos:
-                return TRUNCATED
-            status = 0
-        else:
-            status = decode_values(chunks, chunk, values, pos, end, encoding, present, dictionary, dense, dense, 0)
-            values = dense
-            pos = 0
-        if status >= 0:
-            skip = first if present == num_values else count_present(validity, 0, first)
-            pos += skip * item
-            if nulls == 0:
-                copy_bytes(out, target, values, pos, (last - first) * item)
-            elif nulls == last - first:
-                fill_rows(nulls, item, chunks[chunk + C_FILL], out, target)
-            else:
-                place(values, pos, validity, first, last - first, item, chunks[chunk + C_FILL], out, target)
+    if present < pages[page + P_NUM_VALUES]:
+        nulls = last - first - count_present(validity, first, last - first)
+    if nulls > 0 and chunks[chunk + C_NULLS] == NULLS_REFUSE:
+        return NULL_FOUND
+    row = pages[page + P_ROW] + first - chunks[chunk + C_ROW_START]
+    target = chunks[chunk + C_OUT] + row * chunks[chunk + C_ITEM_SIZE]
+    data = scratch if pages[page + P_IS_COMPRESSED] else raw
+    status = decode_rows(
+        chunks, chunk, pages, page, data, parts, present, nulls, first, last, dictionary, dense, validity, out, target
+    )
     if status < 0:
         return status
     if chunks[chunk + C_NULLS] == NULLS_MASK:
-        masked = chunks[chunk + C_MASK] + rows_before
+        masked = chunks[chunk + C_MASK] + row
         if nulls == 0:
             fill_bytes(mask, masked, 1, last - first)
         else:

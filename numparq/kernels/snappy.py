@@ -24,7 +24,7 @@ from .tables import (
 
 
 def _copies() -> np.ndarray:
-    """Tell of each tag of a copy: the bytes behind it (bits 0 to 2), the length (3 to 9), the offset's high bits (10 on)."""
+    """Tell of each tag of a copy: bytes behind it (bits 0 to 2), length (3 to 9), high bits of the offset (10 on)."""
     table = np.zeros(256, np.int64)
     for tag in range(256):
         if tag & 3 == 1:
