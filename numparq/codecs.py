@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,7 @@ def _cramjam(module: str, function: str) -> Decompress:
 
 
 def _zstandard() -> Decompress:
-    """Give the function for ZSTD: cramjam's takes 1.1 to 1.4 times as long on large pages, and 3 times on small ones."""
+    """Give the function for ZSTD: cramjam's takes 1.1 to 1.4 times as long on large pages, 3 times on small ones."""
     import zstandard
 
     local = threading.local()  # a decompressor serves one thread at a time, and is worth keeping
@@ -78,7 +78,7 @@ CODECS: dict[int, Codec] = {
 }
 
 
-@lru_cache(maxsize=None)
+@cache
 def decompressor(codec: int) -> Callable[[Any, Any], None]:
     """Give the function that decompresses one page of a codec.
 

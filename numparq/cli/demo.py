@@ -59,10 +59,11 @@ def demo(rows: int, keep: str | None) -> None:
 def rides(rows: int) -> pd.DataFrame:
     """Make up taxi rides: a frame of `rows` rows with times, numbers with gaps, booleans and strings."""
     random = np.random.default_rng(2026)
+    seconds = np.sort(random.integers(0, 31_536_000, rows))
     zones = np.array([f"zone {number}" for number in range(260)], dtype=object)
     frame = pd.DataFrame({
         "ride": np.arange(rows),
-        "pickup": np.datetime64("2026-01-01", "us") + np.sort(random.integers(0, 31_536_000, rows)) * np.timedelta64(1, "s"),
+        "pickup": np.datetime64("2026-01-01", "us") + seconds * np.timedelta64(1, "s"),
         "zone": zones[random.integers(0, len(zones), rows)],
         "passengers": random.integers(1, 7, rows).astype("int8"),
         "fare": np.round(random.gamma(3.0, 6.0, rows), 2),

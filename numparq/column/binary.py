@@ -111,8 +111,8 @@ def decode_binary(pages: Pages, dictionary: BinaryPiece | None, size_hint: int, 
         first, last = batch[:2]
         while True:
             status = kernels.decode_binary_pages(
-                pages.chunks.reshape(-1), pages.pages.reshape(-1), first, last, pages.raw, decompressed, entries.offsets,
-                entries.data, indices, levels, validity, offsets, out, len(out) - SLACK, state,
+                pages.chunks.reshape(-1), pages.pages.reshape(-1), first, last, pages.raw, decompressed,
+                entries.offsets, entries.data, indices, levels, validity, offsets, out, len(out) - SLACK, state,
             )  # fmt: skip
             if status != NEED_ROOM:
                 check_page(status, state)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -198,7 +199,7 @@ def split(pages: Pages, most: int) -> list[Pages]:
     edges = [0, *cuts[cuts < len(sizes)].tolist(), len(sizes)]
     if len(edges) == 2:
         return [pages]
-    return [part_of(pages, first, last) for first, last in zip(edges, edges[1:], strict=False)]
+    return [part_of(pages, first, last) for first, last in pairwise(edges)]
 
 
 def part_of(pages: Pages, first: int, last: int) -> Pages:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -163,4 +164,4 @@ def _runs(chunks: np.ndarray, share: int) -> Iterator[tuple[int, int]]:
     large = ends - starts > limit
     cuts = np.flatnonzero((gaps < 0) | (gaps > GAP_BYTES) | (bucket[1:] != bucket[:-1]) | large[1:] | large[:-1]) + 1
     edges = [0, *cuts.tolist(), len(chunks)]
-    return zip(edges[:-1], edges[1:], strict=True)
+    return pairwise(edges)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -240,7 +241,7 @@ class Placement:
             totals,
         )  # fmt: skip
         rows = batches[: check_page(status, totals) + 1].tolist()
-        self.batches = [(row[B_FIRST], after[B_FIRST], bool(row[B_SNAPPY])) for row, after in zip(rows, rows[1:])]  # noqa: B905
+        self.batches = [(row[B_FIRST], after[B_FIRST], bool(row[B_SNAPPY])) for row, after in pairwise(rows)]
         numbers = totals.tolist()
         self.decompressed: int = numbers[T_DECOMPRESSED]
         self.dictionary: int = numbers[T_DICTIONARY]

@@ -109,7 +109,7 @@ class FileSource(_ReadSource):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__()
         self.name = os.fspath(path)
-        self._file = open(path, "rb", buffering=0)
+        self._file = open(path, "rb", buffering=0)  # noqa: SIM115  (closed by `close`)
         self.size = os.fstat(self._file.fileno()).st_size
         self._lock = threading.Lock()
 
