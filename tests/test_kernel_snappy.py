@@ -125,3 +125,22 @@ def test_blocks_that_lie(engine, block):
     assert decompress(engine, [snappy.copy(9, 9, 2), block], 1, [0, 5])[0] == BAD_COMPRESSED_DATA
     good = uleb(5) + snappy.literal(b"abcde")
     assert decompress(engine, [good, block], 1, [5, 5]) == (BAD_COMPRESSED_DATA, 1)
+
+
+def test_copies_that_go_on_behind_the_end(engine):
+    start = snappy.literal(b"abcde")
+    for offset in (1, 3, 5):
+        for count in (1, 2, 40):
+            block = uleb(6) + start + snappy.copy(offset, 64, 2) * count
+            assert decompress(engine, [block], 1, [6]) == (BAD_COMPRESSED_DATA, 0)
+
+
+def test_a_copy_whose_offset_is_cut_off(engine):
+    """Any byte behind the block would do as the rest of the offset."""
+    data = bytes(range(256)) * 260
+    for kind, length in ((1, 8), (2, 8), (4, 8)):
+        block = uleb(len(data) + length) + snappy.literal(data, 3) + snappy.copy(255, length, kind)
+        for cut in range(1, {1: 1, 2: 2, 4: 4}[kind] + 1):
+            for seed in range(4):
+                outcome = decompress(engine, [block[:-cut]], seed, [len(data) + length])
+                assert outcome == (BAD_COMPRESSED_DATA, 0)

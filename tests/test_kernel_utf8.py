@@ -75,7 +75,7 @@ EDGES = [
 def test_every_lead_and_the_edges_of_what_follows(engine):
     seconds = [b"", *(bytes([byte]) for byte in (0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0))]
     tails = [b"", b"\x80", b"\x41", b"\xbf\x80", b"\xc0\x80", b"\x80\x7f", b"\x80\xc0"]
-    for lead in range(0x80, 0x100, 1 if engine.name == "compiled" else 5):
+    for lead in range(0x80, 0x100) if engine.name == "compiled" else EDGES:
         for second, tail in itertools.product(seconds, tails):
             compare(engine, [b"a", bytes([lead]) + second + tail, b"b"])
 
@@ -96,6 +96,15 @@ def test_every_character(engine):
 def test_surrogates_are_refused(engine):
     for code in range(0xD800, 0xE000, 61):
         assert check(engine, [chr(code).encode("utf8", "surrogatepass")]) == BAD_UTF8
+
+
+def test_characters_do_not_go_on_behind_the_last_string(engine):
+    for character in ("é", "€", "😀"):
+        whole = character.encode()
+        for size in range(1, len(whole)):
+            data = np.frombuffer(b"ab" + whole + b"\x80" * 64, np.uint8)
+            assert engine.check_utf8(np.array([0, 2, 2 + size]), 2, data) == BAD_UTF8
+            assert engine.check_utf8(np.array([0, 2, 2 + len(whole)]), 2, data) == 0
 
 
 def test_high_bytes_around_the_strings_do_not_matter(engine):

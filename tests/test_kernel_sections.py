@@ -1,0 +1,142 @@
+"""Where the sections of a page end: levels, bit widths, indices; sizes that reach beyond the page by a little."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from driving.decoding import Outcome, decode_binary, decode_fixed
+from driving.engines import ENGINES
+from driving.tables import Request
+from twins import runs
+from twins.pages import BIT_PACKED, PLAIN, RLE, RLE_DICTIONARY, UNCOMPRESSED, Chunk, Page, data_page, dictionary_page
+from twins.values import BOOLEAN, BYTE_ARRAY, INT64, Column
+
+from numparq.errors import BAD_LEVELS, BAD_PAGE, BAD_RUN, INDEX_OUT_OF_RANGE, TRUNCATED
+from numparq.kernels import tables as t
+
+pytestmark = pytest.mark.parametrize("engine", ENGINES, ids=repr)
+
+NULL = b"\xff" * 8
+DICTIONARY = dictionary_page(Column(INT64), [bytes(8)], UNCOMPRESSED, np.random.default_rng(0))
+
+
+def with_body(page: Page, body: bytes) -> Page:
+    return replace(page, body=body, uncompressed=len(body))
+
+
+def decode(engine, column: Column, pages: list[Page]) -> Outcome:
+    chunk = Chunk(column, UNCOMPRESSED, pages)
+    count = len(chunk.rows)
+    if column.physical == BYTE_ARRAY:
+        return decode_binary(engine, chunk, Request(stop=count))
+    item = 1 if column.physical == BOOLEAN else 8
+    return decode_fixed(engine, chunk, Request(t.COPY, item, t.NULLS_FILL, -1, 0, count))
+
+
+def nulls(count: int, level_encoding: int = RLE) -> Page:
+    """A page without a value, so that its levels may end anywhere."""
+    rng = np.random.default_rng(0)
+    return data_page(Column(INT64, 0, True), [None] * count, PLAIN, UNCOMPRESSED, 1, rng, level_encoding=level_encoding)
+
+
+def test_level_sections_that_reach_beyond_the_page(engine):
+    section = runs.encode([("rle", 0, 9)], 1)
+    for beyond in (-1, 0, 1, 2, 3, 4, 5, 1 << 31, (1 << 32) - 1 - len(section)):
+        page = with_body(nulls(9), struct.pack("<I", len(section) + beyond) + section)
+        wanted = Outcome(0, -1, (NULL,) * 9, b"", 9) if beyond == 0 else Outcome(TRUNCATED, 0)
+        assert decode(engine, Column(INT64, 0, True), [page]) == wanted
+        page = replace(page, more={**page.more, "encoding": RLE_DICTIONARY})
+        assert decode(engine, Column(INT64, 0, True), [DICTIONARY, page]).status == wanted.status
+    for size in range(4):
+        assert decode(engine, Column(INT64, 0, True), [with_body(nulls(9), bytes(size))]) == Outcome(TRUNCATED, 0)
+
+
+def test_bit_packed_levels_that_reach_beyond_the_page(engine):
+    for count in (1, 7, 8, 9, 16, 17, 2000):
+        for size in {0, (count - 1) // 8, (count + 7) // 8}:
+            page = with_body(nulls(count, BIT_PACKED), bytes(size))
+            whole = Outcome(0, -1, (NULL,) * count, b"", count)
+            wanted = whole if size == (count + 7) // 8 else Outcome(TRUNCATED, 0)
+            assert decode(engine, Column(INT64, 0, True), [page]) == wanted
+            page = replace(page, more={**page.more, "encoding": RLE_DICTIONARY})
+            assert decode(engine, Column(INT64, 0, True), [DICTIONARY, page]).status == wanted.status
+
+
+def test_level_encodings_that_there_are_not(engine):
+    for encoding in (0, 2, 5, 8, -1, 99):
+        page = nulls(9)
+        page = replace(page, more={**page.more, "definition_level_encoding": encoding})
+        assert decode(engine, Column(INT64, 0, True), [page]) == Outcome(BAD_LEVELS, 0)
+
+
+@pytest.mark.parametrize("physical", [INT64, BYTE_ARRAY])
+def test_runs_of_indices_that_are_cut_off(engine, physical):
+    """Every byte is an index of the dictionary: whatever is read from behind the page would do."""
+    rng = np.random.default_rng(0)
+    column = Column(physical)
+    entries = [struct.pack("<Q", number) for number in range(256)]
+    dictionary = dictionary_page(column, entries, UNCOMPRESSED, rng)
+    page = data_page(column, [entries[200]] * 24, RLE_DICTIONARY, UNCOMPRESSED, 1, rng, entries)
+    for made in (
+        [("rle", 200, 24)],
+        [("packed", [200] * 24)],
+        [("rle", 200, 16), ("packed", [200] * 8)],
+        [("packed", [200] * 8), ("rle", 200, 16)],
+    ):
+        encoded = runs.encode(made, 8)
+        for size in range(len(encoded) + 1):
+            outcome = decode(engine, column, [dictionary, with_body(page, b"\x08" + encoded[:size])])
+            if size == len(encoded):
+                assert outcome.rows == (entries[200],) * 24
+            else:
+                assert outcome == Outcome(TRUNCATED, 1)
+    assert decode(engine, column, [dictionary, with_body(page, b"")]) == Outcome(TRUNCATED, 1)
+
+
+@pytest.mark.parametrize("physical", [INT64, BYTE_ARRAY])
+def test_bit_widths(engine, physical):
+    rng = np.random.default_rng(0)
+    column = Column(physical)
+    entries = [bytes(8), b"\x01" * 8]
+    dictionary = dictionary_page(column, entries, UNCOMPRESSED, rng)
+    page = data_page(column, [entries[0]] * 8, RLE_DICTIONARY, UNCOMPRESSED, 1, rng, entries)
+    for width in range(256):
+        outcome = decode(engine, column, [dictionary, with_body(page, bytes([width, 16]) + bytes(32))])
+        if width <= 32:
+            assert outcome.rows == (entries[0],) * 8
+        else:
+            assert outcome == Outcome(BAD_PAGE, 1)
+    for width, index in ((2, 2), (2, 3), (8, 255), (9, 256), (31, (1 << 31) - 1), (32, 1 << 31), (32, (1 << 32) - 1)):
+        for made in ([("rle", index, 8)], [("packed", [0] * 7 + [index])]):
+            body = bytes([width]) + runs.encode(made, width)
+            outcome = decode(engine, column, [dictionary, with_body(page, body)])
+            assert outcome == Outcome(INDEX_OUT_OF_RANGE, 1)
+
+
+def test_an_empty_dictionary_has_no_index(engine):
+    rng = np.random.default_rng(0)
+    for physical in (INT64, BYTE_ARRAY):
+        column = Column(physical, 0, True)
+        dictionary = dictionary_page(column, [], UNCOMPRESSED, rng)
+        page = data_page(column, [bytes(8)] * 8, RLE_DICTIONARY, UNCOMPRESSED, 1, rng, [bytes(8)])
+        assert decode(engine, column, [dictionary, page]) == Outcome(INDEX_OUT_OF_RANGE, 1)
+        empty = data_page(column, [None] * 8, RLE_DICTIONARY, UNCOMPRESSED, 1, rng, [])
+        assert decode(engine, column, [dictionary, empty]).null_count == 8
+
+
+def test_sections_of_rle_booleans(engine):
+    rng = np.random.default_rng(0)
+    column = Column(BOOLEAN)
+    page = data_page(column, [True] * 9, RLE, UNCOMPRESSED, 2, rng)
+    section = runs.encode([("rle", 1, 9)], 1)
+    for beyond in (-1, 0, 1, 2, 3, 4, 5, 1 << 31):
+        body = struct.pack("<I", len(section) + beyond) + section
+        wanted = Outcome(0, -1, (b"\x01",) * 9) if beyond == 0 else Outcome(TRUNCATED, 0)
+        assert decode(engine, column, [with_body(page, body)]) == wanted
+    for size in range(4):
+        assert decode(engine, column, [with_body(page, bytes(size))]) == Outcome(TRUNCATED, 0)
+    twos = struct.pack("<I", 2) + runs.encode([("rle", 2, 9)], 2)
+    assert decode(engine, column, [with_body(page, twos)]) == Outcome(BAD_RUN, 0)
