@@ -18,6 +18,11 @@ def warmup() -> None:
     with Console(stderr=True).status("compiling the kernels of numparq ..."):
         mode = compile_kernels()
         keep_tables()
-    console.print(
-        f"kernels are ready after {time.perf_counter() - began:.1f} s ({mode} mode), kept in {cache.directory()}"
-    )
+    console.print(f"kernels are ready after {time.perf_counter() - began:.1f} s ({mode} mode), {_where()}")
+
+
+def _where() -> str:
+    try:
+        return f"kept in {cache.directory()}"
+    except OSError as error:
+        return f"and not kept: {error}"

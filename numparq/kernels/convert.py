@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import BAD_VALUE, INEXACT
-from .memory import copy_bytes, load32, load64, store8, store16, store64
+from .memory import copy_bytes, load32, load64, store16, store64, store8, store_float64
 from .registry import helper
 from .tables import INT96_NS, INT96_US, NARROW, WIDEN_SIGNED
 
@@ -40,11 +40,10 @@ def narrow(data, pos, count, out, out_pos, item):
 @helper
 def widen(data, pos, count, size, signed, out, out_pos):
     """Make float64s of INT32 (`size` 4) or INT64 (`size` 8) values; INEXACT where one is beyond 2**53, else 0."""
-    floats = out[out_pos : out_pos + (count << 3)].view(np.float64)
     if size == 4:
         for i in range(count):
             small = load32(data, pos + (i << 2))
-            floats[i] = np.float64(signed32(small) if signed else small)
+            store_float64(out, out_pos + (i << 3), np.float64(signed32(small) if signed else small))
         return 0
     # An unsigned value from 2**63 up looks negative here.
     lowest = -_EXACT if signed else 0
@@ -52,7 +51,7 @@ def widen(data, pos, count, size, signed, out, out_pos):
     for i in range(count):
         value = np.int64(load64(data, pos + (i << 3)))
         inexact |= value > _EXACT or value < lowest
-        floats[i] = np.float64(value)
+        store_float64(out, out_pos + (i << 3), np.float64(value))
     return INEXACT if inexact else 0
 
 

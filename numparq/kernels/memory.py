@@ -124,6 +124,23 @@ def _make_fill_bytes() -> Callable:
     return fill
 
 
+def _make_store_float64() -> Callable:
+    from llvmlite import ir
+    from numba import types
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def store(typingctx, data, pos, value):
+        def codegen(context, builder, signature, args):
+            address = _address(context, builder, signature.args[0], args[0], args[1])
+            builder.store(args[2], builder.bitcast(address, ir.DoubleType().as_pointer()), align=1)
+            return context.get_dummy_value()
+
+        return types.none(data, types.int64, types.float64), codegen
+
+    return store
+
+
 def _make_popcount() -> Callable:
     from llvmlite import ir
     from numba import types
@@ -190,6 +207,12 @@ def store32(out: np.ndarray, pos: int, value: int) -> None:
 def store64(out: np.ndarray, pos: int, value: int | np.uint64) -> None:
     """Store a uint64."""
     out[pos : pos + 8] = np.frombuffer((int(value) & _MASK64).to_bytes(8, "little"), np.uint8)
+
+
+@intrinsic_twin(_make_store_float64)
+def store_float64(out: np.ndarray, pos: int, value: float) -> None:
+    """Store a float64."""
+    out[pos : pos + 8] = np.frombuffer(np.float64(value).tobytes(), np.uint8)
 
 
 @intrinsic_twin(_make_copy16)
