@@ -164,8 +164,8 @@ class ChunkTables:
              "not read yet"),
             (facts["has_meta_data"] == 0, InvalidFileError, "the footer has no metadata of the column chunk"),
             (facts["type"] != types, InvalidFileError, "the column chunk's physical type is not the schema's"),
-            (facts["num_values"] != self._num_rows[:, None], InvalidFileError, "the column chunk has not as many values "
-             "as its row group has rows"),
+            (facts["num_values"] != self._num_rows[:, None], InvalidFileError, "the column chunk has not as many "
+             "values as its row group has rows"),
             ((start < MAGIC_BYTES) | (size < 0) | (start > self._end) | (size > self._end - start), InvalidFileError,
              "the column chunk lies outside of the file's data: the file is cut off, or the footer is damaged"),
         )  # fmt: skip

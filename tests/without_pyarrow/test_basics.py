@@ -1,0 +1,39 @@
+"""Reading where pyarrow is not installed; a stage of `.ci/run` has such an environment."""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+
+import pandas as pd
+import pytest
+from stored_files import FILES
+from stored_frames import FRAMES
+
+import numparq
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("pyarrow") is not None,
+    reason="pyarrow is installed",
+)
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_reads_back(name: str) -> None:
+    pd.testing.assert_frame_equal(numparq.read_parquet(base64.b64decode(FILES[name])), FRAMES[name])
+
+
+def test_str_columns_are_made_of_objects() -> None:
+    frame = numparq.read_parquet(base64.b64decode(FILES["strings"]))
+    assert frame["text"].dtype == "str"
+    assert frame["text"].dtype.storage == "python"
+
+
+def test_nullable_backend() -> None:
+    frame = numparq.read_parquet(base64.b64decode(FILES["numbers"]), dtype_backend="numpy_nullable")
+    assert [str(dtype) for dtype in frame.dtypes] == ["Int8", "UInt64", "Float32", "boolean", "Float64"]
+
+
+def test_pyarrow_backend_says_what_is_missing() -> None:
+    with pytest.raises(ImportError, match="pyarrow"):
+        numparq.read_parquet(base64.b64decode(FILES["numbers"]), dtype_backend="pyarrow")
