@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import datetime
 import decimal
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,9 @@ import pandas as pd
 from ..pandas_metadata import PandasMetadata, RangeLevel
 from .strings import text_of
 
-_MAX_LABEL = 10_000
+# A tuple of strings, numbers and the like. Anything deeper is not a label, and could overflow Python's own parser.
+_ITEM = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?\w{1,30}(?:\.\w{0,30})?)"""
+_TUPLE = re.compile(rf"\({_ITEM}(?:, ?{_ITEM})*,?\)", re.DOTALL)
 
 
 def row_index(metadata: PandasMetadata | None, levels: dict[str, Any], num_rows: int) -> pd.Index:
@@ -94,22 +97,25 @@ def column_labels(metadata: PandasMetadata | None, names: list[str]) -> pd.Index
 
 def _plain_labels(labels: list[Any]) -> pd.Index:
     """Make the Index that ``pd.Index(labels)`` is; of strings in a third of its time, which small files notice."""
-    if not labels or any(type(label) is not str for label in labels):
+    if labels and all(type(label) is str for label in labels):
+        return pd.Index(text_of(labels), copy=False)
+    try:
         return pd.Index(labels)
-    return pd.Index(text_of(labels), copy=False)
+    except UnicodeEncodeError:  # a name that was not UTF-8
+        return pd.Index(labels, dtype=object)
 
 
 def _multi_labels(labels: list[Any], levels: list[dict]) -> pd.Index:
     """Make a MultiIndex of labels that are tuples of strings, written out as Python would."""
     try:
-        tuples = [ast.literal_eval(label) for label in labels if len(label) <= _MAX_LABEL]
+        tuples = [ast.literal_eval(label) for label in labels if _TUPLE.fullmatch(label)]
         if len(tuples) != len(labels) or any(type(item) is not tuple or len(item) != len(levels) for item in tuples):
-            return pd.Index(labels)
+            return _plain_labels(labels)
         index = pd.MultiIndex.from_tuples(tuples, names=[_hashable(level.get("name")) for level in levels])
         typed = [_typed_level(values, level) for values, level in zip(index.levels, levels, strict=True)]
         return pd.MultiIndex(typed, index.codes, names=index.names)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return pd.Index(labels)
+    except (ValueError, TypeError, SyntaxError):
+        return _plain_labels(labels)
 
 
 def _typed_level(labels: pd.Index, level: dict) -> pd.Index:
@@ -125,7 +131,7 @@ def _typed_level(labels: pd.Index, level: dict) -> pd.Index:
         if convert is not None:
             return convert(labels, level)
         return _as_dtype(_as_dtype(labels, "object" if text else pandas_type), numpy_type)
-    except (ValueError, TypeError, KeyError, OverflowError, AttributeError, decimal.InvalidOperation):
+    except Exception:  # whatever pandas raises for labels, or for a type, that it cannot make them of
         return labels
 
 
