@@ -63,6 +63,17 @@ def test_lies(tmp_path, names):
     attack(tmp_path, tasks_of(tmp_path, names, seed=1, lies=40))
 
 
+def test_pandas_metadata_and_arrow_schema(tmp_path):
+    wide = tasks_of(tmp_path, ["every type, nulls", "pandas"], seed=5, arrow=120)
+    attack(tmp_path, [*wide, *tasks_of(tmp_path, ["pandas"], seed=5, pandas=400)])
+
+
+@pytest.mark.slow
+def test_pandas_metadata_and_arrow_schema_much_more(tmp_path):
+    wide = tasks_of(tmp_path, ["every type, nulls", "pandas"], seed=6, arrow=4_000)
+    attack(tmp_path, [*wide, *tasks_of(tmp_path, ["pandas"], seed=6, pandas=8_000)])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_cut_and_flipped_much_more(tmp_path, name):

@@ -1,7 +1,7 @@
 """The process that reads damaged files: ``python -m hostile.attack PLAN``, with bounds on memory and time.
 
-PLAN is a JSON file: a list of {"name", "path", "cuts", "seed", "first", "count", "lies"}. What is being read
-stands in PLAN.now, for whoever has to tell what killed the process; the report is printed as JSON.
+PLAN is a JSON file: a list of {"name", "path", "times", "cuts", "seed", "first", "count", "lies", "pandas", "arrow"}, of
+which only name and path have to be there, and a seed for what follows it. What is being read stands in PLAN.now, for whoever has to tell what killed the process; the report is printed as JSON.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from . import damage, lies
+from . import damage, keys, lies
 
 MEMORY = 4 << 30  # of address space
 RESIDENT = 1 << 30  # bytes in memory that a read of a few kilobytes stays below
@@ -69,11 +69,13 @@ def main(plan: str) -> None:
 
 def _cases(task: dict[str, Any]) -> Iterator[damage.Case]:
     data = Path(task["path"]).read_bytes()
-    yield "as it is", data
+    for _ in range(task.get("times", 1)):
+        yield "as it is", data
     yield from damage.cuts(data, task.get("cuts", 0))
     yield from damage.flips(data, task.get("seed", 0), task.get("first", 0), task.get("count", 0))
-    if "lies" in task:
-        yield from lies.lies(data, task["seed"], task["lies"])
+    for name, made in (("lies", lies.lies), ("pandas", keys.pandas_cases), ("arrow", keys.arrow_cases)):
+        if name in task:
+            yield from made(data, task["seed"], task[name])
 
 
 def attempt(data: bytes, number: int, folder: str) -> tuple[str, str | None]:
