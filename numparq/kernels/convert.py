@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import BAD_VALUE, INEXACT
-from .memory import copy_bytes, load32, load64, store16, store64, store8, store_float64
+from .memory import copy_bytes, load32, load64, store8, store16, store64, store_float64
 from .registry import helper
 from .tables import INT96_NS, INT96_US, NARROW, WIDEN_SIGNED
 

@@ -10,15 +10,16 @@ import pandas as pd
 
 FRAMES: dict[str, pd.DataFrame] = {
     "numbers": pd.DataFrame({
-        "int8": np.array([1, -2, 3], "i1"), "uint64": np.array([1, 2**63, 3], "u8"), "float32": np.array([1.5, np.nan, 2], "f4"),
-        "bool": [True, False, True], "gaps": [1.0, np.nan, 3.0],
+        "int8": np.array([1, -2, 3], "i1"), "uint64": np.array([1, 2**63, 3], "u8"),
+        "float32": np.array([1.5, np.nan, 2], "f4"), "bool": [True, False, True], "gaps": [1.0, np.nan, 3.0],
     }),
     "nullable": pd.DataFrame({
         "exact": pd.array([2**60 + 1, None, 3], "Int64"), "small": pd.array([1, None, 3], "Int8"),
         "flag": pd.array([True, None, False], "boolean"),
     }),
     "strings": pd.DataFrame({
-        "text": pd.array(["a", None, "déjà vu"], "str"), "kind": pd.Categorical(["x", "y", None], ["y", "x"], ordered=True),
+        "text": pd.array(["a", None, "déjà vu"], "str"),
+        "kind": pd.Categorical(["x", "y", None], ["y", "x"], ordered=True),
         "raw": [b"\x00\xff", None, b""],
     }),
     "times": pd.DataFrame({
