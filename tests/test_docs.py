@@ -1,0 +1,74 @@
+"""The examples of the documentation do what they say."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+import numparq
+from numparq.cli import main
+
+pytest.importorskip("pyarrow", reason="the examples write their files with pyarrow")
+
+README = Path(__file__).resolve().parent.parent / "README.md"
+MODULES = ("numparq", "numparq.api", "numparq.reader")
+
+
+@pytest.fixture
+def rides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the file that the README reads, made the current one."""
+    from numparq.cli.demo import rides
+
+    rides(4000).to_parquet(tmp_path / "rides.parquet", row_group_size=1000)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def blocks(language: str) -> list[str]:
+    if not README.exists():
+        pytest.skip("no README beside the tests")
+    return re.findall(rf"```{language}\n(.*?)```", README.read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstrings(name: str) -> None:
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.attempted and not result.failed
+
+
+def test_python_of_the_readme(rides: Path) -> None:
+    names: dict = {"numparq": numparq, "data": (rides / "rides.parquet").read_bytes()}
+    for block in blocks("python"):
+        exec(block, names)
+    assert names["df"]["fare"].size == 1000
+
+
+def test_commands_of_the_readme(rides: Path, capsys: pytest.CaptureFixture) -> None:
+    lines = [line for block in blocks("sh") for line in block.splitlines()]
+    commands = [line.split("#")[0] for line in lines if line.startswith("numparq ")]
+    assert len(commands) == 3
+    for command in commands:
+        assert main(shlex.split(command)[1:]) == 0
+    assert "pickup" in capsys.readouterr().out
+
+
+def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    assert main(["demo", "--rows", "3000", "--keep", str(tmp_path / "kept.parquet")]) == 0
+    assert "the frames are equal" in capsys.readouterr().out
+    assert numparq.ParquetFile(tmp_path / "kept.parquet").num_rows == 3000
+
+
+def test_warmup(capsys: pytest.CaptureFixture) -> None:
+    assert main(["warmup"]) == 0
+    assert "kernels are ready" in capsys.readouterr().out
+
+
+def test_trouble_is_told_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    (tmp_path / "cut.parquet").write_bytes(b"PAR1 and then nothing")
+    assert main(["head", str(tmp_path / "cut.parquet")]) == 1
+    assert "cut off" in capsys.readouterr().err
