@@ -21,6 +21,7 @@ from .records import Record, record
 MAGIC, ENCRYPTED_MAGIC = b"PAR1", b"PARE"
 TAIL_BYTES = 64 << 10  # read at once from the end of a file, in the hope that the footer is not longer
 _SMALLEST_FILE = 12
+_MOST_ROWS = 1 << 48
 _WANTED = ("version", "schema", "row_groups.num_rows", "row_groups.columns.@", "key_value_metadata", "created_by")
 
 
@@ -89,10 +90,13 @@ class Footer:
                 f"the row group has {counts[group]} column chunks where the schema has {self.num_leaves} leaf columns",
                 row_group=group,
             )
-        bad = (self.row_group_num_rows < 0) | (self.row_group_num_rows > 1 << 48)
+        bad = (self.row_group_num_rows < 0) | (self.row_group_num_rows > _MOST_ROWS)
         if bad.any():
             group = int(np.argmax(bad))
             raise InvalidFileError(f"the row group claims {self.row_group_num_rows[group]} rows", row_group=group)
+        total = sum(self.row_group_num_rows.tolist())
+        if total > _MOST_ROWS:
+            raise InvalidFileError(f"the row groups claim {total} rows together")
 
     def _chunk_starts(self, groups: np.ndarray) -> np.ndarray:
         """Give where the ColumnChunk structs begin, by row group and column."""
