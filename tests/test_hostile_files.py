@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from hostile.monsters import GIANTS, MONSTERS
 from hostile.samples import SAMPLES
 
 pytest.importorskip("pyarrow")
@@ -66,6 +67,39 @@ def test_lies(tmp_path, names):
 def test_pandas_metadata_and_arrow_schema(tmp_path):
     wide = tasks_of(tmp_path, ["every type, nulls", "pandas"], seed=5, arrow=120)
     attack(tmp_path, [*wide, *tasks_of(tmp_path, ["pandas"], seed=5, pandas=400)])
+
+
+# Those that are read all the same, in some ways at least, and those that ask for what is not there yet.
+READ = {
+    f"{2**40} rows, and no columns", "many empty pages", "many pages of one value", "a bomb of codec 0",
+    "names of a megabyte", "a chunk over all", "a dictionary offset beyond any number", "statistics of nothing",
+    "sizes of nothing", "many row groups", "many keys", "a large Arrow schema", "a footer of unions",
+    "groups of nothing",
+}  # fmt: skip
+NOT_YET = {"groups of nothing", "a chunk in another file", "a bomb of codec 3", "a bomb of codec 5"}
+
+
+def test_monsters(tmp_path):
+    tasks = []
+    for name, make in MONSTERS.items():
+        path = tmp_path / f"{len(tasks)}.parquet"
+        path.write_bytes(make())
+        tasks.append({"name": name, "path": str(path), "times": 9})
+    found = attack(tmp_path, tasks)["by_name"]
+    assert found.keys() == MONSTERS.keys()
+    assert {name for name, outcomes in found.items() if "frame" in outcomes} == READ
+    assert {name for name, outcomes in found.items() if "UnsupportedError" in outcomes} <= NOT_YET
+
+
+def test_giants(tmp_path):
+    """They are sound, but larger than the memory that the process may have: that is said, and nothing breaks."""
+    tasks = []
+    for name, make in GIANTS.items():
+        path = tmp_path / f"{name}.parquet"
+        path.write_bytes(make())
+        tasks.append({"name": name, "path": str(path), "times": 9})
+    for name, outcomes in attack(tmp_path, tasks)["by_name"].items():
+        assert set(outcomes) <= {"LimitError", "frame"} and "LimitError" in outcomes, name
 
 
 @pytest.mark.slow

@@ -11,6 +11,8 @@ Case = tuple[str, bytes]  # what was done, in words that suffice to do it again;
 
 def cuts(data: bytes, most: int) -> Iterator[Case]:
     """Cut a file at `most` points at the most, the first and last bytes among them, and cut its middle out."""
+    if not most:
+        return
     points = {0, 1, 3, 4, 7, 8, 11, 12, len(data) - 8, len(data) - 4, len(data) - 1}
     points.update(np.linspace(0, len(data) - 1, most).astype(int).tolist())
     for point in sorted(point for point in points if 0 <= point < len(data)):

@@ -25,8 +25,9 @@ VALUES: tuple[Any, ...] = (
     "__index_level_1__", "int64", "uint8", "float16", "bool", "object", "str", "string", "unicode", "bytes", "date",
     "mixed-integer", "decimal", "empty", "categorical", "category", "datetime", "datetimetz", "datetime64[ns]",
     "datetime64[us, UTC]", "datetime64[ns, Not/There]", "timedelta64[s]", "timedelta", "period", "period[M]", "period[",
-    "Int64", "boolean", "Float32", "string[pyarrow]", "int64[pyarrow]", "timestamp[us][pyarrow]", "decimal128(3, 1)[pyarrow]",
-    "interval[int64, right]", "Sparse[int]", "complex128", "V8", "M8", "UTC", "+99:99", "Europe/Paris", "('a', 'b')",
+    "Int64", "boolean", "Float32", "string[pyarrow]", "int64[pyarrow]", "timestamp[us][pyarrow]",
+    "decimal128(3, 1)[pyarrow]", "interval[int64, right]", "Sparse[int]", "complex128", "V8", "M8", "UTC", "+99:99",
+    "Europe/Paris", "('a', 'b')",
     "(" * 3000, "-" * 3000 + "1", ["a", "b"], ["c", "d", "e"], [0, 1], {"timezone": 5}, {"timezone": "UTC"}, "1e400",
     "2020-13-45", "9999999999999999999999", {"num_categories": -1, "ordered": "x"},
 )  # fmt: skip
