@@ -13,8 +13,23 @@ import sys
 from pathlib import Path
 
 import pytest
+from hostile.handmade import (
+    INT64,
+    OPTIONAL,
+    RLE_DICTIONARY,
+    Column,
+    bits,
+    data_page,
+    data_page_v2,
+    dictionary_page,
+    file,
+    levels,
+    plain,
+)
 from hostile.monsters import GIANTS, MONSTERS
 from hostile.samples import SAMPLES
+
+from numparq import CorruptPageError, read_parquet
 
 pytest.importorskip("pyarrow")
 
@@ -100,6 +115,28 @@ def test_giants(tmp_path):
         tasks.append({"name": name, "path": str(path), "times": 9})
     for name, outcomes in attack(tmp_path, tasks)["by_name"].items():
         assert set(outcomes) <= {"LimitError", "frame"} and "LimitError" in outcomes, name
+
+
+def test_every_byte_of_a_page_is_under_its_checksum():
+    """Whatever bit of a page with a checksum is flipped, the page is named; nothing wrong is ever read."""
+    indices = b"\x02" + bits([3, 2, 1, 0], 2)
+    made = [
+        dictionary_page(4, plain(INT64, [1, 2, 3, 4])),
+        data_page(4, levels([1] * 4) + indices, RLE_DICTIONARY),
+        data_page_v2(4, 1, bits([1, 0, 1, 1], 1), plain(INT64, [5, 6, 7])),
+        data_page(4, levels([1, 1, 1, 0]) + plain(INT64, [8, 9, 10])),
+    ]
+    pages = [page.with_crc() for page in made]
+    sound = file([12], [Column("a", INT64, [pages], OPTIONAL)]).stored()
+    assert len(read_parquet(sound)) == 12
+    for number, page in enumerate(pages):
+        start = sound.index(page.body)
+        for place in range(start, start + len(page.body)):
+            damaged = bytearray(sound)
+            damaged[place] ^= 1 << place % 8
+            with pytest.raises(CorruptPageError, match="checksum") as caught:
+                read_parquet(bytes(damaged), threads=1)
+            assert caught.value.where == {"file": "<bytes>", "row_group": 0, "column": "a", "page": number}
 
 
 @pytest.mark.slow

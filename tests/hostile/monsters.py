@@ -119,7 +119,7 @@ MONSTERS: dict[str, Callable[[], bytes]] = {
     ).stored(),
     "many empty pages": lambda: _one([data_page(0, b"")] * 20_000 + [data_page(4, BODY)]).stored(),
     "many pages of one value": lambda: _one([data_page(1, BODY[:8])] * 20_000, 20_000).stored(),
-    "many dictionaries": lambda: _one([dictionary_page(1, BODY[:8])] * 1000 + [data_page(4, BODY)]).stored(),
+    "many dictionaries": lambda: _one([dictionary_page(1, BODY[:8])] * 9 + [data_page(4, BODY)]).stored(),
     "a count that is negative": lambda: _one([data_page(-1, BODY), data_page(5, BODY)]).stored(),
     "counts that overflow": lambda: _one([data_page(MOST, BODY)] * 5, 2**31 + 3).stored(),
     "a long string": lambda: _strings([MOST, 1, 1, 1]),
@@ -160,8 +160,8 @@ MONSTERS: dict[str, Callable[[], bytes]] = {
     "a root of many": lambda: _schema([_group(MOST), _leaf(), _leaf()]),
     "a root of fewer than none": lambda: _schema([_group(-1), _leaf(), _leaf()]),
     "a root that does not say": lambda: _schema([_group(None), _leaf(), _leaf()]),
-    "a deep schema": lambda: _schema([_group(2), *[_group(1)] * 100_000, _leaf(), _leaf()]),
-    "a wide schema": lambda: _schema([_group(100_002), *[_leaf()] * 100_002]),
+    "a deep schema": lambda: _schema([_group(2), *[_group(1)] * 20_000, _leaf(), _leaf()]),
+    "a wide schema": lambda: _schema([_group(20_002), *[_leaf()] * 20_002]),
     "groups of nothing": lambda: _schema([_group(1002), *[_group(0)] * 1000, _leaf(), _leaf()]),
     "leaves with children": lambda: _schema([_group(2), _leaf(num_children=1), _leaf()]),
     "leaves without a type": lambda: _schema([_group(2), _leaf(type=None), _leaf()]),
@@ -189,7 +189,7 @@ MONSTERS: dict[str, Callable[[], bytes]] = {
     "sizes of nothing": lambda: _facts(
         "size_statistics", idl().SizeStatistics(unencoded_byte_array_data_bytes=2**63 - 1)
     ),
-    "many row groups": lambda: file([0] * 5000, [Column("a", INT64, [[]] * 5000)]).stored(),
+    "many row groups": lambda: file([0] * 2000, [Column("a", INT64, [[]] * 2000)]).stored(),
     "row groups without chunks": lambda: _changed(lambda footer: setattr(footer.row_groups[0], "columns", [])),
     "many keys": lambda: file(
         [4], [Column("a", INT64, [[data_page(4, BODY)]])],
@@ -206,7 +206,7 @@ MONSTERS: dict[str, Callable[[], bytes]] = {
     "a footer of long strings": lambda: _bytes_behind(b"PAR1", b"\x15\x02\x58\xff\xff\xff\xff\x07" + bytes(1000)),
     "a footer of long maps": lambda: _bytes_behind(b"PAR1", b"\x15\x02\xdb\xff\xff\xff\xff\x07\x11" + bytes(1000)),
     "a footer of unions": lambda: _changed(
-        lambda footer: setattr(footer, "column_orders", [idl().ColumnOrder()] * 500_000)
+        lambda footer: setattr(footer, "column_orders", [idl().ColumnOrder()] * 100_000)
     ),
 }  # fmt: skip
 
