@@ -142,10 +142,10 @@ def decode_booleans(data, pos, end, encoding, count, out, out_pos):
 @helper
 def index_width(chunks, chunk, data, pos, end, count):
     """Give the bits of a dictionary index, which stand in the byte before the indices; or a status."""
+    if count == 0:  # a chunk of nulls may well have no dictionary
+        return 0
     if chunks[chunk + C_DICTIONARY_SIZE] < 0:
         return NO_DICTIONARY
-    if count == 0:
-        return 0
     if pos >= end:
         return TRUNCATED
     width = load8(data, pos)

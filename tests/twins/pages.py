@@ -249,10 +249,10 @@ def _decode_values(
         if any(bit > 1 for bit in bits):
             raise Damaged("a boolean")
         return [bit == 1 for bit in bits]
-    if entries is None:
-        raise Damaged("no dictionary")
     if count == 0:
         return []
+    if entries is None:
+        raise Damaged("no dictionary")
     if not data or data[0] > 32:
         raise Damaged("bit width")
     indices = runs.decode(data[1:], data[0], count)
