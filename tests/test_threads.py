@@ -147,6 +147,28 @@ def test_a_huge_chunk_is_shared_out(monkeypatch, column, nulls):
                                   check_categorical=False)  # fmt: skip
 
 
+@pytest.mark.parametrize("compression", ["none", "zstd"])
+def test_chunks_larger_than_a_window(tmp_path, compression):
+    """As they are in large files, with nothing made smaller for the test."""
+    rng = np.random.default_rng(3)
+    rows = pages.WINDOW_BYTES // 4
+    big = pa.table({
+        "int": pa.array(rng.integers(0, 2**62, rows)),
+        "gaps": pa.array(rng.random(rows), mask=rng.random(rows) < 0.3),
+        "text": [f"{number:020d}" for number in rng.integers(0, 2**62, rows // 2).tolist()] * 2,
+    })  # fmt: skip
+    data = written(big, use_dictionary=False, compression=compression)
+    path = tmp_path / "file.parquet"
+    path.write_bytes(data)
+    expected = oracle(path)
+    for source in (data, path):
+        for threads in (1, 2):
+            pd.testing.assert_frame_equal(read_parquet(source, threads=threads), expected)
+    for first in (0, rows // 2, rows - 5):
+        got = read_parquet(path, row_range=(first, first + 5))
+        pd.testing.assert_frame_equal(got, expected.iloc[first : first + 5].reset_index(drop=True), check_dtype=False)
+
+
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_the_same_error_by_any_number_of_threads(threads):
     sound = written(table(), row_group_size=1000, compression="none", use_dictionary=False, write_page_checksum=True)

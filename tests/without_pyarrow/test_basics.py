@@ -37,3 +37,27 @@ def test_nullable_backend() -> None:
 def test_pyarrow_backend_says_what_is_missing() -> None:
     with pytest.raises(ImportError, match="pyarrow"):
         numparq.read_parquet(base64.b64decode(FILES["numbers"]), dtype_backend="pyarrow")
+
+
+def test_selections() -> None:
+    data = base64.b64decode(FILES["strings"])
+    frame = numparq.read_parquet(data, columns=["raw", "text"], row_range=(1, 3), include=["file", "row_number"])
+    assert frame["raw"].tolist() == [None, b""]
+    assert frame["text"].isna().tolist() == [True, False] and frame["text"][1] == "déjà vu"
+    assert frame["file"].tolist() == ["<bytes>"] * 2 and frame["file"].dtype == "str"
+    assert frame["row_number"].tolist() == [1, 2]
+
+
+def test_categories() -> None:
+    data = base64.b64decode(FILES["strings"])
+    text = numparq.read_parquet(data, categories=["text"])["text"]
+    assert text.cat.categories.tolist() == ["a", "déjà vu"]
+    assert text.cat.codes.tolist() == [0, -1, 1]
+
+
+def test_errors_are_the_same() -> None:
+    data = base64.b64decode(FILES["strings"])
+    with pytest.raises(numparq.InvalidFileError, match="cut off"):
+        numparq.read_parquet(data[:-1])
+    with pytest.raises(numparq.SchemaError, match="did you mean 'text'"):
+        numparq.read_parquet(data, columns=["texts"])
