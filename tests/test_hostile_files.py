@@ -35,6 +35,7 @@ pytest.importorskip("pyarrow")
 
 HERE = Path(__file__).resolve().parent
 SECONDS = 600
+FUZZ = int(os.environ.get("NUMPARQ_FUZZ", "1"))  # how many times as much the slow tests are to try
 NAMES = list(SAMPLES)
 BATCHES = [NAMES[first::4] for first in range(4)]
 SMALL = 8 << 10  # bytes of a file of the conformance suite that is small enough
@@ -141,20 +142,20 @@ def test_every_byte_of_a_page_is_under_its_checksum():
 
 @pytest.mark.slow
 def test_pandas_metadata_and_arrow_schema_much_more(tmp_path):
-    wide = tasks_of(tmp_path, ["every type, nulls", "pandas"], seed=6, arrow=4_000)
-    attack(tmp_path, [*wide, *tasks_of(tmp_path, ["pandas"], seed=6, pandas=8_000)])
+    wide = tasks_of(tmp_path, ["every type, nulls", "pandas"], seed=6, arrow=600 * FUZZ)
+    attack(tmp_path, [*wide, *tasks_of(tmp_path, ["pandas"], seed=6, pandas=1_200 * FUZZ)])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_cut_and_flipped_much_more(tmp_path, name):
-    attack(tmp_path, tasks_of(tmp_path, [name], cuts=10_000, seed=2, count=5_000))
+    attack(tmp_path, tasks_of(tmp_path, [name], cuts=600 * FUZZ, seed=2, count=600 * FUZZ))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_all_lies(tmp_path, name):
-    attack(tmp_path, tasks_of(tmp_path, [name], seed=2, lies=2_000))
+    attack(tmp_path, tasks_of(tmp_path, [name], seed=2, lies=200 * FUZZ))
 
 
 def conformance_tasks(folder: Path, most: int, **how: int) -> list[dict]:
@@ -168,4 +169,4 @@ def test_files_of_the_conformance_suite(tmp_path, parquet_testing):
 
 @pytest.mark.slow
 def test_files_of_the_conformance_suite_much_more(tmp_path, parquet_testing):
-    attack(tmp_path, conformance_tasks(parquet_testing, 10 * SMALL, cuts=100, seed=4, count=500))
+    attack(tmp_path, conformance_tasks(parquet_testing, 10 * SMALL, cuts=20 * FUZZ, seed=4, count=60 * FUZZ))

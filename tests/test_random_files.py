@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import io
+import os
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from numparq.column import decode, jobs, pages
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
+FUZZ = int(os.environ.get("NUMPARQ_FUZZ", "1"))  # how many times as much the slow tests are to try
 SIZES = (
     (pages, "WINDOW_BYTES"),
     (pages, "BATCH_BYTES"),
@@ -164,7 +166,7 @@ def test_random_files(part, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(20))
+@pytest.mark.parametrize("part", range(4 * FUZZ))
 def test_many_random_files(part, monkeypatch):
     for seed in range(10_000 + part * 200, 10_200 + part * 200):
         check(seed, monkeypatch)
