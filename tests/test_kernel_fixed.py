@@ -44,6 +44,7 @@ from twins.values import (
 
 from numparq.errors import BAD_COUNT, NO_DICTIONARY, NULL_FOUND, TRUNCATED, UNSUPPORTED_ENCODING
 from numparq.kernels import tables as t
+from numparq.kernels.fixed import STATE_FIELDS
 
 
 @dataclass(frozen=True)
@@ -281,7 +282,7 @@ def test_many_values_are_claimed(engine):
         page = replace(page, num_values=most)
         chunk = Chunk(column, UNCOMPRESSED, [page])
         pages, chunks = _tables_for(chunk, item)
-        state, small = np.zeros(5, np.int64), np.zeros(64, np.uint8)
+        state, small = np.zeros(STATE_FIELDS, np.int64), np.zeros(64, np.uint8)
         raw = np.frombuffer(page.stored() + bytes(64), np.uint8)
         status = engine.decode_fixed_pages(chunks, pages, 0, 1, raw, raw, small, small, small, small, small, state)
         assert status == TRUNCATED

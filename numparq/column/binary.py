@@ -7,6 +7,7 @@ import numpy as np
 from ..errors import BAD_DICTIONARY, BAD_UTF8, NEED_ROOM, UNSUPPORTED_ENCODING, CorruptPageError, check
 from ..kernels import kernels
 from ..kernels.binary import STATE_BYTES, STATE_NEEDED, STATE_PAGE
+from ..kernels.fixed import STATE_FIELDS
 from ..kernels.tables import (
     C_DICTIONARY_SIZE,
     C_MAX_DEFINITION,
@@ -104,7 +105,7 @@ def decode_binary(pages: Pages, dictionary: BinaryPiece | None, size_hint: int, 
     placement = Placement(pages)
     decompressed = scratch.take("decompressed", placement.decompressed)
     indices, levels = scratch.take("indices", 4 * placement.values), scratch.take("levels", placement.values)
-    state = np.zeros(8, np.int64)
+    state = np.zeros(STATE_FIELDS, np.int64)
     out = allocate(max(size_hint, 0) + SLACK)
     for batch in placement.batches:
         decompress(pages, batch, decompressed)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kernels import kernels
+from ..kernels.fixed import STATE_FIELDS
 from .pages import Pages, Placement, check_page, decompress
 from .scratch import Scratch
 
@@ -52,7 +53,7 @@ def decode_fixed(
     decompressed = scratch.take("decompressed", placement.decompressed)
     dense = scratch.take("dense", placement.values * placement.item)
     validity = scratch.take("levels", placement.values)
-    state = np.zeros(5, np.int64)
+    state = np.zeros(STATE_FIELDS, np.int64)
     for batch in placement.batches:
         decompress(pages, batch, decompressed)
         status = kernels.decode_fixed_pages(

@@ -161,7 +161,7 @@ def decode_binary_pages(
         Item 0 is set by the caller; row i of the chunk's wanted rows sets item i + 1.
     out : uint8
         The bytes; `room` of them may be used.
-    state : int64, at least 8 items
+    state : int64, STATE_FIELDS
         Item 1 is the number of bytes written, before and after.
 
     Returns
@@ -170,7 +170,6 @@ def decode_binary_pages(
         0, or a negative status with the page in item 0 of `state`. NEED_ROOM: nothing of that page was written; call
         again from it with at least the bytes of item 2.
     """
-    parts = state[4:8]
     for number in range(first, last):
         page = number * PAGE_FIELDS
         if pages[page + P_TYPE] == DICTIONARY_PAGE:
@@ -180,10 +179,10 @@ def decode_binary_pages(
         start, stop = wanted_rows(chunks, chunk, pages, page)
         if start >= stop:
             continue
-        status = find_parts(chunks, chunk, pages, page, raw, scratch, parts)
+        status = find_parts(chunks, chunk, pages, page, raw, scratch, state)
         if status < 0:
             return status
-        present = page_validity(chunks, chunk, pages, page, raw, scratch, parts, levels, 0)
+        present = page_validity(chunks, chunk, pages, page, raw, scratch, state, levels, 0)
         if present < 0:
             return present
         optional = present < pages[page + P_NUM_VALUES]
@@ -191,8 +190,8 @@ def decode_binary_pages(
         wanted = count_present(levels, start, stop - start) if optional else stop - start
         row = pages[page + P_ROW] + start - chunks[chunk + C_ROW_START]
         data = scratch if pages[page + P_IS_COMPRESSED] else raw
-        pos = parts[VALUES_POS]
-        end = parts[VALUES_END]
+        pos = state[VALUES_POS]
+        end = state[VALUES_END]
         encoding = pages[page + P_ENCODING]
         if encoding == PLAIN:
             written = decode_plain_rows(

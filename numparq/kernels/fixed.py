@@ -53,8 +53,9 @@ from .tables import (
     RLE_DICTIONARY,
 )
 
-# Where the parts of a page are: items of `parts`, which the caller lends.
-LEVELS_POS, LEVELS_END, VALUES_POS, VALUES_END = 0, 1, 2, 3
+# Where the parts of a page are: items of the kernels' `state`, behind those that mean something to the caller.
+LEVELS_POS, LEVELS_END, VALUES_POS, VALUES_END = 4, 5, 6, 7
+STATE_FIELDS = 8
 
 
 @helper
@@ -299,7 +300,7 @@ def decode_fixed_pages(chunks, pages, first, last, raw, scratch, dictionary, den
         Room for the largest page's values (stored and converted size) and levels.
     mask, out : uint8
         The validity kept for NULLS_MASK, and the output.
-    state : int64, at least 5 items
+    state : int64, STATE_FIELDS
         Item 0 is the page that a negative status is about.
 
     Returns
@@ -307,7 +308,6 @@ def decode_fixed_pages(chunks, pages, first, last, raw, scratch, dictionary, den
     int
         0, or a negative status.
     """
-    parts = state[1:5]
     for number in range(first, last):
         page = number * PAGE_FIELDS
         chunk = pages[page + P_CHUNK] * CHUNK_FIELDS
@@ -315,7 +315,7 @@ def decode_fixed_pages(chunks, pages, first, last, raw, scratch, dictionary, den
             status = decode_dictionary(chunks, chunk, pages, page, raw, scratch, dictionary)
         else:
             status = decode_page(
-                chunks, chunk, pages, page, raw, scratch, dictionary, dense, validity, mask, out, parts
+                chunks, chunk, pages, page, raw, scratch, dictionary, dense, validity, mask, out, state
             )
         if status < 0:
             state[0] = number

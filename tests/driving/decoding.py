@@ -14,6 +14,7 @@ from twins.pages import Chunk
 from numparq.errors import BAD_DICTIONARY, NEED_ROOM
 from numparq.kernels import tables as t
 from numparq.kernels.binary import STATE_BYTES, STATE_NEEDED, STATE_PAGE
+from numparq.kernels.fixed import STATE_FIELDS
 from numparq.kernels.placement import T_DECOMPRESSED, T_DICTIONARY, T_ITEM, T_PAGE, T_VALUES, TOTAL_FIELDS
 from numparq.kernels.tables import B_FIRST, BATCH_FIELDS
 
@@ -118,7 +119,7 @@ def _decode_fixed(run: _Run) -> Outcome:
     run.chunks[t.C_OUT], run.chunks[t.C_MASK] = place * item, place
     dictionary = run.buffer(run.dictionary_bytes + t.SLACK)
     dense, levels = run.buffer(run.values * run.item + t.SLACK), run.buffer(run.values + t.SLACK)
-    state = run.buffer(5, "i8")
+    state = run.buffer(STATE_FIELDS, "i8")
     for first, last in run.batches:
         if not run.decompress(first, last):
             break
@@ -162,7 +163,7 @@ def _decode_binary(run: _Run, room: int | None) -> Outcome:
     if entries is None:
         return run.finish() or Outcome(-1)
     count = run.request.stop - run.request.start
-    offsets, validity, state = run.buffer(count + 1, "i8"), run.buffer(count), run.buffer(8, "i8")
+    offsets, validity, state = run.buffer(count + 1, "i8"), run.buffer(count), run.buffer(STATE_FIELDS, "i8")
     offsets[0] = 0
     state[STATE_BYTES] = 0
     out = run.buffer((int(run.rng.integers(0, 50)) if room is None else room) + t.SLACK)
