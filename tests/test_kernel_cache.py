@@ -42,6 +42,9 @@ FACTOR = {factor}
 def scaled(value):
     return value + {term}
 """
+GROUPS = """
+GROUPS = {"reading": ("tiny",), "objects": ()}
+"""
 RUN = """
 import sys
 import numpy as np
@@ -66,7 +69,7 @@ class Project:
         for name in ("errors.py", "cache.py"):
             shutil.copy(PACKAGE / name, root / "numparq" / name)
         (root / "numparq" / "__init__.py").write_text("")
-        text, count = re.subn(r"\nMODULES = \([^)]*\)\n", '\nMODULES = ("tiny",)\n', (copy / "__init__.py").read_text())
+        text, count = re.subn(r"\nGROUPS = {[^}]*}\n", GROUPS, (copy / "__init__.py").read_text())
         assert count == 1
         (copy / "__init__.py").write_text(text)
         (copy / "tiny.py").write_text(TINY)
@@ -213,7 +216,7 @@ import os, signal, threading, time
 import numpy as np
 from numparq.kernels import bound_entry, kernels, load, _stored_objects
 kernels.same(1)
-((signatures, code),) = _stored_objects(load.key())
+((signatures, code),) = _stored_objects("reading", load.key())
 stop = False
 
 def keep_loading():

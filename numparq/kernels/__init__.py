@@ -1,4 +1,4 @@
-"""The kernels: ``kernels.name(*args)`` runs a compiled kernel, loading (or compiling) them at first use.
+"""The kernels: ``kernels.name(*args)`` runs a compiled kernel, loading (or compiling) its group at first use.
 
 `docs/kernels.md` says how to write one.
 """
@@ -14,18 +14,27 @@ from typing import Any
 from .lock import LOCK
 from .registry import KERNELS, Kernel
 
-# Every module that holds kernels.
-MODULES = ("binary", "compact_protocol", "crc32", "fixed", "objects", "pages", "placement", "snappy", "utf8")
+# The modules that hold kernels. A group is compiled and loaded as a whole, when one of its kernels is first used, so
+# that nobody waits for what he does not need.
+GROUPS = {
+    "reading": ("binary", "compact_protocol", "crc32", "fixed", "pages", "placement", "snappy", "utf8"),
+    "objects": ("objects",),
+}
 
-__all__ = ["MODULES", "kernels", "warmup"]
+__all__ = ["ALL", "GROUPS", "kernels", "object_kernels", "warmup"]
 
 
 class Kernels:
-    """All kernels, as attributes; the first one asked for loads them all.
+    """The kernels of one group, as attributes; the first one asked for loads them all.
 
     A kernel takes what its signature says: ints, and one-dimensional C-contiguous arrays of the right item size
     (so a datetime64 array may stand for int64), read-only ones too. It gives a position or count, or a negative
     status for `numparq.errors.check`. Other threads run meanwhile, except where it makes Python objects.
+
+    Parameters
+    ----------
+    group : str
+        One of `GROUPS`.
 
     Attributes
     ----------
@@ -33,29 +42,34 @@ class Kernels:
         ``"object"``, ``"dispatcher"`` or ``"python"``: how they run; empty before the first use.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, group: str) -> None:
+        self.group = group
         self.mode = ""
 
     def __getattr__(self, name: str) -> Callable[..., int]:
         if name.startswith("_"):
             raise AttributeError(name)
-        if not self.mode:
-            self._load()
+        self.load()
         try:
             return self.__dict__[name]
         except KeyError:
-            raise AttributeError(f"there is no kernel {name!r}") from None
+            raise AttributeError(f"there is no kernel {name!r} for {self.group}") from None
 
-    def _load(self) -> None:
+    def load(self) -> None:
+        """Load the group, unless that has been done."""
+        if self.mode:
+            return
         with LOCK:
             if self.mode:
                 return
-            mode, callables = bind(wanted_mode())
+            mode, callables = bind(self.group, wanted_mode())
             self.__dict__.update(callables)
             self.mode = mode
 
 
-kernels = Kernels()
+kernels = Kernels("reading")
+object_kernels = Kernels("objects")
+ALL = (kernels, object_kernels)
 
 
 def wanted_mode() -> str:
@@ -76,11 +90,13 @@ def wanted_mode() -> str:
     return "dispatcher" if os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0") else "object"
 
 
-def bind(mode: str) -> tuple[str, dict[str, Callable[..., int]]]:
-    """Make the kernels callable.
+def bind(group: str, mode: str) -> tuple[str, dict[str, Callable[..., int]]]:
+    """Make the kernels of a group callable.
 
     Parameters
     ----------
+    group : str
+        One of `GROUPS`.
     mode : str
         How they are to run; where ``"object"`` does not work, ``"dispatcher"`` does.
 
@@ -93,60 +109,65 @@ def bind(mode: str) -> tuple[str, dict[str, Callable[..., int]]]:
     """
     if mode == "object":
         try:
-            return mode, _from_object()
+            return mode, _from_object(group)
         except Exception as error:  # whatever it was, Numba's own way may still work
             _say_fallback(error)
             mode = "dispatcher"
     from . import fallback
 
-    known = registered()
+    known = registered(group)
     if mode == "python":
         return mode, fallback.python(known)
     return mode, fallback.dispatchers(known, _dispatcher_folder())
 
 
-def registered() -> Mapping[str, Kernel]:
-    """Import every kernel module; give what they registered.
+def registered(group: str) -> Mapping[str, Kernel]:
+    """Import the kernel modules of a group; give what they registered.
+
+    Parameters
+    ----------
+    group : str
+        One of `GROUPS`.
 
     Returns
     -------
     mapping of str to Kernel
-        All kernels by name.
+        Its kernels by name.
     """
-    for module in MODULES:
-        import_module(f"{__name__}.{module}")
-    return KERNELS
+    names = {import_module(f"{__name__}.{module}").__name__ for module in GROUPS[group]}
+    return {name: kernel for name, kernel in KERNELS.items() if kernel.function.__module__ in names}
 
 
-def _from_object() -> dict[str, Callable[..., int]]:
+def _from_object(group: str) -> dict[str, Callable[..., int]]:
     from . import load
 
     return {
         name: bound_entry(name, signatures[name], entry)
-        for signatures, code in _stored_objects(load.key())
+        for signatures, code in _stored_objects(group, load.key())
         for name, entry in load.load(code, list(signatures)).items()
     }
 
 
-def _stored_objects(key: bytes) -> list[tuple[dict[str, tuple[str, ...]], bytes]]:
-    """Give the objects of all kernels, each with its kernels' signatures: from the cache, or made and kept."""
+def _stored_objects(group: str, key: bytes) -> list[tuple[dict[str, tuple[str, ...]], bytes]]:
+    """Give the objects of a group, each with its kernels' signatures: from the cache, or made and kept."""
     from .. import cache
 
-    stored = cache.load("kernels", key)
+    name = f"kernels-{group}"
+    stored = cache.load(name, key)
     if stored is None:
-        with cache.making("kernels", key):
-            stored = cache.load("kernels", key)  # another process may have made it meanwhile
+        with cache.making(name, key):
+            stored = cache.load(name, key)  # another process may have made it meanwhile
             if stored is None:
-                stored = _compiled()
-                cache.store("kernels", key, stored)
+                stored = _compiled(group)
+                cache.store(name, key, stored)
     return marshal.loads(stored)
 
 
-def _compiled() -> bytes:
+def _compiled(group: str) -> bytes:
     from .workers import build_all
 
-    kernels = registered()
-    objects = build_all(kernels)
+    kernels = registered(group)
+    objects = build_all(group, kernels)
     return marshal.dumps([({name: kernels[name].signature for name in names}, code) for names, code in objects])
 
 
@@ -195,6 +216,6 @@ def warmup() -> str:
     str
         How kernels run: ``"object"``, ``"dispatcher"`` (each is then compiled at its first use) or ``"python"``.
     """
-    if not kernels.mode:
-        kernels._load()
+    for group in ALL:
+        group.load()
     return kernels.mode

@@ -175,10 +175,10 @@ def _compile_together(kernels: Mapping[str, Kernel]) -> Any:
 
     from . import compiler
 
-    main, linked = llvm.parse_assembly(entry.unpacker()), set[int]()
+    main, linked = llvm.parse_assembly(entry.unpacker()), dict[int, Any]()
     jit = partial(njit, pipeline_class=compiler.KernelCompiler, **_OPTIONS)
     binder = Binder(lambda function, **options: compiler.without_literals(jit(function, **options)))
-    with global_compiler_lock, compiler.remembered_types():
+    with global_compiler_lock, compiler.remembered_answers():
         for name, kernel in kernels.items():
             pipeline = compiler.NoAliasKernelCompiler if kernel.noalias else compiler.KernelCompiler
             signature = types.int64(*argument_types(kernel))

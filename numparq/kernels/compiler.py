@@ -8,11 +8,13 @@ out halves the time. It leans on Numba's inner classes, so `build` does it Numba
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from numba import types
+from numba.core import base
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import PassManager
@@ -82,6 +84,7 @@ class KernelCompiler(CompilerBase):  # type: ignore[misc]
     def define_pipelines(self) -> list[PassManager]:
         """List the passes."""
         manager = PassManager("kernel")
+        manager._ENFORCING = False  # it looks again after every pass whether the pass has kept to Numba's own rules
         for step, reason in DefaultPassBuilder.define_nopython_pipeline(self.state).passes:
             if step.__name__ not in _NOT_NEEDED:
                 manager.add_pass(step, reason)
@@ -108,7 +111,7 @@ def without_literals(dispatcher: Any) -> Any:
     return dispatcher
 
 
-def link(main: Any, library: Any, linked: set[int]) -> None:
+def link(main: Any, library: Any, linked: dict[int, Any]) -> None:
     """Link a library, and those that it needs, into a module; each once.
 
     Parameters
@@ -117,12 +120,12 @@ def link(main: Any, library: Any, linked: set[int]) -> None:
         Where to.
     library : numba.core.codegen.CodeLibrary
         What.
-    linked : set of int
-        The ids of libraries that are in `main`; added to.
+    linked : dict of int to CodeLibrary
+        The libraries that are in `main`, by their ids; added to.
     """
     if id(library) in linked:
         return
-    linked.add(id(library))
+    linked[id(library)] = library
     # Numba's own pieces may be in several libraries, and are linked only where something refers to them: after it.
     own = isinstance(library, KernelLibrary)
     main.link_in(library._final_module if own else library._get_module_for_linking(), preserve=True)
@@ -131,11 +134,26 @@ def link(main: Any, library: Any, linked: set[int]) -> None:
 
 
 @contextmanager
-def remembered_types() -> Iterator[None]:
-    """Let Numba remember, while this lasts, what operators and builtin functions give for numbers."""
-    context = cpu_target.typing_context
-    resolve, known = context.resolve_function_type, {}
+def remembered_answers() -> Iterator[None]:
+    """Let Numba remember, while this lasts, what it otherwise works out anew for every instruction.
+
+    That is: what operators and builtin functions give for numbers, how large a type is in memory, and whether a
+    lowering function takes ``loc``.
+    """
+    typing, target, has_loc = cpu_target.typing_context, cpu_target.target_context, base._has_loc
+    typing.resolve_function_type = _remembering_types(typing.resolve_function_type)
+    target.get_abi_sizeof = _remembering_sizes(target.get_abi_sizeof)
+    base._has_loc = cache(has_loc)
+    try:
+        yield
+    finally:
+        del typing.resolve_function_type, target.get_abi_sizeof
+        base._has_loc = has_loc
+
+
+def _remembering_types(resolve: Callable) -> Callable:
     numbers, modules = (types.Integer, types.Boolean, types.Float), (operator.add.__module__, bool.__module__)
+    known: dict[tuple, Any] = {}
 
     def remembering(func: Any, args: tuple, kws: dict) -> Any:
         plain = tuple(types.unliteral(arg) for arg in args)
@@ -146,8 +164,16 @@ def remembered_types() -> Iterator[None]:
             known[func, plain] = resolve(func, plain, kws)
         return known[func, plain]
 
-    context.resolve_function_type = remembering
-    try:
-        yield
-    finally:
-        del context.resolve_function_type
+    return remembering
+
+
+def _remembering_sizes(measure: Callable) -> Callable:
+    known: dict[str, int] = {}  # by the type's text, which names each of its fields
+
+    def remembering(kind: Any) -> int:
+        text = str(kind)
+        if text not in known:
+            known[text] = measure(kind)
+        return known[text]
+
+    return remembering

@@ -161,13 +161,13 @@ def make_bytes_array(offsets: np.ndarray, data: np.ndarray, validity: np.ndarray
 
 
 def _objects(name: str, offsets: np.ndarray, data: np.ndarray, validity: np.ndarray | None, na: object) -> np.ndarray:
-    from . import kernels
+    from . import object_kernels
 
     count = len(offsets) - 1
     constants = np.empty(2, object)
     constants[_MISSING], constants[_DECODE_ERROR] = na, UnicodeDecodeError
     mask = data[:0] if validity is None else validity
     out = np.empty(count, object)
-    call = getattr(kernels, name)
+    call = getattr(object_kernels, name)
     check(call(offsets, data, len(data), mask, int(validity is not None), count, constants, out))
     return out

@@ -16,19 +16,21 @@ MOST = 4  # each takes about 250 MB, and compiles anew what the others share wit
 _PATIENCE = 120.0  # seconds that a worker may take longer than this process took for its own part
 _PROGRAM = """
 import json, sys
-sys.path[:], names = json.loads(sys.argv[1])
+sys.path[:], group, names = json.loads(sys.argv[1])
 from numparq.kernels.workers import work
-work(names)
+work(group, names)
 """
 
 
-def build_all(kernels: Mapping[str, Kernel], processes: int | None = None) -> list[tuple[list[str], bytes]]:
+def build_all(group: str, kernels: Mapping[str, Kernel], processes: int | None = None) -> list[tuple[list[str], bytes]]:
     """Compile kernels into one object for each process that takes part.
 
     Parameters
     ----------
+    group : str
+        Of which group they are.
     kernels : mapping of str to Kernel
-        All registered kernels.
+        Its kernels.
     processes : int, optional
         How many processes, this one among them; as many as there are cores for, up to `MOST`, by default.
 
@@ -41,7 +43,7 @@ def build_all(kernels: Mapping[str, Kernel], processes: int | None = None) -> li
 
     parts = share(kernels, useful_processes() if processes is None else processes)
     done = []
-    with _workers(parts[1:]) as workers:
+    with _workers(group, parts[1:]) as workers:
         done.append((parts[0], build({name: kernels[name] for name in parts[0]})))
         for names, worker in zip(parts[1:], workers, strict=True):
             code = _result(worker)
@@ -102,9 +104,9 @@ def _reach(function: Callable, helpers: set[int]) -> dict[int, int]:
 
 
 @contextmanager
-def _workers(parts: list[list[str]]) -> Iterator[list[subprocess.Popen | None]]:
+def _workers(group: str, parts: list[list[str]]) -> Iterator[list[subprocess.Popen | None]]:
     """Start a process for each part; end those that still run when it is over."""
-    workers = [_start(names) for names in parts]
+    workers = [_start(group, names) for names in parts]
     try:
         yield workers
     finally:
@@ -114,8 +116,8 @@ def _workers(parts: list[list[str]]) -> Iterator[list[subprocess.Popen | None]]:
                 worker.communicate()
 
 
-def _start(names: list[str]) -> subprocess.Popen | None:
-    command = [sys.executable, "-I", "-c", _PROGRAM, json.dumps([sys.path, names])]
+def _start(group: str, names: list[str]) -> subprocess.Popen | None:
+    command = [sys.executable, "-I", "-c", _PROGRAM, json.dumps([sys.path, group, names])]
     nothing = subprocess.DEVNULL
     with suppress(OSError):
         return subprocess.Popen(command, stdin=nothing, stdout=subprocess.PIPE, stderr=nothing)
@@ -135,14 +137,14 @@ def _result(worker: subprocess.Popen | None) -> bytes | None:
     return code if code and hashlib.sha256(code).digest() == seal else None
 
 
-def work(names: list[str]) -> None:
+def work(group: str, names: list[str]) -> None:
     """Compile some kernels and write the object, with its SHA-256 digest behind it, to the standard output."""
     from . import registered
     from .build import build
 
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what anybody else prints goes elsewhere
-    kernels = registered()
+    kernels = registered(group)
     code = build({name: kernels[name] for name in names})
     output.write(code + hashlib.sha256(code).digest())
     output.close()

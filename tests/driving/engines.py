@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from importlib import import_module
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
@@ -80,8 +79,8 @@ def _checked_memory(name: str, function: Callable) -> Callable:
 
 @lru_cache(maxsize=1)
 def _binder() -> Callable[[Callable], Callable]:
-    for module in package.MODULES:
-        import_module(f"numparq.kernels.{module}")
+    for group in package.GROUPS:
+        package.registered(group)
     made = {id(twin): _checked_memory(twin.__name__, twin) for twin, _ in INTRINSICS}
     inner = {id(function) for function in HELPERS} | {id(kernel.function) for kernel in KERNELS.values()}
 
@@ -117,6 +116,14 @@ def checked(kernel: Kernel) -> Callable[..., int]:
     return call
 
 
+class _Compiled:
+    """The compiled kernels of all groups."""
+
+    def __getattr__(self, name: str) -> Callable[..., int]:
+        group = next(group for group in package.ALL if name in package.registered(group.group))
+        return getattr(group, name)
+
+
 class Engine:
     """One way to run kernels.
 
@@ -145,7 +152,7 @@ class Engine:
             raise AttributeError(name)
         if self._kernels is None:
             if self.name == "compiled":
-                self._kernels = package.kernels
+                self._kernels = _Compiled()
             else:
                 _binder()
                 self._kernels = SimpleNamespace(**{name: checked(kernel) for name, kernel in KERNELS.items()})
