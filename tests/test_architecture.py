@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import numparq
+from numparq.kernels import GROUPS
 
 PACKAGE = Path(numparq.__file__).resolve().parent
 
@@ -20,14 +21,17 @@ LAYERS = [
     ["io", "codecs"],
     ["metadata"],
     ["schema", "flatbuffer", "arrow_schema"],
+    ["leaves"],
+    ["statistics", "page_index", "bloom_filter"],
     ["logical"],
     ["targets"],
     ["target_tables"],
     ["dtypes", "json_columns", "pandas_metadata"],
     ["column"],
-    ["arrow", "frame"],
+    ["encode"],
+    ["arrow", "frame", "shred"],
     ["selection"],
-    ["reader"],
+    ["reader", "writer"],
     ["api"],
     ["cli"],
 ]
@@ -100,6 +104,15 @@ def test_kernels_do_not_raise_or_use_what_is_forbidden(path: Path) -> None:
             "kernel" in ast.unparse(d) or "helper" in ast.unparse(d) for d in node.decorator_list
         ):
             assert not any(isinstance(inner, ast.Raise) for inner in ast.walk(node)), f"{node.name} raises"
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_kernels_of_a_group_are_made_of_what_its_cache_key_covers(group: str) -> None:
+    shared = {path.stem for path in (PACKAGE / "kernels").glob("*.py")} - {m for g in GROUPS.values() for m in g}
+    for module in GROUPS[group]:
+        tree = ast.parse((PACKAGE / "kernels" / f"{module}.py").read_text())
+        used = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.level == 1 and n.module}
+        assert used <= shared | set(GROUPS[group]), f"{module} uses a kernel module of another group"
 
 
 def test_importing_everything_imports_neither_numba_nor_thriftpy2() -> None:

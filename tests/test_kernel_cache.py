@@ -43,7 +43,7 @@ def scaled(value):
     return value + {term}
 """
 GROUPS = """
-GROUPS = {"reading": ("tiny",), "objects": ()}
+GROUPS = {"reading": ("tiny",)}
 """
 RUN = """
 import sys
@@ -214,9 +214,9 @@ def test_where_objects_cannot_be_loaded_the_dispatcher_steps_in(warm):
 FORKS = """
 import os, signal, threading, time
 import numpy as np
-from numparq.kernels import bound_entry, kernels, load, _stored_objects
+from numparq.kernels import bound_entry, kernels, load, _foreign, _stored_objects
 kernels.same(1)
-((signatures, code),) = _stored_objects("reading", load.key())
+((signatures, code),) = _stored_objects("reading", load.key(_foreign("reading")))
 stop = False
 
 def keep_loading():

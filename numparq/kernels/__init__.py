@@ -19,9 +19,16 @@ from .registry import KERNELS, Kernel
 GROUPS = {
     "reading": ("binary", "compact_protocol", "crc32", "fixed", "pages", "placement", "snappy", "utf8"),
     "objects": ("objects",),
+    "delta": ("byte_stream_split", "delta", "delta_strings"),
+    "writing": ("encode_dictionary", "encode_plain", "encode_runs", "compact"),
+    "delta_writing": ("encode_byte_stream_split", "encode_delta", "encode_delta_strings"),
+    "statistics": ("bounds", "split_block_bloom"),
+    "shredding": ("shred",),
+    "text": ("text",),
 }
 
-__all__ = ["ALL", "GROUPS", "kernels", "object_kernels", "warmup"]
+__all__ = ["ALL", "GROUPS", "delta_kernels", "delta_writing_kernels", "kernels", "object_kernels", "shredding_kernels",
+           "statistics_kernels", "text_kernels", "warmup", "writing_kernels"]  # fmt: skip
 
 
 class Kernels:
@@ -69,7 +76,22 @@ class Kernels:
 
 kernels = Kernels("reading")
 object_kernels = Kernels("objects")
-ALL = (kernels, object_kernels)
+delta_kernels = Kernels("delta")
+writing_kernels = Kernels("writing")
+delta_writing_kernels = Kernels("delta_writing")
+statistics_kernels = Kernels("statistics")
+shredding_kernels = Kernels("shredding")
+text_kernels = Kernels("text")
+ALL = (
+    kernels,
+    object_kernels,
+    delta_kernels,
+    writing_kernels,
+    delta_writing_kernels,
+    statistics_kernels,
+    shredding_kernels,
+    text_kernels,
+)
 
 
 def wanted_mode() -> str:
@@ -143,9 +165,14 @@ def _from_object(group: str) -> dict[str, Callable[..., int]]:
 
     return {
         name: bound_entry(name, signatures[name], entry)
-        for signatures, code in _stored_objects(group, load.key())
+        for signatures, code in _stored_objects(group, load.key(_foreign(group)))
         for name, entry in load.load(code, list(signatures)).items()
     }
+
+
+def _foreign(group: str) -> set[str]:
+    """Name the modules that hold kernels of other groups only: an edit there does not concern this one."""
+    return {module for other in GROUPS.values() for module in other} - set(GROUPS[group])
 
 
 def _stored_objects(group: str, key: bytes) -> list[tuple[dict[str, tuple[str, ...]], bytes]]:

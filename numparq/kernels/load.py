@@ -8,7 +8,7 @@ import itertools
 import os
 import platform
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
@@ -103,8 +103,13 @@ def _check_layout() -> None:
         raise LayoutError(f"arrays are laid out as {seen}, not {known}")
 
 
-def key() -> bytes:
+def key(foreign: Iterable[str] = ()) -> bytes:
     """Digest everything that the object depends on: sources, versions, interpreter, CPU.
+
+    Parameters
+    ----------
+    foreign : iterable of str
+        Modules of this package that the object has nothing of.
 
     Returns
     -------
@@ -112,7 +117,7 @@ def key() -> bytes:
         A SHA-256 digest.
     """
     digest = hashlib.sha256()
-    for path in [*sources(), _version_file("numba"), _version_file("llvmlite")]:
+    for path in [*sources(foreign), _version_file("numba"), _version_file("llvmlite")]:
         with open(path, "rb") as file:
             digest.update(hashlib.sha256(os.path.basename(path).encode()).digest())
             digest.update(hashlib.sha256(file.read()).digest())
@@ -136,14 +141,17 @@ def key() -> bytes:
     return digest.digest()
 
 
-def sources() -> list[str]:
+def sources(foreign: Iterable[str] = ()) -> list[str]:
     """List the files that kernels are made of: this package, and the statuses that they return."""
     here = os.path.dirname(os.path.abspath(__file__))
     if not os.path.isdir(here):  # imported from a zip file: that, whole
         while here != os.path.dirname(here) and not os.path.isfile(here):
             here = os.path.dirname(here)
         return [here]
-    files = sorted(entry.path for entry in os.scandir(here) if entry.name.endswith(".py"))
+    left_out = {f"{module}.py" for module in foreign}
+    files = sorted(
+        entry.path for entry in os.scandir(here) if entry.name.endswith(".py") and entry.name not in left_out
+    )
     return [*files, os.path.join(os.path.dirname(here), "errors.py")]
 
 

@@ -1,0 +1,1 @@
+"""The smallest and the largest value of each page."""

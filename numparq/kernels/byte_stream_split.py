@@ -1,0 +1,1 @@
+"""BYTE_STREAM_SPLIT, decoded."""

@@ -1,0 +1,1 @@
+"""DELTA_BINARY_PACKED, decoded."""

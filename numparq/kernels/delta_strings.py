@@ -1,0 +1,1 @@
+"""DELTA_LENGTH_BYTE_ARRAY and DELTA_BYTE_ARRAY, decoded."""

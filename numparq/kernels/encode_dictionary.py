@@ -1,0 +1,1 @@
+"""Values to dictionary indices, through a hash table."""

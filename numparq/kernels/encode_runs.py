@@ -1,0 +1,1 @@
+"""The RLE / bit-packing hybrid, encoded."""

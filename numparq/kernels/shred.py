@@ -1,0 +1,1 @@
+"""Nested values to definition and repetition levels."""

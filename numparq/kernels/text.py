@@ -1,0 +1,1 @@
+"""Python's str and bytes objects to bytes and offsets."""
