@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import numparq
+from numparq import kernels
 
 PACKAGE = Path(numparq.__file__).resolve().parent
 
@@ -42,9 +43,7 @@ FACTOR = {factor}
 def scaled(value):
     return value + {term}
 """
-GROUPS = """
-GROUPS = {"reading": ("tiny",)}
-"""
+GROUPS = f"\nGROUPS = { {group: () for group in kernels.GROUPS} | {'reading': ('tiny',)} }\n"
 RUN = """
 import sys
 import numpy as np
@@ -92,7 +91,7 @@ class Project:
         return finish(self.start(program, **environment))
 
     def objects(self) -> list[Path]:
-        return sorted(self.place.glob("kernels-*.bin"))
+        return sorted(self.place.glob("kernels-reading-*.bin"))
 
 
 def finish(process: subprocess.Popen) -> tuple[str, str]:
