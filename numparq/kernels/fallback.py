@@ -125,14 +125,12 @@ def _call_with_views(name: str, kernel: Kernel, function: Callable) -> Callable[
 
     def call(*args: Any) -> int:
         plain = checked(name, kernel.signature, args)
-        return int(
-            function(
-                *[
-                    value if letter == "x" else _seen_as(value, letter)
-                    for letter, value in zip(kernel.signature, plain, strict=True)
-                ]
-            )
-        )
+        seen = [
+            value if letter == "x" else _seen_as(value, letter)
+            for letter, value in zip(kernel.signature, plain, strict=True)
+        ]
+        with np.errstate(over="ignore"):  # NumPy warns where machine code just wraps around
+            return int(function(*seen))
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = kernel.function.__doc__
