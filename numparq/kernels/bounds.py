@@ -1,1 +1,225 @@
-"""The smallest and the largest value of each page."""
+"""The smallest and the largest value of each page, and what else is counted by page: NaNs, bytes, levels.
+
+Values of a fixed width are compared as int64 keys. ``key = v ^ ((v >> 63) & fold) ^ flip``, of the value sign-extended,
+runs in the order of signed integers (both 0), unsigned ones (`flip` is the sign bit) and IEEE 754's total order
+(`fold` is all bits but the sign). NaNs are then what lies below `lowest` or above `highest`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .memory import load8, load64
+from .registry import helper, inlined, kernel
+
+LEAST = -(1 << 63)
+MOST = (1 << 63) - 1
+UNSIGNED, FIXED_DECIMAL, DECIMAL = range(3)  # how bytes compare
+
+_BYTES = np.uint64(0x00FF00FF00FF00FF)
+_PAIRS = np.uint64(0x0000FFFF0000FFFF)
+_TOP_BIT = np.uint64(1 << 63)
+
+
+@inlined
+def store_bounds(values, start, stop, fold, flip, lowest, highest, out, place):
+    """Store the smallest and the largest key of a page, and how many lie outside of `lowest` to `highest`."""
+    low = MOST
+    high = LEAST
+    outside = 0
+    for i in range(start, stop):
+        value = np.int64(values[i])
+        key = value ^ ((value >> 63) & fold) ^ flip
+        inside = (key >= lowest) & (key <= highest)
+        outside += 0 if inside else 1
+        low = min(low, key if inside else MOST)
+        high = max(high, key if inside else LEAST)
+    out[place] = low
+    out[place + 1] = high
+    out[place + 2] = outside
+
+
+@kernel("i4 i8 x x x x x i8")
+def bounds4(values, bounds, num_pages, fold, flip, lowest, highest, out):
+    """Find the bounds of pages of 4-byte values.
+
+    Page p has the values ``bounds[p]`` to ``bounds[p + 1]``. Into `out` go three items a page: the smallest key, the
+    largest, and how many are NaN; where all are, or there are none, MOST and LEAST stand for the keys.
+    """
+    for page in range(num_pages):
+        store_bounds(values, bounds[page], bounds[page + 1], fold, flip, lowest, highest, out, 3 * page)
+    return num_pages
+
+
+@kernel("i8 i8 x x x x x i8")
+def bounds8(values, bounds, num_pages, fold, flip, lowest, highest, out):
+    """Find the bounds of pages of 8-byte values, as `bounds4`."""
+    for page in range(num_pages):
+        store_bounds(values, bounds[page], bounds[page + 1], fold, flip, lowest, highest, out, 3 * page)
+    return num_pages
+
+
+@kernel("i4 i8 i8 x x x i8")
+def bounds_coded(codes, keys, bounds, num_pages, lowest, highest, out):
+    """Find the bounds of pages of codes, by the key that each dictionary entry has; `out` as in `bounds4`."""
+    for page in range(num_pages):
+        low = MOST
+        high = LEAST
+        outside = 0
+        for i in range(bounds[page], bounds[page + 1]):
+            key = keys[codes[i]]
+            inside = (key >= lowest) & (key <= highest)
+            outside += 0 if inside else 1
+            low = min(low, key if inside else MOST)
+            high = max(high, key if inside else LEAST)
+        out[3 * page] = low
+        out[3 * page + 1] = high
+        out[3 * page + 2] = outside
+    return num_pages
+
+
+# --- bytes ------------------------------------------------------------------------------------------------------------
+
+
+@inlined
+def swapped(word):
+    """Reverse the bytes of a uint64 (LLVM makes one instruction of it)."""
+    word = ((word >> np.uint64(8)) & _BYTES) | ((word & _BYTES) << np.uint64(8))
+    word = ((word >> np.uint64(16)) & _PAIRS) | ((word & _PAIRS) << np.uint64(16))
+    return (word >> np.uint64(32)) | (word << np.uint64(32))
+
+
+@inlined
+def first_word(data, size, start, end):
+    """Give the first eight bytes of a value as a big-endian uint64, zeros behind a shorter one."""
+    count = min(end - start, 8)
+    word = np.uint64(0)
+    if count <= 0:
+        return word
+    if start + 8 <= size:
+        unused = np.uint64(64 - 8 * count)
+        return (swapped(load64(data, start)) >> unused) << unused
+    for i in range(count):
+        word |= np.uint64(load8(data, start + i)) << np.uint64(56 - 8 * i)
+    return word
+
+
+@helper
+def compare_bytes(data, a, a_end, b, b_end):
+    """Compare two values as unsigned bytes: negative, 0 or positive."""
+    while (a_end - a >= 8) & (b_end - b >= 8):
+        x = load64(data, a)
+        y = load64(data, b)
+        if x != y:
+            return -1 if swapped(x) < swapped(y) else 1
+        a += 8
+        b += 8
+    while (a < a_end) & (b < b_end):
+        difference = load8(data, a) - load8(data, b)
+        if difference != 0:
+            return difference
+        a += 1
+        b += 1
+    return (a_end - a) - (b_end - b)
+
+
+@helper
+def compare_decimals(data, a, a_end, b, b_end):
+    """Compare two big-endian two's complement integers of any lengths; no bytes at all are zero."""
+    a_sign = load8(data, a) >> 7 if a < a_end else 0
+    b_sign = load8(data, b) >> 7 if b < b_end else 0
+    if a_sign != b_sign:
+        return b_sign - a_sign
+    extension = 255 * a_sign  # what may stand in front without a change of the value
+    while (a_end - a > b_end - b) and load8(data, a) == extension:
+        a += 1
+    while (b_end - b > a_end - a) and load8(data, b) == extension:
+        b += 1
+    longer = (a_end - a) - (b_end - b)
+    if longer != 0:
+        return -longer if a_sign else longer
+    return compare_bytes(data, a, a_end, b, b_end)
+
+
+@helper
+def compare(data, how, a, a_end, b, b_end):
+    """Compare two values: negative, 0 or positive; fixed-length decimals are of one length and not empty."""
+    if how == UNSIGNED:
+        return compare_bytes(data, a, a_end, b, b_end)
+    return compare_decimals(data, a, a_end, b, b_end)
+
+
+@kernel("u1 x i8 i8 x x i4 i4 x i8 x i8")
+def bounds_binary(data, size, starts, ends, width, how, codes, stamps, num_entries, bounds, num_pages, out):
+    """Find the bounds of pages of binary values.
+
+    Value i is ``data[starts[i]:ends[i]]``, or, of a `width` that is not 0, ``data[i * width : (i + 1) * width]``.
+    Where `num_entries` is not 0, the values are a dictionary and pages are of `codes`; `stamps` has a 0 for each
+    entry, and 0 stays where an entry is in no page. `how` is UNSIGNED, FIXED_DECIMAL (both signed, of one width) or
+    DECIMAL. `data` has `size` bytes. Into `out` go the numbers of a smallest and of a largest value, -1 for a page
+    without any.
+    """
+    flip = _TOP_BIT if how == FIXED_DECIMAL else np.uint64(0)
+    for page in range(num_pages):
+        low = -1
+        high = -1
+        low_word = np.uint64(0)
+        high_word = np.uint64(0)
+        low_start = low_end = high_start = high_end = 0
+        for i in range(bounds[page], bounds[page + 1]):
+            item = i
+            if num_entries:
+                item = np.int64(codes[i])
+                if stamps[item] == page + 1:  # what this page has had changes nothing
+                    continue
+                stamps[item] = page + 1
+            start = item * width if width else starts[item]
+            end = start + width if width else ends[item]
+            word = np.uint64(0)
+            if how != DECIMAL:
+                word = first_word(data, size, start, end) ^ flip
+                # Nearly every value is settled by its first eight bytes.
+                if (low >= 0) & (word > low_word) & (word < high_word):
+                    continue
+            if low < 0 or (word <= low_word and compare(data, how, start, end, low_start, low_end) < 0):
+                low = item
+                low_word = word
+                low_start = start
+                low_end = end
+            if high < 0 or (word >= high_word and compare(data, how, start, end, high_start, high_end) > 0):
+                high = item
+                high_word = word
+                high_start = start
+                high_end = end
+        out[2 * page] = low
+        out[2 * page + 1] = high
+    return num_pages
+
+
+# --- counts -----------------------------------------------------------------------------------------------------------
+
+
+@kernel("i8 i8 i4 x i8 x i8")
+def sum_lengths(starts, ends, codes, num_entries, bounds, num_pages, out):
+    """Sum up the bytes of the binary values of each page; by `codes` where `num_entries` is not 0. Returns all."""
+    whole = 0
+    for page in range(num_pages):
+        total = 0
+        if num_entries:
+            for i in range(bounds[page], bounds[page + 1]):
+                total += ends[codes[i]] - starts[codes[i]]
+        else:
+            for i in range(bounds[page], bounds[page + 1]):
+                total += ends[i] - starts[i]
+        out[page] = total
+        whole += total
+    return whole
+
+
+@kernel("u1 i8 x x i8")
+def count_levels(levels, bounds, num_pages, num_levels, out):
+    """Count each level in each page: `num_levels` items of `out` a page, zero to begin with; levels fit."""
+    for page in range(num_pages):
+        for i in range(bounds[page], bounds[page + 1]):
+            out[page * num_levels + np.int64(levels[i])] += 1
+    return num_pages

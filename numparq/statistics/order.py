@@ -1,0 +1,172 @@
+"""How the values of a column compare, for its statistics: by physical and logical type, and the column's order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..leaves import Node, leaves_of
+from ..metadata.logical_type import LogicalType
+from ..schema import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96, Leaf
+
+TYPE_ORDER, TOTAL_ORDER = "type", "ieee754"
+COLUMN_ORDERS = (TYPE_ORDER, TOTAL_ORDER)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """How the values of a column compare, and what is told of them.
+
+    Parameters
+    ----------
+    kind : str
+        ``"signed"``, ``"unsigned"``, ``"float"``, ``"boolean"``, ``"bytes"`` (unsigned), ``"decimal"`` (signed and
+        big-endian), or ``"none"``: then there are no bounds.
+    width : int
+        Bytes of a value; 0 of BYTE_ARRAY.
+    total : bool
+        Whether floats go by IEEE 754's total order instead of the order of their type.
+    cut : str
+        What may be written for a long value: ``"bytes"`` or ``"text"`` of its first ones, or only the ``"whole"``,
+        since a bound has to be a valid value of its type.
+    """
+
+    kind: str
+    width: int = 0
+    total: bool = False
+    cut: str = "whole"
+
+    @property
+    def is_float(self) -> bool:
+        """Whether there may be NaNs, which are then counted."""
+        return self.kind == "float"
+
+    @property
+    def column_order(self) -> dict[str, dict]:
+        """The ColumnOrder union for the footer."""
+        return {"IEEE_754_TOTAL_ORDER": {}} if self.total else {"TYPE_ORDER": {}}
+
+    def key(self, value: bytes) -> Any:
+        """Give what can be compared in place of a PLAIN value.
+
+        Floats are keyed by the total order, in which -0.0 is less than 0.0; among values that are not NaN that is
+        a refinement of the order of their type.
+        """
+        return _KEYS[self.kind](value)
+
+
+NO_ORDER = Order("none")
+
+_PHYSICAL = {
+    BOOLEAN: ("boolean", 1), INT32: ("signed", 4), INT64: ("signed", 8), INT96: ("none", 12), FLOAT: ("float", 4),
+    DOUBLE: ("float", 8), BYTE_ARRAY: ("bytes", 0), FIXED_LEN_BYTE_ARRAY: ("bytes", -1),
+}  # fmt: skip
+_WITHOUT = {"INTERVAL", "GEOMETRY", "GEOGRAPHY", "UNKNOWN", "VARIANT", "LIST", "MAP", "MAP_KEY_VALUE", "FILE"}
+_CUT = {None: "bytes", "STRING": "text", "ENUM": "text"}  # of BYTE_ARRAY: half of a JSON document is none
+
+
+def order_of(leaf: Leaf | Node, column_order: str = TYPE_ORDER) -> Order:
+    """Say how the values of a leaf compare.
+
+    Parameters
+    ----------
+    leaf : Leaf or Node
+        Its physical type, length and logical type count.
+    column_order : str
+        ``"type"``, or ``"ieee754"``, which changes floats only.
+
+    Returns
+    -------
+    Order
+        INT96 has none (TypeDefinedOrder leaves it undefined), nor have INTERVAL, GEOMETRY, GEOGRAPHY and UNKNOWN.
+
+    Raises
+    ------
+    ValueError
+        When there is no such column order.
+    """
+    if column_order not in COLUMN_ORDERS:
+        raise ValueError(f"the column order is one of {COLUMN_ORDERS}, not {column_order!r}")
+    if leaf.physical is None:
+        return NO_ORDER
+    kind, width = _PHYSICAL[leaf.physical]
+    width = leaf.type_length or 0 if width < 0 else width
+    kind = _of_logical(leaf.logical, kind, width)
+    if kind == "none":
+        return NO_ORDER
+    cut = "whole"
+    if kind == "bytes" and leaf.physical == BYTE_ARRAY:
+        cut = _CUT.get(leaf.logical.kind if leaf.logical else None, "whole")
+    return Order(kind, width, kind == "float" and column_order == TOTAL_ORDER, cut)
+
+
+def _of_logical(logical: LogicalType | None, kind: str, width: int) -> str:
+    """Give the kind of order of a logical type, `kind` being that of its physical type."""
+    if logical is None:
+        return kind
+    if logical.kind in _WITHOUT:
+        return "none"
+    if logical.kind == "INTEGER" and not logical.signed:
+        return "unsigned"
+    if logical.kind == "DECIMAL" and kind == "bytes":
+        return "decimal"
+    return "float" if logical.kind == "FLOAT16" and width == 2 else kind
+
+
+def orders_of(columns: list[Node], column_order: str | Sequence[str] = TYPE_ORDER) -> list[Order]:
+    """Give the order of each leaf of a schema; what a VARIANT consists of has none.
+
+    Parameters
+    ----------
+    columns : list of Node
+        The top-level columns.
+    column_order : str, or a sequence of str
+        As in `order_of`, of all leaves or leaf by leaf.
+
+    Returns
+    -------
+    list of Order
+        In the order of the leaves.
+    """
+    leaves = leaves_of(columns)
+    wanted = [column_order] * len(leaves) if isinstance(column_order, str) else column_order
+    inside = [within for column in columns for within in _within_variant(column, False)]
+    return [
+        NO_ORDER if hidden else order_of(leaf, order)
+        for leaf, order, hidden in zip(leaves, wanted, inside, strict=True)
+    ]
+
+
+def _within_variant(node: Node, inside: bool) -> list[bool]:
+    """Say of each leaf below a node whether it is the metadata or a value of a VARIANT; typed values have an order."""
+    if node.physical is not None:
+        return [inside and node.name in ("metadata", "value") and node.physical == BYTE_ARRAY]
+    inside = inside or (node.logical is not None and node.logical.kind == "VARIANT")
+    return [found for child in node.children for found in _within_variant(child, inside)]
+
+
+# --- keys -------------------------------------------------------------------------------------------------------------
+
+
+def _signed(value: bytes) -> int:
+    return int.from_bytes(value, "little", signed=True)
+
+
+def _unsigned(value: bytes) -> int:
+    return int.from_bytes(value, "little")
+
+
+def _decimal(value: bytes) -> int:
+    return int.from_bytes(value, "big", signed=True)
+
+
+def _float(value: bytes) -> int:
+    bits = int.from_bytes(value, "little", signed=True)
+    return bits if bits >= 0 else bits ^ ((1 << 8 * len(value) - 1) - 1)
+
+
+_KEYS: dict[str, Callable[[bytes], Any]] = {
+    "signed": _signed, "unsigned": _unsigned, "boolean": _unsigned, "float": _float, "bytes": bytes,
+    "decimal": _decimal,
+}  # fmt: skip
