@@ -1,1 +1,106 @@
-"""Nested values to definition and repetition levels."""
+"""Nested values to definition and repetition levels, one node of the schema after the other, from the top down.
+
+An entry is a place in the sequence of levels of the leaves below a node. Where the node has a value there, `index` is
+that value's place in the node's array; where something above is null, or a list above is empty, it is -1, and the
+definition level stays what it is. (Format: the section on nested encoding, after the Dremel paper.)
+"""
+
+from __future__ import annotations
+
+from ..errors import NULL_FOUND
+from .registry import kernel
+
+
+@kernel("i8 u1 x u1 x i8 u1", noalias=True)
+def enter_group(index, definition, count, validity, optional, out_index, out_definition):
+    """Go from the entries above a group to those within it; the number that are there.
+
+    `optional` is 1 for a group that may be null, else 0: a null is then NULL_FOUND.
+    """
+    present = 0
+    for i in range(count):
+        place = index[i]
+        level = definition[i]
+        if place >= 0:
+            if validity[place] != 0:
+                level += optional
+                present += 1
+            elif optional != 0:
+                place = -1
+            else:
+                return NULL_FOUND
+        out_index[i] = place
+        out_definition[i] = level
+    return present
+
+
+@kernel("i8 x u1 i8", noalias=True)
+def count_elements(index, count, validity, offsets):
+    """Count the entries that `enter_list` makes: an element each, and one for what is null, empty or not there."""
+    entries = 0
+    for i in range(count):
+        place = index[i]
+        size = 0
+        if place >= 0 and validity[place] != 0:
+            size = offsets[place + 1] - offsets[place]
+        entries += max(size, 1)
+    return entries
+
+
+@kernel("i8 u1 u1 x u1 x i8 x i8 u1 u1", noalias=True)
+def enter_list(
+    index, definition, repetition, count, validity, optional, offsets, depth, out_index, out_definition, out_repetition
+):
+    """Go from the entries above lists to their elements; the number of entries.
+
+    List `p` has the elements from ``offsets[p]`` to ``offsets[p + 1]``. `depth` is the repetition level of what is
+    repeated; `optional` as in `enter_group`.
+    """
+    out = 0
+    for i in range(count):
+        place = index[i]
+        level = definition[i]
+        first, stop = 0, 0
+        if place >= 0:
+            if validity[place] != 0:
+                level += optional
+                first, stop = offsets[place], offsets[place + 1]
+            elif optional == 0:
+                return NULL_FOUND
+        out_repetition[out] = repetition[i]
+        if first >= stop:
+            out_index[out] = -1
+            out_definition[out] = level
+            out += 1
+            continue
+        level += 1
+        out_index[out] = first
+        out_definition[out] = level
+        out += 1
+        for element in range(first + 1, stop):
+            out_index[out] = element
+            out_definition[out] = level
+            out_repetition[out] = depth
+            out += 1
+    return out
+
+
+@kernel("i8 u1 x u1 x u1 i8", noalias=True)
+def enter_leaf(index, definition, count, validity, optional, out_definition, positions):
+    """Finish the definition levels of a leaf; `positions` are the places of its values in order. Their number.
+
+    `positions` has room for `count`. `optional` as in `enter_group`.
+    """
+    present = 0
+    for i in range(count):
+        place = index[i]
+        level = definition[i]
+        if place >= 0:
+            if validity[place] != 0:
+                level += optional
+                positions[present] = place
+                present += 1
+            elif optional == 0:
+                return NULL_FOUND
+        out_definition[i] = level
+    return present

@@ -1,0 +1,123 @@
+"""Definition and repetition levels by the definition, from Python values, recursively; and read from a file's pages.
+
+A value is plain Python: None for a null; a list for what is repeated or a LIST; a list of pairs for a MAP; a dict for
+another group.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from thriftpy2.protocol import TCompactProtocol
+from thriftpy2.transport import TMemoryBuffer
+
+from . import runs
+from .pages import idl
+
+REQUIRED, OPTIONAL, REPEATED = range(3)
+Levels = list[tuple[int, int]]  # (definition, repetition)
+
+
+def stripe(node: Any, rows: list) -> list[list[tuple[int, int, Any]]]:
+    """Give (definition level, repetition level, value or None) of each leaf of a column."""
+    columns: dict[tuple, list] = {path: [] for path in _paths(node, ())}
+    for row in rows:
+        _put(columns, node, row, (), 0, 0, 0)
+    return list(columns.values())
+
+
+def _paths(node: Any, above: tuple) -> list[tuple]:
+    here = (*above, node.name)
+    if not node.children:
+        return [here]
+    return [path for child in node.children for path in _paths(child, here)]
+
+
+def _put(columns: dict, node: Any, value: Any, above: tuple, d: int, r: int, depth: int) -> None:
+    """`d`: the level reached; `r`: the repetition level of what comes first; `depth`: repeated nodes above."""
+    if node.repetition == REPEATED:
+        if not value:
+            _absent(columns, node, above, d, r)
+        for number, item in enumerate(value):
+            _content(columns, node, item, above, d + 1, r if number == 0 else depth + 1, depth + 1)
+    elif node.repetition == OPTIONAL:
+        if value is None:
+            _absent(columns, node, above, d, r)
+        else:
+            _content(columns, node, value, above, d + 1, r, depth)
+    else:
+        assert value is not None
+        _content(columns, node, value, above, d, r, depth)
+
+
+def _content(columns: dict, node: Any, value: Any, above: tuple, d: int, r: int, depth: int) -> None:
+    here = (*above, node.name)
+    if not node.children:
+        columns[here].append((d, r, value))
+        return
+    kind = node.logical.kind if node.logical else ""
+    if kind == "LIST" and node.repetition != REPEATED:
+        (repeated,) = node.children
+        wrap = repeated.children and len(repeated.children) == 1
+        items = [{repeated.children[0].name: item} if wrap else item for item in value]
+        _put(columns, repeated, items, here, d, r, depth)
+    elif kind == "MAP" and node.repetition != REPEATED:
+        (pair,) = node.children
+        names = [child.name for child in pair.children]
+        _put(columns, pair, [dict(zip(names, item, strict=False)) for item in value], here, d, r, depth)
+    else:
+        for child in node.children:
+            _put(columns, child, value.get(child.name), here, d, r, depth)
+
+
+def _absent(columns: dict, node: Any, above: tuple, d: int, r: int) -> None:
+    for path in _paths(node, above):
+        columns[path].append((d, r, None))
+
+
+def levels_by_pyarrow(table: pa.Table) -> list[tuple[Levels, list]]:
+    """Write a table with pyarrow; give the levels of each leaf as they stand in its pages, with the values' bytes."""
+    sink = io.BytesIO()
+    pq.write_table(table, sink, compression="NONE", use_dictionary=False, column_encoding=None, data_page_version="1.0")
+    return levels_in_file(sink.getvalue())
+
+
+def levels_in_file(data: bytes) -> list[tuple[Levels, bytes]]:
+    """Give the levels of each leaf of a file of V1 pages, neither compressed nor with dictionaries, and the rest."""
+    metadata = pq.ParquetFile(io.BytesIO(data)).metadata
+    found: list[tuple[Levels, bytes]] = [([], b"") for _ in range(metadata.num_columns)]
+    for group in range(metadata.num_row_groups):
+        for column in range(metadata.num_columns):
+            about, leaf = metadata.row_group(group).column(column), metadata.schema.column(column)
+            most = leaf.max_definition_level, leaf.max_repetition_level
+            levels, values = _chunk(data, about.data_page_offset, about.num_values, *most)
+            found[column] = found[column][0] + levels, found[column][1] + values
+    return found
+
+
+def _chunk(data: bytes, pos: int, count: int, most_definition: int, most_repetition: int) -> tuple[Levels, bytes]:
+    levels: Levels = []
+    values = b""
+    while len(levels) < count:
+        buffer = TMemoryBuffer(data[pos : pos + 10_000])
+        header = idl().PageHeader()
+        header.read(TCompactProtocol(buffer))
+        pos += buffer._buffer.tell()
+        body = data[pos : pos + header.compressed_page_size]
+        pos += header.compressed_page_size
+        here = header.data_page_header.num_values
+        repetition, body = _section(body, most_repetition, here)
+        definition, body = _section(body, most_definition, here)
+        levels += zip(definition, repetition, strict=True)
+        values += body
+    return levels, values
+
+
+def _section(body: bytes, most: int, count: int) -> tuple[list[int], bytes]:
+    if not most:
+        return [0] * count, body
+    size = int.from_bytes(body[:4], "little")
+    return runs.decode(body[4 : 4 + size], most.bit_length(), count), body[4 + size :]
