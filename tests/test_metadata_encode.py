@@ -116,6 +116,7 @@ def test_required_fields_with_a_default_take_it():
     ("IntType", {"bitWidth": 200, "isSigned": True}, ValueError, "IntType.bitWidth is 200"),
     ("IntType", {"bitWidth": 8, "isSigned": 1}, TypeError, "IntType.isSigned is a bool, not int"),
     ("KeyValue", {"key": 5}, TypeError, "KeyValue.key is a str or bytes, not int"),
+    ("KeyValue", {"key": "\ud800"}, ValueError, "KeyValue.key is text that UTF-8 does not have"),
     ("Statistics", {"max_value": "text"}, TypeError, "Statistics.max_value is bytes, not str"),
     ("BoundingBox", {"xmin": "0"}, TypeError, "BoundingBox.xmin is a float, not str"),
     ("SizeStatistics", {"definition_level_histogram": 5}, TypeError, "definition_level_histogram is a list, not int"),

@@ -280,7 +280,7 @@ def _binary(struct: str, name: str, kind: str) -> Writer:
 
     def write(out: bytearray, value: Any) -> None:
         if value.__class__ is str and kind == "string":
-            value = value.encode("utf-8", "surrogateescape")
+            value = _utf8(value, struct, name)
         elif not isinstance(value, (bytes, bytearray)):
             raise _wrong(struct, name, "bytes" if kind == "binary" else "a str or bytes", value)
         size = len(value)
@@ -291,6 +291,13 @@ def _binary(struct: str, name: str, kind: str) -> Writer:
         out += value
 
     return write
+
+
+def _utf8(value: str, struct: str, name: str) -> bytes:
+    try:
+        return value.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{struct}.{name} is text that UTF-8 does not have: {error}") from None
 
 
 def _list(struct: str, name: str, element: str, refers: str | None) -> Writer:
