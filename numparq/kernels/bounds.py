@@ -104,6 +104,27 @@ def first_word(data, size, start, end):
     return word
 
 
+@inlined
+def same_front(data, a, b, count):
+    """Say whether two values have the same first `count` bytes, a multiple of eight."""
+    place = 0
+    while place < count:
+        if load64(data, a + place) != load64(data, b + place):
+            return False
+        place += 8
+    return True
+
+
+@helper
+def shared_front(data, a, a_end, b, b_end):
+    """Count the bytes, in eights, that two values have in common at the front."""
+    count = 0
+    room = min(a_end - a, b_end - b) - 8
+    while count <= room and load64(data, a + count) == load64(data, b + count):
+        count += 8
+    return count
+
+
 @helper
 def compare_bytes(data, a, a_end, b, b_end):
     """Compare two values as unsigned bytes: negative, 0 or positive."""
@@ -159,13 +180,13 @@ def bounds_binary(data, size, starts, ends, width, how, codes, stamps, num_entri
     DECIMAL. `data` has `size` bytes. Into `out` go the numbers of a smallest and of a largest value, -1 for a page
     without any.
     """
-    flip = _TOP_BIT if how == FIXED_DECIMAL else np.uint64(0)
     for page in range(num_pages):
         low = -1
         high = -1
-        low_word = np.uint64(0)
-        high_word = np.uint64(0)
         low_start = low_end = high_start = high_end = 0
+        shared = 0  # bytes, in eights, that the bounds so far have in common at the front
+        low_word = high_word = np.uint64(0)  # what follows them
+        flip = np.uint64(0)
         for i in range(bounds[page], bounds[page + 1]):
             item = i
             if num_entries:
@@ -175,22 +196,27 @@ def bounds_binary(data, size, starts, ends, width, how, codes, stamps, num_entri
                 stamps[item] = page + 1
             start = item * width if width else starts[item]
             end = start + width if width else ends[item]
-            word = np.uint64(0)
-            if how != DECIMAL:
-                word = first_word(data, size, start, end) ^ flip
-                # Nearly every value is settled by its first eight bytes.
-                if (low >= 0) & (word > low_word) & (word < high_word):
-                    continue
-            if low < 0 or (word <= low_word and compare(data, how, start, end, low_start, low_end) < 0):
+            # Nearly every value is settled here: between the bounds lies only what has the same front.
+            if (low >= 0) & (how != DECIMAL) & (end - start >= shared):
+                if same_front(data, start, low_start, shared):
+                    word = first_word(data, size, start + shared, end) ^ flip
+                    if (word > low_word) & (word < high_word):
+                        continue
+            before = low
+            if low < 0 or compare(data, how, start, end, low_start, low_end) < 0:
                 low = item
-                low_word = word
                 low_start = start
                 low_end = end
-            if high < 0 or (word >= high_word and compare(data, how, start, end, high_start, high_end) > 0):
+            if before < 0 or compare(data, how, start, end, high_start, high_end) > 0:
                 high = item
-                high_word = word
                 high_start = start
                 high_end = end
+            elif low == before:
+                continue
+            shared = shared_front(data, low_start, low_end, high_start, high_end)
+            flip = _TOP_BIT if how == FIXED_DECIMAL and shared == 0 else np.uint64(0)
+            low_word = first_word(data, size, low_start + shared, low_end) ^ flip
+            high_word = first_word(data, size, high_start + shared, high_end) ^ flip
         out[2 * page] = low
         out[2 * page + 1] = high
     return num_pages
