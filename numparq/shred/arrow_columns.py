@@ -1,0 +1,301 @@
+"""Arrow-backed columns: leaves out of the buffers of pyarrow arrays, without a copy where the layouts are the same.
+
+pyarrow is imported nowhere: who has such a column has it.
+"""
+
+from __future__ import annotations
+
+import binascii
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..arrow_schema import ArrowSchema, ArrowType
+from ..errors import SchemaError
+from ..leaves import LeafValues
+from .coded import coded
+from .moments import timestamp_converter
+from .source import Source, validity_of
+from .storage import stored_as
+
+_MS_OF_DAY = 86_400_000
+_NESTED = {"list", "large_list", "list_view", "large_list_view", "fixed_size_list", "struct", "map", "union"}
+
+
+def arrow_type_of(data_type: Any) -> ArrowType:
+    """Describe a type of pyarrow's.
+
+    Parameters
+    ----------
+    data_type : pyarrow.DataType
+
+    Raises
+    ------
+    SchemaError
+        When it is one that Parquet cannot hold.
+    """
+    import pyarrow as pa
+
+    message = pa.schema([pa.field("", data_type)]).serialize()
+    arrow_type = ArrowSchema(binascii.b2a_base64(message.to_pybytes()), 1).type_of(0)
+    if arrow_type is None:
+        raise SchemaError(f"values of Arrow's type {data_type} cannot be written")
+    return arrow_type
+
+
+def is_nested(data_type: Any) -> bool:
+    """Whether a type of pyarrow's has children."""
+    return arrow_type_of(getattr(data_type, "storage_type", data_type)).kind in _NESTED
+
+
+def arrow_source(values: Any) -> Source:
+    """Give the source of Arrow data.
+
+    Parameters
+    ----------
+    values : pyarrow.ChunkedArray or pyarrow.Array
+        Of a type without children.
+
+    Raises
+    ------
+    SchemaError
+        When Parquet has no such type.
+    """
+    import pyarrow as pa
+
+    chunked = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
+    if isinstance(chunked.type, pa.BaseExtensionType):
+        chunks = [chunk.storage for chunk in chunked.chunks]
+        source = arrow_source(pa.chunked_array(chunks, type=chunked.type.storage_type))
+        return replace(source, type=arrow_type_of(chunked.type))
+    if isinstance(chunked.type, pa.DictionaryType):
+        return _dictionary_source(chunked)
+    if isinstance(chunked.type, pa.RunEndEncodedType):
+        return _cast_source(chunked, chunked.type.value_type)
+    arrow_type = arrow_type_of(chunked.type)
+    stored_as(arrow_type)
+    convert = _converter(arrow_type)
+    return Source(arrow_type, lambda start, stop: [_converted(_parts(chunked, start, stop), convert)])
+
+
+def _converted(parts: list[Any], convert: Callable[[Any], LeafValues]) -> LeafValues:
+    return joined([convert(part) for part in parts], [len(part) for part in parts])
+
+
+def _parts(chunked: Any, start: int, stop: int) -> list[Any]:
+    """Give the arrays that make up rows `start` to `stop`, at least one."""
+    chunks = [chunk for chunk in chunked.slice(start, stop - start).chunks if len(chunk)]
+    if chunks:
+        return chunks
+    import pyarrow as pa
+
+    return [pa.array([], chunked.type)]
+
+
+def _cast_source(chunked: Any, data_type: Any) -> Source:
+    """Give the source of data that is cast range by range."""
+    source = arrow_source(chunked.slice(0, 0).cast(data_type))
+    return Source(
+        source.type,
+        lambda start, stop: arrow_source(chunked.slice(start, stop - start).cast(data_type)).leaves(0, stop - start),
+    )
+
+
+def _dictionary_source(chunked: Any) -> Source:
+    import pyarrow as pa
+
+    unified = chunked.unify_dictionaries()
+    dictionary = unified.chunk(0).dictionary if unified.num_chunks else pa.array([], chunked.type.value_type)
+    if dictionary.null_count:
+        return _cast_source(chunked, chunked.type.value_type)
+
+    def codes(start: int, stop: int) -> np.ndarray:
+        leaf = _converted([part.indices for part in _parts(unified, start, stop)], _signed)
+        found = leaf.values.astype(np.int32)
+        if leaf.validity is not None:
+            found[leaf.validity == 0] = -1
+        return found
+
+    index = arrow_type_of(chunked.type).dictionary
+    assert index is not None
+    return coded(codes, arrow_source(dictionary), len(dictionary), index)
+
+
+# --- one array to one leaf -------------------------------------------------------------------------------------------
+
+
+def _bits(buffer: Any, offset: int, count: int) -> np.ndarray:
+    """Give bits of a bitmap as bytes of 0 and 1."""
+    octets = np.frombuffer(buffer, np.uint8)[offset // 8 : (offset + count + 7) // 8]
+    first = offset % 8
+    return np.unpackbits(octets, bitorder="little")[first : first + count]
+
+
+def _validity(array: Any) -> np.ndarray | None:
+    buffer = array.buffers()[0]
+    if buffer is None or array.null_count == 0:
+        return None
+    return validity_of(_bits(buffer, array.offset, len(array)).view(bool))
+
+
+def _items(array: Any, dtype: str | np.dtype) -> np.ndarray:
+    """Give the values of an array of a fixed size: a view."""
+    buffer, kind = array.buffers()[1], np.dtype(dtype)
+    if buffer is None or not len(array):
+        return np.zeros(len(array), kind)
+    return np.frombuffer(buffer, kind, len(array), array.offset * kind.itemsize)
+
+
+def _signed(array: Any) -> LeafValues:
+    dtype = np.dtype(f"{'u' if str(array.type).startswith('u') else 'i'}{array.type.bit_width // 8}")
+    return LeafValues(_items(array, dtype), validity=_validity(array))
+
+
+def _fixed(array: Any, dtype: str, finish: Callable[[np.ndarray], np.ndarray] | None = None) -> LeafValues:
+    values = _items(array, dtype)
+    return LeafValues(values if finish is None else finish(values), validity=_validity(array))
+
+
+def _nulls(array: Any) -> LeafValues:
+    return LeafValues(np.zeros(len(array), np.int32), validity=np.zeros(len(array), np.uint8) if len(array) else None)
+
+
+def _booleans(array: Any) -> LeafValues:
+    buffer = array.buffers()[1]
+    count = len(array)
+    values = _bits(buffer, array.offset, count) if buffer is not None and count else np.zeros(count, np.uint8)
+    return LeafValues(values, validity=_validity(array))
+
+
+def _seconds(array: Any) -> LeafValues:
+    leaf = timestamp_converter("s")(_masked(array))
+    leaf.validity = _validity(array)
+    return leaf
+
+
+def _masked(array: Any) -> np.ndarray:
+    """Give 64-bit values with those at nulls, which may be anything, replaced."""
+    values, validity = _items(array, "i8"), _validity(array)
+    return values if validity is None else np.where(validity.view(bool), values, 0)
+
+
+def big_endian(values: np.ndarray, length: int) -> np.ndarray:
+    """Give the lowest bytes of little-endian integers, turned around.
+
+    Parameters
+    ----------
+    values : numpy.ndarray
+        Items of a fixed size.
+    length : int
+        How many bytes of each to keep.
+
+    Returns
+    -------
+    uint8
+        Value after value.
+    """
+    octets = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), values.dtype.itemsize)
+    return np.ascontiguousarray(octets[:, :length][:, ::-1]).reshape(-1)
+
+
+def _strings(array: Any) -> LeafValues:
+    """Give strings or bytes: data and 64-bit offsets as they are."""
+    buffers = array.buffers()
+    wide = str(array.type).startswith("large")
+    if buffers[1] is None or not len(array):
+        return LeafValues(np.zeros(0, np.uint8), np.zeros(len(array), np.int64), np.zeros(len(array), np.int64))
+    dtype = np.dtype(np.int64 if wide else np.int32)
+    offsets = np.frombuffer(buffers[1], dtype, len(array) + 1, array.offset * dtype.itemsize).astype(
+        np.int64, copy=False
+    )
+    data = np.zeros(0, np.uint8) if buffers[2] is None else np.frombuffer(buffers[2], np.uint8)
+    return LeafValues(data, offsets[:-1], offsets[1:], _validity(array))
+
+
+def _view(array: Any) -> LeafValues:
+    import pyarrow as pa
+
+    return _strings(array.cast(pa.large_string() if pa.types.is_string_view(array.type) else pa.large_binary()))
+
+
+def _fixed_binary(width: int) -> Callable[[Any], LeafValues]:
+    return lambda array: _fixed(array, f"V{width}", lambda values: values.view(np.uint8) if width else values)
+
+
+def _int_converter(arrow_type: ArrowType) -> Callable[[Any], LeafValues]:
+    width = arrow_type.bit_width // 8
+    if width >= 4:
+        return lambda array: _fixed(array, f"i{width}")
+    return lambda array: _fixed(array, f"{'i' if arrow_type.signed else 'u'}{width}", lambda v: v.astype(np.int32))
+
+
+def _decimal_converter(arrow_type: ArrowType) -> Callable[[Any], LeafValues]:
+    length = stored_as(arrow_type)[1]
+    return lambda array: _fixed(array, f"V{arrow_type.bit_width // 8}", lambda values: big_endian(values, length))
+
+
+_TIMES: dict[str, Callable[[Any], LeafValues]] = {
+    "s": lambda array: _fixed(array, "i4", lambda values: values * 1000),
+    "ms": lambda array: _fixed(array, "i4"),
+    "us": lambda array: _fixed(array, "i8"),
+    "ns": lambda array: _fixed(array, "i8"),
+}
+_DATES: dict[str, Callable[[Any], LeafValues]] = {
+    "D": lambda array: _fixed(array, "i4"),
+    "ms": lambda array: _fixed(array, "i8", lambda values: (values // _MS_OF_DAY).astype(np.int32)),
+}
+_FLOATS: dict[int, Callable[[Any], LeafValues]] = {
+    16: lambda array: _fixed(array, "f2", lambda values: values.view(np.uint8)),
+    32: lambda array: _fixed(array, "f4"),
+    64: lambda array: _fixed(array, "f8"),
+}
+_CONVERTERS: dict[str, Callable[[ArrowType], Callable[[Any], LeafValues]]] = {
+    "null": lambda arrow_type: _nulls,
+    "bool": lambda arrow_type: _booleans,
+    "int": _int_converter,
+    "float": lambda arrow_type: _FLOATS[arrow_type.bit_width],
+    "decimal": _decimal_converter,
+    "date": lambda arrow_type: _DATES[arrow_type.unit],
+    "time": lambda arrow_type: _TIMES[arrow_type.unit],
+    "timestamp": lambda arrow_type: _seconds if arrow_type.unit == "s" else lambda array: _fixed(array, "i8"),
+    "duration": lambda arrow_type: lambda array: _fixed(array, "i8"),
+    "fixed_size_binary": lambda arrow_type: _fixed_binary(arrow_type.byte_width),
+    **dict.fromkeys(("utf8", "large_utf8", "binary", "large_binary"), lambda arrow_type: _strings),
+    **dict.fromkeys(("utf8_view", "binary_view"), lambda arrow_type: _view),
+}
+
+
+def _converter(arrow_type: ArrowType) -> Callable[[Any], LeafValues]:
+    return _CONVERTERS[arrow_type.kind](arrow_type)
+
+
+def joined(parts: list[LeafValues], counts: list[int]) -> LeafValues:
+    """Put the values of several pieces of a flat leaf one behind the other.
+
+    Parameters
+    ----------
+    parts : list of LeafValues
+        At least one; without levels and codes. A single one is given back as it is; of several, none is empty.
+    counts : list of int
+        Rows of each.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    validity = None
+    if any(part.validity is not None for part in parts):
+        full = [np.ones(count, np.uint8) if part.validity is None else part.validity
+                for part, count in zip(parts, counts, strict=True)]  # fmt: skip
+        validity = np.concatenate(full)
+    if parts[0].starts is None:
+        return LeafValues(np.concatenate([part.values for part in parts]), validity=validity)
+    data, starts, ends, end = [], [], [], 0
+    for part in parts:
+        assert part.starts is not None and part.ends is not None
+        first, last = int(part.starts[0]), int(part.ends[-1])
+        data.append(part.values[first:last])
+        starts.append(part.starts + (end - first))
+        ends.append(part.ends + (end - first))
+        end += last - first
+    return LeafValues(np.concatenate(data), np.concatenate(starts), np.concatenate(ends), validity)

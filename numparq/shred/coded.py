@@ -1,0 +1,70 @@
+"""Columns that are dictionary-encoded already: Categoricals and Arrow's dictionaries. Their codes are handed on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..arrow_schema import DictionaryIndex
+from ..leaves import LeafValues
+from .source import Source, validity_of
+
+_PRESENT = 2  # the definition level of a leaf of a struct, where neither is null
+
+
+def coded(take: Callable[[int, int], np.ndarray], dictionary: Source, size: int, index: DictionaryIndex) -> Source:
+    """Give the source of a column of codes.
+
+    Parameters
+    ----------
+    take : callable
+        Gives the codes of rows `start` to `stop`: int32, negative at nulls.
+    dictionary : Source
+        The values, none of them null.
+    size : int
+        How many values there are.
+    index : DictionaryIndex
+        How Arrow would encode the codes. Values that are structs or of an extension type are not dictionaries by
+        ``ARROW:schema``: pyarrow has no Parquet columns of such.
+    """
+    leaves_of_codes = _nested if dictionary.children else _flat
+
+    def leaves(start: int, stop: int) -> list[LeafValues]:
+        return leaves_of_codes(take(start, stop), dictionary.leaves(0, size))
+
+    plain = bool(dictionary.children or dictionary.type.extension or dictionary.type.kind == "uuid")
+    arrow_type = dictionary.type if plain else replace(dictionary.type, dictionary=index)
+    return Source(arrow_type, leaves, dictionary.children)
+
+
+def _flat(codes: np.ndarray, dictionary: list[LeafValues]) -> list[LeafValues]:
+    (values,) = dictionary
+    return [LeafValues(values.values, values.starts, values.ends, validity_of(codes >= 0), codes=codes)]
+
+
+def _nested(codes: np.ndarray, dictionary: list[LeafValues]) -> list[LeafValues]:
+    """Give the leaves of a struct, whose values are those that there are."""
+    present = codes >= 0
+    definition = present.view(np.uint8) * np.uint8(_PRESENT)
+    kept = codes[present]
+    return [LeafValues(leaf.values, leaf.starts, leaf.ends, definition=definition, codes=kept) for leaf in dictionary]
+
+
+def categorical(array: Any, source_of: Callable[[Any], Source]) -> Source:
+    """Give the source of a Categorical.
+
+    Parameters
+    ----------
+    array : pandas.Categorical
+        Its codes are taken as they are, and all of its categories make up the dictionary, used or not.
+    source_of : callable
+        Gives the source of an array of a pandas dtype.
+    """
+    codes = array.codes
+    index = DictionaryIndex(8 * codes.dtype.itemsize, True, bool(array.ordered))
+    categories = array.categories
+    return coded(lambda start, stop: codes[start:stop].astype(np.int32), source_of(categories.array), len(categories),
+                 index)  # fmt: skip

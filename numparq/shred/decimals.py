@@ -1,0 +1,108 @@
+"""Columns of `decimal.Decimal` objects: integers of the digits that the column needs, big-endian."""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Iterable
+
+import numpy as np
+
+from ..arrow_schema import ArrowType
+from ..errors import SchemaError
+from .arrow_columns import big_endian
+from .object_values import of_objects, present_values
+from .source import Source
+from .storage import stored_as
+
+_CHUNK = 1 << 16
+_EXACT = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, traps=[decimal.Inexact])
+_INT64_DIGITS = 18
+_ARROW_DIGITS = 38  # of Arrow's decimals of 128 bits
+
+
+def precision_and_scale(values: Iterable[decimal.Decimal]) -> tuple[int, int]:
+    """Find the digits that Decimals need together.
+
+    Parameters
+    ----------
+    values : iterable of decimal.Decimal
+        None of them NaN.
+
+    Returns
+    -------
+    whole : int
+        Digits before the decimal point.
+    scale : int
+        Digits behind it.
+
+    Raises
+    ------
+    SchemaError
+        When one is infinite.
+    """
+    numbers = list(values)
+    if not numbers:
+        return 0, 0
+    first = numbers[0]
+    odd = [value for value in numbers if not value.same_quantum(first)]
+    exponents = []
+    for value in [first, *odd]:
+        exponent = value.as_tuple().exponent
+        if not isinstance(exponent, int):
+            raise SchemaError(f"the Decimal {value} cannot be written: Parquet's decimals are finite")
+        exponents.append(exponent)
+    return max(max(map(decimal.Decimal.adjusted, numbers)) + 1, 0), max(-min(exponents), 0)
+
+
+def decimal_objects(values: np.ndarray) -> Source:
+    """Give the source of an array of `decimal.Decimal` objects, of which None and NaN are nulls.
+
+    Raises
+    ------
+    SchemaError
+        When one is infinite, or together they need more digits than can be written.
+    """
+    whole = scale = 0
+    for start in range(0, len(values), _CHUNK):
+        found = precision_and_scale(present_values(values[start : start + _CHUNK])[0])
+        whole, scale = max(whole, found[0]), max(scale, found[1])
+    precision = max(whole + scale, 1)
+    arrow_type = ArrowType("decimal", 128 if precision <= _ARROW_DIGITS else 256, precision=precision, scale=scale)
+    return decimal_source(values, arrow_type)
+
+
+def decimal_source(values: np.ndarray, arrow_type: ArrowType) -> Source:
+    """Give the source of Decimals as fixed-length integers of a given precision and scale."""
+    _, length, _ = stored_as(arrow_type)
+
+    def convert(part: np.ndarray) -> np.ndarray:
+        return integer_bytes(unscaled(part, arrow_type), length, arrow_type.precision)
+
+    return of_objects(arrow_type, values, convert, length)
+
+
+def unscaled(values: np.ndarray, arrow_type: ArrowType) -> list[int]:
+    """Give the integers that Decimals are at a scale.
+
+    Raises
+    ------
+    SchemaError
+        When one has more digits than the type.
+    """
+    scale, limit = arrow_type.scale, 10**arrow_type.precision
+    shift = decimal.Decimal(scale)
+    found = []
+    for value in values.tolist():
+        shifted = _EXACT.scaleb(value, shift)
+        number = int(shifted)
+        if number != shifted or not -limit < number < limit:
+            raise SchemaError(f"the Decimal {value} does not fit DECIMAL({arrow_type.precision}, {scale})")
+        found.append(number)
+    return found
+
+
+def integer_bytes(integers: list[int], length: int, precision: int) -> np.ndarray:
+    """Give integers in two's complement, big-endian, of `length` bytes each."""
+    if precision <= _INT64_DIGITS:
+        return big_endian(np.array(integers, np.int64), length)
+    return np.frombuffer(b"".join([value.to_bytes(length, "big", signed=True) for value in integers]), np.uint8)

@@ -1,0 +1,47 @@
+"""The Arrow type of a column, from nothing but its schema."""
+
+from __future__ import annotations
+
+from ..arrow_schema import ArrowType
+from ..leaves import Node
+from ..logical import resolve
+from ..schema import REPEATED, REQUIRED
+from .source import ArrowField
+
+
+def field_of(node: Node) -> ArrowField:
+    """Describe a column as Arrow would.
+
+    Parameters
+    ----------
+    node : Node
+        Its schema; lists and maps in the three levels that the format wants.
+
+    Returns
+    -------
+    ArrowField
+        Under the names that the schema has.
+    """
+    nullable = node.repetition != REQUIRED
+    if node.physical is not None:
+        arrow_type = resolve(node.physical, node.type_length or None, node.logical)
+        if node.repetition == REPEATED:
+            return ArrowField(node.name, ArrowType("list"), (ArrowField(node.name, arrow_type, nullable=False),), False)
+        return ArrowField(node.name, arrow_type, nullable=nullable)
+    kind = node.logical.kind if node.logical is not None else ""
+    if kind == "LIST" and len(node.children) == 1:
+        return ArrowField(node.name, ArrowType("list"), (_item(node.children[0]),), nullable)
+    children = tuple(map(field_of, node.children))
+    if kind == "MAP" and len(node.children) == 1:
+        entries = ArrowField(node.children[0].name, ArrowType("struct"), _children(node.children[0]), False)
+        return ArrowField(node.name, ArrowType("map"), (entries,), nullable)
+    return ArrowField(node.name, ArrowType("struct"), children, nullable)
+
+
+def _children(node: Node) -> tuple[ArrowField, ...]:
+    return tuple(map(field_of, node.children))
+
+
+def _item(repeated: Node) -> ArrowField:
+    """Give the item of a list, of the repeated group around it."""
+    return field_of(repeated.children[0]) if len(repeated.children) == 1 else field_of(repeated)

@@ -1,0 +1,103 @@
+"""A writer of Flatbuffers: tables, vectors of tables, and strings. `numparq.flatbuffer` reads them and tells the format.
+
+What refers stands before what it refers to, and a table right behind its vtable.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+_SIZES = {"B": 1, "h": 2, "i": 4, "q": 8}
+_REFERENCE = 4
+_ALIGNMENT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A number of a table; `code` is that of `struct` (``B h i q``)."""
+
+    code: str
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table to write: its fields by their numbers; one that is None is absent."""
+
+    fields: dict[int, Value | None]
+
+
+Value = Scalar | str | Table | list[Table]
+
+
+def build(root: Table) -> bytes:
+    """Write a Flatbuffer.
+
+    Parameters
+    ----------
+    root : Table
+        Its root.
+
+    Returns
+    -------
+    bytes
+        A multiple of 8 bytes.
+    """
+    out = bytearray(_REFERENCE)
+    waiting: list[tuple[int, Value]] = [(0, root)]  # where a reference stands, and to what
+    while waiting:
+        place, value = waiting.pop()
+        if isinstance(value, Table):
+            start = _table(out, value, waiting)
+        elif isinstance(value, list):
+            start = _vector(out, value, waiting)
+        else:
+            assert isinstance(value, str)
+            start = _text(out, value)
+        struct.pack_into("<I", out, place, start - place)
+    _pad(out, _ALIGNMENT)
+    return bytes(out)
+
+
+def _pad(out: bytearray, alignment: int, offset: int = 0) -> None:
+    out += bytes(-(len(out) + offset) % alignment)
+
+
+def _table(out: bytearray, table: Table, waiting: list[tuple[int, Value]]) -> int:
+    present = {number: value for number, value in table.fields.items() if value is not None}
+    sizes = {number: _SIZES[value.code] if isinstance(value, Scalar) else _REFERENCE
+             for number, value in present.items()}  # fmt: skip
+    places, end = {}, 4  # the table begins with the distance to its vtable
+    for number in sorted(present, key=lambda number: -sizes[number]):
+        end += -end % sizes[number]
+        places[number] = end
+        end += sizes[number]
+    vtable = struct.pack("<HH", 4 + 2 * (max(present, default=-1) + 1), end)
+    vtable += b"".join(struct.pack("<H", places.get(number, 0)) for number in range(max(present, default=-1) + 1))
+    _pad(out, _ALIGNMENT, len(vtable))
+    out += vtable
+    start = len(out)
+    out += struct.pack("<i", len(vtable)) + bytes(end - 4)
+    for number, value in present.items():
+        if isinstance(value, Scalar):
+            struct.pack_into("<" + value.code, out, start + places[number], value.value)
+        else:
+            waiting.append((start + places[number], value))
+    return start
+
+
+def _vector(out: bytearray, tables: list[Table], waiting: list[tuple[int, Value]]) -> int:
+    _pad(out, _REFERENCE)
+    start = len(out)
+    out += struct.pack("<I", len(tables)) + bytes(_REFERENCE * len(tables))
+    waiting += [(start + 4 + _REFERENCE * number, table) for number, table in enumerate(tables)]
+    return start
+
+
+def _text(out: bytearray, text: str) -> int:
+    data = text.encode("utf-8", "surrogatepass")
+    _pad(out, 4)
+    start = len(out)
+    out += struct.pack("<I", len(data)) + data + b"\x00"
+    return start

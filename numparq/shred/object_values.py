@@ -1,0 +1,233 @@
+"""Python objects to leaves: numbers, dates, times, moments, UUIDs and Decimals, each range of rows as it is asked for."""
+
+from __future__ import annotations
+
+import datetime
+import uuid
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..arrow_schema import ArrowType
+from ..errors import SchemaError
+from ..leaves import LeafValues
+from .moments import numpy_moments, zone_name
+from .numbers import number_converter
+from .source import Source, validity_of
+
+_CHUNK = 1 << 16
+_LARGEST_EXACT = 1 << 53  # integers up to here are floats without loss
+_US_OF_SECOND = 1_000_000
+_NO_NULL = np.iinfo(np.int64).min
+
+
+def nulls() -> Source:
+    """Give the source of a column of nothing but nulls, of no type."""
+
+    def leaves(start: int, stop: int) -> list[LeafValues]:
+        count = stop - start
+        return [LeafValues(np.zeros(count, np.int32), validity=np.zeros(count, np.uint8) if count else None)]
+
+    return Source(ArrowType("null"), leaves)
+
+
+def present_values(values: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """Leave nulls out.
+
+    Parameters
+    ----------
+    values : object
+        None, NaN, NaT and NA are nulls.
+
+    Returns
+    -------
+    present : object
+        Those that are none; the array itself, where all are.
+    mask : bool or None
+        True where there is a value; None where there is one everywhere.
+    """
+    missing = pd.isna(values)
+    if not missing.any():
+        return values, None
+    return values[~missing], ~missing
+
+
+def of_objects(
+    arrow_type: ArrowType, values: np.ndarray, convert: Callable[[np.ndarray], np.ndarray], width: int = 0
+) -> Source:
+    """Give a source of objects that are converted by ranges of rows.
+
+    Parameters
+    ----------
+    arrow_type : ArrowType
+        What they become.
+    values : object
+        All of them.
+    convert : callable
+        Gives the array of a leaf's values, of objects none of which is null.
+    width : int
+        Bytes of a value, where those of the leaf are bytes.
+    """
+
+    def leaves(start: int, stop: int) -> list[LeafValues]:
+        present, mask = present_values(values[start:stop])
+        found = convert(present)
+        if mask is None:
+            return [LeafValues(found)]
+        if width:
+            spread = np.zeros((stop - start, width), np.uint8)
+            spread[mask] = found.reshape(-1, width)
+            return [LeafValues(spread.reshape(-1), validity=mask.view(np.uint8))]
+        out = np.zeros(stop - start, found.dtype)
+        out[mask] = found
+        return [LeafValues(out, validity=mask.view(np.uint8))]
+
+    return Source(arrow_type, leaves)
+
+
+def _chunks(values: np.ndarray) -> Iterable[np.ndarray]:
+    """Give the values that there are, some at a time."""
+    for start in range(0, len(values), _CHUNK):
+        yield present_values(values[start : start + _CHUNK])[0]
+
+
+def booleans(values: np.ndarray) -> Source:
+    """Give the source of bool objects."""
+    return of_objects(ArrowType("bool"), values, lambda part: part.astype(bool).view(np.uint8))
+
+
+def _common_dtype(classes: Iterable[type], default: type) -> np.dtype:
+    """Give the NumPy dtype of scalars, where they all are of NumPy and of one class."""
+    scalars = {cls for cls in classes if issubclass(cls, np.generic)}
+    plain = [cls for cls in classes if issubclass(cls, (int, float)) and not issubclass(cls, np.generic)]
+    return np.dtype(scalars.pop() if len(scalars) == 1 and not plain else default)
+
+
+def integers(values: np.ndarray, classes: Iterable[type]) -> Source:
+    """Give the source of int objects: of 64 bits, unsigned where they need that, or of NumPy's scalars' own size."""
+    dtype = _common_dtype([cls for cls in classes if issubclass(cls, (int, np.integer))], np.int64)
+    if dtype == np.int64 and not _fit(values, np.int64):
+        if not _fit(values, np.uint64):
+            raise SchemaError("an integer is beyond 64 bits, which is what Parquet's integers have at most")
+        dtype = np.dtype(np.uint64)
+    arrow_type, convert = number_converter(dtype)
+    return of_objects(arrow_type, values, lambda part: convert(part.astype(dtype)).values)
+
+
+def _fit(values: np.ndarray, dtype: type) -> bool:
+    low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    return all(low <= int(min(part)) and int(max(part)) <= high for part in _chunks(values) if len(part))
+
+
+def floats(values: np.ndarray, classes: Iterable[type]) -> Source:
+    """Give the source of float objects: of 64 bits, or of NumPy's scalars' own size."""
+    dtype = _common_dtype([cls for cls in classes if issubclass(cls, (float, np.floating))], np.float64)
+    arrow_type, convert = number_converter(dtype)
+    width = 2 if dtype.itemsize == 2 else 0
+    return of_objects(arrow_type, values, lambda part: convert(part.astype(dtype)).values, width)
+
+
+def mixed_floats(values: np.ndarray) -> Source:
+    """Give the source of float and int objects: floats, if those hold the integers exactly."""
+
+    def convert(part: np.ndarray) -> np.ndarray:
+        found = part.astype(np.float64)
+        for place in np.flatnonzero(np.abs(found) >= _LARGEST_EXACT).tolist():
+            value = part[place]
+            if isinstance(value, (int, np.integer)) and int(found[place]) != int(value):
+                raise SchemaError(f"the integer {value} stands beside floats, and is none without loss")
+        return found
+
+    return of_objects(ArrowType("float", 64), values, convert)
+
+
+def complexes(values: np.ndarray, source_of: Callable[[Any], Source]) -> Source:
+    """Give the source of complex objects."""
+    return source_of(values.astype(np.complex128))
+
+
+def dates(values: np.ndarray) -> Source:
+    """Give the source of `datetime.date` objects."""
+    return of_objects(ArrowType("date", unit="D"), values, lambda part: part.astype("M8[D]").astype(np.int32))
+
+
+def times(values: np.ndarray) -> Source:
+    """Give the source of `datetime.time` objects: microseconds."""
+
+    def convert(part: np.ndarray) -> np.ndarray:
+        if any(value.tzinfo is not None for value in part):
+            raise SchemaError("a time with a time zone cannot be written: Parquet's have none")
+        seconds = [(value.hour * 60 + value.minute) * 60 + value.second for value in part]
+        fractions = [value.microsecond for value in part]
+        return np.array(seconds, np.int64) * _US_OF_SECOND + np.array(fractions, np.int64)
+
+    return of_objects(ArrowType("time", unit="us"), values, convert)
+
+
+def uuids(values: np.ndarray) -> Source:
+    """Give the source of `uuid.UUID` objects."""
+
+    def convert(part: np.ndarray) -> np.ndarray:
+        return np.frombuffer(b"".join([value.bytes for value in part]), np.uint8)
+
+    return of_objects(ArrowType("uuid", byte_width=16), values, convert, uuid.NAMESPACE_DNS.bytes.__len__())
+
+
+def _finest(values: np.ndarray, classes: Iterable[type], numpy_class: type, own: type) -> str:
+    """Find the unit that holds moments or durations: microseconds, unless nanoseconds are needed."""
+    if any(issubclass(cls, numpy_class) for cls in classes):
+        return "ns"
+    if any(issubclass(cls, own) for cls in classes):
+        return "ns" if any(getattr(value, "nanosecond", getattr(value, "nanoseconds", 0)) for part in _chunks(values)
+                           for value in part) else "us"  # fmt: skip
+    return "us"
+
+
+def datetimes(values: np.ndarray, classes: Iterable[type]) -> Source:
+    """Give the source of `datetime.datetime` objects: local ones, or moments in the zone of the first.
+
+    Raises
+    ------
+    SchemaError
+        When some have a time zone and some have none.
+    """
+    unit = _finest(values, classes, np.datetime64, pd.Timestamp)
+    zones: dict[Any, None] = {}
+    for part in _chunks(values):
+        zones.update(dict.fromkeys(getattr(value, "tzinfo", None) for value in part))
+    if None in zones and len(zones) > 1:
+        raise SchemaError("some datetimes have a time zone, and some have none: one column cannot hold both")
+    zone = next(iter(zones))
+    timezone = "" if zone is None else zone_name(zone)
+
+    def convert(part: np.ndarray) -> np.ndarray:
+        if zone is None:
+            return part.astype(f"M8[{unit}]").view(np.int64)
+        moments = pd.DatetimeIndex(pd.to_datetime(part, utc=True)).as_unit(unit)
+        return moments.asi8
+
+    return of_objects(ArrowType("timestamp", unit=unit, timezone=timezone), values, convert)
+
+
+def timedeltas(values: np.ndarray, classes: Iterable[type]) -> Source:
+    """Give the source of `datetime.timedelta` objects."""
+    unit = _finest(values, classes, np.timedelta64, pd.Timedelta)
+
+    def convert(part: np.ndarray) -> np.ndarray:
+        if unit == "ns":
+            return pd.TimedeltaIndex(pd.to_timedelta(part)).as_unit("ns").asi8
+        return part.astype("m8[us]").view(np.int64)
+
+    return of_objects(ArrowType("duration", unit=unit), values, convert)
+
+
+def decimals(values: np.ndarray) -> Source:
+    """Give the source of `decimal.Decimal` objects, of the precision and scale that they need together."""
+    from .decimals import decimal_objects
+
+    return decimal_objects(values)
+
+
+__all__ = ["datetime", "numpy_moments", "validity_of"]
