@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .api import read_parquet
+    from .api import read_parquet, to_parquet
     from .errors import (
         CorruptPageError,
         DecryptionError,
@@ -28,12 +28,15 @@ if TYPE_CHECKING:
     )
     from .kernels import warmup
     from .reader import ParquetFile
+    from .writer import ParquetWriter
 
 __version__ = "0.1.0"
 
 # Public names, and the module of each: imported when it is first asked for, so that `import numparq` costs nothing.
 _HOMES = {
     "read_parquet": "api",
+    "to_parquet": "api",
+    "ParquetWriter": "writer",
     "ParquetFile": "reader",
     "warmup": "kernels",
     "ParquetError": "errors",
@@ -52,9 +55,11 @@ __all__ = [
     "LimitError",
     "ParquetError",
     "ParquetFile",
+    "ParquetWriter",
     "SchemaError",
     "UnsupportedError",
     "read_parquet",
+    "to_parquet",
     "warmup",
 ]
 

@@ -1,10 +1,11 @@
-"""`read_parquet`: Parquet files to DataFrames in one call."""
+"""`read_parquet` and `to_parquet`: Parquet files to DataFrames and back, in one call each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .encode.options import DATA_PAGE_SIZE, DICTIONARY_PAGE_SIZE, MAX_ROWS_PER_PAGE
 from .errors import UnsupportedError
 from .reader import ParquetFile
 
@@ -112,6 +113,141 @@ def read_parquet(
             columns, dtype_backend=_backend(dtype_backend), row_groups=row_groups, row_range=row_range, nrows=nrows,
             categories=categories, include=include, verify_crc=verify_crc, threads=threads,
         )  # fmt: skip
+
+
+def to_parquet(
+    df: pd.DataFrame,
+    path: Any = None,
+    compression: Any = "snappy",
+    index: bool | None = None,
+    partition_cols: Any = None,
+    *,
+    schema: Any = None,
+    compression_level: Any = None,
+    row_group_size: int | None = None,
+    row_group_bytes: int | None = None,
+    row_group_alignment: int | None = None,
+    data_page_size: int = DATA_PAGE_SIZE,
+    max_rows_per_page: int = MAX_ROWS_PER_PAGE,
+    data_page_version: Any = "1.0",
+    use_dictionary: Any = True,
+    dictionary_pagesize_limit: int = DICTIONARY_PAGE_SIZE,
+    column_encoding: Any = None,
+    use_byte_stream_split: Any = False,
+    write_statistics: Any = True,
+    write_page_index: bool = True,
+    write_page_checksum: bool = True,
+    bloom_filter_options: Any = None,
+    column_order: str = "type",
+    sorting_columns: Sequence[Any] | None = None,
+    store_schema: bool = True,
+    key_value_metadata: Mapping[str, str | bytes] | None = None,
+    append: bool = False,
+    checkpoint_row_groups: int | None = None,
+    storage_options: dict[str, Any] | None = None,
+    filesystem: Any = None,
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> bytes | None:
+    """Write a DataFrame to a Parquet file.
+
+    A local file is written beside its place, and put there whole at the end: whatever happens before leaves an
+    earlier file as it was. Options that pyarrow's ``write_table`` has mean the same here.
+
+    Parameters
+    ----------
+    df : pandas.DataFrame
+        The frame; it must not change meanwhile.
+    path : str, os.PathLike, binary file object, or None
+        A file's name, a URL (with ``fsspec``), an object with ``write``; None gives the bytes back.
+    compression : str, dict or None
+        ``"snappy"``, ``"gzip"``, ``"brotli"``, ``"zstd"``, ``"lz4"``, None; or a dict of those by column.
+        ``"lz4_hadoop"`` is the format's deprecated LZ4.
+    index : bool, optional
+        Whether to write the index: as columns (True), not at all (False), or as columns unless it is a RangeIndex,
+        which a note in the footer restores (None).
+    schema : pyarrow.Schema, sequence or dict, optional
+        The physical and logical types of columns; by default they follow from the dtypes.
+    compression_level : int or dict, optional
+        Of gzip (0 to 9), brotli (0 to 11) and zstd (up to 22).
+    row_group_size, row_group_bytes, row_group_alignment, sorting_columns, store_schema, key_value_metadata, append
+        As in `ParquetWriter`.
+    checkpoint_row_groups, threads, progress
+        As in `ParquetWriter`.
+    data_page_size : int
+        Bytes of values, before compression, after which a page ends.
+    max_rows_per_page : int
+        Rows after which a page ends.
+    data_page_version : {"1.0", "2.0"}
+        Version of the data pages.
+    use_dictionary : bool, list or dict
+        Whether, or for which columns, a dictionary is tried.
+    dictionary_pagesize_limit : int
+        Bytes that a dictionary may have; a column chunk that would need more has none.
+    column_encoding : str or dict, optional
+        The encoding of columns: ``"PLAIN"``, ``"RLE"``, ``"RLE_DICTIONARY"``, ``"DELTA_BINARY_PACKED"``,
+        ``"DELTA_LENGTH_BYTE_ARRAY"``, ``"DELTA_BYTE_ARRAY"``, ``"BYTE_STREAM_SPLIT"``; by default chosen by type
+        and a look at the values.
+    use_byte_stream_split : bool or list
+        Which numeric columns are written as BYTE_STREAM_SPLIT.
+    write_statistics : bool or list
+        Which columns have statistics (and a page index).
+    write_page_index : bool
+        Whether there are column indexes and offset indexes, by which readers skip pages.
+    write_page_checksum : bool
+        Whether pages have a CRC.
+    bloom_filter_options : dict, optional
+        Bloom filters by column: True, or a dict of ``fpp`` (the share of false positives, 0.01) and ``ndv`` (distinct
+        values to make room for; by default as many as are seen).
+    column_order : {"type", "ieee754"}
+        How the statistics of floats compare: as their type does, or by IEEE 754's total order.
+    storage_options : dict, optional
+        For a URL's file system.
+    filesystem : fsspec or pyarrow file system, optional
+        Where `path` is.
+    partition_cols
+        Not supported yet: anything but None raises UnsupportedError.
+
+    Returns
+    -------
+    bytes or None
+        The file, when `path` is None.
+
+    Raises
+    ------
+    SchemaError
+        When a column holds what Parquet cannot; the message says which column and value.
+    OSError
+        When the file cannot be written; nothing is left of it then.
+
+    Examples
+    --------
+    >>> import pandas, numparq
+    >>> data = numparq.to_parquet(pandas.DataFrame({"a": [1, 2], "b": ["x", None]}), compression="zstd")
+    >>> numparq.read_parquet(data)
+       a    b
+    0  1    x
+    1  2  NaN
+    """
+    if partition_cols is not None:
+        raise UnsupportedError("to_parquet(partition_cols=...) is not supported by this version of numparq")
+    from .writer import ParquetWriter  # reading does not wait for it
+
+    writer = ParquetWriter(
+        path, schema, compression=compression, compression_level=compression_level, row_group_size=row_group_size,
+        row_group_bytes=row_group_bytes, row_group_alignment=row_group_alignment, data_page_size=data_page_size,
+        max_rows_per_page=max_rows_per_page, data_page_version=data_page_version, use_dictionary=use_dictionary,
+        dictionary_pagesize_limit=dictionary_pagesize_limit, column_encoding=column_encoding,
+        use_byte_stream_split=use_byte_stream_split, write_statistics=write_statistics,
+        write_page_index=write_page_index, write_page_checksum=write_page_checksum,
+        bloom_filter_options=bloom_filter_options, column_order=column_order, sorting_columns=sorting_columns,
+        store_schema=store_schema, key_value_metadata=key_value_metadata, append=append,
+        checkpoint_row_groups=checkpoint_row_groups, storage_options=storage_options, filesystem=filesystem,
+        threads=threads, progress=progress,
+    )  # fmt: skip
+    with writer:
+        writer.write(df, index)
+    return writer.getvalue() if path is None else None
 
 
 def _refuse(**arguments: tuple[Any, Callable[[Any], bool]]) -> None:

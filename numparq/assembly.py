@@ -1,0 +1,140 @@
+"""A file put together: row groups one behind the other, then Bloom filters, page indexes, footer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .encode.chunk import EncodedChunk
+from .io.sink import Sink
+from .leaves import Node, leaves_of
+from .metadata.elements import schema_elements
+from .metadata.encode import Encoded, encode
+from .statistics import Order
+
+MAGIC = b"PAR1"
+# The reader of Java takes the application's name and version out of this.
+CREATED_BY = "numparq version {version}"
+
+
+class FileAssembly:
+    """What has been written of a file, and what its footer will say.
+
+    Parameters
+    ----------
+    sink : Sink
+        Where it goes.
+    columns : list of Node
+        The schema.
+    version : str
+        Of this library.
+    orders : sequence of Order
+        How the values of each leaf compare.
+    """
+
+    def __init__(self, sink: Sink, columns: Sequence[Node], version: str, orders: Sequence[Order]) -> None:
+        self._sink = sink
+        self.leaves = leaves_of(list(columns))
+        self._schema = schema_elements(columns)
+        self._orders = [order.column_order for order in orders]
+        self._created_by = CREATED_BY.format(version=version)
+        self._row_groups: list[Encoded | dict[str, Any]] = []
+        self._waiting: list[tuple[dict[str, Any], list[EncodedChunk]]] = []  # whose indexes are not written yet
+        self.num_rows = 0
+        self.num_row_groups = 0
+
+    def begin(self) -> None:
+        """Write the magic number at the head of the file."""
+        self._sink.write(MAGIC)
+
+    def resume(self, row_groups: Sequence[Encoded], num_rows: int) -> None:
+        """Take row groups over that stand in the file already, with their indexes.
+
+        Parameters
+        ----------
+        row_groups : sequence of Encoded
+            The RowGroup structs.
+        num_rows : int
+            Their rows.
+        """
+        self._row_groups += row_groups
+        self.num_rows += num_rows
+        self.num_row_groups += len(row_groups)
+
+    def align(self, block: int) -> None:
+        """Fill up with zeros, so that the next row group begins at a multiple of `block` bytes."""
+        padding = -self._sink.position % block
+        if padding:
+            self._sink.write(bytes(padding))
+
+    def add_row_group(self, chunks: list[EncodedChunk], num_rows: int, sorting: list[dict] | None = None) -> None:
+        """Write a row group.
+
+        Parameters
+        ----------
+        chunks : list of EncodedChunk
+            A column chunk for each leaf.
+        num_rows : int
+            Its rows.
+        sorting : list of dict, optional
+            SortingColumn structs.
+        """
+        start = self._sink.position
+        metadata_of: list[dict[str, Any]] = []
+        for leaf, chunk in zip(self.leaves, chunks, strict=True):
+            metadata = chunk.metadata(leaf, self._sink.position)
+            for part in chunk.take_parts():
+                self._sink.write(part)
+            metadata_of.append(metadata)
+        group: dict[str, Any] = {
+            "columns": [{"file_offset": 0, "meta_data": metadata} for metadata in metadata_of],
+            "total_byte_size": sum(metadata["total_uncompressed_size"] for metadata in metadata_of),
+            "num_rows": num_rows,
+            "sorting_columns": sorting,
+            "file_offset": start,
+            "total_compressed_size": sum(metadata["total_compressed_size"] for metadata in metadata_of),
+            "ordinal": self.num_row_groups if self.num_row_groups < 1 << 15 else None,
+        }
+        self._waiting.append((group, chunks))
+        self.num_rows += num_rows
+        self.num_row_groups += 1
+
+    def finish(self, key_value_metadata: Mapping[str, str | bytes]) -> None:
+        """Write all that stands behind the row groups. More may be added and finished anew: the last footer counts.
+
+        Parameters
+        ----------
+        key_value_metadata : mapping
+            For the footer.
+        """
+        self._write_indexes()
+        footer = encode("FileMetaData", {
+            "version": 1, "schema": self._schema, "num_rows": self.num_rows, "row_groups": self._row_groups,
+            "key_value_metadata": [{"key": key, "value": value} for key, value in key_value_metadata.items()] or None,
+            "created_by": self._created_by, "column_orders": self._orders,
+        })  # fmt: skip
+        self._sink.write(footer + len(footer).to_bytes(4, "little") + MAGIC)
+
+    def _write_indexes(self) -> None:
+        """Write the Bloom filters and page indexes of the row groups that wait for it, and settle their structs."""
+        for group, chunks in self._waiting:
+            for column, chunk in zip(group["columns"], chunks, strict=True):
+                if chunk.bloom_filter is not None:
+                    place = self._write_struct(chunk.bloom_filter)
+                    column["meta_data"]["bloom_filter_offset"], column["meta_data"]["bloom_filter_length"] = place
+        for group, chunks in self._waiting:
+            for column, chunk in zip(group["columns"], chunks, strict=True):
+                if chunk.column_index is not None:
+                    place = self._write_struct(encode("ColumnIndex", chunk.column_index))
+                    column["column_index_offset"], column["column_index_length"] = place
+            for column, chunk in zip(group["columns"], chunks, strict=True):
+                if chunk.offset_index is not None:
+                    place = self._write_struct(encode("OffsetIndex", chunk.offset_index))
+                    column["offset_index_offset"], column["offset_index_length"] = place
+            self._row_groups.append(Encoded(encode("RowGroup", group)))
+        self._waiting.clear()
+
+    def _write_struct(self, data: bytes) -> tuple[int, int]:
+        offset = self._sink.position
+        self._sink.write(data)
+        return offset, len(data)

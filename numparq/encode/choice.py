@@ -1,0 +1,94 @@
+"""Which encoding a chunk's values get when the caller names none: by physical type and a look at the values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..kernels import delta_writing_kernels
+from ..kernels.tables import BOOLEAN, INT32, INT64, PLAIN, RLE, RLE_DICTIONARY
+from .dense import Dense, taken
+from .dictionary import code_width, with_dictionary
+from .encodings import DELTA_BINARY_PACKED
+from .options import ColumnOptions
+
+SAMPLES, SAMPLE_SIZE = 8, 1024
+# DELTA_BINARY_PACKED has to be so much smaller: than PLAIN, and than a dictionary (which is faster to read).
+DELTA_AGAINST_PLAIN = 0.7
+DELTA_AGAINST_DICTIONARY = 0.6
+
+
+def choose(dense: Dense, options: ColumnOptions) -> tuple[Dense, int]:
+    """Settle a chunk's encoding.
+
+    Parameters
+    ----------
+    dense : Dense
+        Its values.
+    options : ColumnOptions
+        What the caller wants.
+
+    Returns
+    -------
+    dense : Dense
+        The values, with a dictionary where the encoding is RLE_DICTIONARY and without where it is not.
+    encoding : int
+        Encoding (parquet.thrift).
+    """
+    if dense.codes is not None:
+        if _keeps_dictionary(dense, options):
+            return dense, RLE_DICTIONARY
+        dense = _without_dictionary(dense)
+    if options.encoding == RLE_DICTIONARY or (options.encoding is None and options.use_dictionary):
+        found = with_dictionary(dense, options)
+        if found is not None and not (options.encoding is None and _delta_is_smaller(dense, found)):
+            return found, RLE_DICTIONARY
+    if options.encoding is not None and options.encoding != RLE_DICTIONARY:
+        return dense, options.encoding
+    return dense, _by_type(dense, options)
+
+
+def _keeps_dictionary(dense: Dense, options: ColumnOptions) -> bool:
+    """Say whether a column that comes with a dictionary keeps it."""
+    assert dense.codes is not None
+    wanted = options.use_dictionary if options.encoding is None else options.encoding == RLE_DICTIONARY
+    return wanted and dense.values.count > 0 and dense.values.plain_size <= options.dictionary_page_size
+
+
+def _without_dictionary(dense: Dense) -> Dense:
+    assert dense.codes is not None
+    return Dense(taken(dense.values, dense.codes), None, dense.num_values, dense.num_entries, dense.num_rows,
+                 dense.present, dense.definition, dense.repetition)  # fmt: skip
+
+
+def _by_type(dense: Dense, options: ColumnOptions) -> int:
+    if dense.values.physical == BOOLEAN:
+        return RLE if options.data_page_version == 2 else PLAIN  # old readers of V1 pages know no other
+    size = _delta_size(dense)
+    return DELTA_BINARY_PACKED if size is not None and size < DELTA_AGAINST_PLAIN * dense.values.plain_size else PLAIN
+
+
+def _delta_is_smaller(dense: Dense, found: Dense) -> bool:
+    size = _delta_size(dense)
+    codes = dense.num_values * code_width(found.values.count) // 8
+    return size is not None and size < DELTA_AGAINST_DICTIONARY * (codes + found.values.plain_size)
+
+
+def _delta_size(dense: Dense) -> float | None:
+    """Estimate the bytes that DELTA_BINARY_PACKED takes; None where the type has no such encoding."""
+    measure = _MEASURES.get(dense.values.physical)
+    count = dense.values.count
+    if measure is None or not count:
+        return None
+    if count <= SAMPLES * SAMPLE_SIZE:
+        return measure(dense.values.data, 0, count)
+    starts = np.linspace(0, count - SAMPLE_SIZE, SAMPLES).astype(int).tolist()
+    sizes = [measure(dense.values.data, start, start + SAMPLE_SIZE) for start in starts]
+    return sum(sizes) / (SAMPLES * SAMPLE_SIZE) * count
+
+
+_MEASURES: dict[int, Callable[[np.ndarray, int, int], int]] = {
+    INT32: lambda values, start, stop: delta_writing_kernels.delta_size4(values, start, stop),
+    INT64: lambda values, start, stop: delta_writing_kernels.delta_size8(values, start, stop),
+}

@@ -1,0 +1,193 @@
+"""A column chunk: one leaf of one row group, as bytes, with what the footer and the indexes say of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..bloom_filter import BloomFilter, hash_values
+from ..codecs import compressor
+from ..column.scratch import Scratch
+from ..kernels.tables import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN, RLE, RLE_DICTIONARY
+from ..leaves import LeafValues
+from ..metadata.encode import encode
+from ..page_index import PageSizes, column_index, offset_index, page_sizes, size_statistics
+from ..schema import Leaf
+from ..statistics import Order, PageBounds, chunk_statistics, page_bounds, page_statistics
+from .choice import choose
+from .cuts import Cuts, cut
+from .dense import Dense, dense, taken
+from .encodings import INDICES, encoder
+from .options import BloomOptions, ColumnOptions
+from .pages import Page, PageWriter, Span
+
+
+@dataclass(slots=True)
+class EncodedChunk:
+    """A column chunk that is ready to be written.
+
+    Parameters
+    ----------
+    pages : list of Page
+        The data pages; empty once they have been taken.
+    dictionary : Page or None
+        The dictionary page.
+    page_lengths : list of int
+        Bytes of each data page, its header counted.
+    first_rows : list of int
+        The first row of each data page.
+    columns : dict
+        ColumnMetaData, but for the places in the file.
+    sizes : PageSizes
+        What size statistics are made of.
+    column_index : dict or None
+        ColumnIndex.
+    has_offset_index : bool
+        Whether there is to be one.
+    bloom_filter : bytes or None
+        Header and bit set.
+    """
+
+    pages: list[Page]
+    dictionary: Page | None
+    page_lengths: list[int]
+    first_rows: list[int]
+    columns: dict[str, Any]
+    sizes: PageSizes
+    column_index: dict[str, Any] | None
+    has_offset_index: bool
+    bloom_filter: bytes | None
+    offset_index: dict[str, Any] | None = None
+
+    def metadata(self, leaf: Leaf, position: int) -> dict[str, Any]:
+        """Settle where the chunk lies in the file.
+
+        Parameters
+        ----------
+        leaf : Leaf
+            The column.
+        position : int
+            Where its first page begins.
+
+        Returns
+        -------
+        dict
+            ColumnMetaData by the field names of the IDL.
+        """
+        first = position + (self.dictionary.size if self.dictionary else 0)
+        if self.has_offset_index:
+            offsets = first + np.cumsum([0, *self.page_lengths[:-1]])
+            self.offset_index = offset_index(offsets.tolist(), self.page_lengths, self.first_rows, self.sizes)
+        return self.columns | {
+            "type": leaf.physical, "path_in_schema": list(leaf.path), "data_page_offset": first,
+            "dictionary_page_offset": position if self.dictionary else None,
+        }  # fmt: skip
+
+    def take_parts(self) -> list[Any]:
+        """Give the bytes in their order, and keep them no longer."""
+        pages = [self.dictionary, *self.pages] if self.dictionary else self.pages
+        parts = [part for page in pages for part in (page.header, page.body)]
+        self.pages, self.dictionary = [], None
+        return [memoryview(part).cast("B") for part in parts]
+
+
+def encode_chunk(
+    leaf: Leaf, order: Order, given: LeafValues, num_rows: int, options: ColumnOptions, scratch: Scratch
+) -> EncodedChunk:
+    """Encode a leaf's values of one row group.
+
+    Parameters
+    ----------
+    leaf : Leaf
+        The column.
+    order : Order
+        How its values compare.
+    given : LeafValues
+        The values.
+    num_rows : int
+        Rows of the row group.
+    options : ColumnOptions
+        How it is to be written.
+    scratch : Scratch
+        The thread's buffers.
+
+    Returns
+    -------
+    EncodedChunk
+    """
+    values, encoding = choose(dense(leaf, given, num_rows), options)
+    cuts = cut(values, options)
+    bounds, sizes = _described(leaf, order, values, cuts, options)
+    null_counts = (np.diff(cuts.entries) - np.diff(cuts.values)).tolist()
+    index = None
+    if bounds is not None and options.page_index:
+        index = column_index(bounds, null_counts, sizes, length=options.truncate_length)
+    in_headers = None if options.page_index else bounds
+    dictionary, pages = _pages(leaf, values, encoding, cuts, options, in_headers, null_counts, scratch)
+    every = [dictionary, *pages] if dictionary else pages
+    columns = {
+        "encodings": sorted({RLE, encoding, *([PLAIN] if dictionary else [])}), "codec": options.codec,
+        "num_values": values.num_entries,
+        "total_uncompressed_size": sum(page.uncompressed for page in every),
+        "total_compressed_size": sum(page.size for page in every),
+        "statistics": bounds and chunk_statistics(bounds, sum(null_counts), length=options.truncate_length),
+        "size_statistics": size_statistics(sizes),
+        "encoding_stats": _encoding_stats(dictionary, len(pages), encoding, options),
+    }  # fmt: skip
+    bloom = None if options.bloom is None else _bloom_filter(leaf, values, options.bloom)
+    return EncodedChunk(pages, dictionary, [page.size for page in pages], cuts.rows[:-1].tolist(), columns, sizes,
+                        index, options.page_index, bloom)  # fmt: skip
+
+
+def _pages(
+    leaf: Leaf, values: Dense, encoding: int, cuts: Cuts, options: ColumnOptions, bounds: PageBounds | None,
+    null_counts: list[int], scratch: Scratch,
+) -> tuple[Page | None, list[Page]]:  # fmt: skip
+    """Write the dictionary page, if there is to be one, and the data pages."""
+    how = INDICES if encoding == RLE_DICTIONARY else encoder(values, encoding)
+    compress = compressor(options.codec, options.level)
+    writer = PageWriter(leaf, values, encoding, how, compress, options.checksum, scratch)
+    plain = writer.write_dictionary(encoder(values, PLAIN)) if encoding == RLE_DICTIONARY else None
+    write = writer.write_v1 if options.data_page_version == 1 else writer.write_v2
+    rows, entries, dense_values = (bound.tolist() for bound in cuts)
+    pages = []
+    for page in range(len(rows) - 1):
+        span = Span(entries[page], entries[page + 1], dense_values[page], dense_values[page + 1],
+                    rows[page + 1] - rows[page])  # fmt: skip
+        statistics = None
+        if bounds is not None:
+            statistics = page_statistics(bounds, page, null_counts[page], length=options.truncate_length)
+        pages.append(write(span, statistics))
+    return plain, pages
+
+
+def _described(
+    leaf: Leaf, order: Order, values: Dense, cuts: Cuts, options: ColumnOptions
+) -> tuple[PageBounds | None, PageSizes]:
+    """Find the bounds and sizes of all pages."""
+    if not options.statistics:
+        return None, PageSizes()
+    of = values.values
+    bounds = page_bounds(order, of.data, cuts.values, starts=of.starts, ends=of.ends, codes=values.codes)
+    sizes = page_sizes(leaf, cuts.values, cuts.entries, definition=values.definition, repetition=values.repetition,
+                       starts=of.starts, ends=of.ends, codes=values.codes)  # fmt: skip
+    return bounds, sizes
+
+
+def _encoding_stats(dictionary: Page | None, count: int, encoding: int, options: ColumnOptions) -> list[dict]:
+    data_page = DATA_PAGE if options.data_page_version == 1 else DATA_PAGE_V2
+    found = [{"page_type": data_page, "encoding": encoding, "count": count}]
+    if dictionary:
+        found.insert(0, {"page_type": DICTIONARY_PAGE, "encoding": PLAIN, "count": 1})
+    return found
+
+
+def _bloom_filter(leaf: Leaf, values: Dense, options: BloomOptions) -> bytes | None:
+    """Make the Bloom filter of a chunk; of a dictionary it takes the entries that are used."""
+    of = values.values
+    if values.codes is not None:
+        of = taken(of, np.unique(values.codes).astype(np.int32))
+    found = BloomFilter.build(hash_values(leaf, of.data, of.starts, of.ends), options.fpp, options.ndv)
+    return encode("BloomFilterHeader", found.header) + found.to_bytes()

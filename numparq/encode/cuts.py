@@ -1,0 +1,124 @@
+"""Where pages end: after so many bytes or rows, and only between two rows."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..kernels import writing_kernels
+from ..kernels.tables import BOOLEAN
+from .dense import Dense
+from .dictionary import code_width
+from .options import ColumnOptions
+
+
+class Cuts(NamedTuple):
+    """The bounds of pages; each array is int64 of shape (pages + 1,), from 0 on.
+
+    Attributes
+    ----------
+    rows : np.ndarray
+        In rows.
+    entries : np.ndarray
+        In entries, which is what page headers count.
+    values : np.ndarray
+        In values without nulls.
+    """
+
+    rows: np.ndarray
+    entries: np.ndarray
+    values: np.ndarray
+
+
+def cut(dense: Dense, options: ColumnOptions) -> Cuts:
+    """Cut a chunk into pages.
+
+    Parameters
+    ----------
+    dense : Dense
+        The chunk's values.
+    options : ColumnOptions
+        Bytes and rows after which a page ends.
+
+    Returns
+    -------
+    Cuts
+        A chunk without entries has one page without any.
+    """
+    if not dense.num_entries:
+        nothing = np.zeros(2, np.int64)
+        return Cuts(nothing, nothing, nothing)
+    if dense.repetition is not None:
+        return _cut_nested(dense, options)
+    values = dense.values
+    if dense.codes is None and values.starts is not None and values.ends is not None:
+        if dense.present is None:
+            rows = _cut_binary(values.starts, values.ends, options)
+        else:
+            rows = _cut_sizes(_entry_sizes(dense), options)
+    else:
+        rows = _cut_evenly(dense.num_entries, _bits(dense), options)
+    return Cuts(rows, rows, _value_bounds(dense, rows))
+
+
+def _bits(dense: Dense) -> int:
+    """Give the bits of a value of fixed width, as it will be in a page."""
+    if dense.codes is not None:
+        return max(code_width(dense.values.count), 1)
+    return 1 if dense.values.physical == BOOLEAN else 8 * dense.values.width
+
+
+def _cut_evenly(count: int, bits: int, options: ColumnOptions) -> np.ndarray:
+    step = max(min(options.max_rows_per_page, 8 * options.data_page_size // max(bits, 1)), 1)
+    return np.append(np.arange(0, count, step), count)
+
+
+def _cut_binary(starts: np.ndarray, ends: np.ndarray, options: ColumnOptions) -> np.ndarray:
+    out = np.empty(len(starts) + 1, np.int64)
+    pages = writing_kernels.cut_binary(
+        starts, ends, len(starts), 4, options.data_page_size, options.max_rows_per_page, out
+    )
+    return out[: pages + 1].copy()
+
+
+def _entry_sizes(dense: Dense) -> np.ndarray:
+    """Give the bytes that each entry takes in a page."""
+    values = dense.values
+    if dense.codes is None and values.starts is not None and values.ends is not None:
+        sizes = values.ends - values.starts + 4
+    else:
+        sizes = np.full(dense.num_values, max(_bits(dense) // 8, 1), np.int64)
+    if dense.present is None:
+        return sizes
+    spread = np.zeros(dense.num_entries, np.int64)
+    spread[dense.present.view(bool)] = sizes
+    return spread
+
+
+def _cut_sizes(sizes: np.ndarray, options: ColumnOptions) -> np.ndarray:
+    """Cut rows of known sizes."""
+    ends = np.cumsum(sizes)
+    bounds = [0]
+    while bounds[-1] < len(sizes):
+        first = bounds[-1]
+        before = int(ends[first - 1]) if first else 0
+        fitting = int(np.searchsorted(ends, before + options.data_page_size, "right"))
+        bounds.append(max(min(fitting, first + options.max_rows_per_page, len(sizes)), first + 1))
+    return np.array(bounds, np.int64)
+
+
+def _cut_nested(dense: Dense, options: ColumnOptions) -> Cuts:
+    assert dense.repetition is not None
+    row_starts = np.flatnonzero(dense.repetition == 0)
+    rows = _cut_sizes(np.add.reduceat(_entry_sizes(dense), row_starts), options)
+    entries = np.append(row_starts, dense.num_entries)[rows]
+    return Cuts(rows, entries, _value_bounds(dense, entries))
+
+
+def _value_bounds(dense: Dense, entries: np.ndarray) -> np.ndarray:
+    if dense.present is None:
+        return entries
+    counts = np.zeros(len(entries), np.int64)
+    writing_kernels.count_present(dense.present, entries, len(entries) - 1, counts[1:])
+    return np.cumsum(counts)

@@ -1,0 +1,86 @@
+"""Whether a chunk gets a dictionary, and which: values to the places of their first occurrences (RLE_DICTIONARY)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..kernels import writing_kernels
+from ..kernels.encode_dictionary import ENTRY_FIELDS
+from ..kernels.tables import BOOLEAN
+from .dense import Dense, Values
+from .options import ColumnOptions
+
+# A dictionary is given up when, after so many values, more than so large a share of them was new.
+PROBE_COUNT = 1 << 14
+PROBE_SHARE = 0.75
+# It stays when it makes the values at least so much smaller (before compression).
+WORTH = 0.8
+
+
+def with_dictionary(dense: Dense, options: ColumnOptions) -> Dense | None:
+    """Replace values by a dictionary and codes, where that makes them smaller.
+
+    Parameters
+    ----------
+    dense : Dense
+        The values, without codes.
+    options : ColumnOptions
+        Says how large a dictionary may be.
+
+    Returns
+    -------
+    Dense or None
+        None where the values are better off without.
+    """
+    values, count = dense.values, dense.num_values
+    if values.physical == BOOLEAN or not count:
+        return None
+    index = _index_fixed if values.starts is None else _index_binary
+    codes = np.empty(count, np.int32)
+    entries = index(values, codes, options.dictionary_page_size)
+    if entries is None:
+        return None
+    if entries.plain_size + (count * code_width(entries.count) + 7) // 8 > WORTH * values.plain_size:
+        return None
+    return Dense(entries, codes, count, dense.num_entries, dense.num_rows, dense.present, dense.definition,
+                 dense.repetition)  # fmt: skip
+
+
+def code_width(num_entries: int) -> int:
+    """Give the bits of an index into a dictionary of so many entries."""
+    return max(num_entries - 1, 0).bit_length()
+
+
+def _index_fixed(values: Values, codes: np.ndarray, size: int) -> Values | None:
+    room = max(min(values.count, size // values.width), 1)
+    bits = _table_bits(room)
+    entries = np.empty(room * values.width // values.data.itemsize, values.data.dtype)
+    found = writing_kernels.index_fixed(
+        values.raw, values.width, values.count, np.zeros(1 << bits, np.int32), bits, room, PROBE_COUNT,
+        int(PROBE_COUNT * PROBE_SHARE), entries.view("u1"), codes,
+    )  # fmt: skip
+    if found < 0:
+        return None
+    used = found * values.width // values.data.itemsize
+    return Values(values.physical, values.width, found, entries[:used].copy())
+
+
+def _index_binary(values: Values, codes: np.ndarray, size: int) -> Values | None:
+    assert values.starts is not None and values.ends is not None
+    room = max(min(values.count, size // 4), 1)
+    bits = _table_bits(room)
+    firsts = np.empty(room, np.int32)
+    found = writing_kernels.index_binary(
+        values.data, len(values.data), values.starts, values.ends, values.count, np.zeros(1 << bits, np.int32),
+        np.empty(ENTRY_FIELDS * room, np.int64), bits, room, size, PROBE_COUNT,
+        int(PROBE_COUNT * PROBE_SHARE), firsts, codes,
+    )  # fmt: skip
+    if found < 0:
+        return None
+    firsts = firsts[:found]
+    return Values(values.physical, 0, found, values.data, values.starts[firsts], values.ends[firsts])
+
+
+def _table_bits(room: int) -> int:
+    """Give the size of a hash table that is at most half full, as a power of two."""
+    return max((2 * room - 1).bit_length(), 4)

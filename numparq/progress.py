@@ -1,0 +1,61 @@
+"""A bar for work that takes long: in a terminal or a notebook, never in a pipe."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+PATIENCE = 1.5  # seconds before a bar appears
+
+
+class Progress:
+    """Counts rows that have been written, and shows a bar once it has taken a while.
+
+    Parameters
+    ----------
+    wanted : bool, optional
+        Whether there is a bar; by default where somebody can see it.
+    """
+
+    def __init__(self, wanted: bool | None = None) -> None:
+        self._wanted = _is_seen() if wanted is None else wanted
+        self._began = time.monotonic()
+        self._done = self._total = 0
+        self._bar: Any = None
+        self._task: Any = None
+
+    def expect(self, rows: int) -> None:
+        """Say that so many rows more are to come."""
+        self._total += rows
+
+    def advance(self, rows: int) -> None:
+        """Say that so many rows have been written."""
+        self._done += rows
+        if self._bar is None:
+            if not self._wanted or time.monotonic() - self._began < PATIENCE:
+                return
+            self._start()
+        self._bar.update(self._task, completed=self._done, total=self._total)
+
+    def _start(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("writing rows"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+        self._task = self._bar.add_task("", total=self._total)
+        self._bar.start()
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+
+def _is_seen() -> bool:
+    """Say whether somebody watches: the errors' stream is a terminal, or this is a notebook."""
+    if "ipykernel" in sys.modules:
+        return True
+    return bool(sys.stderr is not None and sys.stderr.isatty())

@@ -1,0 +1,322 @@
+"""Frames into one file: taken apart, row group by row group encoded on threads, put together behind one footer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import __version__, writer_options
+from .assembly import FileAssembly
+from .column.scratch import ThreadScratch
+from .encode.chunk import EncodedChunk, encode_chunk
+from .encode.options import ColumnOptions
+from .errors import ParquetError, SchemaError, located
+from .io.sink import BytesSink, Sink, open_sink
+from .leaves import LeafValues, Node, SourceColumn
+from .progress import Progress
+from .schema import Leaf
+from .shred import take_apart
+from .statistics import Order, orders_of
+from .threads import Crew, thread_count
+from .writer_options import WriterOptions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROW_GROUP_ROWS = 1 << 20
+_SAMPLE_ROWS = 4096
+
+
+class ParquetWriter:
+    """Writes frames, one after the other, into one Parquet file.
+
+    Each frame becomes one or several row groups, and is done with when `write` returns. The file is there, whole,
+    after `close`, and not before; leaving a ``with`` block by an exception leaves what was there before.
+
+    Parameters
+    ----------
+    path : str, os.PathLike, binary file object, or None
+        Where to; None keeps the file in memory (`getvalue`).
+    schema : pyarrow.Schema, sequence or dict, optional
+        The columns' types; by default those of the first frame.
+    row_group_size : int, optional
+        Rows of a row group at the most, 1,048,576 by default.
+    row_group_bytes : int, optional
+        Bytes of a row group, before encoding and compression, about; the smaller of both limits counts.
+    row_group_alignment : int, optional
+        Each row group begins at a multiple of so many bytes: the block size of a file system such as HDFS.
+    sorting_columns : sequence, optional
+        What rows are sorted by, written down for readers (the writer does not sort): names, or tuples of name,
+        descending, nulls first.
+    key_value_metadata : mapping of str to str or bytes, optional
+        For the footer, besides what restores the frame.
+    store_schema : bool
+        Whether the footer has the ``ARROW:schema`` key.
+    checkpoint_row_groups : int, optional
+        Write a footer after every so many row groups, so that what is before it can be recovered should the process
+        die (`numparq.io.recovery`). Readers see an ordinary file.
+    append : bool
+        Keep the row groups of an existing local file, and write behind them.
+    threads : int, optional
+        Threads that encode; by default one for each core that this process may use.
+    progress : bool, optional
+        Whether to show a bar; by default only in a terminal or notebook, and only when it takes long.
+    storage_options, filesystem
+        As in `numparq.to_parquet`.
+    **options
+        The options of columns, as in `numparq.to_parquet`: ``compression``, ``compression_level``,
+        ``use_dictionary``, ``column_encoding``, ``use_byte_stream_split``, ``dictionary_pagesize_limit``,
+        ``data_page_size``, ``max_rows_per_page``, ``data_page_version``, ``write_statistics``,
+        ``write_page_index``, ``write_page_checksum``, ``bloom_filter_options``, ``column_order``.
+
+    Raises
+    ------
+    SchemaError
+        When a frame's columns are not those of the file, or hold what Parquet cannot.
+
+    Examples
+    --------
+    >>> import pandas, numparq
+    >>> with numparq.ParquetWriter(None) as writer:
+    ...     for number in range(3):
+    ...         writer.write(pandas.DataFrame({"a": [number, number + 10]}))
+    >>> numparq.read_parquet(writer.getvalue())["a"].tolist()
+    [0, 10, 1, 11, 2, 12]
+    """
+
+    def __init__(
+        self,
+        path: Any,
+        schema: Any = None,
+        *,
+        row_group_size: int | None = None,
+        row_group_bytes: int | None = None,
+        row_group_alignment: int | None = None,
+        sorting_columns: Sequence[Any] | None = None,
+        key_value_metadata: Mapping[str, str | bytes] | None = None,
+        store_schema: bool = True,
+        checkpoint_row_groups: int | None = None,
+        append: bool = False,
+        threads: int | None = None,
+        progress: bool | None = None,
+        storage_options: dict[str, Any] | None = None,
+        filesystem: Any = None,
+        **options: Any,
+    ) -> None:
+        self._options = WriterOptions(**options)
+        self._schema = schema
+        self._limits = _Limits(row_group_size, row_group_bytes)
+        self._alignment = _number("row_group_alignment", row_group_alignment)
+        self._sorted_by = sorting_columns
+        self._sorting: list[dict[str, Any]] | None = None
+        self._given_metadata = dict(key_value_metadata or {})
+        self._store_schema = store_schema
+        self._checkpoint = _number("checkpoint_row_groups", checkpoint_row_groups)
+        self._progress = Progress(progress)
+        self._crew = Crew(thread_count(threads))
+        self._scratch = ThreadScratch()
+        self._assembly: FileAssembly | None = None
+        self._columns: list[Node] = []
+        self._metadata: dict[str, str | bytes] = {}
+        self._orders: list[Order] = []
+        self._settled: list[ColumnOptions] = []
+        self._closed = False
+        self._sink: Sink = open_sink(path, storage_options=storage_options, filesystem=filesystem)
+
+    # --- frames -----------------------------------------------------------------------------------------------------
+
+    def write(self, df: pd.DataFrame, index: bool | None = None) -> None:
+        """Write a frame.
+
+        Parameters
+        ----------
+        df : pandas.DataFrame
+            Its columns must be those of the first frame, or of the schema.
+        index : bool, optional
+            As in `numparq.to_parquet`.
+        """
+        if self._closed:
+            raise ValueError("the writer is closed")
+        with located(file=self._sink.name):
+            taken = take_apart(df, index=index, schema=self._schema)
+            if self._assembly is None:
+                self._begin(taken.columns, taken.key_value_metadata)
+            else:
+                self._check_columns(taken.columns)
+                self._metadata = extended(self._metadata, taken.key_value_metadata)
+            self._write_rows(taken.columns, taken.num_rows)
+
+    def _begin(self, columns: Sequence[SourceColumn], metadata: Mapping[str, str | bytes]) -> None:
+        self._columns = [column.node for column in columns]
+        self._orders = orders_of(self._columns, self._options.column_order)
+        assembly = FileAssembly(self._sink, self._columns, __version__, self._orders)
+        self._settled = self._options.settle(assembly.leaves)
+        self._sorting = writer_options.sorting_columns(self._sorted_by, assembly.leaves)
+        self._metadata = dict(metadata)
+        assembly.begin()
+        self._assembly = assembly
+
+    def _check_columns(self, columns: Sequence[SourceColumn]) -> None:
+        nodes = [column.node for column in columns]
+        if nodes == self._columns:
+            return
+        if len(nodes) != len(self._columns):
+            raise SchemaError(f"the frame has {len(nodes)} columns, the file {len(self._columns)}")
+        for node, known in zip(nodes, self._columns, strict=True):
+            if node != known:
+                raise SchemaError(f"the frame has {_described(node)}, the file {_described(known)}", column=node.name)
+
+    def _write_rows(self, columns: Sequence[SourceColumn], num_rows: int) -> None:
+        assert self._assembly is not None
+        step = self._limits.rows(columns, num_rows)
+        self._progress.expect(num_rows)
+        for start in range(0, num_rows, step) if num_rows else [0]:
+            stop = min(start + step, num_rows)
+            if not num_rows and self._assembly.num_row_groups:
+                return  # a frame without rows adds nothing to a file that has some
+            chunks = self._encode(columns, start, stop)
+            if self._alignment:
+                self._assembly.align(self._alignment)
+            self._assembly.add_row_group(chunks, stop - start, self._sorting)
+            if self._checkpoint and self._assembly.num_row_groups % self._checkpoint == 0:
+                self._finish()
+                self._sink.flush()
+            self._progress.advance(stop - start)
+
+    def _encode(self, columns: Sequence[SourceColumn], start: int, stop: int) -> list[EncodedChunk]:
+        """Encode a row group; each top-level column is a job, the costly ones first."""
+        assert self._assembly is not None
+        group = self._assembly.num_row_groups
+        of_column: dict[int, list[Leaf]] = {}
+        for leaf in self._assembly.leaves:
+            of_column.setdefault(leaf.column, []).append(leaf)
+        chunks: list[EncodedChunk | None] = [None] * len(self._assembly.leaves)
+
+        def encode(number: int) -> None:
+            column, leaves = columns[number], of_column.get(number, [])
+            with located(row_group=group, column=column.node.name):
+                for leaf, values in zip(leaves, column.leaves(start, stop), strict=True):
+                    chunks[leaf.index] = self._encode_leaf(leaf, values, stop - start)
+
+        order = sorted(range(len(columns)), key=lambda number: -_cost(columns[number].node))
+        self._crew.run([lambda number=number: encode(number) for number in order])  # type: ignore[misc]
+        return [chunk for chunk in chunks if chunk is not None]
+
+    def _encode_leaf(self, leaf: Leaf, values: LeafValues, num_rows: int) -> EncodedChunk:
+        return encode_chunk(
+            leaf, self._orders[leaf.index], values, num_rows, self._settled[leaf.index], self._scratch.get()
+        )
+
+    # --- the end ----------------------------------------------------------------------------------------------------
+
+    def _finish(self) -> None:
+        assert self._assembly is not None
+        left_out = () if self._store_schema else ("ARROW:schema",)
+        restoring = {key: value for key, value in self._metadata.items() if key not in left_out}
+        self._assembly.finish(restoring | self._given_metadata)
+
+    def close(self) -> None:
+        """Write the footer, and put the file in its place."""
+        if self._closed:
+            return
+        try:
+            with located(file=self._sink.name):
+                if self._assembly is None:
+                    self._begin_empty()
+                self._finish()
+            self._sink.commit()
+        except BaseException:
+            self.abort()
+            raise
+        self._end()
+
+    def _begin_empty(self) -> None:
+        """Make a file of no row groups: from the schema, where there is one."""
+        import pandas as pd
+
+        if self._schema is None:
+            raise SchemaError("nothing was written, and no schema was given: there are no columns to make a file of")
+        taken = take_apart(pd.DataFrame(), index=False, schema=self._schema)
+        self._begin(taken.columns, taken.key_value_metadata)
+
+    def abort(self) -> None:
+        """Give up: nothing is left of what was written, and what was there before stays."""
+        if not self._closed:
+            self._sink.abort()
+            self._end()
+
+    def _end(self) -> None:
+        self._closed = True
+        self._progress.close()
+        self._scratch.close()
+        self._crew.__exit__()
+
+    def getvalue(self) -> bytes:
+        """Give the file's bytes, when it was written into memory and is closed."""
+        if not isinstance(self._sink, BytesSink) or not self._closed:
+            raise ValueError("there are bytes only of a writer without a path, once it is closed")
+        return self._sink.getvalue()
+
+    def __enter__(self) -> ParquetWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abort()
+
+
+class _Limits:
+    """How many rows make a row group."""
+
+    def __init__(self, rows: int | None, size: int | None) -> None:
+        self._rows = _number("row_group_size", rows) or ROW_GROUP_ROWS
+        self._bytes = _number("row_group_bytes", size)
+
+    def rows(self, columns: Sequence[SourceColumn], num_rows: int) -> int:
+        """Settle the rows of a row group by the size of rows spread over the frame."""
+        if self._bytes is None or not num_rows:
+            return self._rows
+        sample = min(num_rows, _SAMPLE_ROWS)
+        starts = sorted({0, (num_rows - sample) // 2, num_rows - sample})
+        size = sum(_num_bytes(leaf) for start in starts for column in columns
+                   for leaf in column.leaves(start, start + sample))  # fmt: skip
+        return max(min(self._rows, int(self._bytes * sample * len(starts) / max(size, 1))), 1)
+
+
+def _num_bytes(values: LeafValues) -> int:
+    """Estimate the bytes of values as they are before encoding."""
+    if values.codes is not None:
+        return values.codes.nbytes
+    if values.starts is not None and values.ends is not None:
+        return int((values.ends - values.starts).sum()) + 4 * len(values.starts)
+    return values.values.nbytes
+
+
+def _cost(node: Node) -> int:
+    """Say which columns take longer to encode: nested ones, then those of bytes."""
+    return 3 if node.children else 2 if node.physical == 6 else 1
+
+
+def _described(node: Node) -> str:
+    kind = "a group" if node.physical is None else f"physical type {node.physical}"
+    return f"{node.name!r} of {kind}" + (f" ({node.logical})" if node.logical else "")
+
+
+def _number(name: str, value: Any) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} is a number, not {value!r}")
+    if value.__index__() < 1:
+        raise ValueError(f"{name} must be at least 1, not {value}")
+    return value.__index__()
+
+
+def extended(metadata: dict[str, str | bytes], following: Mapping[str, str | bytes]) -> dict[str, str | bytes]:
+    """Combine what restores the frames before with what restores one more."""
+    return metadata
+
+
+__all__ = ["ParquetError", "ParquetWriter"]
