@@ -1,0 +1,244 @@
+"""Local files: written under another name beside their place, and put there when they are complete.
+
+The temporary file is ``.<name>.<boot>-<random>.numparq``. A process that is killed leaves it behind; see
+`numparq.io.recovery`. It is locked while it is written, which the system ends with the process, so that what is left
+behind can be told from what is being written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import secrets
+import stat
+from functools import lru_cache
+from pathlib import Path
+
+from .sink import Sink
+from .trouble import write_trouble
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["SUFFIX", "DeviceSink", "FileSink", "boot_token", "open_local", "temporary_stem", "try_lock"]
+
+SUFFIX = ".numparq"
+_MOST_NAME_BYTES = 180  # of the target's name in the temporary one: file systems take 255 in all
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EACCES, errno.EPERM, errno.EBADF)
+
+
+def open_local(name: str) -> Sink:
+    """Open a local file for writing.
+
+    Parameters
+    ----------
+    name : str
+        Its path; ``~`` is the home folder. A device or pipe is written as it is.
+
+    Returns
+    -------
+    FileSink or DeviceSink
+    """
+    name = os.path.expanduser(name)
+    if not name:
+        raise FileNotFoundError(errno.ENOENT, "the path is empty", name)
+    if name.endswith((os.sep, "/")):
+        raise IsADirectoryError(errno.EISDIR, "names a folder; name a file in it", name)
+    try:
+        mode = os.stat(name).st_mode
+    except FileNotFoundError:
+        return FileSink(name)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "is a folder; name a file in it", name)
+    return FileSink(name) if stat.S_ISREG(mode) else DeviceSink(name)
+
+
+class DeviceSink(Sink):
+    """A device or a pipe, written as it is: it cannot be replaced, and nothing can be taken back."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._descriptor = os.open(name, os.O_WRONLY | getattr(os, "O_CLOEXEC", 0))
+
+    def _put(self, view: memoryview) -> int:
+        return os.write(self._descriptor, view)
+
+    def _complete(self) -> None:
+        os.close(self._descriptor)
+
+    def _discard(self) -> None:
+        with contextlib.suppress(OSError):
+            os.close(self._descriptor)
+
+
+class FileSink(Sink):
+    """A regular file: what is at its place stays as it is until the new file is complete and on the disk.
+
+    A link at its place stays one: the file that it names is replaced. A file that is replaced passes on its
+    permissions, and its owner where the process may do that; other hard links to it keep the old content.
+
+    Parameters
+    ----------
+    name : str
+        The path.
+
+    Attributes
+    ----------
+    target : str
+        The file itself, links resolved.
+    temporary : str
+        What is written until then.
+    descriptor : int
+        Of the temporary file. Whoever writes there, from its current position on, calls `flush` before and `wrote`
+        after it.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.descriptor = -1
+        self.target = os.path.realpath(name)
+        self.temporary = ""
+        earlier = _earlier(name, self.target)
+        try:
+            self.descriptor, self.temporary = _create(self.target, 0o666 if earlier is None else 0o600)
+        except OSError as error:
+            raise _explained(error, self.target) from error
+        if earlier is not None:
+            self._pass_on(earlier)
+
+    def _pass_on(self, earlier: os.stat_result) -> None:
+        """Give the new file the owner and the permissions of the one that it replaces."""
+        if hasattr(os, "fchown"):
+            with contextlib.suppress(OSError):
+                os.fchown(self.descriptor, earlier.st_uid, earlier.st_gid)
+            with contextlib.suppress(OSError):
+                os.fchmod(self.descriptor, stat.S_IMODE(earlier.st_mode))
+
+    def _put(self, view: memoryview) -> int:
+        return os.write(self.descriptor, view)
+
+    def wrote(self, count: int) -> None:
+        """Count bytes that somebody else wrote to `descriptor`."""
+        self._handed_on += count
+        self.position += count
+
+    def sync(self) -> None:
+        """Have everything written so far on the disk, as after a checkpoint footer."""
+        self.flush()
+        with self.aborting():
+            os.fsync(self.descriptor)
+
+    def _complete(self) -> None:
+        os.fsync(self.descriptor)
+        if fcntl is None:  # Windows does not rename what is open; elsewhere the lock lasts until it has its name
+            self._close()
+        os.replace(self.temporary, self.target)
+        self._close()
+        _sync_folder(os.path.dirname(self.target))
+
+    def _close(self) -> None:
+        descriptor, self.descriptor = self.descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def _discard(self) -> None:
+        with contextlib.suppress(OSError):
+            os.unlink(self.temporary)
+        with contextlib.suppress(OSError):
+            self._close()
+        with contextlib.suppress(OSError):
+            os.unlink(self.temporary)
+
+    def __del__(self) -> None:
+        if getattr(self, "descriptor", -1) >= 0:
+            self.abort()
+
+
+def _earlier(name: str, target: str) -> os.stat_result | None:
+    """Look at the file that is to be replaced; one that may not be written to is not replaced either."""
+    try:
+        found = os.stat(target)
+    except FileNotFoundError:
+        return None
+    if not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, "the file there is read-only", name)
+    return found
+
+
+def _create(target: str, mode: int) -> tuple[int, str]:
+    """Create a temporary file beside a file, and lock it."""
+    folder, stem = os.path.dirname(target), temporary_stem(target)
+    while True:
+        temporary = os.path.join(folder, f"{stem}{boot_token()}-{secrets.token_hex(6)}{SUFFIX}")
+        try:
+            descriptor = os.open(temporary, _CREATE, mode)
+        except FileExistsError:
+            continue
+        if try_lock(descriptor) is not False and os.fstat(descriptor).st_nlink:
+            return descriptor, temporary
+        os.close(descriptor)  # somebody who looked for leftovers was quicker, and takes it for one
+
+
+def temporary_stem(target: str) -> str:
+    """Give what the names of all temporary files of a file begin with; a long name is cut."""
+    name = os.path.basename(target)
+    if len(os.fsencode(name)) <= _MOST_NAME_BYTES:
+        return f".{name}."
+    digest = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
+    while len(os.fsencode(name)) > _MOST_NAME_BYTES - 17:
+        name = name[:-1]
+    return f".{name}~{digest}."
+
+
+@lru_cache(maxsize=1)
+def boot_token() -> str:
+    """Give a name of this run of this system's kernel: a lock says nothing about the processes of another."""
+    try:
+        found = Path("/proc/sys/kernel/random/boot_id").read_text()
+    except OSError:
+        return "x"
+    return hashlib.sha256(found.encode()).hexdigest()[:8]
+
+
+def try_lock(descriptor: int) -> bool | None:
+    """Lock a file: whether it worked; None where the file system has no locks."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def _sync_folder(folder: str) -> None:
+    """Have the new name on the disk, where folders can be synced."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        if error.errno not in _NO_FOLDER_SYNC:
+            raise
+
+
+def _explained(error: OSError, target: str) -> OSError:
+    """Say why there is no temporary file."""
+    folder = os.path.dirname(target)
+    if error.errno == errno.ENOENT:
+        return FileNotFoundError(error.errno, f"there is no folder {folder!r}", target)
+    if error.errno in (errno.EACCES, errno.EPERM):
+        reason = "the folder must be writable: the file is first written beside its place"
+        return PermissionError(error.errno, reason, target)
+    return write_trouble(error, target, 0)

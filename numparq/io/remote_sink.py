@@ -1,0 +1,152 @@
+"""Files that are not local: through fsspec (an optional dependency), or a file system of pyarrow."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from typing import Any
+
+from .local_sink import SUFFIX, open_local
+from .sink import Sink
+
+__all__ = ["ArrowSink", "FsspecSink", "open_on", "open_url"]
+
+
+def open_url(url: str, storage_options: dict[str, Any]) -> Sink:
+    """Open a URL for writing.
+
+    Parameters
+    ----------
+    url : str
+        As fsspec takes it: ``s3://bucket/key``.
+    storage_options : dict
+        For its file system.
+
+    Returns
+    -------
+    FsspecSink
+
+    Raises
+    ------
+    ImportError
+        When fsspec, or what it needs for this kind of URL, is not installed.
+    """
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError:
+        raise ImportError(f"{url} is a URL, which takes fsspec: pip install 'numparq[fsspec]'") from None
+    filesystem, path = url_to_fs(url, **storage_options)
+    return open_on(filesystem, path, url)
+
+
+def open_on(filesystem: Any, path: str, name: str | None = None) -> Sink:
+    """Open a file on a file system for writing.
+
+    Parameters
+    ----------
+    filesystem : fsspec or pyarrow file system
+        Of local ones, `numparq.io.local_sink` does the work.
+    path : str
+        The file there.
+    name : str, optional
+        What to call it in messages.
+
+    Returns
+    -------
+    Sink
+    """
+    if hasattr(filesystem, "open_output_stream"):
+        if filesystem.type_name == "local":
+            return open_local(filesystem.normalize_path(path))
+        return ArrowSink(filesystem, path, name or path)
+    if not hasattr(filesystem, "open"):
+        raise TypeError(f"filesystem is one of fsspec or pyarrow, not {type(filesystem).__name__}")
+    protocol = getattr(filesystem, "protocol", ())
+    if "file" in ((protocol,) if isinstance(protocol, str) else protocol):
+        return open_local(filesystem._strip_protocol(path))
+    return FsspecSink(filesystem, path, name or path)
+
+
+class FsspecSink(Sink):
+    """A file of an fsspec file system.
+
+    An object store has it when it is committed, and not when it is aborted: its upload is given up. Other file systems
+    write in place; there it is written under another name, and moved to its own.
+    """
+
+    def __init__(self, filesystem: Any, path: str, name: str) -> None:
+        super().__init__(name)
+        self._filesystem = filesystem
+        self._path = path
+        self._temporary = _beside(path)
+        self._file = filesystem.open(self._temporary, "wb", autocommit=False)
+        if _completes_on_close(self._file):  # nothing has been uploaded yet
+            self._drop()
+            self._temporary = ""
+            self._file = filesystem.open(path, "wb", autocommit=False)
+
+    def _put(self, view: memoryview) -> int:
+        written = self._file.write(view)
+        return len(view) if written is None else written
+
+    def _complete(self) -> None:
+        self._file.close()
+        if not self._temporary:
+            self._file.commit()
+            return
+        if hasattr(self._file, "commit"):
+            self._file.commit()
+        self._filesystem.mv(self._temporary, self._path)
+
+    def _discard(self) -> None:
+        self._drop()
+        if self._temporary:
+            with contextlib.suppress(Exception):
+                self._filesystem.rm_file(self._temporary)
+
+    def _drop(self) -> None:
+        """Give an upload up; a file that is written in place is closed."""
+        if not _completes_on_close(self._file):
+            with contextlib.suppress(Exception):
+                self._file.close()
+            return
+        with contextlib.suppress(Exception):
+            self._file.discard()
+        self._file.closed = True  # or it would be completed when it is collected
+
+
+def _completes_on_close(file: Any) -> bool:
+    """Whether a file is an upload, as object stores have it."""
+    from fsspec.spec import AbstractBufferedFile
+
+    return isinstance(file, AbstractBufferedFile)
+
+
+def _beside(path: str) -> str:
+    folder, slash, name = path.rpartition("/")
+    return f"{folder}{slash}.{name}.{secrets.token_hex(6)}{SUFFIX}"
+
+
+class ArrowSink(Sink):
+    """A file of a pyarrow file system: written under another name, and moved to its own."""
+
+    def __init__(self, filesystem: Any, path: str, name: str) -> None:
+        super().__init__(name)
+        self._filesystem = filesystem
+        self._path = path
+        self._temporary = _beside(path)
+        self._file = filesystem.open_output_stream(self._temporary)
+
+    def _put(self, view: memoryview) -> int:
+        self._file.write(view)
+        return len(view)
+
+    def _complete(self) -> None:
+        self._file.close()
+        self._filesystem.move(self._temporary, self._path)
+
+    def _discard(self) -> None:
+        with contextlib.suppress(Exception):
+            self._file.close()
+        with contextlib.suppress(Exception):
+            self._filesystem.delete_file(self._temporary)
