@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..arrow_schema import ArrowType
 from ..errors import SchemaError
 from . import object_values
 from .source import Source
 from .strings import bytes_objects, string_objects
+from .text import classes_of
 
-_CHUNK = 1 << 16
 _MISSING = (type(None), type(pd.NA), type(pd.NaT))
 
 # What a class of objects is called here; the first row that fits counts (bool is an int, datetime a date).
@@ -96,14 +95,6 @@ def kind_of(cls: type) -> str:
     raise SchemaError(f"objects of type {cls.__module__}.{cls.__qualname__} cannot be written")
 
 
-def classes_of(values: np.ndarray) -> dict[type, None]:
-    """List the classes of objects, in the order of their first appearance."""
-    found: dict[type, None] = {}
-    for start in range(0, len(values), _CHUNK):
-        found.update(dict.fromkeys(map(type, values[start : start + _CHUNK].tolist())))
-    return found
-
-
 def float_classes(classes: dict[type, None]) -> tuple[type, ...]:
     """Give those classes that are floats."""
     return tuple(cls for cls in classes if kind_of(cls) == "float") if classes else ()
@@ -148,4 +139,3 @@ _SOURCES: dict[str, _Make] = {
     "Interval": _as_dtype,
     "nested": _nested,
 }
-__all__ = ["ArrowType", "classes_of", "kind_of", "object_source"]

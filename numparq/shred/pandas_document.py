@@ -27,7 +27,6 @@ _PANDAS_TYPES = {
     "utf8": "unicode",
     "decimal": "decimal",
 }
-_NUMPY_LABELS = {"b": "bool", "U": "string", "S": "bytes"}
 
 
 def pandas_type(field: ArrowField) -> str:
@@ -128,15 +127,14 @@ def label_entries(columns: pd.Index) -> list[dict[str, Any]]:
 
 def _label_type(level: pd.Index) -> str:
     dtype = level.dtype
-    if isinstance(dtype, np.dtype) and dtype.kind in "biu":
-        return dtype.name
-    if isinstance(dtype, np.dtype) and dtype in (np.float32, np.float64):
-        return dtype.name
+    scalar = dtype.type
+    if isinstance(scalar, type) and issubclass(scalar, (np.bool_, np.integer, np.float32, np.float64)):
+        return np.dtype(scalar).name
     if isinstance(dtype, pd.DatetimeTZDtype):
         return "datetimetz"
     if isinstance(dtype, np.dtype) and dtype.kind == "M":
         return str(dtype)
-    inferred = pd.api.types.infer_dtype(level)
+    inferred = pd.api.types.infer_dtype(level, skipna=False)
     return "unicode" if inferred == "string" else inferred
 
 

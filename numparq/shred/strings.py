@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..arrow_schema import ArrowType
-from ..kernels.text import encode_bytes, encode_strings
 from ..leaves import LeafValues
 from .source import Source, validity_of
+from .text import encode_bytes, encode_strings
 
 
 def string_objects(values: np.ndarray) -> Source:
