@@ -1,0 +1,191 @@
+"""The bounds of pages, their bytes and levels: the kernels, by way of those that call them, against the twin."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from driving.engines import ENGINES
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twins import statistics as twin
+
+from numparq import page_index
+from numparq.leaves import Node
+from numparq.metadata.logical_type import LogicalType
+from numparq.schema import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32, Leaf
+from numparq.statistics import order_of, page_bounds, pages
+
+
+@dataclass(frozen=True)
+class Case:
+    """A column, and the kind of its order."""
+
+    physical: int
+    kind: str
+    logical: LogicalType | None = None
+    length: int = 0
+    column_order: str = "type"
+
+    def __repr__(self) -> str:
+        return f"{self.kind}-{self.physical}-{self.length}-{self.column_order}"
+
+    @property
+    def order(self):
+        return order_of(Node("a", 1, self.physical, self.length, self.logical), self.column_order)
+
+
+def unsigned(bits):
+    return LogicalType("INTEGER", bit_width=bits, signed=False)
+
+
+DECIMAL = LogicalType("DECIMAL", precision=9, scale=2)
+CASES = [
+    Case(0, "boolean"), Case(1, "signed"), Case(2, "signed"), Case(1, "unsigned", unsigned(32)),
+    Case(2, "unsigned", unsigned(64)), Case(1, "signed", DECIMAL), Case(4, "float"), Case(5, "float"),
+    Case(7, "float", LogicalType("FLOAT16"), 2), Case(4, "float", None, 0, "ieee754"),
+    Case(5, "float", None, 0, "ieee754"), Case(7, "float", LogicalType("FLOAT16"), 2, "ieee754"),
+    Case(6, "bytes"), Case(6, "decimal", DECIMAL), *(Case(7, "bytes", None, n) for n in (1, 7, 8, 9, 16, 33)),
+    *(Case(7, "decimal", DECIMAL, n) for n in (1, 4, 8, 16, 17)),
+]  # fmt: skip
+DTYPES = {0: "u1", 1: "i4", 2: "i8", 4: "f4", 5: "f8", 7: "u1"}
+NUMBERS = {
+    "float": ("0", "-0", "1.5", "-1.5", "inf", "-inf", "nan"),
+    "signed": (0, -1, 1, 1 << 31, (1 << 31) - 1, 1 << 63, (1 << 63) - 1),
+}
+
+
+def special(case: Case) -> list[bytes]:
+    """Values at the edges."""
+    width = case.order.width
+    if case.kind == "boolean":
+        return [b"\0", b"\1"]
+    if case.kind == "float":
+        code = twin.FORMATS["float", width]
+        found = [struct.pack(code, float(text)) for text in NUMBERS["float"]]
+        negative_nan = bytes([*found[-1][:-1], found[-1][-1] | 0x80])
+        return [*found, negative_nan, b"\1" + found[-1][1:], b"\1" + bytes(width - 1), b"\xff" * width]
+    if case.kind in ("signed", "unsigned"):
+        return [(value % (1 << 8 * width)).to_bytes(width, "little") for value in NUMBERS["signed"]]
+    if width:
+        return [bytes(width), b"\xff" * width, b"\x80" + bytes(width - 1), b"\x7f" + b"\xff" * (width - 1)]
+    front = b"in common"
+    short = [b"", b"a", b"a\0", b"\xff", b"\xff" * 9, b"\x80", bytes(9), bytes(8), b"\0\x80", b"\xff\x7f", b"\0\0\x7f"]
+    return [*short, front, front * 2, front * 2 + b"\0", front * 3, front * 2 + b"12345678", front * 2 + b"12345679"]
+
+
+def stored(case: Case, values: list[bytes]) -> dict[str, np.ndarray]:
+    """Values as a column has them."""
+    data = np.frombuffer(b"".join(values), np.uint8)
+    if case.physical != BYTE_ARRAY:
+        return {"values": data.view(DTYPES[case.physical])}
+    ends = np.cumsum([len(value) for value in values], dtype=np.int64)
+    return {"values": data, "starts": ends - [len(value) for value in values], "ends": ends}
+
+
+def compare(case: Case, values: list[bytes], ends: list[int], codes: list[int] | None = None) -> None:
+    """Hold the bounds of pages, which end at `ends`, against the twin."""
+    bounds = np.array([0, *ends], np.int64)
+    coded = None if codes is None else np.array(codes, np.int32)
+    columns = stored(case, values)
+    found = page_bounds(case.order, columns.pop("values"), bounds, **columns, codes=coded)
+    whole = values if codes is None else [values[code] for code in codes]
+    wanted = [
+        twin.bounds(case.kind, case.column_order == "ieee754", whole[start:stop]) for start, stop in pairwise(bounds)
+    ]
+    assert found.num_values == np.diff(bounds).tolist()
+    for mine, side in ((found.min_values, 0), (found.max_values, 1)):
+        if case.kind == "decimal":  # one number may have many forms
+            same = [None if value is None else twin.number("decimal", value) for value in mine]
+            assert same == [None if page[side] is None else twin.number("decimal", page[side]) for page in wanted]
+        else:
+            assert mine == [page[side] for page in wanted]
+    assert found.nan_counts == ([page[2] for page in wanted] if case.kind == "float" else None)
+
+
+@pytest.fixture(params=ENGINES, ids=repr)
+def engine(request, monkeypatch):
+    for module in (pages, page_index):
+        monkeypatch.setattr(module, "statistics_kernels", request.param)
+    return request.param
+
+
+@pytest.mark.parametrize("case", CASES, ids=repr)
+def test_random_pages(engine, case):
+    rng = np.random.default_rng(CASES.index(case))
+    edges = special(case)
+    for _ in range(engine.size(20, 3)):
+        count = int(rng.integers(0, engine.size(300)))
+        values = [
+            edges[rng.integers(len(edges))]
+            if rng.random() < 0.2 or case.kind == "boolean"
+            else rng.bytes(case.order.width or int(rng.integers(0, 30)))
+            for _ in range(count)
+        ]
+        ends = sorted(rng.integers(0, count + 1, int(rng.integers(0, 6))).tolist())
+        compare(case, values, ends)
+        codes = rng.integers(0, count, engine.size(500)).tolist() if count else []
+        compare(case, values, [0, len(codes) // 3, len(codes) // 2, len(codes)], codes)
+
+
+@pytest.mark.parametrize("case", CASES, ids=repr)
+def test_every_pair_of_edges(engine, case):
+    edges = special(case)
+    pairs = [value for one in edges for other in edges for value in (one, other)]
+    compare(case, pairs, list(range(2, len(pairs) + 1, 2)))
+    compare(case, edges, [len(edges)])
+    compare(case, edges[::-1], [0, 0, 1, len(edges)])
+
+
+@settings(deadline=None, max_examples=60)
+@given(data=st.data())
+def test_any_bytes(data):
+    """Binary values that Hypothesis chooses: few letters, so that much is shared at the front."""
+    case = data.draw(st.sampled_from([case for case in CASES if case.physical == BYTE_ARRAY]), "case")
+    text = st.lists(st.sampled_from([0, 1, 0x7F, 0x80, 0xFF]), max_size=24).map(bytes)
+    front = data.draw(text, "front")
+    values = [front + value for value in data.draw(st.lists(text, max_size=9), "values")]
+    compare(case, values, [len(values) // 2, len(values)])
+
+
+def test_values_that_end_with_the_buffer(engine):
+    """Nothing is loaded from behind the last value."""
+    for length in range(18):
+        values = [bytes([7] * length), bytes([7] * (length - 1) + [8]) if length else b"", bytes([7] * length)]
+        compare(Case(6, "bytes"), values, [3])
+        compare(Case(6, "decimal", DECIMAL), values, [3])
+
+
+def test_lengths_and_levels(engine):
+    rng = np.random.default_rng(3)
+    leaf = Leaf(0, 0, ("a",), BYTE_ARRAY, None, None, 3, 2)
+    values = [rng.bytes(int(n)) for n in rng.integers(0, 9, engine.size(200))]
+    columns = stored(Case(6, "bytes"), values)
+    places = {"starts": columns["starts"], "ends": columns["ends"]}
+    bounds = np.array([0, 0, len(values) // 2, len(values)], np.int64)
+    definition, repetition = rng.integers(0, 4, 500).astype("u1"), rng.integers(0, 3, 500).astype("u1")
+    levels = np.array([0, 100, 100, 500], np.int64)
+    sizes = page_index.page_sizes(leaf, bounds, levels, definition=definition, repetition=repetition, **places)
+    pairs = list(pairwise(bounds))
+    assert sizes.byte_array_bytes.tolist() == [len(b"".join(values[start:stop])) for start, stop in pairs]
+    for found, given_, most in ((sizes.definition, definition, 3), (sizes.repetition, repetition, 2)):
+        counted = [given_[start:stop].tolist() for start, stop in pairwise(levels)]
+        assert found.tolist() == [[page.count(level) for level in range(most + 1)] for page in counted]
+    codes = rng.integers(0, len(values), len(values)).astype("i4")
+    sizes = page_index.page_sizes(leaf, bounds, codes=codes, **places)
+    assert sizes.definition is sizes.repetition is None
+    assert sizes.byte_array_bytes.tolist() == [sum(len(values[code]) for code in codes[a:b]) for a, b in pairs]
+
+
+def test_what_may_be_left_out_of_the_sizes_is():
+    bounds = np.array([0, 2], np.int64)
+    levels = np.zeros(2, np.uint8)
+    flat = Leaf(0, 0, ("a",), INT32, None, None, 1, 0)
+    sizes = page_index.page_sizes(flat, bounds, bounds, definition=levels)
+    assert sizes == page_index.PageSizes()
+    assert page_index.size_statistics(sizes) is None
+    fixed = Leaf(0, 0, ("a",), FIXED_LEN_BYTE_ARRAY, 4, None, 0, 0)
+    assert page_index.page_sizes(fixed, bounds) == page_index.PageSizes()

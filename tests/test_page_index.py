@@ -1,0 +1,136 @@
+"""Column indexes and offset indexes: what they hold, when there is none; and that pyarrow makes the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from driving.thrift import plain
+from test_statistics import BYTES, NAN, arrow_columns, column, double, floats, plain_of
+
+from numparq import ParquetFile
+from numparq.leaves import Node
+from numparq.metadata.decode import read_record
+from numparq.metadata.encode import encode
+from numparq.metadata.layout import layout
+from numparq.metadata.logical_type import LogicalType
+from numparq.metadata.records import record
+from numparq.page_index import (
+    ASCENDING,
+    DESCENDING,
+    UNORDERED,
+    PageSizes,
+    boundary_order,
+    column_index,
+    offset_index,
+    size_statistics,
+)
+from numparq.statistics import Order, PageBounds, order_of, page_bounds
+
+
+def read_back(struct, encoded):
+    """A struct of the format as dicts and lists, without what is not there."""
+    data = np.frombuffer(encoded, np.uint8)
+    words = layout(struct)
+    found = plain(record(words, read_record(data, len(data), words), data))
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def test_a_column_index():
+    sizes = PageSizes(np.array([[1, 2], [3, 4], [5, 6]]), np.array([[1], [2], [3]]), np.array([3, 0, 9]))
+    found = column_index(floats("type", [1.0, NAN], [], [2.0]), np.array([0, 5, 1]), sizes)
+    assert found == {
+        "null_pages": [False, True, False],
+        "min_values": [double(1.0), b"", double(2.0)],
+        "max_values": [double(1.0), b"", double(2.0)],
+        "boundary_order": ASCENDING,
+        "null_counts": [0, 5, 1],
+        "nan_counts": [1, 0, 0],
+        "definition_level_histograms": [1, 2, 3, 4, 5, 6],
+        "repetition_level_histograms": [1, 2, 3],
+    }
+    assert read_back("ColumnIndex", encode("ColumnIndex", found)) == found
+    assert size_statistics(sizes) == {
+        "unencoded_byte_array_data_bytes": 12,
+        "definition_level_histogram": [9, 12],
+        "repetition_level_histogram": [6],
+    }
+    encode("SizeStatistics", size_statistics(sizes))
+
+
+def test_an_offset_index():
+    found = offset_index(np.array([4, 90]), [86, 20], [0, 7], PageSizes(byte_array_bytes=np.array([3, 4])))
+    assert found == {
+        "page_locations": [
+            {"offset": 4, "compressed_page_size": 86, "first_row_index": 0},
+            {"offset": 90, "compressed_page_size": 20, "first_row_index": 7},
+        ],
+        "unencoded_byte_array_data_bytes": [3, 4],
+    }
+    assert read_back("OffsetIndex", encode("OffsetIndex", found)) == found
+    assert list(offset_index([4], [86], [0])) == ["page_locations"]
+
+
+def test_when_there_is_none():
+    assert column_index(floats("type", [1.0], [NAN, NAN]), [0, 0]) is None
+    assert column_index(floats("type", [1.0], []), [0, 3]) is not None
+    assert column_index(page_bounds(order_of(column(3)), np.zeros(12, "u1"), np.array([0, 1])), [0]) is None
+    no_successor = PageBounds(BYTES, [1, 1], [b"a", b"b"], [b"a", b"\xff" * 65])
+    assert column_index(no_successor, [0, 0]) is None
+    assert column_index(no_successor, [0, 0], length=65) is not None
+    document = Order("bytes")
+    assert column_index(PageBounds(document, [1], [b"{}"], [b"{" * 2000]), [0]) is None
+
+
+def test_pages_of_nans_under_the_total_order():
+    found = column_index(floats("ieee754", [1.0, NAN], [NAN, -NAN]), [0, 0])
+    assert found["min_values"] == [double(1.0), double(-NAN)]
+    assert found["max_values"] == [double(1.0), double(NAN)]
+    assert found["nan_counts"] == [1, 2]
+    assert found["boundary_order"] == UNORDERED
+
+
+@pytest.mark.parametrize(
+    ("kind", "lows", "highs", "wanted"),
+    [
+        ("signed", [-1, 0, 5], [0, 0, 6], ASCENDING),
+        ("signed", [5, 0, -1], [6, 0, 0], DESCENDING),
+        ("signed", [0, 1], [5, 4], UNORDERED),
+        ("signed", [0, 1, 0], [5, 6, 7], UNORDERED),
+        ("signed", [3, 3], [4, 4], ASCENDING),
+        ("signed", [3], [4], ASCENDING),
+        ("signed", [], [], ASCENDING),
+        ("unsigned", [1, -1], [1, -1], ASCENDING),
+        ("decimal", [1, 255, 256], [1, 255, 256], ASCENDING),
+        ("decimal", [1, -1, -256], [1, -1, -256], DESCENDING),
+    ],
+)
+def test_boundary_order(kind, lows, highs, wanted):
+    ends = "big" if kind == "decimal" else "little"
+    low, high = ([value.to_bytes(4, ends, signed=True) for value in values] for values in (lows, highs))
+    assert boundary_order(Order(kind, 4), low, high) == wanted
+
+
+def test_pyarrow_makes_the_same(tmp_path):
+    pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    table = arrow_columns()
+    path = tmp_path / "a.parquet"
+    pq.write_table(table, path, write_page_index=True, data_page_size=200, write_batch_size=16, use_dictionary=False)
+    file, data = ParquetFile(path), path.read_bytes()
+    for leaf, array, chunk in zip(file.schema, table.columns, file.metadata.row_groups[0].columns, strict=True):
+        start, length = chunk.column_index_offset, chunk.column_index_length
+        theirs = read_back("ColumnIndex", data[start : start + length])
+        start, length = chunk.offset_index_offset, chunk.offset_index_length
+        pages = read_back("OffsetIndex", data[start : start + length])
+        bounds = np.array([*(page["first_row_index"] for page in pages["page_locations"]), 200], np.int64)
+        values, places = plain_of(array.combine_chunks(), leaf)
+        mine = column_index(page_bounds(order_of(leaf), values, bounds, **places), [0] * (len(bounds) - 1))
+        assert len(bounds) > 2 or leaf.name == "bool"
+        for name in ("null_pages", "min_values", "max_values", "null_counts", "boundary_order"):
+            assert mine[name] == theirs[name], (leaf.name, name)
+
+
+def test_intervals_have_none():
+    interval = Node("a", 1, 7, 12, LogicalType("INTERVAL"))
+    assert column_index(page_bounds(order_of(interval), np.zeros(12, "u1"), np.array([0, 1])), [0]) is None
