@@ -182,7 +182,8 @@ def index_fixed(values, width, count, table, table_bits, room, probe_count, prob
     count : int
         Number of values.
     table : int32
-        ``1 << table_bits`` zeros; more than `room`, and better twice as many.
+        ``1 << table_bits`` zeros: more than `room`. Eight times as many are faster than twice as many: a value that is
+        not in its slot costs a mispredicted branch, which is more than a cache miss.
     table_bits : int
         0 to 30.
     room : int

@@ -160,36 +160,35 @@ def run_length(values, i, stop):
 def packed_end(values, i, stop, least):
     """Find where groups of eight values, of which the first is at `i`, had better end: where a run begins.
 
-    A look at a few values is enough for most groups, also where there are only two different ones.
+    A look at a few values is enough for most groups, also where there are only two different ones. It goes by their
+    sum, for comparisons would become branches, each of which is often mispredicted.
     """
     for pos in range(i + 8, stop - least + 1, 8):
-        first = item(values, pos)
-        differ = (first ^ item(values, pos + 2)) | (first ^ item(values, pos + 5)) | (first ^ item(values, pos + 7))
-        differ |= first ^ item(values, pos + least - 1)
-        if differ == np.uint64(0) and run_length(values, pos, pos + least) == least:
+        total = item(values, pos + 2) + item(values, pos + 5) + item(values, pos + 7) + item(values, pos + least - 1)
+        if total == item(values, pos) << np.uint64(2) and run_length(values, pos, pos + least) == least:
             return pos
     return stop
 
 
 @inlined
-def quad(values, i, width):
+def quad(values, i, bit_width):
     """Pack four values of at most 15 bits."""
-    low = item(values, i) | (item(values, i + 1) << width)
-    high = item(values, i + 2) | (item(values, i + 3) << width)
-    return low | (high << (width << np.uint64(1)))
+    word = np.uint64(0)
+    for k in range(4):
+        word |= item(values, i + k) << np.uint64(k * bit_width)
+    return word
 
 
 @helper
 def pack_quads(values, i, groups, bit_width, out, pos):
     """Pack groups of eight values of 1 to 15 bits: two words, the second with the bits that share its first byte."""
-    width = np.uint64(bit_width)
     place = (bit_width << 2) >> 3
     shift = np.uint64((bit_width << 2) & 7)
     before = np.uint64(place << 3)
     for _ in range(groups):
-        low = quad(values, i, width)
+        low = quad(values, i, bit_width)
         store64(out, pos, low)
-        store64(out, pos + place, (quad(values, i + 4, width) << shift) | (low >> before))
+        store64(out, pos + place, (quad(values, i + 4, bit_width) << shift) | (low >> before))
         i += 8
         pos += bit_width
     return pos
