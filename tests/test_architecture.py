@@ -16,7 +16,7 @@ PACKAGE = Path(numparq.__file__).resolve().parent
 
 # From the bottom up. A module imports only from lower layers, and from its own.
 LAYERS = [
-    ["cache", "errors", "options", "threads"],
+    ["cache", "errors", "progress", "threads"],
     ["kernels"],
     ["io", "codecs"],
     ["metadata"],
@@ -31,6 +31,7 @@ LAYERS = [
     ["encode"],
     ["arrow", "frame", "shred"],
     ["selection"],
+    ["writer_options", "assembly"],
     ["reader", "writer"],
     ["api"],
     ["cli"],

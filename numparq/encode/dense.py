@@ -141,9 +141,9 @@ def dense(leaf: Leaf, given: LeafValues, num_rows: int) -> Dense:
     if not leaf.max_definition_level:
         raise SchemaError(f"the column is required, but has {num_rows - kept:,} nulls", column=leaf.name)
     if given.codes is not None:
-        codes = np.empty(kept, np.int32)
+        codes = np.empty(num_rows, np.int32)
         writing_kernels.compact_i4(given.codes, given.validity, num_rows, codes)
-        return Dense(values, codes, kept, num_rows, num_rows, given.validity, given.validity)
+        return Dense(values, codes[:kept], kept, num_rows, num_rows, given.validity, given.validity)
     return Dense(_compact(values, given.validity, kept), None, kept, num_rows, num_rows, given.validity, given.validity)
 
 
@@ -154,15 +154,16 @@ def _count(given: LeafValues, width: int) -> int:
 
 
 def _compact(values: Values, validity: np.ndarray, kept: int) -> Values:
-    """Leave out what stands for nulls."""
+    """Leave out what stands for nulls; kernels want room for all."""
+    count = values.count
     if values.starts is not None and values.ends is not None:
-        starts, ends = np.empty(kept, np.int64), np.empty(kept, np.int64)
-        writing_kernels.compact_i8(values.starts, validity, values.count, starts)
-        writing_kernels.compact_i8(values.ends, validity, values.count, ends)
-        return Values(values.physical, 0, kept, values.data, starts, ends)
-    out = np.empty(kept * values.width // values.data.itemsize, values.data.dtype)
-    writing_kernels.compact_fixed(values.raw, values.width, validity, values.count, out.view("u1"))
-    return Values(values.physical, values.width, kept, out)
+        starts, ends = np.empty(count, np.int64), np.empty(count, np.int64)
+        writing_kernels.compact_i8(values.starts, validity, count, starts)
+        writing_kernels.compact_i8(values.ends, validity, count, ends)
+        return Values(values.physical, 0, kept, values.data, starts[:kept], ends[:kept])
+    out = np.empty(len(values.data), values.data.dtype)
+    writing_kernels.compact_fixed(values.raw, values.width, validity, count, out.view("u1"))
+    return Values(values.physical, values.width, kept, out[: kept * values.width // out.itemsize])
 
 
 def taken(values: Values, codes: np.ndarray) -> Values:

@@ -82,5 +82,5 @@ def _index_binary(values: Values, codes: np.ndarray, size: int) -> Values | None
 
 
 def _table_bits(room: int) -> int:
-    """Give the size of a hash table that is at most half full, as a power of two."""
-    return max((2 * room - 1).bit_length(), 4)
+    """Give the size of a hash table as a power of two: a full one costs more than a large one."""
+    return max(min((8 * room - 1).bit_length(), 18), (2 * room - 1).bit_length(), 4)

@@ -19,12 +19,12 @@ from .registry import KERNELS, Kernel
 GROUPS = {
     "reading": ("binary", "compact_protocol", "crc32", "fixed", "pages", "placement", "snappy", "utf8"),
     "objects": ("objects",),
-    "delta": ("byte_stream_split", "delta", "delta_strings"),
+    "delta": ("byte_stream_split", "delta", "delta_strings", "to_plain"),
     "writing": ("encode_dictionary", "encode_plain", "encode_runs", "compact"),
     "delta_writing": ("encode_byte_stream_split", "encode_delta", "encode_delta_strings"),
     "statistics": ("bounds", "split_block_bloom"),
     "shredding": ("shred",),
-    "text": ("text",),
+    "text": ("dates", "text"),
 }
 
 __all__ = ["ALL", "GROUPS", "delta_kernels", "delta_writing_kernels", "kernels", "object_kernels", "shredding_kernels",

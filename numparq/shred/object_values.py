@@ -1,9 +1,7 @@
-"""Python objects to leaves: numbers, dates, times, moments, UUIDs and Decimals, each range of rows as it is asked for."""
+"""Python objects to leaves: numbers, dates, times, moments and UUIDs, each range of rows as it is asked for."""
 
 from __future__ import annotations
 
-import datetime
-import uuid
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -13,14 +11,15 @@ import pandas as pd
 from ..arrow_schema import ArrowType
 from ..errors import SchemaError
 from ..leaves import LeafValues
-from .moments import numpy_moments, zone_name
+from .dates import days_of_dates
+from .moments import zone_name
 from .numbers import number_converter
-from .source import Source, validity_of
+from .source import Source
 
 _CHUNK = 1 << 16
 _LARGEST_EXACT = 1 << 53  # integers up to here are floats without loss
 _US_OF_SECOND = 1_000_000
-_NO_NULL = np.iinfo(np.int64).min
+_UUID_BYTES = 16
 
 
 def nulls() -> Source:
@@ -150,7 +149,13 @@ def complexes(values: np.ndarray, source_of: Callable[[Any], Source]) -> Source:
 
 def dates(values: np.ndarray) -> Source:
     """Give the source of `datetime.date` objects."""
-    return of_objects(ArrowType("date", unit="D"), values, lambda part: part.astype("M8[D]").astype(np.int32))
+    slow = of_objects(ArrowType("date", unit="D"), values, lambda part: part.astype("M8[D]").astype(np.int32))
+
+    def leaves(start: int, stop: int) -> list[LeafValues]:
+        found = days_of_dates(values[start:stop])
+        return slow.leaves(start, stop) if found is None else [found]
+
+    return Source(ArrowType("date", unit="D"), leaves)
 
 
 def times(values: np.ndarray) -> Source:
@@ -172,7 +177,7 @@ def uuids(values: np.ndarray) -> Source:
     def convert(part: np.ndarray) -> np.ndarray:
         return np.frombuffer(b"".join([value.bytes for value in part]), np.uint8)
 
-    return of_objects(ArrowType("uuid", byte_width=16), values, convert, uuid.NAMESPACE_DNS.bytes.__len__())
+    return of_objects(ArrowType("uuid", byte_width=16), values, convert, _UUID_BYTES)
 
 
 def _finest(values: np.ndarray, classes: Iterable[type], numpy_class: type, own: type) -> str:
@@ -228,6 +233,3 @@ def decimals(values: np.ndarray) -> Source:
     from .decimals import decimal_objects
 
     return decimal_objects(values)
-
-
-__all__ = ["datetime", "numpy_moments", "validity_of"]

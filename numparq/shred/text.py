@@ -58,10 +58,11 @@ def _word(address: int) -> int:
 
 
 @lru_cache(maxsize=1)
-def _constants() -> np.ndarray:
-    constants = np.empty(7, object)
-    constants[:] = [None, pd.NA, pd.NaT, float, np.float64, str, bytes]
-    return constants
+def constants() -> np.ndarray:
+    """Give what kernels compare objects and their types with, in the order of `numparq.kernels.text`."""
+    found = np.empty(7, object)
+    found[:] = [None, pd.NA, pd.NaT, float, np.float64, str, bytes]
+    return found
 
 
 def encode_strings(values: np.ndarray, first_row: int = 0) -> Encoded:
@@ -91,13 +92,13 @@ def encode_strings(values: np.ndarray, first_row: int = 0) -> Encoded:
     layout = object_layout()
     if layout is None:
         return _encoded_slowly(values, first_row, _utf8)
-    objects, constants = np.ascontiguousarray(values), _constants()
+    objects, known = np.ascontiguousarray(values), constants()
     offsets, validity = np.empty(len(values) + 1, np.int64), np.empty(len(values), np.uint8)
-    size = text_kernels.measure_strings(objects, len(objects), constants, layout, offsets, validity)
+    size = text_kernels.measure_strings(objects, len(objects), known, layout, offsets, validity)
     if size in (BAD_UTF8, BAD_VALUE):  # an error that is to be told, or strings of a class of their own
         return _encoded_slowly(values, first_row, _utf8)
     data = np.empty(check(size), np.uint8)
-    check(text_kernels.copy_strings(objects, len(objects), constants, layout, offsets, validity, data), SchemaError)
+    check(text_kernels.copy_strings(objects, len(objects), known, layout, offsets, validity, data), SchemaError)
     return data, offsets, validity
 
 
@@ -112,13 +113,13 @@ def encode_bytes(values: np.ndarray, first_row: int = 0) -> Encoded:
     layout = object_layout()
     if layout is None:
         return _encoded_slowly(values, first_row, _bytes)
-    objects, constants = np.ascontiguousarray(values), _constants()
+    objects, known = np.ascontiguousarray(values), constants()
     offsets, validity = np.empty(len(values) + 1, np.int64), np.empty(len(values), np.uint8)
-    size = text_kernels.measure_bytes(objects, len(objects), constants, offsets, validity)
+    size = text_kernels.measure_bytes(objects, len(objects), known, offsets, validity)
     if size == BAD_VALUE:
         return _encoded_slowly(values, first_row, _bytes)
     data = np.empty(check(size), np.uint8)
-    check(text_kernels.copy_bytes_objects(objects, len(objects), constants, layout, offsets, validity, data),
+    check(text_kernels.copy_bytes_objects(objects, len(objects), known, layout, offsets, validity, data),
           SchemaError)  # fmt: skip
     return data, offsets, validity
 
