@@ -112,6 +112,7 @@ NO_MEMORY = -20
 BAD_VALUE = -21
 BAD_RATIO = -22
 BAD_DICTIONARY = -23
+BAD_DELTA = -25
 RAISED = -9999
 
 _STATUS_MESSAGES: dict[int, str] = {
@@ -138,6 +139,7 @@ _STATUS_MESSAGES: dict[int, str] = {
     BAD_VALUE: "a value is outside of its type's range",
     BAD_RATIO: "the page header claims more bytes than its compressed ones can hold",
     BAD_DICTIONARY: "the dictionary page is too short for the values that its header claims",
+    BAD_DELTA: "the header or a block of a delta encoding is damaged",
     RAISED: "a kernel failed; please report this as a bug of numparq",
 }
 

@@ -7,11 +7,13 @@ import pandas as pd
 import pytest
 from hostile.handmade import (
     BIT_PACKED,
+    BOOLEAN,
     BYTE_ARRAY,
     DOUBLE,
     INDEX_PAGE,
     INT32,
     INT64,
+    INT96,
     OPTIONAL,
     PLAIN,
     PLAIN_DICTIONARY,
@@ -145,7 +147,7 @@ def test_an_unknown_codec_matters_to_its_column_alone(codec):
             read(made, **options)
 
 
-@pytest.mark.parametrize("encoding", [1, 5, 6, 7, 9, 10, 99, -1])
+@pytest.mark.parametrize("encoding", [1, 10, 99, -1])
 @pytest.mark.parametrize("make", [data_page, lambda n, body, encoding: data_page_v2(n, 0, b"", body, encoding)])
 def test_an_unknown_encoding_matters_to_its_column_alone(encoding, make):
     strange = make(4, plain(INT64, NUMBERS), encoding=encoding)
@@ -155,6 +157,18 @@ def test_an_unknown_encoding_matters_to_its_column_alone(encoding, make):
         for options in ({}, {"categories": [name]}):
             with pytest.raises(UnsupportedError, match=f"encoding.*row group 0, column '{name}', page 0"):
                 read(made, columns=["a", name], **options)
+
+
+@pytest.mark.parametrize(
+    ("physical", "encodings"),
+    [(INT64, (RLE, 6, 7)), (INT32, (6, 7)), (DOUBLE, (5, 6, 7)), (BOOLEAN, (5, 6, 7, 9)), (BYTE_ARRAY, (RLE, 5, 9)),
+     (INT96, (5, 6, 7, 9))],
+)  # fmt: skip
+def test_encodings_of_other_types(physical, encodings):
+    for encoding in encodings:
+        made = file([4], [Column("x", physical, [[data_page(4, bytes(99), encoding)]])])
+        with pytest.raises(UnsupportedError, match=r"encoding.*row group 0, column 'x', page 0"):
+            read(made)
 
 
 # --- pages ------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from ..kernels.tables import (
 )
 from .buffer import BinaryPiece
 from .pages import PageFailure, Pages, Placement, check_page, decompress
+from .plain import readable
 from .scratch import Scratch, allocate
 
 NO_DICTIONARY = BinaryPiece(np.zeros(1, np.int64), np.zeros(SLACK, np.uint8))
@@ -109,17 +110,18 @@ def decode_binary(pages: Pages, dictionary: BinaryPiece | None, size_hint: int, 
     out = allocate(max(size_hint, 0) + SLACK)
     for batch in placement.batches:
         decompress(pages, batch, decompressed)
-        first, last = batch[:2]
-        while True:
-            status = kernels.decode_binary_pages(
-                pages.chunks.reshape(-1), pages.pages.reshape(-1), first, last, pages.raw, decompressed,
-                entries.offsets, entries.data, indices, levels, validity, offsets, out, len(out) - SLACK, state,
-            )  # fmt: skip
-            if status != NEED_ROOM:
-                check_page(status, state)
-                break
-            first = int(state[STATE_PAGE])
-            out = _grown(out, int(state[STATE_BYTES]), int(state[STATE_NEEDED]))
+        for part in readable(pages, batch, decompressed, scratch):
+            first = part.first
+            while True:
+                status = kernels.decode_binary_pages(
+                    pages.chunks.reshape(-1), part.table.reshape(-1), first, part.last, pages.raw, part.decompressed,
+                    entries.offsets, entries.data, indices, levels, validity, offsets, out, len(out) - SLACK, state,
+                )  # fmt: skip
+                if status != NEED_ROOM:
+                    check_page(status, state)
+                    break
+                first = int(state[STATE_PAGE])
+                out = _grown(out, int(state[STATE_BYTES]), int(state[STATE_NEEDED]))
     return BinaryPiece(offsets, out, validity if chunk[C_NULL_COUNT] > nulls_before else None)
 
 

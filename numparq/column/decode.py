@@ -28,7 +28,8 @@ from ..kernels.tables import (
     P_ROW,
     P_TYPE,
     P_UNCOMPRESSED,
-    PLAIN,
+    PLAIN_DICTIONARY,
+    RLE_DICTIONARY,
 )
 from ..threads import Crew
 from .binary import NO_DICTIONARY as NO_VALUES
@@ -172,6 +173,12 @@ class Job:
         self.context.crew.run([_bind(work, number, part) for number, part in enumerate(parts)])
         if len(parts) > 1:
             pages.chunks[0, C_NULL_COUNT] += sum(part.chunks[0, C_NULL_COUNT] for part in parts)
+
+
+def _all_indices(pages: Pages) -> bool:
+    """Tell whether all pages hold dictionary indices."""
+    encodings = pages.pages[:, P_ENCODING]
+    return bool(((encodings == PLAIN_DICTIONARY) | (encodings == RLE_DICTIONARY)).all())
 
 
 def _page_of_bad_utf8(piece: BinaryPiece, pages: Pages) -> int:
@@ -327,7 +334,7 @@ class BinaryJob(Job):
             hint = self.size_hint * max(int(chunk[C_ROW_STOP] - chunk[C_ROW_START]), 0) // max(rows, 1)
             with self.placing(part):
                 made[number] = decode_binary(part, dictionary, hint, self.context.scratch)
-            if self.utf8 and (part.pages[:, P_ENCODING] == PLAIN).any():  # those of dictionaries are checked already
+            if self.utf8 and not _all_indices(part):  # the strings of a dictionary are checked already
                 self._check_utf8(made[number], part)
 
         trimmed = _trimmed(pages)

@@ -9,6 +9,7 @@ import numpy as np
 from ..kernels import kernels
 from ..kernels.fixed import STATE_FIELDS
 from .pages import Pages, Placement, check_page, decompress
+from .plain import readable
 from .scratch import Scratch
 
 
@@ -56,8 +57,9 @@ def decode_fixed(
     state = np.zeros(STATE_FIELDS, np.int64)
     for batch in placement.batches:
         decompress(pages, batch, decompressed)
-        status = kernels.decode_fixed_pages(
-            pages.chunks.reshape(-1), pages.pages.reshape(-1), batch[0], batch[1], pages.raw, decompressed, dictionary,
-            dense, validity, output.mask, output.out, state,
-        )  # fmt: skip
-        check_page(status, state)
+        for part in readable(pages, batch, decompressed, scratch):
+            status = kernels.decode_fixed_pages(
+                pages.chunks.reshape(-1), part.table.reshape(-1), part.first, part.last, pages.raw, part.decompressed,
+                dictionary, dense, validity, output.mask, output.out, state,
+            )  # fmt: skip
+            check_page(status, state)
