@@ -113,12 +113,16 @@ def _list(
     """Append the leaves below a repeated node, whose lists `array` has; `optional`: the lists may be null."""
     assert isinstance(array, ListArray)
     within = _enter_list(array, above, optional, path)
-    if repeated.physical is None:
-        _children(repeated, array.children, within, path, found)
+    arrays = array.children
+    if repeated.physical is not None:
+        assert isinstance(arrays[0], LeafArray)
+        found.append(_leaf(repeated, arrays[0], within, 0, path))
         return
-    (values,) = array.children
-    assert isinstance(values, LeafArray)
-    found.append(_leaf(repeated, values, within, 0, path))
+    if len(arrays) != len(repeated.children):  # the group itself is the element
+        assert isinstance(arrays[0], StructArray)
+        within = _enter_group(arrays[0], within, 0, path)
+        arrays = arrays[0].children
+    _children(repeated, arrays, within, path, found)
 
 
 def _enter_group(array: StructArray, above: Entries, optional: int, path: tuple[str, ...]) -> Entries:

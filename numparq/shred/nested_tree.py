@@ -1,15 +1,18 @@
 """Nested values as arrays, one a node of the schema, as Arrow has them: what lists of objects and Arrow data become.
 
-==================================== ======================================= =======================
-node                                 array                                   stands for, in Arrow
-==================================== ======================================= =======================
-holds values                         `LeafArray`                             the type of the values
-group                                `StructArray`, an array for each child  struct
-LIST group, one repeated child       `ListArray`, an array for the element   list
-MAP group, one repeated child        `ListArray`, arrays for key and value   map
-repeated, without LIST or MAP around `ListArray`, not null; of a group, an   list of what it holds,
-                                     array for each of its children          neither of them nullable
-==================================== ======================================= =======================
+============================================ ====================================== ================================
+node                                         array                                  stands for, in Arrow
+============================================ ====================================== ================================
+holds values                                 `LeafArray`                            the type of the values
+group                                        `StructArray`, an array for each child struct
+LIST group, one repeated child               `ListArray`, an array for the element  list
+MAP group, one repeated child                `ListArray`, arrays for key and value  map
+repeated, without LIST or MAP around it      `ListArray`, not null, an array for    list of what is repeated, neither
+                                             the element                            nullable
+============================================ ====================================== ================================
+
+What is repeated within a LIST is mostly a group of one child, which is then the element. Where it holds values itself,
+or is a group of several children, it is the element; its array is then a `LeafArray` or a `StructArray`.
 """
 
 from __future__ import annotations
@@ -72,7 +75,7 @@ class ListArray:
     offsets : int64
         List `i` has the elements from ``offsets[i]`` to ``offsets[i + 1]``; those of a null list are skipped.
     children : tuple of NestedArray
-        The elements; of a map the keys and the values.
+        The elements; of a map the keys and the values. (A `StructArray` may also be given as its children.)
     """
 
     length: int

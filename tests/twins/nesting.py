@@ -11,11 +11,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from thriftpy2.protocol import TCompactProtocol
-from thriftpy2.transport import TMemoryBuffer
 
 from . import runs
 from .pages import idl
+from .thrift import Reader
 
 REQUIRED, OPTIONAL, REPEATED = range(3)
 Levels = list[tuple[int, int]]  # (definition, repetition)
@@ -102,13 +101,12 @@ def _chunk(data: bytes, pos: int, count: int, most_definition: int, most_repetit
     levels: Levels = []
     values = b""
     while len(levels) < count:
-        buffer = TMemoryBuffer(data[pos : pos + 10_000])
-        header = idl().PageHeader()
-        header.read(TCompactProtocol(buffer))
-        pos += buffer._buffer.tell()
-        body = data[pos : pos + header.compressed_page_size]
-        pos += header.compressed_page_size
-        here = header.data_page_header.num_values
+        reader = Reader(data[pos:], set())
+        header = reader.struct(idl().PageHeader)
+        pos += reader.pos
+        body = data[pos : pos + header["compressed_page_size"]]
+        pos += header["compressed_page_size"]
+        here = header["data_page_header"]["num_values"]
         repetition, body = _section(body, most_repetition, here)
         definition, body = _section(body, most_definition, here)
         levels += zip(definition, repetition, strict=True)

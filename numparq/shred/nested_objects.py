@@ -1,0 +1,169 @@
+"""Columns of Python lists, dicts and the like as nested arrays, following a type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..errors import SchemaError
+from .nested_elements import element_values
+from .nested_fields import ELEMENT, LIST_KINDS
+from .nested_tree import LeafArray, ListArray, NestedArray, StructArray
+from .source import ArrowField
+
+__all__ = ["LISTS", "elements_of", "fields_of", "nested_array", "present_only"]
+
+# What is a list, wherever it stands.
+LISTS = (list, tuple, set, frozenset, np.ndarray, pd.Series, pd.Index, pd.api.extensions.ExtensionArray)
+_TYPED = "biufMm"  # kinds of NumPy arrays whose items need not become objects
+
+
+def nested_array(values: np.ndarray, field: ArrowField, path: tuple[str, ...]) -> NestedArray:
+    """Give values as an array of a type.
+
+    Parameters
+    ----------
+    values : np.ndarray
+        One-dimensional: objects, or (at a leaf) numbers, datetime64 or timedelta64.
+    field : ArrowField
+        What they are to be. A list takes lists, tuples, sets and arrays; a map takes dicts, and lists of pairs (key,
+        value); a struct takes dicts, of which it sees the keys that it has fields for, and tuples of as many items as
+        it has fields.
+    path : tuple of str
+        Names from the column down to here, for errors.
+
+    Returns
+    -------
+    NestedArray
+        None, NaN, NaT and pandas.NA are nulls.
+
+    Raises
+    ------
+    SchemaError
+        When a value is not of the type, naming the column.
+    """
+    make = _MAKERS.get(field.type.kind)
+    if make is not None:
+        return make(values, field, path)
+    return LeafArray(len(values), element_values(values, field.type, path))
+
+
+def missing(values: np.ndarray) -> np.ndarray:
+    """Say for each value whether it is a null: None, NaN, NaT or NA; bool."""
+    return np.asarray(pd.isna(values))
+
+
+def present_only(values: np.ndarray) -> np.ndarray:
+    """Leave nulls out."""
+    absent = missing(values)
+    return values[~absent] if absent.any() else values
+
+
+def _nulls_replaced(values: np.ndarray, stand_in: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """Put something in place of nulls; the values, and the validity, or None where there are no nulls."""
+    absent = missing(values)
+    if not absent.any():
+        return values, None
+    item = np.empty((), object)
+    item[()] = stand_in
+    values = values.astype(object)
+    values[absent] = item
+    return values, (~absent).view(np.uint8)
+
+
+def _refuse(values: np.ndarray, kinds: tuple[type, ...], what: str, path: tuple[str, ...]) -> None:
+    """Raise a SchemaError where a value is none of the kinds."""
+    for kind in set(map(type, values)):
+        if not issubclass(kind, kinds):
+            raise SchemaError(f"a value of type {kind.__name__} where there should be {what}", column=".".join(path))
+
+
+def elements_of(lists: np.ndarray, path: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Put the elements of lists one after the other.
+
+    Parameters
+    ----------
+    lists : np.ndarray
+        Lists, tuples, sets or arrays; none of them null.
+    path : tuple of str
+        For errors.
+
+    Returns
+    -------
+    offsets : int64
+        Where each list begins, and the end.
+    elements : np.ndarray
+        Of a NumPy dtype where all lists are arrays of it, else objects.
+    """
+    offsets = np.zeros(len(lists) + 1, np.int64)
+    try:
+        sizes = np.fromiter(map(len, lists), np.int64, len(lists))
+    except TypeError as error:  # an array of no dimension
+        raise SchemaError("an array of no dimension where there should be a list", column=".".join(path)) from error
+    np.cumsum(sizes, out=offsets[1:])
+    if len(lists) and isinstance(lists[0], np.ndarray):
+        dtype = lists[0].dtype
+        if dtype.kind in _TYPED and all(
+            type(item) is np.ndarray and item.ndim == 1 and item.dtype == dtype for item in lists
+        ):
+            return offsets, np.concatenate(lists)
+    return offsets, np.fromiter(chain.from_iterable(lists), object, int(offsets[-1]))
+
+
+def _lists(values: np.ndarray, field: ArrowField, path: tuple[str, ...]) -> ListArray:
+    filled, validity = _nulls_replaced(values, ())
+    _refuse(filled, LISTS, "a list", path)
+    offsets, elements = elements_of(filled, path)
+    element = nested_array(elements, field.children[0], (*path, "list", ELEMENT))
+    return ListArray(len(values), validity, offsets, (element,))
+
+
+def _maps(values: np.ndarray, field: ArrowField, path: tuple[str, ...]) -> ListArray:
+    filled, validity = _nulls_replaced(values, ())
+    _refuse(filled, (Mapping, *LISTS), "a dict or a list of pairs", path)
+    pairs_of = [item.items() if isinstance(item, Mapping) else item for item in filled]
+    offsets = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, pairs_of), np.int64, len(values)), out=offsets[1:])
+    pairs = list(chain.from_iterable(pairs_of))
+    try:
+        parts = [np.fromiter((key for key, _ in pairs), object, len(pairs)),
+                 np.fromiter((item for _, item in pairs), object, len(pairs))]  # fmt: skip
+    except (TypeError, ValueError) as error:
+        raise SchemaError("a map is to be a dict or a list of pairs (key, value)", column=".".join(path)) from error
+    fields = field.children[0].children
+    children = [nested_array(part, of, (*path, "key_value", of.name)) for part, of in zip(parts, fields, strict=True)]
+    return ListArray(len(values), validity, offsets, tuple(children))
+
+
+def _structs(values: np.ndarray, field: ArrowField, path: tuple[str, ...]) -> StructArray:
+    filled, validity = _nulls_replaced(values, {})
+    _refuse(filled, (Mapping, tuple), "a dict", path)
+    if any(isinstance(item, tuple) for item in filled):
+        names = [child.name for child in field.children]
+        filled = np.fromiter((_as_dict(item, names, path) for item in filled), object, len(filled))
+    children = [nested_array(fields_of(filled, of.name), of, (*path, of.name)) for of in field.children]
+    return StructArray(len(values), validity, tuple(children))
+
+
+def fields_of(values: np.ndarray, name: str) -> np.ndarray:
+    """Give what dicts have under a name; None where they have nothing."""
+    return np.fromiter((item.get(name) for item in values), object, len(values))
+
+
+def _as_dict(item: Any, names: list[str], path: tuple[str, ...]) -> Mapping[str, Any]:
+    if not isinstance(item, tuple):
+        return item
+    if len(item) != len(names):
+        raise SchemaError(f"a tuple of {len(item)} items for a struct of {len(names)} fields", column=".".join(path))
+    return dict(zip(names, item, strict=True))
+
+
+_MAKERS: dict[str, Callable[[np.ndarray, ArrowField, tuple[str, ...]], NestedArray]] = {
+    **dict.fromkeys(LIST_KINDS, _lists),
+    "map": _maps,
+    "struct": _structs,
+}

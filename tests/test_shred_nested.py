@@ -1,0 +1,487 @@
+"""Nested columns for writing: schema, levels and values as pyarrow writes them, from objects and from Arrow data."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import uuid
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twins.nesting import levels_by_pyarrow, stripe
+
+from numparq.errors import SchemaError
+from numparq.leaves import LeafValues, Node, leaves_of
+from numparq.metadata.logical_type import LogicalType
+from numparq.schema import BOOLEAN, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32, INT64, OPTIONAL, REPEATED, REQUIRED
+from numparq.shred.nested import source_column
+
+# --- what a column becomes --------------------------------------------------------------------------------------------
+
+
+def plain(node: Node, values: LeafValues) -> bytes:
+    """Encode the values of a leaf as PLAIN."""
+    items = values.values
+    if node.physical == BYTE_ARRAY:
+        starts, ends = values.starts, values.ends
+        if values.codes is not None:
+            starts, ends = starts[values.codes], ends[values.codes]
+        texts = [items[a:b].tobytes() for a, b in zip(starts, ends, strict=True)]
+        return b"".join(len(text).to_bytes(4, "little") + text for text in texts)
+    if node.physical == FIXED_LEN_BYTE_ARRAY:
+        items = items.reshape(-1, node.type_length)
+    if values.codes is not None:
+        items = items[values.codes]
+    return np.packbits(items, bitorder="little").tobytes() if node.physical == BOOLEAN else items.tobytes()
+
+
+def schema_text(node: Node) -> str:
+    """Describe a node as pyarrow describes those of a file."""
+    repetition = ("required", "optional", "repeated")[node.repetition]
+    if node.physical is None:
+        kind = node.logical.kind.title() if node.logical else ""
+        inner = "\n".join(schema_text(child) for child in node.children)
+        return f"{repetition} group {node.name}{f' ({kind})' if kind else ''} {{\n{inner}\n}}"
+    names = ["boolean", "int32", "int64", "int96", "float", "double", "binary"]
+    name = names[node.physical] if node.physical < 7 else f"fixed_len_byte_array({node.type_length})"
+    return f"{repetition} {name} {node.name}".strip()
+
+
+def pyarrows_schema(table: pa.Table) -> str:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table.slice(0, 0), sink)
+    lines = str(pq.ParquetFile(pa.BufferReader(sink.getvalue())).schema).split("\n")[2:-2]
+    lines = [line.strip().replace("field_id=-1 ", "") for line in lines]
+    kept = [line if "group" in line or line == "}" else " ".join(line.rstrip(";").split()[:3]) for line in lines]
+    return "\n".join(kept)
+
+
+def compare(column: Any, array: pa.Array | pa.ChunkedArray, pieces: int = 3) -> None:
+    """Compare a column with what pyarrow's writer makes of an array, as a whole and by ranges of rows."""
+    table = pa.table({"c": array})
+    assert schema_text(column.node) == pyarrows_schema(table)
+    bounds = sorted({0, len(table), *np.random.default_rng(0).integers(0, len(table) + 1, pieces).tolist()})
+    ranges = list(pairwise(bounds))
+    for start, stop in [*ranges, (0, len(table)), (0, 0)]:
+        leaves, made = leaves_of([column.node]), column.leaves(start, stop)
+        expected = levels_by_pyarrow(table.slice(start, stop - start))
+        for about, got, (levels, values) in zip(leaves, made, expected, strict=True):
+            assert got.validity is None
+            assert [d for d, _ in levels] == got.definition.tolist()
+            assert [r for _, r in levels] == (
+                got.repetition.tolist() if about.max_repetition_level else [0] * len(levels)
+            )
+            assert plain(about, got) == values
+
+
+def objects(values: list) -> np.ndarray:
+    return np.fromiter(values, object, len(values))
+
+
+# --- objects ----------------------------------------------------------------------------------------------------------
+
+NAN = float("nan")
+DAY = datetime.date(2020, 1, 2)
+MOMENT = datetime.datetime(2020, 1, 2, 3, 4, 5, 6)
+ZONED = pd.Timestamp("2020-01-02 03:04", tz="Europe/Paris")
+COLUMNS: dict[str, list] = {
+    "ints": [[1, 2], None, [], [None, 3]],
+    "floats": [[1, 2.5], [None, NAN, pd.NA], NAN, []],
+    "texts": [["a", "", "ä€"], None, [None]],
+    "bytes": [[b"a", b""], [bytearray(b"xy")]],
+    "bools": [[True, None], [False], []],
+    "dates": [[DAY, None]],
+    "moments": [[MOMENT, pd.NaT], [pd.Timestamp(MOMENT)]],
+    "zoned": [[ZONED, None], [ZONED]],
+    "times": [[datetime.time(1, 2, 3, 4)], [None]],
+    "durations": [[datetime.timedelta(1, 2, 3)], [pd.Timedelta(5, "s")]],
+    "decimals": [[decimal.Decimal("1.23"), None], [decimal.Decimal("-100"), decimal.Decimal("NaN")]],
+    "nothing": [[], None, [None]],
+    "tuples and sets": [(1, 2), [3], {4}],
+    "arrays": [np.array([1, 2], "i4"), np.array([3], "i4"), None, np.array([], "i4")],
+    "arrays of floats": [np.array([1.0, NAN]), np.array([NAN])],
+    "arrays of several dtypes": [np.array([1, 2], "i4"), np.array([1.5])],
+    "arrays of small numbers": [np.array([1, 2], "i1"), np.array([3], "i1")],
+    "arrays and lists": [np.array([1, 2], "i4"), [5]],
+    "arrays of objects": [np.array(["a", None], object)],
+    "arrays of texts": [np.array(["a", "bc"])],
+    "arrays of moments": [np.array(["2020-01-01", "NaT"], "M8[us]")],
+    "arrays of bools": [np.array([True, False])],
+    "NumPy's scalars": [[np.int16(1), np.int16(2)], [np.int16(3)]],
+    "half floats": [[np.float16(1.5)], [None]],
+    "structs": [{"b": 1, "a": "x"}, None, {}, {"c": [1]}, {"a": None}],
+    "lists of structs": [[{"a": 1}, None, {"b": 2.5}], [], None],
+    "structs of structs": [{"a": {"b": {"c": 1}}}, {"a": {"b": None}}, {"a": None}, None],
+    "lists of lists": [[[1], [], None, [None]], None, []],
+    "structs of lists": [{"a": [1, 2], "b": [[{"c": 1}]]}, {"a": None}],
+    "no rows": [],
+    "strange names": [{"": 1, "a.b": 2, "ü": 3}],
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_objects_as_pyarrow_has_them(name):
+    values = COLUMNS[name]
+    expected = pa.array([sorted(item) if isinstance(item, set) else item for item in values], from_pandas=True)
+    if name == "no rows":
+        return
+    compare(source_column("c", objects(values)), expected)
+
+
+def scalars() -> st.SearchStrategy:
+    return st.sampled_from([
+        st.integers(-(1 << 63), (1 << 63) - 1),
+        st.text(max_size=4),
+        st.booleans(),
+        st.binary(max_size=4),
+        st.floats(allow_nan=False),
+        st.dates(),
+    ])  # fmt: skip
+
+
+@st.composite
+def shapes(draw: Any, depth: int) -> st.SearchStrategy:
+    """Draw a strategy: values of one type, of at most a depth."""
+    kind = draw(st.sampled_from(["scalar", "list", "struct"])) if depth else "scalar"
+    if kind == "scalar":
+        return st.none() | draw(scalars())
+    if kind == "list":
+        return st.none() | st.lists(draw(shapes(depth - 1)), max_size=4)
+    fields = {name: draw(shapes(depth - 1)) for name in draw(st.sampled_from(["a", "ab", "abc"]))}
+    return st.none() | st.fixed_dictionaries(fields)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_random_objects(data):
+    inner = data.draw(shapes(3))
+    values = data.draw(st.lists(st.none() | st.lists(inner, max_size=4), max_size=12))
+    column = source_column("c", objects(values))
+    compare(column, pa.array(values))
+    compare_with_twin(column, values)
+
+
+def compare_with_twin(column: Any, rows: list) -> None:
+    for about, got, want in zip(
+        leaves_of([column.node]), column.leaves(0, len(rows)), stripe(column.node, rows), strict=True
+    ):
+        assert [d for d, _, _ in want] == got.definition.tolist()
+        assert [r for _, r, _ in want] == (got.repetition.tolist() if about.max_repetition_level else [0] * len(want))
+
+
+# --- objects that pyarrow does not take, or takes otherwise -----------------------------------------------------------
+
+
+def leaf(values: list, node: Node | None = None) -> LeafValues:
+    (only,) = source_column("c", objects(values), node).leaves(0, len(values))
+    return only
+
+
+def test_moments_keep_their_nanoseconds():
+    fine = pd.Timestamp("2020-01-01 00:00:00.123456789")
+    column = source_column("c", objects([[MOMENT], [fine]]))
+    assert column.field.children[0].type.unit == "ns"
+    assert column.leaves(1, 2)[0].values.tolist() == [fine.value]
+
+
+def test_uuids_and_what_pandas_has_for_lists():
+    number = uuid.uuid4()
+    assert leaf([[number], None]).values.tobytes() == number.bytes
+    assert leaf([pd.Series([1, 2]), pd.Index([3]), pd.array([4, None]), frozenset({5})]).values.tolist() == [
+        1,
+        2,
+        3,
+        4,
+        5,
+    ]
+
+
+def test_arrays_of_two_dimensions_are_lists_of_lists():
+    got = leaf([np.array([[1, 2], [3, 4]]), np.zeros((0, 2), np.int64)])
+    assert got.values.tolist() == [1, 2, 3, 4]
+    assert got.definition.tolist() == [5, 5, 5, 5, 1]
+    assert got.repetition.tolist() == [0, 2, 1, 2, 0]
+
+
+def test_types_grow_over_chunks_of_rows():
+    """The type is that of all rows, not of those that inferring looks at together."""
+    many = 2 * 8192
+    column = source_column("c", objects([{"a": [1]}] * many + [{"b": ["x"]}] * many + [{"a": [0.5, None]}]))
+    assert [child.name for child in column.node.children] == ["a", "b"]
+    assert [child.children[0].type.kind for child in column.field.children] == ["float", "utf8"]
+    assert column.leaves(0, 1)[0].values.tolist() == [1.0]
+    cases = [
+        ([decimal.Decimal("1.23")], [decimal.Decimal("100")], "precision", 5),
+        ([np.int8(1)], [np.uint8(1)], "bit_width", 16),
+        ([1], [1 << 63], "signed", False),
+        ([np.float32(1)], [1.5], "bit_width", 64),
+        ([MOMENT], [pd.Timestamp(1)], "unit", "ns"),
+        ([None], ["x"], "kind", "utf8"),
+        (["x"], [], "kind", "utf8"),
+    ]
+    for one, other, parameter, expected in cases:
+        column = source_column("c", objects([one] * many + [other]))
+        assert getattr(column.field.children[0].type, parameter) == expected
+
+
+WRONG = {
+    "a list among numbers": ([[1], 1], "c"),
+    "a list and a dict": ([[1], {}], "c"),
+    "texts among numbers": ([[1, "a"]], "c.list.element"),
+    "a number as key": ([{1: 2}], "c"),
+    "a struct without fields": ([{}], "c"),
+    "an inner struct without fields": ([[{}]], "c.list.element"),
+    "an unknown class": ([[object()]], "c.list.element"),
+    "beyond 64 bits": ([{"a": 1 << 64}], "c.a"),
+    "with and without a zone": ([[MOMENT, ZONED]], "c.list.element"),
+    "complex numbers": ([[1j]], "c.list.element"),
+    "an array of no dimension": ([np.array(5)], "c"),
+    "both in later rows": ([[1]] * 9000 + [["a"]], "c.list.element"),
+    "a zone in later rows": ([[MOMENT]] * 9000 + [[ZONED]], "c.list.element"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_cannot_be_written(name):
+    values, where = WRONG[name]
+    with pytest.raises(SchemaError) as caught:
+        source_column("c", objects(values)).leaves(0, len(values))
+    assert caught.value.where["column"] in (where, where.split(".")[-1])
+
+
+def test_a_list_that_holds_itself():
+    values: list = [1]
+    values[0] = values
+    with pytest.raises(SchemaError, match="deep"):
+        source_column("c", objects([values]))
+
+
+def test_a_negative_integer_beside_a_large_one():
+    column = source_column("c", objects([[1 << 63]] * 8192 + [[-1]]))
+    with pytest.raises(SchemaError, match=r"does not fit|no integer"):
+        column.leaves(8192, 8193)
+
+
+# --- objects that follow a schema -------------------------------------------------------------------------------------
+
+STRING, LIST, MAP = LogicalType("STRING"), LogicalType("LIST"), LogicalType("MAP")
+
+
+def listed(name: str, element: Node, repetition: int = OPTIONAL) -> Node:
+    return Node(name, repetition, logical=LIST, children=(Node("list", REPEATED, children=(element,)),))
+
+
+def mapped(name: str, key: Node, value: Node) -> Node:
+    return Node(name, logical=MAP, children=(Node("key_value", REPEATED, children=(key, value)),))
+
+
+def test_maps_of_dicts_and_of_pairs():
+    node = mapped(
+        "c", Node("key", REQUIRED, BYTE_ARRAY, logical=STRING), listed("value", Node("element", OPTIONAL, INT64))
+    )
+    values = [{"a": [1]}, [("a", None), ("b", [])], {}, None, [], [["x", [None, 2]]]]
+    expected = pa.array([*values[:-1], [("x", [None, 2])]], pa.map_(pa.string(), pa.list_(pa.int64())))
+    compare(source_column("c", objects(values), node), expected)
+    for wrong in ([{None: [1]}], [[(1, 2, 3)]], [[1]], [5], [{"a": 5}]):
+        with pytest.raises(SchemaError) as caught:
+            source_column("c", objects(wrong), node).leaves(0, 1)
+        assert caught.value.where["column"].startswith("c")
+
+
+def test_structs_of_tuples_and_of_some_keys():
+    node = Node("c", children=(Node("a", OPTIONAL, INT64), Node("b", OPTIONAL, BYTE_ARRAY, logical=STRING)))
+    values = [(1, "x"), {"b": "y", "more": 5}, None]
+    data_type = pa.struct([("a", pa.int64()), ("b", pa.string())])
+    expected = pa.array([{"a": 1, "b": "x"}, {"b": "y"}, None], data_type)
+    compare(source_column("c", objects(values), node), expected)
+    with pytest.raises(SchemaError, match="tuple"):
+        source_column("c", objects([(1,)]), node).leaves(0, 1)
+
+
+def test_what_is_repeated_without_a_list_around_it():
+    """The two columns of the address book in Impala's document."""
+    name = Node("name", REQUIRED, BYTE_ARRAY, logical=STRING)
+    contacts = Node("contacts", REPEATED, children=(name, Node("phoneNumber", OPTIONAL, BYTE_ARRAY, logical=STRING)))
+    people = [[{"name": "Dmitriy Ryaboy", "phoneNumber": "555 987 6543"}, {"name": "Chris Aniszczyk"}], []]
+    compare_with_twin(source_column("contacts", objects(people), contacts), people)
+    phones = Node("ownerPhoneNumbers", REPEATED, BYTE_ARRAY, logical=STRING)
+    numbers = [["555 123 4567", "555 666 1337"], []]
+    column = source_column("ownerPhoneNumbers", objects(numbers), phones)
+    compare_with_twin(column, numbers)
+    assert column.leaves(0, 2)[0].definition.tolist() == [1, 1, 0]
+    old = Node("c", logical=LIST, children=(Node("pair", REPEATED, children=contacts.children),))
+    compare_with_twin(source_column("c", objects(people), old), people)
+
+
+def test_elements_are_taken_as_the_schema_says():
+    cases: list[tuple[Node, list, list]] = [
+        (Node("e", OPTIONAL, INT64), [1, 2.0, None, NAN, True], [1, 2, 1]),
+        (Node("e", OPTIONAL, INT32, logical=LogicalType("TIME", unit="MILLIS", utc=False)),
+         [datetime.time(0, 0, 1, 2000)], [1002]),
+        (Node("e", OPTIONAL, INT64, logical=LogicalType("TIMESTAMP", unit="MILLIS", utc=True)), [MOMENT.replace(
+            microsecond=6000), ZONED], [1577934245006, 1577930640000]),
+        (Node("e", OPTIONAL, INT64, logical=LogicalType("TIMESTAMP", unit="NANOS", utc=False)),
+         np.array(["2020-01-01"], "M8[s]"), [1577836800 * 10**9]),
+        (Node("e", OPTIONAL, FIXED_LEN_BYTE_ARRAY, 2), [b"ab", None, b"cd"], [97, 98, 99, 100]),
+    ]  # fmt: skip
+    for node, elements, expected in cases:
+        assert leaf([elements], listed("c", node)).values.tolist() == expected
+    texts = leaf([["a", b"b"]], listed("c", Node("e", OPTIONAL, BYTE_ARRAY, logical=STRING)))
+    assert texts.values.tobytes() == b"ab"
+    tens = leaf([[decimal.Decimal("1.5"), 2]], listed("c", Node("e", OPTIONAL, FIXED_LEN_BYTE_ARRAY, 2,
+                LogicalType("DECIMAL", precision=4, scale=1))))  # fmt: skip
+    assert tens.values.tolist() == [0, 15, 0, 20]
+
+
+@pytest.mark.parametrize(
+    ("node", "elements"),
+    [
+        (Node("e", OPTIONAL, INT64), [1.5]),
+        (Node("e", OPTIONAL, INT64), ["1"]),
+        (Node("e", OPTIONAL, INT64), [1 << 63]),
+        (Node("e", OPTIONAL, INT32), [1 << 31]),
+        (Node("e", OPTIONAL, INT32, logical=LogicalType("INTEGER", bit_width=8, signed=True)), [128]),
+        (Node("e", OPTIONAL, INT32, logical=LogicalType("INTEGER", bit_width=8, signed=True)), np.array([128])),
+        (Node("e", OPTIONAL, BYTE_ARRAY, logical=STRING), [1]),
+        (Node("e", OPTIONAL, BYTE_ARRAY, logical=STRING), ["\ud800"]),
+        (Node("e", OPTIONAL, BYTE_ARRAY, logical=STRING), [1.5]),
+        (Node("e", OPTIONAL, FIXED_LEN_BYTE_ARRAY, 2), [b"abc"]),
+        (Node("e", OPTIONAL, INT64, logical=LogicalType("TIMESTAMP", unit="MILLIS", utc=False)), [MOMENT]),
+        (
+            Node("e", OPTIONAL, INT32, logical=LogicalType("TIME", unit="MILLIS", utc=False)),
+            [datetime.time(0, 0, 0, 1)],
+        ),
+        (Node("e", OPTIONAL, INT32, logical=LogicalType("UNKNOWN")), [1]),
+        (Node("e", REQUIRED, INT64), [None]),
+    ],
+)
+def test_elements_that_are_not_what_the_schema_says(node, elements):
+    with pytest.raises(SchemaError) as caught:
+        leaf([elements], listed("c", node))
+    assert caught.value.where["column"] in ("c.list.e", "c.list.element")
+
+
+# --- Arrow data -------------------------------------------------------------------------------------------------------
+
+PAIRS = pa.map_(pa.string(), pa.list_(pa.int64()))
+ARROW: dict[str, tuple[list, pa.DataType]] = {
+    "list": ([[1, None], None, [], [3], [4, 5, 6]], pa.list_(pa.int32())),
+    "large_list": ([["a", None], None, [], ["ä"], []], pa.large_list(pa.large_string())),
+    "list of views": ([["a", None], None, [], ["a long string, longer than a view"]], pa.list_(pa.string_view())),
+    "fixed_size_list": ([[1, 2], None, [None, 4], [5, 6]], pa.list_(pa.int64(), 2)),
+    "lists of fixed sizes in one another": (
+        [[[1, 2], [3, 4]], None, [None, [5, None]]],
+        pa.list_(pa.list_(pa.int8(), 2), 2),
+    ),
+    "struct": ([{"a": 1, "b": "x"}, None, {"a": None, "b": "y"}], pa.struct([("a", pa.int16()), ("b", pa.string())])),
+    "struct, not null inside": ([{"a": 1}, {"a": 2}, None], pa.struct([pa.field("a", pa.int16(), nullable=False)])),
+    "map": ([[("a", [1])], None, [], [("b", None), ("c", [None, 2])]], PAIRS),
+    "list of maps": ([[[("a", [1])], None], None, [[], [("b", None)]]], pa.list_(PAIRS)),
+    "list of structs": (
+        [[{"a": [1]}, None], None, [], [{"a": None}]],
+        pa.list_(pa.struct([("a", pa.list_(pa.int64()))])),
+    ),
+    "not null": ([[1], None, []], pa.list_(pa.field("item", pa.float64(), nullable=False))),
+    "booleans": ([[True, None] * 9, None, [False] * 5], pa.list_(pa.bool_())),
+    "decimals": ([[decimal.Decimal("1.5"), None], [decimal.Decimal("-2.5")]], pa.list_(pa.decimal128(20, 1))),
+    "moments": ([[MOMENT], [None]], pa.list_(pa.timestamp("s"))),
+    "nulls": ([[None], [], None], pa.list_(pa.null())),
+    "binaries": ([[b"ab", None], [b"cd"]], pa.list_(pa.binary(2))),
+    "half floats": ([[np.float16(1)], [None]], pa.list_(pa.float16())),
+    "dictionaries": ([["a", None], None, ["b", "a"]], pa.list_(pa.dictionary(pa.int8(), pa.string()))),
+    "struct of dictionaries": (
+        [{"a": "x"}, None, {"a": None}],
+        pa.struct([("a", pa.dictionary(pa.int32(), pa.string()))]),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ARROW)
+def test_arrow_data(name):
+    values, data_type = ARROW[name]
+    array = pa.array(values, data_type)
+    nothing = pa.array([], data_type)
+    twice = pa.chunked_array([array.slice(1), nothing, array, pa.array(values[::-1], data_type)])
+    for data in (array, array.slice(1), array.slice(2, 1), twice, nothing, pa.chunked_array([], data_type)):
+        compare(source_column("c", data), data)
+
+
+def test_lists_of_size_0_are_empty_lists():
+    """pyarrow 26 writes the level of an element for each of them."""
+    array = pa.array([[], None, []], pa.list_(pa.int64(), 0))
+    compare(source_column("c", array), pa.array([[], None, []], pa.list_(pa.int64())))
+
+
+def test_a_column_of_arrows_dtype():
+    array = pd.array([[1, None], None, []], pd.ArrowDtype(pa.list_(pa.int64())))
+    compare(source_column("c", array), pa.array([[1, None], None, []]))
+
+
+def test_nulls_with_something_behind_them():
+    lists = pa.ListArray.from_arrays([0, 2, 3, 5], pa.array([1, 2, 3, 4, 5]), mask=pa.array([False, True, False]))
+    compare(source_column("c", lists), lists)
+    structs = pa.StructArray.from_arrays(
+        [lists, pa.array(["x", "y", None])], ["a", "b"], mask=pa.array([True, False, False])
+    )
+    compare(source_column("c", structs), structs)
+    compare(source_column("c", structs.slice(1)), structs.slice(1))
+
+
+def test_list_views_in_any_order():
+    views = pa.ListViewArray.from_arrays([3, 0, 1, 0], [2, 3, 1, 0], pa.array([1, 2, None, 4, 5]))
+    expected = pa.array([[4, 5], [1, 2, None], [2], []])
+    compare(source_column("c", views), expected)
+    compare(source_column("c", views.slice(1, 2)), expected.slice(1, 2))
+    masked = pa.LargeListViewArray.from_arrays(
+        [3, 0], [2, 3], pa.array([1, 2, None, 4, 5]), mask=pa.array([True, False])
+    )
+    compare(source_column("c", masked), pa.array([None, [1, 2, None]]))
+
+
+def test_dictionaries_of_nested_values_and_runs():
+    coded = pa.DictionaryArray.from_arrays(pa.array([1, None, 0, 1]), pa.array([[1], [2, None]]))
+    compare(source_column("c", coded), pa.array([[2, None], None, [1], [2, None]]))
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), pa.array([5, None]))
+    compare(source_column("c", pa.ListArray.from_arrays([0, 1, 3], runs)), pa.array([[5], [5, None]]))
+    with_null = pa.DictionaryArray.from_arrays(pa.array([1, 0]), pa.array(["a", None]))
+    compare(source_column("c", pa.ListArray.from_arrays([0, 1, 2], with_null)), pa.array([[None], ["a"]]))
+
+
+def test_dictionaries_are_handed_on():
+    array = pa.array([["a", "b"], None, ["a"]], pa.list_(pa.dictionary(pa.int32(), pa.string())))
+    (got,) = source_column("c", array).leaves(0, 3)
+    assert got.codes.tolist() == [0, 1, 0]
+    assert source_column("c", array).field.children[0].type.dictionary is not None
+
+
+def test_arrow_values_are_not_copied():
+    array = pa.array([[1, 2], [3], [4]])
+    (got,) = source_column("c", array).leaves(1, 3)
+    assert got.values.tolist() == [3, 4]
+    assert np.shares_memory(got.values, np.frombuffer(array.values.buffers()[1], np.int64))
+
+
+def test_arrow_types_that_cannot_be_written():
+    union = pa.UnionArray.from_dense(pa.array([0], pa.int8()), pa.array([0], pa.int32()), [pa.array([1])])
+    for wrong in (union, pa.ListArray.from_arrays([0, 1], union), pa.array([[{}]], pa.list_(pa.struct([])))):
+        with pytest.raises(SchemaError) as caught:
+            source_column("c", wrong)
+        assert "column" in caught.value.where
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_random_arrow_data(data):
+    inner = data.draw(shapes(3))
+    values = data.draw(st.lists(st.none() | st.lists(inner, max_size=4), max_size=12))
+    array = pa.array(values)
+    cut = data.draw(st.integers(0, len(values)))
+    chunked = pa.chunked_array([array.slice(cut), array.slice(0, cut), array], array.type)
+    compare(source_column("c", chunked), chunked)
