@@ -2,75 +2,16 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
 
 pa = pytest.importorskip("pyarrow")
-import pandas.core.arrays.arrow.extension_types  # noqa: E402, F401  (registers pandas' extension types)
+import pandas.core.arrays.arrow.extension_types  # noqa: E402  (registers pandas' extension types)
 from cases import BASE, EXTENSIONS, INDEXES, LABELS, NULLS, VALUES, array_of  # noqa: E402
-from driving.leaf_values import PHYSICAL, file_of, own_logical, plain, schema_of, stored  # noqa: E402
+from driving.taken_apart import check, rows_of  # noqa: E402
 
-from numparq.leaves import leaves_of  # noqa: E402
 from numparq.shred import take_apart  # noqa: E402
-
-
-def own_schema(apart):
-    return [
-        (".".join(leaf.path), PHYSICAL[leaf.physical], leaf.type_length or 0, own_logical(leaf.logical),
-         leaf.max_definition_level, leaf.max_repetition_level)
-        for leaf in leaves_of([column.node for column in apart.columns])
-    ]  # fmt: skip
-
-
-def document(text):
-    found = json.loads(text)
-    assert found["creator"].pop("library")
-    found["creator"].pop("version")
-    return found
-
-
-def flattened(table):
-    columns = []
-    for column in table.columns:
-        if pa.types.is_struct(column.type):
-            columns += [column.flatten()[place] for place in range(column.type.num_fields)]
-        else:
-            columns.append(column)
-    return columns
-
-
-def rows_of(apart, start, stop):
-    found = []
-    for column in apart.columns:
-        nodes = column.node.children or (column.node,)
-        leaves = column.leaves(start, stop)
-        found += [plain(leaf, node, stop - start) for leaf, node in zip(leaves, nodes, strict=True)]
-    return found
-
-
-def check(frame, **options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        apart = take_apart(frame, **options)
-        table = pa.Table.from_pandas(frame, preserve_index=options.get("index"))
-    file = file_of(table)
-    assert own_schema(apart) == [(path, kind, max(length or 0, 0), *rest)
-                                 for path, kind, length, *rest in schema_of(file)]  # fmt: skip
-    assert document(apart.key_value_metadata["pandas"]) == document(table.schema.metadata[b"pandas"])
-    message = base64.b64decode(apart.key_value_metadata["ARROW:schema"])
-    assert pa.ipc.read_schema(pa.py_buffer(message)).equals(table.schema.remove_metadata())
-    assert apart.num_rows == len(frame)
-    expected = [stored(column) for column in flattened(file.read())]
-    assert rows_of(apart, 0, len(frame)) == expected
-    for start in range(len(frame)):
-        for stop in range(start, len(frame) + 1):
-            assert rows_of(apart, start, stop) == [column[start:stop] for column in expected]
-    return apart
 
 
 @pytest.mark.parametrize("nulls", NULLS)
@@ -114,3 +55,79 @@ def test_numpy_dtypes(dtype):
     check(pd.DataFrame({"a": values}))
     check(pd.DataFrame({"a": values[:0]}))
     check(pd.DataFrame(np.repeat(values.reshape(-1, 1), 3, axis=1)[:8], columns=list("abc")))
+
+
+def chunked(arrow_type, *chunks):
+    return pd.arrays.ArrowExtensionArray(pa.chunked_array([pa.array(chunk, arrow_type) for chunk in chunks]))
+
+
+@pytest.mark.parametrize("arrow_type, values", [
+    (pa.string(), ["a", None, "bcd"]), (pa.large_string(), ["a", "é", None]), (pa.string_view(), ["a" * 20, None]),
+    (pa.int16(), [1, None, 3]), (pa.bool_(), [True] * 9), (pa.binary(2), [b"ab", None]), (pa.float16(), [1.0, 2.0]),
+    (pa.decimal128(5, 1), [5, None]), (pa.dictionary(pa.int8(), pa.string()), ["x", None, "y"]),
+], ids=str)  # fmt: skip
+def test_several_chunks(arrow_type, values):
+    check(pd.DataFrame({"a": chunked(arrow_type, values, [], values[::-1], values[:1])}))
+    sliced = chunked(arrow_type, values * 2, values)[2:]
+    check(pd.DataFrame({"a": sliced}))
+
+
+def test_strings_of_one_chunk_are_not_copied():
+    array = chunked(pa.large_string(), ["a", "bc", None, "d"])
+    frame = pd.DataFrame({"a": pd.array(array, dtype="str")})
+    (leaf,) = take_apart(frame).columns[0].leaves(1, 4)
+    chunk = frame["a"].array.__arrow_array__().chunk(0)
+    assert leaf.starts.ctypes.data == chunk.buffers()[1].address + 8
+    assert leaf.values.ctypes.data == chunk.buffers()[2].address
+
+
+def test_numbers_are_views():
+    for values in (np.arange(9), np.arange(9.0), np.arange(9).astype("M8[ns]"), np.arange(9, dtype="u4")):
+        frame = pd.DataFrame({"a": values})
+        (leaf,) = take_apart(frame).columns[0].leaves(3, 5)
+        assert np.shares_memory(leaf.values, frame["a"].to_numpy()) and leaf.validity is None
+
+
+def test_other_byte_orders():
+    values = np.array([1, 2, 3], ">i8")
+    frame = pd.DataFrame({"a": pd.Series(values), "b": pd.Series(values.astype(">f4"))})
+    assert rows_of(take_apart(frame), 0, 3) == [[1, 2, 3], [np.float32(v).tobytes() for v in (1, 2, 3)]]
+
+
+def test_labels_that_are_there_twice_become_different_names():
+    frame = pd.DataFrame([[1, 2, 3, 4]], columns=["a", "a", "a_1", "a"])
+    apart = take_apart(frame)
+    assert [column.node.name for column in apart.columns] == ["a", "a_2", "a_1", "a_3"]
+    table = pa.table({column.node.name: [number] for number, column in enumerate(apart.columns)})
+    back = table.replace_schema_metadata({"pandas": apart.key_value_metadata["pandas"]}).to_pandas()
+    assert list(back.columns) == ["a", "a", "a_1", "a"]
+
+
+def test_rows_without_columns():
+    apart = check(pd.DataFrame(index=pd.RangeIndex(5)))
+    assert apart.num_rows == 5 and apart.columns == []
+    check(pd.DataFrame(index=["x", "y"]))
+    assert take_apart(pd.DataFrame(index=range(3)), index=False).num_rows == 3
+    check(pd.DataFrame())
+
+
+def test_attrs():
+    frame = pd.DataFrame({"a": [1]})
+    frame.attrs = {"unit": "m", "n": [1, 2]}
+    apart = check(frame)
+    assert apart.key_value_metadata["PANDAS_ATTRS"] == '{"unit": "m", "n": [1, 2]}'
+    frame.attrs = {"odd": object()}
+    with pytest.warns(UserWarning, match="attrs"):
+        assert "PANDAS_ATTRS" not in take_apart(frame).key_value_metadata
+
+
+def test_column_names_that_are_no_text():
+    from numparq.errors import SchemaError
+
+    with pytest.raises(SchemaError, match="no Unicode text"):
+        take_apart(pd.DataFrame([[1]], columns=pd.Index(["\ud800"], dtype=object)))
+
+
+def test_what_is_no_frame():
+    with pytest.raises(TypeError, match="Series"):
+        take_apart(pd.Series([1]))

@@ -17,7 +17,7 @@ from .source import Source
 from .strings import string_array
 
 
-class Nested(Exception):  # noqa: N818
+class Nested(Exception):
     """The values have an inner structure: they are not for this module."""
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..arrow_schema import ArrowType
 from ..leaves import Node
 from ..logical import resolve
@@ -22,11 +24,11 @@ def field_of(node: Node) -> ArrowField:
     ArrowField
         Under the names that the schema has.
     """
+    if node.repetition == REPEATED:
+        return ArrowField(node.name, ArrowType("list"), (field_of(replace(node, repetition=REQUIRED)),), False)
     nullable = node.repetition != REQUIRED
     if node.physical is not None:
         arrow_type = resolve(node.physical, node.type_length or None, node.logical)
-        if node.repetition == REPEATED:
-            return ArrowField(node.name, ArrowType("list"), (ArrowField(node.name, arrow_type, nullable=False),), False)
         return ArrowField(node.name, arrow_type, nullable=nullable)
     kind = node.logical.kind if node.logical is not None else ""
     if kind == "LIST" and len(node.children) == 1:
@@ -44,4 +46,4 @@ def _children(node: Node) -> tuple[ArrowField, ...]:
 
 def _item(repeated: Node) -> ArrowField:
     """Give the item of a list, of the repeated group around it."""
-    return field_of(repeated.children[0]) if len(repeated.children) == 1 else field_of(repeated)
+    return field_of(repeated.children[0] if len(repeated.children) == 1 else replace(repeated, repetition=REQUIRED))

@@ -1,4 +1,4 @@
-"""A writer of Flatbuffers: tables, vectors of tables, and strings. `numparq.flatbuffer` reads them and tells the format.
+"""A writer of Flatbuffers: tables, vectors of tables, and strings. `numparq.flatbuffer` reads them and tells more.
 
 What refers stands before what it refers to, and a table right behind its vtable.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from functools import lru_cache
 
 _SIZES = {"B": 1, "h": 2, "i": 4, "q": 8}
 _REFERENCE = 4
@@ -65,26 +66,39 @@ def _pad(out: bytearray, alignment: int, offset: int = 0) -> None:
 
 
 def _table(out: bytearray, table: Table, waiting: list[tuple[int, Value]]) -> int:
-    present = {number: value for number, value in table.fields.items() if value is not None}
-    sizes = {number: _SIZES[value.code] if isinstance(value, Scalar) else _REFERENCE
-             for number, value in present.items()}  # fmt: skip
-    places, end = {}, 4  # the table begins with the distance to its vtable
-    for number in sorted(present, key=lambda number: -sizes[number]):
-        end += -end % sizes[number]
-        places[number] = end
-        end += sizes[number]
-    vtable = struct.pack("<HH", 4 + 2 * (max(present, default=-1) + 1), end)
-    vtable += b"".join(struct.pack("<H", places.get(number, 0)) for number in range(max(present, default=-1) + 1))
+    present = [(number, value) for number, value in table.fields.items() if value is not None]
+    shape = tuple((number, value.code if type(value) is Scalar else "") for number, value in present)
+    vtable, places, size = _laid_out(shape)
     _pad(out, _ALIGNMENT, len(vtable))
     out += vtable
     start = len(out)
-    out += struct.pack("<i", len(vtable)) + bytes(end - 4)
-    for number, value in present.items():
-        if isinstance(value, Scalar):
-            struct.pack_into("<" + value.code, out, start + places[number], value.value)
+    out += len(vtable).to_bytes(4, "little") + bytes(size - 4)
+    for (_, value), place in zip(present, places, strict=True):
+        if type(value) is Scalar:
+            struct.pack_into("<" + value.code, out, start + place, value.value)
         else:
-            waiting.append((start + places[number], value))
+            waiting.append((start + place, value))
     return start
+
+
+@lru_cache(maxsize=256)
+def _laid_out(shape: tuple[tuple[int, str], ...]) -> tuple[bytes, tuple[int, ...], int]:
+    """Lay a table out: its vtable, where each field is in it, and its size.
+
+    Parameters
+    ----------
+    shape : tuple of (int, str)
+        Number and code of each field; no code for a reference.
+    """
+    sizes = {number: _SIZES.get(code, _REFERENCE) for number, code in shape}
+    places, end = {}, 4  # the table begins with the distance to its vtable
+    for number in sorted(sizes, key=lambda number: -sizes[number]):
+        end += -end % sizes[number]
+        places[number] = end
+        end += sizes[number]
+    count = max(sizes, default=-1) + 1
+    vtable = struct.pack(f"<{2 + count}H", 4 + 2 * count, end, *(places.get(number, 0) for number in range(count)))
+    return vtable, tuple(places[number] for number, _ in shape), end
 
 
 def _vector(out: bytearray, tables: list[Table], waiting: list[tuple[int, Value]]) -> int:

@@ -65,7 +65,7 @@ def take_apart(df: pd.DataFrame, index: bool | None = None, schema: Any = None) 
     if not isinstance(df, pd.DataFrame):
         raise TypeError(f"a DataFrame is wanted, not {type(df).__name__}")
     names = field_names(list(df.columns))
-    series = [df.iloc[:, place] for place in range(df.shape[1])]
+    series = [values for _, values in df.items()]
     columns = [column_of(name, values.array) for name, values in zip(names, series, strict=True)]
     labels = [text_of(label) for label in df.columns]
     entries = [

@@ -102,7 +102,7 @@ def zone_name(zone: Any) -> str:
 
 
 def _offset_name(offset: datetime.timedelta, zone: Any) -> str:
-    if zone is datetime.timezone.utc or ("UTC" in repr(zone).upper() and not offset):
+    if zone is datetime.UTC or ("UTC" in repr(zone).upper() and not offset):
         return "UTC"
     minutes, rest = divmod(offset, datetime.timedelta(minutes=1))
     if rest:

@@ -62,20 +62,19 @@ def object_source(values: np.ndarray, source_of: Callable[[Any], Source]) -> Sou
         When there is no type that holds them all; two of their types are named.
     """
     classes = classes_of(values)
-    kinds = {}
+    kinds: dict[str, type] = {}
     for cls in classes:
         if cls not in _MISSING:
             kinds.setdefault(kind_of(cls), cls)
     # Where NaN is all that there is of floats, it stands for nulls; so it does where a Decimal's NaN does.
-    if "float" in kinds and len(kinds) > 1 and not _has_numbers(values, float_classes(classes)):
+    if "float" in kinds and len(kinds) > 1 and not _has_numbers(values, classes):
         del kinds["float"]
     if set(kinds) == {"int", "float"}:
-        kinds = {"float": kinds["float"]}
         return object_values.mixed_floats(values)
     if len(kinds) > 1:
         first, second = (cls.__name__ for cls in list(kinds.values())[:2])
         raise SchemaError(f"a column of objects holds values of different types, {first} and {second} among them")
-    if not kinds or (set(kinds) == {"float"} and not _has_numbers(values, float_classes(classes))):
+    if not kinds or (set(kinds) == {"float"} and not _has_numbers(values, classes)):
         return object_values.nulls()
     (kind,) = kinds
     return _SOURCES[kind](values, classes, source_of)
@@ -95,14 +94,10 @@ def kind_of(cls: type) -> str:
     raise SchemaError(f"objects of type {cls.__module__}.{cls.__qualname__} cannot be written")
 
 
-def float_classes(classes: dict[type, None]) -> tuple[type, ...]:
-    """Give those classes that are floats."""
-    return tuple(cls for cls in classes if kind_of(cls) == "float") if classes else ()
-
-
-def _has_numbers(values: np.ndarray, classes: tuple[type, ...]) -> bool:
+def _has_numbers(values: np.ndarray, classes: dict[type, None]) -> bool:
     """Whether one of the floats among objects is not NaN."""
-    return any(value == value for value in values if type(value) in classes)
+    floats = {cls for cls in classes if issubclass(cls, (float, np.floating))}
+    return any(value == value for value in values if type(value) in floats)
 
 
 def _nested(values: np.ndarray, classes: dict[type, None], source_of: Callable[[Any], Source]) -> Source:

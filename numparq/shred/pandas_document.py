@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ..arrow_schema import ArrowType
-from .labels import json_label, text_of
+from .labels import json_label
 from .moments import zone_name
 from .source import ArrowField
 
@@ -189,6 +189,3 @@ def json_attrs(attrs: dict) -> str | None:
     except (TypeError, ValueError, RecursionError) as error:
         warnings.warn(f"DataFrame.attrs cannot be written: {error}", UserWarning, stacklevel=2)
         return None
-
-
-__all__ = ["column_entry", "document", "json_attrs", "label_entries", "pandas_type", "range_entry", "text_of"]

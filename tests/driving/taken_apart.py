@@ -1,0 +1,69 @@
+"""A frame taken apart, held against the file that pyarrow writes of it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import warnings
+
+import pyarrow as pa
+
+from numparq.leaves import leaves_of
+from numparq.shred import take_apart
+
+from .leaf_values import PHYSICAL, file_of, own_logical, plain, schema_of, stored
+
+
+def own_schema(apart):
+    return [
+        (".".join(leaf.path), PHYSICAL[leaf.physical], leaf.type_length or 0, own_logical(leaf.logical),
+         leaf.max_definition_level, leaf.max_repetition_level)
+        for leaf in leaves_of([column.node for column in apart.columns])
+    ]  # fmt: skip
+
+
+def document(text):
+    found = json.loads(text)
+    assert found["creator"].pop("library")
+    found["creator"].pop("version")
+    return found
+
+
+def flattened(table):
+    columns = []
+    for column in table.columns:
+        if pa.types.is_struct(column.type):
+            columns += [column.flatten()[place] for place in range(column.type.num_fields)]
+        else:
+            columns.append(column)
+    return columns
+
+
+def rows_of(apart, start, stop):
+    found = []
+    for column in apart.columns:
+        nodes = column.node.children or (column.node,)
+        leaves = column.leaves(start, stop)
+        found += [plain(leaf, node, stop - start) for leaf, node in zip(leaves, nodes, strict=True)]
+    return found
+
+
+def check(frame, **options):
+    """Compare schema, metadata, ARROW:schema, and the values of every range of rows; give what was taken apart."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        apart = take_apart(frame, **options)
+        table = pa.Table.from_pandas(frame, preserve_index=options.get("index"))
+    file = file_of(table)
+    assert own_schema(apart) == [(path, kind, max(length or 0, 0), *rest)
+                                 for path, kind, length, *rest in schema_of(file)]  # fmt: skip
+    assert document(apart.key_value_metadata["pandas"]) == document(table.schema.metadata[b"pandas"])
+    message = base64.b64decode(apart.key_value_metadata["ARROW:schema"])
+    assert pa.ipc.read_schema(pa.py_buffer(message)).equals(table.schema.remove_metadata())
+    assert apart.num_rows == len(frame)
+    expected = [stored(column) for column in flattened(file.read())]
+    assert rows_of(apart, 0, len(frame)) == expected
+    for start in range(len(frame)):
+        for stop in range(start, len(frame) + 1):
+            assert rows_of(apart, start, stop) == [column[start:stop] for column in expected]
+    return apart
