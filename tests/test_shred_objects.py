@@ -81,7 +81,8 @@ def test_mixed_types_are_refused(values):
 
 
 @pytest.mark.parametrize("values", [[object()], [2**64], [-1, 2**63], [D("Infinity")], [D("1e80")],
-                                    [datetime.time(1, tzinfo=datetime.UTC)], [1.5, 2**53 + 1]])  # fmt: skip
+                                    [datetime.time(1, tzinfo=datetime.UTC)], [1.5, 2**53 + 1],
+                                    [datetime.datetime(1, 1, 1), pd.Timestamp(5)]])  # fmt: skip
 def test_values_that_parquet_has_no_type_for(values):
     with pytest.raises(SchemaError, match="'odd'"):
         take_apart(pd.DataFrame({"odd": objects(values)})).columns[0].leaves(0, len(values))
@@ -100,8 +101,8 @@ def test_unsigned_integers_where_signed_ones_do_not_reach():
 
 
 @pytest.mark.parametrize("value, unit, expected", [
-    (pd.Timedelta(5), "ns", 5), (pd.Timedelta(5000), "us", 5), (np.timedelta64(5, "s"), "ns", 5 * 10**9),
-    (pd.Timestamp(5), "ns", 5), (pd.Timestamp(5000), "us", 5), (np.datetime64(5, "s"), "ns", 5 * 10**9),
+    (pd.Timedelta(5), "ns", 5), (pd.Timedelta(5000), "us", 5), (np.timedelta64(5, "s"), "s", 5),
+    (pd.Timestamp(5), "ns", 5), (pd.Timestamp(5000), "us", 5), (np.datetime64(5, "s"), "s", 5000), (np.datetime64(5, "D"), "s", 5 * 86_400_000),
 ])  # fmt: skip
 def test_nanoseconds_where_microseconds_do_not_do(value, unit, expected):
     apart = take_apart(pd.DataFrame({"a": objects([None, value])}))
@@ -213,5 +214,5 @@ def test_sparse(dense, fill):
 
 
 def test_a_column_of_no_known_type():
-    with pytest.raises(SchemaError, match="longdouble|float128"):
+    with pytest.raises(SchemaError, match=r"longdouble|float128"):
         take_apart(pd.DataFrame({"a": np.zeros(2, np.longdouble)}))

@@ -20,6 +20,7 @@ _CHUNK = 1 << 16
 _LARGEST_EXACT = 1 << 53  # integers up to here are floats without loss
 _US_OF_SECOND = 1_000_000
 _UUID_BYTES = 16
+_UNITS = ("s", "ms", "us", "ns")
 
 
 def nulls() -> Source:
@@ -180,14 +181,39 @@ def uuids(values: np.ndarray) -> Source:
     return of_objects(ArrowType("uuid", byte_width=16), values, convert, _UUID_BYTES)
 
 
-def _finest(values: np.ndarray, classes: Iterable[type], numpy_class: type, own: type) -> str:
-    """Find the unit that holds moments or durations: microseconds, unless nanoseconds are needed."""
-    if any(issubclass(cls, numpy_class) for cls in classes):
-        return "ns"
-    if any(issubclass(cls, own) for cls in classes):
-        return "ns" if any(getattr(value, "nanosecond", getattr(value, "nanoseconds", 0)) for part in _chunks(values)
-                           for value in part) else "us"  # fmt: skip
-    return "us"
+def _finest(values: np.ndarray, classes: Iterable[type]) -> str:
+    """Find the unit that holds moments or durations: microseconds, or nanoseconds where they are needed.
+
+    Of NumPy's own scalars the finest unit that one of them has, if there are no others.
+    """
+    scalars = [cls for cls in classes if issubclass(cls, (np.datetime64, np.timedelta64))]
+    finest = 0 if scalars else _UNITS.index("us")
+    if scalars:
+        found = {np.datetime_data(value.dtype)[0] if hasattr(value, "dtype") else "us"
+                 for part in _chunks(values) for value in part}  # fmt: skip
+        finest = max(_UNITS.index(unit) if unit in _UNITS else 0 for unit in found)
+    if any(issubclass(cls, (pd.Timestamp, pd.Timedelta)) for cls in classes):
+        odd = any(getattr(value, "nanosecond", getattr(value, "nanoseconds", 0))
+                  for part in _chunks(values) for value in part)  # fmt: skip
+        finest = _UNITS.index("ns") if odd else finest
+    return _UNITS[finest]
+
+
+def _ticks(part: np.ndarray, dtype: str) -> np.ndarray:
+    """Give the integers of moments or durations in a unit.
+
+    Raises
+    ------
+    SchemaError
+        When one is beyond the range of the unit.
+    """
+    exact = np.empty(len(part), object)
+    exact[:] = [getattr(value, "asm8", value) for value in part]  # as NumPy's scalars, pandas' keep their nanoseconds
+    found = exact.astype(dtype)
+    coarse = f"{dtype[0]}8[s]"
+    if (found.astype(coarse) != exact.astype(coarse)).any():
+        raise SchemaError(f"a moment or duration is beyond the range of {dtype}, which others of the column need")
+    return found.view(np.int64)
 
 
 def datetimes(values: np.ndarray, classes: Iterable[type]) -> Source:
@@ -198,34 +224,28 @@ def datetimes(values: np.ndarray, classes: Iterable[type]) -> Source:
     SchemaError
         When some have a time zone and some have none.
     """
-    unit = _finest(values, classes, np.datetime64, pd.Timestamp)
+    unit = _finest(values, classes)
     zones: dict[Any, None] = {}
     for part in _chunks(values):
         zones.update(dict.fromkeys(getattr(value, "tzinfo", None) for value in part))
     if None in zones and len(zones) > 1:
         raise SchemaError("some datetimes have a time zone, and some have none: one column cannot hold both")
     zone = next(iter(zones))
-    timezone = "" if zone is None else zone_name(zone)
+    arrow_type = ArrowType("timestamp", unit=unit, timezone="" if zone is None else zone_name(zone))
+    dtype = f"M8[{'ms' if unit == 's' else unit}]"  # the format has no timestamps in seconds
 
     def convert(part: np.ndarray) -> np.ndarray:
         if zone is None:
-            return part.astype(f"M8[{unit}]").view(np.int64)
-        moments = pd.DatetimeIndex(pd.to_datetime(part, utc=True)).as_unit(unit)
-        return moments.asi8
+            return _ticks(part, dtype)
+        return pd.DatetimeIndex(pd.to_datetime(part, utc=True)).as_unit(unit).asi8
 
-    return of_objects(ArrowType("timestamp", unit=unit, timezone=timezone), values, convert)
+    return of_objects(arrow_type, values, convert)
 
 
 def timedeltas(values: np.ndarray, classes: Iterable[type]) -> Source:
     """Give the source of `datetime.timedelta` objects."""
-    unit = _finest(values, classes, np.timedelta64, pd.Timedelta)
-
-    def convert(part: np.ndarray) -> np.ndarray:
-        if unit == "ns":
-            return pd.TimedeltaIndex(pd.to_timedelta(part)).as_unit("ns").asi8
-        return part.astype("m8[us]").view(np.int64)
-
-    return of_objects(ArrowType("duration", unit=unit), values, convert)
+    unit = _finest(values, classes)
+    return of_objects(ArrowType("duration", unit=unit), values, lambda part: _ticks(part, f"m8[{unit}]"))
 
 
 def decimals(values: np.ndarray) -> Source:

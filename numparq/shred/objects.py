@@ -108,11 +108,9 @@ def _nested(values: np.ndarray, classes: dict[type, None], source_of: Callable[[
 
 def _as_dtype(values: np.ndarray, classes: dict[type, None], source_of: Callable[[Any], Source]) -> Source:
     """Let pandas make an array of periods or intervals of objects."""
-    array = pd.array(values)
-    if array.dtype == object:
-        kinds = " and ".join(sorted({str(getattr(value, "freq", getattr(value, "closed", ""))) for value in values
-                                     if not pd.isna(value)})[:2])  # fmt: skip
-        raise SchemaError(f"periods or intervals of different sorts cannot be written as one column: {kinds}")
+    array = pd.array([None if missing else value for value, missing in zip(values, pd.isna(values), strict=True)])
+    if not isinstance(array.dtype, (pd.PeriodDtype, pd.IntervalDtype)):
+        raise SchemaError("a column of objects holds periods or intervals of different sorts")
     return source_of(array)
 
 
