@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -89,7 +89,8 @@ def page_bounds(
     -------
     PageBounds
     """
-    num_values = np.diff(bounds).tolist()
+    places = bounds.tolist()
+    num_values = [stop - start for start, stop in pairwise(places)]
     if order.kind == "none":
         nothing: list[bytes | None] = [None] * len(num_values)
         return PageBounds(order, num_values, nothing, list(nothing))
@@ -106,41 +107,39 @@ def _numbers(
 ) -> PageBounds:
     keying = _KEYINGS[order.kind, order.width]
     found = _keys(order, keying, values, bounds, codes)
-    if not order.is_float:
-        low, high = _plain(order, keying, found[:, 0]), _plain(order, keying, found[:, 1])
-        empty = [not count for count in num_values]
-        return PageBounds(order, num_values, _without(low, empty), _without(high, empty))
-    nan_counts = found[:, 2].tolist()
-    empty = [nans == count for nans, count in zip(nan_counts, num_values, strict=True)]
-    if order.total:
-        if any(empty):
-            whole = _keys(order, keying._replace(lowest=_LEAST, highest=_MOST), values, bounds, codes)
-            found[empty] = whole[empty]
-        empty = [not count for count in num_values]
-    else:
+    nan_counts = [nans for _, _, nans in found]
+    if order.total and any(count == nans > 0 for count, nans in zip(num_values, nan_counts, strict=True)):
+        whole = _keys(order, keying._replace(lowest=_LEAST, highest=_MOST), values, bounds, codes)
+        found = [
+            every if count == page[2] else page for count, page, every in zip(num_values, found, whole, strict=True)
+        ]
+    elif order.is_float and not order.total:
         # A bound of zero stands for both zeros: their keys are -1 and 0.
-        found[found[:, 0] == 0, 0] = -1
-        found[found[:, 1] == -1, 1] = 0
-    low, high = _plain(order, keying, found[:, 0]), _plain(order, keying, found[:, 1])
-    return PageBounds(order, num_values, _without(low, empty), _without(high, empty), nan_counts)
+        found = [(low or -1, 0 if high == -1 else high, nans) for low, high, nans in found]
+    pages = PageBounds(order, num_values, [], [], nan_counts if order.is_float else None)
+    for count, (low, high, nans) in zip(num_values, found, strict=True):
+        pages.min_values.append(None if nans == count else _plain(order, keying, low))
+        pages.max_values.append(None if nans == count else _plain(order, keying, high))
+    return pages
 
 
 def _keys(
     order: Order, keying: _Keying, values: np.ndarray, bounds: np.ndarray, codes: np.ndarray | None
-) -> np.ndarray:
+) -> list[tuple[int, int, int]]:
     """Find the smallest key, the largest key and the number of NaNs of each page."""
     num_pages = len(bounds) - 1
-    found = np.empty((num_pages, 3), np.int64)
-    if codes is not None:
-        keys = _keyed(_integers(order, values).astype(np.int64), keying)
-        statistics_kernels.bounds_coded(
-            codes, keys, bounds, num_pages, keying.lowest, keying.highest, found.reshape(-1)
-        )
-        return found
+    found = np.empty(3 * num_pages, np.int64)
     numbers = _integers(order, values)
-    find = statistics_kernels.bounds8 if numbers.itemsize == 8 else statistics_kernels.bounds4
-    find(numbers, bounds, num_pages, *keying, found.reshape(-1))
-    return found
+    if codes is not None:
+        keys = numbers.astype(np.int64)
+        keys = keys ^ ((keys >> 63) & keying.fold) ^ keying.flip
+        statistics_kernels.bounds_coded(codes, keys, bounds, num_pages, keying.lowest, keying.highest, found)
+    elif numbers.itemsize == 8:
+        statistics_kernels.bounds8(numbers, bounds, num_pages, *keying, found)
+    else:
+        statistics_kernels.bounds4(numbers, bounds, num_pages, *keying, found)
+    items = found.tolist()
+    return list(zip(items[::3], items[1::3], items[2::3], strict=True))
 
 
 def _integers(order: Order, values: np.ndarray) -> np.ndarray:
@@ -150,20 +149,9 @@ def _integers(order: Order, values: np.ndarray) -> np.ndarray:
     return values.view(np.int16 if order.width == 2 else np.uint8).astype(np.int32)
 
 
-def _keyed(numbers: np.ndarray, keying: _Keying) -> np.ndarray:
-    """Turn int64 values into keys, or keys into values: it is the same operation."""
-    return numbers ^ ((numbers >> 63) & keying.fold) ^ keying.flip
-
-
-def _plain(order: Order, keying: _Keying, keys: np.ndarray) -> list[bytes]:
-    """Give values as bytes by their keys."""
-    width = order.width
-    data = _keyed(keys, keying).astype(f"<i{width}").tobytes()
-    return [data[place : place + width] for place in range(0, len(data), width)]
-
-
-def _without(values: list[bytes], empty: Sequence[bool]) -> list[bytes | None]:
-    return [None if absent else value for value, absent in zip(values, empty, strict=True)]
+def _plain(order: Order, keying: _Keying, key: int) -> bytes:
+    """Give the value that has a key: what makes keys also undoes it."""
+    return (key ^ ((key >> 63) & keying.fold) ^ keying.flip).to_bytes(order.width, "little", signed=True)
 
 
 # --- bytes ------------------------------------------------------------------------------------------------------------
