@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from driving.statistics import BYTES, NAN, arrow_columns, column, double, floats, plain_of
 from driving.thrift import plain
-from test_statistics import BYTES, NAN, arrow_columns, column, double, floats, plain_of
 
 from numparq import ParquetFile
 from numparq.leaves import Node
