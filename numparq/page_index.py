@@ -211,7 +211,7 @@ def boundary_order(order: Order, min_values: Sequence[bytes], max_values: Sequen
     order : Order
         How they compare.
     min_values, max_values : sequence of bytes
-        As they are written, without those of null pages: cutting may change which of two is larger.
+        As they are written, without those of null pages.
 
     Returns
     -------
