@@ -26,7 +26,7 @@ LAYERS = [
     ["logical"],
     ["targets"],
     ["target_tables"],
-    ["dtypes", "json_columns", "pandas_metadata"],
+    ["dtypes", "json_columns", "pandas_metadata", "appending"],
     ["column"],
     ["encode"],
     ["arrow", "frame", "shred"],

@@ -14,7 +14,7 @@ from typing import Any
 from ..kernels import compact_wire as wire
 from .idl import Field, Struct, load_idl
 
-__all__ = ["Encoded", "encode"]
+__all__ = ["Encoded", "encode", "encode_value", "field_header"]
 
 Writer = Callable[[bytearray, Any], None]  # appends a value, without the header of its field
 
@@ -57,6 +57,26 @@ def encode(struct: str, value: Mapping[str, Any]) -> bytes:
     """
     out = bytearray()
     _struct_writer(struct)(out, value)
+    return bytes(out)
+
+
+def encode_value(struct: str, field: str, value: Any) -> bytes:
+    """Encode the value of one field, without its header; it is no bool.
+
+    Parameters
+    ----------
+    struct, field : str
+        Their names in the IDL.
+    value : object
+        As in `encode`.
+
+    Returns
+    -------
+    bytes
+    """
+    about = next(item for item in load_idl().structs[struct].fields if item.name == field)
+    out = bytearray()
+    _writer(struct, about)(out, value)
     return bytes(out)
 
 
