@@ -102,7 +102,8 @@ def test_unsigned_integers_where_signed_ones_do_not_reach():
 
 @pytest.mark.parametrize("value, unit, expected", [
     (pd.Timedelta(5), "ns", 5), (pd.Timedelta(5000), "us", 5), (np.timedelta64(5, "s"), "s", 5),
-    (pd.Timestamp(5), "ns", 5), (pd.Timestamp(5000), "us", 5), (np.datetime64(5, "s"), "s", 5000), (np.datetime64(5, "D"), "s", 5 * 86_400_000),
+    (pd.Timestamp(5), "ns", 5), (pd.Timestamp(5000), "us", 5), (np.datetime64(5, "s"), "s", 5000),
+    (np.datetime64(5, "D"), "s", 5 * 86_400_000),
 ])  # fmt: skip
 def test_nanoseconds_where_microseconds_do_not_do(value, unit, expected):
     apart = take_apart(pd.DataFrame({"a": objects([None, value])}))

@@ -19,11 +19,12 @@ from .text import classes_of
 
 _MISSING = (type(None), type(pd.NA), type(pd.NaT))
 
-# What a class of objects is called here; the first row that fits counts (bool is an int, datetime a date).
+# What a class of objects is called. The first row that fits counts: bool and timedelta64 are ints, datetime a date.
 _KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
     (str, "str"),
     ((bytes, bytearray, memoryview), "bytes"),
     ((bool, np.bool_), "bool"),
+    ((datetime.timedelta, np.timedelta64), "timedelta"),
     ((int, np.integer), "int"),
     ((float, np.floating), "float"),
     ((complex, np.complexfloating), "complex"),
@@ -31,7 +32,6 @@ _KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
     ((datetime.datetime, np.datetime64), "datetime"),
     (datetime.date, "date"),
     (datetime.time, "time"),
-    ((datetime.timedelta, np.timedelta64), "timedelta"),
     (uuid.UUID, "UUID"),
     (pd.Period, "Period"),
     (pd.Interval, "Interval"),

@@ -1,0 +1,159 @@
+"""str and bytes objects to bytes by kernels: in every mode, and without kernels."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twins.text import cut, encoded
+
+from numparq.errors import BAD_LENGTH, BAD_UTF8, BAD_VALUE, SchemaError
+from numparq.kernels import bound_entry, fallback, text_kernels
+from numparq.kernels import text as module
+from numparq.kernels.build import build
+from numparq.kernels.load import load
+from numparq.kernels.registry import KERNELS
+from numparq.shred import text
+from numparq.shred.text import classes_of, encode_bytes, encode_strings
+
+TEXT_KERNELS = {name: kernel for name, kernel in KERNELS.items() if kernel.function.__module__ == module.__name__}
+STRINGS = ["", "a", "seven77", "eight888", "nine99999", "é", "x" * 29, "日本語", "z" * 7 + "é", "ÿ" * 8, "ÿ" * 17,
+           "\x00\x7f", "\x80", "\u07ff\u0800", "\ud7ff\ue000", "\uffff\U00010000\U0010ffff", "q" * 300]  # fmt: skip
+NULLS = [None, np.nan, float("nan"), np.float64("nan"), pd.NA, pd.NaT, float("-nan")]
+
+
+@pytest.fixture(scope="module", params=["object", "dispatcher", "python", "none"])
+def mode(request):
+    patch = pytest.MonkeyPatch()
+    if request.param == "none":
+        patch.setattr(text, "object_layout", lambda: None)
+        yield request.param
+        patch.undo()
+        return
+    assert text.object_layout() is not None, "this Python lays objects out in a way that the kernels do not know"
+    made = {"python": fallback.python, "object": _loaded, "dispatcher": lambda some: fallback.dispatchers(some, None)}
+    before = dict(text_kernels.__dict__)
+    text_kernels.__dict__.update(made[request.param](TEXT_KERNELS), mode=request.param)
+    yield request.param
+    text_kernels.__dict__.clear()
+    text_kernels.__dict__.update(before)
+
+
+def _loaded(some):
+    entries = load(build(some), list(some))
+    return {name: bound_entry(name, kernel.signature, entries[name]) for name, kernel in some.items()}
+
+
+def objects(values):
+    made = np.empty(len(values), object)
+    made[:] = values
+    return made
+
+
+def test_strings(mode):
+    values = [*STRINGS, *NULLS, *STRINGS[::-1]]
+    assert cut(*encode_strings(objects(values))) == encoded(values)
+
+
+def test_bytes(mode):
+    values = [*(value.encode() for value in STRINGS), *NULLS, b"\xff\x00"]
+    assert cut(*encode_bytes(objects(values))) == encoded(values)
+
+
+def test_no_rows_and_only_nulls(mode):
+    for encode in (encode_strings, encode_bytes):
+        assert cut(*encode(objects([]))) == []
+        assert cut(*encode(objects(NULLS))) == [None] * len(NULLS)
+        assert cut(*encode(np.empty(3, object))) == [None] * 3
+
+
+class Text(str):
+    pass
+
+
+def test_what_is_not_exactly_a_string(mode):
+    values = ["a", Text("é"), np.str_("中"), None]
+    assert cut(*encode_strings(objects(values))) == encoded(values)
+    others = [b"a", bytearray(b"bc"), memoryview(b"d"), None, np.bytes_(b"e")]
+    assert cut(*encode_bytes(objects(others))) == encoded(others)
+
+
+@pytest.mark.parametrize("bad", [5, 1.5, b"x", np.float64(0), float("inf")])
+def test_other_types(mode, bad):
+    with pytest.raises(SchemaError, match=f"row 12: .*{type(bad).__name__}"):
+        encode_strings(objects(["a", None, bad]), 10)
+    if not isinstance(bad, bytes):
+        with pytest.raises(SchemaError, match=f"row 1: .*{type(bad).__name__}"):
+            encode_bytes(objects([b"a", bad]))
+
+
+@pytest.mark.parametrize("bad", ["\ud800", "a\udfff", "\U00010000\udc00", Text("\ud9ab")])
+def test_lone_surrogates(mode, bad):
+    with pytest.raises(SchemaError, match=r"row 1: .*surrogates"):
+        encode_strings(objects(["a", bad]))
+
+
+def test_a_column_of_a_table(mode):
+    table = np.array([["a", "b"], ["c", "é"]], object)
+    assert cut(*encode_strings(table[:, 1])) == [b"b", "é".encode()]
+
+
+def test_nothing_is_kept(mode):
+    value = "".join(["some ", "text"])
+    values = objects([value] * 3)
+    before = sys.getrefcount(value)
+    encode_strings(values)
+    classes_of(values)
+    assert sys.getrefcount(value) == before
+
+
+def test_objects_that_change_between_the_passes(mode):
+    if mode == "none":
+        pytest.skip("there are no kernels")
+    layout, constants = text.object_layout(), text.constants()
+    for values, measure, copy, others in (
+        (["abc", "é"], (text_kernels.measure_strings, layout), text_kernels.copy_strings,
+         ["abcd", 5, None, Text("abc")]),
+        ([b"abc", b"e"], (text_kernels.measure_bytes,), text_kernels.copy_bytes_objects, [b"abcd", 5, None]),
+    ):  # fmt: skip
+        array, offsets, validity = objects(values), np.empty(3, np.int64), np.empty(2, np.uint8)
+        size = measure[0](array, 2, constants, *measure[1:], offsets, validity)
+        out = np.zeros(size + 8, np.uint8)
+        for other in others:
+            array[0] = other
+            assert copy(array, 2, constants, layout, offsets, validity, out) == BAD_LENGTH
+        assert not out.any()
+
+
+def test_statuses(mode):
+    if mode == "none":
+        pytest.skip("there are no kernels")
+    layout, constants = text.object_layout(), text.constants()
+    offsets, validity = np.empty(3, np.int64), np.empty(2, np.uint8)
+    for bad, status in (("\ud800", BAD_UTF8), (5, BAD_VALUE), (Text("a"), BAD_VALUE)):
+        array = objects(["a", bad])
+        assert text_kernels.measure_strings(array, 2, constants, layout, offsets, validity) == status
+
+
+def test_classes(mode):
+    values = objects([*range(50), "a", None, *range(50), 1.5, True, pd.NA, "b"])
+    assert list(classes_of(values)) == [int, str, type(None), float, bool, type(pd.NA)]
+    many = objects([type(f"T{number}", (), {})() for number in range(100)])
+    assert list(classes_of(many)) == [type(value) for value in many]
+    assert list(classes_of(objects([]))) == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.one_of(st.none(), st.text(), st.text("abé中\U0001f600", max_size=40)), max_size=30))
+def test_any_strings(values):
+    try:
+        expected = encoded(values)
+    except UnicodeEncodeError:
+        with pytest.raises(SchemaError, match="surrogates"):
+            encode_strings(objects(values))
+        return
+    assert cut(*encode_strings(objects(values))) == expected
