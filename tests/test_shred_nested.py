@@ -20,7 +20,7 @@ from twins.nesting import levels_by_pyarrow, stripe
 from numparq.errors import SchemaError
 from numparq.leaves import LeafValues, Node, leaves_of
 from numparq.metadata.logical_type import LogicalType
-from numparq.schema import BOOLEAN, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32, INT64, OPTIONAL, REPEATED, REQUIRED
+from numparq.schema import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, INT32, INT64, OPTIONAL, REPEATED, REQUIRED
 from numparq.shred.nested import source_column
 
 # --- what a column becomes --------------------------------------------------------------------------------------------
@@ -360,6 +360,9 @@ def test_elements_are_taken_as_the_schema_says():
         ),
         (Node("e", OPTIONAL, INT32, logical=LogicalType("UNKNOWN")), [1]),
         (Node("e", REQUIRED, INT64), [None]),
+        (Node("e", OPTIONAL, DOUBLE), [(1 << 53) + 1]),
+        (Node("e", OPTIONAL, DOUBLE), np.array([(1 << 53) + 1])),
+        (Node("e", OPTIONAL, FIXED_LEN_BYTE_ARRAY, 2, LogicalType("FLOAT16")), [1 << 20]),
     ],
 )
 def test_elements_that_are_not_what_the_schema_says(node, elements):

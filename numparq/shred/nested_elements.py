@@ -18,10 +18,14 @@ from .numbers import number_converter
 from .objects import kind_of, object_source
 from .source import Source
 from .strings import bytes_objects, string_objects
+from .text import classes_of
 
 __all__ = ["element_values"]
 
+Classes = dict[type, None]
+_NULLS = (type(None), type(pd.NA), type(pd.NaT))
 _NUMBERS = ("bool", "int", "float")
+_LARGEST_EXACT = {2: 1 << 11, 4: 1 << 24, 8: 1 << 53}  # integers up to here are floats of so many bytes without loss
 
 
 def element_values(values: np.ndarray, arrow_type: ArrowType, path: tuple[str, ...]) -> LeafValues:
@@ -52,9 +56,10 @@ def element_values(values: np.ndarray, arrow_type: ArrowType, path: tuple[str, .
         if source.type == arrow_type:
             return source.leaves(0, len(values))[0]
         values = _as_objects(values)
-    _check(values, arrow_type, column)
+    classes = classes_of(values)
+    _check(values, classes, arrow_type, column)
     try:
-        (leaf,) = _SOURCES.get(arrow_type.kind, _inferred)(values, arrow_type).leaves(0, len(values))
+        (leaf,) = _SOURCES.get(arrow_type.kind, _inferred)(values, arrow_type, classes).leaves(0, len(values))
     except (OverflowError, TypeError, ValueError) as error:  # SchemaError among them
         if isinstance(error, SchemaError):
             error.where["column"] = column
@@ -87,44 +92,65 @@ _TAKEN: dict[str, tuple[str, ...]] = {
 }
 
 
-def _check(values: np.ndarray, arrow_type: ArrowType, column: str) -> None:
+def _check(values: np.ndarray, classes: Classes, arrow_type: ArrowType, column: str) -> None:
     """Refuse objects of a class that the type does not take."""
     taken = _TAKEN.get(arrow_type.kind, ())
-    for cls in set(map(type, values)) - {type(None), type(pd.NA), type(pd.NaT), float}:
-        if kind_of(cls) not in taken:
+    for cls in classes:
+        if cls not in _NULLS and kind_of(cls) not in taken and not (cls is float and _all_nan(values)):
             raise SchemaError(f"a value of type {cls.__name__} where there should be {_named(arrow_type)}",
                               column=column)  # fmt: skip
-    if "float" not in taken and any(type(value) is float and value == value for value in values):
-        raise SchemaError(f"a value of type float where there should be {_named(arrow_type)}", column=column)
+
+
+def _all_nan(values: np.ndarray) -> bool:
+    """Whether all floats among objects are NaN, and so stand for nulls."""
+    return all(value != value for value in values if type(value) is float)
+
+
+def _any(classes: Classes, *kinds: type) -> bool:
+    return any(issubclass(cls, kinds) for cls in classes)
 
 
 def _named(arrow_type: ArrowType) -> str:
     return f"{arrow_type.kind}{arrow_type.bit_width}" if arrow_type.kind in ("int", "float") else arrow_type.kind
 
 
-def _exact(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Give numbers as a dtype that has to hold them as they are."""
-    with np.errstate(over="ignore", invalid="ignore"):
+def _whole(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Give floats among integers as integers, which they have to be."""
+    with np.errstate(invalid="ignore"):
         found = values.astype(dtype)
-    if dtype.kind in "iu" and any(isinstance(value, (float, np.floating)) for value in values):
-        wrong = found.astype(object) != values
-        if wrong.any():
-            raise SchemaError(f"{values[wrong][0]} is no integer of {8 * dtype.itemsize} bits")
+    wrong = found.astype(object) != values
+    if wrong.any():
+        raise SchemaError(f"{values[wrong][0]} is no integer of {8 * dtype.itemsize} bits")
     return found
 
 
-def _numbers(values: np.ndarray, arrow_type: ArrowType) -> Source:
+def _with_integers(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Give integers among floats as floats, which have to hold them."""
+    with np.errstate(over="ignore"):
+        found = values.astype(dtype)
+    for place in np.flatnonzero(np.abs(found) >= _LARGEST_EXACT[dtype.itemsize]).tolist():
+        value = values[place]
+        if isinstance(value, (int, np.integer)) and (np.isinf(found[place]) or int(found[place]) != int(value)):
+            raise SchemaError(f"the integer {value} stands among floats, and is none without loss")
+    return found
+
+
+def _numbers(values: np.ndarray, arrow_type: ArrowType, classes: Classes) -> Source:
     if arrow_type.extension is not None:
-        return _inferred(values, arrow_type)
-    signs = {"bool": "?", "float": "f", "int": "i" if arrow_type.signed else "u"}
-    letter = signs[arrow_type.kind]
+        return _inferred(values, arrow_type, classes)
+    letter = {"bool": "?", "float": "f", "int": "i" if arrow_type.signed else "u"}[arrow_type.kind]
     dtype = np.dtype(letter if letter == "?" else f"{letter}{arrow_type.bit_width // 8}")
     _, convert = number_converter(dtype)
+    exact: Callable[[np.ndarray, np.dtype], np.ndarray] = np.ndarray.astype
+    if letter in "iu" and _any(classes, float, np.floating):
+        exact = _whole
+    elif letter == "f" and _any(classes, int, np.integer):
+        exact = _with_integers
     width = 2 if dtype == np.float16 else 0
-    return object_values.of_objects(arrow_type, values, lambda part: convert(_exact(part, dtype)).values, width)
+    return object_values.of_objects(arrow_type, values, lambda part: convert(exact(part, dtype)).values, width)
 
 
-def _timestamps(values: np.ndarray, arrow_type: ArrowType) -> Source:
+def _timestamps(values: np.ndarray, arrow_type: ArrowType, classes: Classes) -> Source:
     unit = "ms" if arrow_type.unit == "s" else arrow_type.unit
 
     def convert(part: np.ndarray) -> np.ndarray:
@@ -134,7 +160,7 @@ def _timestamps(values: np.ndarray, arrow_type: ArrowType) -> Source:
     return object_values.of_objects(arrow_type, values, convert)
 
 
-def _durations(values: np.ndarray, arrow_type: ArrowType) -> Source:
+def _durations(values: np.ndarray, arrow_type: ArrowType, classes: Classes) -> Source:
     def convert(part: np.ndarray) -> np.ndarray:
         durations = pd.TimedeltaIndex(pd.to_timedelta(part))
         return _ticks(durations, durations.as_unit(arrow_type.unit))
@@ -148,7 +174,7 @@ def _ticks(exact: Any, wanted: Any) -> np.ndarray:
     return wanted.asi8
 
 
-def _times(values: np.ndarray, arrow_type: ArrowType) -> Source:
+def _times(values: np.ndarray, arrow_type: ArrowType, classes: Classes) -> Source:
     source = object_values.times(values)
     divisor = {"s": 1000, "ms": 1000, "us": 1, "ns": 1}[arrow_type.unit]
 
@@ -165,28 +191,32 @@ def _times(values: np.ndarray, arrow_type: ArrowType) -> Source:
     return Source(arrow_type, leaves)
 
 
-def _decimals(values: np.ndarray, arrow_type: ArrowType) -> Source:
+def _decimals(values: np.ndarray, arrow_type: ArrowType, classes: Classes) -> Source:
     import decimal
 
-    if any(not isinstance(value, decimal.Decimal) for value in values):
+    if _any(classes, int, np.integer):
         whole = [decimal.Decimal(int(value)) if isinstance(value, (int, np.integer)) else value for value in values]
         values = np.fromiter(whole, object, len(whole))
     return decimal_source(values, arrow_type)
 
 
-def _texts(values: np.ndarray, arrow_type: ArrowType) -> Source:
-    if any(isinstance(value, bytes) for value in values):
-        values = np.fromiter((v.decode() if isinstance(v, bytes) else v for v in values), object, len(values))
+def _texts(values: np.ndarray, arrow_type: ArrowType, classes: Classes) -> Source:
+    if _any(classes, bytes, bytearray, memoryview):
+        values = np.fromiter(map(_decoded, values), object, len(values))
     return string_objects(values)
 
 
-def _octets(values: np.ndarray, arrow_type: ArrowType) -> Source:
-    if any(isinstance(value, str) for value in values):
+def _decoded(value: Any) -> Any:
+    return bytes(value).decode() if isinstance(value, (bytes, bytearray, memoryview)) else value
+
+
+def _octets(values: np.ndarray, arrow_type: ArrowType, classes: Classes) -> Source:
+    if _any(classes, str):
         values = np.fromiter((v.encode() if isinstance(v, str) else v for v in values), object, len(values))
     return bytes_objects(values)
 
 
-def _fixed_octets(values: np.ndarray, arrow_type: ArrowType) -> Source:
+def _fixed_octets(values: np.ndarray, arrow_type: ArrowType, classes: Classes) -> Source:
     width = arrow_type.byte_width
 
     def convert(part: np.ndarray) -> np.ndarray:
@@ -198,7 +228,7 @@ def _fixed_octets(values: np.ndarray, arrow_type: ArrowType) -> Source:
     return object_values.of_objects(arrow_type, values, convert, width)
 
 
-def _inferred(values: np.ndarray, arrow_type: ArrowType) -> Source:
+def _inferred(values: np.ndarray, arrow_type: ArrowType, classes: Classes) -> Source:
     """Give the source that objects have by themselves, if it is of the type."""
     source = object_source(values, source_of)
     if source.type == arrow_type:
@@ -208,11 +238,11 @@ def _inferred(values: np.ndarray, arrow_type: ArrowType) -> Source:
     return object_values.of_objects(arrow_type, values, lambda part: part.astype(np.int64))
 
 
-_SOURCES: dict[str, Callable[[np.ndarray, ArrowType], Source]] = {
-    "null": lambda values, arrow_type: object_values.nulls(),
+_SOURCES: dict[str, Callable[[np.ndarray, ArrowType, Classes], Source]] = {
+    "null": lambda values, arrow_type, classes: object_values.nulls(),
     **dict.fromkeys(_NUMBERS, _numbers),
     "decimal": _decimals,
-    "date": lambda values, arrow_type: object_values.dates(values),
+    "date": lambda values, arrow_type, classes: object_values.dates(values),
     "time": _times,
     "timestamp": _timestamps,
     "duration": _durations,

@@ -12,9 +12,10 @@ from ..arrow_schema import ArrowType
 from ..errors import SchemaError
 from .families import source_of
 from .nested_fields import ELEMENT, MAX_DEPTH
-from .nested_objects import LISTS, elements_of, fields_of, present_only
+from .nested_objects import LISTS, array_dtype, elements_of, fields_of, present_only
 from .objects import object_source
 from .source import ArrowField
+from .text import classes_of
 
 __all__ = ["common_type", "inferred"]
 
@@ -57,9 +58,10 @@ def _of(name: str, values: np.ndarray, path: tuple[str, ...]) -> ArrowField:
     if values.dtype.kind != "O":
         return ArrowField(name, source_of(values).type)
     present = present_only(values)
-    classes = set(map(type, present))
+    classes = classes_of(present)
     if classes and all(issubclass(cls, LISTS) for cls in classes):
-        _, elements = elements_of(present, path)
+        dtype = array_dtype(present)
+        elements = elements_of(present, path)[1] if dtype is None else np.empty(0, dtype)
         return ArrowField(name, ArrowType("list"), (_of(ELEMENT, elements, (*path, "list", ELEMENT)),))
     if classes and all(issubclass(cls, dict) for cls in classes):
         return ArrowField(name, ArrowType("struct"), _fields(present, path))

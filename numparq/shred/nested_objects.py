@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,14 @@ from .nested_elements import element_values
 from .nested_fields import ELEMENT, LIST_KINDS
 from .nested_tree import LeafArray, ListArray, NestedArray, StructArray
 from .source import ArrowField
+from .text import classes_of
 
-__all__ = ["LISTS", "elements_of", "fields_of", "nested_array", "present_only"]
+__all__ = ["LISTS", "array_dtype", "elements_of", "fields_of", "nested_array", "present_only"]
 
 # What is a list, wherever it stands.
 LISTS = (list, tuple, set, frozenset, np.ndarray, pd.Series, pd.Index, pd.api.extensions.ExtensionArray)
 _TYPED = "biufMm"  # kinds of NumPy arrays whose items need not become objects
+_DTYPE, _DIMENSIONS = attrgetter("dtype"), attrgetter("ndim")
 
 
 def nested_array(values: np.ndarray, field: ArrowField, path: tuple[str, ...]) -> NestedArray:
@@ -77,9 +80,20 @@ def _nulls_replaced(values: np.ndarray, stand_in: Any) -> tuple[np.ndarray, np.n
 
 def _refuse(values: np.ndarray, kinds: tuple[type, ...], what: str, path: tuple[str, ...]) -> None:
     """Raise a SchemaError where a value is none of the kinds."""
-    for kind in set(map(type, values)):
+    for kind in classes_of(values):
         if not issubclass(kind, kinds):
             raise SchemaError(f"a value of type {kind.__name__} where there should be {what}", column=".".join(path))
+
+
+def array_dtype(lists: np.ndarray) -> np.dtype | None:
+    """Give the dtype that all lists have, as arrays of numbers or times of one dimension; None where they do not."""
+    if not len(lists) or list(classes_of(lists)) != [np.ndarray]:
+        return None
+    dtype = lists[0].dtype
+    if dtype.kind not in _TYPED or set(map(_DIMENSIONS, lists)) != {1}:
+        return None
+    same = set(map(id, map(_DTYPE, lists))) == {id(dtype)} or set(map(_DTYPE, lists)) == {dtype}
+    return dtype if same else None
 
 
 def elements_of(lists: np.ndarray, path: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
@@ -105,12 +119,8 @@ def elements_of(lists: np.ndarray, path: tuple[str, ...]) -> tuple[np.ndarray, n
     except TypeError as error:  # an array of no dimension
         raise SchemaError("an array of no dimension where there should be a list", column=".".join(path)) from error
     np.cumsum(sizes, out=offsets[1:])
-    if len(lists) and isinstance(lists[0], np.ndarray):
-        dtype = lists[0].dtype
-        if dtype.kind in _TYPED and all(
-            type(item) is np.ndarray and item.ndim == 1 and item.dtype == dtype for item in lists
-        ):
-            return offsets, np.concatenate(lists)
+    if array_dtype(lists) is not None:
+        return offsets, np.concatenate(lists)
     return offsets, np.fromiter(chain.from_iterable(lists), object, int(offsets[-1]))
 
 
