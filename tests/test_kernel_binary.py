@@ -139,7 +139,7 @@ def test_what_is_not_read(engine):
     rng = np.random.default_rng(0)
     column = Column(BYTE_ARRAY)
     page = data_page(column, [b"abc"] * 9, PLAIN, UNCOMPRESSED, 1, rng)
-    for encoding in (3, 4, 5, 6, 7, 9, 10, -1, 99):
+    for encoding in (3, 4, 5, 9, 10, -1, 99):
         other = replace(page, more={**page.more, "encoding": encoding})
         assert decode_binary(engine, Chunk(column, UNCOMPRESSED, [other]), Request(stop=9)) == Outcome(
             UNSUPPORTED_ENCODING, 0

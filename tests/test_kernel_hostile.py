@@ -17,7 +17,7 @@ from driving.decoding import Outcome, decode_binary, decode_fixed
 from driving.engines import ENGINES
 from driving.tables import Request, chunk_table, page_table, scan, wanted
 from test_kernel_fixed import CASES, Case
-from twins import Damaged, Inexact
+from twins import Damaged, Inexact, delta
 from twins.pages import (
     DICTIONARY_PAGE,
     PLAIN,
@@ -32,7 +32,17 @@ from twins.pages import (
     read_dictionary,
     read_rows,
 )
-from twins.values import BOOLEAN, BYTE_ARRAY, INT64, INT96, Column, copied, int96_to_us, random_values
+from twins.values import (
+    BOOLEAN,
+    BYTE_ARRAY,
+    FIXED_LEN_BYTE_ARRAY,
+    INT64,
+    INT96,
+    Column,
+    copied,
+    int96_to_us,
+    random_values,
+)
 
 from numparq.kernels import tables as t
 
@@ -105,6 +115,7 @@ def test_damage(engine, case):
             float(rng.choice([0.0, 0.3, 1.0])),
             bool(rng.random() < 0.6),
             int(rng.choice([0, 1])),
+            more=bool(rng.random() < 0.5),
         )
         request = whole(chunk, made.conversion, made.item)
         assert compare(engine, chunk, request, made.convert, number)
@@ -126,12 +137,15 @@ def cut_chunks():
         (Column(INT96, 0, True), int96_to_us, t.INT96_US, 8),
         (Column(BYTE_ARRAY, 0, True), copied, t.COPY, 0),
         (Column(BYTE_ARRAY), copied, t.COPY, 0),
+        (Column(FIXED_LEN_BYTE_ARRAY, 3, True), copied, t.COPY, 3),
     ):
         values = random_values(rng, column, 6)
         entries = list(dict.fromkeys(values))
         rows = [values[i] if not column.optional or i % 3 else None for i in rng.integers(0, len(values), 10).tolist()]
-        for encoding in (PLAIN, RLE_DICTIONARY, *([RLE] if column.physical == BOOLEAN else [])):
-            for version, codec in ((1, UNCOMPRESSED), (2, UNCOMPRESSED), (1 + int(column.optional), SNAPPY)):
+        more = (RLE,) if column.physical == BOOLEAN else delta.ENCODINGS.get(column.physical, ())
+        ways = ((1, UNCOMPRESSED), (2, UNCOMPRESSED), (1 + int(column.optional), SNAPPY))
+        for encoding in (PLAIN, RLE_DICTIONARY, *more):
+            for version, codec in ways if encoding in (PLAIN, RLE, RLE_DICTIONARY) else ways[encoding % 3 :][:1]:
                 page = data_page(column, rows, encoding, codec, version, rng, entries)
                 chunk = Chunk(column, codec, [dictionary_page(column, entries, codec, rng), page])
                 yield chunk, convert, whole(chunk, conversion, item)

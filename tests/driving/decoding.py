@@ -6,6 +6,7 @@ Every chunk is decoded twice, over different garbage: what kernels load behind t
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,7 @@ from numparq.kernels.tables import B_FIRST, BATCH_FIELDS
 from .buffers import Guarded, with_slack
 from .engines import Engine
 from .tables import Request, chunk_table, page_table
+from .to_plain import NotPlain, parts
 
 # Decompressed bytes that close a batch of pages; a seed and the next one choose the same.
 BATCH_BYTES = (1 << 20, 0, 100, 1000)
@@ -93,6 +95,17 @@ class _Run:
             self.failure = Outcome(status, int(state[0]))
         return status == 0
 
+    def parts(self) -> Iterator[tuple[int, int, np.ndarray]]:
+        """Give the pages in parts that can be decoded, each with its decompressed bytes; stops at a failure."""
+        for batch in self.batches:
+            if not self.decompress(*batch):
+                return
+            try:
+                yield from parts(self, *batch)
+            except NotPlain as failure:
+                self.failure = Outcome(failure.status, failure.page)
+                return
+
     def finish(self) -> Outcome | None:
         """Look at the guards; gives the failure, if there was one."""
         for buffer in self.buffers:
@@ -120,16 +133,14 @@ def _decode_fixed(run: _Run) -> Outcome:
     dictionary = run.buffer(run.dictionary_bytes + t.SLACK)
     dense, levels = run.buffer(run.values * run.item + t.SLACK), run.buffer(run.values + t.SLACK)
     state = run.buffer(STATE_FIELDS, "i8")
-    for first, last in run.batches:
-        if not run.decompress(first, last):
-            break
+    for first, last, decompressed in run.parts():
         status = run.engine.decode_fixed_pages(
             run.chunks,
             run.pages.reshape(-1),
             first,
             last,
             run.raw,
-            run.decompressed,
+            decompressed,
             dictionary,
             dense,
             levels,
@@ -167,10 +178,8 @@ def _decode_binary(run: _Run, room: int | None) -> Outcome:
     offsets[0] = 0
     state[STATE_BYTES] = 0
     out = run.buffer((int(run.rng.integers(0, 50)) if room is None else room) + t.SLACK)
-    for first, last in run.batches:
-        if not run.decompress(first, last):
-            break
-        status, out = _decode_batch(run, first, last, entries, validity, offsets, out, state)
+    for first, last, decompressed in run.parts():
+        status, out = _decode_batch(run, first, last, decompressed, entries, validity, offsets, out, state)
         if status < 0:
             run.failure = Outcome(status, int(state[STATE_PAGE]))
             break
@@ -189,6 +198,7 @@ def _decode_batch(
     run: _Run,
     first: int,
     last: int,
+    decompressed: np.ndarray,
     entries: tuple[np.ndarray, np.ndarray],
     validity: np.ndarray,
     offsets: np.ndarray,
@@ -205,7 +215,7 @@ def _decode_batch(
             first,
             last,
             run.raw,
-            run.decompressed,
+            decompressed,
             *entries,
             indices,
             levels,

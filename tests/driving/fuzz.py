@@ -105,6 +105,7 @@ def subjects(rng: np.random.Generator, count: int) -> list[Subject]:
             float(rng.choice([0.0, 0.3, 1.0])),
             dictionary,
             int(rng.choice([0, 1])),
+            more=bool(rng.random() < 0.5),
         )
         rows = len(chunk.rows)
         start, stop = (0, rows) if rng.random() < 0.6 else sorted(rng.integers(0, rows + 1, 2).tolist())

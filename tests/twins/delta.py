@@ -2,8 +2,8 @@
 
 Numbers are signed Python ints of 32 or 64 bits. What a decoder here does not insist on: padding of any kind (bits of
 the last miniblock, bit widths of miniblocks that are not there, a last miniblock whose padding was left out), and
-bytes behind the values. It refuses a header whose sizes the specification forbids, a bit width beyond the type's, and
-a number of values that is not what the page has.
+bytes behind the values, and miniblocks of any whole number of bytes. It refuses a bit width beyond the type's, and more
+values than the page has.
 """
 
 from __future__ import annotations
@@ -15,6 +15,21 @@ import numpy as np
 
 from . import Damaged
 from .runs import pack, uleb, unpack
+from .values import BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, Column, Value
+
+DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY, BYTE_STREAM_SPLIT = 5, 6, 7, 9
+
+# The encodings of this module that a type may be in.
+ENCODINGS = {
+    INT32: (DELTA_BINARY_PACKED, BYTE_STREAM_SPLIT),
+    INT64: (DELTA_BINARY_PACKED, BYTE_STREAM_SPLIT),
+    FLOAT: (BYTE_STREAM_SPLIT,),
+    DOUBLE: (BYTE_STREAM_SPLIT,),
+    BYTE_ARRAY: (DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY),
+    FIXED_LEN_BYTE_ARRAY: (DELTA_BYTE_ARRAY, BYTE_STREAM_SPLIT),
+}
+# Sizes of blocks, and of how many miniblocks; the last one is none that the specification allows.
+BLOCKS = ((128, 4), (128, 4), (128, 1), (256, 2), (1024, 32), (384, 3), (96, 6))
 
 
 def zigzag(number: int) -> int:
@@ -75,30 +90,30 @@ def unzigzag(number: int) -> int:
     return number // 2 if number % 2 == 0 else -(number // 2) - 1
 
 
-def decode(data: bytes, bits: int, count: int) -> tuple[list[int], int]:
-    """Read `count` numbers: (numbers, bytes they took)."""
+def decode(data: bytes, bits: int, most: int) -> tuple[list[int], int]:
+    """Read numbers, `most` at most: (numbers, bytes they took)."""
     block, pos = read_uleb(data, 0)
     miniblocks, pos = read_uleb(data, pos)
     total, pos = read_uleb(data, pos)
     first, pos = read_uleb(data, pos)
-    if block == 0 or block % 128 or block >= 2**31 or miniblocks == 0 or block % miniblocks:
+    if block == 0 or block >= 2**31 or miniblocks == 0 or block % miniblocks:
         raise Damaged("block size")
     each = block // miniblocks
-    if each % 32:
+    if each % 8:
         raise Damaged("miniblock size")
-    if total != count:
+    if total > most:
         raise Damaged("number of values")
-    if count == 0:
+    if total == 0:
         return [], pos
     values = [wrapped(unzigzag(first), bits)]
-    while len(values) < count:
+    while len(values) < total:
         least, pos = read_uleb(data, pos)
         widths = data[pos : pos + miniblocks]
         if len(widths) < miniblocks:
             raise Damaged("bit widths")
         pos += miniblocks
         for width in widths:
-            here = min(each, count - len(values))
+            here = min(each, total - len(values))
             if here == 0:
                 break
             if width > bits:
@@ -113,8 +128,8 @@ def encode_length(values: Sequence[bytes], **how) -> bytes:
     return encode([len(value) for value in values], 32, **how) + b"".join(values)
 
 
-def decode_length(data: bytes, count: int) -> list[bytes]:
-    lengths, pos = decode(data, 32, count)
+def decode_length(data: bytes, most: int) -> list[bytes]:
+    lengths, pos = decode(data, 32, most)
     values = []
     for length in lengths:
         if not 0 <= length <= len(data) - pos:
@@ -143,9 +158,11 @@ def encode_byte_array(values: Sequence[bytes], rng: np.random.Generator | None =
     return encode(prefixes, 32, rng=rng, **how) + encode_length(suffixes, rng=rng, **how)
 
 
-def decode_byte_array(data: bytes, count: int) -> list[bytes]:
-    prefixes, pos = decode(data, 32, count)
-    suffixes = decode_length(data[pos:], count)
+def decode_byte_array(data: bytes, most: int) -> list[bytes]:
+    prefixes, pos = decode(data, 32, most)
+    suffixes = decode_length(data[pos:], most)
+    if len(prefixes) != len(suffixes):
+        raise Damaged("as many prefixes as suffixes")
     values: list[bytes] = []
     before = b""
     for shared, rest in zip(prefixes, suffixes, strict=True):
@@ -161,8 +178,39 @@ def split(values: Sequence[bytes], width: int) -> bytes:
     return b"".join(bytes(value[byte] for value in values) for byte in range(width))
 
 
-def join(data: bytes, width: int, count: int) -> list[bytes]:
+def join(data: bytes, width: int, most: int) -> list[bytes]:
     """Undo `split`; nothing may be left over."""
-    if len(data) != width * count:
+    count = len(data) // width
+    if len(data) != width * count or count > most:
         raise Damaged("the size of the streams")
     return [bytes(data[byte * count + i] for byte in range(width)) for i in range(count)]
+
+
+def encode_values(column: Column, present: Sequence[Value], encoding: int, rng: np.random.Generator) -> bytes:
+    """Write values in a delta encoding or BYTE_STREAM_SPLIT, or leave a section of no values out."""
+    assert encoding in ENCODINGS[column.physical]
+    if not present and rng.random() < 0.3:
+        return b""
+    if encoding == BYTE_STREAM_SPLIT:
+        return split(present, column.size)
+    block, miniblocks = BLOCKS[int(rng.integers(0, len(BLOCKS)))]
+    how = {"block": block, "miniblocks": miniblocks, "rng": rng if rng.random() < 0.6 else None}
+    if encoding == DELTA_BINARY_PACKED:
+        numbers = [int.from_bytes(value, "little", signed=True) for value in present]
+        return encode(numbers, 8 * column.size, **how)
+    return (encode_length if encoding == DELTA_LENGTH_BYTE_ARRAY else encode_byte_array)(present, **how)
+
+
+def decode_values(column: Column, data: bytes, encoding: int, most: int) -> list[Value]:
+    """Read a section in a delta encoding or BYTE_STREAM_SPLIT; one that the values of the page's nulls are in, too."""
+    if encoding == BYTE_STREAM_SPLIT:
+        return list(join(data, column.size, most))
+    if encoding == DELTA_LENGTH_BYTE_ARRAY:
+        return list(decode_length(data, most))
+    if encoding == DELTA_BYTE_ARRAY:
+        strings = decode_byte_array(data, most)
+        if column.physical == FIXED_LEN_BYTE_ARRAY and any(len(string) != column.length for string in strings):
+            raise Damaged("a value of another length")
+        return list(strings)
+    numbers, _ = decode(data, 8 * column.size, most)
+    return [number.to_bytes(column.size, "little", signed=True) for number in numbers]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from . import Damaged, runs, snappy
+from . import Damaged, delta, runs, snappy
 from .values import BOOLEAN, Column, Value, decode_plain, encode_plain
 
 DATA_PAGE, INDEX_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2 = range(4)
@@ -176,6 +176,8 @@ def _encode_values(
         assert column.physical == BOOLEAN
         section = runs.random_encoding(rng, [int(value) for value in present], 1)
         return struct.pack("<I", len(section)) + section
+    if encoding in delta.ENCODINGS.get(column.physical, ()):
+        return delta.encode_values(column, present, encoding, rng)
     indices = {value: index for index, value in enumerate(entries)}
     least = max(len(entries) - 1, 0).bit_length()
     width = least if rng.random() < 0.7 else int(rng.integers(least, 33))
@@ -218,7 +220,7 @@ def read_rows(column: Column, page: Page, codec: int, entries: Sequence[Value] |
         raise Damaged("a level")
     if page.type == DATA_PAGE_V2 and levels.count(0) != more["num_nulls"]:
         raise Damaged("the number of nulls")
-    values = iter(_decode_values(column, body, more["encoding"], levels.count(1), entries))
+    values = iter(_decode_values(column, body, more["encoding"], levels.count(1), entries, page.num_values))
     return [next(values) if level else None for level in levels]
 
 
@@ -237,10 +239,15 @@ def _split_levels(body: bytes, count: int, encoding: int) -> tuple[bytes, bytes]
 
 
 def _decode_values(
-    column: Column, data: bytes, encoding: int, count: int, entries: Sequence[Value] | None
+    column: Column, data: bytes, encoding: int, count: int, entries: Sequence[Value] | None, most: int
 ) -> list[Value]:
     if encoding == PLAIN:
         return decode_plain(column, data, count)
+    if encoding in delta.ENCODINGS.get(column.physical, ()):
+        values = delta.decode_values(column, data, encoding, most) if data else []
+        if len(values) < count:
+            raise Damaged("too few values")
+        return values[:count]
     if encoding not in (PLAIN_DICTIONARY, RLE_DICTIONARY) and (encoding != RLE or column.physical != BOOLEAN):
         raise Damaged("an encoding that is not read")
     if encoding == RLE:
@@ -276,10 +283,12 @@ def random_chunk(
     null_share: float = 0.0,
     dictionary: bool = False,
     codec: int = UNCOMPRESSED,
+    more: bool = False,
 ) -> Chunk:
     """Make a chunk of random pages of all kinds, whose values are drawn from `values`.
 
-    With a dictionary some data pages, at the end, may be PLAIN all the same, as when a writer gives its dictionary up.
+    With a dictionary some data pages, at the end, may be PLAIN all the same, as when a writer gives its dictionary up;
+    with `more` they are in other encodings as often.
     """
     pages = []
     entries = list(dict.fromkeys(values)) if dictionary else []
@@ -287,6 +296,7 @@ def random_chunk(
         pages.append(dictionary_page(column, entries, codec, rng))
     plain_from = int(rng.integers(0, 2 * num_pages)) if dictionary else 0
     plain = [PLAIN, RLE] if column.physical == BOOLEAN else [PLAIN]
+    plain += delta.ENCODINGS.get(column.physical, ()) if more else ()
     for number in range(num_pages):
         drawn = [values[i] for i in _draw(rng, len(values), num_rows)]
         rows = [
