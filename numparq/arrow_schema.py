@@ -160,7 +160,7 @@ class ArrowSchema:
         """
         try:
             if self._value is not None:
-                self._schema = _schema_table(self._value)
+                self._schema = schema_table(self._value)
                 self._value = None
                 if self._schema.vector_length(1) != self._num_fields:
                     self._schema = None
@@ -172,8 +172,14 @@ class ArrowSchema:
             return None
 
 
-def _schema_table(value: str | bytes) -> Table:
-    """Unwrap base64, the message's frame and the message: what is left is the table of the schema."""
+def schema_table(value: str | bytes) -> Table:
+    """Unwrap base64, the message's frame and the message: what is left is the table of the schema.
+
+    Raises
+    ------
+    FlatbufferError
+        When the value is something else.
+    """
     try:
         data = binascii.a2b_base64(value)
     except binascii.Error as error:

@@ -57,6 +57,11 @@ class Table:
         """Give the root table of the Flatbuffer that begins at `start`."""
         return cls(data, start + _load(_U32, data, start))
 
+    @property
+    def data(self) -> bytes:
+        """The whole Flatbuffer."""
+        return self._data
+
     def _field(self, number: int) -> int:
         """Give where field `number` lies, or 0 when it is absent."""
         if number >= self._num_fields:
@@ -83,6 +88,10 @@ class Table:
     def _target(self, number: int) -> int:
         position = self._field(number)
         return position + _load(_U32, self._data, position) if position else 0
+
+    def place(self, number: int) -> int:
+        """Give where that begins which a field refers to, counted from the first byte of the data; 0 when absent."""
+        return self._target(number)
 
     def table(self, number: int) -> Table | None:
         """Give the table (or the union's value, if it is one) that a field refers to; None when absent."""

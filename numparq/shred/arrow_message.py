@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import binascii
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 
-from ..arrow_schema import TIME_UNITS, ArrowType, DictionaryIndex
-from .flatbuffer import Scalar, Table, Value, build
+from ..arrow_schema import TIME_UNITS, ArrowType, DictionaryIndex, schema_table
+from ..flatbuffer import FlatbufferError
+from .flatbuffer import ALIGNMENT, Place, Scalar, Table, Value, build
 from .source import ArrowField
 
 _SCHEMA_MESSAGE = 1
@@ -57,13 +58,15 @@ _PARAMETERS: dict[str, Callable[[ArrowType], _Fields]] = {
 }
 
 
-def arrow_message(fields: Sequence[ArrowField]) -> str:
+def arrow_message(fields: Sequence[ArrowField], metadata: Mapping[str, str] | None = None) -> str:
     """Write the value of the ``ARROW:schema`` key.
 
     Parameters
     ----------
     fields : sequence of ArrowField
         The columns of the file.
+    metadata : mapping of str to str, optional
+        The schema's own: where there is an Arrow schema, pyarrow takes the ``pandas`` key from there.
 
     Returns
     -------
@@ -71,8 +74,40 @@ def arrow_message(fields: Sequence[ArrowField]) -> str:
         Base64 of an encapsulated IPC message that holds the schema.
     """
     numbers = count()
-    schema = Table({0: Scalar("h", 0), 1: [_field(field, numbers) for field in fields]})
-    message = build(Table({0: Scalar("h", _VERSION_5), 1: Scalar("B", _SCHEMA_MESSAGE), 2: schema}))
+    return _message([_field(field, numbers) for field in fields], metadata or {})
+
+
+def with_metadata(message: str | bytes, metadata: Mapping[str, str]) -> str | bytes:
+    """Give the value of an ``ARROW:schema`` key, of whatever writer, with other metadata in it.
+
+    Parameters
+    ----------
+    message : str or bytes
+        The value.
+    metadata : mapping of str to str
+        What takes the place of the metadata that are in it.
+
+    Returns
+    -------
+    str or bytes
+        The new value; `message` itself, where that is no sound Arrow schema.
+    """
+    try:
+        schema = schema_table(message)
+        fields, old_metadata = schema.place(1), schema.place(2)
+    except FlatbufferError:
+        return message
+    if not fields:
+        return _message([], metadata)
+    # Writers put what a vector refers to behind it; so metadata that lie before the fields can be left out.
+    start = fields - fields % ALIGNMENT if 0 < old_metadata < fields else 0
+    return _message(Place(fields - start), metadata, schema.data[start:])
+
+
+def _message(fields: Value, metadata: Mapping[str, str], behind: bytes = b"") -> str:
+    pairs = [Table({0: key, 1: value}) for key, value in metadata.items()]
+    schema = Table({0: Scalar("h", 0), 1: fields, 2: pairs or None})
+    message = build(Table({0: Scalar("h", _VERSION_5), 1: Scalar("B", _SCHEMA_MESSAGE), 2: schema}), behind)
     return binascii.b2a_base64(_MARKER + struct.pack("<i", len(message)) + message, newline=False).decode("ascii")
 
 

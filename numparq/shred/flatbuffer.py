@@ -11,7 +11,7 @@ from functools import lru_cache
 
 _SIZES = {"B": 1, "h": 2, "i": 4, "q": 8}
 _REFERENCE = 4
-_ALIGNMENT = 8
+ALIGNMENT = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +29,25 @@ class Table:
     fields: dict[int, Value | None]
 
 
-Value = Scalar | str | Table | list[Table]
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What stands at a position of the bytes that are put behind the Flatbuffer."""
+
+    position: int
 
 
-def build(root: Table) -> bytes:
+Value = Scalar | str | Table | list[Table] | Place
+
+
+def build(root: Table, behind: bytes = b"") -> bytes:
     """Write a Flatbuffer.
 
     Parameters
     ----------
     root : Table
         Its root.
+    behind : bytes
+        A Flatbuffer to put behind it, to parts of which a `Place` refers.
 
     Returns
     -------
@@ -47,8 +56,12 @@ def build(root: Table) -> bytes:
     """
     out = bytearray(_REFERENCE)
     waiting: list[tuple[int, Value]] = [(0, root)]  # where a reference stands, and to what
+    places: list[tuple[int, Place]] = []
     while waiting:
         place, value = waiting.pop()
+        if isinstance(value, Place):
+            places.append((place, value))
+            continue
         if isinstance(value, Table):
             start = _table(out, value, waiting)
         elif isinstance(value, list):
@@ -57,7 +70,11 @@ def build(root: Table) -> bytes:
             assert isinstance(value, str)
             start = _text(out, value)
         struct.pack_into("<I", out, place, start - place)
-    _pad(out, _ALIGNMENT)
+    _pad(out, ALIGNMENT)
+    for place, value in places:
+        struct.pack_into("<I", out, place, len(out) + value.position - place)
+    out += behind
+    _pad(out, ALIGNMENT)
     return bytes(out)
 
 
@@ -69,7 +86,7 @@ def _table(out: bytearray, table: Table, waiting: list[tuple[int, Value]]) -> in
     present = [(number, value) for number, value in table.fields.items() if value is not None]
     shape = tuple((number, value.code if type(value) is Scalar else "") for number, value in present)
     vtable, places, size = _laid_out(shape)
-    _pad(out, _ALIGNMENT, len(vtable))
+    _pad(out, ALIGNMENT, len(vtable))
     out += vtable
     start = len(out)
     out += len(vtable).to_bytes(4, "little") + bytes(size - 4)
