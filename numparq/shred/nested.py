@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ class NestedColumn:
             return [_joined(list(leaves)) for leaves in zip(*parts, strict=True)]
 
 
-def source_column(name: str, data: Any, node: Node | None = None) -> NestedColumn:
+def source_column(name: str, data: Any, wanted: Node | ArrowField | None = None) -> NestedColumn:
     """Make a nested column of the file.
 
     Parameters
@@ -55,8 +56,9 @@ def source_column(name: str, data: Any, node: Node | None = None) -> NestedColum
     data : numpy.ndarray, pandas.api.extensions.ExtensionArray, pyarrow.Array or pyarrow.ChunkedArray
         Objects (lists, tuples, sets, NumPy arrays and dicts, with None, NaN, NaT or NA for nulls), or Arrow data of a
         nested type.
-    node : Node or None
-        The schema that objects are to follow; None: it is inferred, once, of all of them.
+    wanted : Node, ArrowField or None
+        What to write them as, whatever its name. None: objects as what is inferred, once, of all of them, and Arrow
+        data as its type says.
 
     Returns
     -------
@@ -68,44 +70,47 @@ def source_column(name: str, data: Any, node: Node | None = None) -> NestedColum
         When the column has no type that could be written, or has not the type that the schema says.
     """
     with located(column=name):
-        if isinstance(data, np.ndarray):
-            return _of_objects(name, data, node)
-        if hasattr(data, "__arrow_array__"):
+        node = replace(wanted, name=name) if isinstance(wanted, Node) else None
+        field = replace(wanted, name=name) if isinstance(wanted, ArrowField) else None
+        if node is not None:
+            field = field_of(node)
+        if hasattr(data, "__arrow_array__") and not isinstance(data, np.ndarray):
             data = data.__arrow_array__()
         if hasattr(data, "buffers") or hasattr(data, "chunks"):
-            return _of_arrow(name, data)
-        return _of_objects(name, np.asarray(data, object), node)
+            field, take = _of_arrow(name, data, field)
+        else:
+            field, take = _of_objects(name, np.asarray(data, object), field)
+        return NestedColumn(field, node or node_of(field), take)
 
 
-def _of_arrow(name: str, data: Any) -> NestedColumn:
-    from .nested_arrow import arrow_field, arrow_nested
+def _of_arrow(name: str, data: Any, field: ArrowField | None) -> tuple[ArrowField, Take]:
+    from .nested_arrow import arrow_field, arrow_nested, converted
 
-    field = arrow_field(name, data.type)
-    if not hasattr(data, "chunks"):
-        return NestedColumn(field, node_of(field), lambda start, stop: [arrow_nested(data.slice(start, stop - start))])
-    chunked = data.unify_dictionaries() if data.num_chunks > 1 else data
+    known = arrow_field(name, data.type)
+    as_it_is = field is None or replace(field, nullable=True) == known
+    convert = arrow_nested if field is None or as_it_is else converted(field, data.type)
+    chunked = data.unify_dictionaries() if hasattr(data, "chunks") and data.num_chunks > 1 else data
 
     def take(start: int, stop: int) -> list[NestedArray]:
-        chunks = [chunk for chunk in chunked.slice(start, stop - start).chunks if len(chunk)]
-        return [arrow_nested(chunk) for chunk in chunks or [_empty(data.type)]]
+        rows = chunked.slice(start, stop - start)
+        chunks = [chunk for chunk in getattr(rows, "chunks", (rows,)) if len(chunk)]
+        return [convert(chunk) for chunk in chunks or [_empty(data.type)]]
 
-    return NestedColumn(field, node_of(field), take)
+    return field or known, take
 
 
 def _empty(data_type: Any) -> Any:
     import pyarrow as pa
 
-    return pa.array([], data_type)
+    return pa.nulls(0, data_type)
 
 
-def _of_objects(name: str, values: np.ndarray, node: Node | None) -> NestedColumn:
+def _of_objects(name: str, values: np.ndarray, field: ArrowField | None) -> tuple[ArrowField, Take]:
     from .nested_infer import inferred
     from .nested_objects import nested_array
 
-    field = inferred(name, values) if node is None else field_of(node)
-    return NestedColumn(
-        field, node or node_of(field), lambda start, stop: [nested_array(values[start:stop], field, (name,))]
-    )
+    known = inferred(name, values) if field is None else field
+    return known, lambda start, stop: [nested_array(values[start:stop], known, (name,))]
 
 
 def _joined(parts: list[LeafValues]) -> LeafValues:

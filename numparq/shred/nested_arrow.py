@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from ..arrow import pyarrow_type
 from ..arrow_schema import ArrowType
 from ..errors import SchemaError
 from .arrow_columns import arrow_source, arrow_type_of
-from .nested_fields import ELEMENT, NESTED
+from .nested_fields import ELEMENT, LIST_KINDS, NESTED
 from .nested_tree import LeafArray, ListArray, NestedArray, StructArray
 from .source import ArrowField, validity_of
 
-__all__ = ["arrow_field", "arrow_nested"]
+__all__ = ["arrow_field", "arrow_nested", "converted", "data_type_of"]
 
 _STORED_AS = {"list_view": "list", "large_list_view": "large_list"}
 
@@ -71,6 +72,53 @@ def _is_nested_dictionary(data_type: Any) -> bool:
     import pyarrow as pa
 
     return isinstance(data_type, pa.DictionaryType) and pa.types.is_nested(data_type.value_type)
+
+
+def data_type_of(field: ArrowField) -> Any:
+    """Give pyarrow's type of a field."""
+    import pyarrow as pa
+
+    inner = [pa.field(child.name, data_type_of(child), child.nullable) for child in field.children]
+    kind = field.type.kind
+    if kind == "struct":
+        return pa.struct(inner)
+    if kind == "map":
+        key, item = inner[0].type
+        return pa.map_(key.type, item)
+    if kind == "fixed_size_list":
+        return pa.list_(inner[0], field.type.byte_width)
+    if kind in LIST_KINDS:
+        return pa.large_list(inner[0]) if kind == "large_list" else pa.list_(inner[0])
+    return pyarrow_type(field.type)
+
+
+def converted(field: ArrowField, data_type: Any) -> Callable[[Any], NestedArray]:
+    """Say how arrays become nested arrays of another type.
+
+    Parameters
+    ----------
+    field : ArrowField
+        What they are to be.
+    data_type : pyarrow.DataType
+        What they are.
+
+    Raises
+    ------
+    SchemaError
+        When one cannot be the other; the function that is returned raises it where a value does not fit.
+    """
+    import pyarrow as pa
+
+    wanted = data_type_of(field)
+
+    def convert(array: Any) -> NestedArray:
+        try:
+            return arrow_nested(array.cast(wanted))
+        except (pa.ArrowException, NotImplementedError) as error:
+            raise SchemaError(f"{data_type} cannot be written as {wanted}: {error}", column=field.name) from error
+
+    convert(pa.nulls(0, data_type))
+    return convert
 
 
 def arrow_nested(array: Any) -> NestedArray:
