@@ -25,7 +25,8 @@ FIELDS = {
     "date64": (ArrowType("date", unit="ms"), pa.date64()),
     **{f"time-{unit}": (ArrowType("time", unit=unit), (pa.time32 if unit in ("s", "ms") else pa.time64)(unit))
        for unit in ("s", "ms", "us", "ns")},
-    **{f"timestamp-{unit}": (ArrowType("timestamp", unit=unit), pa.timestamp(unit)) for unit in ("s", "ms", "us", "ns")},
+    **{f"timestamp-{unit}": (ArrowType("timestamp", unit=unit), pa.timestamp(unit))
+       for unit in ("s", "ms", "us", "ns")},
     "zoned": (ArrowType("timestamp", unit="us", timezone="Europe/Paris"), pa.timestamp("us", "Europe/Paris")),
     **{f"duration-{unit}": (ArrowType("duration", unit=unit), pa.duration(unit)) for unit in ("s", "ms", "us", "ns")},
     "utf8": (ArrowType("utf8"), pa.string()),
@@ -38,7 +39,8 @@ FIELDS = {
     "uuid": (ArrowType("uuid", byte_width=16), pa.uuid()),
     "dictionary": (ArrowType("utf8", dictionary=DictionaryIndex(8, True, True)),
                    pa.dictionary(pa.int8(), pa.string(), ordered=True)),
-    "dictionary-int": (ArrowType("int", 64, dictionary=DictionaryIndex(16, False)), pa.dictionary(pa.uint16(), pa.int64())),
+    "dictionary-int": (ArrowType("int", 64, dictionary=DictionaryIndex(16, False)),
+                       pa.dictionary(pa.uint16(), pa.int64())),
 }  # fmt: skip
 NESTED = [
     (ArrowField("l", ArrowType("list"), (ArrowField("item", INT, nullable=False),)),
@@ -64,7 +66,7 @@ def test_types(name):
     message = arrow_message([ArrowField(name, own), ArrowField("ä", INT)])
     assert read(message).equals(pa.schema([pa.field(name, theirs), pa.field("ä", pa.int64())]))
     found = ArrowSchema(message, 2).type_of(0)
-    assert found == own or own.kind == "uuid" and found.extension == "arrow.uuid"
+    assert found == own or (own.kind == "uuid" and found.extension == "arrow.uuid")
 
 
 def test_all_at_once_and_nested():

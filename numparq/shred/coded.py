@@ -30,7 +30,7 @@ def coded(take: Callable[[int, int], np.ndarray], dictionary: Source, size: int,
         How Arrow would encode the codes. Values that are structs or of an extension type are not dictionaries by
         ``ARROW:schema``: pyarrow has no Parquet columns of such.
     """
-    leaves_of_codes = _nested if dictionary.children else _flat
+    leaves_of_codes = _nested if dictionary.children else _booleans if dictionary.type.kind == "bool" else _flat
 
     def leaves(start: int, stop: int) -> list[LeafValues]:
         return leaves_of_codes(take(start, stop), dictionary.leaves(0, size))
@@ -43,6 +43,13 @@ def coded(take: Callable[[int, int], np.ndarray], dictionary: Source, size: int,
 def _flat(codes: np.ndarray, dictionary: list[LeafValues]) -> list[LeafValues]:
     (values,) = dictionary
     return [LeafValues(values.values, values.starts, values.ends, validity_of(codes >= 0), codes=codes)]
+
+
+def _booleans(codes: np.ndarray, dictionary: list[LeafValues]) -> list[LeafValues]:
+    """Give booleans as they are: readers do not expect a dictionary of them."""
+    (values,) = dictionary
+    table = values.values if len(values.values) else np.zeros(1, np.uint8)
+    return [LeafValues(np.take(table, codes, mode="clip"), validity=validity_of(codes >= 0))]
 
 
 def _nested(codes: np.ndarray, dictionary: list[LeafValues]) -> list[LeafValues]:
