@@ -10,6 +10,7 @@ from .io.sink import Sink
 from .leaves import Node, leaves_of
 from .metadata.elements import schema_elements
 from .metadata.encode import Encoded, encode
+from .metadata.rewrite import ExistingFooter
 from .statistics import Order
 
 MAGIC = b"PAR1"
@@ -30,9 +31,12 @@ class FileAssembly:
         Of this library.
     orders : sequence of Order
         How the values of each leaf compare.
+    existing : ExistingFooter, optional
+        That of the file whose row groups stand in the sink already.
     """
 
-    def __init__(self, sink: Sink, columns: Sequence[Node], version: str, orders: Sequence[Order]) -> None:
+    def __init__(self, sink: Sink, columns: Sequence[Node], version: str, orders: Sequence[Order],
+                 existing: ExistingFooter | None = None) -> None:  # fmt: skip
         self._sink = sink
         self.leaves = leaves_of(list(columns))
         self._schema = schema_elements(columns)
@@ -40,26 +44,14 @@ class FileAssembly:
         self._created_by = CREATED_BY.format(version=version)
         self._row_groups: list[Encoded | dict[str, Any]] = []
         self._waiting: list[tuple[dict[str, Any], list[EncodedChunk]]] = []  # whose indexes are not written yet
-        self.num_rows = 0
-        self.num_row_groups = 0
+        self._existing = existing
+        self._row_groups += existing.row_groups if existing else []
+        self.num_rows = existing.num_rows if existing else 0
+        self.num_row_groups = len(self._row_groups)
 
     def begin(self) -> None:
         """Write the magic number at the head of the file."""
         self._sink.write(MAGIC)
-
-    def resume(self, row_groups: Sequence[Encoded], num_rows: int) -> None:
-        """Take row groups over that stand in the file already, with their indexes.
-
-        Parameters
-        ----------
-        row_groups : sequence of Encoded
-            The RowGroup structs.
-        num_rows : int
-            Their rows.
-        """
-        self._row_groups += row_groups
-        self.num_rows += num_rows
-        self.num_row_groups += len(row_groups)
 
     def align(self, block: int) -> None:
         """Fill up with zeros, so that the next row group begins at a multiple of `block` bytes."""
@@ -108,12 +100,17 @@ class FileAssembly:
             For the footer.
         """
         self._write_indexes()
-        footer = encode("FileMetaData", {
-            "version": 1, "schema": self._schema, "num_rows": self.num_rows, "row_groups": self._row_groups,
-            "key_value_metadata": [{"key": key, "value": value} for key, value in key_value_metadata.items()] or None,
-            "created_by": self._created_by, "column_orders": self._orders,
-        })  # fmt: skip
+        footer = self._footer(key_value_metadata)
         self._sink.write(footer + len(footer).to_bytes(4, "little") + MAGIC)
+
+    def _footer(self, key_value_metadata: Mapping[str, str | bytes]) -> bytes:
+        if self._existing:
+            return self._existing.encode(self._row_groups, self.num_rows, key_value_metadata, self._created_by)
+        pairs = [{"key": key, "value": value} for key, value in key_value_metadata.items()]
+        return encode("FileMetaData", {
+            "version": 1, "schema": self._schema, "num_rows": self.num_rows, "row_groups": self._row_groups,
+            "key_value_metadata": pairs or None, "created_by": self._created_by, "column_orders": self._orders,
+        })  # fmt: skip
 
     def _write_indexes(self) -> None:
         """Write the Bloom filters and page indexes of the row groups that wait for it, and settle their structs."""

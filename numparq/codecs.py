@@ -182,6 +182,7 @@ def _lz4_hadoop(level: int | None) -> Compress:
 def _zstd(level: int | None) -> Compress:
     import zstandard
 
+    assert level is not None  # the default of the table
     local = threading.local()  # a compressor serves one thread at a time, and is worth keeping
 
     def compress(data: Any) -> bytes:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import __version__, writer_options
+from .appending import extended
 from .assembly import FileAssembly
 from .column.scratch import ThreadScratch
 from .encode.chunk import EncodedChunk, encode_chunk
 from .encode.options import ColumnOptions
 from .errors import ParquetError, SchemaError, located
+from .existing import ExistingFile
 from .io.sink import BytesSink, Sink, open_sink
 from .leaves import LeafValues, Node, SourceColumn
 from .progress import Progress
 from .schema import Leaf
-from .shred import take_apart
+from .shred import TakenApart, arrow_schema, take_apart
+from .shred.source import ArrowField
 from .statistics import Order, orders_of
 from .threads import Crew, thread_count
 from .writer_options import WriterOptions
@@ -118,10 +122,16 @@ class ParquetWriter:
         self._assembly: FileAssembly | None = None
         self._columns: list[Node] = []
         self._metadata: dict[str, str | bytes] = {}
+        self._fields: list[ArrowField] = []
         self._orders: list[Order] = []
         self._settled: list[ColumnOptions] = []
         self._closed = False
-        self._sink: Sink = open_sink(path, storage_options=storage_options, filesystem=filesystem)
+        self._existing = _existing(path, storage_options, filesystem) if append else None
+        try:
+            self._sink: Sink = open_sink(path, storage_options=storage_options, filesystem=filesystem)
+        except BaseException:
+            self._release()
+            raise
 
     # --- frames -----------------------------------------------------------------------------------------------------
 
@@ -140,21 +150,37 @@ class ParquetWriter:
         with located(file=self._sink.name):
             taken = take_apart(df, index=index, schema=self._schema)
             if self._assembly is None:
-                self._begin(taken.columns, taken.key_value_metadata)
+                self._begin(taken)
             else:
                 self._check_columns(taken.columns)
-                self._metadata = extended(self._metadata, taken.key_value_metadata)
+                self._extend(taken)
             self._write_rows(taken.columns, taken.num_rows)
 
-    def _begin(self, columns: Sequence[SourceColumn], metadata: Mapping[str, str | bytes]) -> None:
-        self._columns = [column.node for column in columns]
-        self._orders = orders_of(self._columns, self._options.column_order)
-        assembly = FileAssembly(self._sink, self._columns, __version__, self._orders)
+    def _begin(self, taken: TakenApart) -> None:
+        self._columns = [column.node for column in taken.columns]
+        self._metadata, self._fields = dict(taken.key_value_metadata), taken.arrow_fields
+        if self._existing:
+            columns, orders = self._existing.agreed(self._columns), self._existing.orders(self._columns)
+            self._extend(taken)
+        else:
+            columns, orders = self._columns, orders_of(self._columns, self._options.column_order)
+        footer = self._existing.footer if self._existing else None
+        assembly = FileAssembly(self._sink, columns, __version__, orders, footer)
+        self._orders = orders
         self._settled = self._options.settle(assembly.leaves)
         self._sorting = writer_options.sorting_columns(self._sorted_by, assembly.leaves)
-        self._metadata = dict(metadata)
-        assembly.begin()
+        if self._existing:
+            self._existing.copy_to(self._sink)
+        else:
+            assembly.begin()
         self._assembly = assembly
+
+    def _extend(self, taken: TakenApart) -> None:
+        """Let the keys that restore a frame speak of this one's rows too."""
+        if self._existing:
+            self._metadata = self._existing.extended(taken.key_value_metadata, taken.num_rows, taken.arrow_fields)
+        else:
+            self._metadata = extended(self._metadata, taken.key_value_metadata, taken.num_rows)
 
     def _check_columns(self, columns: Sequence[SourceColumn]) -> None:
         nodes = [column.node for column in columns]
@@ -211,9 +237,10 @@ class ParquetWriter:
 
     def _finish(self) -> None:
         assert self._assembly is not None
-        left_out = () if self._store_schema else ("ARROW:schema",)
-        restoring = {key: value for key, value in self._metadata.items() if key not in left_out}
-        self._assembly.finish(restoring | self._given_metadata)
+        metadata = self._metadata | self._given_metadata
+        if not self._existing and self._store_schema:
+            metadata["ARROW:schema"] = arrow_schema(self._fields, metadata)
+        self._assembly.finish(metadata)
 
     def close(self) -> None:
         """Write the footer, and put the file in its place."""
@@ -224,6 +251,8 @@ class ParquetWriter:
                 if self._assembly is None:
                     self._begin_empty()
                 self._finish()
+            if self._existing:
+                self._existing.check()
             self._sink.commit()
         except BaseException:
             self.abort()
@@ -236,8 +265,7 @@ class ParquetWriter:
 
         if self._schema is None:
             raise SchemaError("nothing was written, and no schema was given: there are no columns to make a file of")
-        taken = take_apart(pd.DataFrame(), index=False, schema=self._schema)
-        self._begin(taken.columns, taken.key_value_metadata)
+        self._begin(take_apart(pd.DataFrame(), index=False, schema=self._schema))
 
     def abort(self) -> None:
         """Give up: nothing is left of what was written, and what was there before stays."""
@@ -247,9 +275,14 @@ class ParquetWriter:
 
     def _end(self) -> None:
         self._closed = True
+        self._release()
         self._progress.close()
         self._scratch.close()
         self._crew.__exit__()
+
+    def _release(self) -> None:
+        if self._existing:
+            self._existing.close()
 
     def getvalue(self) -> bytes:
         """Give the file's bytes, when it was written into memory and is closed."""
@@ -285,6 +318,18 @@ class _Limits:
         return max(min(self._rows, int(self._bytes * sample * len(starts) / max(size, 1))), 1)
 
 
+def _existing(path: Any, storage_options: Any, filesystem: Any) -> ExistingFile | None:
+    """Open the file that is to grow; None where there is none yet, and rows make the first ones of a new file."""
+    local = isinstance(path, (str, os.PathLike)) and not storage_options and filesystem is None
+    if not local or ("://" in os.fsdecode(path) and not os.fsdecode(path).startswith("file://")):
+        raise ValueError("append=True needs a local file: elsewhere, nothing can be copied without sending it through")
+    with located(file=os.fsdecode(path)):
+        try:
+            return ExistingFile(path)
+        except FileNotFoundError:
+            return None
+
+
 def _num_bytes(values: LeafValues) -> int:
     """Estimate the bytes of values as they are before encoding."""
     if values.codes is not None:
@@ -312,11 +357,6 @@ def _number(name: str, value: Any) -> int | None:
     if value.__index__() < 1:
         raise ValueError(f"{name} must be at least 1, not {value}")
     return value.__index__()
-
-
-def extended(metadata: dict[str, str | bytes], following: Mapping[str, str | bytes]) -> dict[str, str | bytes]:
-    """Combine what restores the frames before with what restores one more."""
-    return metadata
 
 
 __all__ = ["ParquetError", "ParquetWriter"]

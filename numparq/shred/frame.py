@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,12 +32,15 @@ class TakenApart:
         The columns of the file: those of the frame, then those levels of its index that are columns.
     num_rows : int
         Rows.
+    arrow_fields : list of ArrowField
+        The columns as Arrow describes them, for `arrow_schema`.
     key_value_metadata : dict of str to str
-        For the footer: ``pandas``, ``PANDAS_ATTRS`` where the frame has attrs, and ``ARROW:schema``.
+        For the footer: ``pandas``, and ``PANDAS_ATTRS`` where the frame has attrs.
     """
 
     columns: list[SourceColumn]
     num_rows: int
+    arrow_fields: list[ArrowField]
     key_value_metadata: dict[str, str | bytes] = field(default_factory=dict)
 
 
@@ -79,7 +83,8 @@ def take_apart(df: pd.DataFrame, index: bool | None = None, schema: Any = None) 
             if column is not None:
                 columns.append(column)
                 entries.append(column_entry(level, text_of(level.name), arrow_field(column)))
-    return TakenApart(columns, len(df), _metadata(df, columns, levels, entries, index is not False))
+    fields = [arrow_field(column) for column in columns]
+    return TakenApart(columns, len(df), fields, _metadata(df, levels, entries, index is not False))
 
 
 def column_of(name: str, array: Any) -> SourceColumn:
@@ -132,13 +137,23 @@ def _range_source(index: pd.RangeIndex) -> Source:
     return flat(arrow_type, lambda start, stop: first + step * np.arange(start, stop, dtype=np.int64), convert)
 
 
-def _metadata(
-    df: pd.DataFrame, columns: list[SourceColumn], levels: list[Any], entries: list[dict], with_index: bool
-) -> dict[str, str | bytes]:
+def _metadata(df: pd.DataFrame, levels: list[Any], entries: list[dict], with_index: bool) -> dict[str, str | bytes]:
     attrs = json_attrs(df.attrs) if df.attrs else "{}"
     labels = label_entries(df.columns) if with_index else []
     metadata: dict[str, str | bytes] = {"pandas": document(levels, labels, entries, json.loads(attrs or "{}"))}
     if df.attrs and attrs is not None:
         metadata["PANDAS_ATTRS"] = attrs
-    metadata["ARROW:schema"] = arrow_message([arrow_field(column) for column in columns])
     return metadata
+
+
+def arrow_schema(fields: Sequence[ArrowField], metadata: Mapping[str, str | bytes]) -> str:
+    """Write the value of the ``ARROW:schema`` key.
+
+    Parameters
+    ----------
+    fields : sequence of ArrowField
+        `TakenApart.arrow_fields`.
+    metadata : mapping of str to str or bytes
+        The other keys of the footer: pyarrow looks for them in the Arrow schema, where there is one.
+    """
+    return arrow_message(fields, {key: text for key, text in metadata.items() if isinstance(text, str)})

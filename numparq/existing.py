@@ -1,0 +1,115 @@
+"""The file that an append continues: locked, its footer taken apart, its bytes copied by the operating system."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .appending import extended
+from .io.copying import copy_prefix
+from .io.growing import GrowingFile
+from .io.sink import Sink
+from .io.source import open_source
+from .leaves import Node
+from .metadata.agreement import agreed_columns
+from .metadata.footer import read_tail
+from .metadata.rewrite import take_apart
+from .shred import arrow_schema
+from .shred.source import ArrowField
+from .statistics import Order, orders_of
+
+_ORDERS = {"TYPE_ORDER": "type", "IEEE_754_TOTAL_ORDER": "ieee754"}
+
+
+class ExistingFile:
+    """A Parquet file to which rows are to be added.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        A local file.
+
+    Attributes
+    ----------
+    footer : ExistingFooter
+        What its footer is made of.
+    key_value_metadata : dict of str to str or bytes
+        Its keys.
+
+    Raises
+    ------
+    FileNotFoundError
+        When there is no such file.
+    InvalidFileError, UnsupportedError
+        When it is no Parquet file, or one that cannot grow.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        name = os.fsdecode(path).removeprefix("file://")
+        self._growing = GrowingFile(name)
+        try:
+            self._footer, self._footer_start = read_tail(open_source(self._growing.file))
+            self.footer = take_apart(self._footer)
+        except BaseException:
+            self._growing.close()
+            raise
+        self.key_value_metadata: dict[str, str | bytes] = dict(self.footer.key_value_metadata)
+
+    def copy_to(self, sink: Sink) -> None:
+        """Put all that is in front of the footer into a sink: row groups, their indexes and filters."""
+        copy_prefix(self._growing.file.fileno(), sink, self._footer_start)
+
+    def agreed(self, columns: Sequence[Node]) -> list[Node]:
+        """Compare its schema with that of a frame; give it as the file has it, or raise SchemaError."""
+        return agreed_columns(self._footer, columns)
+
+    def orders(self, columns: Sequence[Node]) -> list[Order]:
+        """Say how the values of each leaf compare in the statistics that it has."""
+        known = self.footer.column_orders
+        return orders_of(list(columns), "type" if known is None else [_ORDERS.get(name, "type") for name in known])
+
+    def extended(
+        self, following: Mapping[str, str | bytes], num_rows: int, fields: Sequence[ArrowField]
+    ) -> dict[str, str | bytes]:
+        """Give the keys for its rows and those of a frame behind them.
+
+        Parameters
+        ----------
+        following : mapping of str to str or bytes
+            The keys of the frame.
+        num_rows : int
+            Its rows.
+        fields : sequence of ArrowField
+            Its columns as Arrow describes them.
+        """
+        before = dict(self.key_value_metadata)
+        texts = _texts(before)
+        found = extended(before, following, num_rows)
+        ours = texts.pop("ARROW:schema", None)
+        if ours is not None and ours == arrow_schema(fields, texts):
+            # This library wrote it, of the same columns: so it is made anew for all rows.
+            changed = _texts(found)
+            changed.pop("ARROW:schema", None)
+            found["ARROW:schema"] = arrow_schema(fields, changed)
+        self.key_value_metadata = found
+        return found
+
+    def check(self) -> None:
+        """Raise OSError when somebody else has changed the file meanwhile."""
+        self._growing.check()
+
+    def close(self) -> None:
+        """Let others have the file."""
+        self._growing.close()
+
+
+def _texts(metadata: Mapping[str, str | bytes]) -> dict[str, Any]:
+    """Give those values that are text, as text: a file's are all bytes."""
+    found = {}
+    for key, value in metadata.items():
+        try:
+            found[key] = value if isinstance(value, str) else value.decode()
+        except UnicodeDecodeError:
+            continue
+    return found

@@ -1,0 +1,301 @@
+"""`to_parquet` and `ParquetWriter`: what the options do, what is refused, and what is left when something goes wrong."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import numparq
+from numparq.errors import SchemaError, UnsupportedError
+
+pq = pytest.importorskip("pyarrow.parquet")
+
+
+def frame(rows: int = 1000) -> pd.DataFrame:
+    random = np.random.default_rng(7)
+    return pd.DataFrame({
+        "number": np.arange(rows),
+        "code": random.integers(0, 50, rows).astype("int32"),
+        "real": np.where(random.random(rows) < 0.1, np.nan, random.standard_normal(rows)),
+        "flag": random.random(rows) < 0.5,
+        "moment": np.datetime64("2026-01-01", "us") + random.integers(0, 10**9, rows),
+        "text": pd.Series([None if i % 7 == 0 else f"text {i % 90}" for i in range(rows)], dtype="str"),
+    })  # fmt: skip
+
+
+def pages_of(data: bytes, column: int, row_group: int = 0) -> list[tuple[int, int]]:
+    """Give (first row, bytes) of each page by the offset index."""
+    with numparq.ParquetFile(data) as file:
+        chunk = file.metadata.row_groups[row_group].columns[column]
+        start = chunk.offset_index_offset
+        assert chunk.offset_index_length > 0
+    import thriftpy2.protocol.compact as compact
+    import thriftpy2.transport as transport
+
+    from numparq.metadata.idl import thrift_module
+
+    index = thrift_module().OffsetIndex()
+    raw = transport.TMemoryBuffer(data[start : start + chunk.offset_index_length])
+    index.read(compact.TCompactProtocol(raw))
+    return [(place.first_row_index, place.compressed_page_size) for place in index.page_locations]
+
+
+def metadata(data: bytes):
+    return pq.ParquetFile(io.BytesIO(data)).metadata
+
+
+# --- what comes back ----------------------------------------------------------------------------------------------------
+
+
+def test_a_frame_comes_back_from_bytes_path_and_file_object(tmp_path: Path):
+    df = frame()
+    data = numparq.to_parquet(df)
+    assert isinstance(data, bytes)
+    assert numparq.to_parquet(df, tmp_path / "a.parquet") is None
+    stream = io.BytesIO()
+    assert numparq.to_parquet(df, stream) is None and not stream.closed
+    assert (tmp_path / "a.parquet").read_bytes() == data == stream.getvalue()
+    pd.testing.assert_frame_equal(numparq.read_parquet(data), df)
+    pd.testing.assert_frame_equal(pd.read_parquet(io.BytesIO(data), engine="pyarrow"), df)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_bytes_do_not_depend_on_threads(threads: int):
+    assert numparq.to_parquet(frame(), row_group_size=300, threads=threads) == numparq.to_parquet(
+        frame(), row_group_size=300, threads=3
+    )
+
+
+@pytest.mark.parametrize("index", [None, True, False])
+@pytest.mark.parametrize("kind", ["range", "text", "multi"])
+def test_index(index: bool | None, kind: str):
+    df = frame(50)
+    if kind == "text":
+        df = df.set_index("text")
+    if kind == "multi":
+        df = df.set_index(["code", "moment"])
+    expected = io.BytesIO()
+    df.to_parquet(expected, engine="pyarrow", index=index)
+    found = numparq.to_parquet(df, index=index)
+    assert found is not None
+    pd.testing.assert_frame_equal(
+        pd.read_parquet(io.BytesIO(found), engine="pyarrow"), pd.read_parquet(expected, engine="pyarrow")
+    )
+    pd.testing.assert_frame_equal(numparq.read_parquet(found), pd.read_parquet(expected, engine="pyarrow"))
+
+
+def test_no_rows_and_no_columns():
+    for df in (frame(0), pd.DataFrame(index=range(5)), pd.DataFrame()):
+        data = numparq.to_parquet(df)
+        assert data is not None
+        pd.testing.assert_frame_equal(pd.read_parquet(io.BytesIO(data), engine="pyarrow"), df)
+        pd.testing.assert_frame_equal(numparq.read_parquet(data), df)
+
+
+# --- sizes --------------------------------------------------------------------------------------------------------------
+
+
+def test_row_groups_by_rows_and_bytes():
+    df = frame(10_000)
+    assert metadata(numparq.to_parquet(df, row_group_size=3000)).num_row_groups == 4
+    by_bytes = metadata(numparq.to_parquet(df, row_group_bytes=100_000))
+    sizes = [by_bytes.row_group(i).num_rows for i in range(by_bytes.num_row_groups)]
+    plain = df.memory_usage(index=False, deep=False).sum() / len(df)
+    assert 50_000 < sizes[0] * plain < 200_000 and sum(sizes) == len(df)
+    both = metadata(numparq.to_parquet(df, row_group_bytes=1 << 30, row_group_size=5000))
+    assert both.num_row_groups == 2
+
+
+def test_pages_by_rows_and_bytes():
+    df = frame(10_000)
+    data = numparq.to_parquet(df, max_rows_per_page=1000, use_dictionary=False, compression=None)
+    assert [row for row, _ in pages_of(data, 2)] == list(range(0, 10_000, 1000))
+    data = numparq.to_parquet(df, data_page_size=2048, use_dictionary=False, compression=None)
+    pages = pages_of(data, 2)
+    assert all(size < 2048 + 300 for _, size in pages) and len(pages) > 30
+    pd.testing.assert_frame_equal(numparq.read_parquet(data), df)
+
+
+def test_alignment():
+    data = numparq.to_parquet(frame(3000), row_group_size=1000, row_group_alignment=8192)
+    found = metadata(data)
+    for i in range(3):
+        chunk = found.row_group(i).column(0)
+        assert min(filter(None, (chunk.dictionary_page_offset, chunk.data_page_offset))) % 8192 == 0
+    pd.testing.assert_frame_equal(numparq.read_parquet(data), frame(3000))
+
+
+# --- what the footer says -------------------------------------------------------------------------------------------------
+
+
+def test_footer():
+    data = numparq.to_parquet(
+        frame(),
+        key_value_metadata={"who": "me", "raw": b"\xff\x00"},
+        sorting_columns=["number", ("code", "descending")],
+    )
+    with numparq.ParquetFile(data) as file:
+        footer = file.metadata
+        assert footer.version == 1 and footer.created_by.startswith("numparq version ")
+        assert [key.key for key in footer.key_value_metadata if key.key in ("who", "raw")] == ["who", "raw"]
+        group = footer.row_groups[0]
+        assert [(one.column_idx, one.descending) for one in group.sorting_columns] == [(0, False), (1, True)]
+        assert all(chunk.file_offset == 0 for chunk in group.columns) and group.ordinal == 0
+        assert group.total_compressed_size == sum(chunk.meta_data.total_compressed_size for chunk in group.columns)
+        real = group.columns[2].meta_data
+        assert real.statistics.nan_count == 0 and real.statistics.null_count == frame()["real"].isna().sum()
+        assert real.statistics.is_min_value_exact and real.size_statistics is None
+        assert group.columns[5].meta_data.size_statistics.unencoded_byte_array_data_bytes > 0
+        assert [str(order.which()) for order in footer.column_orders] == ["TYPE_ORDER"] * 6
+    assert b"ARROW:schema" not in numparq.to_parquet(frame(), store_schema=False)
+
+
+def test_indexes_stand_together_before_the_footer():
+    data = numparq.to_parquet(
+        frame(3000), row_group_size=1000, bloom_filter_options={"text": True, "code": {"fpp": 0.1}}
+    )
+    with numparq.ParquetFile(data) as file:
+        groups = [list(group.columns) for group in file.metadata.row_groups]
+    last_page = max(chunk.meta_data.data_page_offset for chunks in groups for chunk in chunks)
+    blooms = [chunk.meta_data.bloom_filter_offset for chunks in groups for chunk in chunks
+              if chunk.meta_data.bloom_filter_offset]  # fmt: skip
+    columns = [[chunk.column_index_offset for chunk in chunks] for chunks in groups]
+    offsets = [[chunk.offset_index_offset for chunk in chunks] for chunks in groups]
+    order = [*blooms, *(place for pair in zip(columns, offsets, strict=True) for part in pair for place in part)]
+    assert len(blooms) == 6 and order == sorted(order) and last_page < order[0]
+
+
+def test_no_index_means_statistics_in_page_headers():
+    data = numparq.to_parquet(frame(), write_page_index=False)
+    with numparq.ParquetFile(data) as file:
+        assert file.metadata.row_groups[0].columns[0].offset_index_offset is None
+    none = numparq.to_parquet(frame(), write_statistics=["code"])
+    found = metadata(none).row_group(0)
+    assert found.column(1).statistics is not None and found.column(0).statistics is None
+    assert found.column(1).has_column_index and not found.column(0).has_column_index
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_checksums(version: str):
+    data = bytearray(
+        numparq.to_parquet(frame(), data_page_version=version, compression=None, use_dictionary=False) or b""
+    )
+    place = metadata(bytes(data)).row_group(0).column(2).data_page_offset + 600
+    data[place] ^= 1
+    with pytest.raises(numparq.CorruptPageError, match="checksum"):
+        numparq.read_parquet(bytes(data), columns=["real"])
+
+
+def test_columns_of_their_own_codec_level_and_encoding():
+    data = numparq.to_parquet(
+        frame(), compression={"number": "zstd", "text": "gzip", "real": None}, compression_level={"number": 19},
+        column_encoding={"number": "DELTA_BINARY_PACKED", "real": "BYTE_STREAM_SPLIT", "text": "DELTA_BYTE_ARRAY"},
+    )  # fmt: skip
+    group = metadata(data).row_group(0)
+    codecs = [group.column(i).compression for i in range(6)]
+    assert codecs == ["ZSTD", "SNAPPY", "UNCOMPRESSED", "SNAPPY", "SNAPPY", "GZIP"]
+    assert [group.column(i).encodings[-1] for i in (0, 2, 5)] == [
+        "DELTA_BINARY_PACKED", "BYTE_STREAM_SPLIT", "DELTA_BYTE_ARRAY"]  # fmt: skip
+    pd.testing.assert_frame_equal(pd.read_parquet(io.BytesIO(data), engine="pyarrow"), frame())
+    pd.testing.assert_frame_equal(numparq.read_parquet(data), frame())
+
+
+def test_a_dictionary_that_grows_too_large_is_left():
+    df = pd.DataFrame({"a": [f"value number {i % 5000}" for i in range(20_000)]})
+    with_one = metadata(numparq.to_parquet(df)).row_group(0).column(0)
+    without = metadata(numparq.to_parquet(df, dictionary_pagesize_limit=10_000)).row_group(0).column(0)
+    assert "RLE_DICTIONARY" in with_one.encodings and "RLE_DICTIONARY" not in without.encodings
+
+
+# --- several frames -------------------------------------------------------------------------------------------------------
+
+
+def test_frame_after_frame(tmp_path: Path):
+    path = tmp_path / "a.parquet"
+    parts = [frame(300).iloc[start : start + 100] for start in (0, 100, 200)]
+    with numparq.ParquetWriter(path) as writer:
+        for part in parts:
+            writer.write(part)
+            assert not path.exists()
+    assert metadata(path.read_bytes()).num_row_groups == 3
+    pd.testing.assert_frame_equal(numparq.read_parquet(path), frame(300))
+    pd.testing.assert_frame_equal(pd.read_parquet(path, engine="pyarrow"), frame(300))
+
+
+def test_frames_of_another_schema_are_refused(tmp_path: Path):
+    path = tmp_path / "a.parquet"
+    with pytest.raises(SchemaError, match="'code'"), numparq.ParquetWriter(path) as writer:
+        writer.write(frame(10))
+        writer.write(frame(10).astype({"code": "int64"}))
+    assert os.listdir(tmp_path) == []
+
+
+def test_nothing_written_is_an_error_and_leaves_nothing(tmp_path: Path):
+    with pytest.raises(SchemaError, match="nothing was written"), numparq.ParquetWriter(tmp_path / "a.parquet"):
+        pass
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_exception_leaves_the_earlier_file(tmp_path: Path):
+    path = tmp_path / "a.parquet"
+    numparq.to_parquet(frame(10), path)
+    before = path.read_bytes()
+    with pytest.raises(ZeroDivisionError), numparq.ParquetWriter(path) as writer:
+        writer.write(frame(1000))
+        1 / 0  # noqa: B018
+    df = frame(10)
+    df["text"] = [b"bytes", "text"] * 5
+    with pytest.raises(SchemaError, match="text"):
+        numparq.to_parquet(df.astype({"text": object}), path)
+    assert path.read_bytes() == before and os.listdir(tmp_path) == ["a.parquet"]
+    with pytest.raises(ValueError, match="closed"):
+        writer.write(frame(1))
+
+
+# --- wrong arguments ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"compression": "zip"}, ValueError, "snappy"),
+        ({"compression": {"nothing": "zstd"}}, SchemaError, "nothing"),
+        ({"compression": "zstd", "compression_level": 99}, ValueError, "22"),
+        ({"compression_level": {"text": 3}}, ValueError, "SNAPPY"),
+        ({"column_encoding": {"text": "DELTA_BINARY_PACKED"}}, ValueError, "text"),
+        ({"column_encoding": "MORSE"}, ValueError, "PLAIN"),
+        ({"data_page_version": "3.0"}, ValueError, "2.0"),
+        ({"data_page_size": 0}, ValueError, "at least 1"),
+        ({"row_group_size": 0}, ValueError, "at least 1"),
+        ({"row_group_size": 1.5}, TypeError, "number"),
+        ({"bloom_filter_options": {"text": {"fpp": 2}}}, ValueError, "between 0 and 1"),
+        ({"bloom_filter_options": {"text": {"size": 2}}}, TypeError, "fpp"),
+        ({"bloom_filter_options": {"flag": True}}, SchemaError, "BOOLEAN"),
+        ({"sorting_columns": ["nothing"]}, SchemaError, "nothing"),
+        ({"column_order": "random"}, ValueError, "ieee754"),
+        ({"partition_cols": ["code"]}, UnsupportedError, "partition_cols"),
+    ],
+)
+def test_wrong_arguments(tmp_path: Path, options: dict, error: type[Exception], words: str):
+    with pytest.raises(error, match=words):
+        numparq.to_parquet(frame(20), tmp_path / "a.parquet", **options)
+    assert os.listdir(tmp_path) == []
+
+
+def test_the_old_lz4_warns():
+    with pytest.warns(DeprecationWarning, match="lz4"):
+        data = numparq.to_parquet(frame(), compression="lz4_hadoop")
+    pd.testing.assert_frame_equal(pd.read_parquet(io.BytesIO(data or b""), engine="pyarrow"), frame())
+
+
+def test_a_bar_only_where_it_is_wanted(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch):
+    numparq.to_parquet(frame())
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setattr("numparq.progress.PATIENCE", 0)
+    numparq.to_parquet(frame(), progress=True, row_group_size=100)
+    assert capsys.readouterr().out == ""
