@@ -171,6 +171,22 @@ def test_finished_is_finished(tmp_path):
     assert (tmp_path / "a").read_bytes() == b"x" and names(tmp_path) == ["a"]
 
 
+def test_an_abort_or_an_error_within_a_block(tmp_path, monkeypatch):
+    with open_sink(tmp_path / "a") as target:
+        target.abort()
+    assert names(tmp_path) == []
+
+    def fail(*args):
+        raise OSError(errno.EIO, "broken")
+
+    with pytest.raises(ValueError, match="aborted after an error"), open_sink(tmp_path / "a") as target:
+        monkeypatch.setattr(os, "write", fail)
+        with pytest.raises(OSError, match="broken"):
+            target.write(bytes(1_000_000))
+        monkeypatch.undo()  # and it goes on as if nothing had been
+    assert names(tmp_path) == []
+
+
 def test_two_writers_at_once(tmp_path):
     first, second = open_sink(tmp_path / "a"), open_sink(tmp_path / "a")
     first.write(b"1" * 1000)

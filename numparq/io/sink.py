@@ -15,7 +15,7 @@ __all__ = ["BytesSink", "Sink", "StreamSink", "open_sink"]
 
 _GATHERED = 1 << 18  # small writes are gathered up to so many bytes
 _PIECE = 1 << 26  # and no more than so many are handed on at once, so that Ctrl-C is heard
-_OPEN, _COMMITTED, _ABORTED = "open", "finished", "aborted"
+_OPEN, _COMMITTED, _ABORTED, _BROKEN = "open", "finished", "aborted", "aborted after an error"
 
 
 class Sink:
@@ -79,6 +79,10 @@ class Sink:
             gathered, self._gathered = self._gathered, bytearray()
             self._hand_on(memoryview(gathered))
 
+    def sync(self) -> None:
+        """Have everything that was written where it survives the process; for a local file, on the disk."""
+        self.flush()
+
     def _check_open(self) -> None:
         if self._state is not _OPEN:
             raise ValueError(f"{self.name} is {self._state}: nothing more can be written")
@@ -96,10 +100,10 @@ class Sink:
         try:
             yield
         except OSError as error:
-            self.abort()
+            self._give_up(_BROKEN)
             raise write_trouble(error, self.name, self._handed_on) from error
         except BaseException:
-            self.abort()
+            self._give_up(_BROKEN)
             raise
 
     def commit(self) -> None:
@@ -113,8 +117,11 @@ class Sink:
 
     def abort(self) -> None:
         """Drop what was written, as far as that can be done; after `commit` it does nothing."""
+        self._give_up(_ABORTED)
+
+    def _give_up(self, state: str) -> None:
         if self._state is _OPEN:
-            self._state = _ABORTED
+            self._state = state
             self._gathered = bytearray()
             self._discard()
 
@@ -134,7 +141,7 @@ class Sink:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None:
+        if kind is None and self._state is not _ABORTED:
             self.commit()
         else:
             self.abort()

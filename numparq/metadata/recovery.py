@@ -1,0 +1,280 @@
+"""What a killed writer left behind: the file as it was at its last checkpoint.
+
+A writer with checkpoints writes a whole footer after every so many row groups, and goes on behind it (README.md of the
+format, "Error recovery"). A file that breaks off is a good one up to the end of the last of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import InvalidFileError, ParquetError, located
+from ..io.copying import copy_prefix
+from ..io.local_sink import SUFFIX, boot_token, temporary_stem, try_lock
+from ..io.sink import open_sink
+from ..io.source import FileSource, Source
+from ..kernels import kernels
+from .decode import new_stack
+from .footer import MAGIC, Footer, source_head
+from .layout import Layout, layout
+
+__all__ = ["Checkpoint", "last_footer", "leftovers", "recover"]
+
+_BLOCK = 1 << 20  # bytes read at once, going backwards
+_TAIL = 8  # length and magic number behind a footer
+_HEADER = 1 << 16  # bytes read for the header of a page
+_MOST_READ = 3  # so many times the file's size is read, at the most, of what looks like a footer and is none
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A complete footer within a file.
+
+    Attributes
+    ----------
+    end : int
+        Where the file would end that it is the footer of.
+    num_rows, num_row_groups : int
+        What that file has.
+    """
+
+    end: int
+    num_rows: int
+    num_row_groups: int
+
+
+def last_footer(path: str | os.PathLike[str]) -> Checkpoint:
+    """Find the last complete footer of a file, whatever stands behind it.
+
+    The file is searched backwards for the format's magic number. What stands in front of one counts as a footer when
+    it is a FileMetaData from the first byte to the last, all of its column chunks lie in front of it, pages begin where
+    those of its last row group should, and that row group, with its indexes, ends where the footer begins, as numparq
+    and others write it. So the footer of a whole file that is a value in this one does not count.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        A local file.
+
+    Returns
+    -------
+    Checkpoint
+        Its `end` is the file's size where the file is complete.
+
+    Raises
+    ------
+    InvalidFileError
+        When there is none.
+    """
+    source = FileSource(path)
+    try:
+        with located(file=source.name):
+            return _last_footer(source)
+    finally:
+        source.close()
+
+
+def _last_footer(source: Source) -> Checkpoint:
+    if source.size < len(MAGIC) or source_head(source) != MAGIC:
+        raise InvalidFileError(f"the file does not begin with {MAGIC!r}: it is no Parquet file")
+    budget = _MOST_READ * source.size + _BLOCK
+    end = source.size
+    while (end := _magic_before(source, end)) > 0:
+        length = _footer_length(source, end)
+        if length is not None:
+            budget -= length
+            if budget < 0:
+                raise InvalidFileError("the file has too much in it that looks like a footer and is none")
+            found = _checkpoint(source, end, length)
+            if found is not None:
+                return found
+        end -= 1
+    raise InvalidFileError("the file has no complete footer: it broke off before its first checkpoint, or had none")
+
+
+def _magic_before(source: Source, end: int) -> int:
+    """Find the last magic number that ends at `end` or before; give where it ends, or 0."""
+    while end >= len(MAGIC) + _TAIL:
+        start = max(end - _BLOCK, 0)
+        found = _read(source, start, end - start).rfind(MAGIC)
+        if found >= 0:
+            return start + found + len(MAGIC)
+        if not start:
+            break
+        end = start + len(MAGIC) - 1
+    return 0
+
+
+def _read(source: Source, position: int, length: int) -> bytes:
+    data = np.empty(length, np.uint8)
+    source.read_into(position, data)
+    return data.tobytes()
+
+
+def _footer_length(source: Source, end: int) -> int | None:
+    """Give the length of a footer; None where there is no room for it, or no struct begins there."""
+    if end < len(MAGIC) + _TAIL:
+        return None
+    length = int.from_bytes(_read(source, end - _TAIL, 4), "little")
+    start = end - _TAIL - length
+    if length < 2 or start < len(MAGIC):
+        return None
+    return length if _read(source, start, 1)[0] & 15 else None
+
+
+def _checkpoint(source: Source, end: int, length: int) -> Checkpoint | None:
+    """Read a footer; None where it is none of this file."""
+    start = end - _TAIL - length
+    data = np.empty(length, np.uint8)
+    source.read_into(start, data)
+    if _struct_end(layout("FileMetaData", "num_rows"), data) != length:
+        return None
+    try:
+        footer = Footer(data, length)
+        fits = _chunks_fit(source, footer, start)
+    except ParquetError:
+        return None
+    groups = footer.row_group_num_rows
+    return Checkpoint(end, int(groups.sum()), len(groups)) if fits else None
+
+
+def _struct_end(wanted: Layout, data: np.ndarray) -> int:
+    """Give where the struct ends that some bytes begin with; a negative status where they do not."""
+    words = np.empty(wanted.words, np.int64)
+    return kernels.read_thrift(data, 0, len(data), wanted.table, words, 0, new_stack(len(words), len(words)))
+
+
+# --- does a footer belong to the file that it stands in? ------------------------------------------------------------
+
+
+def _chunks_fit(source: Source, footer: Footer, end: int) -> bool:
+    """Whether all column chunks lie in front of the footer, and the last ones right there."""
+    num_groups = len(footer.row_group_num_rows)
+    if not num_groups or not footer.num_leaves:
+        return True
+    facts = footer.chunks.table(range(num_groups), range(footer.num_leaves))
+    first, dictionary = facts["data_page_offset"], facts["dictionary_page_offset"]
+    starts = np.where((dictionary > 0) & (dictionary < first), dictionary, first)
+    sizes = facts["total_compressed_size"]
+    if (starts < len(MAGIC)).any() or (sizes < 0).any() or (starts > end).any() or (sizes > end - starts).any():
+        return False
+    if not _goes_on(source, max(_last_end(footer), int((starts + sizes).max())), end):
+        return False
+    return all(_page_begins(source, start, size)
+               for start, size in zip(starts[-1].tolist(), sizes[-1].tolist(), strict=True))  # fmt: skip
+
+
+def _last_end(footer: Footer) -> int:
+    """Give where the last index or Bloom filter of the last row group ends."""
+    found = 0
+    for column in range(footer.num_leaves):
+        chunk = footer.chunks.record(len(footer.row_group_num_rows) - 1, column)
+        meta = chunk.meta_data
+        places = [(chunk.column_index_offset, chunk.column_index_length),
+                  (chunk.offset_index_offset, chunk.offset_index_length),
+                  (meta and meta.bloom_filter_offset, meta and meta.bloom_filter_length)]  # fmt: skip
+        found = max([found, *(offset + length for offset, length in places if offset and length)])
+    return found
+
+
+def _goes_on(source: Source, position: int, end: int) -> bool:
+    """Whether there is nothing between a position and a footer but earlier footers."""
+    while position < end:
+        if end < len(MAGIC) + _TAIL:
+            return False
+        tail = _read(source, end - _TAIL, _TAIL)
+        if tail[4:] != MAGIC:
+            return False
+        end -= _TAIL + int.from_bytes(tail[:4], "little")
+    return position == end
+
+
+def _page_begins(source: Source, start: int, size: int) -> bool:
+    """Whether a column chunk begins with a page."""
+    if not size:
+        return True
+    data = np.empty(min(size, _HEADER), np.uint8)
+    source.read_into(start, data)
+    wanted = layout("PageHeader", "compressed_page_size")
+    words = np.empty(wanted.words, np.int64)
+    end = kernels.read_thrift(data, 0, len(data), wanted.table, words, 0, new_stack(len(words), len(words)))
+    if end < 0:
+        return False
+    return 0 <= int(words[wanted.slot("compressed_page_size")]) <= size - end
+
+
+# --- recovery -------------------------------------------------------------------------------------------------------
+
+
+def recover(path: str | os.PathLike[str], output: str | os.PathLike[str] | None = None) -> Checkpoint:
+    """Make a good file of one that broke off.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        What is left of it, as one of `leftovers`.
+    output : str or os.PathLike, optional
+        The good file; by default `path` is cut off behind the last complete footer.
+
+    Returns
+    -------
+    Checkpoint
+        What was saved.
+
+    Raises
+    ------
+    InvalidFileError
+        When there is no complete footer in it.
+    BlockingIOError
+        When a process is still writing it.
+    """
+    with open(path, "rb" if output is not None else "r+b", buffering=0) as file:
+        if try_lock(file.fileno()) is False:
+            raise BlockingIOError(errno.EAGAIN, "the file is still being written", os.fspath(path))
+        found = last_footer(path)
+        if output is not None:
+            with open_sink(output) as sink:
+                copy_prefix(file.fileno(), sink, found.end)
+        else:
+            file.truncate(found.end)
+            os.fsync(file.fileno())
+    return found
+
+
+def leftovers(path: str | os.PathLike[str], *, of_other_systems: bool = False) -> list[str]:
+    """List the temporary files that killed writers of a file have left beside it, the latest first.
+
+    A writer locks its file, and the system gives the lock back when the process ends, however it does. So a file
+    without a lock is nobody's any more, and may be recovered or removed.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file that was being written.
+    of_other_systems : bool
+        Also list those of before a restart, or of another machine, whose locks this system may not see: only you can
+        know whether somebody still writes them.
+
+    Returns
+    -------
+    list of str
+    """
+    target = os.path.realpath(os.path.expanduser(os.fspath(path)))
+    folder = os.path.dirname(target)
+    ours = boot_token() if not of_other_systems else r"\w+"
+    form = re.compile(re.escape(temporary_stem(target)) + ours + r"-[0-9a-f]{12}" + re.escape(SUFFIX))
+    names = [os.path.join(folder, name) for name in os.listdir(folder) if form.fullmatch(name)]
+    found = [(os.stat(name).st_mtime_ns, name) for name in names if _is_nobodys(name)]
+    return [name for _, name in sorted(found, reverse=True)]
+
+
+def _is_nobodys(name: str) -> bool:
+    with contextlib.suppress(OSError), open(name, "rb") as file:
+        return try_lock(file.fileno()) is True
+    return False

@@ -1,0 +1,197 @@
+"""Files that break off behind a checkpoint: what can be saved is found, and nothing that is not."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import random
+import signal
+import struct
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from numparq.errors import InvalidFileError
+from numparq.io.local_sink import boot_token
+from numparq.io.sink import open_sink
+from numparq.io.source import BytesSource
+from numparq.metadata import recovery
+from numparq.metadata.footer import read_tail
+from numparq.metadata.recovery import last_footer, leftovers, recover
+from numparq.metadata.rewrite import take_apart
+
+
+def with_checkpoints(num_row_groups: int, rows: int = 100) -> tuple[bytes, list[int]]:
+    """Make a file with a footer after every row group, and two at its end; and the places where footers end."""
+    table = pa.table({"a": np.arange(num_row_groups * rows), "b": [f"row {i}" for i in range(num_row_groups * rows)]})
+    buffer = io.BytesIO()
+    pq.write_table(table.slice(0, rows), buffer, compression="none", write_page_index=True)
+    out, ends = buffer.getvalue(), [len(buffer.getvalue())]
+    for count in range(1, num_row_groups):
+        out = appended(out, table.slice(count * rows, rows))
+        ends.append(len(out))
+    out += out[read_tail(BytesSource(out))[1] :]
+    return out, [*ends, len(out)]
+
+
+def appended(raw: bytes, table: pa.Table) -> bytes:
+    """Write a row group and a new footer behind the footer of a file."""
+    made = io.BytesIO()
+    pq.write_table(table, made, compression="none", write_page_index=True)
+    more = made.getvalue()
+    footer, start = read_tail(BytesSource(more))
+    group = shifted(footer.full.row_groups[0].to_dict(), len(raw) - 4)
+    parts = take_apart(read_tail(BytesSource(raw))[0])
+    new = parts.encode([*parts.row_groups, group], parts.num_rows + len(table), {}, "x")
+    return raw + more[4:start] + new + struct.pack("<I", len(new)) + b"PAR1"
+
+
+def shifted(group: dict, distance: int) -> dict:
+    group["file_offset"] += distance
+    for chunk in group["columns"]:
+        for place in (chunk, chunk["meta_data"]):
+            for name in ("data_page_offset", "dictionary_page_offset", "column_index_offset", "offset_index_offset"):
+                if name in place:
+                    place[name] += distance
+    return group
+
+
+RAW, ENDS = with_checkpoints(5)
+
+
+def put(tmp_path, raw: bytes):
+    path = tmp_path / "broken"
+    path.write_bytes(raw)
+    return path
+
+
+def test_ordinary_readers_see_an_ordinary_file():
+    table = pq.read_table(io.BytesIO(RAW))
+    assert table.column("a").to_pylist() == list(range(500))
+
+
+def test_a_whole_file(tmp_path):
+    found = last_footer(put(tmp_path, RAW))
+    assert (found.end, found.num_rows, found.num_row_groups) == (len(RAW), 500, 5)
+    before = os.stat(tmp_path / "broken")
+    assert recover(tmp_path / "broken").end == before.st_size == os.path.getsize(tmp_path / "broken")
+
+
+@pytest.mark.parametrize("block", [1 << 20, 13, 100])
+def test_broken_off_anywhere(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(recovery, "_BLOCK", block)
+    rng = random.Random(4)
+    cuts = {end + by for end in ENDS for by in (-1, 0, 1, 5)} | {0, 3, 4, 12}
+    cuts |= {rng.randrange(len(RAW)) for _ in range(20)}
+    for cut in sorted(cuts):
+        path = put(tmp_path, RAW[:cut])
+        behind = [end for end in ENDS if end <= cut]
+        if not behind:
+            with pytest.raises(InvalidFileError):
+                last_footer(path)
+            continue
+        found = recover(path)
+        groups = min(len(behind), 5)
+        assert (found.end, found.num_row_groups) == (behind[-1], groups)
+        assert pq.read_table(path).column("b").to_pylist() == [f"row {i}" for i in range(100 * groups)]
+
+
+LOOKALIKES = [
+    b"PAR1", b"PAR1" * 500, bytes(100_000), b"\x15" * 5000 + b"\x00\x10\x00\x00PAR1", b"\xff\xff\xff\xffPAR1", b"PARE",
+    RAW[: ENDS[0]], RAW[ENDS[0] - 300 : ENDS[0]],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("tail", LOOKALIKES, ids=range(len(LOOKALIKES)))
+def test_what_looks_like_a_footer(tmp_path, tail):
+    """The last two are a whole file, or the end of one, that are values of this one."""
+    assert last_footer(put(tmp_path, RAW[: ENDS[3]] + b"\0" * 57 + tail)).end == ENDS[3]
+
+
+def test_a_file_within_a_file(tmp_path):
+    """Its footer is whole, but its pages are not where it says."""
+    inner = io.BytesIO()
+    pd.DataFrame({"x": np.random.default_rng(1).random(1000)}).to_parquet(inner)
+    path = put(tmp_path, RAW[: ENDS[2]] + bytes(500) + inner.getvalue() + bytes(500))
+    assert last_footer(path).end == ENDS[2]
+
+
+@pytest.mark.parametrize("raw", [b"", b"PAR1", b"PAR1PAR1", b"PAR1\0\0\0\0PAR1", b"PAR1\1\0\0\0PAR1", b"no file" * 99,
+                                 b"PAR1" + bytes(5000), b"PAR1" * 5000, RAW[4:], RAW[: ENDS[0] - 1]])  # fmt: skip
+def test_nothing_to_recover(tmp_path, raw):
+    path = put(tmp_path, raw)
+    with pytest.raises(InvalidFileError) as raised:
+        recover(path)
+    assert raised.value.where["file"] == str(path) and path.read_bytes() == raw, "it is as it was"
+
+
+def test_work_has_a_bound(tmp_path):
+    """Each of many magic numbers claims nearly the whole file for its footer."""
+    size = 200_000
+    raw = bytearray(b"PAR1" + b"\x15" * size)
+    for place in range(5000, size - 8, 8):
+        raw[place : place + 8] = struct.pack("<I", place - 100) + b"PAR1"
+    with pytest.raises(InvalidFileError, match="too much in it that looks like a footer"):
+        last_footer(put(tmp_path, bytes(raw)))
+
+
+def test_damaged_bytes(tmp_path):
+    rng = random.Random(9)
+    for _ in range(150):
+        raw = bytearray(RAW[: ENDS[1]])
+        for _ in range(rng.choice([1, 3, 20])):
+            raw[rng.randrange(4, len(raw))] = rng.randrange(256)
+        with contextlib.suppress(InvalidFileError):
+            assert last_footer(put(tmp_path, bytes(raw))).end in ENDS[:2]
+
+
+def test_into_another_file(tmp_path):
+    path = put(tmp_path, RAW[: ENDS[2] + 50])
+    found = recover(path, tmp_path / "good")
+    assert found.num_rows == 300 and path.stat().st_size == ENDS[2] + 50
+    assert (tmp_path / "good").read_bytes() == RAW[: ENDS[2]]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks are those of POSIX")
+def test_what_a_killed_writer_leaves(tmp_path):
+    (tmp_path / "raw").write_bytes(RAW[: ENDS[3] + 20])
+    path = tmp_path / "a b.parquet"
+    code = f"""
+        import os, signal
+        from numparq.io.sink import open_sink
+        sink = open_sink({str(path)!r})
+        sink.write(open({str(tmp_path / "raw")!r}, "rb").read())
+        sink.sync()
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=False)
+    assert done.returncode == -signal.SIGKILL and not path.exists()
+    with open_sink(path) as sink, open_sink(tmp_path / "other"):
+        sink.write(b"somebody else at work")
+        (left,) = leftovers(path)
+        assert os.path.basename(left).startswith(".a b.parquet.")
+        with pytest.raises(BlockingIOError, match="still being written"):
+            recover(sink.temporary)
+        assert recover(left).num_rows == 400
+        sink.abort()
+    os.replace(left, path)
+    assert pq.read_table(path).num_rows == 400 and leftovers(path) == []
+
+
+def test_leftovers_of_other_systems(tmp_path):
+    path = tmp_path / "a"
+    names = {f".a.{boot_token()}-0123456789ab.numparq": 2, ".a.another-0123456789ab.numparq": 1,
+             ".ab.another-0123456789ab.numparq": 3, ".a.another.numparq": 4, "a": 5}  # fmt: skip
+    for name, when in names.items():
+        (tmp_path / name).write_bytes(b"")
+        os.utime(tmp_path / name, (when, when))
+    found = [str(tmp_path / name) for name in list(names)[:2]]
+    if os.name == "posix":
+        assert leftovers(path) == found[:1] and leftovers(path, of_other_systems=True) == found
