@@ -13,11 +13,12 @@ from ..errors import NULL_FOUND
 from .registry import kernel
 
 
-@kernel("i8 u1 x u1 x i8 u1", noalias=True)
+@kernel("i8 u1 x u1 x i8 u1")
 def enter_group(index, definition, count, validity, optional, out_index, out_definition):
     """Go from the entries above a group to those within it; the number that are there.
 
-    `optional` is 1 for a group that may be null, else 0: a null is then NULL_FOUND.
+    `optional` is 1 for a group that may be null, else 0: a null is then NULL_FOUND. What comes out may take the
+    place of what goes in.
     """
     present = 0
     for i in range(count):
@@ -87,11 +88,12 @@ def enter_list(
     return out
 
 
-@kernel("i8 u1 x u1 x u1 i8", noalias=True)
+@kernel("i8 u1 x u1 x u1 i8")
 def enter_leaf(index, definition, count, validity, optional, out_definition, positions):
     """Finish the definition levels of a leaf; `positions` are the places of its values in order. Their number.
 
-    `positions` has room for `count`. `optional` as in `enter_group`.
+    `positions` has room for `count`, and may be `index`, as `out_definition` may be `definition`. `optional` as in
+    `enter_group`.
     """
     present = 0
     for i in range(count):

@@ -36,6 +36,9 @@ class Entries:
         The largest definition level so far.
     depth : int
         The largest repetition level so far.
+    spare : bool
+        Whether nobody else needs `index` and `definition`, so that what comes of them may take their place: fresh
+        memory costs more than the work.
     """
 
     index: np.ndarray
@@ -43,6 +46,13 @@ class Entries:
     repetition: np.ndarray
     level: int = 0
     depth: int = 0
+    spare: bool = True
+
+    def room(self) -> tuple[np.ndarray, np.ndarray]:
+        """Give arrays for as many indices and definition levels."""
+        if self.spare:
+            return self.index, self.definition
+        return np.empty_like(self.index), np.empty_like(self.definition)
 
 
 def shred(node: Node, array: NestedArray) -> list[LeafValues]:
@@ -98,8 +108,10 @@ def _children(
     if not node.children:
         raise SchemaError("a struct without fields cannot be written: Parquet has no groups without columns",
                           column=".".join(path))  # fmt: skip
-    for child, array in zip(node.children, arrays, strict=True):
-        _walk(child, array, within, (*path, child.name), found)
+    last = len(arrays) - 1
+    for number, (child, array) in enumerate(zip(node.children, arrays, strict=True)):
+        above = within if number == last else replace(within, spare=False)
+        _walk(child, array, above, (*path, child.name), found)
 
 
 def _list(
@@ -128,13 +140,12 @@ def _list(
 def _enter_group(array: StructArray, above: Entries, optional: int, path: tuple[str, ...]) -> Entries:
     if not optional and array.validity is None:
         return above
-    count = len(above.index)
-    index, definition = np.empty(count, np.int64), np.empty(count, np.uint8)
+    index, definition = above.room()
     status = shredding_kernels.enter_group(
-        above.index, above.definition, count, _validity(array), optional, index, definition
+        above.index, above.definition, len(index), _validity(array), optional, index, definition
     )
     check(status, SchemaError, column=".".join(path))
-    return replace(above, index=index, definition=definition, level=above.level + optional)
+    return replace(above, index=index, definition=definition, level=above.level + optional, spare=True)
 
 
 def _enter_list(array: ListArray, above: Entries, optional: int, path: tuple[str, ...]) -> Entries:
@@ -152,10 +163,9 @@ def _enter_list(array: ListArray, above: Entries, optional: int, path: tuple[str
 
 
 def _leaf(node: Node, array: LeafArray, above: Entries, optional: int, path: tuple[str, ...]) -> LeafValues:
-    count = len(above.index)
-    definition, positions = np.empty(count, np.uint8), np.empty(count, np.int64)
+    positions, definition = above.room()
     present = shredding_kernels.enter_leaf(
-        above.index, above.definition, count, _validity(array), optional, definition, positions
+        above.index, above.definition, len(positions), _validity(array), optional, definition, positions
     )
     check(present, SchemaError, column=".".join(path))
     values = _picked(node, array, positions[:present])
