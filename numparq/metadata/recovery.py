@@ -95,7 +95,7 @@ def _last_footer(source: Source) -> Checkpoint:
             if found is not None:
                 return found
         end -= 1
-    raise InvalidFileError("the file has no complete footer: it broke off before its first checkpoint, or had none")
+    raise InvalidFileError("the file has no complete footer of a writer with checkpoints: it broke off before the first one, or has none")
 
 
 def _magic_before(source: Source, end: int) -> int:

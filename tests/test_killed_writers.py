@@ -1,0 +1,127 @@
+"""Writers that are killed: the earlier file stays as it was, and what stands in front of a checkpoint can be saved."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import numparq
+from numparq.errors import InvalidFileError
+from numparq.metadata.recovery import last_footer, leftovers, recover
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and locks are those of POSIX")
+
+
+def frame(number: int) -> pd.DataFrame:
+    """Give the rows of a row group; the writers below make the same."""
+    return pd.DataFrame({"number": [number] * 50, "text": [f"{number}-{row}" for row in range(50)]})
+
+
+FRAME = """
+import os, signal, sys
+import pandas as pd
+import numparq
+
+def frame(number):
+    return pd.DataFrame({"number": [number] * 50, "text": [f"{number}-{row}" for row in range(50)]})
+"""
+
+
+def run(code: str, *arguments: object) -> int:
+    done = subprocess.run([sys.executable, "-c", FRAME + textwrap.dedent(code), *map(str, arguments)], check=False)
+    return done.returncode
+
+
+@pytest.mark.parametrize(("written", "saved"), [(1, 0), (2, 2), (5, 4), (6, 6)])
+def test_what_stands_before_a_checkpoint_is_saved(tmp_path, written, saved):
+    path = tmp_path / "a.parquet"
+    code = """
+        writer = numparq.ParquetWriter(sys.argv[1], checkpoint_row_groups=2, progress=False)
+        for number in range(int(sys.argv[2])):
+            writer.write(frame(number))
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    assert run(code, path, written) == -signal.SIGKILL and not path.exists()
+    (left,) = leftovers(path)
+    if not saved:
+        with pytest.raises(InvalidFileError):
+            last_footer(left)
+        return
+    found = recover(left, path)
+    assert (found.num_row_groups, found.num_rows) == (saved, 50 * saved)
+    expected = pd.concat([frame(number) for number in range(saved)], ignore_index=True)
+    pd.testing.assert_frame_equal(numparq.read_parquet(path), expected)
+    pd.testing.assert_frame_equal(pd.read_parquet(path, engine="pyarrow"), expected)
+
+
+def test_a_finished_file_with_checkpoints_is_an_ordinary_one(tmp_path):
+    path = tmp_path / "a.parquet"
+    with numparq.ParquetWriter(path, checkpoint_row_groups=2) as writer:
+        for number in range(4):
+            writer.write(frame(number))
+    expected = pd.concat([frame(number) for number in range(4)], ignore_index=True)
+    pd.testing.assert_frame_equal(pd.read_parquet(path, engine="pyarrow"), expected)
+    assert last_footer(path).end == path.stat().st_size
+
+
+def kill_at_random(code: str, path: Path, rng: random.Random) -> None:
+    process = subprocess.Popen([sys.executable, "-c", FRAME + textwrap.dedent(code), str(path)], stdout=subprocess.PIPE)
+    assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+    time.sleep(rng.uniform(0, 0.03))
+    process.kill()
+    process.stdout.close()
+    assert process.wait() == -signal.SIGKILL
+
+
+APPEND = """
+    numparq.to_parquet(frame(0), None)  # so that all kernels are there
+    print("ready", flush=True)
+    for number in range(1, 100_000):
+        numparq.to_parquet(frame(number), sys.argv[1], append=True)
+"""
+WRITE = """
+    numparq.to_parquet(frame(0), None)
+    print("ready", flush=True)
+    for number in range(1, 100_000):
+        numparq.to_parquet(frame(number), sys.argv[1])
+"""
+
+
+def test_an_append_that_is_killed(tmp_path):
+    path = tmp_path / "a.parquet"
+    numparq.to_parquet(frame(0), path)
+    rng = random.Random(2)
+    for _ in range(4):
+        before = numparq.read_parquet(path)
+        kill_at_random(APPEND, path, rng)
+        found = numparq.read_parquet(path)
+        assert len(found) % 50 == 0 and len(found) >= len(before)
+        pd.testing.assert_frame_equal(found.iloc[: len(before)], before)
+        appended = found["number"].to_numpy()[len(before) :: 50].tolist()
+        assert appended == list(range(1, len(appended) + 1)), "each append is there as a whole, or not at all"
+        left = leftovers(path)
+        assert len(left) <= 1 and len(os.listdir(tmp_path)) == 1 + len(left)
+        for name in left:
+            os.remove(name)
+
+
+def test_a_write_that_is_killed(tmp_path):
+    path = tmp_path / "a.parquet"
+    numparq.to_parquet(frame(0), path)
+    rng = random.Random(3)
+    for _ in range(4):
+        kill_at_random(WRITE, path, rng)
+        found = numparq.read_parquet(path)
+        pd.testing.assert_frame_equal(found, frame(int(found["number"].iloc[0])))
+        for name in leftovers(path):
+            os.remove(name)
+        assert os.listdir(tmp_path) == ["a.parquet"]
