@@ -6,6 +6,7 @@ import io
 import threading
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -51,10 +52,10 @@ class CountingFile(io.RawIOBase):
         super().close()
 
 
-def bytes_read(path: Path, columns: list[str] | None, threads: int) -> BytesRead:
-    """Read `path` with numparq through a `CountingFile`; the frame is dropped."""
+def bytes_read(path: Path, columns: list[str] | None, threads: int, **options: Any) -> BytesRead:
+    """Read `path` with numparq, and what else it is told, through a `CountingFile`; the frame is dropped."""
     import numparq
 
     with CountingFile(path) as file:
-        numparq.read_parquet(file, columns=columns, threads=threads)
+        numparq.read_parquet(file, columns=columns, threads=threads, **options)
         return BytesRead(file.bytes, file.requests, file.size)

@@ -6,10 +6,7 @@ after a warm-up read of the small file (libraries loaded, kernels there), and th
 
 from __future__ import annotations
 
-import ctypes
-import gc
 import json
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -19,15 +16,11 @@ import numpy as np
 import pandas as pd
 
 from asv_benchmarks.counting import bytes_read
+from asv_benchmarks.fresh import FreshProcessFailed, PeakMeter, give, in_fresh_process
 from asv_benchmarks.readers import ReaderUnavailable, limit_threads, load
 from asv_benchmarks.timing import attempt, describe
 
 MB = 1_000_000
-TIMEOUT_SECONDS = 600
-RESET_PEAK = "5"
-
-# -P and the folder above this package at the end of the path: numparq is to be the one that is installed.
-ENTRY = "import sys; sys.path.append(sys.argv[2]); from asv_benchmarks import memory; memory.answer(sys.argv[1])"
 
 
 @dataclass(frozen=True)
@@ -68,22 +61,6 @@ def frame_bytes(frame: pd.DataFrame) -> int:
     return total
 
 
-def _status_bytes(key: str) -> int:
-    """One line of /proc/self/status, such as ``VmHWM:   1234 kB``, in bytes."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(key + ":"):
-            return int(line.split()[1]) * 1024
-    raise OSError(f"/proc/self/status has no {key}")
-
-
-def _trim() -> None:
-    """Give free memory back to the system, so that the read cannot hide in what the warm-up left behind."""
-    gc.collect()
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
-
-
 def measure_here(name: str, path: Path, columns: list[str] | None, small: Path, threads: int) -> Peak:
     """Measure in this process, which has to be a fresh one."""
     try:
@@ -91,11 +68,9 @@ def measure_here(name: str, path: Path, columns: list[str] | None, small: Path, 
     except ReaderUnavailable as reason:
         return Peak(failure=str(reason))
     attempt(reader, small, None)
-    _trim()
-    Path("/proc/self/clear_refs").write_text(RESET_PEAK)
-    before = _status_bytes("VmRSS")
+    meter = PeakMeter()
     frame, failure = attempt(reader, path, columns)
-    peak = _status_bytes("VmHWM") - before
+    peak = meter.peak()
     if frame is None:
         return Peak(failure=failure)
     size = frame_bytes(frame)
@@ -131,15 +106,10 @@ def measure(name: str, path: Path, columns: Sequence[str] | None, small: Path, t
         With `failure` set where the process or the reader did not get through.
     """
     task = {"name": name, "path": str(path), "columns": columns, "small": str(small), "threads": threads}
-    command = [sys.executable, "-P", "-c", ENTRY, json.dumps(task), str(Path(__file__).parents[1])]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
-    except subprocess.TimeoutExpired:
-        return Peak(failure=f"still running after {TIMEOUT_SECONDS} s")
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines()
-        return Peak(failure=f"exit status {done.returncode}: {lines[-1] if lines else ''}")
-    return Peak(**json.loads(done.stdout.splitlines()[-1]))
+        return Peak(**in_fresh_process("memory", task))
+    except FreshProcessFailed as error:
+        return Peak(failure=str(error))
 
 
 def answer(task_text: str) -> None:
@@ -147,4 +117,4 @@ def answer(task_text: str) -> None:
     task = json.loads(task_text)
     limit_threads(task["threads"])
     peak = measure_here(task["name"], Path(task["path"]), task["columns"], Path(task["small"]), task["threads"])
-    sys.stdout.write(json.dumps(asdict(peak)) + "\n")
+    give(asdict(peak))

@@ -1,4 +1,4 @@
-"""The three things the runner can do: compare times, compare peak memory, compare start-up."""
+"""What the runner does with reading: compare times, compare peak memory, compare start-up."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rich.console import Console
 
 from asv_benchmarks import memory, report, startup
 from asv_benchmarks.files import columns_of, ensure
+from asv_benchmarks.frames import FrameToWrite
 from asv_benchmarks.readers import Reader, load, load_all
 from asv_benchmarks.timing import Outcome, race
 from asv_benchmarks.workloads import MEMORY_BOUND, WORKLOADS, Workload
@@ -30,6 +31,8 @@ class Settings:
     repeat: int
     check: bool
     json: Path | None
+    frames: tuple[FrameToWrite, ...] = ()
+    sync: bool = False
 
     def summary(self) -> dict[str, object]:
         """The part that the figures depend on."""

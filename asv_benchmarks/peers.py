@@ -8,31 +8,36 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from asv_benchmarks import modes, report
+from asv_benchmarks import modes, report, write_modes
 from asv_benchmarks.files import default_folder
+from asv_benchmarks.frames import FRAMES
 from asv_benchmarks.readers import PEERS, limit_threads, peers_named
 from asv_benchmarks.workloads import WORKLOADS, chosen
 
-MODES = {"times": modes.compare_times, "memory": modes.compare_memory, "startup": modes.compare_startup}
+READING = {"times": modes.compare_times, "memory": modes.compare_memory, "startup": modes.compare_startup}
+WRITING = {"times": write_modes.compare_writing, "memory": write_modes.compare_write_memory}
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m asv_benchmarks.peers", description="numparq against its peers")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--memory", dest="mode", action="store_const", const="memory",
-                       help="peak memory over the frame, each read in a fresh process")  # fmt: skip
+                       help="peak memory over the frame, each read (or write) in a fresh process")  # fmt: skip
     which.add_argument("--startup", dest="mode", action="store_const", const="startup",
                        help="wall time of fresh processes, with a warm and an empty kernel cache")  # fmt: skip
     which.add_argument("--list", dest="mode", action="store_const", const="list", help="print the workloads' names")
+    parser.add_argument("--write", action="store_true", help="writing instead of reading: times and sizes, or --memory")
     parser.add_argument("--only", metavar="NAME,...", help="workloads to run; without it all")
     parser.add_argument("--peers", metavar="NAME,...", help=f"of {', '.join(PEERS)}; without it all")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the full size (default 1.0)")
-    parser.add_argument("--threads", type=int, default=2, help="threads of every reader (default 2)")
-    parser.add_argument("--repeat", type=int, default=5, help="least number of timed reads (default 5)")
+    parser.add_argument("--threads", type=int, default=2, help="threads of each (default 2)")
+    parser.add_argument("--repeat", type=int, default=5, help="least number of timed rounds (default 5)")
     parser.add_argument("--data", type=Path, default=default_folder(), help="folder of the files (default %(default)s)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every time and the versions to a file")
     parser.add_argument("--check", action=argparse.BooleanOptionalAction, default=True,
                         help="hold numparq's frame against that of pandas with pyarrow (default: yes)")  # fmt: skip
+    parser.add_argument("--sync", action="store_true",
+                        help="with --write: peers' files have to be on the disk too, as numparq's are")  # fmt: skip
     parser.set_defaults(mode="times")
     return parser
 
@@ -52,11 +57,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = _parser()
     options = parser.parse_args(arguments)
+    table = FRAMES if options.write else WORKLOADS
     if options.mode == "list":
-        sys.stdout.write("\n".join(WORKLOADS) + "\n")
+        sys.stdout.write("\n".join(table) + "\n")
         return 0
+    comparisons = WRITING if options.write else READING
+    if options.mode not in comparisons:
+        parser.error(f"--{options.mode} is of reading only")
     try:
-        workloads, peers = chosen(options.only), peers_named(options.peers)
+        workloads = () if options.write else chosen(options.only, WORKLOADS)
+        frames = chosen(options.only, FRAMES) if options.write else ()
+        peers = peers_named(options.peers)
     except ValueError as error:
         parser.error(str(error))
     limit_threads(options.threads)
@@ -64,8 +75,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = modes.Settings(
         workloads=tuple(workloads), peers=tuple(peers), folder=options.data.absolute(), scale=options.scale,
         threads=options.threads, repeat=options.repeat, check=options.check, json=options.json,
+        frames=tuple(frames), sync=options.sync,
     )  # fmt: skip
-    return 0 if MODES[options.mode](report.console(), settings) else 1
+    return 0 if comparisons[options.mode](report.console(), settings) else 1
 
 
 if __name__ == "__main__":

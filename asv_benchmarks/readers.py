@@ -5,11 +5,14 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import pandas as pd
+
+Loaded = TypeVar("Loaded")
 
 Read = Callable[[Path, "list[str] | None"], pd.DataFrame]
 """``read(path, columns)``: the frame; columns None means all."""
@@ -104,8 +107,10 @@ def load(name: str, threads: int) -> Reader:
     return Reader(name, version, read)
 
 
-def load_all(names: list[str], threads: int) -> tuple[list[Reader], dict[str, str]]:
-    """Load what can be loaded.
+def available(
+    names: Sequence[str], threads: int, load_one: Callable[[str, int], Loaded]
+) -> tuple[list[Loaded], dict[str, str]]:
+    """Load what can be loaded, by `load` or by what does the same for writers.
 
     Returns
     -------
@@ -114,13 +119,18 @@ def load_all(names: list[str], threads: int) -> tuple[list[Reader], dict[str, st
     dict of str to str
         For each of the others, why not.
     """
-    readers, missing = [], {}
+    found, missing = [], {}
     for name in names:
         try:
-            readers.append(load(name, threads))
+            found.append(load_one(name, threads))
         except ReaderUnavailable as reason:
             missing[name] = str(reason)
-    return readers, missing
+    return found, missing
+
+
+def load_all(names: Sequence[str], threads: int) -> tuple[list[Reader], dict[str, str]]:
+    """Load those readers that are there; for the others, say why not."""
+    return available(names, threads, load)
 
 
 def peers_named(names: str | None) -> list[str]:

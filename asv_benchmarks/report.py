@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from asv_benchmarks.figures import Results, ratio, summarise
-from asv_benchmarks.readers import Reader
+from asv_benchmarks.timing import Named
 
 PIPE_WIDTH = 200
 
@@ -55,12 +55,12 @@ def _cells(outcomes: Mapping[str, object], base: str, peers: Sequence[str]) -> l
     return [time_cell, *ratios]
 
 
-def print_times(out: Console, results: Results, readers: Sequence[Reader], missing: Mapping[str, str]) -> None:
+def print_times(out: Console, results: Results, contenders: Sequence[Named], missing: Mapping[str, str]) -> None:
     """Print the table of ratios and what it comes to.
 
-    The first of `readers` is the one whose times are absolute: numparq, or the first peer where that is missing.
+    The first of `contenders` is the one whose times are absolute: numparq, or the first peer where that is missing.
     """
-    base, *peers = [reader.name for reader in readers]
+    base, *peers = [contender.name for contender in contenders]
     made = table(out, "workload", [f"{base} ms", *peers])
     for workload, outcomes in results.items():
         made.add_row(workload, *_cells(outcomes, base, peers))
@@ -76,14 +76,14 @@ def print_times(out: Console, results: Results, readers: Sequence[Reader], missi
 
 
 def failures(results: Mapping[str, Mapping[str, object]]) -> list[str]:
-    """One line for each reader that failed on a workload, or gave back another frame there than pyarrow."""
+    """One line for each reader that failed on a workload, or made another frame there than pyarrow."""
     lines = []
     for workload, outcomes in results.items():
         for name, outcome in outcomes.items():
             if outcome.failure:
                 lines.append(f"{name} failed on {workload}: {outcome.failure}")
             if getattr(outcome, "difference", None):
-                lines.append(f"(!) {name} differs from pyarrow on {workload}: {outcome.difference}")
+                lines.append(f"(!) {name} differs on {workload}: {outcome.difference}")
     return lines
 
 

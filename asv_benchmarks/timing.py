@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 import pandas as pd
 
@@ -14,6 +15,16 @@ from asv_benchmarks.readers import Reader
 
 MIN_SECONDS = 3.0
 MAX_ROUNDS = 200
+
+
+class Named(Protocol):
+    """What can take turns: it has the name under which its outcome is kept."""
+
+    @property
+    def name(self) -> str: ...
+
+
+Contender = TypeVar("Contender", bound=Named)
 
 
 @dataclass
@@ -85,6 +96,27 @@ def _timed(reader: Reader, path: Path, columns: list[str] | None, outcome: Outco
     del frame
 
 
+def take_turns(
+    contenders: Sequence[Contender],
+    outcomes: Mapping[str, Outcome],
+    timed: Callable[[Contender, Outcome], None],
+    repeat: int,
+    min_seconds: float,
+) -> None:
+    """Call ``timed(contender, its outcome)`` in rounds, in every second one backwards; who fails drops out.
+
+    There are `repeat` rounds at least, and more until `min_seconds` have passed.
+    """
+    started = time.perf_counter()
+    for round_number in range(max(repeat, MAX_ROUNDS)):
+        if round_number >= repeat and time.perf_counter() - started > min_seconds:
+            break
+        for contender in contenders if round_number % 2 == 0 else reversed(contenders):
+            outcome = outcomes[contender.name]
+            if outcome.failure is None:
+                timed(contender, outcome)
+
+
 def race(
     readers: Sequence[Reader],
     path: Path,
@@ -114,12 +146,5 @@ def race(
         By the readers' names. A reader that fails drops out, the others go on.
     """
     outcomes = warm_up(readers, path, columns, expected)
-    started = time.perf_counter()
-    for round_number in range(max(repeat, MAX_ROUNDS)):
-        if round_number >= repeat and time.perf_counter() - started > min_seconds:
-            break
-        for reader in readers if round_number % 2 == 0 else reversed(readers):
-            outcome = outcomes[reader.name]
-            if outcome.failure is None:
-                _timed(reader, path, columns, outcome)
+    take_turns(readers, outcomes, lambda reader, outcome: _timed(reader, path, columns, outcome), repeat, min_seconds)
     return outcomes

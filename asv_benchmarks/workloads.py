@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,8 @@ SEED = 20_260
 SMALLEST = 100
 
 MILLION = 1_000_000
+
+Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True)
@@ -101,16 +104,16 @@ MEMORY_BOUND = frozenset({"plain-none", "plain-snappy", "plain-zstd", "nulls-1",
 """The workloads on which the peak over the frame has a bound (30 % of the frame and 64 MB)."""
 
 
-def chosen(only: str | None) -> list[Workload]:
-    """Workloads named in a comma-separated list, or all of them.
+def chosen(only: str | None, table: Mapping[str, Kind]) -> list[Kind]:
+    """Entries of a table that a comma-separated list names, or all of them.
 
     Raises
     ------
     ValueError
         When a name is not in the table.
     """
-    names = list(WORKLOADS) if only is None else [name.strip() for name in only.split(",") if name.strip()]
-    unknown = [name for name in names if name not in WORKLOADS]
+    names = list(table) if only is None else [name.strip() for name in only.split(",") if name.strip()]
+    unknown = [name for name in names if name not in table]
     if unknown:
-        raise ValueError(f"no workload named {', '.join(unknown)}; there are: {', '.join(WORKLOADS)}")
-    return [WORKLOADS[name] for name in names]
+        raise ValueError(f"no workload named {', '.join(unknown)}; there are: {', '.join(table)}")
+    return [table[name] for name in names]

@@ -165,9 +165,9 @@ def test_figures():
 
 
 def test_unknown_names_are_refused():
-    assert [workload.name for workload in chosen("small, dates")] == ["small", "dates"]
+    assert [workload.name for workload in chosen("small, dates", WORKLOADS)] == ["small", "dates"]
     with pytest.raises(ValueError, match="no workload named nonsense"):
-        chosen("nonsense")
+        chosen("nonsense", WORKLOADS)
     with pytest.raises(SystemExit):
         peers.main(["--peers", "nonsense"])
 

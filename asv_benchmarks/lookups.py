@@ -1,0 +1,90 @@
+"""Look-ups of a few rows of the lineitem file: by numparq through their position, by pyarrow through a filter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from asv_benchmarks.counting import CountingFile
+
+KEY = "orderkey"
+COLUMNS = [KEY, "extendedprice", "comment"]
+COUNT = 8
+ROWS = 10
+DESCRIPTION = (
+    f"{len(COLUMNS)} columns ({', '.join(COLUMNS)}) of {ROWS} rows by row_range; by pyarrow of the rows of one {KEY}"
+)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What one look-up is for.
+
+    Attributes
+    ----------
+    rows : (int, int)
+        First row, and the one behind the last.
+    key : int
+        The order key of the first of them.
+    """
+
+    rows: tuple[int, int]
+    key: int
+
+
+def spread(frame: pd.DataFrame) -> list[Wanted]:
+    """Spread look-ups over the frame, away from the borders of pages and row groups of round sizes."""
+    starts = [int(len(frame) * (turn + 0.5) / COUNT) for turn in range(COUNT)]
+    keys = frame[KEY]
+    return [Wanted((start, min(start + ROWS, len(frame))), int(keys.iloc[start])) for start in starts]
+
+
+def _by_position(source: Any, wanted: Wanted, threads: int) -> pd.DataFrame:
+    import numparq
+
+    return numparq.read_parquet(source, columns=COLUMNS, row_range=wanted.rows, threads=threads)
+
+
+def _by_key(source: Any, wanted: Wanted, threads: int) -> pd.DataFrame:
+    # pyarrow's threads are those of `readers.load`.
+    return pd.read_parquet(source, engine="pyarrow", columns=COLUMNS, filters=[(KEY, "==", wanted.key)])
+
+
+_LOOK_UPS: Mapping[str, Callable[[Any, Wanted, int], pd.DataFrame]] = {
+    "lookup": _by_position,
+    "lookup_pyarrow": _by_key,
+}
+
+
+def _all(look_up: Callable[[Any, Wanted, int], pd.DataFrame]) -> Callable[[Path, Sequence[Wanted], int], None]:
+    def run(path: Path, wanted: Sequence[Wanted], threads: int) -> None:
+        for one in wanted:
+            look_up(path, one, threads)
+
+    return run
+
+
+READERS = {name: _all(look_up) for name, look_up in _LOOK_UPS.items()}
+"""``READERS[name](path, wanted, threads)`` does all look-ups, each on a file that is opened for it."""
+
+
+def bytes_asked(name: str, path: Path, wanted: Sequence[Wanted], threads: int) -> float:
+    """Average bytes that a look-up reads, footer and indexes included.
+
+    Raises
+    ------
+    ValueError
+        When the rows that come back are not those that were wanted.
+    """
+    total = 0
+    for one in wanted:
+        with CountingFile(path) as file:
+            frame = _LOOK_UPS[name](file, one, threads)
+            total += file.bytes
+        if not len(frame) or frame[KEY].iloc[0] != one.key:
+            raise ValueError(f"{name} of rows {one.rows} gave other rows")
+    return total / len(wanted)

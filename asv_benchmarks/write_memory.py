@@ -1,0 +1,113 @@
+"""Peak memory of one write over what the DataFrame holds, each in a fresh process.
+
+The frame is there, and the writer has been warmed by its first rows, when the measurement begins: the peak is what the
+write takes besides. It stands beside the size that the largest row group of the file has in the frame.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from asv_benchmarks.frames import FRAMES, FrameToWrite
+from asv_benchmarks.fresh import FreshProcessFailed, PeakMeter, give, in_fresh_process
+from asv_benchmarks.memory import frame_bytes
+from asv_benchmarks.readers import ReaderUnavailable, limit_threads
+from asv_benchmarks.writers import load_writer
+from asv_benchmarks.writing import attempt_write
+
+WARM_UP_ROWS = 1_000
+
+
+@dataclass(frozen=True)
+class WritePeak:
+    """Memory of one write, in bytes, or why there is none.
+
+    Attributes
+    ----------
+    over : int
+        Highest resident memory during the write, less that before it.
+    frame : int
+        What the frame holds.
+    row_group : int
+        What the rows of the file's largest row group hold in the frame.
+    rows : int
+        How many those are.
+    size : int
+        Of the file.
+    failure : str or None
+        Why there is nothing.
+    """
+
+    over: int = 0
+    frame: int = 0
+    row_group: int = 0
+    rows: int = 0
+    size: int = 0
+    failure: str | None = None
+
+    @property
+    def within_bound(self) -> bool:
+        """At most one row group of the frame."""
+        return self.over <= self.row_group
+
+
+def measure_here(name: str, kind: FrameToWrite, source: Path, target: Path, threads: int) -> WritePeak:
+    """Measure in this process, which has to be a fresh one; `target` is overwritten."""
+    try:
+        writer = load_writer(name, threads)
+    except ReaderUnavailable as reason:
+        return WritePeak(failure=str(reason))
+    frame = kind.load(source)
+    failure = attempt_write(writer, frame.head(WARM_UP_ROWS), target, kind.codec)
+    target.unlink(missing_ok=True)
+    meter = PeakMeter()
+    failure = failure or attempt_write(writer, frame, target, kind.codec)
+    over = meter.peak()
+    if failure is not None:
+        return WritePeak(failure=failure)
+    metadata = pq.read_metadata(target)
+    rows = max((metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)), default=0)
+    return WritePeak(over, frame_bytes(frame), frame_bytes(frame.iloc[:rows]), rows, target.stat().st_size)
+
+
+def measure_write(name: str, kind: FrameToWrite, source: Path, folder: Path, threads: int) -> WritePeak:
+    """Measure in a fresh process.
+
+    Parameters
+    ----------
+    name : str
+        Writer, of `writers`.
+    kind : FrameToWrite
+        The frame, one of `FRAMES`.
+    source : Path
+        The file that it is made of.
+    folder : Path
+        Where a folder for what is written is made, and removed.
+    threads : int
+        Number of threads.
+
+    Returns
+    -------
+    WritePeak
+        With `failure` set where the process or the writer did not get through.
+    """
+    with tempfile.TemporaryDirectory(prefix="written-", dir=folder) as written:
+        target = str(Path(written, "frame.parquet"))
+        task = {"name": name, "kind": kind.name, "source": str(source), "target": target, "threads": threads}
+        try:
+            return WritePeak(**in_fresh_process("write_memory", task))
+        except FreshProcessFailed as error:
+            return WritePeak(failure=str(error))
+
+
+def answer(task_text: str) -> None:
+    """Entry of the fresh process: takes a task as JSON, gives a `WritePeak`."""
+    task = json.loads(task_text)
+    limit_threads(task["threads"])
+    source, target = Path(task["source"]), Path(task["target"])
+    give(asdict(measure_here(task["name"], FRAMES[task["kind"]], source, target, task["threads"])))

@@ -1,0 +1,136 @@
+"""numparq and its peers as writers behind one signature, each held to the same threads and to the same codec and level.
+
+All else is left to each writer's own defaults: numparq writes indexes and checksums, and has its file on the disk
+(fsync) before it gives it its name, which no peer does.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from asv_benchmarks.frames import Codec
+from asv_benchmarks.readers import PEERS, ReaderUnavailable, available, limit_threads
+
+Write = Callable[[pd.DataFrame, Path, Codec], object]
+"""``write(frame, path, codec)``."""
+
+ZSTD_LEVEL = 1
+"""The level for all; it is the default of pyarrow and of numparq, others have higher ones."""
+
+
+def _numparq(threads: int) -> Write:
+    import numparq
+
+    if not hasattr(numparq, "to_parquet"):
+        raise ReaderUnavailable("numparq has no to_parquet")
+    return lambda frame, path, codec: numparq.to_parquet(frame, path, codec, threads=threads)
+
+
+def _pyarrow(threads: int) -> Write:
+    import pyarrow as pa
+
+    pa.set_cpu_count(threads)
+    pa.set_io_thread_count(threads)
+    return lambda frame, path, codec: frame.to_parquet(path, engine="pyarrow", compression=codec)
+
+
+def _polars(threads: int) -> Write:
+    import polars as pl
+
+    if pl.thread_pool_size() != threads:
+        raise ReaderUnavailable(f"polars was imported with {pl.thread_pool_size()} threads")
+
+    def write(frame: pd.DataFrame, path: Path, codec: Codec) -> None:
+        level = ZSTD_LEVEL if codec == "zstd" else None
+        pl.from_pandas(frame).write_parquet(path, compression=codec, compression_level=level)
+
+    return write
+
+
+def _duckdb(threads: int) -> Write:
+    import duckdb
+
+    connection = duckdb.connect(config={"threads": threads})
+
+    def write(frame: pd.DataFrame, path: Path, codec: Codec) -> None:
+        target = str(path).replace("'", "''")
+        level = f", COMPRESSION_LEVEL {ZSTD_LEVEL}" if codec == "zstd" else ""
+        connection.register("frame", frame)
+        try:
+            connection.execute(f"COPY (SELECT * FROM frame) TO '{target}' (FORMAT parquet, COMPRESSION {codec}{level})")
+        finally:
+            connection.unregister("frame")
+
+    return write
+
+
+def _fastparquet(threads: int) -> Write:
+    # It knows no threads of its own, and no dates as objects.
+    import fastparquet
+
+    def write(frame: pd.DataFrame, path: Path, codec: Codec) -> None:
+        args = {"level": ZSTD_LEVEL} if codec == "zstd" else {}
+        compression = {"_default": {"type": codec.upper(), "args": args}}
+        fastparquet.write(str(path), frame, compression=compression)
+
+    return write
+
+
+_MAKERS: dict[str, Callable[[int], Write]] = {
+    "numparq": _numparq,
+    "pyarrow": _pyarrow,
+    "polars": _polars,
+    "duckdb": _duckdb,
+    "fastparquet": _fastparquet,
+}
+assert set(_MAKERS) == {"numparq", *PEERS}
+
+
+@dataclass(frozen=True)
+class Writer:
+    """A writer that can be called."""
+
+    name: str
+    version: str
+    write: Write
+
+
+def load_writer(name: str, threads: int) -> Writer:
+    """Import one writer and hold it to `threads` threads.
+
+    Raises
+    ------
+    ReaderUnavailable
+        When it cannot be imported or limited; the message is for the reader of the table.
+    """
+    limit_threads(threads)
+    try:
+        write = _MAKERS[name](threads)
+        version = importlib.metadata.version(name)
+    except ImportError as error:
+        raise ReaderUnavailable(f"not installed ({error})") from error
+    return Writer(name, version, write)
+
+
+def load_writers(names: Sequence[str], threads: int) -> tuple[list[Writer], dict[str, str]]:
+    """Load those writers that are there; for the others, say why not."""
+    return available(names, threads, load_writer)
+
+
+def synced(writer: Writer) -> Writer:
+    """Have `writer` wait for the disk, as numparq does anyway: when it is done, a power failure takes nothing."""
+    if writer.name == "numparq":
+        return writer
+
+    def write(frame: pd.DataFrame, path: Path, codec: Codec) -> None:
+        writer.write(frame, path, codec)
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+
+    return Writer(writer.name, writer.version, write)
