@@ -137,6 +137,12 @@ def test_uuids_and_what_pandas_has_for_lists():
     ]
 
 
+def test_masked_items_are_nulls():
+    """pyarrow writes what is behind the mask."""
+    got = leaf([np.ma.array([1, 2], mask=[False, True]), [3]])
+    assert (got.values.tolist(), got.definition.tolist()) == ([1, 3], [3, 2, 3])
+
+
 def test_arrays_of_two_dimensions_are_lists_of_lists():
     got = leaf([np.array([[1, 2], [3, 4]]), np.zeros((0, 2), np.int64)])
     assert got.values.tolist() == [1, 2, 3, 4]
@@ -364,6 +370,19 @@ def test_dictionaries_are_handed_on():
     (got,) = source_column("c", array).leaves(0, 3)
     assert got.codes.tolist() == [0, 1, 0]
     assert source_column("c", array).field.children[0].type.dictionary is not None
+
+
+def test_extension_types():
+    from pandas.core.arrays.arrow.extension_types import ArrowIntervalType
+
+    numbers = pa.array([[uuid.UUID(int=1).bytes, None], None], pa.list_(pa.binary(16)))
+    column = source_column("c", numbers.cast(pa.list_(pa.uuid())))
+    assert column.leaves(0, 2)[0].values.tobytes() == uuid.UUID(int=1).bytes
+    assert column.node.children[0].children[0].logical == LogicalType("UUID")
+    storage = pa.array([{"left": 1, "right": 2}, None])
+    column = source_column("c", pa.ExtensionArray.from_storage(ArrowIntervalType(pa.int64(), "left"), storage))
+    assert column.field.type.extension == "pandas.interval"
+    compare(column, storage)
 
 
 def test_arrow_values_are_not_copied():

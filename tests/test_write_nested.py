@@ -107,6 +107,24 @@ def test_levels_are_those_of_pyarrows_file():
     assert levels_in_file(data) == levels_by_pyarrow(pa.table({"c": pa.array(values)}))
 
 
+def test_extension_types_come_back():
+    import uuid
+
+    number = uuid.UUID(int=5)
+    frame = pd.DataFrame({"c": pd.Series(objects([[number, None], None]))})
+    frame["i"] = pd.Series(pd.arrays.IntervalArray.from_breaks([1, 2, 3])).astype(
+        pd.ArrowDtype(pa.array(pd.arrays.IntervalArray.from_breaks([1, 2])).type)
+    )
+    table = written(frame)
+    assert table["c"].type.value_type == pa.uuid() and table["c"].to_pylist() == [[number, None], None]
+    assert table["i"].type == frame["i"].dtype.pyarrow_dtype
+
+
+def test_categories_that_are_tuples():
+    table = written(pd.DataFrame({"c": pd.Categorical([(1, 2), None, (3,), (1, 2)])}))
+    assert table["c"].to_pylist() == [[1, 2], None, [3], [1, 2]]
+
+
 def test_pages_of_lists_begin_with_rows():
     values = objects([list(range(i % 7)) for i in range(500)])
     data = numparq.to_parquet(pd.DataFrame({"c": values}), max_rows_per_page=10, data_page_size=64)

@@ -113,6 +113,8 @@ def elements_of(lists: np.ndarray, path: tuple[str, ...]) -> tuple[np.ndarray, n
     elements : np.ndarray
         Of a NumPy dtype where all lists are arrays of it, else objects.
     """
+    if np.ma.MaskedArray in classes_of(lists):  # their masked items are not there
+        lists = np.fromiter((part.tolist() if np.ma.isMA(part) else part for part in lists), object, len(lists))
     offsets = np.zeros(len(lists) + 1, np.int64)
     try:
         sizes = np.fromiter(map(len, lists), np.int64, len(lists))
