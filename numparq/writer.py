@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 ROW_GROUP_ROWS = 1 << 20
 _SAMPLE_ROWS = 4096
+_SHARED_ROWS = 4096
 
 
 class ParquetWriter:
@@ -118,6 +119,7 @@ class ParquetWriter:
         self._checkpoint = _number("checkpoint_row_groups", checkpoint_row_groups)
         self._progress = Progress(progress)
         self._crew = Crew(thread_count(threads))
+        self._alone = Crew(1)
         self._scratch = ThreadScratch()
         self._assembly: FileAssembly | None = None
         self._columns: list[Node] = []
@@ -154,7 +156,11 @@ class ParquetWriter:
             else:
                 self._check_columns(taken.columns)
                 self._extend(taken)
-            self._write_rows(taken.columns, taken.num_rows)
+            try:
+                self._write_rows(taken.columns, taken.num_rows)
+            except BaseException:  # a part of the frame may be written
+                self.abort()
+                raise
 
     def _begin(self, taken: TakenApart) -> None:
         self._columns = [column.node for column in taken.columns]
@@ -225,7 +231,9 @@ class ParquetWriter:
                     chunks[leaf.index] = self._encode_leaf(leaf, values, stop - start)
 
         order = sorted(range(len(columns)), key=lambda number: -_cost(columns[number].node))
-        self._crew.run([lambda number=number: encode(number) for number in order])  # type: ignore[misc]
+        # Small chunks are mostly Python's work, which threads would only get in each other's way with.
+        crew = self._crew if stop - start >= _SHARED_ROWS else self._alone
+        crew.run([lambda number=number: encode(number) for number in order])  # type: ignore[misc]
         return [chunk for chunk in chunks if chunk is not None]
 
     def _encode_leaf(self, leaf: Leaf, values: LeafValues, num_rows: int) -> EncodedChunk:

@@ -212,6 +212,13 @@ def test_a_dictionary_that_grows_too_large_is_left():
     assert "RLE_DICTIONARY" in with_one.encodings and "RLE_DICTIONARY" not in without.encodings
 
 
+def test_categories_of_bools_have_no_dictionary():
+    df = pd.DataFrame({"a": pd.Categorical([True, False, None, True])})
+    data = numparq.to_parquet(df)
+    assert "RLE_DICTIONARY" not in metadata(data).row_group(0).column(0).encodings
+    assert pq.read_table(io.BytesIO(data or b""))["a"].to_pylist() == [True, False, None, True]
+
+
 # --- several frames -------------------------------------------------------------------------------------------------------
 
 

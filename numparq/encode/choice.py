@@ -53,7 +53,9 @@ def _keeps_dictionary(dense: Dense, options: ColumnOptions) -> bool:
     """Say whether a column that comes with a dictionary keeps it."""
     assert dense.codes is not None
     wanted = options.use_dictionary if options.encoding is None else options.encoding == RLE_DICTIONARY
-    return wanted and dense.values.count > 0 and dense.values.plain_size <= options.dictionary_page_size
+    if not wanted or dense.values.physical == BOOLEAN or not dense.values.count:
+        return False
+    return dense.values.plain_size <= options.dictionary_page_size
 
 
 def _without_dictionary(dense: Dense) -> Dense:
