@@ -13,9 +13,7 @@ from ..kernels import delta_kernels
 from ..kernels.tables import (
     BYTE_ARRAY,
     BYTE_STREAM_SPLIT,
-    C_CONVERSION,
     C_TYPE,
-    CODES,
     DATA_PAGE,
     DATA_PAGE_V2,
     DELTA_BINARY_PACKED,
@@ -108,10 +106,10 @@ def readable(
 def _foreign(pages: Pages, first: int, last: int) -> np.ndarray:
     """Tell of each page whether it has to be made PLAIN."""
     table = pages.pages[first:last]
-    chunks = pages.chunks[table[:, P_CHUNK]]
+    types = pages.chunks[table[:, P_CHUNK], C_TYPE]
     data = (table[:, P_TYPE] == DATA_PAGE) | (table[:, P_TYPE] == DATA_PAGE_V2)
-    known = _IS_READ[table[:, P_ENCODING].clip(0, len(_IS_READ) - 1), chunks[:, C_TYPE]]
-    return data & known & (chunks[:, C_CONVERSION] != CODES)
+    known = _IS_READ[table[:, P_ENCODING].clip(0, len(_IS_READ) - 1), types]
+    return data & known
 
 
 def _made_plain(pages: Pages, first: int, last: int, decompressed: np.ndarray, scratch: Scratch) -> Iterator[Readable]:

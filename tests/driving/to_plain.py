@@ -32,8 +32,7 @@ def parts(run, first: int, last: int) -> Iterator[tuple[int, int, np.ndarray]]:
 
     `run` is one of `driving.decoding`, whose page table is rewritten. Raises NotPlain.
     """
-    physical = int(run.chunks[t.C_TYPE])
-    encodings = () if run.chunks[t.C_CONVERSION] == t.CODES else delta.ENCODINGS.get(physical, ())
+    encodings = delta.ENCODINGS.get(int(run.chunks[t.C_TYPE]), ())
     start = first
     while start < last:
         foreign = _is_foreign(run.pages[start], encodings)

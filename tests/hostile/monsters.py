@@ -6,6 +6,9 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
+from twins import delta
+from twins.runs import uleb
+
 from .handmade import (
     BOOLEAN,
     BYTE_ARRAY,
@@ -60,6 +63,17 @@ def _rows(count: int) -> bytes:
 def _strings(lengths: list[int]) -> bytes:
     body = b"".join(struct.pack("<I", length) + b"x" for length in lengths)
     return _one([data_page(4, body.ljust(40, b"x"))], physical=BYTE_ARRAY, element=UTF8).stored()
+
+
+def _deltas(*header: int) -> bytes:
+    """Differences that are all 0, in no more bytes than a header and the start of a block."""
+    return b"".join(map(uleb, header)) + b"\x02\x00" + bytes(header[1])
+
+
+def _prefixes(count: int, length: int) -> list[Page]:
+    """A page of one string of so many bytes that all others repeat."""
+    prefixes = delta.encode([0, *[length] * (count - 1)], 32)
+    return [data_page(count, prefixes + delta.encode([length, *[0] * (count - 1)], 32) + b"x" * length, 7)]
 
 
 def _dictionary(count: int, body: bytes, physical: int = INT64) -> bytes:
@@ -126,6 +140,20 @@ MONSTERS: dict[str, Callable[[], bytes]] = {
     "a string of negative length": lambda: _strings([1, 2**32 - 1, 1, 1]),
     "long strings": lambda: _strings([2**30] * 4),
     "a string to the end": lambda: _strings([1, 1, 1, 26]),
+    "many deltas": lambda: _one([data_page(MOST, _deltas(128, 4, MOST), 5)], MOST).stored(),
+    "more deltas than values": lambda: _one([data_page(4, _deltas(128, 4, 5), 5)]).stored(),
+    "many miniblocks": lambda: _one([data_page(4, _deltas(2**30, 4, 4)[:4], 5)]).stored(),
+    "many lengths": lambda: _one([data_page(MOST, _deltas(128, 4, MOST), 6)], MOST, BYTE_ARRAY).stored(),
+    "long lengths": lambda: _one([data_page(4, delta.encode([MOST] * 4, 32) + b"x" * 9, 6)], 4, BYTE_ARRAY).stored(),
+    "long prefixes": lambda: _one(
+        [data_page(4, delta.encode([0, MOST, MOST, MOST], 32) + delta.encode([1] * 4, 32) + b"x" * 9, 7)], 4, BYTE_ARRAY
+    ).stored(),
+    "streams of long values": lambda: _one(
+        [data_page(4, BODY, 9)], physical=FIXED_LEN_BYTE_ARRAY, element={"type_length": MOST}
+    ).stored(),
+    "streams of no values": lambda: _one(
+        [data_page(4, BODY, 9)], physical=FIXED_LEN_BYTE_ARRAY, element={"type_length": 0}
+    ).stored(),
     "a large dictionary": lambda: _dictionary(MOST, BODY),
     "a large dictionary of strings": lambda: _dictionary(MOST, b"\x01\x00\x00\x00x" * 4, BYTE_ARRAY),
     "a large dictionary of booleans": lambda: _dictionary(MOST, BODY, BOOLEAN),
@@ -229,6 +257,8 @@ GIANTS: dict[str, Callable[[], bytes]] = {
          data_page(100_000, b"\x00" + _run(100_000, 0)[:-1], RLE_DICTIONARY)],
         100_000, BYTE_ARRAY, element=UTF8,
     ).stored(),
+    "deltas": lambda: _one([data_page(MOST, _deltas(2**30, 1, MOST) + bytes(2), 5)], MOST).stored(),
+    "prefixes": lambda: _one(_prefixes(10_000, 1_000_000), 10_000, BYTE_ARRAY, element=UTF8).stored(),
     "nothing": lambda: file([2**47], [Column("a", INT32, [[]], OPTIONAL, element={"logicalType": idl().LogicalType(
         UNKNOWN=idl().NullType())})]).stored(),
 }  # fmt: skip

@@ -60,6 +60,20 @@ def _written(table: Any, **options: Any) -> bytes:
     return buffer.getvalue()
 
 
+# The encodings, besides PLAIN and dictionaries, of the columns of `_table`.
+_DELTA = {
+    **dict.fromkeys(("int8", "int32", "int64", "uint64", "date", "time", "moment", "span"), "DELTA_BINARY_PACKED"),
+    **dict.fromkeys(("float", "double", "half"), "BYTE_STREAM_SPLIT"),
+    **dict.fromkeys(("string", "fixed", "decimal"), "DELTA_BYTE_ARRAY"),
+    "binary": "DELTA_LENGTH_BYTE_ARRAY",
+}
+
+
+def _delta(rows: int, nulls: bool, **options: Any) -> bytes:
+    table = _table(rows, nulls).select(list(_DELTA))
+    return _written(table, use_dictionary=False, column_encoding=_DELTA, **options)
+
+
 def _frame() -> bytes:
     """Write a frame with all that the pandas metadata can hold."""
     import pandas as pd
@@ -116,6 +130,9 @@ SAMPLES: dict[str, Callable[[], bytes]] = {
         write_batch_size=20,
         dictionary_pagesize_limit=150,
     ),
+    "delta": lambda: _delta(20, False, compression="none"),
+    "delta, nulls": lambda: _delta(200, True, compression="snappy", data_page_size=100, write_batch_size=10),
+    "delta, V2": lambda: _delta(20, True, compression="zstd", data_page_version="2.0"),
     "gzip": lambda: _written(_few_columns(60, True), compression="gzip"),
     "brotli": lambda: _written(_few_columns(60, True), compression="brotli"),
     "lz4": lambda: _written(_few_columns(60, True), compression="lz4", data_page_version="2.0"),
