@@ -240,3 +240,11 @@ def test_levels_have_an_end():
     assert levels(got) == ([255], None)
     with pytest.raises(SchemaError, match="levels"):
         shred(Node("g", children=(node,)), StructArray(1, None, (array,)))
+
+
+@pytest.mark.parametrize("offsets", [[0, 4], [2, 1], [-1, 1]])
+def test_lists_that_are_not_within_their_elements(offsets):
+    """Nothing is read there: Arrow data that nobody has validated may be such."""
+    lists = ListArray(1, None, np.array(offsets), (LeafArray(3, LeafValues(np.zeros(3, np.int32))),))
+    with pytest.raises(SchemaError, match="length"):
+        shred(listed("c", leaf("element")), lists)

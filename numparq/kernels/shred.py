@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import NULL_FOUND
+from ..errors import BAD_LENGTH, NULL_FOUND
 from .registry import kernel
 
 
@@ -37,15 +37,21 @@ def enter_group(index, definition, count, validity, optional, out_index, out_def
     return present
 
 
-@kernel("i8 x u1 i8", noalias=True)
-def count_elements(index, count, validity, offsets):
-    """Count the entries that `enter_list` makes: an element each, and one for what is null, empty or not there."""
+@kernel("i8 x u1 i8 x", noalias=True)
+def count_elements(index, count, validity, offsets, num_elements):
+    """Count the entries that `enter_list` makes: an element each, and one for what is null, empty or not there.
+
+    BAD_LENGTH where a list is not within its `num_elements` elements.
+    """
     entries = 0
     for i in range(count):
         place = index[i]
         size = 0
         if place >= 0 and validity[place] != 0:
-            size = offsets[place + 1] - offsets[place]
+            first, stop = offsets[place], offsets[place + 1]
+            size = stop - first
+            if first < 0 or size < 0 or stop > num_elements:
+                return BAD_LENGTH
         entries += max(size, 1)
     return entries
 

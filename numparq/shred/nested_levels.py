@@ -150,7 +150,9 @@ def _enter_group(array: StructArray, above: Entries, optional: int, path: tuple[
 
 def _enter_list(array: ListArray, above: Entries, optional: int, path: tuple[str, ...]) -> Entries:
     validity, count = _validity(array), len(above.index)
-    entries = shredding_kernels.count_elements(above.index, count, validity, array.offsets)
+    num_elements = min(child.length for child in array.children)
+    entries = shredding_kernels.count_elements(above.index, count, validity, array.offsets, num_elements)
+    check(entries, SchemaError, column=".".join(path))
     index = np.empty(entries, np.int64)
     definition, repetition = np.empty(entries, np.uint8), np.empty(entries, np.uint8)
     depth = above.depth + 1
