@@ -16,7 +16,7 @@ from numparq.cli import main
 pytest.importorskip("pyarrow", reason="the examples write their files with pyarrow")
 
 README = Path(__file__).resolve().parent.parent / "README.md"
-MODULES = ("numparq", "numparq.api", "numparq.reader")
+MODULES = ("numparq", "numparq.api", "numparq.reader", "numparq.writer")
 
 
 @pytest.fixture
