@@ -1,0 +1,125 @@
+"""What is written reads back equal: the matrix of dtypes, nulls, encodings, nestings, codecs, page versions and sizes."""
+
+from __future__ import annotations
+
+
+import itertools
+import re
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import numparq
+
+from driving import write_matrix as matrix
+
+CASES = matrix.product()
+QUICK = matrix.by_file(matrix.cover(CASES, 2))
+FULL = matrix.by_file(CASES)
+SHORT_SPLIT = "BYTE_STREAM_SPLIT", matrix.FIXED
+# What a reader does not read: (encodings that it lacks for fixed-length bytes, kinds that it lacks).
+LACKING = {
+    "pyarrow": ((), ()),
+    # Decimals of more than 38 digits: duckdb makes doubles of them, polars has none.
+    "duckdb": (("BYTE_STREAM_SPLIT",), ("decimal-60-5",)),
+    "polars": (("BYTE_STREAM_SPLIT", "DELTA_BYTE_ARRAY"), ("decimal-60-5",)),
+}
+
+
+def readable(reader, case):
+    encodings, kinds = LACKING[reader]
+    fixed = matrix.KINDS[case.kind].encodings == matrix.FIXED
+    return case.kind not in kinds and not (fixed and case.encoding in encodings)
+
+
+def by_pyarrow(path, columns):
+    return pq.read_table(path, columns=columns, page_checksum_verification=True)
+
+
+def by_duckdb(path, columns):
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect() as connection:
+        names = ", ".join(f'"{name}"' for name in columns)
+        return connection.sql(f"select {names} from '{path}'").to_arrow_table()
+
+
+def by_polars(path, columns):
+    return pytest.importorskip("polars").read_parquet(path, columns=columns).to_arrow()
+
+
+READERS = {"pyarrow": by_pyarrow, "duckdb": by_duckdb, "polars": by_polars}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Write a file once for all that read it; the latest one is kept."""
+    kept = {}
+
+    def write(name, cases):
+        if (name, len(cases)) not in kept:
+            kept.clear()
+            path = tmp_path_factory.mktemp("matrix") / "file.parquet"
+            kept[name, len(cases)] = path, *matrix.write(cases, path)[1:]
+        return kept[name, len(cases)]
+
+    yield write
+
+
+def label(file):
+    return "-".join(str(part) for part in file)
+
+
+def check_reader(reader, files, file, cases):
+    path, _, table = files(file, cases)
+    columns = [case.column for case in cases if readable(reader, case)]
+    assert matrix.differences(READERS[reader](path, columns), table.select(columns)) == {}
+
+
+def check_numparq(files, file, cases):
+    """What numparq reads by now: flat columns, in all codecs but the deprecated one."""
+    path, _, table = files(file, cases)
+    flat = [case.column for case in cases if case.nesting == "flat"]
+    if file[0] == "lz4_hadoop":
+        return
+    got = numparq.read_parquet(path, columns=flat, dtype_backend="pyarrow")
+    assert matrix.differences({name: pa.array(got[name]) for name in flat}, table.select(flat)) == {}
+
+
+def check_footer(files, file, cases):
+    """The encodings are those asked for, and all chunks have what lets readers skip."""
+    metadata = pq.read_metadata(files(file, cases)[0])
+    encodings = {case.path: case.encoding for case in cases}
+    codec = {None: "UNCOMPRESSED", "lz4_hadoop": "UNKNOWN"}.get(file[0], str(file[0]).upper())
+    for group, column in itertools.product(range(metadata.num_row_groups), range(metadata.num_columns)):
+        chunk = metadata.row_group(group).column(column)
+        wanted = encodings.get(chunk.path_in_schema)
+        assert codec == chunk.compression
+        assert wanted in (None, "RLE_DICTIONARY") or wanted in chunk.encodings
+        assert chunk.has_offset_index
+        assert chunk.is_stats_set
+        # A page of NaNs does without; nothing of 64 bytes is larger than so many of 255.
+        if not {"float", "binary"} & set(re.split(r"\W|\d", chunk.path_in_schema)):
+            assert chunk.has_column_index, chunk.path_in_schema
+
+
+CHECKS = [*READERS, "numparq", "footer"]
+
+
+def run_check(check, files, file, cases):
+    if check in READERS:
+        check_reader(check, files, file, cases)
+    else:
+        {"numparq": check_numparq, "footer": check_footer}[check](files, file, cases)
+
+
+@pytest.mark.parametrize("file", QUICK, ids=label)
+def test_whatever_occurs_together_once(files, file):
+    for check in CHECKS:
+        run_check(check, files, file, QUICK[file])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("file", "check"), list(itertools.product(FULL, CHECKS)), ids=lambda value: value if isinstance(value, str) else label(value))
+def test_full_product(files, file, check):
+    run_check(check, files, file, FULL[file])
