@@ -1,8 +1,8 @@
 """Local files: written under another name beside their place, and put there when they are complete.
 
 The temporary file is ``.<name>.<boot>-<random>.numparq``. A process that is killed leaves it behind; see
-`numparq.io.recovery`. It is locked while it is written, which the system ends with the process, so that what is left
-behind can be told from what is being written.
+`numparq.metadata.recovery`. It is locked while it is written, which the system ends with the process, so that what is
+left behind can be told from what is being written.
 """
 
 from __future__ import annotations

@@ -95,7 +95,9 @@ def _last_footer(source: Source) -> Checkpoint:
             if found is not None:
                 return found
         end -= 1
-    raise InvalidFileError("the file has no complete footer of a writer with checkpoints: it broke off before the first one, or has none")
+    raise InvalidFileError(
+        "the file has no complete footer of a writer with checkpoints: it broke off before the first one, or has none"
+    )
 
 
 def _magic_before(source: Source, end: int) -> int:
