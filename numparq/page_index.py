@@ -218,6 +218,8 @@ def boundary_order(order: Order, min_values: Sequence[bytes], max_values: Sequen
     int
         ASCENDING, also where all are equal or there are none, DESCENDING or UNORDERED.
     """
+    if len(min_values) < 2 and len(max_values) < 2:
+        return ASCENDING
     lows, highs = [order.key(low) for low in min_values], [order.key(high) for high in max_values]
     if all(a <= b for keys in (lows, highs) for a, b in pairwise(keys)):
         return ASCENDING

@@ -120,7 +120,7 @@ def encode_chunk(
     values, encoding = choose(dense(leaf, given, num_rows), options)
     cuts = cut(values, options)
     bounds, sizes = _described(leaf, order, values, cuts, options)
-    null_counts = (np.diff(cuts.entries) - np.diff(cuts.values)).tolist()
+    null_counts = cuts.null_counts()
     index = None
     if bounds is not None and options.page_index:
         index = column_index(bounds, null_counts, sizes, length=options.truncate_length)

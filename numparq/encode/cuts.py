@@ -30,6 +30,12 @@ class Cuts(NamedTuple):
     entries: np.ndarray
     values: np.ndarray
 
+    def null_counts(self) -> list[int]:
+        """Count the entries without a value, page by page."""
+        if self.values is self.entries:
+            return [0] * (len(self.entries) - 1)
+        return (np.diff(self.entries) - np.diff(self.values)).tolist()
+
 
 def cut(dense: Dense, options: ColumnOptions) -> Cuts:
     """Cut a chunk into pages.
@@ -71,7 +77,7 @@ def _bits(dense: Dense) -> int:
 
 def _cut_evenly(count: int, bits: int, options: ColumnOptions) -> np.ndarray:
     step = max(min(options.max_rows_per_page, 8 * options.data_page_size // max(bits, 1)), 1)
-    return np.append(np.arange(0, count, step), count)
+    return np.array([*range(0, count, step), count], np.int64)
 
 
 def _cut_binary(starts: np.ndarray, ends: np.ndarray, options: ColumnOptions) -> np.ndarray:

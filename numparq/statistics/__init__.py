@@ -51,6 +51,8 @@ def merge(pages: PageBounds) -> Bounds:
         wanted = [page for page in wanted if nans[page] < pages.num_values[page]] or wanted
     if not wanted:
         return Bounds(None, None, None if nans is None else sum(nans))
+    if len(wanted) == 1:
+        return Bounds(lows[wanted[0]], highs[wanted[0]], None if nans is None else sum(nans))
     key = pages.order.key
     low = min((low for page in wanted if (low := lows[page]) is not None), key=key)
     high = max((high for page in wanted if (high := highs[page]) is not None), key=key)
