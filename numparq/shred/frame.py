@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ..errors import located
+from ..errors import SchemaError, located
 from ..leaves import SourceColumn
+from ..schema import OPTIONAL
 from .arrow_message import arrow_message
+from .convert import converted
 from .families import Nested, source_of
 from .fields import field_of
-from .labels import field_names, index_name, text_of
+from .given import GivenColumn, given_schema
 from .numbers import number_converter
-from .pandas_document import column_entry, document, json_attrs, label_entries, range_entry
+from .pandas_document import column_entry, document, json_attrs, label_entries
+from .parts import chosen, parts_of
 from .source import ArrowField, Column, Source, flat
 
 
@@ -54,8 +56,10 @@ def take_apart(df: pd.DataFrame, index: bool | None = None, schema: Any = None) 
     index : bool or None
         Whether to write the index: as columns (True), not at all (False), or as pandas has it by default (None): as
         columns, but a RangeIndex as three numbers of the metadata.
-    schema : None
-        Reserved.
+    schema : pyarrow.Schema, sequence, mapping, or None
+        What types the columns are to have, as `numparq.shred.given.given_schema` takes it. Where it says what columns
+        there are, those of the frame that it does not name are left out, and so are levels of the index. A frame
+        without rows need not have the columns.
 
     Returns
     -------
@@ -64,71 +68,66 @@ def take_apart(df: pd.DataFrame, index: bool | None = None, schema: Any = None) 
     Raises
     ------
     SchemaError
-        When a column cannot be written; it is named.
+        When a column cannot be written, or is not there, or has no place in the schema; it is named. Values that are
+        not of the schema's type are found when they are asked for.
     """
     if not isinstance(df, pd.DataFrame):
         raise TypeError(f"a DataFrame is wanted, not {type(df).__name__}")
-    names = field_names(list(df.columns))
-    series = [values for _, values in df.items()]
-    columns = [column_of(name, values.array) for name, values in zip(names, series, strict=True)]
-    labels = [text_of(label) for label in df.columns]
-    entries = [
-        column_entry(values, label, arrow_field(column))
-        for values, label, column in zip(series, labels, columns, strict=True)
-    ]
-    levels: list[Any] = []
-    if index is not False:
-        for level, descriptor, column in _index_columns(df.index, labels, names, index):
-            levels.append(descriptor)
-            if column is not None:
-                columns.append(column)
-                entries.append(column_entry(level, text_of(level.name), arrow_field(column)))
+    given = given_schema(schema)
+    parts, levels = parts_of(df, index)
+    if given.complete:
+        parts, levels = chosen(parts, levels, given, len(df))
+    elif missing := sorted(set(given.columns) - {part.name for part in parts}):
+        raise SchemaError(f"the schema names {missing[0]!r}, which is no column of the frame")
+    columns = [column_of(part.name, part.values, given.columns.get(part.name)) for part in parts]
     fields = [arrow_field(column) for column in columns]
+    entries = [column_entry(part.values, part.label, field) for part, field in zip(parts, fields, strict=True)]
     return TakenApart(columns, len(df), fields, _metadata(df, levels, entries, index is not False))
 
 
-def column_of(name: str, array: Any) -> SourceColumn:
-    """Make a column of the file of an array of a frame.
+def column_of(name: str, values: Any, given: GivenColumn | None = None) -> SourceColumn:
+    """Make a column of the file of a column of a frame, or a level of its index.
 
     Parameters
     ----------
     name : str
         Its name in the file.
-    array : numpy.ndarray or pandas.api.extensions.ExtensionArray
+    values : pandas.Series or pandas.Index
         Its values.
+    given : GivenColumn or None
+        The type that it is to have.
     """
     with located(column=name):
         try:
-            return Column(name, source_of(array))
+            source = _range_source(values) if isinstance(values, pd.RangeIndex) else source_of(values.array)
         except Nested:
-            from .nested import source_column
+            return _nested_column(name, values.array, given)
+        if given is None:
+            return Column(name, source)
+        if given.is_flat and not source.children:
+            return Column(name, converted(source, given), given.node, given.field)
+        if len(values) == 0 or source.type.kind == "null":
+            return _nested_column(name, np.full(len(values), None, object), given)
+        if replace(given.node, repetition=OPTIONAL, field_id=None) == source.node(name):
+            return Column(name, source, replace(given.node, repetition=OPTIONAL))
+        raise SchemaError("the column has another structure than the schema says")
 
-            return source_column(name, array)
+
+def _nested_column(name: str, values: Any, given: GivenColumn | None) -> SourceColumn:
+    from .nested import source_column
+
+    if given is None:
+        return source_column(name, values)
+    column = source_column(name, values, given.node)
+    if column.node != given.node:
+        raise SchemaError("the column has another structure than the schema says")
+    return column
 
 
 def arrow_field(column: SourceColumn) -> ArrowField:
     """Give a column as Arrow describes it: as it says itself, or by its schema."""
     known = getattr(column, "field", None)
     return known if isinstance(known, ArrowField) else field_of(column.node)
-
-
-def _index_columns(index: pd.Index, labels: list[Any], names: list[str], choice: bool | None) -> Any:
-    """Give each level of the index, what the metadata call it, and its column, if it is to be one."""
-    taken = [*labels, *names]
-    strange = [name for name in index.names if name is not None and not isinstance(name, str)]
-    if strange:
-        warnings.warn(f"names of the index that are no strings become strings: {strange}", UserWarning, stacklevel=3)
-    for number in range(index.nlevels):
-        level = index.get_level_values(number)
-        if isinstance(level, pd.RangeIndex) and choice is None:
-            yield level, range_entry(level), None
-            continue
-        name = index_name(level, number, taken)
-        taken.append(name)
-        if isinstance(level, pd.RangeIndex):
-            yield level, name, Column(name, _range_source(level))
-        else:
-            yield level, name, column_of(name, level.array)
 
 
 def _range_source(index: pd.RangeIndex) -> Source:

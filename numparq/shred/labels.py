@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import pandas as pd
@@ -77,7 +77,7 @@ def _check(name: str) -> None:
         raise SchemaError(f"the column name {name!r} is no Unicode text") from None
 
 
-def index_name(level: pd.Index, number: int, taken: Sequence[str]) -> str:
+def index_name(level: pd.Index, number: int, taken: Collection[Any]) -> str:
     """Name the column that a level of the index becomes.
 
     Parameters
@@ -86,7 +86,7 @@ def index_name(level: pd.Index, number: int, taken: Sequence[str]) -> str:
         The level.
     number : int
         Which of the levels it is, from 0.
-    taken : sequence of str
+    taken : collection of str
         Names of the other columns of the file.
 
     Returns

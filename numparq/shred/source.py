@@ -77,6 +77,10 @@ class Column:
         Its name in the file.
     source : Source
         Its values.
+    node : Node or None
+        Its schema, where that is not just what the source has; the values have to fit it.
+    field : ArrowField or None
+        The same in Arrow's terms.
 
     Attributes
     ----------
@@ -86,9 +90,9 @@ class Column:
         The same in Arrow's terms.
     """
 
-    def __init__(self, name: str, source: Source) -> None:
-        self.node = source.node(name)
-        self.field = source.field(name)
+    def __init__(self, name: str, source: Source, node: Node | None = None, field: ArrowField | None = None) -> None:
+        self.node = source.node(name) if node is None else node
+        self.field = source.field(name) if field is None else field
         self._leaves = source.leaves
 
     def leaves(self, start: int, stop: int) -> list[LeafValues]:

@@ -41,8 +41,8 @@ def items(leaf, node):
         assert len(leaf.starts) == len(leaf.ends)
         data = leaf.values.tobytes()
         return [data[start:end] for start, end in zip(leaf.starts.tolist(), leaf.ends.tolist(), strict=True)]
-    if node.physical == 7:
-        data, length = leaf.values.tobytes(), node.type_length
+    if node.physical in (3, 7):
+        data, length = leaf.values.tobytes(), node.type_length or 12
         assert len(data) % length == 0
         return [data[at : at + length] for at in range(0, len(data), length)]
     if node.physical in (4, 5):

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from numparq.leaves import leaves_of
 from numparq.shred import take_apart
+from numparq.shred.frame import arrow_schema
 
 from .leaf_values import PHYSICAL, file_of, own_logical, plain, schema_of, stored
 
@@ -58,7 +59,7 @@ def check(frame, **options):
     assert own_schema(apart) == [(path, kind, max(length or 0, 0), *rest)
                                  for path, kind, length, *rest in schema_of(file)]  # fmt: skip
     assert document(apart.key_value_metadata["pandas"]) == document(table.schema.metadata[b"pandas"])
-    message = base64.b64decode(apart.key_value_metadata["ARROW:schema"])
+    message = base64.b64decode(arrow_schema(apart.arrow_fields, apart.key_value_metadata))
     assert pa.ipc.read_schema(pa.py_buffer(message)).equals(table.schema.remove_metadata())
     assert apart.num_rows == len(frame)
     expected = [stored(column) for column in flattened(file.read())]

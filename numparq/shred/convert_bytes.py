@@ -1,0 +1,97 @@
+"""Bytes, text and decimals to the type that a schema gives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..arrow_schema import ArrowType
+from ..leaves import LeafValues
+from .convert_numbers import numbers_of
+from .convert_values import Step, keep, refuse, with_values
+from .decimals import integer_bytes
+from .storage import decimal_length
+
+
+def texts(before: ArrowType, after: ArrowType) -> Step:
+    """Take bytes for text, if they are valid UTF-8."""
+
+    def step(leaf: LeafValues) -> LeafValues:
+        assert leaf.starts is not None and leaf.ends is not None
+        data, bad = leaf.values, np.zeros(len(leaf.starts), bool)
+        for place, (start, end) in enumerate(zip(leaf.starts.tolist(), leaf.ends.tolist(), strict=True)):
+            try:
+                data[start:end].tobytes().decode()
+            except UnicodeDecodeError:
+                bad[place] = True
+        refuse(leaf, bad, lambda place: _bytes_at(leaf, place))
+        return leaf
+
+    return step
+
+
+def _bytes_at(leaf: LeafValues, place: int) -> bytes:
+    assert leaf.starts is not None and leaf.ends is not None
+    return leaf.values[leaf.starts[place] : leaf.ends[place]].tobytes()
+
+
+def to_fixed_length(before: ArrowType, after: ArrowType) -> Step:
+    """Take bytes for ones of a fixed length, if they are as long."""
+    width = after.byte_width
+
+    def step(leaf: LeafValues) -> LeafValues:
+        assert leaf.starts is not None and leaf.ends is not None
+        fits = leaf.ends - leaf.starts == width
+        refuse(leaf, ~fits, lambda place: _bytes_at(leaf, place))
+        found = np.zeros((len(fits), width), np.uint8)
+        found[fits] = leaf.values[leaf.starts[fits][:, None] + np.arange(width)]
+        return with_values(leaf, found.reshape(-1))
+
+    return step
+
+
+def of_fixed_length(before: ArrowType, after: ArrowType) -> Step:
+    """Take bytes of a fixed length for any."""
+    width = before.byte_width
+
+    def step(leaf: LeafValues) -> LeafValues:
+        starts = np.arange(0, len(leaf.values), width, dtype=np.int64)
+        return replace(leaf, starts=starts, ends=starts + width)
+
+    return step
+
+
+def fixed_lengths(before: ArrowType, after: ArrowType) -> Step:
+    """Take bytes of a fixed length for ones of another, if that is the same."""
+    if before.byte_width == after.byte_width:
+        return keep(before, after)
+    first, second = of_fixed_length(before, after), to_fixed_length(before, after)
+    return lambda leaf: second(first(leaf))
+
+
+def decimals(before: ArrowType, after: ArrowType) -> Step:
+    """Give decimals another precision and scale; none may lose a digit."""
+    length, shift = decimal_length(before.precision), after.scale - before.scale
+
+    def step(leaf: LeafValues) -> LeafValues:
+        data = leaf.values.tobytes()
+        integers = [int.from_bytes(data[at : at + length], "big", signed=True) for at in range(0, len(data), length)]
+        return _stored_decimals(leaf, integers, shift, after)
+
+    return step
+
+
+def integers_to_decimals(before: ArrowType, after: ArrowType) -> Step:
+    """Write integers as decimals, if they have not too many digits."""
+    return lambda leaf: _stored_decimals(leaf, numbers_of(leaf, before).tolist(), after.scale, after)
+
+
+def _stored_decimals(leaf: LeafValues, integers: list[int], shift: int, after: ArrowType) -> LeafValues:
+    factor, limit = 10 ** abs(shift), 10**after.precision
+    found = [value * factor for value in integers] if shift >= 0 else [value // factor for value in integers]
+    bad = np.array([abs(new) >= limit or (shift < 0 and new * factor != old)
+                    for new, old in zip(found, integers, strict=True)], bool)  # fmt: skip
+    refuse(leaf, bad, lambda place: integers[place])
+    kept = [0 if wrong else value for value, wrong in zip(found, bad.tolist(), strict=True)]  # nulls may be anything
+    return with_values(leaf, integer_bytes(kept, decimal_length(after.precision), after.precision))

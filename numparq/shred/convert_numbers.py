@@ -1,0 +1,110 @@
+"""Integers, floats and booleans to the type that a schema gives."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..arrow_schema import ArrowType
+from ..leaves import LeafValues
+from .convert_values import Step, refuse, with_values
+from .numbers import stored_floats
+
+
+def numbers_of(leaf: LeafValues, arrow_type: ArrowType) -> np.ndarray:
+    """Give integers as they are meant: unsigned ones are stored as signed."""
+    if arrow_type.kind == "int" and not arrow_type.signed:
+        return leaf.values.view(f"u{leaf.values.dtype.itemsize}")
+    return leaf.values
+
+
+def bits_of(arrow_type: ArrowType) -> int:
+    """Give how many bits values that are counted have in the file: 32 or 64."""
+    if arrow_type.kind == "int":
+        return 64 if arrow_type.bit_width == 64 else 32
+    return 32 if arrow_type.kind == "date" or (arrow_type.kind == "time" and arrow_type.unit in ("s", "ms")) else 64
+
+
+def limits_of(arrow_type: ArrowType) -> tuple[int, int]:
+    """Give the least and the greatest number that a type holds."""
+    if arrow_type.kind == "int":
+        info = np.iinfo(f"{'i' if arrow_type.signed else 'u'}{arrow_type.bit_width // 8}")
+    else:
+        info = np.iinfo(f"i{bits_of(arrow_type) // 8}")
+    return int(info.min), int(info.max)
+
+
+def stored_integers(leaf: LeafValues, numbers: np.ndarray, after: ArrowType) -> LeafValues:
+    """Store integers as a type has them, if they are within its limits."""
+    low, high = limits_of(after)
+    own = np.iinfo(numbers.dtype)
+    bad = np.zeros(len(numbers), bool)
+    if own.min < low:
+        bad |= numbers < low
+    if own.max > high:
+        bad |= numbers > high
+    refuse(leaf, bad, lambda place: int(numbers[place]))
+    unsigned = after.kind == "int" and not after.signed
+    width = bits_of(after) // 8
+    return with_values(leaf, numbers.astype(f"{'u' if unsigned else 'i'}{width}").view(f"i{width}"))
+
+
+def integers(before: ArrowType, after: ArrowType) -> Step:
+    """Write integers as ones of another size, or as what is counted by them, if they are within its limits."""
+    return lambda leaf: stored_integers(leaf, numbers_of(leaf, before), after)
+
+
+def integers_to_floats(before: ArrowType, after: ArrowType) -> Step:
+    """Write integers as floats, if those hold them exactly."""
+    dtype = np.dtype(f"f{after.bit_width // 8}")
+
+    def step(leaf: LeafValues) -> LeafValues:
+        numbers = numbers_of(leaf, before)
+        with np.errstate(over="ignore"):
+            floats = numbers.astype(dtype)
+        back = floats.astype(np.float64)
+        inside = np.abs(back) < 2.0**63
+        same = np.where(inside, back, 0).astype(np.int64) == numbers.astype(np.int64)
+        refuse(leaf, ~(inside & same), lambda place: int(numbers[place]))
+        return with_values(leaf, stored_floats(floats))
+
+    return step
+
+
+def floats_of(leaf: LeafValues, arrow_type: ArrowType) -> np.ndarray:
+    """Give a leaf's floats as such."""
+    return leaf.values.view(np.float16) if arrow_type.bit_width == 16 else leaf.values
+
+
+def floats_to_integers(before: ArrowType, after: ArrowType) -> Step:
+    """Write floats as integers, if they are whole numbers within the limits."""
+    low, high = limits_of(after)
+
+    def step(leaf: LeafValues) -> LeafValues:
+        floats = floats_of(leaf, before).astype(np.float64)
+        whole = (np.trunc(floats) == floats) & (floats >= float(low)) & (floats <= float(high)) & (floats < 2.0**64)
+        whole &= (floats < 2.0**63) | (after.kind == "int" and not after.signed)
+        refuse(leaf, ~whole, lambda place: float(floats[place]))
+        unsigned = after.kind == "int" and not after.signed
+        integers = np.where(whole, floats, 0).astype(np.uint64 if unsigned else np.int64)
+        return stored_integers(leaf, integers, after)
+
+    return step
+
+
+def floats(before: ArrowType, after: ArrowType) -> Step:
+    """Round floats to another size; what would become infinite is refused."""
+    dtype = np.dtype(f"f{after.bit_width // 8}")
+
+    def step(leaf: LeafValues) -> LeafValues:
+        floats = floats_of(leaf, before)
+        with np.errstate(over="ignore"):
+            rounded = floats.astype(dtype)
+        refuse(leaf, np.isinf(rounded) & ~np.isinf(floats), lambda place: float(floats[place]))
+        return with_values(leaf, stored_floats(rounded))
+
+    return step
+
+
+def booleans_to_integers(before: ArrowType, after: ArrowType) -> Step:
+    """Write booleans as 0 and 1."""
+    return lambda leaf: with_values(leaf, leaf.values.astype(f"i{bits_of(after) // 8}"))

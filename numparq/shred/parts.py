@@ -1,0 +1,100 @@
+"""The parts of a frame that become columns of a file: its columns, and levels of its index."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from ..errors import SchemaError
+from .given import GivenSchema
+from .labels import field_names, index_name, text_of
+from .pandas_document import range_entry
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What becomes a column.
+
+    Parameters
+    ----------
+    name : str
+        In the file.
+    label : str or None
+        In the frame, as text.
+    values : pandas.Series or pandas.Index
+        The values.
+    """
+
+    name: str
+    label: str | None
+    values: Any
+
+
+def parts_of(df: pd.DataFrame, index: bool | None) -> tuple[list[Part], list[Any]]:
+    """List what of a frame becomes columns.
+
+    Parameters
+    ----------
+    df : pandas.DataFrame
+        The frame.
+    index : bool or None
+        As in `numparq.shred.take_apart`.
+
+    Returns
+    -------
+    parts : list of Part
+        Its columns, then levels of its index.
+    levels : list of (str or dict)
+        For each level of the index that is written: the name of its column, or what the metadata say of a range.
+    """
+    names = field_names(list(df.columns))
+    parts = [Part(name, text_of(label), values) for name, (label, values) in zip(names, df.items(), strict=True)]
+    levels: list[Any] = []
+    if index is False:
+        return parts, levels
+    strange = [name for name in df.index.names if name is not None and not isinstance(name, str)]
+    if strange:
+        warnings.warn(f"names of the index that are no strings become strings: {strange}", UserWarning, stacklevel=4)
+    taken = {part.label for part in parts} | set(names)
+    for number in range(df.index.nlevels):
+        level = df.index.get_level_values(number)
+        if isinstance(level, pd.RangeIndex) and index is None:
+            levels.append(range_entry(level))
+            continue
+        name = index_name(level, number, taken)
+        taken.add(name)
+        levels.append(name)
+        parts.append(Part(name, text_of(level.name), level))
+    return parts, levels
+
+
+def chosen(parts: list[Part], levels: list[Any], given: GivenSchema, num_rows: int) -> tuple[list[Part], list[Any]]:
+    """Choose, and put in order, the columns that a schema names.
+
+    Parameters
+    ----------
+    parts, levels : list
+        As `parts_of` gives them.
+    given : GivenSchema
+        What columns the file has.
+    num_rows : int
+        Rows of the frame; one without rows need not have the columns.
+
+    Raises
+    ------
+    SchemaError
+        When the frame lacks a column.
+    """
+    known = {part.name: part for part in parts}
+    found = []
+    for name in given.columns:
+        if name in known:
+            found.append(known[name])
+        elif num_rows:
+            raise SchemaError("the frame has no such column, which the schema names", column=name)
+        else:
+            found.append(Part(name, name, pd.Series([], dtype=object)))
+    return found, [level for level in levels if isinstance(level, dict) or level in given.columns]

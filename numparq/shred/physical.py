@@ -1,0 +1,97 @@
+"""Values in another physical type than the usual one, where a schema wants that: the logical type is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from ..errors import SchemaError
+from ..leaves import LeafValues
+from ..schema import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32, INT64, INT96, PHYSICAL_NAMES
+from .convert_values import refuse, with_values
+from .storage import Stored
+
+_JULIAN_1970 = 2_440_588
+_NS_OF_DAY = 86_400_000_000_000
+_INTS = {INT32: (np.int32, 9), INT64: (np.int64, 18)}  # dtype; digits of a decimal
+
+Store = Callable[[LeafValues], LeafValues]
+
+
+def restored(usual: Stored, wanted: tuple[int | None, int, object]) -> Store | None:
+    """Say how values become those of the physical type that is wanted.
+
+    Parameters
+    ----------
+    usual : tuple
+        Physical type, length and logical type, as `numparq.shred.storage.stored_as` gives them.
+    wanted : tuple
+        The same of a Node.
+
+    Returns
+    -------
+    callable or None
+        None where they are the same.
+
+    Raises
+    ------
+    SchemaError
+        When there is no way from one to the other.
+    """
+    physical, length, logical = usual
+    target, target_length, _ = wanted
+    assert target is not None
+    if (physical, length) == (target, target_length):
+        return None
+    if logical is not None and logical.kind == "DECIMAL":
+        return _decimal_store(length, target, target_length, logical.precision or 0)
+    if logical is not None and logical.kind == "TIMESTAMP" and target == INT96:
+        return _int96_store(logical.unit or "")
+    raise SchemaError(f"values stored as {PHYSICAL_NAMES[physical]} cannot be stored as {PHYSICAL_NAMES[target]}")
+
+
+def _decimal_store(length: int, target: int, target_length: int, precision: int) -> Store:
+    """Store big-endian integers of `length` bytes as integers, or as more bytes."""
+    if target in _INTS:
+        dtype, digits = _INTS[target]
+        if precision > digits:
+            raise SchemaError(f"decimals of {precision} digits do not fit {PHYSICAL_NAMES[target]}: {digits} do")
+        return lambda leaf: with_values(leaf, _widened(leaf.values, length, 8).view(">i8")[:, 0].astype(dtype))
+    if target == FIXED_LEN_BYTE_ARRAY and target_length >= length:
+        return lambda leaf: with_values(leaf, _widened(leaf.values, length, target_length).reshape(-1))
+    if target == BYTE_ARRAY:
+        return lambda leaf: _cut(leaf, length)
+    raise SchemaError(f"decimals of {precision} digits do not fit {target_length} bytes")
+
+
+def _widened(values: np.ndarray, length: int, wider: int) -> np.ndarray:
+    octets = values.reshape(-1, length)
+    out = np.empty((len(octets), wider), np.uint8)
+    out[:] = (octets[:, :1] >> 7) * np.uint8(255)
+    kept = min(length, wider)
+    out[:, wider - kept :] = octets[:, length - kept :]
+    return out
+
+
+def _cut(leaf: LeafValues, length: int) -> LeafValues:
+    starts = np.arange(0, len(leaf.values), length, dtype=np.int64)
+    return replace(leaf, starts=starts, ends=starts + length)
+
+
+def _int96_store(unit: str) -> Store:
+    """Store timestamps as INT96: nanoseconds of the day, then the Julian day."""
+    factor = {"MILLIS": 1_000_000, "MICROS": 1000, "NANOS": 1}[unit]
+    ticks_of_day = _NS_OF_DAY // factor
+
+    def store(leaf: LeafValues) -> LeafValues:
+        days, ticks = np.divmod(leaf.values, ticks_of_day)
+        julian = days + _JULIAN_1970
+        refuse(leaf, (julian < 0) | (julian >= 1 << 31), lambda place: int(leaf.values[place]))
+        words = np.zeros((len(days), 3), np.uint32)
+        nanoseconds = ticks * factor
+        words[:, 0], words[:, 1], words[:, 2] = nanoseconds & 0xFFFFFFFF, nanoseconds >> 32, julian & 0xFFFFFFFF
+        return with_values(leaf, words.view(np.uint8).reshape(-1))
+
+    return store
