@@ -59,7 +59,7 @@ class ParquetWriter:
         Whether the footer has the ``ARROW:schema`` key.
     checkpoint_row_groups : int, optional
         Write a footer after every so many row groups, so that what is before it can be recovered should the process
-        die (`numparq.io.recovery`). Readers see an ordinary file.
+        die (`numparq.metadata.recovery`). Readers see an ordinary file.
     append : bool
         Keep the row groups of an existing local file, and write behind them.
     threads : int, optional
@@ -212,7 +212,7 @@ class ParquetWriter:
             self._assembly.add_row_group(chunks, stop - start, self._sorting)
             if self._checkpoint and self._assembly.num_row_groups % self._checkpoint == 0:
                 self._finish()
-                self._sink.flush()
+                self._sink.sync()
             self._progress.advance(stop - start)
 
     def _encode(self, columns: Sequence[SourceColumn], start: int, stop: int) -> list[EncodedChunk]:
