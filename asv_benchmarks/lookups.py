@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+import numpy as np
 import pandas as pd
 
 from asv_benchmarks.counting import CountingFile
@@ -88,3 +89,45 @@ def bytes_asked(name: str, path: Path, wanted: Sequence[Wanted], threads: int) -
         if not len(frame) or frame[KEY].iloc[0] != one.key:
             raise ValueError(f"{name} of rows {one.rows} gave other rows")
     return total / len(wanted)
+
+
+def bytes_by_index(path: Path, wanted: Sequence[Wanted]) -> float:
+    """Average bytes that a look-up by position has to read when it follows the offset index, and no byte more.
+
+    Those are the footer, and of each column and row group concerned the offset index, the dictionary page, and the data
+    pages that hold the rows. It is the lower bound for a reader, whether or not there is one that reaches it.
+    """
+    import numparq
+
+    with numparq.ParquetFile(path) as file, path.open("rb") as raw:
+        raw.seek(-8, 2)
+        footer = 8 + int.from_bytes(raw.read(4), "little")
+        groups = file.metadata.row_groups
+        ends = np.cumsum([group.num_rows for group in groups]).tolist()
+        total = 0
+        for one in wanted:
+            total += footer
+            for group, end in zip(groups, ends, strict=True):
+                start, stop = (row - (end - group.num_rows) for row in one.rows)
+                if start < group.num_rows and stop > 0:
+                    total += sum(_chunk_bytes(raw, chunk, start, stop) for chunk in group.columns
+                                 if ".".join(chunk.meta_data.path_in_schema) in COLUMNS)  # fmt: skip
+    return total / len(wanted)
+
+
+def _chunk_bytes(raw: BinaryIO, chunk: Any, start: int, stop: int) -> int:
+    """Bytes of a chunk's offset index, its dictionary page, and its pages that hold rows from `start` to `stop`."""
+    from thriftpy2.protocol.compact import TCompactProtocol
+    from thriftpy2.transport import TMemoryBuffer
+
+    from numparq.metadata.idl import thrift_module
+
+    raw.seek(chunk.offset_index_offset)
+    index = thrift_module().OffsetIndex()
+    index.read(TCompactProtocol(TMemoryBuffer(raw.read(chunk.offset_index_length))))
+    pages = index.page_locations
+    following = [page.first_row_index for page in pages[1:]] + [stop]
+    data = sum(page.compressed_page_size for page, end in zip(pages, following, strict=True)
+               if page.first_row_index < stop and end > start)  # fmt: skip
+    first = chunk.meta_data.dictionary_page_offset
+    return chunk.offset_index_length + data + (pages[0].offset - first if first else 0)

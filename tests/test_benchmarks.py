@@ -14,13 +14,16 @@ if not (ROOT / "asv_benchmarks").is_dir():
     pytest.skip("asv_benchmarks is not part of this distribution", allow_module_level=True)
 sys.path.append(str(ROOT))
 
-from asv_benchmarks import figures, memory, modes, peers, startup  # noqa: E402
+from asv_benchmarks import figures, lookups, memory, modes, peers, sizes, startup, write_memory, write_modes  # noqa: E402
 from asv_benchmarks.counting import CountingFile  # noqa: E402
 from asv_benchmarks.files import columns_of, ensure  # noqa: E402
+from asv_benchmarks.frames import FRAMES, FrameToWrite  # noqa: E402
 from asv_benchmarks.readers import PEERS, Reader, load, load_all  # noqa: E402
 from asv_benchmarks.report import console  # noqa: E402
 from asv_benchmarks.timing import Outcome, race  # noqa: E402
 from asv_benchmarks.workloads import WORKLOADS, DataFile, chosen  # noqa: E402
+from asv_benchmarks.writers import Writer, load_writer, load_writers, synced  # noqa: E402
+from asv_benchmarks.writing import race_writers  # noqa: E402
 
 SCALE = 0.001
 THREADS = 2
@@ -223,9 +226,113 @@ def test_memory_and_start_up_modes(settings, capsys):
     assert "wide-three" in capsys.readouterr().out
 
 
+@pytest.fixture(scope="module")
+def writers():
+    return load_writers(["numparq", *PEERS], THREADS)[0]
+
+
+def frame_of(settings, name):
+    kind = FRAMES[name]
+    return kind, kind.load(ensure(kind.file, settings.folder, settings.scale))
+
+
+def raced(writers, settings, name):
+    kind, frame = frame_of(settings, name)
+    return race_writers(writers, kind, frame, settings.folder, repeat=1, min_seconds=0.0)
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_every_frame_is_written(settings, writers, name):
+    outcomes = raced(writers, settings, name)
+    assert outcomes.keys() == {writer.name for writer in writers}
+    for own in outcomes.keys() & {"numparq", "pyarrow"}:  # what other peers fail on is theirs
+        assert outcomes[own].failure is None
+        assert outcomes[own].difference is None
+        assert len(outcomes[own].times) == 1
+        assert outcomes[own].size > 0
+    assert not list(settings.folder.glob("written-*"))
+
+
+def test_a_wrong_file_is_reported(settings):
+    honest = load_writer("pyarrow", THREADS)
+    wrong = lambda frame: frame.assign(id=frame["id"] + 1)  # noqa: E731
+    liar = Writer("numparq", "0", lambda frame, path, codec: honest.write(wrong(frame), path, codec))
+    short = Writer("short", "0", lambda frame, path, codec: honest.write(frame.head(3), path, codec))
+    kind = FrameToWrite("small", WORKLOADS["small"].file)
+    frame = kind.load(made(settings, "small")[0])
+    outcomes = race_writers([liar, short], kind, frame, settings.folder, repeat=1, min_seconds=0.0)
+    assert "id" in outcomes["numparq"].difference
+    assert outcomes["short"].failure == "wrote 3 rows of 2 columns"
+
+
+@pytest.mark.parametrize("codec", ["snappy", "zstd"])
+def test_writers_use_the_codec(settings, writers, tmp_path, codec):
+    _, frame = frame_of(settings, "numbers")
+    for writer in writers:
+        synced(writer).write(frame, tmp_path / "frame.parquet", codec)
+        assert {found for found, _ in encodings(tmp_path / "frame.parquet")} == {codec.upper()}
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="measured through Linux' /proc")
+def test_memory_of_one_write(settings):
+    kind, frame = frame_of(settings, "nullable-10")
+    source = ensure(kind.file, settings.folder, settings.scale)
+    peak = write_memory.measure_write("pyarrow", kind, source, settings.folder, THREADS)
+    assert peak.failure is None
+    assert peak.rows == len(frame)
+    assert peak.frame == peak.row_group == memory.frame_bytes(frame)
+    assert peak.over > 0 and peak.size > 0
+    assert write_memory.measure_write("nonsense", kind, source, settings.folder, THREADS).failure
+
+
+def test_writing_from_the_command_line(settings, tmp_path, capsys):
+    out = tmp_path / "out.json"
+    common = ["--write", "--only", "numbers", "--scale", str(SCALE), "--peers", "pyarrow", "--data"]
+    common += [str(settings.folder), "--json", str(out), "--repeat", "1"]
+    assert peers.main(common) == 0
+    assert "sizes of the files" in capsys.readouterr().out
+    assert json.loads(out.read_text())["results"]["numbers"]["pyarrow"]["size"] > 0
+    assert peers.main([*common, "--memory"]) == 0
+    assert "row group MB" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        peers.main(["--write", "--startup"])
+    with pytest.raises(SystemExit):
+        peers.main(["--write", "--only", "wide-three"])
+
+
+def test_sizes_of_pages_and_row_groups(settings, tmp_path, capsys):
+    out = tmp_path / "out.json"
+    arguments = ["--only", "defaults; pages of 1,000 rows", "--scale", str(SCALE), "--repeat", "1"]
+    assert sizes.main([*arguments, "--data", str(settings.folder), "--json", str(out)]) == 0
+    assert "by index KB" in capsys.readouterr().out
+    default, small = json.loads(out.read_text())["results"].values()
+    assert small["asked"]["by_index"] < default["asked"]["by_index"] < default["size"]
+    assert {len(times) for times in default["seconds"].values()} == {1}
+
+
+def test_bytes_by_index_of_a_single_page(settings, tmp_path):
+    kind, frame = frame_of(settings, "lineitem-snappy")
+    path = tmp_path / "frame.parquet"
+    load_writer("numparq", THREADS).write(frame, path, kind.codec)
+    data = path.read_bytes()
+    expected = 8 + int.from_bytes(data[-8:-4], "little")
+    group = pq.ParquetFile(path).metadata.row_group(0)
+    for chunk in (group.column(i) for i in range(group.num_columns)):
+        if chunk.path_in_schema in lookups.COLUMNS:  # all of the chunk is needed, when it has one page
+            expected += chunk.total_compressed_size
+    found = lookups.bytes_by_index(path, lookups.spread(frame))
+    assert 0 < found - expected < 3 * 40  # the offset indexes
+
+
+def test_size_ratio():
+    outcomes = {"numparq": write_modes.Written(size=50), "pyarrow": write_modes.Written(size=40)}
+    assert write_modes.size_ratio(outcomes, "numparq") == 1.25
+    assert write_modes.size_ratio(outcomes, "polars") is None
+
+
 def test_asv_finds_the_benchmarks():
     """As asv's discovery imports them: only the folder of the configuration is on the path."""
-    code = "from benchmarks import against_pyarrow, read; print(len(read.Read.params))"
+    code = "from benchmarks import against_pyarrow, read, write; print(len(read.Read.params))"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT / "asv_benchmarks", capture_output=True, text=True, check=True
     )
@@ -249,3 +356,23 @@ def test_asv_classes_run(monkeypatch, settings, name):
                     print(method, call(sys.argv[1]))
     """
     subprocess.run([sys.executable, "-c", code, name], cwd=ROOT / "asv_benchmarks", check=True)
+
+
+@pytest.mark.parametrize("name", ["lineitem-zstd"])
+def test_asv_classes_of_writing_run(monkeypatch, settings, name):
+    monkeypatch.setenv("NUMPARQ_BENCH_DATA", str(settings.folder))
+    monkeypatch.setenv("NUMPARQ_BENCH_SCALE", str(SCALE))
+    monkeypatch.setenv("NUMPARQ_BENCH_REPEAT", "1")
+    code = """if True:
+        import inspect, sys
+        from benchmarks import write
+        for kind in (write.Write, write.CompareWriting):
+            instance = kind()
+            instance.setup(sys.argv[1])
+            for method, call in inspect.getmembers(instance, inspect.ismethod):
+                if method.startswith(("time_", "peakmem_", "track_")):
+                    print(method, call(sys.argv[1]))
+            getattr(instance, "teardown", print)(sys.argv[1])
+    """
+    subprocess.run([sys.executable, "-c", code, name], cwd=ROOT / "asv_benchmarks", check=True)
+    assert not list(settings.folder.glob("written-*"))
