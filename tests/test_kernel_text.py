@@ -129,6 +129,19 @@ def test_objects_that_change_between_the_passes(mode):
         assert not out.any()
 
 
+def test_the_layout_does_not_depend_on_strings_that_are_in_use(mode):
+    import ctypes
+
+    if mode == "none":
+        pytest.skip("there are no kernels")
+    ctypes.pythonapi.PyUnicode_AsUTF8.argtypes = [ctypes.py_object]
+    ctypes.pythonapi.PyUnicode_AsUTF8.restype = ctypes.c_char_p
+    for value in ("é", "ab", "abé"):
+        assert ctypes.pythonapi.PyUnicode_AsUTF8(value) == value.encode()  # which is kept with the string
+    assert (text.object_layout.__wrapped__() == text.object_layout()).all()
+    assert cut(*encode_strings(objects(["é", "abé"]))) == encoded(["é", "abé"])
+
+
 def test_statuses(mode):
     if mode == "none":
         pytest.skip("there are no kernels")

@@ -131,3 +131,27 @@ def test_column_names_that_are_no_text():
 def test_what_is_no_frame():
     with pytest.raises(TypeError, match="Series"):
         take_apart(pd.Series([1]))
+
+
+@pytest.mark.parametrize("arrays", [
+    [[1, 1, 2], ["x", "y", "x"]],
+    [[1, None, 2], ["x", None, "x"]],
+    [pd.Index([1, None, 2], dtype="Int64"), pd.Index(["é", None, "x"], dtype="string")],
+    [pd.Index([0.5, np.nan, 1]), pd.Index([1.5, 2, 3], dtype="f4")],
+    [pd.DatetimeIndex(["2020", None, "2021"]), pd.date_range("2020", periods=3, tz="Asia/Tokyo").as_unit("s")],
+    [pd.Categorical(["u", None, "u"]), pd.interval_range(0, 3)],
+    [pd.period_range("2020", periods=3), pd.timedelta_range(0, periods=3)],
+    [pd.Index([True, False, True]), pd.Index([None, None, None], dtype=object)],
+    [pd.Index([b"a", None, b"b"], dtype=object), pd.array([1, None, 2], "int8[pyarrow]")],
+])  # fmt: skip
+def test_levels_of_an_index(arrays):
+    index = pd.MultiIndex.from_arrays(arrays, names=["one", None])
+    check(BASE.set_index(index))
+    check(BASE.set_index(index)[1:])
+
+
+def test_levels_of_an_index_are_not_spread_out():
+    index = pd.MultiIndex.from_product([range(1000), ["a", "b"]], names=["n", "s"])
+    apart = take_apart(pd.DataFrame({"v": np.zeros(2000)}, index=index))
+    (leaf,) = apart.columns[2].leaves(500, 700)
+    assert len(leaf.values) == 2 and leaf.starts.tolist() == [0, 1] * 100

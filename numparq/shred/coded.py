@@ -32,12 +32,57 @@ def coded(take: Callable[[int, int], np.ndarray], dictionary: Source, size: int,
     """
     leaves_of_codes = _nested if dictionary.children else _booleans if dictionary.type.kind == "bool" else _flat
 
+    values = _Once(dictionary, size)
+
     def leaves(start: int, stop: int) -> list[LeafValues]:
-        return leaves_of_codes(take(start, stop), dictionary.leaves(0, size))
+        return leaves_of_codes(take(start, stop), values.leaves())
 
     plain = bool(dictionary.children or dictionary.type.extension or dictionary.type.kind == "uuid")
     arrow_type = dictionary.type if plain else replace(dictionary.type, dictionary=index)
     return Source(arrow_type, leaves, dictionary.children)
+
+
+def looked_up(take: Callable[[int, int], np.ndarray], dictionary: Source, size: int) -> Source:
+    """Give the source of values that are looked up by codes range by range; parameters are those of `coded`.
+
+    For what is kept as codes in memory, but is no dictionary to anybody: the levels of a MultiIndex.
+    """
+    values = _Once(dictionary, size)
+
+    def leaves(start: int, stop: int) -> list[LeafValues]:
+        codes = take(start, stop)
+        return [_spread(leaf, size, codes) for leaf in values.leaves()]
+
+    return Source(dictionary.type, leaves)
+
+
+class _Once:
+    """The values of a dictionary, converted when they are first asked for."""
+
+    def __init__(self, dictionary: Source, size: int) -> None:
+        self._dictionary = dictionary
+        self._size = size
+        self._leaves: list[LeafValues] | None = None
+
+    def leaves(self) -> list[LeafValues]:
+        """Give the leaves; threads that ask at the same time may each convert them."""
+        found = self._leaves
+        if found is None:
+            self._leaves = found = self._dictionary.leaves(0, self._size)
+        return found
+
+
+def _spread(leaf: LeafValues, size: int, codes: np.ndarray) -> LeafValues:
+    """Give the value of each code, of a flat leaf of so many values."""
+    present = codes >= 0
+    if leaf.validity is not None:
+        present &= np.take(leaf.validity, codes, mode="clip").view(bool)
+    validity = validity_of(present)
+    if leaf.starts is not None and leaf.ends is not None:
+        starts, ends = (np.take(offsets, codes, mode="clip") for offsets in (leaf.starts, leaf.ends))
+        return LeafValues(leaf.values, starts, ends, validity)
+    items = leaf.values.reshape(size, -1)
+    return LeafValues(np.take(items, codes, axis=0, mode="clip").reshape(-1), validity=validity)
 
 
 def _flat(codes: np.ndarray, dictionary: list[LeafValues]) -> list[LeafValues]:

@@ -20,7 +20,7 @@ from .fields import field_of
 from .given import GivenColumn, given_schema
 from .numbers import number_converter
 from .pandas_document import column_entry, document, json_attrs, label_entries
-from .parts import chosen, parts_of
+from .parts import Level, chosen, parts_of
 from .source import ArrowField, Column, Source, flat
 
 
@@ -92,14 +92,14 @@ def column_of(name: str, values: Any, given: GivenColumn | None = None) -> Sourc
     ----------
     name : str
         Its name in the file.
-    values : pandas.Series or pandas.Index
+    values : pandas.Series, pandas.Index or Level
         Its values.
     given : GivenColumn or None
         The type that it is to have.
     """
     with located(column=name):
         try:
-            source = _range_source(values) if isinstance(values, pd.RangeIndex) else source_of(values.array)
+            source = _source(values)
         except Nested:
             return _nested_column(name, values.array, given)
         if given is None:
@@ -111,6 +111,12 @@ def column_of(name: str, values: Any, given: GivenColumn | None = None) -> Sourc
         if replace(given.node, repetition=OPTIONAL, field_id=None) == source.node(name):
             return Column(name, source, replace(given.node, repetition=OPTIONAL))
         raise SchemaError("the column has another structure than the schema says")
+
+
+def _source(values: Any) -> Source:
+    if isinstance(values, pd.RangeIndex):
+        return _range_source(values)
+    return values.source(source_of) if isinstance(values, Level) else source_of(values.array)
 
 
 def _nested_column(name: str, values: Any, given: GivenColumn | None) -> SourceColumn:

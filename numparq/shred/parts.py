@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ..errors import SchemaError
+from .coded import looked_up
 from .given import GivenSchema
 from .labels import field_names, index_name, text_of
 from .pandas_document import range_entry
+from .source import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +28,70 @@ class Part:
         In the file.
     label : str or None
         In the frame, as text.
-    values : pandas.Series or pandas.Index
+    values : pandas.Series, pandas.Index or Level
         The values.
     """
 
     name: str
     label: str | None
     values: Any
+
+
+class Level:
+    """A level of a MultiIndex, whose values are not spread out; like an Index as far as that is needed.
+
+    Parameters
+    ----------
+    index : pandas.MultiIndex
+        The index.
+    number : int
+        Which of its levels.
+    """
+
+    def __init__(self, index: pd.MultiIndex, number: int) -> None:
+        self._codes = index.codes[number]
+        self._values = index.levels[number]
+        self._spread = lambda: index.get_level_values(number)
+        self.name = index.names[number]
+        self.dtype = self._values.dtype
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    @property
+    def array(self) -> Any:
+        """The values, spread out."""
+        return self._spread().array
+
+    def source(self, source_of: Callable[[Any], Source]) -> Source:
+        """Give the source of the level.
+
+        Parameters
+        ----------
+        source_of : callable
+            Gives the source of an array of a pandas dtype.
+        """
+        codes = self._codes
+        return looked_up(
+            lambda start, stop: codes[start:stop].astype(np.int32), source_of(self._values.array), len(self._values)
+        )
+
+
+def _levels(index: pd.Index) -> list[Any]:
+    """Give the levels of an index: those of a MultiIndex as they are kept, where nulls and structs allow that."""
+    if not isinstance(index, pd.MultiIndex):
+        return [index]
+    return [
+        index.get_level_values(number) if _is_to_be_spread(values, codes) else Level(index, number)
+        for number, (values, codes) in enumerate(zip(index.levels, index.codes, strict=True))
+    ]
+
+
+def _is_to_be_spread(values: pd.Index, codes: np.ndarray) -> bool:
+    """Whether a level's dtype is another than that of its values: of integers and booleans beside nulls."""
+    if len(values) == 0 or isinstance(values.dtype, (pd.IntervalDtype, pd.CategoricalDtype)):
+        return True
+    return isinstance(values.dtype, np.dtype) and values.dtype.kind not in "fMm" and bool((codes < 0).any())
 
 
 def parts_of(df: pd.DataFrame, index: bool | None) -> tuple[list[Part], list[Any]]:
@@ -59,8 +120,7 @@ def parts_of(df: pd.DataFrame, index: bool | None) -> tuple[list[Part], list[Any
     if strange:
         warnings.warn(f"names of the index that are no strings become strings: {strange}", UserWarning, stacklevel=4)
     taken = {part.label for part in parts} | set(names)
-    for number in range(df.index.nlevels):
-        level = df.index.get_level_values(number)
+    for number, level in enumerate(_levels(df.index)):
         if isinstance(level, pd.RangeIndex) and index is None:
             levels.append(range_entry(level))
             continue

@@ -18,6 +18,8 @@ Encoded = tuple[np.ndarray, np.ndarray, np.ndarray]
 # Where the bits of a str's state are: kind (3 bits), compact, ASCII. CPython to 3.13, and from 3.14.
 _STATES = ((2, 5, 6), (16, 19, 20))
 _STATE, _TYPE, _SIZE = 32, 8, 16
+_CODECS = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}  # by bytes of a character
+_SAMPLE_BYTES = b"\x00sample\xff"
 
 
 class _Subclass(str):
@@ -33,9 +35,17 @@ def object_layout() -> np.ndarray | None:
     int64 or None
         For the kernels; None where it is none of the ways that they know.
     """
-    heads = ["".__sizeof__() - 1, "é".__sizeof__() - 2, bytes.__basicsize__ - 1]
+    # New strings: one that is in use may have its UTF-8 attached, which counts as its size.
     samples = [("".join(("ab", tail)), kind, ascii_) for tail, kind, ascii_ in
                (("c", 1, 1), ("é", 1, 0), ("中", 2, 0), ("\U0001f600", 4, 0))]  # fmt: skip
+    sizes = [sample.__sizeof__() - 4 * kind for sample, kind, _ in samples]
+    heads = [sizes[0], sizes[1], bytes.__basicsize__ - 1]
+    contents = [ctypes.string_at(id(sample) + size, 3 * kind) for (sample, kind, _), size in
+                zip(samples, sizes, strict=True)]  # fmt: skip
+    if contents != [sample.encode(_CODECS[kind]) for sample, kind, _ in samples] or len(set(sizes[1:])) > 1:
+        return None
+    if ctypes.string_at(id(_SAMPLE_BYTES) + heads[2], len(_SAMPLE_BYTES)) != _SAMPLE_BYTES:
+        return None
     if _int64(id("ab") + _TYPE) != id(str) or _int64(id(b"abc") + _SIZE) != 3 or _int64(id("abcd") + _SIZE) != 4:
         return None
     for kind_shift, compact, ascii_bit in _STATES:
