@@ -7,8 +7,9 @@ where it is not.
 from __future__ import annotations
 
 from ..errors import BAD_VALUE
+from .addresses import byte_at, int64_at
 from .registry import helper, kernel
-from .text import byte_at, int64_at, is_null
+from .text import is_null
 
 _TYPE = 8  # where an object's type stands
 _DAYS_TO_1970 = 719_468  # from the first of March of year 0
