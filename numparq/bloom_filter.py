@@ -15,10 +15,11 @@ BLOCK_BYTES = 32
 MAX_BYTES = 128 << 20
 DEFAULT_FPP = 0.01
 _WIDTHS = {INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8}
+_FLOATS = {FLOAT: np.dtype("f4"), DOUBLE: np.dtype("f8")}
 _SATURATED = 4096.0  # values a block above which it says yes to everything
 
-__all__ = ["BLOCK_BYTES", "DEFAULT_FPP", "MAX_BYTES", "BloomFilter", "false_positive_rate", "hash_values",
-           "wanted_bytes"]  # fmt: skip
+__all__ = ["BLOCK_BYTES", "DEFAULT_FPP", "MAX_BYTES", "BloomFilter", "false_positive_rate", "hash_equals",
+           "hash_values", "wanted_bytes"]  # fmt: skip
 
 
 def false_positive_rate(num_distinct: float, num_bytes: int) -> float:
@@ -119,6 +120,31 @@ def hash_values(
     hashes = np.empty(values.nbytes // width if width else 0, np.uint64)
     statistics_kernels.hash_fixed(values.view(np.uint8), width, len(hashes), hashes)
     return hashes
+
+
+def hash_equals(leaf: Leaf, values: np.ndarray) -> np.ndarray:
+    """Hash what is equal to some of the values but has other bits, so that readers that ask for it find them.
+
+    Parameters
+    ----------
+    leaf : Leaf
+        Their column.
+    values : np.ndarray
+        As for `hash_values`.
+
+    Returns
+    -------
+    uint64 array
+        Of floats with a zero: both zeros; of floats with a NaN: the one that processors make. Else empty.
+    """
+    dtype = _FLOATS.get(leaf.physical)
+    if leaf.logical is not None and leaf.logical.kind == "FLOAT16":
+        dtype = np.dtype("f2")
+    if dtype is None:
+        return np.empty(0, np.uint64)
+    floats = values.view(dtype)
+    more = [*([0.0, -0.0] if (floats == 0).any() else []), *([np.nan] if np.isnan(floats).any() else [])]
+    return hash_values(leaf, np.array(more, dtype))
 
 
 class BloomFilter:

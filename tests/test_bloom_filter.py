@@ -8,18 +8,15 @@ import numpy as np
 import pytest
 import xxhash
 from driving.engines import ENGINES
-from driving.thrift import plain
+from driving.stored_bloom_filters import filters_of, read_header
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins import statistics as twin
 
-from numparq import ParquetFile, bloom_filter
+from numparq import bloom_filter
 from numparq.bloom_filter import MAX_BYTES, BloomFilter, false_positive_rate, hash_values, wanted_bytes
 from numparq.errors import SchemaError
-from numparq.metadata.decode import read_record
 from numparq.metadata.encode import encode
-from numparq.metadata.layout import layout
-from numparq.metadata.records import record
 from numparq.schema import Leaf
 
 # Python's integers of NumPy complain where the compiled ones go around.
@@ -164,36 +161,6 @@ def test_the_header():
 
 
 # --- of others --------------------------------------------------------------------------------------------------------
-
-
-def without_absent(value):
-    if isinstance(value, dict):
-        return {name: without_absent(item) for name, item in value.items() if item is not None}
-    return value
-
-
-def read_header(encoded):
-    """A header, and its length."""
-    data = np.frombuffer(encoded, np.uint8)
-    words = layout("BloomFilterHeader")
-    header = without_absent(plain(record(words, read_record(data, len(data), words), data)))
-    return header, len(encode("BloomFilterHeader", header))
-
-
-def filters_of(path):
-    """The Bloom filters of the first row group by the names of their columns."""
-    data, file = path.read_bytes(), ParquetFile(path)
-    found = {}
-    for each, chunk in zip(file.schema, file.metadata.row_groups[0].columns, strict=True):
-        about = chunk.meta_data
-        if about.bloom_filter_offset is not None:
-            place = about.bloom_filter_offset
-            header, length = read_header(data[place : place + about.bloom_filter_length])
-            assert length + header["numBytes"] == about.bloom_filter_length
-            bits = data[place + length : place + about.bloom_filter_length]
-            found[each.name] = BloomFilter(np.frombuffer(bits, np.uint8))
-            assert found[each.name].header == header
-    return found
 
 
 def test_pyarrow_makes_the_same(tmp_path):

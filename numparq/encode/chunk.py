@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..bloom_filter import BloomFilter, hash_values
+from ..bloom_filter import BloomFilter, hash_equals, hash_values
 from ..codecs import compressor
 from ..column.scratch import Scratch
 from ..kernels.tables import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN, RLE, RLE_DICTIONARY
@@ -189,5 +189,6 @@ def _bloom_filter(leaf: Leaf, values: Dense, options: BloomOptions) -> bytes | N
     of = values.values
     if values.codes is not None:
         of = taken(of, np.unique(values.codes).astype(np.int32))
-    found = BloomFilter.build(hash_values(leaf, of.data, of.starts, of.ends), options.fpp, options.ndv)
+    hashes = np.concatenate([hash_values(leaf, of.data, of.starts, of.ends), hash_equals(leaf, of.data)])
+    found = BloomFilter.build(hashes, options.fpp, options.ndv)
     return encode("BloomFilterHeader", found.header) + found.to_bytes()

@@ -1,0 +1,135 @@
+"""Single Python values as JSON, so that they come back as they were: labels, and the fill values of Sparse.
+
+None, bools, ints and strings are themselves; anything else is a list of its kind and what it takes to make it again.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import decimal
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .zone_notes import zone_of, zone_text
+
+_MOST_ITEMS = 1000
+
+
+def scalar_note(value: Any) -> Any:
+    """Describe a value.
+
+    Parameters
+    ----------
+    value : object
+        A number, string, bytes, moment, duration, period, interval, Decimal, UUID, missing value, or a tuple of such.
+
+    Returns
+    -------
+    None, bool, int, str or list
+        What JSON holds.
+
+    Raises
+    ------
+    TypeError
+        When it is something else.
+    """
+    if value is None or type(value) in (bool, int, str):
+        return value
+    for cls, kind, describe in _DESCRIBED:
+        if isinstance(value, cls):
+            return [kind, *describe(value)]
+    raise TypeError(f"values of type {type(value).__name__} cannot be noted")
+
+
+def scalar_of(note: Any) -> Any:
+    """Make the value that `scalar_note` described.
+
+    Raises
+    ------
+    Exception
+        Of any kind, where the note is none.
+    """
+    if note is None or type(note) in (bool, int, str):
+        return note
+    if not isinstance(note, list) or not 0 < len(note) <= _MOST_ITEMS:
+        raise ValueError("no description of a value")
+    return _MADE[note[0]](*note[1:])
+
+
+def _zone(value: Any) -> str | None:
+    return None if value.tzinfo is None else zone_text(value.tzinfo)
+
+
+def _timestamp(ticks: int, unit: str, zone: str | None) -> Any:
+    naive = pd.Timestamp(np.datetime64(ticks, unit))
+    return naive if zone is None else naive.tz_localize("UTC").tz_convert(zone_of(zone))
+
+
+def _moment(text: str, zone: str | None) -> datetime.datetime:
+    naive = datetime.datetime.fromisoformat(text)
+    return naive if zone is None else naive.replace(tzinfo=datetime.UTC).astimezone(zone_of(zone))
+
+
+def _naive(value: datetime.datetime) -> datetime.datetime:
+    return value if value.tzinfo is None else value.astimezone(datetime.UTC).replace(tzinfo=None)
+
+
+def _numpy_item(value: np.generic) -> list:
+    if value.dtype.kind in "mM":
+        return [str(value.dtype), int(value.view(np.int64))]
+    return [str(value.dtype), scalar_note(value.item())]
+
+
+def _numpy(dtype: str, note: Any) -> Any:
+    kind = np.dtype(dtype)
+    if kind.kind in "mM":
+        return np.int64(note).view(kind)
+    if kind.kind not in "biufc":
+        raise ValueError("no NumPy scalar that can be noted")
+    return kind.type(scalar_of(note))
+
+
+# The first row that fits counts: a Timestamp is a datetime, a datetime a date, NumPy's float64 a float.
+_DESCRIBED: tuple[tuple[Any, str, Callable[[Any], list]], ...] = (
+    (type(pd.NaT), "NaT", lambda value: []),
+    (type(pd.NA), "NA", lambda value: []),
+    (np.generic, "numpy", _numpy_item),
+    (float, "float", lambda value: [repr(float(value))]),
+    (complex, "complex", lambda value: [repr(value.real), repr(value.imag)]),
+    (bytes, "bytes", lambda value: [base64.b64encode(value).decode()]),
+    (tuple, "tuple", lambda value: list(map(scalar_note, value))),
+    (pd.Timestamp, "Timestamp", lambda value: [int(value.asm8.view("i8")), value.unit, _zone(value)]),
+    (pd.Timedelta, "Timedelta", lambda value: [int(value.asm8.view("i8")), value.unit]),
+    (pd.Period, "Period", lambda value: [value.ordinal, value.freqstr]),
+    (pd.Interval, "Interval", lambda value: [scalar_note(value.left), scalar_note(value.right), value.closed]),
+    (datetime.datetime, "datetime", lambda value: [_naive(value).isoformat(), _zone(value)]),
+    (datetime.date, "date", lambda value: [value.isoformat()]),
+    (datetime.time, "time", lambda value: [value.isoformat()]),
+    (datetime.timedelta, "timedelta", lambda value: [value.days, value.seconds, value.microseconds]),
+    (decimal.Decimal, "Decimal", lambda value: [str(value)]),
+    (uuid.UUID, "UUID", lambda value: [str(value)]),
+)
+_MADE: dict[str, Callable[..., Any]] = {
+    "NaT": lambda: pd.NaT,
+    "NA": lambda: pd.NA,
+    "numpy": _numpy,
+    "float": float,
+    "complex": lambda real, imag: complex(float(real), float(imag)),
+    "bytes": base64.b64decode,
+    "tuple": lambda *items: tuple(map(scalar_of, items)),
+    "Timestamp": _timestamp,
+    "Timedelta": lambda ticks, unit: pd.Timedelta(np.timedelta64(ticks, unit)),
+    "Period": lambda ordinal, freq: pd.Period(ordinal=ordinal, freq=freq),
+    "Interval": lambda left, right, closed: pd.Interval(scalar_of(left), scalar_of(right), closed),
+    "datetime": _moment,
+    "date": datetime.date.fromisoformat,
+    "time": datetime.time.fromisoformat,
+    "timedelta": datetime.timedelta,
+    "Decimal": decimal.Decimal,
+    "UUID": uuid.UUID,
+}
