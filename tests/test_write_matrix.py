@@ -1,7 +1,6 @@
-"""What is written reads back equal: the matrix of dtypes, nulls, encodings, nestings, codecs, page versions and sizes."""
+"""What is written reads back equal: dtypes, nulls, encodings, nestings, codecs, page versions and sizes."""
 
 from __future__ import annotations
-
 
 import itertools
 import re
@@ -9,10 +8,9 @@ import re
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from driving import write_matrix as matrix
 
 import numparq
-
-from driving import write_matrix as matrix
 
 CASES = matrix.product()
 QUICK = matrix.by_file(matrix.cover(CASES, 2))
@@ -120,6 +118,10 @@ def test_whatever_occurs_together_once(files, file):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("file", "check"), list(itertools.product(FULL, CHECKS)), ids=lambda value: value if isinstance(value, str) else label(value))
+@pytest.mark.parametrize(
+    ("file", "check"),
+    list(itertools.product(FULL, CHECKS)),
+    ids=lambda value: value if isinstance(value, str) else label(value),
+)
 def test_full_product(files, file, check):
     run_check(check, files, file, FULL[file])

@@ -53,8 +53,9 @@ COLUMNS = {
 
 @pytest.mark.parametrize(
     ("fpp", "count", "given"),
-    # About as many values as the size has room for, where the rate is about the one asked for.
-    [(0.1, 10_900, False), (0.01, 6_200, False), (0.01, 6_200, True), (0.001, 15_500, False), (0.05, 1_000, True)],
+    # About as many values as the size has room for, where the rate is about the one asked for. How values fall into
+    # the blocks of a small filter moves its rate by several percent, the more so the lower it is: hence many blocks.
+    [(0.1, 10_900, False), (0.01, 6_200, False), (0.01, 6_200, True), (0.001, 124_000, False), (0.05, 1_000, True)],
 )
 def test_answers_and_rate(tmp_path, fpp, count, given):
     """No false negative, and a measured rate of false positives of at most 1.1 times the one asked for."""

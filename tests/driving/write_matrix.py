@@ -22,8 +22,8 @@ SIZES = {
     "empty": (0, {}),
     "one": (1, {}),
     "some": (60, {}),
-    "rows": (411, {"max_rows_per_page": 17, "row_group_size": 200}),
-    "bytes": (411, {"data_page_size": 100, "row_group_size": 350}),
+    "rows": (230, {"max_rows_per_page": 17, "row_group_size": 120}),
+    "bytes": (230, {"data_page_size": 100, "row_group_size": 150}),
 }
 NESTINGS = ("flat", "list", "struct", "map", "list of list", "list of struct", "struct of list", "map of list")
 
@@ -68,10 +68,18 @@ def _bytes(draw):
     return draw.choice([b"", b"\xff" * 70, b"\x00", bytes([draw.randint(0, 255)]) * draw.randint(0, 80)])
 
 
+def _five_bytes(draw):
+    return bytes([draw.randint(0, 3)]) * 3 + bytes([255, draw.randint(0, 255)])
+
+
 def _moment(step):
     """Give moments of whole steps, a number of microseconds, about 1970 and far from it."""
-    return lambda draw: _EPOCH + datetime.timedelta(
-        microseconds=step * (draw.randint(-(10**15), 4 * 10**15) // step if draw.random() < 0.5 else draw.randint(-9, 9))
+    return lambda draw: (
+        _EPOCH
+        + datetime.timedelta(
+            microseconds=step
+            * (draw.randint(-(10**15), 4 * 10**15) // step if draw.random() < 0.5 else draw.randint(-9, 9))
+        )
     )
 
 
@@ -85,11 +93,15 @@ def _decimals(precision, scale):
 
 
 def _day(draw):
-    return datetime.date(1970, 1, 1) + datetime.timedelta(days=draw.choice([draw.randint(-5, 5), draw.randint(-50000, 90000)]))
+    return datetime.date(1970, 1, 1) + datetime.timedelta(
+        days=draw.choice([draw.randint(-5, 5), draw.randint(-50000, 90000)])
+    )
 
 
 def _clock(step):
-    return lambda draw: (datetime.datetime.min + datetime.timedelta(microseconds=draw.randrange(86400 * 10**6 // step) * step)).time()
+    return lambda draw: (
+        datetime.datetime.min + datetime.timedelta(microseconds=draw.randrange(86400 * 10**6 // step) * step)
+    ).time()
 
 
 def _duration(draw):
@@ -114,7 +126,7 @@ KINDS: dict[str, Kind] = {
     "text": Kind(pa.large_string(), BINARY, _text, "str"),
     "string": Kind(pa.string(), BINARY, _text),
     "binary": Kind(pa.binary(), BINARY, _bytes),
-    "fixed": Kind(pa.binary(5), FIXED, lambda draw: bytes([draw.randint(0, 3)]) * 3 + bytes([255, draw.randint(0, 255)])),
+    "fixed": Kind(pa.binary(5), FIXED, _five_bytes),
     "date": Kind(pa.date32(), INTEGER, _day),
     "time-ms": Kind(pa.time32("ms"), INTEGER, _clock(1000)),
     "time-us": Kind(pa.time64("us"), INTEGER, _clock(1)),
@@ -128,7 +140,7 @@ KINDS: dict[str, Kind] = {
     "decimal-18-0": Kind(pa.decimal128(18, 0), FIXED, _decimals(18, 0)),
     "decimal-38-10": Kind(pa.decimal128(38, 10), FIXED, _decimals(38, 10)),
     "decimal-60-5": Kind(pa.decimal256(60, 5), FIXED, _decimals(60, 5)),
-    "category": Kind(pa.dictionary(pa.int8(), pa.string()), ("PLAIN", "RLE_DICTIONARY"), lambda draw: draw.choice("abcde"), "category"),
+    "category": Kind(pa.dictionary(pa.int8(), pa.string()), BINARY[:2], lambda draw: draw.choice("abcde"), "category"),
 }  # fmt: skip
 
 
@@ -263,9 +275,7 @@ def series(case, values):
 
 def frame_of(cases):
     """Make the frame of a file, and the table that it is to be read as."""
-    columns = {
-        case.column: arrow_values(case.kind, case.nulls, case.nesting, SIZES[case.size][0]) for case in cases
-    }
+    columns = {case.column: arrow_values(case.kind, case.nulls, case.nesting, SIZES[case.size][0]) for case in cases}
     frame = pd.DataFrame({case.column: series(case, columns[case.column]) for case in cases})
     return frame, pa.table(columns)
 
