@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from ..leaves import LeafValues
 from .dates import days_of_dates
 from .moments import zone_name
 from .numbers import number_converter
+from .pairs import PRESENT, complex_numbers
 from .source import Source
 
 _CHUNK = 1 << 16
@@ -99,10 +101,13 @@ def booleans(values: np.ndarray) -> Source:
 
 
 def _common_dtype(classes: Iterable[type], default: type) -> np.dtype:
-    """Give the NumPy dtype of scalars, where they all are of NumPy and of one class."""
-    scalars = {cls for cls in classes if issubclass(cls, np.generic)}
-    plain = [cls for cls in classes if issubclass(cls, (int, float)) and not issubclass(cls, np.generic)]
-    return np.dtype(scalars.pop() if len(scalars) == 1 and not plain else default)
+    """Give the NumPy dtype that holds scalars, where they all are of NumPy; else the default, as for Python's own."""
+    dtypes = [np.dtype(cls) for cls in classes if issubclass(cls, np.generic)]
+    plain = any(issubclass(cls, (int, float)) and not issubclass(cls, np.generic) for cls in classes)
+    if plain or not dtypes:
+        return np.dtype(default)
+    common = np.result_type(*dtypes)
+    return common if (common.kind == "f") == (dtypes[0].kind == "f") else np.dtype(default)
 
 
 def integers(values: np.ndarray, classes: Iterable[type]) -> Source:
@@ -143,9 +148,19 @@ def mixed_floats(values: np.ndarray) -> Source:
     return of_objects(ArrowType("float", 64), values, convert)
 
 
-def complexes(values: np.ndarray, source_of: Callable[[Any], Source]) -> Source:
-    """Give the source of complex objects."""
-    return source_of(values.astype(np.complex128))
+def complexes(values: np.ndarray) -> Source:
+    """Give the source of complex objects: as NumPy's complex numbers, a null being a null struct."""
+    model = complex_numbers(np.empty(0, np.complex128))
+
+    def leaves(start: int, stop: int) -> list[LeafValues]:
+        present, mask = present_values(values[start:stop])
+        found = complex_numbers(present.astype(np.complex128)).leaves(0, len(present))
+        if mask is not None:
+            for leaf in found:
+                leaf.definition = mask.view(np.uint8) * np.uint8(PRESENT)
+        return found
+
+    return replace(model, leaves=leaves)
 
 
 def dates(values: np.ndarray) -> Source:

@@ -121,7 +121,7 @@ _SOURCES: dict[str, _Make] = {
     "bool": lambda values, classes, source_of: object_values.booleans(values),
     "int": lambda values, classes, source_of: object_values.integers(values, classes),
     "float": lambda values, classes, source_of: object_values.floats(values, classes),
-    "complex": lambda values, classes, source_of: object_values.complexes(values, source_of),
+    "complex": lambda values, classes, source_of: object_values.complexes(values),
     "Decimal": lambda values, classes, source_of: object_values.decimals(values),
     "datetime": lambda values, classes, source_of: object_values.datetimes(values, classes),
     "date": lambda values, classes, source_of: object_values.dates(values),

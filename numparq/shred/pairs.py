@@ -13,7 +13,7 @@ from ..leaves import LeafValues
 from .numbers import number_type
 from .source import Source
 
-_PRESENT = 2  # the definition level of a leaf where neither it nor the struct is null
+PRESENT = 2  # the definition level of a leaf where neither it nor the struct is null
 _FLOAT_NAMES = {16: "halffloat", 32: "float", 64: "double"}
 _TYPE_NAMES: dict[str, Callable[[ArrowType], str]] = {
     "int": lambda type_: f"{'' if type_.signed else 'u'}int{type_.bit_width}",
@@ -72,7 +72,7 @@ def complex_numbers(values: np.ndarray) -> Source:
 
     def leaves(start: int, stop: int) -> list[LeafValues]:
         numbers = values[start:stop]
-        definition = np.full(len(numbers), _PRESENT, np.uint8)
+        definition = np.full(len(numbers), PRESENT, np.uint8)
         return [
             LeafValues(np.ascontiguousarray(side, dtype.newbyteorder("=")), definition=definition)
             for side in (numbers.real, numbers.imag)
