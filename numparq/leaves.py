@@ -65,6 +65,8 @@ class LeafValues:
     codes : int32, or None
         Of a column that is dictionary-encoded already (Categorical, Arrow dictionaries): for each row (or, with
         levels, each value that there is) the index of its value in `values`; what it is at a null does not matter.
+    keeps_dictionary : bool
+        Whether all of `values` are to be in the file, however large a dictionary they make: they are the categories.
     """
 
     values: np.ndarray
@@ -74,6 +76,7 @@ class LeafValues:
     definition: np.ndarray | None = None
     repetition: np.ndarray | None = None
     codes: np.ndarray | None = None
+    keeps_dictionary: bool = False
 
 
 class SourceColumn(Protocol):

@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from . import json_columns
+from .dtype_notes import Wanted, wanted_of
 from .json_columns import JsonColumns
 
 _PLAIN_DTYPE = re.compile(r"(u?int(8|16|32|64)|float(16|32|64)|bool|object|(datetime64|timedelta64)\[\w+\]|category)$")
@@ -42,6 +43,8 @@ class PandasMetadata:
         Its ``columns``, where they are not in the document.
     attrs : dict or None
         ``DataFrame.attrs`` as pandas keeps them, under a key of their own.
+    is_own : bool
+        Whether numparq wrote the file, so that what pyarrow loses is to be restored.
 
     Attributes
     ----------
@@ -55,7 +58,10 @@ class PandasMetadata:
         What ``DataFrame.attrs`` was.
     """
 
-    def __init__(self, document: dict, columns: JsonColumns | None = None, attrs: dict | None = None) -> None:
+    def __init__(
+        self, document: dict, columns: JsonColumns | None = None, attrs: dict | None = None, is_own: bool = False
+    ) -> None:
+        self.is_own = is_own
         levels = _list(document.get("index_columns"))[:_MAX_INDEX_LEVELS]
         self.index = tuple(level for level in map(_index_level, levels) if level is not None)
         self.index_fields = tuple(level for level in self.index if isinstance(level, str))
@@ -66,7 +72,9 @@ class PandasMetadata:
         self._dtypes: dict[str, Any] = {}
 
     @classmethod
-    def parse(cls, value: str | bytes | None, attrs: str | bytes | None = None) -> PandasMetadata | None:
+    def parse(
+        cls, value: str | bytes | None, attrs: str | bytes | None = None, is_own: bool = False
+    ) -> PandasMetadata | None:
         """Parse the values of the footer's keys.
 
         Parameters
@@ -75,6 +83,8 @@ class PandasMetadata:
             Of the key ``pandas``; None where there is none.
         attrs : str or bytes or None
             Of the key ``PANDAS_ATTRS``, which pandas writes besides.
+        is_own : bool
+            Whether numparq wrote the file.
 
         Returns
         -------
@@ -85,7 +95,7 @@ class PandasMetadata:
         attributes = json_columns.parse_object(attrs)
         if document is None and attributes is None:
             return None
-        return cls(document or {}, columns, attributes)
+        return cls(document or {}, columns, attributes, is_own)
 
     @property
     def knows_columns(self) -> bool:
@@ -136,6 +146,12 @@ class PandasMetadata:
         if name not in self._dtypes:
             self._dtypes[name] = _extension_dtype(name)
         return self._dtypes[name]
+
+
+    def wanted(self, field: str) -> Wanted | None:
+        """Give the dtype that a column or index level had, in files that numparq wrote; None where it is not known."""
+        entry = self._entry(field)
+        return wanted_of(entry) if entry else None
 
 
 def _extension_dtype(name: str) -> Any:

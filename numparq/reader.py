@@ -22,6 +22,7 @@ from .io.source import Source, open_source
 from .kernels.tables import C_NULL_COUNT
 from .metadata.footer import Footer, read_tail
 from .pandas_metadata import PandasMetadata
+from .restored import restored_target, stored_arrow_type
 from .schema import Leaf, Schema
 from .selection import select_columns, select_rows, virtual_columns
 from .targets import Target, retarget
@@ -104,7 +105,7 @@ class ParquetFile:
     @cached_property
     def _pandas_metadata(self) -> PandasMetadata | None:
         keys = self._footer.key_value_metadata
-        return PandasMetadata.parse(keys.get("pandas"), keys.get("PANDAS_ATTRS"))
+        return PandasMetadata.parse(keys.get("pandas"), keys.get("PANDAS_ATTRS"), self._is_own)
 
     @cached_property
     def _arrow_schema(self) -> ArrowSchema:
@@ -142,6 +143,8 @@ class ParquetFile:
             names = [leaf.name for leaf in leaves]
             _check_new(extra, names)
             context = Context(self.source, names, crew, verify_crc)
+            if not slices and self._is_own and self.num_row_groups:
+                slices = [RowSlice(0, 0, 0, 0)]  # for the categories, which the first row group has
             tables = ChunkTables(self._footer, leaves, [rows.row_group for rows in slices], self._footer_start)
             targets = self._targets(leaves, tables.null_counts(), dtype_backend, _category_names(categories, names))
             index = set(metadata.index_fields) if metadata else ()
@@ -162,11 +165,13 @@ class ParquetFile:
     ) -> list[Target]:
         """Choose how each column is decoded."""
         metadata = self._pandas_metadata
+        restores = dtype_backend == "numpy" and metadata is not None and metadata.is_own
         targets = []
         for leaf, null_count in zip(leaves, null_counts, strict=True):
             name = leaf.name
             try:
-                targets.append(choose(
+                target = self._restored(leaf, null_count) if restores and name not in categories else None
+                targets.append(target or choose(
                     leaf, self._arrow_schema.type_of(leaf.column) if uses_origin(leaf, dtype_backend) else None,
                     dtype_backend=dtype_backend, null_count=null_count,
                     pandas_dtype=metadata.extension_dtype(name) if metadata else None,
@@ -176,6 +181,21 @@ class ParquetFile:
                 error.where.setdefault("column", name)
                 raise
         return targets
+
+    @property
+    def _is_own(self) -> bool:
+        """Whether numparq wrote the file, so that what pyarrow loses is to be restored."""
+        return (self._footer.created_by or "").startswith("numparq version")
+
+    def _restored(self, leaf: Leaf, null_count: int | None) -> Target | None:
+        """Choose a target for the dtype that the column had; None where that is not known, or not to be had here."""
+        metadata = self._pandas_metadata
+        wanted = metadata.wanted(leaf.name) if metadata else None
+        if wanted is None:
+            return None
+        origin = self._arrow_schema.type_of(leaf.column) if uses_origin(leaf, "numpy") else None
+        schema = self._footer.key_value_metadata.get("ARROW:schema")
+        return restored_target(leaf, origin, wanted, lambda: stored_arrow_type(schema, leaf), null_count)
 
     def _virtual(self, names: list[str], slices: list[RowSlice], num_rows: int) -> list[tuple[str, Any]]:
         """Make the virtual columns asked for."""
@@ -212,6 +232,8 @@ def _decode(maker: JobMaker, layout: Layout, slices: list[RowSlice]) -> list[Col
     """Decode all columns; those whose values do not allow the target that was chosen first, once more as the next."""
     buffers = [ColumnBuffer(*memory) for memory in zip(layout.values, layout.validity, strict=True)]
     wanted: Collection[int] = range(len(buffers))
+    if not layout.num_rows:
+        wanted = [column for column, target in enumerate(layout.targets) if target.entries is not None]
     while wanted:
         jobs = maker.jobs(slices, wanted)
         maker.run(jobs)

@@ -6,6 +6,7 @@ and `numparq.frame` turns what comes of that into what is wanted (`Target.wanted
 
 from __future__ import annotations
 
+import binascii
 from dataclasses import replace
 from typing import Any
 
@@ -54,12 +55,33 @@ def restored_target(
     return _of_dtype(leaf, origin, dtype, null_count)
 
 
+def stored_arrow_type(value: str | bytes | None, leaf: Leaf) -> Any:
+    """Give pyarrow's own type of a top-level column, by the footer's ``ARROW:schema``.
+
+    Returns
+    -------
+    pyarrow.DataType or None
+        None where there is no such key, or pyarrow is not installed.
+    """
+    try:
+        import pyarrow as pa
+
+        if value is None:
+            return None
+        field = pa.ipc.read_schema(pa.py_buffer(binascii.a2b_base64(value))).field(leaf.column)
+        return field.type if field.name == leaf.name else None
+    except (ImportError, ValueError, OSError, IndexError):  # pyarrow's own are a ValueError or an OSError too
+        return None
+
+
 def _of_dtype(leaf: Leaf, origin: ArrowType | None, dtype: Any, null_count: int | None) -> Target:
     if not isinstance(dtype, np.dtype):
         target = choose(leaf, origin, null_count=null_count, pandas_dtype=dtype)
         if target.finish == "masked_floats":  # here, a NaN is a value
             nulls = "mask" if leaf.max_definition_level else "refuse"
             return replace(target, finish="masked", nulls=nulls, fill=b"")
+        if isinstance(dtype, pd.DatetimeTZDtype) and target.finish == "timestamp_tz":
+            return replace(target, unit="", wanted=Wanted(dtype) if dtype.unit != target.type.unit else None)
         return target
     if dtype.kind == "O":
         return _objects(leaf, origin, null_count).along(block=False, wanted=Wanted(dtype))

@@ -56,6 +56,12 @@ class Target:
         For integers widened to float64: the dtype to go back to if there was no null after all.
     categorical : bool
         Whether the finished column is turned into a Categorical.
+    entries : Target or None
+        For a dictionary whose values are not simply strings or bytes: how they are finished.
+    wanted : numparq.dtype_notes.Wanted or None
+        What the finished column is turned into, where that can be.
+    nested : bool
+        Whether the column is a leaf of a nested one: its values are decoded dense, and its levels besides.
     on_null, on_inexact : Target or None
         What to try next when a kernel says NULL_FOUND, or INEXACT.
     """
@@ -74,6 +80,8 @@ class Target:
     block: bool = False
     narrow: np.dtype | None = None
     categorical: bool = False
+    entries: Target | None = None
+    wanted: Any = None
     on_null: Target | None = None
     on_inexact: Target | None = None
 

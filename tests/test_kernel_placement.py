@@ -99,7 +99,7 @@ def test_dictionaries_lie_apart(engine):
         (INT96, 12, t.INT96_NS, 25, 2),
         (BOOLEAN, 0, t.COPY, 3, 24),
         (BYTE_ARRAY, 0, t.CODES, 43, 10),
-        (FIXED_LEN_BYTE_ARRAY, 1, t.CODES, 43, 10),
+        (FIXED_LEN_BYTE_ARRAY, 1, t.CODES, 43, 43),
         (FIXED_LEN_BYTE_ARRAY, 5, t.COPY, 43, 8),
         (FIXED_LEN_BYTE_ARRAY, MOST, t.COPY, MOST, 1),
         (FIXED_LEN_BYTE_ARRAY, MOST, t.COPY, MOST - 1, 0),

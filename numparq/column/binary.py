@@ -14,6 +14,7 @@ from ..kernels.tables import (
     C_NULL_COUNT,
     C_ROW_START,
     C_ROW_STOP,
+    C_TYPE_LENGTH,
     DICTIONARY_PAGE,
     P_BODY,
     P_COMPRESSED,
@@ -47,6 +48,49 @@ def decode_binary_dictionary(pages: Pages, scratch: Scratch) -> BinaryPiece | No
     ------
     PageFailure
     """
+    found = _dictionary_page(pages, scratch)
+    if found is None:
+        return None
+    data, start, size, count = found
+    if count > size // 4:
+        raise PageFailure(0, BAD_DICTIONARY)
+    offsets = allocate(count + 1, "i8")
+    values = allocate(size + SLACK)
+    status = kernels.decode_binary_dictionary(data, start, start + size, count, offsets, values)
+    if status < 0:
+        raise PageFailure(0, status)
+    return BinaryPiece(offsets, values)
+
+
+def copy_fixed_dictionary(pages: Pages, scratch: Scratch) -> BinaryPiece | None:
+    """Copy the dictionary page of a chunk of values of a fixed size: its values as they are stored, in PLAIN.
+
+    Returns
+    -------
+    BinaryPiece or None
+        As of `decode_binary_dictionary`; all values are of the same length.
+
+    Raises
+    ------
+    PageFailure
+    """
+    found = _dictionary_page(pages, scratch)
+    if found is None:
+        return None
+    data, start, size, count = found
+    width = int(pages.chunks[0, C_TYPE_LENGTH])
+    if width <= 0 or count > size // width:
+        raise PageFailure(0, BAD_DICTIONARY)
+    return fixed_piece(data[start : start + count * width].copy(), width)
+
+
+def fixed_piece(values: np.ndarray, width: int, validity: np.ndarray | None = None) -> BinaryPiece:
+    """Give values of a fixed size, as bytes one behind the other, as a piece."""
+    return BinaryPiece(np.arange(0, len(values) + 1, width, np.int64), values, validity)
+
+
+def _dictionary_page(pages: Pages, scratch: Scratch) -> tuple[np.ndarray, int, int, int] | None:
+    """Decompress the dictionary page, if it is among the pages: a buffer, where it lies in it, its size and values."""
     if not len(pages.pages) or pages.pages[0, P_TYPE] != DICTIONARY_PAGE:
         return None
     pages = Pages(pages.raw, pages.chunks, pages.pages[:1])
@@ -56,21 +100,10 @@ def decode_binary_dictionary(pages: Pages, scratch: Scratch) -> BinaryPiece | No
     page = pages.pages[0].tolist()
     if page[P_ENCODING] not in (PLAIN, PLAIN_DICTIONARY):
         raise PageFailure(0, UNSUPPORTED_ENCODING)
-    compressed = page[P_IS_COMPRESSED]
-    start = page[P_SCRATCH] if compressed else page[P_BODY]
-    size = page[P_UNCOMPRESSED] if compressed else page[P_COMPRESSED]
-    count = page[P_NUM_VALUES]
-    if count > size // 4:
-        raise PageFailure(0, BAD_DICTIONARY)
-    offsets = allocate(count + 1, "i8")
-    values = allocate(size + SLACK)
-    status = kernels.decode_binary_dictionary(
-        data if compressed else pages.raw, start, start + size, count, offsets, values
-    )
-    if status < 0:
-        raise PageFailure(0, status)
-    pages.chunks[0, C_DICTIONARY_SIZE] = count
-    return BinaryPiece(offsets, values)
+    pages.chunks[0, C_DICTIONARY_SIZE] = page[P_NUM_VALUES]
+    if page[P_IS_COMPRESSED]:
+        return data, page[P_SCRATCH], page[P_UNCOMPRESSED], page[P_NUM_VALUES]
+    return pages.raw, page[P_BODY], page[P_COMPRESSED], page[P_NUM_VALUES]
 
 
 def decode_binary(pages: Pages, dictionary: BinaryPiece | None, size_hint: int, scratch: Scratch) -> BinaryPiece:

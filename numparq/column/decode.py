@@ -13,15 +13,22 @@ from ..errors import INEXACT, NO_DICTIONARY, NULL_FOUND, ParquetError
 from ..io.source import Source
 from ..kernels import kernels
 from ..kernels.tables import (
+    BYTE_ARRAY,
     C_CONVERSION,
     C_ITEM_SIZE,
     C_MASK,
     C_NULL_COUNT,
+    C_NULLS,
+    C_NUM_VALUES,
     C_OUT,
     C_ROW_START,
     C_ROW_STOP,
+    C_TYPE,
+    C_TYPE_LENGTH,
     CODES,
+    COPY,
     DICTIONARY_PAGE,
+    NULLS_MASK,
     P_CHUNK,
     P_ENCODING,
     P_NUM_VALUES,
@@ -30,14 +37,15 @@ from ..kernels.tables import (
     P_UNCOMPRESSED,
     PLAIN_DICTIONARY,
     RLE_DICTIONARY,
+    SLACK,
 )
 from ..threads import Crew
 from .binary import NO_DICTIONARY as NO_VALUES
-from .binary import check_utf8, decode_binary, decode_binary_dictionary
+from .binary import check_utf8, copy_fixed_dictionary, decode_binary, decode_binary_dictionary, fixed_piece
 from .buffer import BinaryPiece, DictionaryPiece
 from .fixed import FixedOutput, decode_fixed
 from .pages import PageFailure, Pages, PageWalk, Placement, verify_crcs
-from .scratch import Scratch, ThreadScratch
+from .scratch import Scratch, ThreadScratch, allocate
 
 # Bytes (decompressed) that a part of a chunk has at least when its pages are shared out.
 PART_BYTES = 512 << 10
@@ -355,9 +363,10 @@ def _trimmed(pages: Pages) -> Pages:
 
 @dataclass
 class DictionaryJob(FixedJob):
-    """One chunk of BYTE_ARRAY values whose dictionary indices are wanted as they are, in one piece.
+    """One chunk whose dictionary indices are wanted as they are, in one piece.
 
-    Where a page has no dictionary, the chunk is decoded into values instead.
+    Where a page has no dictionary, the chunk is decoded into values instead. Values of a fixed size are kept as they
+    are stored, as pieces of bytes, too.
 
     Parameters
     ----------
@@ -374,20 +383,43 @@ class DictionaryJob(FixedJob):
 
     def __call__(self) -> None:
         """Decode the chunk into codes, or else into values."""
+        if not len(self.codes):
+            self.chunks[0, C_NUM_VALUES] = -1  # nothing but the dictionary is wanted
         untouched = self.chunks.copy()
         super().__call__()
-        if self.failed:
+        if not self.failed:
+            self.pieces.append(DictionaryPiece(self.codes, self.dictionary))
+            return
+        self.failed.clear()
+        self.chunks = untouched
+        if self._is_binary:
             plain = BinaryJob(self.context, self.row_group, self.columns, untouched, self.share, utf8=self.utf8,
                               size_hint=self.size_hint)  # fmt: skip
             plain()
-            self.failed.clear()
-            self.chunks = plain.chunks
             self.pieces.extend(plain.pieces)
         else:
-            self.pieces.append(DictionaryPiece(self.codes, self.dictionary))
+            self.pieces.append(self._fixed_values())
+
+    @property
+    def _is_binary(self) -> bool:
+        return self.chunks[0, C_TYPE] == BYTE_ARRAY
 
     def _begin(self, pages: Pages) -> None:
-        self.dictionary = self._binary_dictionary(pages, self.utf8) or self.dictionary
+        if self._is_binary:
+            found = self._binary_dictionary(pages, self.utf8)
+        else:
+            with self.placing(pages):
+                found = copy_fixed_dictionary(pages, self.context.scratch)
+        self.dictionary = found or self.dictionary
+
+    def _fixed_values(self) -> BinaryPiece:
+        """Decode a chunk of values of a fixed size, kept as they are stored."""
+        width = int(self.chunks[0, C_TYPE_LENGTH])
+        values, validity = allocate(len(self.codes) * width + SLACK), allocate(len(self.codes) + SLACK)
+        self.chunks[0, [C_CONVERSION, C_ITEM_SIZE, C_NULLS]] = COPY, width, NULLS_MASK
+        FixedJob(self.context, self.row_group, self.columns, self.chunks, self.share,
+                 output=FixedOutput(values, validity))()  # fmt: skip
+        return fixed_piece(values[: len(self.codes) * width], width, validity[: len(self.codes)])
 
 
 __all__ = ["RETARGET", "BinaryJob", "Context", "DictionaryJob", "FixedJob", "Job"]

@@ -17,9 +17,11 @@ SAMPLES, SAMPLE_SIZE = 8, 1024
 # DELTA_BINARY_PACKED has to be so much smaller: than PLAIN, and than a dictionary (which is faster to read).
 DELTA_AGAINST_PLAIN = 0.7
 DELTA_AGAINST_DICTIONARY = 0.6
+# A dictionary that has to be written whole may have so many bytes: page headers count them in 31 bits.
+LARGEST_DICTIONARY = 1 << 30
 
 
-def choose(dense: Dense, options: ColumnOptions) -> tuple[Dense, int]:
+def choose(dense: Dense, options: ColumnOptions, keeps_dictionary: bool = False) -> tuple[Dense, int]:
     """Settle a chunk's encoding.
 
     Parameters
@@ -28,6 +30,8 @@ def choose(dense: Dense, options: ColumnOptions) -> tuple[Dense, int]:
         Its values.
     options : ColumnOptions
         What the caller wants.
+    keeps_dictionary : bool
+        As in `LeafValues`.
 
     Returns
     -------
@@ -37,7 +41,7 @@ def choose(dense: Dense, options: ColumnOptions) -> tuple[Dense, int]:
         Encoding (parquet.thrift).
     """
     if dense.codes is not None:
-        if _keeps_dictionary(dense, options):
+        if _keeps_dictionary(dense, options, LARGEST_DICTIONARY if keeps_dictionary else 0):
             return dense, RLE_DICTIONARY
         dense = _without_dictionary(dense)
     if options.encoding == RLE_DICTIONARY or (options.encoding is None and options.use_dictionary):
@@ -49,13 +53,13 @@ def choose(dense: Dense, options: ColumnOptions) -> tuple[Dense, int]:
     return dense, _by_type(dense, options)
 
 
-def _keeps_dictionary(dense: Dense, options: ColumnOptions) -> bool:
+def _keeps_dictionary(dense: Dense, options: ColumnOptions, room: int) -> bool:
     """Say whether a column that comes with a dictionary keeps it."""
     assert dense.codes is not None
     wanted = options.use_dictionary if options.encoding is None else options.encoding == RLE_DICTIONARY
     if not wanted or dense.values.physical == BOOLEAN or not dense.values.count:
         return False
-    return dense.values.plain_size <= options.dictionary_page_size
+    return dense.values.plain_size <= max(options.dictionary_page_size, room)
 
 
 def _without_dictionary(dense: Dense) -> Dense:

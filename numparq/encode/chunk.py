@@ -117,7 +117,7 @@ def encode_chunk(
     -------
     EncodedChunk
     """
-    values, encoding = choose(dense(leaf, given, num_rows), options)
+    values, encoding = choose(dense(leaf, given, num_rows), options, given.keeps_dictionary)
     cuts = cut(values, options)
     bounds, sizes = _described(leaf, order, values, cuts, options)
     null_counts = cuts.null_counts()

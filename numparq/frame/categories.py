@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ..column.buffer import BinaryPiece, DictionaryPiece
+from ..column.buffer import BinaryPiece, ColumnBuffer, DictionaryPiece
 from ..kernels.objects import make_bytes_array
+from ..kernels.tables import NARROW
 from ..targets import UTF8_KINDS, Target
 from .objects import binary_objects
 from .strings import text_array
@@ -30,7 +32,60 @@ def categorical(target: Target, pieces: list[BinaryPiece | DictionaryPiece]) -> 
     pandas.Categorical
         Its categories are the values of the dictionaries, used or not, in the order of their first appearance.
     """
-    coded = [piece if isinstance(piece, DictionaryPiece) else encode(piece) for piece in pieces]
+    codes, dictionary = _merged([piece if isinstance(piece, DictionaryPiece) else encode(piece) for piece in pieces])
+    is_text = len(dictionary) > 0 and target.type.kind in UTF8_KINDS  # as in pyarrow, no categories are objects
+    values: Any = text_array([dictionary], None) if is_text else binary_objects([dictionary], make_bytes_array, None)
+    dtype = pd.CategoricalDtype(pd.Index(values, copy=False), ordered=_is_ordered(target))
+    return pd.Categorical.from_codes(codes, dtype=dtype, validate=False)
+
+
+def restored_categorical(
+    target: Target, pieces: list[BinaryPiece | DictionaryPiece], finish: Callable[[Target, ColumnBuffer, int], Any]
+) -> pd.Categorical:
+    """Make a Categorical that has its categories' dtype, and their order, as they were written.
+
+    Parameters
+    ----------
+    target : Target
+        Of dictionary storage, with `entries` and `wanted`.
+    pieces : list of DictionaryPiece or BinaryPiece
+        As in `categorical`; values of a fixed size are kept as bytes.
+    finish : callable
+        `numparq.frame.finish.finish`.
+
+    Returns
+    -------
+    pandas.Categorical
+        Where a chunk had no dictionary, its values are added to the categories, and these are sorted if they were.
+    """
+    assert target.entries is not None
+    encode_piece = encode if target.entries.storage == "binary" else encode_fixed
+    coded = [piece if isinstance(piece, DictionaryPiece) else encode_piece(piece) for piece in pieces]
+    codes, dictionary = _merged(coded)
+    values = finish(target.entries, _entries(target.entries, dictionary), len(dictionary))
+    index = pd.Index(values, dtype=values.dtype, copy=False)
+    if index.hasnans or not index.is_unique:  # of several frames: 0.0 beside -0.0
+        renumbered, index = pd.factorize(index)
+        codes = np.append(renumbered, -1)[codes]
+    if target.wanted.ascending and any(isinstance(piece, BinaryPiece) for piece in pieces):
+        order = index.argsort()
+        codes = np.append(np.argsort(order), -1)[codes]
+        index = index.take(order)
+    dtype = pd.CategoricalDtype(index, ordered=target.wanted.ordered)
+    return pd.Categorical.from_codes(codes, dtype=dtype, validate=False)
+
+
+def _entries(entries: Target, dictionary: BinaryPiece) -> ColumnBuffer:
+    """Give a dictionary as a column of its own."""
+    if entries.storage == "binary":
+        return ColumnBuffer(pieces=[dictionary])
+    stored = dictionary.data[: dictionary.offsets[-1]].copy()
+    return ColumnBuffer(stored.view("i4").astype(entries.dtype) if entries.conversion == NARROW
+                        else stored.view(entries.dtype))  # fmt: skip
+
+
+def _merged(coded: list[DictionaryPiece]) -> tuple[np.ndarray, BinaryPiece]:
+    """Give the codes of all rows, and the dictionary that they are for."""
     remaps, dictionary = unify([piece.dictionary for piece in coded])
     codes = np.empty(sum(map(len, coded)), _code_dtype(len(dictionary)))
     start = 0
@@ -38,10 +93,7 @@ def categorical(target: Target, pieces: list[BinaryPiece | DictionaryPiece]) -> 
         # A null's code is -1: in "wrap" mode that is the last item of the table, which is -1 again.
         np.take(remap.astype(codes.dtype), piece.codes, out=codes[start : start + len(piece)], mode="wrap")
         start += len(piece)
-    is_text = len(dictionary) > 0 and target.type.kind in UTF8_KINDS  # as in pyarrow, no categories are objects
-    values: Any = text_array([dictionary], None) if is_text else binary_objects([dictionary], make_bytes_array, None)
-    dtype = pd.CategoricalDtype(pd.Index(values, copy=False), ordered=_is_ordered(target))
-    return pd.Categorical.from_codes(codes, dtype=dtype, validate=False)
+    return codes, dictionary
 
 
 def _is_ordered(target: Target) -> bool:
@@ -73,13 +125,24 @@ def unify(dictionaries: list[Any]) -> tuple[list[np.ndarray], BinaryPiece]:
     """
     codes: dict[bytes, int] = {}
     remaps: dict[int, np.ndarray] = {}
+    latest = None
     for dictionary in dictionaries:
+        if latest is not None and _are_equal(dictionary, latest):  # most writers repeat it in each row group
+            remaps[id(dictionary)] = remaps[id(latest)]
+        latest = dictionary
         if id(dictionary) not in remaps:
             remap = [codes.setdefault(key, len(codes)) for key in keys(dictionary)]
             remaps[id(dictionary)] = np.array([*remap, -1], np.int64)
-    if len(dictionaries) == 1 and len(codes) == len(dictionaries[0]):
-        return [remaps[id(dictionaries[0])]], dictionaries[0]
+    if dictionaries and len(codes) == len(dictionaries[0]):
+        return [remaps[id(dictionary)] for dictionary in dictionaries], dictionaries[0]
     return [remaps[id(dictionary)] for dictionary in dictionaries], joined(list(codes))
+
+
+def _are_equal(first: BinaryPiece, second: BinaryPiece) -> bool:
+    if first is second or not np.array_equal(first.offsets, second.offsets):
+        return first is second
+    size = int(first.offsets[-1])
+    return np.array_equal(first.data[:size], second.data[:size])
 
 
 def keys(piece: BinaryPiece) -> list[bytes]:
@@ -105,3 +168,15 @@ def encode(piece: BinaryPiece) -> DictionaryPiece:
         for key, there in zip(keys(piece), present.tolist(), strict=True)
     ]
     return DictionaryPiece(np.array(codes, np.int32), joined(list(found)))
+
+
+def encode_fixed(piece: BinaryPiece) -> DictionaryPiece:
+    """Dictionary-encode a piece whose values are all of the same size, as bytes."""
+    width = len(piece.data) // max(len(piece), 1)
+    if width not in (4, 8):
+        return encode(piece)
+    codes = np.full(len(piece), -1, np.int32)
+    present = np.ones(len(piece), bool) if piece.validity is None else piece.validity.view(bool)
+    found, distinct = pd.factorize(piece.data.view(f"i{width}")[present])
+    codes[present] = found
+    return DictionaryPiece(codes, BinaryPiece(np.arange(len(distinct) + 1) * width, distinct.view(np.uint8)))

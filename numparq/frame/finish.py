@@ -14,8 +14,9 @@ from ..column.buffer import ColumnBuffer
 from ..kernels.objects import make_bytes_array, make_str_array
 from ..targets import Target
 from . import objects
-from .categories import categorical
+from .categories import categorical, restored_categorical
 from .decimals import binary_decimals, decimals
+from .restore import restore
 from .strings import text_array
 
 Finisher = Callable[[Target, ColumnBuffer, int], Any]
@@ -39,6 +40,8 @@ def finish(target: Target, buffer: ColumnBuffer, num_rows: int) -> Any:
         One item a row.
     """
     column = FINISHERS[target.finish](target, buffer, num_rows)
+    if target.wanted is not None:
+        return restore(column, target.wanted)
     if target.categorical:
         codes, distinct = pd.factorize(column)
         masked = isinstance(distinct, pd.api.extensions.ExtensionArray) and hasattr(distinct.dtype, "numpy_dtype")
@@ -141,6 +144,12 @@ def _decimals(target: Target, buffer: ColumnBuffer, num_rows: int) -> Any:
     return binary_decimals(buffer.pieces, target.type.scale)
 
 
+def _category(target: Target, buffer: ColumnBuffer, num_rows: int) -> Any:
+    if target.entries is None:
+        return categorical(target, buffer.pieces)
+    return restored_categorical(target, buffer.pieces, finish)
+
+
 def _arrow(target: Target, buffer: ColumnBuffer, num_rows: int) -> Any:
     from ..arrow import arrow_column
 
@@ -165,7 +174,7 @@ FINISHERS: dict[str, Finisher] = {
     "decimals": _decimals,
     "text": lambda target, buffer, rows: text_array(buffer.pieces, target.pandas_dtype),
     "text_objects": lambda target, buffer, rows: objects.binary_objects(buffer.pieces, make_str_array, None),
-    "category": lambda target, buffer, rows: categorical(target, buffer.pieces),
+    "category": _category,
     "nulls": lambda target, buffer, rows: np.full(rows, None, object),
     "arrow": _arrow,
 }

@@ -35,6 +35,9 @@ def restore(column: Any, wanted: Wanted) -> Any:
         return column
     if isinstance(dtype, pd.ArrowDtype):
         return _arrow_dictionary(column, dtype)
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        coarse = column.as_unit(dtype.unit)
+        return coarse if (coarse.as_unit(column.unit).asi8 == column.asi8).all() else column
     return _plain(column, dtype)
 
 

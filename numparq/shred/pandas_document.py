@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ..arrow_schema import ArrowType
+from ..dtype_notes import KEY, needed_note
 from .labels import json_label
 from .moments import zone_name
 from .source import ArrowField
@@ -75,9 +76,12 @@ def column_entry(values: Any, name: str | None, field: ArrowField) -> dict[str, 
     """
     dtype = values.dtype
     numpy_type, metadata = _dtype_entry(dtype)
+    note = needed_note(dtype)
     kind = "categorical" if isinstance(dtype, pd.CategoricalDtype) else pandas_type(field)
     if kind == "decimal":
         numpy_type, metadata = "object", {"precision": field.type.precision, "scale": field.type.scale}
+    if note is not None:
+        metadata = {**(metadata or {}), KEY: note}
     return {
         "name": name,
         "field_name": field.name,
