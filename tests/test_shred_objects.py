@@ -215,12 +215,17 @@ def test_complex_objects():
 
 @pytest.mark.parametrize("dense, fill", [
     ([0, 0, 1, 0, 5], 0), ([np.nan, 1.5, np.nan], np.nan), ([0.0, np.nan, 2.0], 0.0), ([True, False], False),
+    (np.array([3, 1, 3], "u1"), 3), (np.array(["2020", "NaT", "1970"], "M8[s]"), np.datetime64("NaT", "s")), ([], 0),
+    (np.array([1j, 0, 0]), 0),
 ])  # fmt: skip
 def test_sparse(dense, fill):
     array = pd.arrays.SparseArray(dense, fill_value=fill)
     apart, plain = take_apart(pd.DataFrame({"a": array})), take_apart(pd.DataFrame({"a": np.array(dense)}))
     assert rows_of(apart, 0, len(dense)) == rows_of(plain, 0, len(dense))
-    assert rows_of(apart, 1, 2) == rows_of(plain, 1, 2)
+    for start in range(len(dense)):
+        assert rows_of(apart, start, len(dense) - 1) == rows_of(plain, start, len(dense) - 1)
+    blocks = take_apart(pd.DataFrame({"a": pd.arrays.SparseArray(dense, fill_value=fill, kind="block")}))
+    assert rows_of(blocks, 0, len(dense)) == rows_of(plain, 0, len(dense))
     assert [column.node for column in apart.columns] == [column.node for column in plain.columns]
 
 

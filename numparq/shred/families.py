@@ -70,7 +70,7 @@ def _sparse(array: Any) -> Source:
     rows, values, fill = array.sp_index.to_int_index().indices, array.sp_values, array.fill_value
 
     def leaves(start: int, stop: int) -> list[LeafValues]:
-        first, last = np.searchsorted(rows, (start, stop))
+        first, last = np.searchsorted(rows, np.array((start, stop), rows.dtype))  # of another dtype, all are converted
         dense = np.full(stop - start, fill, dtype)
         dense[rows[first:last] - start] = values[first:last]
         return source_of(dense).leaves(0, stop - start)

@@ -1,0 +1,95 @@
+"""Taking a frame apart takes little memory: nothing of the frame's size, and of a range of rows what that needs."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from numparq.shred import take_apart
+
+ROWS = 400_000
+RANGE = (200_000, 200_500)
+LIMIT = 1_500_000  # bytes; less than half of the smallest column's pointers
+
+
+def objects(*values):
+    made = np.empty(ROWS, object)
+    made[:] = [values[number % len(values)] for number in range(ROWS)]
+    return pd.Series(made, dtype=object)
+
+
+COLUMNS = {
+    "int": lambda: np.arange(ROWS),
+    "float": lambda: np.where(np.arange(ROWS) % 3, np.nan, 1.5),
+    "nullable": lambda: pd.array(np.arange(ROWS), dtype="Int64"),
+    "moments": lambda: np.arange(ROWS).view("M8[s]"),
+    "text": lambda: objects("some text", None, "größer"),
+    "str": lambda: pd.Series(["some text", None] * (ROWS // 2)),
+    "bytes": lambda: objects(b"some bytes", None),
+    "ints": lambda: objects(1000, None, 2**40),
+    "dates": lambda: objects(datetime.date(2020, 1, 1), None),
+    "decimals": lambda: objects(decimal.Decimal("1.5"), decimal.Decimal("2.25")),
+    "datetimes": lambda: objects(datetime.datetime(2020, 1, 1), None),
+    "category": lambda: pd.Categorical.from_codes(np.arange(ROWS) % 3, [1, 2, 3]),
+    "sparse": lambda: pd.arrays.SparseArray(np.arange(ROWS) % 7, fill_value=0),
+    "complex": lambda: np.zeros(ROWS, np.complex128),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_memory(name):
+    frame = pd.DataFrame({"a": COLUMNS[name]()})
+    take_apart(frame[:100]).columns[0].leaves(0, 100)  # kernels are loaded, modules imported
+    tracemalloc.start()
+    try:
+        apart = take_apart(frame)
+        _, inferred = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        apart.columns[0].leaves(*RANGE)
+        _, converted = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert inferred < 3 * LIMIT and converted < LIMIT // 4, (inferred, converted)
+
+
+def test_levels_of_an_index():
+    index = pd.MultiIndex.from_product([range(ROWS // 10), range(10)])
+    frame = pd.DataFrame(index=index)
+    take_apart(frame[:100])
+    tracemalloc.start()
+    try:
+        apart = take_apart(frame)
+        for column in apart.columns:
+            column.leaves(*RANGE)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < LIMIT
+
+
+def test_threads():
+    frame = pd.DataFrame({name: make() for name, make in COLUMNS.items()})
+    apart = take_apart(frame)
+    ranges = [(start, start + 700) for start in range(0, 20_000, 500)]
+    jobs = [(column, rows) for rows in ranges for column in apart.columns]
+
+    def contents(job):
+        column, (start, stop) = job
+        return [
+            [None if array is None else array.tobytes() for array in (leaf.values, leaf.validity, leaf.definition)]
+            if leaf.starts is None or name_of(column) != "str" else (leaf.ends - leaf.starts).tobytes()
+            for leaf in column.leaves(start, stop)
+        ]  # fmt: skip
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(contents, jobs)) == [contents(job) for job in jobs]
+
+
+def name_of(column):
+    return column.node.name
