@@ -6,14 +6,12 @@ next one continues it or starts anew.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
-import struct
 from collections.abc import Mapping
 from typing import Any
 
 from .errors import SchemaError
+from .shred.arrow_message import with_metadata
 
 __all__ = ["extended"]
 
@@ -53,8 +51,9 @@ def extended(metadata: Metadata, following: Metadata, num_rows: int | None = Non
     columns = _columns(_list(before, "columns"), _list(after, "columns"))
     if index == before.get("index_columns") and columns == before.get("columns"):
         return result
-    changed = _replace_in_arrow_schema(result, {**before, "index_columns": index, "columns": columns})
+    changed = json.dumps({**before, "index_columns": index, "columns": columns})
     result[_DOCUMENT] = changed if isinstance(metadata[_DOCUMENT], str) else changed.encode()
+    _replace_in_arrow_schema(result)
     return result
 
 
@@ -173,42 +172,17 @@ def _column(before: dict, after: dict | None) -> dict:
 # --- the copy in ARROW:schema ---------------------------------------------------------------------------------------
 
 
-def _replace_in_arrow_schema(metadata: dict[str, str | bytes], document: dict[str, Any]) -> str:
-    """Change the document within the Arrow schema too: pyarrow puts it there, and reads only that one.
-
-    It stands in a Flatbuffer, whose strings cannot grow. As pyarrow writes it there is a blank behind each comma, so
-    that there is room for more digits once they are gone; what is left of it is filled with blanks.
-
-    Returns
-    -------
-    str
-        The document as JSON, the same in both places, so that it is found there again.
-    """
-    found = _embedded(metadata)
-    if found is None:
-        return json.dumps(document)
-    message, old = found
-    new = json.dumps(document, separators=(",", ":")).encode()
-    if len(new) > len(old):
-        del metadata[_ARROW]  # better no hint at all than a wrong index
-        return json.dumps(document)
-    new = new.ljust(len(old))
-    made = base64.b64encode(message.replace(_stored(old), _stored(new)))
-    metadata[_ARROW] = made.decode() if isinstance(metadata[_ARROW], str) else made
-    return new.decode()
+def _replace_in_arrow_schema(metadata: dict[str, str | bytes]) -> None:
+    """Let the Arrow schema hold the same keys: where there is one, pyarrow looks for ``pandas`` nowhere else."""
+    if _ARROW in metadata:
+        texts = {key: text for key, value in metadata.items() if key != _ARROW and (text := _text(value)) is not None}
+        value = with_metadata(metadata[_ARROW], texts)
+        metadata[_ARROW] = value
 
 
-def _embedded(metadata: dict[str, str | bytes]) -> tuple[bytes, bytes] | None:
-    """Give the message of the Arrow schema and the document, where the one contains the other."""
+def _text(value: str | bytes) -> str | None:
+    """Give a value as text; None where it is none."""
     try:
-        message = base64.b64decode(metadata.get(_ARROW, b""), validate=True)
-    except (binascii.Error, ValueError):
+        return value if isinstance(value, str) else value.decode()
+    except UnicodeDecodeError:
         return None
-    value = metadata[_DOCUMENT]
-    document = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else bytes(value)
-    return (message, document) if message.count(_stored(document)) == 1 else None
-
-
-def _stored(text: bytes) -> bytes:
-    """Give a string as it stands in a Flatbuffer."""
-    return struct.pack("<I", len(text)) + text + b"\0"

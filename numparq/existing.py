@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from .appending import extended
 from .io.copying import copy_prefix
@@ -15,8 +14,6 @@ from .leaves import Node
 from .metadata.agreement import agreed_columns
 from .metadata.footer import read_tail
 from .metadata.rewrite import take_apart
-from .shred import arrow_schema
-from .shred.source import ArrowField
 from .statistics import Order, orders_of
 
 _ORDERS = {"TYPE_ORDER": "type", "IEEE_754_TOTAL_ORDER": "ieee754"}
@@ -69,9 +66,7 @@ class ExistingFile:
         known = self.footer.column_orders
         return orders_of(list(columns), "type" if known is None else [_ORDERS.get(name, "type") for name in known])
 
-    def extended(
-        self, following: Mapping[str, str | bytes], num_rows: int, fields: Sequence[ArrowField]
-    ) -> dict[str, str | bytes]:
+    def extended(self, following: Mapping[str, str | bytes], num_rows: int) -> dict[str, str | bytes]:
         """Give the keys for its rows and those of a frame behind them.
 
         Parameters
@@ -80,20 +75,9 @@ class ExistingFile:
             The keys of the frame.
         num_rows : int
             Its rows.
-        fields : sequence of ArrowField
-            Its columns as Arrow describes them.
         """
-        before = dict(self.key_value_metadata)
-        texts = _texts(before)
-        found = extended(before, following, num_rows)
-        ours = texts.pop("ARROW:schema", None)
-        if ours is not None and ours == arrow_schema(fields, texts):
-            # This library wrote it, of the same columns: so it is made anew for all rows.
-            changed = _texts(found)
-            changed.pop("ARROW:schema", None)
-            found["ARROW:schema"] = arrow_schema(fields, changed)
-        self.key_value_metadata = found
-        return found
+        self.key_value_metadata = extended(self.key_value_metadata, following, num_rows)
+        return self.key_value_metadata
 
     def check(self) -> None:
         """Raise OSError when somebody else has changed the file meanwhile."""
@@ -102,14 +86,3 @@ class ExistingFile:
     def close(self) -> None:
         """Let others have the file."""
         self._growing.close()
-
-
-def _texts(metadata: Mapping[str, str | bytes]) -> dict[str, Any]:
-    """Give those values that are text, as text: a file's are all bytes."""
-    found = {}
-    for key, value in metadata.items():
-        try:
-            found[key] = value if isinstance(value, str) else value.decode()
-        except UnicodeDecodeError:
-            continue
-    return found

@@ -184,7 +184,7 @@ class ParquetWriter:
     def _extend(self, taken: TakenApart) -> None:
         """Let the keys that restore a frame speak of this one's rows too."""
         if self._existing:
-            self._metadata = self._existing.extended(taken.key_value_metadata, taken.num_rows, taken.arrow_fields)
+            self._metadata = self._existing.extended(taken.key_value_metadata, taken.num_rows)
         else:
             self._metadata = extended(self._metadata, taken.key_value_metadata, taken.num_rows)
 
