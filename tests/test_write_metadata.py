@@ -114,7 +114,10 @@ def test_those_of_others_answer_here(tmp_path, writer):
     table = pa.table({"int64": numbers, "float64": numbers.astype("f8"), "text": [f"text of {n}" for n in numbers]})
     if writer == "pyarrow":
         options = {name: {"ndv": 4000, "fpp": 0.01} for name in table.column_names}
-        pq.write_table(table, path, bloom_filter_options=options)
+        try:
+            pq.write_table(table, path, bloom_filter_options=options)
+        except TypeError:
+            pytest.skip("this pyarrow writes no Bloom filters")
     else:
         duckdb = pytest.importorskip("duckdb")
         repeated = pa.concat_tables([table] * 20)  # duckdb makes them of dictionaries only
