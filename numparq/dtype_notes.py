@@ -1,7 +1,8 @@
 """pandas dtypes as the ``pandas`` key of our own files tells them, where pyarrow's words for them do not suffice.
 
 The entry of a column has a `note` then, as ``metadata["numparq"]``: JSON, which other readers pass over. `Wanted` is
-what the reader makes of it, or of the words that all writers have.
+what the reader makes of it, or of the words that all writers have. What a label was, if not a string, stands in
+``metadata["numparq_label"]``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import numpy as np
 import pandas as pd
 
 KEY = "numparq"
+LABEL = "numparq_label"
+ATTRS = "numparq_attrs"
 _DEPTH = 4
 _TEXT_LIMIT = 1000
 
@@ -152,6 +155,23 @@ def _wanted(note: Any, depth: int) -> Wanted:
 
         return Wanted(pd.DatetimeTZDtype(note["timestamp"], zone_of(note["zone"])))
     return Wanted(arrow=bool(note["arrow"]))
+
+
+def wanted_dtype(note: Any) -> Any:
+    """Give the dtype that `note_of` described, but for a Categorical.
+
+    Raises
+    ------
+    Exception
+        Of any kind, where there is none.
+    """
+    if isinstance(note, dict) and "arrow" in note:
+        if note["arrow"] == "string":  # else the name of one of pandas' own dtypes
+            import pyarrow as pa
+
+            return pd.ArrowDtype(pa.string())
+        return _dtype(f"{note['arrow']}[pyarrow]")
+    return _wanted(note, _DEPTH).dtype
 
 
 def _dtype(name: str) -> Any:

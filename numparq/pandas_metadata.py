@@ -7,13 +7,14 @@ form it should have, is left out.
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from . import json_columns
-from .dtype_notes import Wanted, wanted_of
+from .dtype_notes import ATTRS, KEY, LABEL, Wanted, wanted_of
 from .json_columns import JsonColumns
 
 _PLAIN_DTYPE = re.compile(r"(u?int(8|16|32|64)|float(16|32|64)|bool|object|(datetime64|timedelta64)\[\w+\]|category)$")
@@ -63,10 +64,13 @@ class PandasMetadata:
     ) -> None:
         self.is_own = is_own
         levels = _list(document.get("index_columns"))[:_MAX_INDEX_LEVELS]
-        self.index = tuple(level for level in map(_index_level, levels) if level is not None)
+        found = [_index_level(level, is_own) for level in levels]
+        self.index = tuple(level for level in found if level is not None)
         self.index_fields = tuple(level for level in self.index if isinstance(level, str))
         self.column_levels = [level for level in _list(document.get("column_indexes")) if isinstance(level, dict)]
         self.attrs = attrs if attrs is not None else _dict(document.get("attributes"))
+        if is_own:
+            self.attrs = _dict(_noted(document, ATTRS, self.attrs))
         self._unparsed = columns
         self._columns = {} if columns is not None else _by_field(_list(document.get("columns")), self.index_fields)
         self._dtypes: dict[str, Any] = {}
@@ -120,10 +124,28 @@ class PandasMetadata:
 
     def index_name(self, field: str) -> Any:
         """Give the name that an index level had; None for one without a name."""
-        name = self._entry(field).get("name", field)
+        entry = self._entry(field)
+        name = entry.get("name", field)
+        if self.is_own and LABEL in _dict(entry.get("metadata")):
+            name = self.exact_label(field)
+            return name if name is None or name.__hash__ else None
         if name == field and _UNNAMED_INDEX.match(field):
             return None
         return name if name is None or isinstance(name, str) else field
+
+    def exact_label(self, field: str) -> Any:
+        """Give a column's label, or an index level's name, by what our own files note of those that are no strings."""
+        entry = self._entry(field)
+        metadata = _dict(entry.get("metadata"))
+        if self.is_own and LABEL in metadata:
+            return _noted(metadata, LABEL, entry.get("name", field))
+        return entry.get("name", field)
+
+    @property
+    def level_notes(self) -> list[dict]:
+        """What our own files note of the levels of the column labels; empty where there is nothing."""
+        notes = [_dict(_dict(level.get("metadata")).get(KEY)) for level in self.column_levels]
+        return notes if self.is_own and any(notes) else []
 
     def timezone(self, field: str) -> str | None:
         """Give the time zone that a column had, if it had one."""
@@ -132,6 +154,11 @@ class PandasMetadata:
             return None
         zone = _dict(entry.get("metadata")).get("timezone")
         return zone if isinstance(zone, str) else None
+
+    def numpy_type(self, field: str) -> str | None:
+        """Give the name of the dtype that a column or index level had; None where it is not said."""
+        name = self._entry(field).get("numpy_type")
+        return name if isinstance(name, str) else None
 
     def extension_dtype(self, field: str) -> Any:
         """Give the pandas extension dtype that a column had; None for a NumPy dtype, and for index levels.
@@ -164,6 +191,18 @@ def _extension_dtype(name: str) -> Any:
     return dtype if isinstance(dtype, pd.api.extensions.ExtensionDtype) else None
 
 
+def _noted(notes: dict, key: str, otherwise: Any) -> Any:
+    """Give the value that our own files have a note of; `otherwise` where there is none that can be understood."""
+    if key not in notes:
+        return otherwise
+    from .scalar_notes import scalar_of
+
+    try:
+        return scalar_of(notes[key])
+    except Exception:  # whatever is raised for a note that is none
+        return otherwise
+
+
 def _list(value: Any) -> list:
     return value if isinstance(value, list) else []
 
@@ -172,7 +211,7 @@ def _dict(value: Any) -> dict:
     return value if isinstance(value, dict) else {}
 
 
-def _index_level(level: Any) -> str | RangeLevel | None:
+def _index_level(level: Any, is_own: bool = False) -> str | RangeLevel | None:
     if isinstance(level, str):
         return level
     if not isinstance(level, dict) or level.get("kind") != "range":
@@ -180,8 +219,9 @@ def _index_level(level: Any) -> str | RangeLevel | None:
     start, stop, step = (_int(level.get(key)) for key in ("start", "stop", "step"))
     if start is None or stop is None or not step:
         return None
-    name = level.get("name")
-    return RangeLevel(start, stop, step, name if isinstance(name, (str, int, float)) else None)
+    name = _noted(level, LABEL, level.get("name")) if is_own else level.get("name")
+    known = is_own and isinstance(name, Hashable)
+    return RangeLevel(start, stop, step, name if known or isinstance(name, (str, int, float)) else None)
 
 
 def _int(value: Any) -> int | None:

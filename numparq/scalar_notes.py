@@ -1,4 +1,4 @@
-"""Single Python values as JSON, so that they come back as they were: labels, and the fill values of Sparse.
+"""Python values as JSON, so that they come back as they were: labels, the fill values of Sparse, ``DataFrame.attrs``.
 
 None, bools, ints and strings are themselves; anything else is a list of its kind and what it takes to make it again.
 """
@@ -17,8 +17,6 @@ import pandas as pd
 
 from .zone_notes import zone_of, zone_text
 
-_MOST_ITEMS = 1000
-
 
 def scalar_note(value: Any) -> Any:
     """Describe a value.
@@ -26,7 +24,8 @@ def scalar_note(value: Any) -> Any:
     Parameters
     ----------
     value : object
-        A number, string, bytes, moment, duration, period, interval, Decimal, UUID, missing value, or a tuple of such.
+        A number, string, bytes, moment, duration, period, interval, Decimal, UUID, missing value, or a tuple, list or
+        dict of such.
 
     Returns
     -------
@@ -56,7 +55,7 @@ def scalar_of(note: Any) -> Any:
     """
     if note is None or type(note) in (bool, int, str):
         return note
-    if not isinstance(note, list) or not 0 < len(note) <= _MOST_ITEMS:
+    if not isinstance(note, list) or not note:
         raise ValueError("no description of a value")
     return _MADE[note[0]](*note[1:])
 
@@ -103,6 +102,8 @@ _DESCRIBED: tuple[tuple[Any, str, Callable[[Any], list]], ...] = (
     (complex, "complex", lambda value: [repr(value.real), repr(value.imag)]),
     (bytes, "bytes", lambda value: [base64.b64encode(value).decode()]),
     (tuple, "tuple", lambda value: list(map(scalar_note, value))),
+    (list, "list", lambda value: list(map(scalar_note, value))),
+    (dict, "dict", lambda value: [[scalar_note(key), scalar_note(item)] for key, item in value.items()]),
     (pd.Timestamp, "Timestamp", lambda value: [int(value.asm8.view("i8")), value.unit, _zone(value)]),
     (pd.Timedelta, "Timedelta", lambda value: [int(value.asm8.view("i8")), value.unit]),
     (pd.Period, "Period", lambda value: [value.ordinal, value.freqstr]),
@@ -122,6 +123,8 @@ _MADE: dict[str, Callable[..., Any]] = {
     "complex": lambda real, imag: complex(float(real), float(imag)),
     "bytes": base64.b64decode,
     "tuple": lambda *items: tuple(map(scalar_of, items)),
+    "list": lambda *items: list(map(scalar_of, items)),
+    "dict": lambda *items: {scalar_of(key): scalar_of(item) for key, item in items},
     "Timestamp": _timestamp,
     "Timedelta": lambda ticks, unit: pd.Timedelta(np.timedelta64(ticks, unit)),
     "Period": lambda ordinal, freq: pd.Period(ordinal=ordinal, freq=freq),

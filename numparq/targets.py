@@ -82,6 +82,7 @@ class Target:
     categorical: bool = False
     entries: Target | None = None
     wanted: Any = None
+    nested: bool = False
     on_null: Target | None = None
     on_inexact: Target | None = None
 

@@ -89,6 +89,16 @@ def column_labels(metadata: PandasMetadata | None, names: list[str]) -> pd.Index
     """
     if metadata is None:
         return _plain_labels(names)
+    found, notes = _known_labels(metadata, names), metadata.level_notes
+    if not notes:
+        return found
+    from .exact_labels import exact_labels
+
+    return exact_labels(found, list(map(metadata.exact_label, names)), notes)
+
+
+def _known_labels(metadata: PandasMetadata, names: list[str]) -> pd.Index:
+    """Make labels of the words that all writers have for them."""
     labels = [metadata.label(name) for name in names] if metadata.knows_columns else names
     levels = metadata.column_levels
     if len(levels) > 1:

@@ -18,8 +18,9 @@ from .convert import converted
 from .families import Nested, source_of
 from .fields import field_of
 from .given import GivenColumn, given_schema
+from .label_notes import with_label
 from .numbers import number_converter
-from .pandas_document import column_entry, document, json_attrs, label_entries
+from .pandas_document import attrs_entries, column_entry, document, label_entries
 from .parts import Level, chosen, parts_of
 from .source import ArrowField, Column, Source, flat
 
@@ -81,7 +82,8 @@ def take_apart(df: pd.DataFrame, index: bool | None = None, schema: Any = None) 
         raise SchemaError(f"the schema names {missing[0]!r}, which is no column of the frame")
     columns = [column_of(part.name, part.values, given.columns.get(part.name)) for part in parts]
     fields = [arrow_field(column) for column in columns]
-    entries = [column_entry(part.values, part.label, field) for part, field in zip(parts, fields, strict=True)]
+    entries = [with_label(column_entry(part.values, part.label, field), part.note)
+               for part, field in zip(parts, fields, strict=True)]  # fmt: skip
     return TakenApart(columns, len(df), fields, _metadata(df, levels, entries, index is not False))
 
 
@@ -143,11 +145,11 @@ def _range_source(index: pd.RangeIndex) -> Source:
 
 
 def _metadata(df: pd.DataFrame, levels: list[Any], entries: list[dict], with_index: bool) -> dict[str, str | bytes]:
-    attrs = json_attrs(df.attrs) if df.attrs else "{}"
+    attrs = attrs_entries(df.attrs)
     labels = label_entries(df.columns) if with_index else []
-    metadata: dict[str, str | bytes] = {"pandas": document(levels, labels, entries, json.loads(attrs or "{}"))}
-    if df.attrs and attrs is not None:
-        metadata["PANDAS_ATTRS"] = attrs
+    metadata: dict[str, str | bytes] = {"pandas": document(levels, labels, entries, attrs)}
+    if attrs["attributes"]:
+        metadata["PANDAS_ATTRS"] = json.dumps(attrs["attributes"])
     return metadata
 
 

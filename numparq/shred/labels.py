@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -107,8 +106,4 @@ def json_label(label: Any) -> Any:
     """Give a label as JSON can hold it: itself, or its text."""
     if isinstance(label, float) and label != label:
         return None
-    try:
-        json.dumps(label)
-    except TypeError:
-        return str(label)
-    return label
+    return label if label is None or isinstance(label, (str, int, float)) else str(label)

@@ -13,7 +13,9 @@ import numpy as np
 import pandas as pd
 
 from ..arrow_schema import ArrowType
-from ..dtype_notes import KEY, needed_note
+from ..dtype_notes import ATTRS, KEY, LABEL, needed_note
+from ..scalar_notes import scalar_note
+from .label_notes import noted_label, noted_level
 from .labels import json_label
 from .moments import zone_name
 from .source import ArrowField
@@ -82,6 +84,7 @@ def column_entry(values: Any, name: str | None, field: ArrowField) -> dict[str, 
         numpy_type, metadata = "object", {"precision": field.type.precision, "scale": field.type.scale}
     if note is not None:
         metadata = {**(metadata or {}), KEY: note}
+        numpy_type = _readable(numpy_type, dtype)
     return {
         "name": name,
         "field_name": field.name,
@@ -89,6 +92,15 @@ def column_entry(values: Any, name: str | None, field: ArrowField) -> dict[str, 
         "numpy_type": numpy_type,
         "metadata": metadata,
     }
+
+
+def _readable(numpy_type: str, dtype: Any) -> str:
+    """Give a name that others can make a dtype of, lest they do not read the file at all."""
+    try:
+        pd.api.types.pandas_dtype(numpy_type)
+    except (TypeError, ValueError, NotImplementedError):
+        return str(dtype.subtype) if isinstance(dtype, pd.SparseDtype) else "object"
+    return numpy_type
 
 
 def _dtype_entry(dtype: Any) -> tuple[str, dict | None]:
@@ -120,12 +132,13 @@ def label_entries(columns: pd.Index) -> list[dict[str, Any]]:
         numpy_type, metadata = _dtype_entry(level.dtype)
         kind = _label_type(level)
         if "mixed" in kind:
-            warnings.warn("the column labels are of different types: they are written as strings, and stay strings",
+            warnings.warn("the column labels are of different types: to other readers, they are strings",
                           UserWarning, stacklevel=2)  # fmt: skip
         if kind == "unicode":
             metadata = {"encoding": "UTF-8"}
-        entries.append({"name": json_label(name), "field_name": json_label(name), "pandas_type": kind,
-                        "numpy_type": numpy_type, "metadata": metadata})  # fmt: skip
+        entry = {"name": json_label(name), "field_name": json_label(name), "pandas_type": kind,
+                 "numpy_type": numpy_type, "metadata": metadata}  # fmt: skip
+        entries.append(noted_level(entry, columns, level, name))
     return entries
 
 
@@ -144,13 +157,16 @@ def _label_type(level: pd.Index) -> str:
 
 def range_entry(level: pd.RangeIndex) -> dict[str, Any]:
     """Describe a RangeIndex, which needs no column."""
-    return {
+    entry = {
         "kind": "range",
         "name": json_label(level.name),
         "start": level.start,
         "stop": level.stop,
         "step": level.step,
     }
+    plain = level.name is None or type(level.name) in (str, int)
+    note = None if plain else noted_label(level.name)
+    return entry if note is None else {**entry, LABEL: note[0]}
 
 
 def document(index: list[Any], labels: list[dict], columns: list[dict], attrs: dict) -> str:
@@ -165,7 +181,7 @@ def document(index: list[Any], labels: list[dict], columns: list[dict], attrs: d
     columns : list of dict
         What `column_entry` gave for each column, those of the index last.
     attrs : dict
-        ``DataFrame.attrs``.
+        What `attrs_entries` gave.
 
     Returns
     -------
@@ -179,17 +195,38 @@ def document(index: list[Any], labels: list[dict], columns: list[dict], attrs: d
             "index_columns": index,
             "column_indexes": labels,
             "columns": columns,
-            "attributes": attrs,
+            **attrs,
             "creator": {"library": "numparq", "version": __version__},
             "pandas_version": pd.__version__,
         }
     )
 
 
-def json_attrs(attrs: dict) -> str | None:
-    """Give ``DataFrame.attrs`` as JSON; None, with a warning, where they cannot be expressed in it."""
+def attrs_entries(attrs: dict) -> dict[str, Any]:
+    """Describe ``DataFrame.attrs``.
+
+    Returns
+    -------
+    dict
+        Entries of the document: what others read, which is nothing where JSON cannot express it, and what it was,
+        where that is another thing. There is a warning where both cannot be told.
+    """
     try:
-        return json.dumps(attrs)
+        text = json.dumps(attrs)
     except (TypeError, ValueError, RecursionError) as error:
-        warnings.warn(f"DataFrame.attrs cannot be written: {error}", UserWarning, stacklevel=2)
-        return None
+        text, why = None, error
+    if text is not None and _same(json.loads(text), attrs):
+        return {"attributes": attrs}
+    try:
+        return {"attributes": json.loads(text or "{}"), ATTRS: scalar_note(attrs)}
+    except (TypeError, ValueError, RecursionError):
+        if text is None:
+            warnings.warn(f"DataFrame.attrs cannot be written: {why}", UserWarning, stacklevel=3)
+        return {"attributes": json.loads(text or "{}")}
+
+
+def _same(found: Any, value: Any) -> bool:
+    try:
+        return bool(found == value)
+    except ValueError:  # an array among the values
+        return False

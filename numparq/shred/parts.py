@@ -13,6 +13,7 @@ import pandas as pd
 from ..errors import SchemaError
 from .coded import looked_up
 from .given import GivenSchema
+from .label_notes import Note, noted_label, noted_labels
 from .labels import field_names, index_name, text_of
 from .pandas_document import range_entry
 from .source import Source
@@ -30,11 +31,14 @@ class Part:
         In the frame, as text.
     values : pandas.Series, pandas.Index or Level
         The values.
+    note : tuple or None
+        What that text does not tell of the label.
     """
 
     name: str
     label: str | None
     values: Any
+    note: Note = None
 
 
 class Level:
@@ -112,13 +116,16 @@ def parts_of(df: pd.DataFrame, index: bool | None) -> tuple[list[Part], list[Any
         For each level of the index that is written: the name of its column, or what the metadata say of a range.
     """
     names = field_names(list(df.columns))
-    parts = [Part(name, text_of(label), values) for name, (label, values) in zip(names, df.items(), strict=True)]
+    notes = noted_labels(df.columns)
+    parts = [Part(name, text_of(label), values, note)
+             for name, note, (label, values) in zip(names, notes, df.items(), strict=True)]  # fmt: skip
     levels: list[Any] = []
     if index is False:
         return parts, levels
     strange = [name for name in df.index.names if name is not None and not isinstance(name, str)]
     if strange:
-        warnings.warn(f"names of the index that are no strings become strings: {strange}", UserWarning, stacklevel=4)
+        warnings.warn(f"names of the index that are no strings become strings to other readers: {strange}",
+                      UserWarning, stacklevel=4)  # fmt: skip
     taken = {part.label for part in parts} | set(names)
     for number, level in enumerate(_levels(df.index)):
         if isinstance(level, pd.RangeIndex) and index is None:
@@ -127,7 +134,7 @@ def parts_of(df: pd.DataFrame, index: bool | None) -> tuple[list[Part], list[Any
         name = index_name(level, number, taken)
         taken.add(name)
         levels.append(name)
-        parts.append(Part(name, text_of(level.name), level))
+        parts.append(Part(name, text_of(level.name), level, None if level.name is None else noted_label(level.name)))
     return parts, levels
 
 

@@ -6,6 +6,7 @@ import base64
 import json
 import warnings
 
+import pandas as pd
 import pyarrow as pa
 
 from numparq.leaves import leaves_of
@@ -27,10 +28,21 @@ def document(text):
     found = json.loads(text)
     assert found["creator"].pop("library")
     found["creator"].pop("version")
-    for entry in found["columns"]:
-        (entry["metadata"] or {}).pop("numparq", None)  # notes for numparq's own reader
-        entry["metadata"] = entry["metadata"] or None
+    found.pop("numparq_attrs", None)
+    for entry in [*found["columns"], *found["column_indexes"]]:
+        entry["metadata"] = without_notes(entry["metadata"] or {}) or None
+        try:
+            pd.api.types.pandas_dtype(entry["numpy_type"])
+        except (TypeError, NotImplementedError):  # pyarrow writes it, and does not read the file then
+            entry["numpy_type"] = "object"
+    found["index_columns"] = [without_notes(level) if isinstance(level, dict) else level
+                              for level in found["index_columns"]]  # fmt: skip
     return found
+
+
+def without_notes(entry):
+    """Leave out what is there for numparq's own reader."""
+    return {key: value for key, value in entry.items() if not key.startswith("numparq")}
 
 
 def flattened(table):
