@@ -51,11 +51,11 @@ def pyarrow_type(arrow_type: ArrowType) -> Any:
         width = np.dtype(f"{'i' if index.signed else 'u'}{index.bit_width // 8}")
         return pa.dictionary(pa.from_numpy_dtype(width), storage, index.ordered)
     if arrow_type.extension is not None:
-        return _extension_type(pa, storage, arrow_type)
+        return extension_type(pa, storage, arrow_type)
     return storage
 
 
-def _extension_type(pa: Any, storage: Any, arrow_type: ArrowType) -> Any:
+def extension_type(pa: Any, storage: Any, arrow_type: ArrowType) -> Any:
     """Let pyarrow look its registered extension types up.
 
     The storage type itself where it knows none of the name, or one that cannot make anything of the metadata.

@@ -37,7 +37,7 @@ class ArrowType:
     precision, scale : int
         Of ``decimal``, in decimal digits.
     byte_width : int
-        Of ``fixed_size_binary``.
+        Of ``fixed_size_binary``; of ``fixed_size_list`` the number of elements.
     dictionary : DictionaryIndex or None
         Set where the column is dictionary-encoded; the rest is then the type of its values.
     extension, extension_metadata : str or None
@@ -71,6 +71,8 @@ _DATE_UNITS = ("D", "ms")
 _FLOAT_BITS = (16, 32, 64)
 _INT_BITS = (8, 16, 32, 64)
 _TEXT_LIMIT = 1 << 16
+_FIELDS, _CHILDREN = 1, 5  # field numbers: of a schema's fields, and of a field's children
+_UNSOUND = (FlatbufferError, ValueError, IndexError, struct.error)
 _MAX_KEYS = 64
 
 # The members of Arrow's union of types, in order; 0 is none.
@@ -126,6 +128,7 @@ _PARAMETERS: dict[str, Callable[[Table], dict]] = {
     },
     "duration": lambda table: {"unit": _pick(TIME_UNITS, table.int16(0, 1))},
     "fixed_size_binary": lambda table: {"byte_width": table.int32(0)},
+    "fixed_size_list": lambda table: {"byte_width": table.int32(0)},
 }
 
 
@@ -158,17 +161,63 @@ class ArrowSchema:
         ArrowType or None
             None where the file has no (sound) Arrow schema.
         """
+        hint = self.hint_of(position)
+        return hint.type if hint is not None else None
+
+    def hint_of(self, position: int) -> ArrowHint | None:
+        """Give what the schema says of a top-level column, and of what is in it.
+
+        Parameters
+        ----------
+        position : int
+            As in `type_of`.
+
+        Returns
+        -------
+        ArrowHint or None
+            None where the file has no (sound) Arrow schema.
+        """
         try:
             if self._value is not None:
                 self._schema = schema_table(self._value)
                 self._value = None
-                if self._schema.vector_length(1) != self._num_fields:
+                if self._schema.vector_length(_FIELDS) != self._num_fields:
                     self._schema = None
             if self._schema is None or not 0 <= position < self._num_fields:
                 return None
-            return _field_type(self._schema.vector_item(1, position))
-        except (FlatbufferError, ValueError, IndexError, struct.error):
-            self._value = None
+            return ArrowHint(self._schema.vector_item(_FIELDS, position))
+        except _UNSOUND:
+            self._value = self._schema = None
+            return None
+
+
+class ArrowHint:
+    """One field of an Arrow schema, decoded as far as it is asked for.
+
+    Parameters
+    ----------
+    field : Table
+        The field.
+    """
+
+    def __init__(self, field: Table) -> None:
+        self._field = field
+
+    @property
+    def type(self) -> ArrowType | None:
+        """Its type; None where it is none that there is."""
+        try:
+            return _field_type(self._field)
+        except _UNSOUND:
+            return None
+
+    def children(self, count: int) -> list[ArrowHint] | None:
+        """Give the fields within it, if there are so many; else None."""
+        try:
+            if self._field.vector_length(_CHILDREN) != count:
+                return None
+            return [ArrowHint(self._field.vector_item(_CHILDREN, number)) for number in range(count)]
+        except _UNSOUND:
             return None
 
 

@@ -25,7 +25,7 @@ from .logical import resolve
 from .target_tables import NULLABLE, NUMPY, RESTORED, arrow_target, period_dtype
 from .targets import Column, Target, retarget
 
-__all__ = ["Target", "choose", "retarget", "uses_origin"]
+__all__ = ["Target", "choose", "choose_nested", "retarget", "uses_origin"]
 
 DTYPE_BACKENDS = ("numpy", "numpy_nullable", "pyarrow")
 
@@ -92,6 +92,35 @@ def choose(
         timezone,
         categorical,
     )
+
+
+def choose_nested(leaf: Any, origin: ArrowType | None = None) -> Target:
+    """Choose how to decode the values of a leaf of a nested column: those that are there, as they are in NumPy.
+
+    Parameters
+    ----------
+    leaf, origin
+        As in `choose`.
+
+    Returns
+    -------
+    Target
+        Strings are to become objects, UUIDs bytes, and nothing a Categorical.
+
+    Raises
+    ------
+    InvalidFileError
+        As in `choose`.
+    """
+    if origin is not None:
+        origin = replace(origin, dictionary=None, extension=None)
+    target = choose(replace(leaf, max_definition_level=0), origin)
+    target = replace(target, finish=_FINISH_NESTED.get(target.finish, target.finish))
+    return target.along(nested=True, block=False)
+
+
+# How values within nested columns are finished where that is not as in flat ones: strings are objects, UUIDs bytes.
+_FINISH_NESTED = {"text": "text_objects", "uuids": "bytes"}
 
 
 @lru_cache(maxsize=4096)

@@ -21,10 +21,11 @@ from .frame.strings import text_of
 from .io.source import Source, open_source
 from .kernels.tables import C_NULL_COUNT
 from .metadata.footer import Footer, read_tail
+from .nested_columns import NOT_YET, NestedRead, flattened
 from .pandas_metadata import PandasMetadata
 from .restored import restored_target, stored_arrow_type
 from .schema import Leaf, Schema
-from .selection import select_columns, select_rows, virtual_columns
+from .selection import NestedColumn, select_columns, select_rows, virtual_columns
 from .targets import Target, retarget
 from .threads import Crew, thread_count
 
@@ -138,22 +139,28 @@ class ParquetFile:
         with located(file=self.source.name), Crew(thread_count(threads)) as crew:
             metadata = self._pandas_metadata
             extra = virtual_columns(include)
-            leaves = select_columns(self.schema, columns, metadata.index_fields if metadata else ())
+            selected = select_columns(self.schema, columns, metadata.index_fields if metadata else ())
+            leaves, labels = flattened(selected)
+            nested = self._nested(selected, dtype_backend)
             slices = select_rows(self._footer.row_group_num_rows.tolist(), row_groups, row_range, nrows)
             names = [leaf.name for leaf in leaves]
-            _check_new(extra, names)
+            _check_new(extra, labels)
             context = Context(self.source, names, crew, verify_crc)
             if not slices and self._is_own and self.num_row_groups:
                 slices = [RowSlice(0, 0, 0, 0)]  # for the categories, which the first row group has
             tables = ChunkTables(self._footer, leaves, [rows.row_group for rows in slices], self._footer_start)
-            targets = self._targets(leaves, tables.null_counts(), dtype_backend, _category_names(categories, names))
+            categorical = _category_names(categories, names)
+            targets = self._targets(leaves, tables.null_counts(), dtype_backend, categorical)
+            for column in nested:
+                targets[column.places] = column.targets()
             index = set(metadata.index_fields) if metadata else ()
             num_rows = slices[-1].out + len(slices[-1]) if slices else 0
             try:
                 layout = allocate(targets, num_rows, [place for place, name in enumerate(names) if name in index])
                 with closing(context):
                     buffers = _decode(JobMaker(context, tables, leaves, layout), layout, slices)
-                return assemble(layout, buffers, names, metadata, self._virtual(extra, slices, num_rows))
+                made = {column.places.start: column.finished(layout.targets, buffers) for column in nested}
+                return assemble(layout, buffers, labels, metadata, self._virtual(extra, slices, num_rows), made)
             except MemoryError as error:
                 if isinstance(error, LimitError):
                     raise
@@ -169,6 +176,9 @@ class ParquetFile:
         targets = []
         for leaf, null_count in zip(leaves, null_counts, strict=True):
             name = leaf.name
+            if leaf.is_nested:
+                targets.append(NOT_YET)
+                continue
             try:
                 target = self._restored(leaf, null_count) if restores and name not in categories else None
                 targets.append(target or choose(
@@ -196,6 +206,24 @@ class ParquetFile:
         origin = self._arrow_schema.type_of(leaf.column) if uses_origin(leaf, "numpy") else None
         schema = self._footer.key_value_metadata.get("ARROW:schema")
         return restored_target(leaf, origin, wanted, lambda: stored_arrow_type(schema, leaf), null_count)
+
+    def _nested(self, selected: list[Leaf | NestedColumn], dtype_backend: str) -> list[NestedRead]:
+        """Choose what becomes of the nested columns."""
+        metadata = self._pandas_metadata
+        found, place = [], 0
+        for column in selected:
+            if isinstance(column, Leaf):
+                place += 1
+                continue
+            name = column.whole.name
+            with located(column=name):
+                found.append(NestedRead(
+                    column, place, self._arrow_schema.hint_of(column.position), dtype_backend,
+                    metadata.extension_dtype(name) if metadata else None,
+                    metadata.numpy_type(name) if metadata and self._is_own else None,
+                ))  # fmt: skip
+            place = found[-1].places.stop
+        return found
 
     def _virtual(self, names: list[str], slices: list[RowSlice], num_rows: int) -> list[tuple[str, Any]]:
         """Make the virtual columns asked for."""
@@ -250,7 +278,7 @@ def _decode(maker: JobMaker, layout: Layout, slices: list[RowSlice]) -> list[Col
     return buffers
 
 
-def _check_new(virtual: list[str], names: list[str]) -> None:
+def _check_new(virtual: list[str], names: Sequence[str | None]) -> None:
     for name in virtual:
         if name in names:
             raise SchemaError(f"the file has a column {name!r} already; include={name!r} would make a second one")

@@ -6,7 +6,7 @@ A file may have thousands of columns of which a read wants three: a `Leaf` is ma
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -50,6 +50,9 @@ class Leaf:
         Whether it itself is REQUIRED, OPTIONAL or REPEATED.
     element : int
         Its place in the list of SchemaElements.
+    element_levels : tuple of int
+        Of a leaf within lists: 0, then for each list, from the top down, the definition level from which on it has an
+        element.
     """
 
     index: int
@@ -62,11 +65,41 @@ class Leaf:
     max_repetition_level: int
     repetition: int = OPTIONAL
     element: int = -1
+    element_levels: tuple[int, ...] = (0,)
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether it is part of a nested column: a group, or repeated."""
+        return len(self.path) > 1 or self.max_repetition_level > 0
 
     @property
     def name(self) -> str:
         """The names joined by dots."""
         return ".".join(self.path)
+
+
+class Element(NamedTuple):
+    """What a SchemaElement says of its place in the tree.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    repetition : int
+        REQUIRED, OPTIONAL or REPEATED.
+    logical : LogicalType or None
+        As in `Leaf`.
+    leaf : int or None
+        The ordinal of the leaf that it is; None for a group.
+    children : list of int
+        The elements of a group.
+    """
+
+    name: str
+    repetition: int
+    logical: LogicalType | None
+    leaf: int | None
+    children: list[int]
 
 
 class Tree(NamedTuple):
@@ -182,6 +215,33 @@ class Schema:
         optional = int(record[self._repetition] == OPTIONAL)
         return self._leaf(element, record, position, (self.columns[position],), (optional, 0))
 
+    def element_of(self, position: int) -> int:
+        """Give the element of a top-level column."""
+        return int(self._top[position])
+
+    def describe(self, element: int) -> Element:
+        """Say what a SchemaElement is, with the elements of a group.
+
+        Raises
+        ------
+        InvalidFileError
+            When it has a repetition that there is not.
+        """
+        record = self._records[element].tolist()
+        (name,) = self._names(np.array([element]))
+        repetition = max(record[self._repetition], REQUIRED)
+        if repetition > REPEATED:
+            raise InvalidFileError(f"the column has a repetition type {repetition}", column=name)
+        leaf = int(self._first_leaf[element]) if self._footer.is_leaf[element] else None
+        depths = self._tree.depth
+        children = []
+        child = element + 1
+        while child < len(depths) and depths[child] > depths[element]:
+            if depths[child] == depths[element] + 1:
+                children.append(child)
+            child += 1
+        return Element(name, repetition, self._logical_types.of(record), leaf, children)
+
     def leaf(self, index: int) -> Leaf:
         """Give a leaf by its ordinal.
 
@@ -205,11 +265,13 @@ class Schema:
             chain.append(self._tree.parent[chain[-1]])
         chain.reverse()
         repetitions = self._records[chain, self._repetition]
-        repeated = int((repetitions == REPEATED).sum())
-        levels = int((repetitions == OPTIONAL).sum()) + repeated, repeated
+        steps = np.cumsum((repetitions == OPTIONAL) | (repetitions == REPEATED))
+        element_levels = (0, *steps[repetitions == REPEATED].tolist())
+        levels = int(steps[-1]), len(element_levels) - 1
         position = int(np.searchsorted(self._top, chain[0]))
         path = tuple(self._names(np.array(chain)))
-        return self._leaf(element, self._records[element].tolist(), position, path, levels)
+        leaf = self._leaf(element, self._records[element].tolist(), position, path, levels)
+        return replace(leaf, element_levels=element_levels)
 
     @cached_property
     def _leaf_elements(self) -> np.ndarray:

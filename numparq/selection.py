@@ -4,72 +4,145 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from operator import index
 from typing import Any
 
 from .column.chunks import RowSlice
-from .errors import SchemaError, UnsupportedError
+from .column.shape import Shape, leaves_of, pruned, shape_of
+from .errors import SchemaError, located
 from .schema import Leaf, Schema
 
 VIRTUAL_COLUMNS = ("file", "row_group", "row_number")
 
 
-def select_columns(schema: Schema, columns: Any, always: Sequence[str] = ()) -> list[Leaf]:
-    """Find the leaves of the columns to read.
+@dataclass(frozen=True, slots=True)
+class NestedColumn:
+    """A nested column to read, or a part of one.
+
+    Parameters
+    ----------
+    name : str
+        What it is called in the frame (unless the pandas metadata say otherwise).
+    position : int
+        Which top-level column it is, or is in.
+    whole : Shape
+        The tree of that column.
+    shape : Shape
+        The tree of what is wanted of it.
+    is_pruned : bool
+        Whether that is the same column with less in it.
+    """
+
+    name: str
+    position: int
+    whole: Shape
+    shape: Shape
+    is_pruned: bool = False
+
+    @property
+    def leaves(self) -> list[Leaf]:
+        """The leaves to read."""
+        return list(leaves_of(self.shape))
+
+
+def select_columns(schema: Schema, columns: Any, always: Sequence[str] = ()) -> list[Leaf | NestedColumn]:
+    """Find the columns to read.
 
     Parameters
     ----------
     schema : Schema
         The file's.
     columns : sequence of str or tuple, or None
-        Names of top-level columns, or paths; None stands for all.
+        Names of top-level columns, or paths to what is in nested ones: tuples of names, or names joined by dots,
+        where no column is called just that. None stands for all columns.
     always : sequence of str
         Columns to read in any case, behind the others (those of the index); left out where the file has none.
 
     Returns
     -------
-    list of Leaf
-        In the order asked for.
+    list of Leaf or NestedColumn
+        In the order asked for. A field of structs is a column of its own, by the field's name, as pyarrow has it;
+        what is within a list or map stays in it, and what stands beside it is left out.
 
     Raises
     ------
     SchemaError
         When the file has no such column.
     UnsupportedError
-        For nested columns.
+        For nested columns that are too deep.
     """
     if columns is None:
-        return [_leaf(schema, name, position) for position, name in enumerate(schema.columns)]
+        return [_column(schema, position) for position in range(len(schema.columns))]
     if isinstance(columns, (str, bytes)):
         raise TypeError(f"columns is a list of names, not {columns!r}; write [{columns!r}] for one column")
     count = len(schema.columns)
     places = dict(zip(reversed(schema.columns), range(count - 1, -1, -1), strict=True))  # the first of equal names
-    leaves = []
+    found: list[Leaf | NestedColumn] = []
+    parts: dict[int, int] = {}  # where in `found` what is left of a list or map is
     for name in list(columns):
         key = name[0] if isinstance(name, tuple) and len(name) == 1 else name
-        if key not in places:
-            raise _missing(schema, name, places)
-        leaves.append(_leaf(schema, key, places[key]))
-    asked = {leaf.index for leaf in leaves}
-    more = [_leaf(schema, name, places[name]) for name in always if name in places]
-    return leaves + [leaf for leaf in more if leaf.index not in asked]
+        if key in places:
+            found.append(_column(schema, places[key]))
+            continue
+        path = key if isinstance(key, tuple) else tuple(str(key).split("."))
+        if len(path) < 2 or path[0] not in places:
+            raise _missing(name, list(places))
+        part = _part(schema, places[path[0]], path, name)
+        if part.is_pruned and part.position in parts:
+            found[parts[part.position]] = _united(found[parts[part.position]], part)
+            continue
+        if part.is_pruned:
+            parts[part.position] = len(found)
+        found.append(part)
+    return found + _always(schema, [places[name] for name in always if name in places], found)
 
 
-def _leaf(schema: Schema, name: str, position: int) -> Leaf:
+def _always(schema: Schema, positions: list[int], found: list[Leaf | NestedColumn]) -> list[Leaf | NestedColumn]:
+    """Give the columns at some positions that are not among those found."""
+    asked = {column.column if isinstance(column, Leaf) else column.position for column in found}
+    return [_column(schema, position) for position in positions if position not in asked]
+
+
+def _column(schema: Schema, position: int) -> Leaf | NestedColumn:
     leaf = schema.flat_leaf(position)
-    if leaf is None:
-        raise UnsupportedError(
-            "numparq does not read nested columns (lists, structs, maps) yet; name the flat ones with columns=[...]",
-            column=name,
-        )
-    return leaf
+    if leaf is not None:
+        return leaf
+    name = schema.columns[position]
+    with located(column=name):
+        shape = shape_of(schema, position)
+    return NestedColumn(name, position, shape, shape)
 
 
-def _missing(schema: Schema, name: Any, places: dict[str, int]) -> SchemaError | UnsupportedError:
-    first = name[0] if isinstance(name, tuple) and name else str(name).split(".")[0]
-    if first in places and schema.flat_leaf(places[first]) is None:
-        return UnsupportedError("numparq does not read fields of nested columns yet", column=str(name))
-    close = difflib.get_close_matches(str(name), list(places), n=3)
+def _part(schema: Schema, position: int, path: tuple[str, ...], name: Any) -> NestedColumn:
+    """Find what a path leads to."""
+    column = _column(schema, position)
+    leaves = [] if isinstance(column, Leaf) else [leaf for leaf in column.leaves if leaf.path[: len(path)] == path]
+    if isinstance(column, Leaf) or not leaves:
+        known = [".".join(schema.leaf(index).path) for index in schema.leaves_of(position)[:1000]]
+        raise _missing(name, known)
+    field = column.whole
+    for step in path[1:]:
+        inside = [child for child in field.children if child.name == step] if field.kind == "struct" else []
+        if not inside:
+            break
+        field = inside[0]
+    else:
+        return NestedColumn(path[-1], position, column.whole, field)
+    kept = pruned(column.whole, {leaf.index for leaf in leaves})
+    assert kept is not None
+    return NestedColumn(column.name, position, column.whole, kept, True)
+
+
+def _united(first: Any, second: NestedColumn) -> NestedColumn:
+    """Give what two parts of one column hold together."""
+    kept = pruned(second.whole, {leaf.index for part in (first, second) for leaf in part.leaves})
+    assert kept is not None
+    return replace(second, shape=kept)
+
+
+def _missing(name: Any, known: list[str]) -> SchemaError:
+    close = difflib.get_close_matches(str(name), known, n=3)
     hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
     return SchemaError(f"the file has no column {name!r}{hint}")
 

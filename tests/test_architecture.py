@@ -34,6 +34,7 @@ LAYERS = [
     ["encode"],
     ["arrow", "frame", "shred"],
     ["selection"],
+    ["nested_columns"],
     ["writer_options", "assembly", "appending"],
     ["existing"],
     ["reader", "writer"],

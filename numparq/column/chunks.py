@@ -107,7 +107,10 @@ def columns_table(leaves: Sequence[Leaf], targets: Sequence[Target]) -> np.ndarr
     table = np.zeros((len(leaves), CHUNK_FIELDS), np.int64)
     table[:, C_TYPE] = [leaf.physical for leaf in leaves]
     table[:, C_TYPE_LENGTH] = [_SIZES.get(leaf.physical, leaf.type_length or 0) for leaf in leaves]
-    table[:, C_MAX_DEFINITION] = [leaf.max_definition_level for leaf in leaves]
+    # In a repeated leaf, two levels at least: as many values as rows are expected of flat columns only.
+    table[:, C_MAX_DEFINITION] = [
+        max(leaf.max_definition_level, 2) if leaf.max_repetition_level else leaf.max_definition_level for leaf in leaves
+    ]
     table[:, C_CONVERSION] = [CODES if target.storage == "dictionary" else target.conversion for target in targets]
     table[:, C_ITEM_SIZE] = [0 if target.dtype is None else target.dtype.itemsize for target in targets]
     table[:, C_NULLS] = [_NULLS[target.nulls] for target in targets]
@@ -158,14 +161,16 @@ class ChunkTables:
     def _check(self) -> None:
         facts, start, size = self._facts, self._starts, self._facts["total_compressed_size"]
         types = np.array([leaf.physical for leaf in self._leaves])
+        repeated = np.array([leaf.max_repetition_level > 0 for leaf in self._leaves])
+        few = np.where(repeated, facts["num_values"] < self._num_rows[:, None],
+                       facts["num_values"] != self._num_rows[:, None])  # fmt: skip
         checks: tuple[tuple[np.ndarray, type[ParquetError], str], ...] = (
             (facts["is_encrypted"] != 0, UnsupportedError, "the column is encrypted, which numparq does not read yet"),
             (facts["has_file_path"] != 0, UnsupportedError, "the column chunk is in another file, which numparq does "
              "not read yet"),
             (facts["has_meta_data"] == 0, InvalidFileError, "the footer has no metadata of the column chunk"),
             (facts["type"] != types, InvalidFileError, "the column chunk's physical type is not the schema's"),
-            (facts["num_values"] != self._num_rows[:, None], InvalidFileError, "the column chunk has not as many "
-             "values as its row group has rows"),
+            (few, InvalidFileError, "the column chunk has not as many values as its row group has rows"),
             ((start < MAGIC_BYTES) | (size < 0) | (start > self._end) | (size > self._end - start), InvalidFileError,
              "the column chunk lies outside of the file's data: the file is cut off, or the footer is damaged"),
         )  # fmt: skip
@@ -206,6 +211,10 @@ class ChunkTables:
         table[:, C_ROW_START], table[:, C_ROW_STOP] = rows.start, rows.stop
         table[:, C_OUT] = table[:, C_MASK] = rows.out
         return table
+
+    def num_rows_of(self, row_group: int) -> int:
+        """Give the rows of a row group that is read."""
+        return int(self._num_rows[self._place[row_group]])
 
     def null_counts(self) -> list[int | None]:
         """Add up what the statistics say of nulls, for each column; None where those of a chunk say nothing."""

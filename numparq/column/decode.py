@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -107,7 +108,7 @@ class Job:
     ----------
     failed : dict of int to int
         For each column that cannot be decoded as its target says, a status out of RETARGET.
-    pieces : list of BinaryPiece or DictionaryPiece
+    pieces : list of BinaryPiece, DictionaryPiece or NestedPiece
         What chunks of BYTE_ARRAY values are decoded into: the rows, in order.
     """
 
@@ -117,7 +118,7 @@ class Job:
     chunks: np.ndarray
     share: bool
     failed: dict[int, int] = field(default_factory=dict)
-    pieces: list[BinaryPiece | DictionaryPiece] = field(default_factory=list)
+    pieces: list[Any] = field(default_factory=list)
 
     def __call__(self) -> None:
         """Do it."""

@@ -9,12 +9,13 @@ from typing import Protocol
 
 import numpy as np
 
-from ..kernels.tables import C_END, C_ITEM_SIZE, C_MASK, C_OUT, C_START
+from ..kernels.tables import C_END, C_ITEM_SIZE, C_MASK, C_NUM_VALUES, C_OUT, C_ROW_START, C_ROW_STOP, C_START
 from ..schema import Leaf
 from ..targets import Target
 from .chunks import ChunkTables, RowSlice, columns_table
 from .decode import BinaryJob, Context, DictionaryJob, FixedJob, Job
 from .fixed import FixedOutput
+from .nested import NestedJob
 from .pages import WINDOW_BYTES
 from .scratch import allocate
 
@@ -82,7 +83,9 @@ class JobMaker:
             For a chunk that the footer describes wrongly, or that this version does not read.
         """
         targets = self._memory.targets
-        columns = np.array([column for column in wanted if targets[column].storage != "null"], np.intp)
+        columns = np.array(
+            [column for column in wanted if targets[column].storage != "null" or targets[column].nested], np.intp
+        )
         if not len(columns):
             return []
         common = columns_table(self._leaves, targets)
@@ -142,6 +145,8 @@ class JobMaker:
 
     def _variable(self, column: int, table: np.ndarray, rows: RowSlice, share: int) -> Job:
         target = self._memory.targets[column]
+        if target.nested:
+            return self._nested(column, target, table, rows)
         size = int(table[0, C_END] - table[0, C_START])
         shared = size > share
         hint = self._tables.byte_array_size(column, rows)
@@ -153,6 +158,13 @@ class JobMaker:
         chunks[0, C_OUT] = chunks[0, C_MASK] = 0
         return DictionaryJob(self._context, rows.row_group, [column], chunks, shared, codes=codes, utf8=target.utf8,
                              size_hint=hint, output=FixedOutput(codes.view(np.uint8), _NO_MASK))  # fmt: skip
+
+    def _nested(self, column: int, target: Target, table: np.ndarray, rows: RowSlice) -> Job:
+        chunks = table.copy()
+        chunks[0, C_ROW_START], chunks[0, C_ROW_STOP] = 0, chunks[0, C_NUM_VALUES]  # every page, whatever the rows
+        num_rows = self._tables.num_rows_of(rows.row_group)
+        return NestedJob(self._context, rows.row_group, [column], chunks, False, leaf=self._leaves[column],
+                         target=target, rows=rows, num_rows=num_rows)  # fmt: skip
 
 
 def _runs(chunks: np.ndarray, share: int) -> Iterator[tuple[int, int]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,16 @@ from .finish import finish
 from .labels import column_labels, row_index
 from .layout import Layout
 
+_NOTHING: Mapping[int, Any] = MappingProxyType({})
+
 
 def assemble(
     layout: Layout,
     buffers: Sequence[ColumnBuffer],
-    names: Sequence[str],
+    names: Sequence[str | None],
     metadata: PandasMetadata | None = None,
     extra: Sequence[tuple[str, Any]] = (),
+    made: Mapping[int, Any] = _NOTHING,
 ) -> pd.DataFrame:
     """Make a DataFrame of decoded columns.
 
@@ -31,34 +35,36 @@ def assemble(
         The memory and the targets of the columns, as `allocate` and `Layout.replace` left them.
     buffers : sequence of ColumnBuffer
         What each column was decoded to. Their memory becomes the frame's.
-    names : sequence of str
-        The name of each column in the file.
+    names : sequence of str or None
+        The name of each column in the file; None for what is only a part of one.
     metadata : PandasMetadata or None
         The file's pandas metadata. Columns that it names as index become the index.
     extra : sequence of (str, array)
         Columns that are not the file's own, to come last: labels, and NumPy or extension arrays.
+    made : mapping of int to array
+        Columns that are finished already, by their positions.
 
     Returns
     -------
     pandas.DataFrame
     """
     levels = set(metadata.index_fields) if metadata is not None else ()
-    kept = [position for position, name in enumerate(names) if name not in levels] if levels else range(len(names))
+    named = [(position, name) for position, name in enumerate(names) if name is not None]
+    kept = [(position, name) for position, name in named if name not in levels] if levels else named
     blocks = _Blocks(layout)
-    for place, position in enumerate(kept):
-        blocks.add(position, buffers[position], place)
+    for place, (position, _) in enumerate(kept):
+        if position in made:
+            blocks.add_array(made[position], place)
+        else:
+            blocks.add(position, buffers[position], place)
     for place, (_, values) in enumerate(extra, start=len(kept)):
         blocks.add_array(values, place)
-    index_arrays = (
-        {
-            name: _index_array(layout, position, buffers[position])
-            for position, name in enumerate(names)
-            if name in levels
-        }
-        if levels
-        else {}
-    )
-    labels = column_labels(metadata, [names[position] for position in kept])
+    index_arrays = {
+        name: made[position] if position in made else _index_array(layout, position, buffers[position])
+        for position, name in (named if levels else ())
+        if name in levels
+    }
+    labels = column_labels(metadata, [name for _, name in kept])
     if extra:
         more = pd.Index([label for label, _ in extra])
         labels = labels.append(more.astype(labels.dtype) if isinstance(labels.dtype, pd.StringDtype) else more)

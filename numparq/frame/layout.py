@@ -61,7 +61,7 @@ class Layout:
 
     def _place_alone(self, position: int, target: Target) -> None:
         self.values[position] = self.validity[position] = None
-        if target.storage == "fixed" and target.dtype is not None:
+        if target.storage == "fixed" and target.dtype is not None and not target.nested:
             self.values[position] = empty((self.num_rows,), target.dtype)
             if target.nulls == "mask":
                 self.validity[position] = empty((self.num_rows,), np.dtype("u1"))

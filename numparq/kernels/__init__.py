@@ -19,16 +19,17 @@ from .registry import KERNELS, Kernel
 GROUPS = {
     "reading": ("binary", "compact_protocol", "crc32", "fixed", "pages", "placement", "snappy", "utf8"),
     "objects": ("objects",),
+    "nested": ("nested",),
     "delta": ("byte_stream_split", "delta", "delta_strings", "to_plain"),
     "writing": ("encode_dictionary", "encode_plain", "encode_runs", "compact"),
     "delta_writing": ("encode_byte_stream_split", "encode_delta", "encode_delta_strings"),
     "statistics": ("bounds", "split_block_bloom"),
     "shredding": ("shred",),
-    "text": ("dates", "text"),
+    "text": ("addresses", "dates", "text"),
 }
 
-__all__ = ["ALL", "GROUPS", "delta_kernels", "delta_writing_kernels", "kernels", "object_kernels", "shredding_kernels",
-           "statistics_kernels", "text_kernels", "warmup", "writing_kernels"]  # fmt: skip
+__all__ = ["ALL", "GROUPS", "delta_kernels", "delta_writing_kernels", "kernels", "nested_kernels", "object_kernels",
+           "shredding_kernels", "statistics_kernels", "text_kernels", "warmup", "writing_kernels"]  # fmt: skip
 
 
 class Kernels:
@@ -76,6 +77,7 @@ class Kernels:
 
 kernels = Kernels("reading")
 object_kernels = Kernels("objects")
+nested_kernels = Kernels("nested")
 delta_kernels = Kernels("delta")
 writing_kernels = Kernels("writing")
 delta_writing_kernels = Kernels("delta_writing")
@@ -85,6 +87,7 @@ text_kernels = Kernels("text")
 ALL = (
     kernels,
     object_kernels,
+    nested_kernels,
     delta_kernels,
     writing_kernels,
     delta_writing_kernels,

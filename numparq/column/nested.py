@@ -1,0 +1,282 @@
+"""Column chunks of leaves of nested columns: their levels, one byte an entry, and their values, dense."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..errors import NEED_ROOM, CorruptPageError
+from ..kernels import kernels, nested_kernels
+from ..kernels.binary import STATE_BYTES, STATE_NEEDED, STATE_PAGE
+from ..kernels.fixed import STATE_FIELDS
+from ..kernels.nested import STATE_ENTRIES, STATE_ROWS, STATE_VALUES
+from ..kernels.nested import STATE_FIELDS as LEVEL_FIELDS
+from ..kernels.tables import (
+    C_MASK,
+    C_MAX_DEFINITION,
+    C_NULLS,
+    C_NUM_VALUES,
+    C_OUT,
+    C_ROW_START,
+    C_ROW_STOP,
+    DICTIONARY_PAGE,
+    NULLS_REFUSE,
+    P_NUM_VALUES,
+    P_TYPE,
+    SLACK,
+)
+from ..schema import Leaf
+from ..targets import Target
+from .binary import NO_DICTIONARY, _grown
+from .buffer import BinaryPiece
+from .chunks import RowSlice
+from .decode import RETARGET, Job, _all_indices
+from .pages import PageFailure, Pages, Placement, check_page, decompress
+from .plain import Readable, readable
+from .scratch import Scratch, allocate
+
+_NO_BYTES = np.empty(0, np.uint8)
+
+
+@dataclass(slots=True)
+class NestedPiece:
+    """Levels and values of a leaf in some rows.
+
+    Parameters
+    ----------
+    definition, repetition : uint8, or None
+        The levels, entry by entry; None where they are all 0 by the schema.
+    num_entries : int
+        How many there are.
+    values : numpy.ndarray or list of BinaryPiece
+        The values that are there, in order, in one array or in pieces.
+    """
+
+    definition: np.ndarray | None
+    repetition: np.ndarray | None
+    num_entries: int
+    values: Any
+
+
+@dataclass
+class NestedJob(Job):
+    """One chunk of a leaf of a nested column.
+
+    Parameters
+    ----------
+    leaf : Leaf
+        The leaf.
+    target : Target
+        How its values are decoded.
+    rows : RowSlice
+        The rows wanted.
+    num_rows : int
+        Rows of the row group.
+    """
+
+    leaf: Leaf = field(kw_only=True)
+    target: Target = field(kw_only=True)
+    rows: RowSlice = field(kw_only=True)
+    num_rows: int = field(kw_only=True)
+
+    def __call__(self) -> None:
+        """Decode the chunk into one piece."""
+        room = int(self.chunks[0, C_NUM_VALUES])
+        levels = _Levels(self.leaf, room)
+        dense = self._dense_chunk()
+        values: _FixedValues | _BinaryValues | _NoValues
+        if self.target.storage == "null":
+            values = _NoValues()
+        elif self.target.dtype is not None:
+            values = _FixedValues(self.target.dtype, room)
+        else:
+            values = _BinaryValues(self)
+        for window in self.windows():
+            pages = Pages(window.raw, dense, window.pages)
+            try:
+                values.decode(pages, levels, self.context.scratch)
+            except PageFailure as failure:
+                if failure.status in RETARGET and self.target.on_inexact is not None:
+                    self.failed[self.columns[0]] = failure.status
+                    return
+                error = failure.error
+                raise self._placed(error, pages.locate(error, failure.page)) from None
+        if levels.rows != self.num_rows:
+            error = CorruptPageError(f"the levels are those of {levels.rows} rows, of {self.num_rows} in the row group")
+            raise self._placed(error, 0)
+        self.pieces.append(levels.piece(values.finished(levels.num_values), self.rows, self.num_rows))
+
+    def _dense_chunk(self) -> np.ndarray:
+        """Make the chunk table of what the pages are once their levels are taken away: values without nulls."""
+        chunks = self.chunks.copy()
+        chunks[0, [C_MAX_DEFINITION, C_ROW_START, C_OUT, C_MASK]] = 0
+        chunks[0, C_ROW_STOP] = chunks[0, C_NUM_VALUES]
+        chunks[0, C_NULLS] = NULLS_REFUSE
+        return chunks
+
+
+class _Levels:
+    """The levels of a chunk, as its pages come in."""
+
+    def __init__(self, leaf: Leaf, room: int) -> None:
+        self._leaf = leaf
+        self._definition = allocate(room + SLACK) if leaf.max_definition_level else _NO_BYTES
+        self._repetition = allocate(room + SLACK) if leaf.max_repetition_level else _NO_BYTES
+        self._element_levels = np.array(leaf.element_levels, np.int64)
+        self._state = np.zeros(LEVEL_FIELDS, np.int64)
+
+    @property
+    def num_entries(self) -> int:
+        return int(self._state[STATE_ENTRIES])
+
+    @property
+    def num_values(self) -> int:
+        """How many values are there."""
+        return int(self._state[STATE_VALUES])
+
+    @property
+    def rows(self) -> int:
+        return int(self._state[STATE_ROWS])
+
+    def take(self, pages: Pages, first: int, last: int, decompressed: np.ndarray) -> None:
+        """Decode the levels of some pages, whose rows of the page table then are those of dense pages."""
+        leaf = self._leaf
+        status = nested_kernels.take_levels(
+            pages.pages.reshape(-1), first, last, pages.raw, decompressed, leaf.max_definition_level,
+            leaf.max_repetition_level, self._element_levels, self._definition, self._repetition, self._state,
+        )  # fmt: skip
+        check_page(status, self._state)
+
+    def piece(self, values: Any, rows: RowSlice, num_rows: int) -> NestedPiece:
+        """Give the levels and values of the rows wanted."""
+        count = self.num_entries
+        definition = self._definition[:count] if len(self._definition) else None
+        repetition = self._repetition[:count] if len(self._repetition) else None
+        if len(rows) == num_rows:
+            return NestedPiece(definition, repetition, count, values)
+        first, last = rows.start, rows.stop
+        if repetition is not None:
+            starts = np.append(np.flatnonzero(repetition == 0), count)
+            first, last = int(starts[first]), int(starts[last])
+            repetition = repetition[first:last].copy()
+        begin, end = first, last
+        if definition is not None:
+            most = self._leaf.max_definition_level
+            begin = int(np.count_nonzero(definition[:first] == most))
+            end = begin + int(np.count_nonzero(definition[first:last] == most))
+            definition = definition[first:last].copy()
+        return NestedPiece(definition, repetition, last - first, _sliced(values, begin, end))
+
+
+def _sliced(values: Any, begin: int, end: int) -> Any:
+    """Give some of the values that a chunk was decoded into."""
+    if isinstance(values, np.ndarray):
+        return values[begin:end].copy()
+    found = []
+    for piece in values:
+        first, last = max(begin, 0), min(end, len(piece))
+        if first < last:
+            found.append(BinaryPiece(piece.offsets[first : last + 1], piece.data))
+        begin, end = begin - len(piece), end - len(piece)
+    return found
+
+
+def _dense_parts(pages: Pages, levels: _Levels, placement: Placement, scratch: Scratch) -> Iterator[Readable]:
+    """Decompress pages, take their levels away, and give them in encodings that the decoders read."""
+    decompressed = scratch.take("decompressed", placement.decompressed)
+    for batch in placement.batches:
+        decompress(pages, batch, decompressed)
+        levels.take(pages, batch[0], batch[1], decompressed)
+        yield from readable(pages, batch, decompressed, scratch)
+
+
+class _NoValues:
+    """Of a leaf that is always null: only the levels count."""
+
+    def decode(self, pages: Pages, levels: _Levels, scratch: Scratch) -> None:
+        for _ in _dense_parts(pages, levels, Placement(pages), scratch):
+            pass
+
+    def finished(self, count: int) -> np.ndarray:
+        return np.full(count, None, object)
+
+
+class _FixedValues:
+    """Values of a fixed size, as the pages of a chunk come in."""
+
+    def __init__(self, dtype: np.dtype, room: int) -> None:
+        self._dtype = dtype
+        self._out = allocate(room * dtype.itemsize + SLACK)
+
+    def decode(self, pages: Pages, levels: _Levels, scratch: Scratch) -> None:
+        placement = Placement(pages)
+        dictionary = scratch.take("dictionary", placement.dictionary)
+        dense = scratch.take("dense", placement.values * placement.item)
+        unused = scratch.take("levels", 0)
+        state = np.zeros(STATE_FIELDS, np.int64)
+        for part in _dense_parts(pages, levels, placement, scratch):
+            status = kernels.decode_fixed_pages(
+                pages.chunks.reshape(-1), part.table.reshape(-1), part.first, part.last, pages.raw, part.decompressed,
+                dictionary, dense, unused, _NO_BYTES, self._out, state,
+            )  # fmt: skip
+            check_page(status, state)
+
+    def finished(self, count: int) -> np.ndarray:
+        return self._out[: count * self._dtype.itemsize].view(self._dtype)
+
+
+class _BinaryValues:
+    """BYTE_ARRAY values: a piece for each window of pages."""
+
+    def __init__(self, job: NestedJob) -> None:
+        self._job = job
+        self._dictionary: BinaryPiece | None = None
+        self._pieces: list[BinaryPiece] = []
+
+    def decode(self, pages: Pages, levels: _Levels, scratch: Scratch) -> None:
+        utf8 = self._job.target.utf8
+        self._dictionary = self._job._binary_dictionary(pages, utf8) or self._dictionary
+        first = int(pages.pages[0, P_TYPE] == DICTIONARY_PAGE)
+        pages = Pages(pages.raw, pages.chunks, pages.pages[first:])
+        if not len(pages.pages):
+            return
+        all_indices = _all_indices(pages)
+        pages.chunks[0, C_ROW_START] = levels.num_values
+        piece = self._decoded(pages, levels, scratch)
+        self._pieces.append(piece)
+        if utf8 and not all_indices:
+            self._job._check_utf8(piece, pages)
+
+    def _decoded(self, pages: Pages, levels: _Levels, scratch: Scratch) -> BinaryPiece:
+        placement = Placement(pages)
+        most = int(pages.pages[:, P_NUM_VALUES].sum())
+        before = levels.num_values
+        entries = self._dictionary or NO_DICTIONARY
+        offsets = allocate(most + 1, "i8")
+        offsets[0] = 0
+        indices, unused = scratch.take("indices", 4 * placement.values), scratch.take("levels", placement.values)
+        validity = scratch.take("validity", most)
+        state = np.zeros(STATE_FIELDS, np.int64)
+        out = allocate(len(pages.raw) + SLACK)
+        for part in _dense_parts(pages, levels, placement, scratch):
+            first = part.first
+            while True:
+                status = kernels.decode_binary_pages(
+                    pages.chunks.reshape(-1), part.table.reshape(-1), first, part.last, pages.raw, part.decompressed,
+                    entries.offsets, entries.data, indices, unused, validity, offsets, out, len(out) - SLACK, state,
+                )  # fmt: skip
+                if status != NEED_ROOM:
+                    check_page(status, state)
+                    break
+                first = int(state[STATE_PAGE])
+                out = _grown(out, int(state[STATE_BYTES]), int(state[STATE_NEEDED]))
+        return BinaryPiece(offsets[: levels.num_values - before + 1], out)
+
+    def finished(self, count: int) -> list[BinaryPiece]:
+        return self._pieces
+
+
+__all__ = ["NestedJob", "NestedPiece"]

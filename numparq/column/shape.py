@@ -1,0 +1,232 @@
+"""What a nested column is: its tree of structs, lists and maps, out of the schema's groups and repeated fields.
+
+The rules are those of the format's ``LogicalTypes.md``, with all that it asks of readers for the sake of old files. A
+LIST or MAP group without the one repeated field that it should have is a struct, and what is repeated without such a
+group around it is a list that is never null. A map without values is a list of its keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+
+from ..arrow_schema import ArrowHint, ArrowType
+from ..errors import UnsupportedError
+from ..schema import OPTIONAL, REPEATED, Element, Leaf, Schema
+
+__all__ = ["Shape", "inner_hints", "leaves_of", "origins_of", "pruned", "shape_of"]
+
+# Deeper columns are refused: what is made of them are objects within objects, and each level costs Python's stack.
+MAX_DEPTH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A node of a nested column.
+
+    Parameters
+    ----------
+    kind : str
+        ``leaf``, ``struct``, ``list`` (one child: its element) or ``map`` (two: key and value).
+    name : str
+        Its name as a field of a struct.
+    nullable : bool
+        Whether it may be null where there is a place for it.
+    depth : int
+        How many lists it lies in.
+    place_level : int
+        The definition level from which on there is a place for it: the innermost of those lists has an element.
+    level : int
+        The definition level from which on it is there.
+    children : tuple of Shape
+        What is in it.
+    element_level : int
+        Of lists and maps: the definition level from which on it has an element.
+    leaf : Leaf or None
+        Of leaves.
+    """
+
+    kind: str
+    name: str
+    nullable: bool
+    depth: int
+    place_level: int
+    level: int
+    children: tuple[Shape, ...] = ()
+    element_level: int = 0
+    leaf: Leaf | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where in a column a node is: its depth, the level of its places and of itself, and the groups around it."""
+
+    depth: int
+    place_level: int
+    level: int
+    groups: int
+
+    def inside(self, element: Element) -> _Place:
+        """Go into a field that is not repeated."""
+        return replace(self, level=self.level + (element.repetition == OPTIONAL), groups=self.groups + 1)
+
+    def repeated(self) -> _Place:
+        """Go into what is repeated."""
+        return _Place(self.depth + 1, self.level + 1, self.level + 1, self.groups + 1)
+
+
+def shape_of(schema: Schema, position: int) -> Shape:
+    """Give the tree of a top-level column.
+
+    Parameters
+    ----------
+    schema : Schema
+        The file's.
+    position : int
+        Which top-level column.
+
+    Raises
+    ------
+    UnsupportedError
+        When it is nested too deeply, or a group in it has no fields.
+    InvalidFileError
+        When the schema breaks the specification.
+    """
+    return _field(schema, schema.element_of(position), _Place(0, 0, 0, 0))
+
+
+def _field(schema: Schema, number: int, above: _Place) -> Shape:
+    """Give the shape of a field: a list of it, if it is repeated."""
+    element = schema.describe(number)
+    if above.groups > MAX_DEPTH:
+        raise UnsupportedError(f"the column is nested more than {MAX_DEPTH} deep", column=element.name)
+    if element.repetition != REPEATED:
+        return _value(schema, element, above.inside(element), element.repetition == OPTIONAL)
+    return _list(element.name, False, above, _value(schema, element, above.repeated(), False))
+
+
+def _value(schema: Schema, element: Element, place: _Place, nullable: bool) -> Shape:
+    """Give the shape of a field itself, repeated or not."""
+    if element.leaf is not None:
+        leaf = schema.leaf(element.leaf)
+        return Shape("leaf", element.name, nullable, place.depth, place.place_level, place.level, leaf=leaf)
+    if not element.children:
+        raise UnsupportedError(
+            "the column has a group without fields, which numparq does not read", column=element.name
+        )
+    rule = _COLLECTIONS.get(element.logical.kind) if element.logical is not None else None
+    found = rule(schema, element, place, nullable) if rule else None
+    if found is not None:
+        return found
+    children = tuple(_field(schema, child, place) for child in element.children)
+    return Shape("struct", element.name, nullable, place.depth, place.place_level, place.level, children)
+
+
+def _list(name: str, nullable: bool, place: _Place, *children: Shape) -> Shape:
+    kind = "list" if len(children) == 1 else "map"
+    return Shape(kind, name, nullable, place.depth, place.place_level, place.level, children, place.level + 1)
+
+
+def _repeated_child(schema: Schema, element: Element) -> Element | None:
+    """Give the one repeated field of a LIST or MAP group; None where there is none, or not just it."""
+    if len(element.children) != 1:
+        return None
+    child = schema.describe(element.children[0])
+    return child if child.repetition == REPEATED else None
+
+
+def _annotated_list(schema: Schema, element: Element, place: _Place, nullable: bool) -> Shape | None:
+    repeated = _repeated_child(schema, element)
+    if repeated is None:
+        return None
+    inner = place.repeated()
+    if _is_element(schema, element, repeated):
+        return _list(element.name, nullable, place, _value(schema, repeated, inner, False))
+    return _list(element.name, nullable, place, _field(schema, repeated.children[0], inner))
+
+
+def _is_element(schema: Schema, element: Element, repeated: Element) -> bool:
+    """Tell whether what is repeated in a LIST group is the element, not a group around it (rules 1 to 4)."""
+    if len(repeated.children) != 1 or repeated.name in ("array", f"{element.name}_tuple"):
+        return True
+    return schema.describe(repeated.children[0]).repetition == REPEATED
+
+
+def _annotated_map(schema: Schema, element: Element, place: _Place, nullable: bool) -> Shape | None:
+    repeated = _repeated_child(schema, element)
+    if repeated is None or len(repeated.children) not in (1, 2):
+        return None
+    children = [_field(schema, child, place.repeated()) for child in repeated.children]
+    return _list(element.name, nullable, place, *children)
+
+
+_COLLECTIONS: dict[str, Callable[[Schema, Element, _Place, bool], Shape | None]] = {
+    "LIST": _annotated_list,
+    "MAP": _annotated_map,
+    "MAP_KEY_VALUE": _annotated_map,
+}
+
+
+def leaves_of(shape: Shape) -> Iterator[Leaf]:
+    """Give the leaves of a tree, in the order of the schema."""
+    if shape.leaf is not None:
+        yield shape.leaf
+    for child in shape.children:
+        yield from leaves_of(child)
+
+
+def pruned(shape: Shape, leaves: Collection[int]) -> Shape | None:
+    """Leave out what has none of some leaves (by their ordinals); a map without keys or values becomes a list."""
+    if shape.leaf is not None:
+        return shape if shape.leaf.index in leaves else None
+    children = tuple(child for child in (pruned(child, leaves) for child in shape.children) if child is not None)
+    if not children:
+        return None
+    kind = "list" if shape.kind == "map" and len(children) == 1 else shape.kind
+    return replace(shape, kind=kind, children=children)
+
+
+# The kinds of Arrow's types that a node of each kind can have been.
+_ORIGINS = {
+    "struct": ("struct",),
+    "list": ("list", "large_list", "fixed_size_list", "list_view", "large_list_view", "map"),
+    "map": ("map",),
+}
+
+
+def origins_of(shape: Shape, hint: ArrowHint | None) -> dict[int, ArrowType]:
+    """Give the types that the leaves had in Arrow, as far as ``ARROW:schema`` fits the tree.
+
+    Parameters
+    ----------
+    shape : Shape
+        A whole top-level column.
+    hint : ArrowHint or None
+        What ``ARROW:schema`` says of it.
+
+    Returns
+    -------
+    dict of int to ArrowType
+        By the ordinals of the leaves.
+    """
+    arrow_type = hint.type if hint is not None else None
+    if arrow_type is None:
+        return {}
+    if shape.leaf is not None:
+        return {shape.leaf.index: arrow_type}
+    found: dict[int, ArrowType] = {}
+    for child, inner in zip(shape.children, inner_hints(shape, hint), strict=True):
+        found.update(origins_of(child, inner))
+    return found
+
+
+def inner_hints(shape: Shape, hint: ArrowHint | None) -> list[ArrowHint] | list[None]:
+    """Give what ``ARROW:schema`` says of each child of a node; None where it does not fit."""
+    unknown = [None] * len(shape.children)
+    arrow_type = hint.type if hint is not None else None
+    if hint is None or arrow_type is None or arrow_type.kind not in _ORIGINS[shape.kind]:
+        return unknown
+    if shape.kind != "map":
+        return hint.children(len(shape.children)) or unknown
+    entries = hint.children(1)
+    return (entries[0].children(2) if entries else None) or unknown

@@ -1,0 +1,140 @@
+"""Nested columns as Python objects: structs as dicts, lists as NumPy arrays, maps as lists of pairs.
+
+They are those that pyarrow makes, with two exceptions, where its answer would depend on what else is in the file: an
+integer beside nulls, in a struct or map, stays an integer; and a list of integers beside nulls is one of objects where
+a float64 could not hold one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..column.buffer import ColumnBuffer
+from ..column.nested_arrays import LeafArray, ListArray, NestedArray, StructArray
+from ..targets import Target
+from .finish import finish
+
+__all__ = ["ObjectMaker"]
+
+_LARGEST_EXACT = 1 << 53
+
+
+class ObjectMaker:
+    """Makes the objects of a nested column.
+
+    Parameters
+    ----------
+    targets : mapping of int to Target
+        How the leaves were decoded, by their ordinals.
+    """
+
+    def __init__(self, targets: Mapping[int, Target]) -> None:
+        self._targets = targets
+        self._makers: dict[str, Callable[[Any, bool], np.ndarray]] = {
+            "leaf": self._leaf, "struct": self._structs, "list": self._lists, "map": self._maps
+        }  # fmt: skip
+
+    def array(self, array: NestedArray, in_struct: bool = False) -> np.ndarray:
+        """Make an array with an item for each place, as the elements of a list are.
+
+        Parameters
+        ----------
+        array : NestedArray
+            What to make it of.
+        in_struct : bool
+            Whether it lies within a struct or map: timestamps then become datetime objects, if they are not in
+            nanoseconds.
+        """
+        return self._makers[array.shape.kind](array, in_struct)
+
+    def _values(self, array: LeafArray) -> Any:
+        """Finish the values that are there, as a flat column of them."""
+        leaf = array.shape.leaf
+        assert leaf is not None
+        target = self._targets[leaf.index]
+        if isinstance(array.values, np.ndarray):
+            if target.storage == "null":
+                return np.full(array.num_values, None, object)
+            return finish(target, ColumnBuffer(array.values), array.num_values)
+        return finish(target, ColumnBuffer(pieces=array.values), array.num_values)
+
+    def _leaf(self, array: LeafArray, in_struct: bool) -> np.ndarray:
+        values = self._values(array)
+        if isinstance(values, pd.arrays.DatetimeArray):
+            exact = in_struct and values.unit != "ns"
+            values = _moments(values) if exact else values.tz_convert(None).to_numpy()
+        elif in_struct and values.dtype.kind == "M" and values.dtype != "M8[ns]":
+            values = values.astype(object)
+        return _spread(values, array)
+
+    def _scalars(self, array: NestedArray) -> list:
+        """Make a list with a Python object for each place, as the fields of a struct are; None for a null."""
+        if not isinstance(array, LeafArray):
+            return self.array(array, True).tolist()
+        values = self._values(array)
+        if isinstance(values, pd.arrays.DatetimeArray):
+            values = _moments(values)
+        if array.validity is None:
+            return values.tolist()
+        objects = np.empty(array.num_values, object)
+        objects[:] = values.tolist()
+        return _spread(objects, array).tolist()
+
+    def _structs(self, array: StructArray, in_struct: bool) -> np.ndarray:
+        names = [child.shape.name for child in array.children]
+        columns = [self._scalars(child) for child in array.children]
+        if len(names) == 1:
+            (name,) = names
+            made: Any = [{name: value} for value in columns[0]]
+        else:
+            made = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        return _objects(made, array)
+
+    def _lists(self, array: ListArray, in_struct: bool) -> np.ndarray:
+        elements = self.array(array.children[0], in_struct)
+        return _objects([elements[start:stop] for start, stop in pairwise(array.offsets.tolist())], array)
+
+    def _maps(self, array: ListArray, in_struct: bool) -> np.ndarray:
+        keys, values = map(self._scalars, array.children)
+        pairs = list(zip(keys, values, strict=True))
+        return _objects([pairs[start:stop] for start, stop in pairwise(array.offsets.tolist())], array)
+
+
+def _objects(made: list, array: NestedArray) -> np.ndarray:
+    """Make an array of objects, None where nothing is there."""
+    out = np.fromiter(made, object, len(made))
+    if array.validity is not None:
+        out[np.logical_not(array.validity.view(bool))] = None
+    return out
+
+
+_NULLS = {"f": np.nan, "M": np.datetime64("NaT"), "m": np.timedelta64("NaT"), "O": None}
+
+
+def _spread(values: np.ndarray, array: LeafArray) -> np.ndarray:
+    """Put values in their places, with what stands for a null in between."""
+    if array.validity is None:
+        return values
+    if values.dtype.kind in "iu":
+        fits = not len(values) or (values.max() <= _LARGEST_EXACT and values.min() >= -_LARGEST_EXACT)
+        values = values.astype(np.float64 if fits else object)
+    elif values.dtype.kind not in _NULLS:
+        values = values.astype(object)
+    out = np.full(array.length, _NULLS[values.dtype.kind], values.dtype)
+    out[array.validity.view(bool)] = values
+    return out
+
+
+def _moments(values: pd.arrays.DatetimeArray) -> np.ndarray:
+    """Give timestamps with a time zone as datetime objects; in nanoseconds, which those do not have, as integers."""
+    if values.unit == "ns":
+        return values.asi8
+    try:
+        return values.to_pydatetime()
+    except (ValueError, OverflowError):  # beyond the years 1 to 9999
+        return values.asi8

@@ -1,0 +1,119 @@
+"""Nested columns as Arrow data: lists, structs and maps out of validity, offsets and values, without Python objects."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..arrow import bitmap, extension_type, pyarrow
+from ..arrow_schema import ArrowHint
+from ..column.nested_arrays import LeafArray, ListArray, NestedArray, StructArray
+from ..column.shape import Shape, inner_hints
+from ..errors import UnsupportedError
+
+__all__ = ["arrow_nested"]
+
+_MOST_ELEMENTS = (1 << 31) - 1
+
+
+def arrow_nested(array: NestedArray, hint: ArrowHint | None, column_of: Callable[[LeafArray], Any]) -> Any:
+    """Make a pandas column of a nested one, with Arrow's data in it.
+
+    Parameters
+    ----------
+    array : NestedArray
+        The column.
+    hint : ArrowHint or None
+        What ``ARROW:schema`` says of it.
+    column_of : callable
+        Gives the pandas column, with Arrow's data in it, of a leaf.
+
+    Returns
+    -------
+    pandas.arrays.ArrowExtensionArray
+
+    Raises
+    ------
+    UnsupportedError
+        When the strings of a leaf take more bytes than Arrow's type of them can count.
+    """
+    return pd.arrays.ArrowExtensionArray(pyarrow().chunked_array([_Maker(column_of).array(array, hint)]))
+
+
+class _Maker:
+    def __init__(self, column_of: Callable[[LeafArray], Any]) -> None:
+        self._column_of = column_of
+        self._makers: dict[str, Callable[[Any, ArrowHint | None], Any]] = {
+            "leaf": self._leaf, "struct": self._struct, "list": self._list, "map": self._map
+        }  # fmt: skip
+
+    def array(self, array: NestedArray, hint: ArrowHint | None) -> Any:
+        """Give a node and all that is in it as a pyarrow array."""
+        made = self._makers[array.shape.kind](array, hint)
+        arrow_type = hint.type if hint is not None and array.shape.kind != "leaf" else None
+        if arrow_type is None or arrow_type.extension is None:
+            return made
+        pa = pyarrow()
+        wanted = extension_type(pa, made.type, arrow_type)
+        return pa.ExtensionArray.from_storage(wanted, made) if wanted is not made.type else made
+
+    def _leaf(self, array: LeafArray, hint: ArrowHint | None) -> Any:
+        pa = pyarrow()
+        column = self._column_of(array).__arrow_array__()
+        arrow_type = hint.type if hint is not None else None
+        if arrow_type is not None and arrow_type.dictionary is not None:
+            column = column.dictionary_encode().unify_dictionaries()
+        if not column.num_chunks:
+            return pa.array([], column.type)
+        try:
+            return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+        except pa.ArrowInvalid as error:
+            raise UnsupportedError(f"the values are too many for one Arrow array: {error}") from error
+
+    def _children(self, array: StructArray | ListArray, hint: ArrowHint | None) -> tuple[list[Any], list[Any]]:
+        hints = inner_hints(array.shape, hint)
+        arrays = [self.array(child, inner) for child, inner in zip(array.children, hints, strict=True)]
+        fields = [_field(child.shape, made) for child, made in zip(array.children, arrays, strict=True)]
+        return fields, arrays
+
+    def _struct(self, array: StructArray, hint: ArrowHint | None) -> Any:
+        pa = pyarrow()
+        fields, arrays = self._children(array, hint)
+        return pa.Array.from_buffers(pa.struct(fields), array.length, [bitmap(array.validity)], children=arrays)
+
+    def _list(self, array: ListArray, hint: ArrowHint | None) -> Any:
+        pa = pyarrow()
+        (field,), elements = self._children(array, hint)
+        known = hint.type if hint is not None else None
+        large = array.offsets[-1] > _MOST_ELEMENTS or (known is not None and known.kind == "large_list")
+        list_type = pa.large_list(field) if large else pa.list_(field)
+        made = _with_offsets(array, list_type, elements, large)
+        if known is not None and known.kind == "fixed_size_list":
+            with contextlib.suppress(pa.ArrowException, NotImplementedError):
+                return made.cast(pa.list_(field, known.byte_width))
+        return made
+
+    def _map(self, array: ListArray, hint: ArrowHint | None) -> Any:
+        pa = pyarrow()
+        (key, item), children = self._children(array, hint)
+        entries = pa.Array.from_buffers(pa.struct([key, item]), len(children[0]), [None], children=children)
+        if children[0].null_count or array.offsets[-1] > _MOST_ELEMENTS:  # Arrow has no such maps
+            return _with_offsets(array, pa.large_list(pa.field("key_value", entries.type, False)), [entries], True)
+        entries = pa.Array.from_buffers(
+            pa.struct([key.with_nullable(False), item]), len(children[0]), [None], children=children
+        )
+        return _with_offsets(array, pa.map_(key.type, item), [entries], False)
+
+
+def _field(shape: Shape, made: Any) -> Any:
+    return pyarrow().field(shape.name, made.type, shape.nullable)
+
+
+def _with_offsets(array: ListArray, list_type: Any, children: list[Any], large: bool) -> Any:
+    pa = pyarrow()
+    offsets = pa.py_buffer(array.offsets if large else array.offsets.astype(np.int32))
+    return pa.Array.from_buffers(list_type, array.length, [bitmap(array.validity), offsets], children=children)

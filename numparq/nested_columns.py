@@ -1,0 +1,158 @@
+"""Nested columns of a read: how their leaves are decoded, and what is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .arrow_schema import ArrowHint, ArrowType
+from .column.buffer import ColumnBuffer
+from .column.nested import NestedPiece
+from .column.nested_arrays import LeafArray, StructArray, joined, nested_array
+from .column.shape import origins_of
+from .dtypes import choose, choose_nested
+from .errors import located
+from .frame.lifted import lifted
+from .frame.nested import ObjectMaker
+from .frame.nested_arrow import arrow_nested
+from .frame.pairs import closed_of, complex_numbers, intervals, is_pair
+from .schema import Leaf
+from .selection import NestedColumn
+from .targets import Target
+
+__all__ = ["NOT_YET", "NestedRead", "flattened"]
+
+_COMPLEX = ("complex64", "complex128")
+
+
+# Holds the place of a nested leaf among the targets of the flat columns.
+NOT_YET = Target("null", "nulls", ArrowType("null"), nested=True)
+
+
+def flattened(columns: Sequence[Leaf | NestedColumn]) -> tuple[list[Leaf], list[str | None]]:
+    """Give the leaves of all columns, and for each the name of the column that it is or begins; else None."""
+    leaves: list[Leaf] = []
+    labels: list[str | None] = []
+    for column in columns:
+        if isinstance(column, Leaf):
+            leaves.append(column)
+            labels.append(column.name)
+        else:
+            found = column.leaves
+            leaves.extend(found)
+            labels.extend([column.name, *[None] * (len(found) - 1)])
+    return leaves, labels
+
+
+class NestedRead:
+    """One nested column of a read.
+
+    Parameters
+    ----------
+    column : NestedColumn
+        What is read.
+    place : int
+        The position of its first leaf among the leaves that are read.
+    hint : ArrowHint or None
+        What ``ARROW:schema`` says of the top-level column.
+    dtype_backend : {"numpy", "numpy_nullable", "pyarrow"}
+        As in pandas.
+    pandas_dtype : pandas.api.extensions.ExtensionDtype or None
+        The extension dtype that the footer's pandas metadata gives the column.
+    numpy_type : str or None
+        The name of the dtype that they give it, in files of our own.
+
+    Attributes
+    ----------
+    places : slice
+        The positions of its leaves.
+    """
+
+    def __init__(
+        self, column: NestedColumn, place: int, hint: ArrowHint | None, dtype_backend: str, pandas_dtype: Any = None,
+        numpy_type: str | None = None,
+    ) -> None:  # fmt: skip
+        self.column = column
+        self.places = slice(place, place + len(column.leaves))
+        self._type = hint.type if hint is not None else None
+        self._backend = dtype_backend
+        self._pandas_dtype = pandas_dtype
+        self._numpy_type = numpy_type
+        self._origins = origins_of(column.whole, hint)
+        self._hint = hint if column.shape == column.whole else None
+
+    def targets(self) -> list[Target]:
+        """Choose how each leaf is decoded.
+
+        Raises
+        ------
+        InvalidFileError
+            When the type of a leaf breaks the specification.
+        """
+        found = []
+        for leaf in self.column.leaves:
+            with located(column=leaf.name):
+                found.append(choose_nested(leaf, self._origins.get(leaf.index)))
+        return found
+
+    def finished(self, targets: Sequence[Target], buffers: Sequence[ColumnBuffer]) -> Any:
+        """Make the column.
+
+        Parameters
+        ----------
+        targets, buffers
+            How each leaf that was read was decoded, and to what; those of other columns, too.
+
+        Returns
+        -------
+        numpy.ndarray or pandas.api.extensions.ExtensionArray
+            One item a row.
+
+        Raises
+        ------
+        CorruptPageError
+            When the leaves do not agree with each other.
+        """
+        leaves, targets, buffers = self.column.leaves, targets[self.places], buffers[self.places]
+        pieces: dict[int, NestedPiece] = {
+            leaf.index: joined(buffer.pieces, leaf, target)
+            for leaf, target, buffer in zip(leaves, targets, buffers, strict=True)
+        }
+        with located(column=self.column.whole.name):
+            array = nested_array(self.column.shape, pieces)
+        if isinstance(array, LeafArray):
+            return lifted(array, self._flat_target(array))
+        if self._backend == "pyarrow":
+            return arrow_nested(array, self._hint, lambda leaf: lifted(leaf, self._flat_target(leaf)))
+        for restore in (self._intervals, self._complex_numbers):
+            found = restore(array) if isinstance(array, StructArray) else None
+            if found is not None:
+                return found
+        by_index = {leaf.index: target for leaf, target in zip(leaves, targets, strict=True)}
+        return ObjectMaker(by_index).array(array)
+
+    def _flat_target(self, array: LeafArray) -> Target:
+        """Choose a target for a leaf as if it were a flat column."""
+        leaf = array.shape.leaf
+        assert leaf is not None
+        nulls = array.length - array.num_values
+        flat = replace(leaf, max_definition_level=int(array.validity is not None))
+        origin = self._origins.get(leaf.index)
+        if origin is not None:
+            origin = replace(origin, dictionary=None)
+        return choose(flat, origin, dtype_backend=self._backend, null_count=nulls)
+
+    def _intervals(self, array: StructArray) -> Any:
+        closed = closed_of(self._type, self._pandas_dtype)
+        if closed is None or not is_pair(self.column.shape, "left", "right"):
+            return None
+        targets = [self._flat_target(child) for child in array.children if isinstance(child, LeafArray)]
+        return intervals(array, targets, closed)
+
+    def _complex_numbers(self, array: StructArray) -> Any:
+        if self._numpy_type not in _COMPLEX or not is_pair(self.column.shape, "real", "imag"):
+            return None
+        return complex_numbers(array, np.dtype(self._numpy_type))
