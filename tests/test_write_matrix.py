@@ -13,7 +13,7 @@ from driving import write_matrix as matrix
 import numparq
 
 CASES = matrix.product()
-QUICK = matrix.by_file(matrix.cover(CASES, 2))
+QUICK = matrix.by_file(dict.fromkeys([*matrix.cover(CASES, 2), *matrix.with_values(CASES)]))
 FULL = matrix.by_file(CASES)
 SHORT_SPLIT = "BYTE_STREAM_SPLIT", matrix.FIXED
 # What a reader does not read: (encodings that it lacks for fixed-length bytes, kinds that it lacks).
