@@ -106,9 +106,12 @@ def _cast_source(chunked: Any, data_type: Any) -> Source:
 def _dictionary_source(chunked: Any) -> Source:
     import pyarrow as pa
 
-    unified = chunked.unify_dictionaries()
+    unified = _unified(chunked)
+    if unified is None:
+        return _cast_source(chunked, chunked.type.value_type)
     dictionary = unified.chunk(0).dictionary if unified.num_chunks else pa.array([], chunked.type.value_type)
-    if dictionary.null_count:
+    # Readers take the values of a dictionary to be there, and all different: pyarrow's own fail on one that is not so.
+    if dictionary.null_count or len(dictionary.unique()) < len(dictionary):
         return _cast_source(chunked, chunked.type.value_type)
 
     def codes(start: int, stop: int) -> np.ndarray:
@@ -118,9 +121,27 @@ def _dictionary_source(chunked: Any) -> Source:
             found[leaf.validity == 0] = -1
         return found
 
-    index = arrow_type_of(chunked.type).dictionary
+    index = arrow_type_of(unified.type).dictionary
     assert index is not None
     return coded(codes, arrow_source(dictionary), len(dictionary), index)
+
+
+def _unified(chunked: Any) -> Any:
+    """Give all chunks the same dictionary; None where pyarrow cannot, or makes other numbers (of half floats)."""
+    import pyarrow as pa
+
+    if chunked.num_chunks < 2:
+        return chunked
+    data_type = chunked.type
+    if pa.types.is_float16(data_type.value_type):
+        return None
+    try:
+        return chunked.unify_dictionaries()
+    except pa.ArrowNotImplementedError:
+        return None
+    except pa.ArrowInvalid:  # more values than the type of the indices can tell apart
+        wide = pa.dictionary(pa.int32(), data_type.value_type, data_type.ordered)
+        return chunked.cast(wide).unify_dictionaries()
 
 
 # --- one array to one leaf -------------------------------------------------------------------------------------------

@@ -1,0 +1,47 @@
+"""Frames that are unkind to the writer; each of them was wrong once."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import numparq
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+
+def frame_of(*chunks: Any) -> pd.DataFrame:
+    return pd.DataFrame({"a": pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array(chunks)))})
+
+
+def read(data: bytes | None) -> Any:
+    return pq.read_table(io.BytesIO(data or b""))
+
+
+# --- Arrow's dictionaries ---------------------------------------------------------------------------------------------
+
+
+def test_a_dictionary_with_equal_values():
+    array = pa.DictionaryArray.from_arrays(pa.array([0, 2, 1, None], pa.int8()), pa.array(["x", "y", "x"]))
+    for part in (array, array.slice(1, 2)):
+        data = numparq.to_parquet(frame_of(part))
+        assert read(data)["a"].to_pylist() == part.to_pylist()
+
+
+def test_chunks_whose_dictionaries_do_not_fit_the_type_of_their_indices():
+    small = pa.dictionary(pa.int8(), pa.string())
+    chunks = [pa.array([f"{letter}{i}" for i in range(100)]).dictionary_encode().cast(small) for letter in "ab"]
+    data = numparq.to_parquet(frame_of(*chunks), row_group_size=70)
+    assert read(data)["a"].to_pylist() == chunks[0].to_pylist() + chunks[1].to_pylist()
+    assert pa.types.is_dictionary(read(data)["a"].type)
+
+
+@pytest.mark.parametrize("values", [pa.array([1.0, 2.0], pa.float16()), pa.nulls(2)], ids=["half floats", "nulls"])
+def test_chunks_of_dictionaries_that_pyarrow_does_not_unify(values: Any):
+    array = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 1], pa.int8()), values)
+    data = numparq.to_parquet(frame_of(array, array.slice(1)), row_group_size=3)
+    assert read(data)["a"].to_pylist() == array.to_pylist() + array.to_pylist()[1:]
