@@ -45,3 +45,12 @@ def test_chunks_of_dictionaries_that_pyarrow_does_not_unify(values: Any):
     array = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 1], pa.int8()), values)
     data = numparq.to_parquet(frame_of(array, array.slice(1)), row_group_size=3)
     assert read(data)["a"].to_pylist() == array.to_pylist() + array.to_pylist()[1:]
+
+
+# --- indexes ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_level_of_complex_numbers():
+    index = pd.MultiIndex.from_arrays([[1j, 2 + 1j, 1j], [1, 2, 3]], names=["z", "n"])
+    data = numparq.to_parquet(pd.DataFrame({"a": range(3)}, index=index))
+    assert read(data)["z"].to_pylist() == [{"real": z.real, "imag": z.imag} for z in (1j, 2 + 1j, 1j)]

@@ -75,10 +75,10 @@ class Level:
         source_of : callable
             Gives the source of an array of a pandas dtype.
         """
-        codes = self._codes
-        return looked_up(
-            lambda start, stop: codes[start:stop].astype(np.int32), source_of(self._values.array), len(self._values)
-        )
+        codes, values = self._codes, source_of(self._values.array)
+        if values.children:  # structs: complex numbers, intervals as objects
+            return source_of(self.array)
+        return looked_up(lambda start, stop: codes[start:stop].astype(np.int32), values, len(self._values))
 
 
 def _levels(index: pd.Index) -> list[Any]:
