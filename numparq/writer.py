@@ -285,8 +285,8 @@ class ParquetWriter:
         self._closed = True
         self._release()
         self._progress.close()
+        self._crew.__exit__()  # after Ctrl-C jobs may still be running, in the buffers that others get next
         self._scratch.close()
-        self._crew.__exit__()
 
     def _release(self) -> None:
         if self._existing:

@@ -1,14 +1,20 @@
-"""Frames that are unkind to the writer; each of them was wrong once."""
+"""Frames, and moments, that are unkind to the writer; each of them was wrong once."""
 
 from __future__ import annotations
 
 import io
+import signal
+import threading
+import time
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import numparq
+from numparq import writer as writer_module
+from numparq.column import scratch
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -54,3 +60,31 @@ def test_a_level_of_complex_numbers():
     index = pd.MultiIndex.from_arrays([[1j, 2 + 1j, 1j], [1, 2, 3]], names=["z", "n"])
     data = numparq.to_parquet(pd.DataFrame({"a": range(3)}, index=index))
     assert read(data)["z"].to_pylist() == [{"real": z.real, "imag": z.imag} for z in (1j, 2 + 1j, 1j)]
+
+
+# --- Ctrl-C -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="signals of Unix")
+def test_buffers_are_given_back_when_no_thread_uses_them_any_more(monkeypatch: pytest.MonkeyPatch):
+    df = pd.DataFrame({"a": np.arange(5000), "b": np.arange(5000)})
+    numparq.to_parquet(df, threads=2)  # kernels are loaded: a job is quick
+    encode, running, given_back = writer_module.encode_chunk, threading.Semaphore(0), []
+
+    def slow(*arguments: Any) -> Any:
+        if threading.current_thread() is not threading.main_thread():
+            running.release()
+            time.sleep(0.1)  # the main thread has no job any more, and waits
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # type: ignore[arg-type]
+            time.sleep(0.1)
+            given_back.append(bool(scratch._idle))
+        else:
+            running.acquire()
+        return encode(*arguments)
+
+    monkeypatch.setattr(writer_module, "encode_chunk", slow)
+    monkeypatch.setattr(scratch, "_idle", [])
+    with pytest.raises(KeyboardInterrupt):
+        numparq.to_parquet(df, threads=2)
+    assert given_back == [False]
+    assert len(scratch._idle) > 0
