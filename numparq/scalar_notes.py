@@ -65,7 +65,7 @@ def _zone(value: Any) -> str | None:
 
 
 def _timestamp(ticks: int, unit: str, zone: str | None) -> Any:
-    naive = pd.Timestamp(np.datetime64(ticks, unit))
+    naive = pd.Timestamp(np.int64(ticks).view(f"M8[{unit}]"))
     return naive if zone is None else naive.tz_localize("UTC").tz_convert(zone_of(zone))
 
 
@@ -126,7 +126,7 @@ _MADE: dict[str, Callable[..., Any]] = {
     "list": lambda *items: list(map(scalar_of, items)),
     "dict": lambda *items: {scalar_of(key): scalar_of(item) for key, item in items},
     "Timestamp": _timestamp,
-    "Timedelta": lambda ticks, unit: pd.Timedelta(np.timedelta64(ticks, unit)),
+    "Timedelta": lambda ticks, unit: pd.Timedelta(np.int64(ticks).view(f"m8[{unit}]")),
     "Period": lambda ordinal, freq: pd.Period(ordinal=ordinal, freq=freq),
     "Interval": lambda left, right, closed: pd.Interval(scalar_of(left), scalar_of(right), closed),
     "datetime": _moment,

@@ -86,7 +86,7 @@ def copy_fixed_dictionary(pages: Pages, scratch: Scratch) -> BinaryPiece | None:
 
 def fixed_piece(values: np.ndarray, width: int, validity: np.ndarray | None = None) -> BinaryPiece:
     """Give values of a fixed size, as bytes one behind the other, as a piece."""
-    return BinaryPiece(np.arange(0, len(values) + 1, width, np.int64), values, validity)
+    return BinaryPiece(np.arange(len(values) // width + 1, dtype=np.int64) * width, values, validity)
 
 
 def _dictionary_page(pages: Pages, scratch: Scratch) -> tuple[np.ndarray, int, int, int] | None:

@@ -79,6 +79,7 @@ def _entries(entries: Target, dictionary: BinaryPiece) -> ColumnBuffer:
     """Give a dictionary as a column of its own."""
     if entries.storage == "binary":
         return ColumnBuffer(pieces=[dictionary])
+    assert entries.dtype is not None
     stored = dictionary.data[: dictionary.offsets[-1]].copy()
     return ColumnBuffer(stored.view("i4").astype(entries.dtype) if entries.conversion == NARROW
                         else stored.view(entries.dtype))  # fmt: skip

@@ -93,9 +93,9 @@ def _is_plain_level(level: pd.Index, columns: pd.Index) -> bool:
     """Whether pyarrow makes labels of the dtype, where it can: it fails for some beside others, or missing ones."""
     dtype = level.dtype
     if columns.nlevels == 1:
-        return not (dtype.kind in "iub" and level.hasnans)
+        return not (isinstance(dtype, pd.core.dtypes.dtypes.BaseMaskedDtype) and level.hasnans)
     gaps = any((codes < 0).any() for codes in columns.codes)  # type: ignore[attr-defined]
-    return dtype.kind != "b" and not isinstance(dtype, pd.DatetimeTZDtype) and not (gaps and dtype.kind in "iu")
+    return dtype.kind != "b" and not isinstance(dtype, pd.DatetimeTZDtype) and not (gaps and dtype.kind in "iuf")
 
 
 def _is_plain(labels: pd.Index) -> bool:
