@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import io
 import signal
 import threading
@@ -15,6 +16,7 @@ import pytest
 import numparq
 from numparq import writer as writer_module
 from numparq.column import scratch
+from numparq.errors import SchemaError
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -60,6 +62,19 @@ def test_a_level_of_complex_numbers():
     index = pd.MultiIndex.from_arrays([[1j, 2 + 1j, 1j], [1, 2, 3]], names=["z", "n"])
     data = numparq.to_parquet(pd.DataFrame({"a": range(3)}, index=index))
     assert read(data)["z"].to_pylist() == [{"real": z.real, "imag": z.imag} for z in (1j, 2 + 1j, 1j)]
+
+
+# --- objects ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_timedeltas_beyond_64_bits_of_microseconds(sign: int):
+    longest = datetime.timedelta(microseconds=(1 << 63) - 1)
+    df = pd.DataFrame({"a": pd.Series([sign * longest], dtype=object)})
+    assert read(numparq.to_parquet(df))["a"].cast(pa.int64()).to_pylist() == [sign * ((1 << 63) - 1)]
+    df = pd.DataFrame({"a": pd.Series([datetime.timedelta(days=sign * 999_999_999)], dtype=object)})
+    with pytest.raises(SchemaError, match="range"):
+        numparq.to_parquet(df)
 
 
 # --- Ctrl-C -----------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
@@ -23,6 +24,7 @@ _LARGEST_EXACT = 1 << 53  # integers up to here are floats without loss
 _US_OF_SECOND = 1_000_000
 _UUID_BYTES = 16
 _UNITS = ("s", "ms", "us", "ns")
+_LONGEST = datetime.timedelta(microseconds=(1 << 63) - 1)
 
 
 def nulls() -> Source:
@@ -226,7 +228,9 @@ def _ticks(part: np.ndarray, dtype: str) -> np.ndarray:
     exact[:] = [getattr(value, "asm8", value) for value in part]  # as NumPy's scalars, pandas' keep their nanoseconds
     found = exact.astype(dtype)
     coarse = f"{dtype[0]}8[s]"
-    if (found.astype(coarse) != exact.astype(coarse)).any():
+    # NumPy takes Python's timedeltas for microseconds, which wrap around, whatever the unit.
+    wrapped = any(isinstance(value, datetime.timedelta) and abs(value) > _LONGEST for value in exact)
+    if wrapped or (found.astype(coarse) != exact.astype(coarse)).any():
         raise SchemaError(f"a moment or duration is beyond the range of {dtype}, which others of the column need")
     return found.view(np.int64)
 
