@@ -8,6 +8,7 @@ what the reader makes of it, or of the words that all writers have. What a label
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ KEY = "numparq"
 LABEL = "numparq_label"
 ATTRS = "numparq_attrs"
 _DEPTH = 4
+_UNITS = {(unit, 1) for unit in ("s", "ms", "us", "ns")}
 _TEXT_LIMIT = 1000
 
 
@@ -135,9 +137,11 @@ def _wanted(note: Any, depth: int) -> Wanted:
     if not depth or not isinstance(note, dict):
         raise ValueError("no description of a dtype")
     if "categories" in note:
-        values = note.get("values")
+        values, inner = note.get("values"), note["categories"]
+        if isinstance(inner, dict) and "categories" in inner:
+            raise ValueError("categories are no Categorical")
         return Wanted(
-            categories=_wanted(note["categories"], depth - 1), ordered=bool(note.get("ordered")),
+            categories=_wanted(inner, depth - 1), ordered=bool(note.get("ordered")),
             ascending=bool(note.get("ascending")), values=None if values is None else tuple(map(bool, values)),
         )  # fmt: skip
     if "sparse" in note:
@@ -174,7 +178,11 @@ def wanted_dtype(note: Any) -> Any:
     return _wanted(note, _DEPTH).dtype
 
 
+@lru_cache(maxsize=256)
 def _dtype(name: str) -> Any:
     if len(name) > _TEXT_LIMIT:
         raise ValueError("no name of a dtype")
-    return pd.api.types.pandas_dtype(name)
+    dtype = pd.api.types.pandas_dtype(name)
+    if isinstance(dtype, np.dtype) and dtype.kind in "mM" and np.datetime_data(dtype) not in _UNITS:
+        raise ValueError("no dtype of pandas")
+    return dtype

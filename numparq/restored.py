@@ -16,7 +16,7 @@ import pandas as pd
 from .arrow_schema import ArrowType
 from .dtype_notes import Wanted
 from .dtypes import choose
-from .kernels.tables import BOOLEAN
+from .kernels.tables import BOOLEAN, INT96
 from .logical import resolve
 from .schema import Leaf
 from .targets import UTF8_KINDS, Target
@@ -120,6 +120,8 @@ def _categories(
 ) -> Target | None:
     """Decode codes and a dictionary; booleans, and what is nothing but nulls, have none."""
     assert wanted.categories is not None
+    if leaf.physical == INT96:
+        return None
     plain = replace(origin, dictionary=None) if origin is not None else None
     values = resolve(leaf.physical, leaf.type_length, leaf.logical, plain)
     if leaf.physical == BOOLEAN or values.kind == "null":

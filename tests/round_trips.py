@@ -243,7 +243,7 @@ def check(got: pd.DataFrame, expected: pd.DataFrame) -> None:
     assert [same_dtype(*pair) for pair in zip(got.dtypes, expected.dtypes, strict=True)] == [True] * got.shape[1]
     for index, other in ((got.index, expected.index), (got.columns, expected.columns)):
         assert list(map(type, index.names)) == list(map(type, other.names))
-    views = [place for place, dtype in enumerate(expected.dtypes) if "_view" in str(dtype)]  # pandas cannot compare them
+    views = [place for place, dtype in enumerate(expected.dtypes) if "_view" in str(dtype)]  # not comparable
     for place in views:
         mine, theirs = (frame.iloc[:, place].array._pa_array for frame in (got, expected))
         assert mine.to_pylist() == theirs.to_pylist()

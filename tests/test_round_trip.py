@@ -243,7 +243,10 @@ def test_values_that_do_not_fit_the_dtype_are_not_lost():
 
 
 @pytest.mark.parametrize("note", [None, 5, "nonsense", {}, {"sparse": "int64"}, {"sparse": 5, "fill_value": 0},
-                                  {"categories": {}}, {"categories": "int64", "values": 5}, {"string": "str"},
+                                  {"categories": {}}, {"categories": {"categories": "int64"}}, "datetime64",
+                                  "datetime64[D]", {"categories": "datetime64[s]"}, {"categories": "Sparse[int64, 0]"},
+                                  {"sparse": "datetime64[s]", "fill_value": "x"},
+                                  {"categories": "int64", "values": 5}, {"string": "str"},
                                   {"timestamp": "D", "zone": "UTC"}, {"timestamp": "s", "zone": "Not/There"},
                                   {"arrow": True}, {"categories": {"categories": {"categories": {"categories": {}}}}},
                                   "a" * 10_000, ["x"]])  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 import numpy as np
@@ -26,13 +25,18 @@ def restore(column: Any, wanted: Wanted) -> Any:
     numpy.ndarray or pandas.api.extensions.ExtensionArray
         The column as it is, where a value would be lost.
     """
+    try:
+        return _restored(column, wanted)
+    except (ValueError, TypeError, ArithmeticError):  # what pandas raises for values that are none of the dtype
+        return column
+
+
+def _restored(column: Any, wanted: Wanted) -> Any:
     if wanted.categories is not None:
         return column if isinstance(column, pd.Categorical) else _categorical(column, wanted)
     dtype = wanted.dtype
     if isinstance(dtype, pd.SparseDtype):
-        with contextlib.suppress(ValueError, TypeError):
-            return pd.arrays.SparseArray(_plain(column, dtype.subtype), dtype=dtype)
-        return column
+        return pd.arrays.SparseArray(_plain(column, dtype.subtype), dtype=dtype)
     if isinstance(dtype, pd.ArrowDtype):
         return _arrow_dictionary(column, dtype)
     if isinstance(dtype, pd.DatetimeTZDtype):
