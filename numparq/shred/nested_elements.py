@@ -124,10 +124,20 @@ def _whole(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return found
 
 
-def _with_integers(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Give integers among floats as floats, which have to hold them."""
+def _in_range(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Give numbers as floats, none of which may become infinite by that."""
     with np.errstate(over="ignore"):
         found = values.astype(dtype)
+    wrong = np.isinf(found)
+    wrong[wrong] = found[wrong].astype(object) != values[wrong]
+    if wrong.any():
+        raise SchemaError(f"{values[wrong][0]} is beyond the range of floats of {8 * dtype.itemsize} bits")
+    return found
+
+
+def _with_integers(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Give integers among floats as floats, which have to hold them."""
+    found = _in_range(values, dtype)
     for place in np.flatnonzero(np.abs(found) >= _LARGEST_EXACT[dtype.itemsize]).tolist():
         value = values[place]
         if isinstance(value, (int, np.integer)) and (np.isinf(found[place]) or int(found[place]) != int(value)):
@@ -144,8 +154,8 @@ def _numbers(values: np.ndarray, arrow_type: ArrowType, classes: Classes) -> Sou
     exact: Callable[[np.ndarray, np.dtype], np.ndarray] = np.ndarray.astype
     if letter in "iu" and _any(classes, float, np.floating):
         exact = _whole
-    elif letter == "f" and _any(classes, int, np.integer):
-        exact = _with_integers
+    elif letter == "f":
+        exact = _with_integers if _any(classes, int, np.integer) else _in_range
     width = 2 if dtype == np.float16 else 0
     return object_values.of_objects(arrow_type, values, lambda part: convert(exact(part, dtype)).values, width)
 
