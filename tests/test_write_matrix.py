@@ -14,7 +14,8 @@ import numparq
 
 CASES = matrix.product()
 QUICK = matrix.by_file(dict.fromkeys([*matrix.cover(CASES, 2), *matrix.with_values(CASES)]))
-FULL = matrix.by_file(CASES)
+# Of files without rows, or with one, codecs and versions of pages are not told apart: the covers have those.
+FULL = matrix.by_file(case for case in CASES if case.size not in ("empty", "one") or case.codec == "snappy")
 SHORT_SPLIT = "BYTE_STREAM_SPLIT", matrix.FIXED
 # What a reader does not read: (encodings that it lacks for fixed-length bytes, kinds that it lacks).
 LACKING = {
