@@ -101,7 +101,7 @@ class WriterOptions:
     def _encoding(self, leaf: Leaf) -> int | None:
         name = _choice(self.column_encoding, leaf, None)
         if name is None:
-            wants_split = self.use_byte_stream_split is not False and _named(self.use_byte_stream_split, leaf)
+            wants_split = _named(self.use_byte_stream_split, leaf, default=False)
             split = NAMES["BYTE_STREAM_SPLIT"]
             return split if wants_split and is_for(split, leaf.physical) else None
         encoding = NAMES.get(str(name).upper())
@@ -138,10 +138,13 @@ def _choice(given: Any, leaf: Leaf, default: Any) -> Any:
     return next((given[name] for name in _names(leaf) if name in given), default)
 
 
-def _named(given: Any, leaf: Leaf) -> bool:
-    """Look a leaf up in an option that is a bool for all columns, a dict of bools, or a list of names."""
+def _named(given: Any, leaf: Leaf, default: bool = True) -> bool:
+    """Look a leaf up in an option that is a bool for all columns, a dict of bools, or a list of names.
+
+    `default` is what counts for a column that a dict does not name.
+    """
     if isinstance(given, Mapping):
-        return bool(_choice(given, leaf, True))
+        return bool(_choice(given, leaf, default))
     if isinstance(given, Collection) and not isinstance(given, str):
         return any(name in given for name in _names(leaf))
     return bool(given)

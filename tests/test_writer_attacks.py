@@ -86,6 +86,16 @@ def test_numbers_in_lists_that_would_become_infinite(value: list):
     assert read(numparq.to_parquet(infinite, schema=schema))["a"].to_pylist() == infinite["a"].tolist()
 
 
+# --- options ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("split", [{"a": True}, {"a": True, "b": False}, ["a"]], ids=str)
+def test_byte_stream_split_concerns_the_columns_that_are_named(split: Any):
+    df = pd.DataFrame({"a": [1.5, 2.5], "b": [1.5, 2.5]})
+    group = pq.read_metadata(io.BytesIO(numparq.to_parquet(df, use_byte_stream_split=split) or b"")).row_group(0)
+    assert ["BYTE_STREAM_SPLIT" in group.column(number).encodings for number in (0, 1)] == [True, False]
+
+
 # --- Ctrl-C -----------------------------------------------------------------------------------------------------------
 
 
