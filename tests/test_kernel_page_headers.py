@@ -137,6 +137,18 @@ def test_a_second_dictionary_is_refused(engine):
     assert scan_pages_of(engine, rng, [dictionary, page], 9)[0] == 0
 
 
+def test_nothing_but_the_first_page_is_looked_at(engine):
+    rng = np.random.default_rng(12)
+    column, page = one_page(rng)
+    dictionary = dictionary_page(column, page.rows[:2], UNCOMPRESSED, rng)
+    for pages in ([dictionary, page], [dictionary], [page, dictionary], []):
+        status, found, _ = scan_pages_of(engine, rng, pages, -1)
+        assert status == 0
+        kinds = [t.DICTIONARY_PAGE if one is dictionary else DATA_PAGE for one in pages[:1]]
+        assert found[:, t.P_TYPE].tolist() == kinds
+    assert scan_pages_of(engine, rng, [b"\x15"], -1)[0] < 0
+
+
 def test_headers_of_another_type_than_they_say(engine):
     rng = np.random.default_rng(11)
     _column, page = one_page(rng)
