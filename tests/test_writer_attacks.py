@@ -122,3 +122,14 @@ def test_buffers_are_given_back_when_no_thread_uses_them_any_more(monkeypatch: p
         numparq.to_parquet(df, threads=2)
     assert given_back == [False]
     assert len(scratch._idle) > 0
+
+
+# --- after a failure --------------------------------------------------------------------------------------------------
+
+
+def test_a_writer_that_gave_up_has_no_bytes():
+    writer = numparq.ParquetWriter(None)
+    writer.write(pd.DataFrame({"a": [1]}))
+    writer.abort()
+    with pytest.raises(ValueError, match="aborted"):
+        writer.getvalue()

@@ -161,7 +161,9 @@ class BytesSink(Sink):
         self._buffer = io.BytesIO()
 
     def getvalue(self) -> bytes:
-        """Give all bytes written so far."""
+        """Give all bytes written so far; ValueError where they were dropped."""
+        if self._state is not _COMMITTED:
+            self._check_open()
         if self._gathered:
             self.flush()
         return self._buffer.getvalue()
