@@ -48,11 +48,16 @@ def test_chunks_whose_dictionaries_do_not_fit_the_type_of_their_indices():
     assert pa.types.is_dictionary(read(data)["a"].type)
 
 
-@pytest.mark.parametrize("values", [pa.array([1.0, 2.0], pa.float16()), pa.nulls(2)], ids=["half floats", "nulls"])
+@pytest.mark.parametrize(
+    "values",
+    [pa.array([1.0, 2.0], pa.float16()), pa.nulls(2), pa.array(["x", None])],
+    ids=["half floats", "nulls", "a null"],
+)
 def test_chunks_of_dictionaries_that_pyarrow_does_not_unify(values: Any):
     array = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 1], pa.int8()), values)
-    data = numparq.to_parquet(frame_of(array, array.slice(1)), row_group_size=3)
-    assert read(data)["a"].to_pylist() == array.to_pylist() + array.to_pylist()[1:]
+    other = pa.DictionaryArray.from_arrays(pa.array([1, 1], pa.int8()), values[::-1])
+    data = numparq.to_parquet(frame_of(array, other), row_group_size=3)
+    assert read(data)["a"].to_pylist() == array.to_pylist() + other.to_pylist()
 
 
 # --- indexes ----------------------------------------------------------------------------------------------------------

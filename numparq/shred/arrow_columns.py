@@ -133,7 +133,7 @@ def _unified(chunked: Any) -> Any:
     if chunked.num_chunks < 2:
         return chunked
     data_type = chunked.type
-    if pa.types.is_float16(data_type.value_type):
+    if pa.types.is_float16(data_type.value_type) or any(chunk.dictionary.null_count for chunk in chunked.chunks):
         return None
     try:
         return chunked.unify_dictionaries()
