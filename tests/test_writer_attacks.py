@@ -60,6 +60,23 @@ def test_chunks_of_dictionaries_that_pyarrow_does_not_unify(values: Any):
     assert read(data)["a"].to_pylist() == array.to_pylist() + other.to_pylist()
 
 
+def lists_of(array: Any) -> Any:
+    return pa.ListArray.from_arrays(pa.array(range(0, len(array) + 1, 2), pa.int32()), array)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [pa.array([1.0, 2.0], pa.float16()), pa.nulls(2), pa.array(["x", None]), pa.array([str(i) for i in range(100)])],
+    ids=["half floats", "nulls", "a null", "too many"],
+)
+def test_chunks_of_lists_of_dictionaries_that_pyarrow_does_not_unify(values: Any):
+    codes = pa.array([0, 1, None, *range(len(values)), 0], pa.int8())
+    others = values[::-1] if len(values) == 2 else pa.array([f"b{i}" for i in range(len(values))])
+    chunks = [lists_of(pa.DictionaryArray.from_arrays(codes, dictionary)) for dictionary in (values, others)]
+    data = numparq.to_parquet(frame_of(*chunks), row_group_size=3)
+    assert read(data)["a"].to_pylist() == [row for chunk in chunks for row in chunk.to_pylist()]
+
+
 # --- indexes ----------------------------------------------------------------------------------------------------------
 
 

@@ -84,15 +84,15 @@ def source_column(name: str, data: Any, wanted: Node | ArrowField | None = None)
 
 
 def _of_arrow(name: str, data: Any, field: ArrowField | None) -> tuple[ArrowField, Take]:
-    from .nested_arrow import arrow_field, arrow_nested, converted
+    from .nested_arrow import arrow_field, arrow_nested, converted, one_dictionary
 
     known = arrow_field(name, data.type)
+    data = one_dictionary(data, known)
     as_it_is = field is None or replace(field, nullable=True) == known
     convert = arrow_nested if field is None or as_it_is else converted(field, data.type)
-    chunked = data.unify_dictionaries() if hasattr(data, "chunks") and data.num_chunks > 1 else data
 
     def take(start: int, stop: int) -> list[NestedArray]:
-        rows = chunked.slice(start, stop - start)
+        rows = data.slice(start, stop - start)
         chunks = [chunk for chunk in getattr(rows, "chunks", (rows,)) if len(chunk)]
         return [convert(chunk) for chunk in chunks or [_empty(data.type)]]
 

@@ -19,7 +19,7 @@ from .nested_fields import ELEMENT, LIST_KINDS, NESTED
 from .nested_tree import LeafArray, ListArray, NestedArray, StructArray
 from .source import ArrowField, validity_of
 
-__all__ = ["arrow_field", "arrow_nested", "converted", "data_type_of"]
+__all__ = ["arrow_field", "arrow_nested", "converted", "data_type_of", "one_dictionary"]
 
 _STORED_AS = {"list_view": "list", "large_list_view": "large_list"}
 
@@ -119,6 +119,39 @@ def converted(field: ArrowField, data_type: Any) -> Callable[[Any], NestedArray]
 
     convert(pa.nulls(0, data_type))
     return convert
+
+
+def one_dictionary(data: Any, field: ArrowField) -> Any:
+    """Give all chunks of nested data the same dictionaries; none where pyarrow cannot, or makes other numbers.
+
+    Parameters
+    ----------
+    data : pyarrow.ChunkedArray or pyarrow.Array
+        Of any type that `arrow_field` takes.
+    field : ArrowField
+        What it says of that.
+    """
+    import pyarrow as pa
+
+    if getattr(data, "num_chunks", 1) < 2:
+        return data
+    if not _has_half_floats(field):
+        try:
+            return data.unify_dictionaries()
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            pass
+    return data.cast(data_type_of(_without_dictionaries(field)))
+
+
+def _has_half_floats(field: ArrowField) -> bool:
+    """Whether there are dictionaries of them, whose values pyarrow takes for other ones when it unifies these."""
+    here = field.type.dictionary is not None and field.type.kind == "float" and field.type.bit_width == 16
+    return here or any(map(_has_half_floats, field.children))
+
+
+def _without_dictionaries(field: ArrowField) -> ArrowField:
+    children = tuple(map(_without_dictionaries, field.children))
+    return replace(field, type=replace(field.type, dictionary=None), children=children)
 
 
 def arrow_nested(array: Any) -> NestedArray:
