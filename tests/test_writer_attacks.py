@@ -108,6 +108,18 @@ def test_numbers_in_lists_that_would_become_infinite(value: list):
     assert read(numparq.to_parquet(infinite, schema=schema))["a"].to_pylist() == infinite["a"].tolist()
 
 
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("encoding", [None, "RLE"])
+def test_bools_whose_bytes_are_not_0_and_1(encoding: str | None):
+    mask = np.array([0, 255, 2, 1, 0] * 20, np.uint8)
+    df = pd.DataFrame({"a": pd.Series(mask.view(bool), copy=False)})
+    for frame in (df, df.astype("boolean")):
+        data = numparq.to_parquet(frame, column_encoding=encoding)
+        assert read(data)["a"].to_pylist() == (mask > 0).tolist()
+
+
 # --- options ----------------------------------------------------------------------------------------------------------
 
 

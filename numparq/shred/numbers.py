@@ -15,7 +15,10 @@ _INT32 = np.dtype(np.int32)
 
 
 def _booleans(values: np.ndarray) -> LeafValues:
-    return LeafValues(np.ascontiguousarray(values).view(np.uint8))
+    stored = np.ascontiguousarray(values).view(np.uint8)
+    if len(stored) and stored.max() > 1:  # True to NumPy is any byte but 0, as in a mask of 255 seen as bool
+        stored = (stored != 0).view(np.uint8)
+    return LeafValues(stored)
 
 
 def _narrow(values: np.ndarray) -> LeafValues:
