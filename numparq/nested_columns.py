@@ -14,7 +14,7 @@ from .column.nested import NestedPiece
 from .column.nested_arrays import LeafArray, StructArray, joined, nested_array
 from .column.shape import origins_of
 from .dtypes import choose, choose_nested
-from .errors import located
+from .errors import InvalidFileError, located
 from .frame.lifted import lifted
 from .frame.nested import ObjectMaker
 from .frame.nested_arrow import arrow_nested
@@ -113,7 +113,7 @@ class NestedRead:
 
         Raises
         ------
-        CorruptPageError
+        InvalidFileError
             When the leaves do not agree with each other.
         """
         leaves, targets, buffers = self.column.leaves, targets[self.places], buffers[self.places]
@@ -121,8 +121,10 @@ class NestedRead:
             leaf.index: joined(buffer.pieces, leaf, target)
             for leaf, target, buffer in zip(leaves, targets, buffers, strict=True)
         }
-        with located(column=self.column.whole.name):
+        try:
             array = nested_array(self.column.shape, pieces)
+        except InvalidFileError as error:
+            raise self._placed(error, buffers) from None
         if isinstance(array, LeafArray):
             return lifted(array, self._flat_target(array))
         if self._backend == "pyarrow":
@@ -132,7 +134,19 @@ class NestedRead:
             if found is not None:
                 return found
         by_index = {leaf.index: target for leaf, target in zip(leaves, targets, strict=True)}
-        return ObjectMaker(by_index).array(array)
+        return ObjectMaker(by_index).column(array)
+
+    def _placed(self, error: InvalidFileError, buffers: Sequence[ColumnBuffer]) -> InvalidFileError:
+        """Say in which row group the leaves do not agree."""
+        error.where["column"] = self.column.whole.name
+        for pieces in zip(*(buffer.pieces for buffer in buffers), strict=True):
+            try:
+                leaves = zip(self.column.leaves, pieces, strict=True)
+                nested_array(self.column.shape, {leaf.index: piece for leaf, piece in leaves})
+            except InvalidFileError:
+                error.where["row_group"] = pieces[0].row_group
+                break
+        return error
 
     def _flat_target(self, array: LeafArray) -> Target:
         """Choose a target for a leaf as if it were a flat column."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import NEED_ROOM, CorruptPageError
+from ..errors import NEED_ROOM, InvalidFileError
 from ..kernels import kernels, nested_kernels
 from ..kernels.binary import STATE_BYTES, STATE_NEEDED, STATE_PAGE
 from ..kernels.fixed import STATE_FIELDS
@@ -53,12 +53,15 @@ class NestedPiece:
         How many there are.
     values : numpy.ndarray or list of BinaryPiece
         The values that are there, in order, in one array or in pieces.
+    row_group : int
+        The ordinal of the row group that they are of.
     """
 
     definition: np.ndarray | None
     repetition: np.ndarray | None
     num_entries: int
     values: Any
+    row_group: int
 
 
 @dataclass
@@ -105,8 +108,8 @@ class NestedJob(Job):
                 error = failure.error
                 raise self._placed(error, pages.locate(error, failure.page)) from None
         if levels.rows != self.num_rows:
-            error = CorruptPageError(f"the levels are those of {levels.rows} rows, of {self.num_rows} in the row group")
-            raise self._placed(error, 0)
+            message = f"the levels are those of {levels.rows} rows, where the row group has {self.num_rows}"
+            raise self._placed(InvalidFileError(message), 0)
         self.pieces.append(levels.piece(values.finished(levels.num_values), self.rows, self.num_rows))
 
     def _dense_chunk(self) -> np.ndarray:
@@ -156,7 +159,7 @@ class _Levels:
         definition = self._definition[:count] if len(self._definition) else None
         repetition = self._repetition[:count] if len(self._repetition) else None
         if len(rows) == num_rows:
-            return NestedPiece(definition, repetition, count, values)
+            return NestedPiece(definition, repetition, count, values, rows.row_group)
         first, last = rows.start, rows.stop
         if repetition is not None:
             starts = np.append(np.flatnonzero(repetition == 0), count)
@@ -168,7 +171,7 @@ class _Levels:
             begin = int(np.count_nonzero(definition[:first] == most))
             end = begin + int(np.count_nonzero(definition[first:last] == most))
             definition = definition[first:last].copy()
-        return NestedPiece(definition, repetition, last - first, _sliced(values, begin, end))
+        return NestedPiece(definition, repetition, last - first, _sliced(values, begin, end), rows.row_group)
 
 
 def _sliced(values: Any, begin: int, end: int) -> Any:

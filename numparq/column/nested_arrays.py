@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import CorruptPageError
+from ..errors import InvalidFileError
 from ..kernels import nested_kernels
 from ..schema import Leaf
 from ..targets import Target
@@ -94,7 +94,7 @@ def joined(pieces: Sequence[NestedPiece], leaf: Leaf, target: Target) -> NestedP
     Parameters
     ----------
     pieces : sequence of NestedPiece
-        None of them, where no rows are read.
+        Of row groups; none of them, where no rows are read.
     leaf : Leaf
         The leaf.
     target : Target
@@ -111,6 +111,7 @@ def joined(pieces: Sequence[NestedPiece], leaf: Leaf, target: Target) -> NestedP
         _levels([piece.repetition for piece in pieces], leaf.max_repetition_level),
         sum(piece.num_entries for piece in pieces),
         values,
+        -1,
     )
 
 
@@ -130,7 +131,7 @@ def nested_array(shape: Shape, leaves: Mapping[int, NestedPiece]) -> NestedArray
 
     Raises
     ------
-    CorruptPageError
+    InvalidFileError
         When the leaves of a group do not agree with each other.
     """
     if shape.leaf is not None:
@@ -144,13 +145,13 @@ def nested_array(shape: Shape, leaves: Mapping[int, NestedPiece]) -> NestedArray
         for piece in below[1:]:
             others, there = _validity(shape, piece)
             if others != length or not _equal(validity, there):
-                raise CorruptPageError(_DISAGREE)
+                raise InvalidFileError(_DISAGREE)
         return StructArray(shape, length, validity, [nested_array(child, leaves) for child in shape.children])
     length, validity, offsets = _lists(shape, below[0])
     for piece in below[1:]:
         others, there, ends = _lists(shape, piece)
         if others != length or not _equal(validity, there) or not np.array_equal(offsets, ends):
-            raise CorruptPageError(_DISAGREE)
+            raise InvalidFileError(_DISAGREE)
     return ListArray(shape, length, validity, offsets, [nested_array(child, leaves) for child in shape.children])
 
 

@@ -59,20 +59,20 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where in a column a node is: its depth, the level of its places and of itself, and the groups around it."""
+    """Where in a column a node is: its depth, the level of its places and of itself, and the nodes around it."""
 
     depth: int
     place_level: int
     level: int
-    groups: int
+    nodes: int
 
     def inside(self, element: Element) -> _Place:
         """Go into a field that is not repeated."""
-        return replace(self, level=self.level + (element.repetition == OPTIONAL), groups=self.groups + 1)
+        return replace(self, level=self.level + (element.repetition == OPTIONAL), nodes=self.nodes + 1)
 
     def repeated(self) -> _Place:
         """Go into what is repeated."""
-        return _Place(self.depth + 1, self.level + 1, self.level + 1, self.groups + 1)
+        return _Place(self.depth + 1, self.level + 1, self.level + 1, self.nodes)
 
 
 def shape_of(schema: Schema, position: int) -> Shape:
@@ -98,11 +98,12 @@ def shape_of(schema: Schema, position: int) -> Shape:
 def _field(schema: Schema, number: int, above: _Place) -> Shape:
     """Give the shape of a field: a list of it, if it is repeated."""
     element = schema.describe(number)
-    if above.groups > MAX_DEPTH:
+    if above.nodes > MAX_DEPTH:
         raise UnsupportedError(f"the column is nested more than {MAX_DEPTH} deep", column=element.name)
     if element.repetition != REPEATED:
         return _value(schema, element, above.inside(element), element.repetition == OPTIONAL)
-    return _list(element.name, False, above, _value(schema, element, above.repeated(), False))
+    place = above.repeated()
+    return _list(element.name, False, above, _value(schema, element, replace(place, nodes=place.nodes + 2), False))
 
 
 def _value(schema: Schema, element: Element, place: _Place, nullable: bool) -> Shape:
@@ -141,6 +142,7 @@ def _annotated_list(schema: Schema, element: Element, place: _Place, nullable: b
         return None
     inner = place.repeated()
     if _is_element(schema, element, repeated):
+        inner = replace(inner, nodes=inner.nodes + 1)
         return _list(element.name, nullable, place, _value(schema, repeated, inner, False))
     return _list(element.name, nullable, place, _field(schema, repeated.children[0], inner))
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ..arrow import bitmap, extension_type, pyarrow
-from ..arrow_schema import ArrowHint
+from ..arrow_schema import ArrowHint, DictionaryIndex
 from ..column.nested_arrays import LeafArray, ListArray, NestedArray, StructArray
 from ..column.shape import Shape, inner_hints
 from ..errors import UnsupportedError
@@ -64,15 +64,15 @@ class _Maker:
     def _leaf(self, array: LeafArray, hint: ArrowHint | None) -> Any:
         pa = pyarrow()
         column = self._column_of(array).__arrow_array__()
-        arrow_type = hint.type if hint is not None else None
-        if arrow_type is not None and arrow_type.dictionary is not None:
-            column = column.dictionary_encode().unify_dictionaries()
-        if not column.num_chunks:
-            return pa.array([], column.type)
         try:
-            return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+            made = column.combine_chunks()
+            if isinstance(made, pa.ChunkedArray):
+                made = pa.concat_arrays(made.chunks) if made.num_chunks else pa.array([], made.type)
         except pa.ArrowInvalid as error:
             raise UnsupportedError(f"the values are too many for one Arrow array: {error}") from error
+        arrow_type = hint.type if hint is not None else None
+        known = arrow_type.dictionary if arrow_type is not None else None
+        return made if known is None else _dictionary(made, known)
 
     def _children(self, array: StructArray | ListArray, hint: ArrowHint | None) -> tuple[list[Any], list[Any]]:
         hints = inner_hints(array.shape, hint)
@@ -107,6 +107,16 @@ class _Maker:
             pa.struct([key.with_nullable(False), item]), len(children[0]), [None], children=children
         )
         return _with_offsets(array, pa.map_(key.type, item), [entries], False)
+
+
+def _dictionary(array: Any, known: DictionaryIndex) -> Any:
+    """Encode an array by a dictionary, with the indices that it had, if they can count its values."""
+    pa = pyarrow()
+    encoded = array.dictionary_encode()
+    width = pa.from_numpy_dtype(np.dtype(f"{'i' if known.signed else 'u'}{known.bit_width // 8}"))
+    with contextlib.suppress(pa.ArrowException):
+        return pa.DictionaryArray.from_arrays(encoded.indices.cast(width), encoded.dictionary, ordered=known.ordered)
+    return encoded
 
 
 def _field(shape: Shape, made: Any) -> Any:

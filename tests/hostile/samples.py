@@ -48,6 +48,51 @@ def _table(rows: int, nulls: bool) -> Any:
     })  # fmt: skip
 
 
+def _nested(rows: int) -> Any:
+    """Make a table of lists, structs and maps, and of those within each other."""
+    import pyarrow as pa
+
+    rng = np.random.default_rng(rows)
+
+    def some(make: Callable[[], Any], most: int = 3) -> Any:
+        return None if rng.random() < 0.2 else [make() for _ in range(rng.integers(0, most + 1))]
+
+    def number() -> int | None:
+        return None if rng.random() < 0.3 else int(rng.integers(-100, 100))
+
+    def word() -> str:
+        return WORDS[rng.integers(0, len(WORDS))]
+
+    def struct() -> dict | None:
+        moment = datetime.datetime(2020, 1, 1) + datetime.timedelta(hours=int(rng.integers(0, 100)))
+        return None if rng.random() < 0.2 else {"n": number(), "w": word(), "t": moment, "l": some(number)}
+
+    kind = pa.struct([("n", pa.int64()), ("w", pa.string()), ("t", pa.timestamp("us", "Europe/Paris")),
+                      ("l", pa.list_(pa.int32()))])  # fmt: skip
+    return pa.table({
+        "list": pa.array([some(number) for _ in range(rows)], pa.list_(pa.int64())),
+        "words": pa.array([some(word) for _ in range(rows)], pa.large_list(pa.string())),
+        "struct": pa.array([struct() for _ in range(rows)], kind),
+        "structs": pa.array([some(struct) for _ in range(rows)], pa.list_(kind)),
+        "map": pa.array([some(lambda: (word(), number())) for _ in range(rows)], pa.map_(pa.string(), pa.int64())),
+        "lists": pa.array([some(lambda: some(number)) for _ in range(rows)], pa.list_(pa.list_(pa.float32()))),
+        "fixed": pa.array([[number(), number()] for _ in range(rows)], pa.list_(pa.int16(), 2)),
+        "flat": pa.array([number() for _ in range(rows)]),
+    })  # fmt: skip
+
+
+def _pairs() -> bytes:
+    """Write what is a struct in the file only."""
+    import pandas as pd
+
+    import numparq
+
+    intervals = pd.arrays.IntervalArray.from_tuples([(0.0, 1.0), None, (2.0, 3.0)])
+    index = pd.IntervalIndex.from_breaks(range(4))
+    frame = pd.DataFrame({"i": intervals, "c": [1 + 2j, complex("nan"), 0j]}, index=index)
+    return numparq.to_parquet(frame)
+
+
 def _few_columns(rows: int, nulls: bool) -> Any:
     return _table(rows, nulls).select(["int64", "string", "bool", "category"])
 
@@ -143,6 +188,17 @@ SAMPLES: dict[str, Callable[[], bytes]] = {
     ),
     "no Arrow schema": lambda: _written(_table(20, True), store_schema=False, version="1.0", compression="none"),
     "required": lambda: _written(_required(), compression="none"),
+    "nested": lambda: _written(_nested(20), compression="none", use_dictionary=False),
+    "nested, pages": lambda: _written(_nested(60), compression="snappy", data_page_size=60, write_batch_size=5),
+    "nested, V2": lambda: _written(_nested(40), compression="none", data_page_version="2.0", row_group_size=15),
+    "nested, delta": lambda: _written(
+        _nested(20),
+        compression="none",
+        use_dictionary=False,
+        store_schema=False,
+        column_encoding={"list.list.element": "DELTA_BINARY_PACKED", "words.list.element": "DELTA_BYTE_ARRAY"},
+    ),
+    "pairs": _pairs,
     "pandas": _frame,
     "no rows": _no_rows,
     "no columns": _no_columns,
