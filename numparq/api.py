@@ -18,7 +18,7 @@ DTYPE_BACKENDS = ("numpy", "numpy_nullable", "pyarrow")
 
 def read_parquet(
     path: Any,
-    columns: Sequence[str] | None = None,
+    columns: Sequence[str | tuple[str, ...]] | None = None,
     filters: Any = None,
     *,
     dtype_backend: Any = _DEFAULT,
@@ -48,7 +48,10 @@ def read_parquet(
     path : str, os.PathLike, bytes-like, or binary file object
         The file's name, its bytes, or an object with ``read`` and ``seek``.
     columns : list of str, optional
-        Names of the columns to read, in the order wanted; by default all. The columns of the index are read along.
+        Names of the columns to read, in the order wanted; by default all. The columns of the index are read along. A
+        name with dots that is none of a column is a path into a nested one, as is a tuple of names; only the leaves
+        below are read. A field of structs becomes a column; of lists and maps (``"l.list.element.x"``), what is
+        beside it is left out.
     dtype_backend : {"numpy_nullable", "pyarrow"}, optional
         As in pandas; by default columns of NumPy dtypes, and ``str`` for strings.
     row_groups : list of int, optional

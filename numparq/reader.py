@@ -114,7 +114,7 @@ class ParquetFile:
 
     def read(
         self,
-        columns: Sequence[str] | None = None,
+        columns: Sequence[str | tuple[str, ...]] | None = None,
         *,
         dtype_backend: str = "numpy",
         row_groups: Sequence[int] | None = None,
