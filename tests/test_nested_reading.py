@@ -413,6 +413,25 @@ def test_columns_that_are_nested_too_deep():
         read_parquet(data)
 
 
+def test_names_that_are_no_text():
+    data = written(pa.table({"s": [{"x": 1}]}), store_schema=False)
+
+    def edit(footer):
+        footer.schema[2].name = b"\x97"
+
+    damaged = rewritten(data, edit)
+    assert list(read_parquet(damaged)["s"][0].values()) == [1]
+    assert list(read_parquet(damaged, dtype_backend="pyarrow")["s"][0]) == ["\ufffd"]
+
+
+def test_moments_that_datetime_does_not_know():
+    """They are the numbers that they are stored as, as in pyarrow where there is no time zone."""
+    far = 9_000_000_000_000_000_000
+    kind = pa.struct([("z", pa.timestamp("us", "Europe/Paris")), ("n", pa.timestamp("us"))])
+    data = written(pa.table({"s": pa.array([{"z": far, "n": far}, None], kind)}))
+    assert read_parquet(data)["s"].tolist() == [{"z": far, "n": far}, None]
+
+
 def test_objects_are_compared_in_full():
     assert not same_objects(objects([{"a": np.array([1])}]), objects([{"a": np.array([2])}]))
     assert not same_objects(objects([[1]]), objects([(1,)]))

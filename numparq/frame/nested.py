@@ -185,5 +185,5 @@ def _moments(values: pd.arrays.DatetimeArray) -> np.ndarray:
         return values.asi8
     try:
         return values.to_pydatetime()
-    except (ValueError, OverflowError):  # beyond the years 1 to 9999
+    except (ValueError, OverflowError, NotImplementedError):  # beyond the years 1 to 9999
         return values.asi8

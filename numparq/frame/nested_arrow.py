@@ -120,7 +120,8 @@ def _dictionary(array: Any, known: DictionaryIndex) -> Any:
 
 
 def _field(shape: Shape, made: Any) -> Any:
-    return pyarrow().field(shape.name, made.type, shape.nullable)
+    name = shape.name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")  # one that was not UTF-8
+    return pyarrow().field(name, made.type, shape.nullable)
 
 
 def _with_offsets(array: ListArray, list_type: Any, children: list[Any], large: bool) -> Any:
