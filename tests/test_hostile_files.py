@@ -158,9 +158,14 @@ def test_all_lies(tmp_path, name):
     attack(tmp_path, tasks_of(tmp_path, [name], seed=2, lies=200 * FUZZ))
 
 
+# A few kilobytes that are a GiB of strings, and rightly take that much.
+HUGE = {"large_string_map.brotli.parquet"}
+
+
 def conformance_tasks(folder: Path, most: int, **how: int) -> list[dict]:
     paths = [path for part in ("data", "bad_data") for path in sorted((folder / part).glob("*.parquet"))]
-    return [{"name": path.name, "path": str(path), **how} for path in paths if path.stat().st_size <= most]
+    small = [path for path in paths if path.stat().st_size <= most and path.name not in HUGE]
+    return [{"name": path.name, "path": str(path), **how} for path in small]
 
 
 def test_files_of_the_conformance_suite(tmp_path, parquet_testing):

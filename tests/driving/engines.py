@@ -121,8 +121,10 @@ class _Compiled:
     """The compiled kernels of all groups."""
 
     def __getattr__(self, name: str) -> Callable[..., int]:
-        group = next(group for group in package.ALL if name in package.registered(group.group))
-        return getattr(group, name)
+        for group in package.ALL:
+            if name in package.registered(group.group):
+                return getattr(group, name)
+        raise AttributeError(f"there is no kernel {name!r}")
 
 
 class Engine:
