@@ -15,7 +15,7 @@ BLOCK_BYTES = 32
 MAX_BYTES = 128 << 20
 DEFAULT_FPP = 0.01
 _WIDTHS = {INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8}
-_FLOATS = {FLOAT: np.dtype("f4"), DOUBLE: np.dtype("f8")}
+_FLOATS: dict[int, np.dtype] = {FLOAT: np.dtype("f4"), DOUBLE: np.dtype("f8")}
 _SATURATED = 4096.0  # values a block above which it says yes to everything
 
 __all__ = ["BLOCK_BYTES", "DEFAULT_FPP", "MAX_BYTES", "BloomFilter", "false_positive_rate", "hash_equals",
@@ -137,7 +137,7 @@ def hash_equals(leaf: Leaf, values: np.ndarray) -> np.ndarray:
     uint64 array
         Of floats with a zero: both zeros; of floats with a NaN: the one that processors make. Else empty.
     """
-    dtype = _FLOATS.get(leaf.physical)
+    dtype: np.dtype | None = _FLOATS.get(leaf.physical)
     if leaf.logical is not None and leaf.logical.kind == "FLOAT16":
         dtype = np.dtype("f2")
     if dtype is None:

@@ -43,7 +43,7 @@ FACTOR = {factor}
 def scaled(value):
     return value + {term}
 """
-GROUPS = f"\nGROUPS = { {group: () for group in kernels.GROUPS} | {'reading': ('tiny',)} }\n"
+GROUPS = f"\nGROUPS = { dict.fromkeys(kernels.GROUPS, ()) | {'reading': ('tiny',)} }\n"
 RUN = """
 import sys
 import numpy as np

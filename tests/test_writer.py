@@ -1,4 +1,4 @@
-"""`to_parquet` and `ParquetWriter`: what the options do, what is refused, and what is left when something goes wrong."""
+"""`to_parquet` and `ParquetWriter`: what options do, what is refused, and what is left when something goes wrong."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def metadata(data: bytes):
     return pq.ParquetFile(io.BytesIO(data)).metadata
 
 
-# --- what comes back ----------------------------------------------------------------------------------------------------
+# --- what comes back ---------------------------------------------------------------------
 
 
 def test_a_frame_comes_back_from_bytes_path_and_file_object(tmp_path: Path):
@@ -97,7 +97,7 @@ def test_no_rows_and_no_columns():
         pd.testing.assert_frame_equal(numparq.read_parquet(data), df)
 
 
-# --- sizes --------------------------------------------------------------------------------------------------------------
+# --- sizes ---------------------------------------------------------------------
 
 
 def test_row_groups_by_rows_and_bytes():
@@ -130,7 +130,7 @@ def test_alignment():
     pd.testing.assert_frame_equal(numparq.read_parquet(data), frame(3000))
 
 
-# --- what the footer says -------------------------------------------------------------------------------------------------
+# --- what the footer says ---------------------------------------------------------------------
 
 
 def test_footer():
@@ -219,7 +219,7 @@ def test_categories_of_bools_have_no_dictionary():
     assert pq.read_table(io.BytesIO(data or b""))["a"].to_pylist() == [True, False, None, True]
 
 
-# --- several frames -------------------------------------------------------------------------------------------------------
+# --- several frames ---------------------------------------------------------------------
 
 
 def test_frame_after_frame(tmp_path: Path):
@@ -264,7 +264,7 @@ def test_an_exception_leaves_the_earlier_file(tmp_path: Path):
         writer.write(frame(1))
 
 
-# --- wrong arguments ------------------------------------------------------------------------------------------------------
+# --- wrong arguments ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
