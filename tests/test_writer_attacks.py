@@ -167,3 +167,25 @@ def test_a_writer_that_gave_up_has_no_bytes():
     writer.abort()
     with pytest.raises(ValueError, match="aborted"):
         writer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("values", "have", "wanted"),
+    [
+        ([[1e300], [1.0]], pa.list_(pa.float64()), pa.list_(pa.float32())),
+        ([{"a": 1e300}], pa.struct([("a", pa.float64())]), pa.struct([("a", pa.float32())])),
+        ([[("k", 1e300)]], pa.map_(pa.string(), pa.float64()), pa.map_(pa.string(), pa.float32())),
+        ([[0]], pa.list_(pa.timestamp("us", "UTC")), pa.list_(pa.timestamp("us"))),
+        ([[0]], pa.list_(pa.timestamp("us")), pa.list_(pa.timestamp("us", "Europe/Berlin"))),
+    ],
+)
+def test_nested_arrow_data_are_not_cast_with_a_loss(values, have, wanted):
+    df = pd.DataFrame({"a": pd.array(pa.array(values, have), dtype=pd.ArrowDtype(have))})
+    with pytest.raises(numparq.SchemaError, match="within nested data"):
+        numparq.to_parquet(df, schema=pa.schema([("a", wanted)]))
+
+
+def test_nested_arrow_data_are_cast_where_nothing_is_lost():
+    df = pd.DataFrame({"a": pd.array(pa.array([[1], None, [2, 3]]), dtype=pd.ArrowDtype(pa.list_(pa.int64())))})
+    data = numparq.to_parquet(df, schema=pa.schema([("a", pa.list_(pa.int8()))]))
+    assert pq.read_table(io.BytesIO(data))["a"].to_pylist() == [[1], None, [2, 3]]

@@ -110,6 +110,7 @@ def converted(field: ArrowField, data_type: Any) -> Callable[[Any], NestedArray]
     import pyarrow as pa
 
     wanted = data_type_of(field)
+    _refuse_lossy(data_type, wanted, field.name)
 
     def convert(array: Any) -> NestedArray:
         try:
@@ -119,6 +120,22 @@ def converted(field: ArrowField, data_type: Any) -> Callable[[Any], NestedArray]
 
     convert(pa.nulls(0, data_type))
     return convert
+
+
+def _refuse_lossy(have: Any, wanted: Any, column: str) -> None:
+    """Raise SchemaError where pyarrow's cast loses something without a word: numbers to infinity, a time zone."""
+    import pyarrow as pa
+
+    known, asked = (one.value_type if pa.types.is_dictionary(one) else one for one in (have, wanted))
+    if pa.types.is_floating(known) and pa.types.is_floating(asked) and asked.bit_width < known.bit_width:
+        lost = "large numbers would become infinite"
+    elif pa.types.is_timestamp(known) and pa.types.is_timestamp(asked) and (known.tz is None) != (asked.tz is None):
+        lost = "moments of a time zone are no local times"
+    else:
+        for place in range(min(known.num_fields, asked.num_fields)):
+            _refuse_lossy(known.field(place).type, asked.field(place).type, column)
+        return
+    raise SchemaError(f"{known} within nested data is not written as {asked}: {lost}", column=column)
 
 
 def one_dictionary(data: Any, field: ArrowField) -> Any:
