@@ -30,7 +30,7 @@ from ..kernels.tables import (
 )
 from .buffer import BinaryPiece
 from .pages import PageFailure, Pages, Placement, check_page, decompress
-from .plain import readable
+from .plain import Readable, readable
 from .scratch import Scratch, allocate
 
 NO_DICTIONARY = BinaryPiece(np.zeros(1, np.int64), np.zeros(SLACK, np.uint8))
@@ -144,18 +144,33 @@ def decode_binary(pages: Pages, dictionary: BinaryPiece | None, size_hint: int, 
     for batch in placement.batches:
         decompress(pages, batch, decompressed)
         for part in readable(pages, batch, decompressed, scratch):
-            first = part.first
-            while True:
-                status = kernels.decode_binary_pages(
-                    pages.chunks.reshape(-1), part.table.reshape(-1), first, part.last, pages.raw, part.decompressed,
-                    entries.offsets, entries.data, indices, levels, validity, offsets, out, len(out) - SLACK, state,
-                )  # fmt: skip
-                if status != NEED_ROOM:
-                    check_page(status, state)
-                    break
-                first = int(state[STATE_PAGE])
-                out = _grown(out, int(state[STATE_BYTES]), int(state[STATE_NEEDED]))
+            out = decode_part(pages, part, entries, indices, levels, validity, offsets, out, state)
     return BinaryPiece(offsets, out, validity if chunk[C_NULL_COUNT] > nulls_before else None)
+
+
+def decode_part(
+    pages: Pages, part: Readable, entries: BinaryPiece, indices: np.ndarray, levels: np.ndarray, validity: np.ndarray,
+    offsets: np.ndarray, out: np.ndarray, state: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """Decode pages into offsets and bytes, which grow as they need; give the bytes' buffer, which may be a new one.
+
+    The arrays are those of the kernel `decode_binary_pages`.
+
+    Raises
+    ------
+    PageFailure
+    """
+    first = part.first
+    while True:
+        status = kernels.decode_binary_pages(
+            pages.chunks.reshape(-1), part.table.reshape(-1), first, part.last, pages.raw, part.decompressed,
+            entries.offsets, entries.data, indices, levels, validity, offsets, out, len(out) - SLACK, state,
+        )  # fmt: skip
+        if status != NEED_ROOM:
+            check_page(status, state)
+            return out
+        first = int(state[STATE_PAGE])
+        out = _grown(out, int(state[STATE_BYTES]), int(state[STATE_NEEDED]))
 
 
 def _grown(out: np.ndarray, used: int, needed: int) -> np.ndarray:

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import NEED_ROOM, InvalidFileError
+from ..errors import InvalidFileError
 from ..kernels import kernels, nested_kernels
-from ..kernels.binary import STATE_BYTES, STATE_NEEDED, STATE_PAGE
 from ..kernels.fixed import STATE_FIELDS
 from ..kernels.nested import STATE_ENTRIES, STATE_ROWS, STATE_VALUES
 from ..kernels.nested import STATE_FIELDS as LEVEL_FIELDS
@@ -30,7 +29,7 @@ from ..kernels.tables import (
 )
 from ..schema import Leaf
 from ..targets import Target
-from .binary import NO_DICTIONARY, _grown
+from .binary import NO_DICTIONARY, decode_part
 from .buffer import BinaryPiece
 from .chunks import RowSlice
 from .decode import RETARGET, Job, _all_indices
@@ -265,17 +264,7 @@ class _BinaryValues:
         state = np.zeros(STATE_FIELDS, np.int64)
         out = allocate(len(pages.raw) + SLACK)
         for part in _dense_parts(pages, levels, placement, scratch):
-            first = part.first
-            while True:
-                status = kernels.decode_binary_pages(
-                    pages.chunks.reshape(-1), part.table.reshape(-1), first, part.last, pages.raw, part.decompressed,
-                    entries.offsets, entries.data, indices, unused, validity, offsets, out, len(out) - SLACK, state,
-                )  # fmt: skip
-                if status != NEED_ROOM:
-                    check_page(status, state)
-                    break
-                first = int(state[STATE_PAGE])
-                out = _grown(out, int(state[STATE_BYTES]), int(state[STATE_NEEDED]))
+            out = decode_part(pages, part, entries, indices, unused, validity, offsets, out, state)
         return BinaryPiece(offsets[: levels.num_values - before + 1], out)
 
     def finished(self, count: int) -> list[BinaryPiece]:
