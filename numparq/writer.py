@@ -167,7 +167,6 @@ class ParquetWriter:
         self._metadata, self._fields = dict(taken.key_value_metadata), taken.arrow_fields
         if self._existing:
             columns, orders = self._existing.agreed(self._columns), self._existing.orders(self._columns)
-            self._extend(taken)
         else:
             columns, orders = self._columns, orders_of(self._columns, self._options.column_order)
         footer = self._existing.footer if self._existing else None
@@ -176,6 +175,7 @@ class ParquetWriter:
         self._settled = self._options.settle(assembly.leaves)
         self._sorting = writer_options.sorting_columns(self._sorted_by, assembly.leaves)
         if self._existing:
+            self._extend(taken)  # nothing behind this fails but the sink, which ends the writer
             self._existing.copy_to(self._sink)
         else:
             assembly.begin()
