@@ -7,7 +7,9 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -16,6 +18,8 @@ from frames import assert_same, oracle, written
 
 from numparq import CorruptPageError, ParquetFile, read_parquet
 from numparq.column import decode, jobs, pages
+from numparq.kernels import kernels
+from numparq.metadata import chunks
 
 pa = pytest.importorskip("pyarrow")
 
@@ -207,6 +211,34 @@ def test_one_file_read_by_many_threads(tmp_path, data, expected):
                 frames = list(users.map(lambda task: file.read(task[0], threads=task[1]), tasks))
             for (columns, _), got in zip(tasks, frames, strict=True):
                 pd.testing.assert_frame_equal(got, expected[columns])
+
+
+def test_the_facts_of_a_chunk_are_read_once(data, monkeypatch):
+    """A chunk that a thread reads again is for a moment without facts to every other."""
+    reads = []
+
+    def slowly(bytes_, starts, places, *rest):
+        reads.extend(places.tolist())
+        time.sleep(0.002)  # the GIL is the others'
+        return kernels.read_thrifts(bytes_, starts, places, *rest)
+
+    footer = ParquetFile(data)._footer
+    groups, columns = range(len(footer.row_group_num_rows)), range(footer.num_leaves)
+    expected = ParquetFile(data)._footer.chunks.table(groups, columns)
+    monkeypatch.setattr(chunks, "kernels", SimpleNamespace(read_thrifts=slowly))
+    start = threading.Barrier(6)
+
+    def use(number):
+        start.wait()
+        for column in columns[number % 3 :]:
+            footer.chunks.table(groups, [column])
+        return footer.chunks.table(groups, columns)
+
+    with ThreadPoolExecutor(6) as users:
+        for found in users.map(use, range(6)):
+            for name, values in expected.items():
+                np.testing.assert_array_equal(found[name], values)
+    assert len(reads) == len(set(reads)) == len(groups) * len(columns)
 
 
 def test_many_files_opened_by_many_threads(data, expected):

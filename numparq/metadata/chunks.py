@@ -7,6 +7,7 @@ the chunks of the columns that are wanted are then read by one call of a kernel,
 from __future__ import annotations
 
 from functools import lru_cache
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,7 @@ class ColumnChunks:
         self._layout, self._places = _places()
         self._words = np.empty((*starts.shape, self._layout.words), np.int64)
         self._known: np.ndarray = np.zeros(starts.shape, np.bool_)
+        self._reading = Lock()
 
     def __getitem__(self, name: str) -> Fact:
         return Fact(self, *self._places[name])
@@ -95,11 +97,15 @@ class ColumnChunks:
         return {name: self.look_up(place, word, mask) for name, (word, mask) in self._places.items()}
 
     def read(self, place: tuple) -> None:
-        """Read the chunks, out of some, that have not been read yet; `place` indexes row groups and columns."""
-        unread = ~self._known[place]
-        if unread.any():
-            groups, columns = np.broadcast_arrays(*place)
-            self._read(groups[unread], columns[unread])
+        """Read the chunks, out of some, that have not been read yet; `place` indexes row groups and columns.
+
+        Once each: while the kernel reads a chunk, its words are not what another thread may look up.
+        """
+        with self._reading:
+            unread = ~self._known[place]
+            if unread.any():
+                groups, columns = np.broadcast_arrays(*place)
+                self._read(groups[unread], columns[unread])
 
     def look_up(self, place: tuple, word: int, mask: int) -> np.ndarray:
         """Give some bits of a word of chunks that have been read."""
