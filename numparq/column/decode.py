@@ -341,6 +341,7 @@ class BinaryJob(Job):
         def work(number: int, part: Pages) -> None:
             chunk = part.chunks[0]
             hint = self.size_hint * max(int(chunk[C_ROW_STOP] - chunk[C_ROW_START]), 0) // max(rows, 1)
+            hint += hint // 16  # memory not touched costs nothing, a buffer that has to grow a copy
             with self.placing(part):
                 made[number] = decode_binary(part, dictionary, hint, self.context.scratch)
             if self.utf8 and not _all_indices(part):  # the strings of a dictionary are checked already
