@@ -120,6 +120,63 @@ def lineitem(rng: np.random.Generator, size: int) -> pa.Table:
     )
 
 
+def delta_ints(rng: np.random.Generator, size: int) -> pa.Table:
+    """Keys that grow, ticks of a clock with gaps, a walk of four bytes, and cents with one null in ten."""
+    return pa.table(
+        {
+            "key": make.growing_keys(rng, size),
+            "tick": 1_700_000_000_000_000 + np.cumsum(rng.integers(0, 3_000_000, size)),
+            "level": np.cumsum(rng.integers(-20, 21, size)).astype(np.int32),
+            "cents": pa.array(make.cents(rng, size), mask=make.scattered_nulls(rng, size, 0.1)),
+        }
+    )
+
+
+def delta_strings(rng: np.random.Generator, size: int) -> pa.Table:
+    """Sorted addresses, each like the one before, and comments that have nothing in common."""
+    pages = np.sort(rng.integers(0, 10 * size, size))
+    addresses = [f"https://example.org/shop/{page // 1000:06}/item-{page % 1000:03}" for page in pages.tolist()]
+    return pa.table({"address": addresses, "comment": make.comments(rng, size)})
+
+
+def split_numbers(rng: np.random.Generator, size: int) -> pa.Table:
+    """Measurements whose first bytes are alike: both floats and both integers."""
+    return pa.table(
+        {
+            "normal": make.normal(rng, size),
+            "sensor": make.sensor(rng, size),
+            "tick": np.cumsum(rng.integers(0, 3_000_000, size)),
+            "level": np.cumsum(rng.integers(-20, 21, size)).astype(np.int32),
+        }
+    )
+
+
+def int_lists(rng: np.random.Generator, size: int) -> pa.Table:
+    """Lists of none to nine integers, one in fifty of them null; and tags: up to three, each of four bytes."""
+
+    def lists(values: pa.Array, most: int) -> pa.Array:
+        lengths = rng.integers(0, most + 1, size)
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+        missing = pa.array(rng.random(size) < 0.02)
+        return pa.ListArray.from_arrays(pa.array(offsets), values.slice(0, int(offsets[-1])), mask=missing)
+
+    clicks = lists(pa.array(make.cents(rng, 9 * size)), 9)
+    return pa.table({"clicks": clicks, "tags": lists(pa.array(rng.integers(0, 500, 3 * size).astype(np.int32)), 3)})
+
+
+def structs(rng: np.random.Generator, size: int) -> pa.Table:
+    """An address of a number, a place and a position within it, each missing now and then."""
+    position = pa.StructArray.from_arrays(
+        [pa.array(make.normal(rng, size)), pa.array(make.normal(rng, size))], ["lat", "lon"],
+        mask=pa.array(rng.random(size) < 0.05),
+    )  # fmt: skip
+    city = pa.array(make.CITIES).take(pa.array(make.skewed(rng, size, len(make.CITIES))))
+    number = pa.array(rng.integers(1, 400, size), mask=rng.random(size) < 0.1)
+    whole = pa.StructArray.from_arrays([number, city, position], ["number", "city", "position"],
+                                       mask=pa.array(rng.random(size) < 0.02))  # fmt: skip
+    return pa.table({"address": whole})
+
+
 def wide(rng: np.random.Generator, size: int) -> pa.Table:
     """`size` float32 columns of 2,000 rows: features of a model, hard to compress."""
     values = rng.standard_normal((size, WIDE_ROWS), dtype=np.float32)

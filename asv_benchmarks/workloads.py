@@ -67,6 +67,13 @@ def _plain(compression: str) -> dict[str, object]:
     return {"use_dictionary": False, "compression": compression}
 
 
+def _encoded(compression: str, **encodings: str) -> dict[str, object]:
+    return {**_plain(compression), "column_encoding": encodings}
+
+
+_DELTA = _encoded("snappy", **dict.fromkeys(("key", "tick", "level", "cents"), "DELTA_BINARY_PACKED"))
+_STRINGS = _encoded("snappy", address="DELTA_BYTE_ARRAY", comment="DELTA_LENGTH_BYTE_ARRAY")
+_SPLIT = _encoded("zstd", **dict.fromkeys(("normal", "sensor", "tick", "level"), "BYTE_STREAM_SPLIT"))
 _DICTIONARY: dict[str, object] = {"use_dictionary": True, "compression": "snappy"}
 _WIDE = DataFile("wide", tables.wide, 5_000, {"row_group_size": tables.WIDE_ROWS // 10, "compression": "snappy"})
 
@@ -87,6 +94,11 @@ _OF_WHOLE_FILES = (
     DataFile("lineitem-zstd", tables.lineitem, 3 * MILLION, {"compression": "zstd"}),
     # pyarrow looks at the page size after every write batch: 1,024 values of 8 bytes are exactly one page.
     DataFile("pages-8k", tables.growing_keys, 5 * MILLION, {**_plain("snappy"), "data_page_size": 8_192}),
+    DataFile("delta-ints", tables.delta_ints, 5 * MILLION, _DELTA),
+    DataFile("delta-strings", tables.delta_strings, 2 * MILLION, _STRINGS),
+    DataFile("split-zstd", tables.split_numbers, 5 * MILLION, _SPLIT),
+    DataFile("lists", tables.int_lists, 1 * MILLION, {"compression": "snappy"}),
+    DataFile("structs", tables.structs, 500_000, {"compression": "snappy"}),
     DataFile("small", tables.small, 100, {"compression": "snappy"}),
 )
 
