@@ -37,6 +37,7 @@ def read_parquet(
     on_error: str = "raise",
     memory_limit: int | None = None,
     threads: int | None = None,
+    external_files: bool = False,
 ) -> pd.DataFrame:
     """Read a Parquet file into a DataFrame.
 
@@ -70,6 +71,9 @@ def read_parquet(
         Whether pages that have a checksum are held against it.
     threads : int, optional
         Threads that decode; by default one for each core that this process may use.
+    external_files : bool
+        Whether a file that names others, as those called ``_metadata`` do, may have column chunks read from them: from
+        regular files below its own folder, on the same file system, and from nothing else.
     filters, storage_options, filesystem, partitioning, schema, resolve, decryption, on_error, memory_limit
         Not supported yet: anything but the default raises UnsupportedError.
 
@@ -111,7 +115,7 @@ def read_parquet(
         on_error=(on_error, lambda value: value == "raise"),
         memory_limit=(memory_limit, lambda value: value is None),
     )
-    with ParquetFile(path) as file:
+    with ParquetFile(path, external_files=external_files) as file:
         return file.read(
             columns, dtype_backend=_backend(dtype_backend), row_groups=row_groups, row_range=row_range, nrows=nrows,
             categories=categories, include=include, verify_crc=verify_crc, threads=threads,

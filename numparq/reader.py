@@ -32,6 +32,7 @@ from .threads import Crew, thread_count
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .io.joint import JointSource
     from .metadata.records import Record
 
 
@@ -42,6 +43,8 @@ class ParquetFile:
     ----------
     path : str, os.PathLike, bytes-like, or binary file object
         The file's name, its bytes, or an object with ``read`` and ``seek``.
+    external_files : bool
+        As in `numparq.read_parquet`.
 
     Attributes
     ----------
@@ -71,9 +74,12 @@ class ParquetFile:
     (3, ['a', 'b'])
     """
 
-    def __init__(self, path: Any) -> None:
+    def __init__(self, path: Any, *, external_files: bool = False) -> None:
         self.source: Source = open_source(path)
+        self._files: JointSource | None = None
         try:
+            if external_files:
+                self.source = self._files = _joint(self.source, path)
             with located(file=self.source.name):
                 self._footer: Footer
                 self._footer, self._footer_start = read_tail(self.source)
@@ -148,7 +154,8 @@ class ParquetFile:
             context = Context(self.source, names, crew, verify_crc)
             if not slices and self._is_own and self.num_row_groups:
                 slices = [RowSlice(0, 0, 0, 0)]  # for the categories, which the first row group has
-            tables = ChunkTables(self._footer, leaves, [rows.row_group for rows in slices], self._footer_start)
+            groups = [rows.row_group for rows in slices]
+            tables = ChunkTables(self._footer, leaves, groups, self._footer_start, self._files)
             categorical = _category_names(categories, names)
             targets = self._targets(leaves, tables.null_counts(), dtype_backend, categorical)
             for column in nested:
@@ -161,9 +168,10 @@ class ParquetFile:
                     buffers = _decode(JobMaker(context, tables, leaves, layout), layout, slices)
                 made = {column.places.start: column.finished(layout.targets, buffers) for column in nested}
                 return assemble(layout, buffers, labels, metadata, self._virtual(extra, slices, num_rows), made)
+            except ParquetError as error:
+                tables.name_file(error)
+                raise
             except MemoryError as error:
-                if isinstance(error, LimitError):
-                    raise
                 what = f"{num_rows:,} rows of {len(names)} columns"
                 raise LimitError(f"there is not enough memory to read {what}") from error
 
@@ -276,6 +284,14 @@ def _decode(maker: JobMaker, layout: Layout, slices: list[RowSlice]) -> list[Col
             buffers[column] = ColumnBuffer(layout.values[column], layout.validity[column])
         wanted = failed
     return buffers
+
+
+def _joint(source: Source, path: Any) -> JointSource:
+    """Let a file name others that are beside it."""
+    from .io.beside import Beside
+    from .io.joint import JointSource
+
+    return JointSource(source, Beside(path))
 
 
 def _check_new(virtual: list[str], names: Sequence[str | None]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -44,6 +45,10 @@ from ..kernels.tables import (
 from ..metadata.footer import Footer
 from ..schema import Leaf
 from ..targets import Target
+
+if TYPE_CHECKING:
+    from ..io.joint import JointSource
+    from .elsewhere import ChunkFiles
 
 MAGIC_BYTES = 4
 _LONGEST_DICTIONARY_HEADER = 100
@@ -135,6 +140,8 @@ class ChunkTables:
         The row groups read.
     end : int
         Where the footer begins: no chunk goes beyond.
+    files : JointSource or None
+        What opens the files that chunks may be in; None where they are refused.
 
     Raises
     ------
@@ -143,11 +150,13 @@ class ChunkTables:
         version does not read.
     """
 
-    def __init__(self, footer: Footer, leaves: Sequence[Leaf], row_groups: Sequence[int], end: int) -> None:
+    def __init__(
+        self, footer: Footer, leaves: Sequence[Leaf], row_groups: Sequence[int], end: int,
+        files: JointSource | None = None,
+    ) -> None:  # fmt: skip
         self._leaves = leaves
         self._row_groups = list(dict.fromkeys(row_groups))
         self._place = {group: place for place, group in enumerate(self._row_groups)}
-        self._end = end
         self._allowance = _missing_bytes(footer.created_by)
         self._num_rows = footer.row_group_num_rows[self._row_groups]
         self._facts = footer.chunks.table(self._row_groups, [leaf.index for leaf in leaves])
@@ -155,8 +164,29 @@ class ChunkTables:
         # the first page at data_page_offset (parquet-mr 1.8, and the file dict-page-offset-zero of the test suite).
         data, dictionary = self._facts["data_page_offset"], self._facts["dictionary_page_offset"]
         self._starts = np.where((dictionary >= MAGIC_BYTES) & (dictionary < data), dictionary, data)
+        self._ends = np.broadcast_to(np.int64(end), self._starts.shape)
+        self._files = self._other_files(footer, end, files) if self._facts["has_file_path"].any() else None
         if self._starts.size:
             self._check()
+        if self._files is not None:
+            self._starts = self._starts + self._files.starts
+            self._ends = self._files.ends
+
+    def _other_files(self, footer: Footer, end: int, files: JointSource | None) -> ChunkFiles:
+        """Find the files that the chunks are in, and where each ends."""
+        from .elsewhere import ChunkFiles
+
+        has_path = self._facts["has_file_path"] != 0
+        found = ChunkFiles(footer.chunks, self._row_groups, self._leaves, has_path, end, files)
+        self._ends = found.ends - found.starts
+        return found
+
+    def name_file(self, error: ParquetError) -> None:
+        """Say in an error which file the chunk is in, where that is another one."""
+        where = error.where
+        path = self._files.path_of(where["row_group"], where["column"]) if self._files and "column" in where else None
+        if path is not None:
+            where["chunk_file"] = path
 
     def _check(self) -> None:
         facts, start, size = self._facts, self._starts, self._facts["total_compressed_size"]
@@ -166,12 +196,10 @@ class ChunkTables:
                        facts["num_values"] != self._num_rows[:, None])  # fmt: skip
         checks: tuple[tuple[np.ndarray, type[ParquetError], str], ...] = (
             (facts["is_encrypted"] != 0, UnsupportedError, "the column is encrypted, which numparq does not read yet"),
-            (facts["has_file_path"] != 0, UnsupportedError, "the column chunk is in another file, which numparq does "
-             "not read yet"),
             (facts["has_meta_data"] == 0, InvalidFileError, "the footer has no metadata of the column chunk"),
             (facts["type"] != types, InvalidFileError, "the column chunk's physical type is not the schema's"),
             (few, InvalidFileError, "the column chunk has not as many values as its row group has rows"),
-            ((start < MAGIC_BYTES) | (size < 0) | (start > self._end) | (size > self._end - start), InvalidFileError,
+            ((start < MAGIC_BYTES) | (size < 0) | (start > self._ends) | (size > self._ends - start), InvalidFileError,
              "the column chunk lies outside of the file's data: the file is cut off, or the footer is damaged"),
         )  # fmt: skip
         if not np.logical_or.reduce([failed for failed, _, _ in checks]).any():
@@ -204,7 +232,7 @@ class ChunkTables:
         codecs = self._facts["codec"][place, columns]
         table[:, C_START] = starts
         ends = starts + self._facts["total_compressed_size"][place, columns]
-        table[:, C_END] = np.minimum(ends + self._allowance, self._end)
+        table[:, C_END] = np.minimum(ends + self._allowance, self._ends[place, columns])
         table[:, C_NUM_VALUES] = self._facts["num_values"][place, columns]
         table[:, C_CODEC] = codecs
         table[:, C_MAX_RATIO] = max_ratios(codecs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import threading
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -104,13 +105,27 @@ class FileSource(_ReadSource):
     """A local file, read at positions without a shared cursor where the system can do that.
 
     It is not mapped into memory: a mapped file that somebody truncates kills the process.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        Its name.
+    opener : callable, optional
+        Opens it instead of `os.open`, as for the built-in `open`.
+
+    Attributes
+    ----------
+    identity : tuple of int
+        The file system that it is on, and its number there.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], opener: Callable[[str, int], int] | None = None) -> None:
         super().__init__()
         self.name = os.fspath(path)
-        self._file = open(path, "rb", buffering=0)  # noqa: SIM115  (closed by `close`)
-        self.size = os.fstat(self._file.fileno()).st_size
+        self._file = open(path, "rb", buffering=0, opener=opener)  # noqa: SIM115  (closed by `close`)
+        status = os.fstat(self._file.fileno())
+        self.size = status.st_size
+        self.identity = status.st_dev, status.st_ino
         self._lock = threading.Lock()
 
     def _read_some(self, position: int, out: memoryview) -> int:

@@ -6,6 +6,7 @@ the chunks of the columns that are wanted are then read by one call of a kernel,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from threading import Lock
 from typing import Any
@@ -134,6 +135,33 @@ class ColumnChunks:
                 except InvalidFileError as error:
                     error.message = f"the footer is damaged where it describes column chunk {column}: {error.message}"
                     raise
+
+    def texts(self, field: str, row_groups: Sequence[int], columns: Sequence[int]) -> list[str]:
+        """Read a string field of some chunks.
+
+        Parameters
+        ----------
+        field : str
+            Its name in ColumnChunk.
+        row_groups, columns : sequence of int
+            Ordinals, one of each a chunk.
+
+        Returns
+        -------
+        list of str
+            Empty where it is absent; bytes that are not UTF-8 are lone surrogates.
+        """
+        wanted, count = layout("ColumnChunk", field), len(row_groups)
+        starts = self._starts[np.asarray(row_groups, np.intp), np.asarray(columns, np.intp)]
+        words = np.empty(count * wanted.words, np.int64)
+        stack, places = new_stack(len(words), len(words)), np.arange(count)
+        check(kernels.read_thrifts(self._data, starts, places, count, self._length, wanted.table, words, stack),
+              InvalidFileError)  # fmt: skip
+        slot = wanted.slot(field)
+        found = words.reshape(count, -1)[:, slot : slot + 2].tolist()
+        data = self._data.data
+        return [str(data[start : start + length], "utf-8", "surrogateescape") if start >= 0 else ""
+                for start, length in found]  # fmt: skip
 
     def record(self, row_group: int, column: int) -> Record:
         """Read everything that the footer says of one chunk.

@@ -1,0 +1,78 @@
+"""Column chunks in other files: ``file_path`` of a ColumnChunk (parquet.thrift), as the files ``_metadata`` have it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..errors import UnsupportedError, located
+from ..io.joint import JointSource
+from ..metadata.chunks import ColumnChunks
+from ..schema import Leaf
+
+__all__ = ["ChunkFiles"]
+
+
+class ChunkFiles:
+    """Which file each column chunk is in.
+
+    Parameters
+    ----------
+    chunks : ColumnChunks
+        The footer's.
+    row_groups : list of int
+        Those read.
+    leaves : sequence of Leaf
+        The columns read.
+    has_path : array, (row groups, columns)
+        Which of the chunks have a path.
+    end : int
+        Where the data of the file itself ends.
+    files : JointSource or None
+        What opens other files; None where nobody asked for that.
+
+    Attributes
+    ----------
+    starts, ends : int64 array, (row groups, columns)
+        Positions in `files` between which a chunk's file is.
+
+    Raises
+    ------
+    ParquetError
+        For a path that is not read, or leads to nothing that may be read.
+    """
+
+    def __init__(
+        self, chunks: ColumnChunks, row_groups: list[int], leaves: Sequence[Leaf], has_path: np.ndarray, end: int,
+        files: JointSource | None,
+    ) -> None:  # fmt: skip
+        self.starts = np.zeros(has_path.shape, np.int64)
+        self.ends = np.full(has_path.shape, end, np.int64)
+        self._paths: dict[tuple[int, str], str] = {}
+        places = np.argwhere(has_path)
+        groups, columns = (array.tolist() for array in places.T)
+        ordinals = [row_groups[group] for group in groups]
+        paths = chunks.texts("file_path", ordinals, [leaves[column].index for column in columns])
+        for group, ordinal, column, path in zip(groups, ordinals, columns, paths, strict=True):
+            if not path:  # no path, or a relative one to the file itself
+                continue
+            name = leaves[column].name
+            with located(row_group=ordinal, column=name):
+                start, size = _place(path, files)
+            self.starts[group, column], self.ends[group, column] = start, start + size
+            self._paths[ordinal, name] = path
+
+    def path_of(self, row_group: int, column: str) -> str | None:
+        """Give the path of a chunk, by the name of its column; None where it is in the file itself."""
+        return self._paths.get((row_group, column))
+
+
+def _place(path: str, files: JointSource | None) -> tuple[int, int]:
+    if files is None:
+        shown = path if len(path) <= 200 else path[:200] + "..."
+        raise UnsupportedError(
+            f"the column chunk is in another file, {shown!r}; with external_files=True, what lies below the folder of "
+            "the file itself is read"
+        )
+    return files.place_of(path)

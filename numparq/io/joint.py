@@ -1,0 +1,172 @@
+"""A file and others beside it as one source: their bytes stand at positions far from one another."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import InvalidFileError, LimitError
+from .beside import Beside
+from .source import FileSource, Source
+
+__all__ = ["JointSource"]
+
+# The file with ordinal n begins at n * STRIDE; the first, with ordinal 0, is the one that names the others.
+STRIDE = 1 << 44
+MOST_FILES = 1 << 18
+# Files that are open at once, but for those that are being read.
+MOST_OPEN = 64
+
+
+@dataclass
+class _File:
+    """A file beside the first: its path, what it was when it was first opened, and, while it is open, its source."""
+
+    path: str
+    size: int
+    identity: tuple[int, int]
+    source: FileSource | None
+    users: int = 0
+
+
+class JointSource:
+    """A source of several files: each is opened when it is first needed, and no more than MOST_OPEN stay open.
+
+    Parameters
+    ----------
+    first : Source
+        The file that names the others; closed along with them.
+    beside : Beside
+        What may be opened.
+    """
+
+    def __init__(self, first: Source, beside: Beside) -> None:
+        self._first = first
+        self._beside = beside
+        self.name = first.name
+        self.size = first.size
+        self._files: list[_File] = []
+        self._ordinals: dict[str, int] = {}
+        self._open: dict[int, None] = {}  # ordinals, those used last behind
+        self._lock = threading.Lock()
+        self._closed = [0, 0]  # requests and bytes of files that are not open any more
+
+    @property
+    def num_requests(self) -> int:
+        """Reads so far, of all files."""
+        return self._first.num_requests + self._closed[0] + sum(source.num_requests for source in self._sources())
+
+    @property
+    def num_bytes(self) -> int:
+        """The bytes that they brought."""
+        return self._first.num_bytes + self._closed[1] + sum(source.num_bytes for source in self._sources())
+
+    def _sources(self) -> list[FileSource]:
+        return [file.source for file in list(self._files) if file.source is not None]
+
+    def place_of(self, path: str) -> tuple[int, int]:
+        """Find a file beside the first.
+
+        Parameters
+        ----------
+        path : str
+            As in `Beside.open`.
+
+        Returns
+        -------
+        start : int
+            The position of its first byte.
+        size : int
+            Its bytes.
+
+        Raises
+        ------
+        ParquetError
+            When it may not be opened, or cannot be.
+        LimitError
+            For the 262,145th.
+        """
+        with self._lock:
+            if path not in self._ordinals:
+                self._add(path)
+            ordinal = self._ordinals[path]
+            return ordinal * STRIDE, self._files[ordinal - 1].size
+
+    def _add(self, path: str) -> None:
+        if len(self._files) >= MOST_FILES:
+            raise LimitError(f"the file names more than {MOST_FILES:,} other files")
+        source = self._beside.open(path)
+        if source.size > STRIDE // 2:
+            source.close()
+            raise LimitError(f"the file names {path!r}, which has {source.size:,} bytes: more than is read")
+        self._files.append(_File(path, source.size, source.identity, source))
+        ordinal = self._ordinals[path] = len(self._files)
+        self._open[ordinal] = None
+        self._close_some()
+
+    def view(self, position: int, length: int, slack: int) -> np.ndarray | None:
+        """Give bytes that are in memory already: those of the first file, if any."""
+        return self._first.view(position, length, slack) if position < STRIDE else None
+
+    def read_into(self, position: int, out: np.ndarray) -> None:
+        """Fill `out` with the bytes from a position, which all are of one file."""
+        ordinal, within = divmod(position, STRIDE)
+        if not ordinal:
+            self._first.read_into(position, out)
+            return
+        with self._opened(ordinal) as source:
+            source.read_into(within, out)
+
+    @contextmanager
+    def _opened(self, ordinal: int) -> Iterator[FileSource]:
+        """Give a file's source, which stays open as long as it is used."""
+        file = self._files[ordinal - 1]
+        with self._lock:
+            if file.source is None:
+                file.source = self._again(file)
+            source = file.source
+            file.users += 1
+            self._open.pop(ordinal, None)
+            self._open[ordinal] = None
+            self._close_some()
+        try:
+            yield source
+        finally:
+            with self._lock:
+                file.users -= 1
+
+    def _again(self, file: _File) -> FileSource:
+        """Open a file once more that was closed to keep their number down."""
+        source = self._beside.open(file.path)
+        if (source.size, source.identity) == (file.size, file.identity):
+            return source
+        source.close()
+        raise InvalidFileError(f"the file {file.path!r} was replaced while it was read")
+
+    def _close_some(self) -> None:
+        """Close files that were not used for the longest time, until few enough are open."""
+        for ordinal in list(self._open):
+            if len(self._open) <= MOST_OPEN:
+                return
+            if not self._files[ordinal - 1].users:
+                self._close(ordinal)
+
+    def _close(self, ordinal: int) -> None:
+        file = self._files[ordinal - 1]
+        del self._open[ordinal]
+        assert file.source is not None
+        self._closed[0] += file.source.num_requests
+        self._closed[1] += file.source.num_bytes
+        file.source.close()
+        file.source = None
+
+    def close(self) -> None:
+        """Close all files."""
+        with self._lock:
+            for ordinal in list(self._open):
+                self._close(ordinal)
+        self._first.close()
