@@ -49,7 +49,7 @@ class ChunkFiles:
     ) -> None:  # fmt: skip
         self.starts = np.zeros(has_path.shape, np.int64)
         self.ends = np.full(has_path.shape, end, np.int64)
-        self._paths: dict[tuple[int, str], str] = {}
+        self._paths: dict[tuple[object, object], str] = {}
         places = np.argwhere(has_path)
         groups, columns = (array.tolist() for array in places.T)
         ordinals = [row_groups[group] for group in groups]
@@ -63,7 +63,7 @@ class ChunkFiles:
             self.starts[group, column], self.ends[group, column] = start, start + size
             self._paths[ordinal, name] = path
 
-    def path_of(self, row_group: int, column: str) -> str | None:
+    def path_of(self, row_group: object, column: object) -> str | None:
         """Give the path of a chunk, by the name of its column; None where it is in the file itself."""
         return self._paths.get((row_group, column))
 

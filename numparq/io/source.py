@@ -28,8 +28,14 @@ class Source(Protocol):
 
     name: str
     size: int
-    num_requests: int
-    num_bytes: int
+
+    @property
+    def num_requests(self) -> int:
+        """Reads so far."""
+
+    @property
+    def num_bytes(self) -> int:
+        """The bytes that they brought."""
 
     def read_into(self, position: int, out: np.ndarray) -> None:
         """Fill `out` (uint8) with the bytes from `position`; InvalidFileError where there are too few."""

@@ -1,0 +1,325 @@
+"""Files that a file names: what is opened, and all that is not."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import stat
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from numparq.errors import InvalidFileError, LimitError, ParquetError, UnsupportedError
+from numparq.io import beside as module
+from numparq.io import joint
+from numparq.io.beside import Beside, checked_path
+from numparq.io.joint import STRIDE, JointSource
+from numparq.io.source import BytesSource, FileSource
+
+posix = pytest.mark.skipif(os.name == "nt", reason="links and pipes are those of POSIX")
+SECRET = b"what nobody may read"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with a file that names others, some files below it, and a secret beside it."""
+    inner = tmp_path / "data"
+    (inner / "p=a:b" / "deep").mkdir(parents=True)
+    (tmp_path / "secret").write_bytes(SECRET)
+    (inner / "_metadata").write_bytes(b"the file itself")
+    (inner / "part.0").write_bytes(b"part 0")
+    (inner / "p=a:b" / "deep" / "part 1").write_bytes(b"part 1!")
+    return inner
+
+
+def content(source: FileSource) -> bytes:
+    out = np.empty(source.size, np.uint8)
+    source.read_into(0, out)
+    source.close()
+    return out.tobytes()
+
+
+def opened(folder, path: str) -> bytes:
+    return content(Beside(folder / "_metadata").open(path))
+
+
+@pytest.fixture(params=["by parts", "by names"])
+def way(request, monkeypatch):
+    """Both ways to open: folder by folder, and, as where the system has no such calls, by whole names."""
+    if request.param == "by names":
+        monkeypatch.setattr(module, "_BY_PARTS", False)
+    elif not module._BY_PARTS:
+        pytest.skip("this system opens by names only")
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [("part.0", b"part 0"), ("./part.0", b"part 0"), ("p=a:b/deep/part 1", b"part 1!"),
+     ("p=a:b/./deep/part 1", b"part 1!"), ("_metadata", b"the file itself")],
+)  # fmt: skip
+@posix
+def test_what_is_below_is_opened(folder, path, expected):
+    assert opened(folder, path) == expected
+
+
+def test_the_folder_is_that_of_the_name(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    for name in ("_metadata", "./_metadata", Path("_metadata"), f"file://{folder}/_metadata"):
+        beside = Beside(name)
+        monkeypatch.chdir("/")  # what is relative was so when it was said
+        assert content(beside.open("part.0")) == b"part 0"
+        monkeypatch.chdir(folder)
+
+
+ABSOLUTE = ["/etc/passwd", "//host/share", "/", "C:", "C:/x", "c:x", "C:\\x"]
+UPWARDS = ["..", "../secret", "p/../../secret", "./..", "p=a:b/../part.0", "part.0/.."]
+EMPTY = ["", ".", "./.", "a//b", "a/", "./", "/a"]
+STRANGE = ["a\\..\\b", "..\\secret", "\\\\host\\share", "part.0\0", "\0", "a/\0/b", "\udfff", "x\ud800"]
+HUGE = ["a" * 256, "a/" * 5000 + "b", "a" * 10_000_000, "../" * 1000 + "secret"]
+
+
+@pytest.mark.parametrize("path", ABSOLUTE + UPWARDS + EMPTY + STRANGE + HUGE, ids=lambda path: repr(path[:20]))
+def test_paths_that_lead_elsewhere(folder, path):
+    with pytest.raises(InvalidFileError) as caught:
+        opened(folder, path)
+    assert len(str(caught.value)) < 1000
+    with pytest.raises(InvalidFileError):
+        checked_path(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["file:///etc/passwd", "file:x", "s3://b/k", "http://localhost/", "HTTPS://x", "data:,x", "x-y+z.1:q", "gs:"],
+)
+def test_urls(folder, path):
+    with pytest.raises(UnsupportedError, match="is a URL"):
+        opened(folder, path)
+
+
+@pytest.mark.parametrize("path", ["%2e%2e/secret", "part%2E0", "~/x", "$HOME", "part.0?query", "part.0#fragment"])
+def test_nothing_is_decoded(folder, path):
+    """A path is taken as it stands: these are names of files, and there are none of that name."""
+    with pytest.raises(InvalidFileError, match="cannot be opened"):
+        opened(folder, path)
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("path", ["nothing", "p=a:b/nothing", "part.0/x", "p=a:b", "p=a:b/deep"])
+def test_what_is_no_file(folder, path):
+    with pytest.raises(InvalidFileError, match=r"cannot be opened|is no regular file"):
+        opened(folder, path)
+
+
+@posix
+@pytest.mark.usefixtures("way")
+def test_links(folder):
+    links = {"inside": "part.0", "inside too": str(folder / "part.0"), "to secret": "../secret",
+             "to secret too": str(folder.parent / "secret"), "loop": "loop", "dangling": "nothing"}  # fmt: skip
+    for name, target in links.items():
+        (folder / name).symlink_to(target)
+    (folder / "up").symlink_to("..")
+    (folder / "down").symlink_to("p=a:b")
+    (folder / "p=a:b" / "part.0").symlink_to("../part.0")
+    for path in ("inside", "inside too", "p=a:b/part.0", "down/part.0"):
+        assert opened(folder, path) == b"part 0"
+    assert opened(folder, "down/deep/part 1") == b"part 1!"
+    assert opened(folder, "up/data/part.0") == b"part 0"  # it leads out, and in again
+    for path in ("to secret", "to secret too", "up/secret"):
+        with pytest.raises(InvalidFileError, match="leads out of the folder"):
+            opened(folder, path)
+    for path in ("loop", "dangling", "up"):
+        with pytest.raises(InvalidFileError):
+            opened(folder, path)
+
+
+@posix
+@pytest.mark.parametrize("way", ["by parts", "by names"])
+def test_a_link_put_there_in_between(folder, monkeypatch, way):
+    """The path was resolved, and then a file of it replaced by a link."""
+    monkeypatch.setattr(module, "_BY_PARTS", way == "by parts")
+    (folder / "part.0").unlink()
+    (folder / "part.0").symlink_to("../secret")
+    monkeypatch.setattr(os.path, "realpath", lambda path, strict=False: os.path.abspath(path))
+    with pytest.raises(InvalidFileError, match="regular file"):
+        opened(folder, "part.0")
+
+
+@posix
+def test_a_folder_replaced_by_a_link_in_between(folder, monkeypatch):
+    (folder.parent / "other").mkdir()
+    (folder.parent / "other" / "x").write_bytes(SECRET)
+    (folder / "link").symlink_to("../other")
+    monkeypatch.setattr(os.path, "realpath", lambda path, strict=False: os.path.abspath(path))
+    with pytest.raises(InvalidFileError, match="cannot be opened"):
+        opened(folder, "link/x")
+
+
+@posix
+@pytest.mark.usefixtures("way")
+def test_pipes_sockets_and_devices(folder):
+    os.mkfifo(folder / "pipe")
+    with tempfile.TemporaryDirectory() as short, socket.socket(socket.AF_UNIX) as server:
+        server.bind(f"{short}/socket")
+        os.rename(f"{short}/socket", folder / "socket") if _same_device(short, folder) else (folder / "socket").touch()
+        for path in ("pipe", "socket"):
+            if path == "pipe" or stat.S_ISSOCK(os.stat(folder / path).st_mode):
+                with pytest.raises(InvalidFileError, match="is no regular file"):
+                    opened(folder, path)
+
+
+def _same_device(one, other) -> bool:
+    return os.stat(one).st_dev == os.stat(other).st_dev
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="of Linux")
+def test_devices_are_not_even_opened(monkeypatch):
+    """As if somebody had put a device file there, which only root may."""
+    monkeypatch.setattr(Beside, "_check_device", lambda *_: None)
+    opens = []
+    real = os.open
+    monkeypatch.setattr(os, "open", lambda name, *more, **options: opens.append(name) or real(name, *more, **options))
+    for name in ("zero", "tty"):
+        with pytest.raises(InvalidFileError, match="is no regular file"):
+            Beside("/dev/x").open(name)
+    assert set(opens) == {"/dev"}
+
+
+@posix
+@pytest.mark.usefixtures("way")
+def test_other_file_systems(folder, monkeypatch):
+    beside = Beside(folder / "_metadata")
+    beside._device += 1
+    with pytest.raises(InvalidFileError, match="another file system"):
+        beside.open("part.0")
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="of Linux")
+def test_a_link_to_another_file_system(folder):
+    if _same_device("/dev/shm", folder):
+        pytest.skip("no second file system at hand")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as other:
+        Path(other, "x").write_bytes(SECRET)
+        (folder / "link").symlink_to(other)
+        with pytest.raises(InvalidFileError, match="leads out of the folder"):
+            opened(folder, "link/x")
+
+
+@posix
+def test_no_descriptor_is_left_open(folder):
+    if not os.path.isdir("/proc/self/fd"):
+        pytest.skip("nothing to count them by")
+    os.mkfifo(folder / "pipe")
+    before = len(os.listdir("/proc/self/fd"))
+    for path in ("part.0", "p=a:b/deep/part 1", "pipe", "nothing", "p=a:b/nothing", "p=a:b", "../secret"):
+        with contextlib.suppress(ParquetError):
+            opened(folder, path)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_bytes_and_file_objects_are_in_no_folder():
+    for path in (b"PAR1", memoryview(b""), object()):
+        with pytest.raises(UnsupportedError, match="needs the name of a file"):
+            Beside(path)
+
+
+# --- several files as one ------------------------------------------------------------------------------------------
+
+
+def joined(folder, count: int) -> tuple[JointSource, dict[str, bytes]]:
+    parts = {f"n{number}": b"%d" % number * (number % 7 + 1) for number in range(count)}
+    for name, data in parts.items():
+        (folder / name).write_bytes(data)
+    return JointSource(BytesSource(b"the first"), Beside(folder / "_metadata")), parts
+
+
+def part(source: JointSource, path: str) -> bytes:
+    start, size = source.place_of(path)
+    out = np.empty(size, np.uint8)
+    source.read_into(start, out)
+    return out.tobytes()
+
+
+def test_files_as_one(folder):
+    source, parts = joined(folder, 5)
+    assert {path: part(source, path) for path in parts} == parts
+    assert source.place_of("n3") == source.place_of("n3") == (4 * STRIDE, 4)
+    out = np.empty(9, np.uint8)
+    source.read_into(0, out)
+    assert out.tobytes() == b"the first"
+    assert source.view(4, 5, 0).tobytes() == b"first" and source.view(STRIDE, 1, 0) is None
+    assert source.num_requests == 7 and source.num_bytes == 9 + 5 + sum(map(len, parts.values()))
+    with pytest.raises(InvalidFileError, match="cut off"):
+        source.read_into(STRIDE, np.empty(2, np.uint8))
+    source.close()
+
+
+def test_each_file_is_opened_once_and_only_some_at_once(folder, monkeypatch):
+    monkeypatch.setattr(joint, "MOST_OPEN", 4)
+    source, parts = joined(folder, 20)
+    opens: list[str] = []
+    real = Beside.open
+    monkeypatch.setattr(Beside, "open", lambda self, path: opens.append(path) or real(self, path))
+    for path, data in list(parts.items())[:4] * 3:
+        assert part(source, path) == data
+    assert len(opens) == 4
+    for path, data in list(parts.items()) * 2:
+        assert part(source, path) == data
+        assert len(source._sources()) <= 4
+    assert source.num_bytes == sum(map(len, list(parts.values())[:4])) * 3 + sum(map(len, parts.values())) * 2
+    source.close()
+    assert not source._sources()
+
+
+def test_files_closed_and_opened_by_many_threads(folder, monkeypatch):
+    monkeypatch.setattr(joint, "MOST_OPEN", 2)
+    source, parts = joined(folder, 30)
+    wrong: list[str] = []
+
+    def work(seed: int) -> None:
+        for number in np.random.default_rng(seed).integers(0, 30, 200):
+            path = f"n{number}"
+            if part(source, path) != parts[path]:
+                wrong.append(path)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong and len(source._sources()) <= 6
+    source.close()
+
+
+@posix
+def test_a_file_replaced_while_it_was_closed(folder, monkeypatch):
+    monkeypatch.setattr(joint, "MOST_OPEN", 1)
+    source, _ = joined(folder, 3)
+    assert part(source, "n1") == b"11"
+    assert part(source, "n2") == b"222"
+    (folder / "new").write_bytes(b"??")
+    os.replace(folder / "new", folder / "n1")
+    with pytest.raises(InvalidFileError, match="replaced"):
+        part(source, "n1")
+    source.close()
+
+
+def test_too_many_and_too_large_files(folder, monkeypatch):
+    source, _ = joined(folder, 3)
+    monkeypatch.setattr(joint, "MOST_FILES", 2)
+    source.place_of("n0"), source.place_of("n1")
+    with pytest.raises(LimitError, match="more than 2 other files"):
+        source.place_of("n2")
+    source.close()
+    source, _ = joined(folder, 3)
+    monkeypatch.setattr(joint, "STRIDE", 4)
+    with pytest.raises(LimitError, match="more than is read"):
+        source.place_of("n2")
+    source.close()
+    shutil.rmtree(folder)
