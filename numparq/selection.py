@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from operator import index
 from typing import Any
@@ -74,32 +74,73 @@ def select_columns(schema: Schema, columns: Any, always: Sequence[str] = ()) -> 
     """
     if columns is None:
         return [_column(schema, position) for position in range(len(schema.columns))]
+    found = _together(select_column(schema, name) for name in names_of(columns))
+    return found + always_read(schema, always, found)
+
+
+def names_of(columns: Any) -> list[Any]:
+    """Check the ``columns`` argument, where it is given: a list of names."""
     if isinstance(columns, (str, bytes)):
         raise TypeError(f"columns is a list of names, not {columns!r}; write [{columns!r}] for one column")
-    count = len(schema.columns)
-    places = dict(zip(reversed(schema.columns), range(count - 1, -1, -1), strict=True))  # the first of equal names
+    return list(columns)
+
+
+def top_level(schema: Schema, name: Any) -> tuple[int, tuple[str, ...]]:
+    """Find the top-level column that a name or path begins with.
+
+    Parameters
+    ----------
+    schema : Schema
+        The file's.
+    name : str or tuple of str
+        As in `select_columns`.
+
+    Returns
+    -------
+    position : int
+        Which column it is.
+    path : tuple of str
+        The names from there on down; just one where it is the column itself.
+
+    Raises
+    ------
+    SchemaError
+        When the file has no such column.
+    """
+    key = name[0] if isinstance(name, tuple) and len(name) == 1 else name
+    if not isinstance(key, tuple) and key in schema.positions:
+        return schema.positions[key], (key,)
+    path = key if isinstance(key, tuple) else tuple(str(key).split("."))
+    if len(path) < 2 or path[0] not in schema.positions:
+        raise missing(name, schema.columns)
+    return schema.positions[path[0]], path
+
+
+def select_column(schema: Schema, name: Any) -> Leaf | NestedColumn:
+    """Find one column to read, as `select_columns` does."""
+    position, path = top_level(schema, name)
+    return _column(schema, position) if len(path) == 1 else _part(schema, position, path, name)
+
+
+def _together(columns: Iterable[Leaf | NestedColumn]) -> list[Leaf | NestedColumn]:
+    """Make one column of all parts of the same list or map, where the first of them is."""
     found: list[Leaf | NestedColumn] = []
     parts: dict[int, int] = {}  # where in `found` what is left of a list or map is
-    for name in list(columns):
-        key = name[0] if isinstance(name, tuple) and len(name) == 1 else name
-        if key in places:
-            found.append(_column(schema, places[key]))
-            continue
-        path = key if isinstance(key, tuple) else tuple(str(key).split("."))
-        if len(path) < 2 or path[0] not in places:
-            raise _missing(name, list(places))
-        part = _part(schema, places[path[0]], path, name)
-        if part.is_pruned and part.position in parts:
-            found[parts[part.position]] = _united(found[parts[part.position]], part)
-            continue
-        if part.is_pruned:
-            parts[part.position] = len(found)
-        found.append(part)
-    return found + _always(schema, [places[name] for name in always if name in places], found)
+    for column in columns:
+        if isinstance(column, NestedColumn) and column.is_pruned:
+            if column.position in parts:
+                found[parts[column.position]] = _united(found[parts[column.position]], column)
+                continue
+            parts[column.position] = len(found)
+        found.append(column)
+    return found
 
 
-def _always(schema: Schema, positions: list[int], found: list[Leaf | NestedColumn]) -> list[Leaf | NestedColumn]:
-    """Give the columns at some positions that are not among those found."""
+def always_read(
+    schema: Schema, names: Sequence[str], found: Sequence[Leaf | NestedColumn]
+) -> list[Leaf | NestedColumn]:
+    """Give the columns of some names that there are, and that are not among those found."""
+    positions = [schema.positions[name] for name in names if name in schema.positions]
     asked = {column.column if isinstance(column, Leaf) else column.position for column in found}
     return [_column(schema, position) for position in positions if position not in asked]
 
@@ -120,7 +161,7 @@ def _part(schema: Schema, position: int, path: tuple[str, ...], name: Any) -> Ne
     leaves = [] if isinstance(column, Leaf) else [leaf for leaf in column.leaves if leaf.path[: len(path)] == path]
     if isinstance(column, Leaf) or not leaves:
         known = [".".join(schema.leaf(index).path) for index in schema.leaves_of(position)[:1000]]
-        raise _missing(name, known)
+        raise missing(name, known)
     field = column.whole
     for step in path[1:]:
         inside = [child for child in field.children if child.name == step] if field.kind == "struct" else []
@@ -141,7 +182,8 @@ def _united(first: Any, second: NestedColumn) -> NestedColumn:
     return replace(second, shape=kept)
 
 
-def _missing(name: Any, known: list[str]) -> SchemaError:
+def missing(name: Any, known: Sequence[str]) -> SchemaError:
+    """Make the error for a column that there is not, with names like it."""
     close = difflib.get_close_matches(str(name), known, n=3)
     hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
     return SchemaError(f"the file has no column {name!r}{hint}")

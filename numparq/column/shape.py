@@ -44,6 +44,8 @@ class Shape:
         Of lists and maps: the definition level from which on it has an element.
     leaf : Leaf or None
         Of leaves.
+    path : tuple of str
+        The names in the schema from the top down; of the element of a list, those of the groups in between, too.
     """
 
     kind: str
@@ -55,24 +57,27 @@ class Shape:
     children: tuple[Shape, ...] = ()
     element_level: int = 0
     leaf: Leaf | None = None
+    path: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where in a column a node is: its depth, the level of its places and of itself, and the nodes around it."""
+    """Where in a column a node is: its depth, the level of its places and of itself, the nodes around it, its path."""
 
     depth: int
     place_level: int
     level: int
     nodes: int
+    path: tuple[str, ...]
 
     def inside(self, element: Element) -> _Place:
         """Go into a field that is not repeated."""
-        return replace(self, level=self.level + (element.repetition == OPTIONAL), nodes=self.nodes + 1)
+        level = self.level + (element.repetition == OPTIONAL)
+        return replace(self, level=level, nodes=self.nodes + 1, path=(*self.path, element.name))
 
-    def repeated(self) -> _Place:
+    def repeated(self, element: Element) -> _Place:
         """Go into what is repeated."""
-        return _Place(self.depth + 1, self.level + 1, self.level + 1, self.nodes)
+        return _Place(self.depth + 1, self.level + 1, self.level + 1, self.nodes, (*self.path, element.name))
 
 
 def shape_of(schema: Schema, position: int) -> Shape:
@@ -92,7 +97,7 @@ def shape_of(schema: Schema, position: int) -> Shape:
     InvalidFileError
         When the schema breaks the specification.
     """
-    return _field(schema, schema.element_of(position), _Place(0, 0, 0, 0))
+    return _field(schema, schema.element_of(position), _Place(0, 0, 0, 0, ()))
 
 
 def _field(schema: Schema, number: int, above: _Place) -> Shape:
@@ -102,15 +107,18 @@ def _field(schema: Schema, number: int, above: _Place) -> Shape:
         raise UnsupportedError(f"the column is nested more than {MAX_DEPTH} deep", column=element.name)
     if element.repetition != REPEATED:
         return _value(schema, element, above.inside(element), element.repetition == OPTIONAL)
-    place = above.repeated()
-    return _list(element.name, False, above, _value(schema, element, replace(place, nodes=place.nodes + 2), False))
+    place = above.repeated(element)
+    value = _value(schema, element, replace(place, nodes=place.nodes + 2), False)
+    return _list(element.name, False, replace(above, path=place.path), value)
 
 
 def _value(schema: Schema, element: Element, place: _Place, nullable: bool) -> Shape:
     """Give the shape of a field itself, repeated or not."""
     if element.leaf is not None:
         leaf = schema.leaf(element.leaf)
-        return Shape("leaf", element.name, nullable, place.depth, place.place_level, place.level, leaf=leaf)
+        return Shape(
+            "leaf", element.name, nullable, place.depth, place.place_level, place.level, leaf=leaf, path=place.path
+        )
     if not element.children:
         raise UnsupportedError(
             "the column has a group without fields, which numparq does not read", column=element.name
@@ -120,12 +128,17 @@ def _value(schema: Schema, element: Element, place: _Place, nullable: bool) -> S
     if found is not None:
         return found
     children = tuple(_field(schema, child, place) for child in element.children)
-    return Shape("struct", element.name, nullable, place.depth, place.place_level, place.level, children)
+    return Shape(
+        "struct", element.name, nullable, place.depth, place.place_level, place.level, children, path=place.path
+    )
 
 
 def _list(name: str, nullable: bool, place: _Place, *children: Shape) -> Shape:
     kind = "list" if len(children) == 1 else "map"
-    return Shape(kind, name, nullable, place.depth, place.place_level, place.level, children, place.level + 1)
+    element_level = place.level + 1
+    return Shape(
+        kind, name, nullable, place.depth, place.place_level, place.level, children, element_level, path=place.path
+    )
 
 
 def _repeated_child(schema: Schema, element: Element) -> Element | None:
@@ -140,7 +153,7 @@ def _annotated_list(schema: Schema, element: Element, place: _Place, nullable: b
     repeated = _repeated_child(schema, element)
     if repeated is None:
         return None
-    inner = place.repeated()
+    inner = place.repeated(repeated)
     if _is_element(schema, element, repeated):
         inner = replace(inner, nodes=inner.nodes + 1)
         return _list(element.name, nullable, place, _value(schema, repeated, inner, False))
@@ -158,7 +171,7 @@ def _annotated_map(schema: Schema, element: Element, place: _Place, nullable: bo
     repeated = _repeated_child(schema, element)
     if repeated is None or len(repeated.children) not in (1, 2):
         return None
-    children = [_field(schema, child, place.repeated()) for child in repeated.children]
+    children = [_field(schema, child, place.repeated(repeated)) for child in repeated.children]
     return _list(element.name, nullable, place, *children)
 
 
