@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +11,8 @@ import numpy as np
 from .arrow_schema import ArrowHint, ArrowType
 from .column.buffer import ColumnBuffer
 from .column.nested import NestedPiece
-from .column.nested_arrays import LeafArray, StructArray, joined, nested_array
-from .column.shape import origins_of
+from .column.nested_arrays import LeafArray, NestedArray, StructArray, joined, nested_array
+from .column.shape import Shape, hint_within, origins_of
 from .dtypes import choose, choose_nested
 from .errors import InvalidFileError, located
 from .frame.lifted import lifted
@@ -82,7 +82,8 @@ class NestedRead:
         self._pandas_dtype = pandas_dtype
         self._numpy_type = numpy_type
         self._origins = origins_of(column.whole, hint)
-        self._hint = hint if column.shape == column.whole else None
+        self._hint = hint_within(column.whole, hint, column.shape)
+        self._whole_hint = hint
 
     def targets(self) -> list[Target]:
         """Choose how each leaf is decoded.
@@ -116,15 +117,47 @@ class NestedRead:
         InvalidFileError
             When the leaves do not agree with each other.
         """
-        leaves, targets, buffers = self.column.leaves, targets[self.places], buffers[self.places]
-        pieces: dict[int, NestedPiece] = {
+        by_leaf = self.targets_by_leaf(targets)
+        return self.made(self.array(self.pieces(targets, buffers), buffers), by_leaf)
+
+    def targets_by_leaf(self, targets: Sequence[Target]) -> dict[int, Target]:
+        """Give the targets of the column's leaves, by their ordinals."""
+        return {leaf.index: target for leaf, target in zip(self.column.leaves, targets[self.places], strict=True)}
+
+    def pieces(self, targets: Sequence[Target], buffers: Sequence[ColumnBuffer]) -> dict[int, NestedPiece]:
+        """Give the levels and values of each leaf, by its ordinal; parameters as of `finished`."""
+        return {
             leaf.index: joined(buffer.pieces, leaf, target)
-            for leaf, target, buffer in zip(leaves, targets, buffers, strict=True)
+            for leaf, target, buffer in zip(self.column.leaves, targets[self.places], buffers[self.places], strict=True)
         }
+
+    def array(self, pieces: dict[int, NestedPiece], buffers: Sequence[ColumnBuffer]) -> NestedArray:
+        """Make the arrays of the column, of the levels and values of its leaves; errors as of `finished`."""
         try:
-            array = nested_array(self.column.shape, pieces)
+            return nested_array(self.column.shape, pieces)
         except InvalidFileError as error:
-            raise self._placed(error, buffers) from None
+            raise self._placed(error, buffers[self.places]) from None
+
+    def part(self, name: str, shape: Shape, dtype_backend: str | None = None) -> NestedRead:
+        """Give a column of its own for what is within this one, to be `made` of its arrays."""
+        column = replace(self.column, name=name, shape=shape)
+        return NestedRead(column, self.places.start, self._whole_hint, dtype_backend or self._backend)
+
+    def made(self, array: NestedArray, by_leaf: Mapping[int, Target]) -> Any:
+        """Make the column.
+
+        Parameters
+        ----------
+        array : NestedArray
+            Its arrays.
+        by_leaf : mapping of int to Target
+            How its leaves were decoded, by their ordinals.
+
+        Returns
+        -------
+        numpy.ndarray or pandas.api.extensions.ExtensionArray
+            One item for each place of the array.
+        """
         if isinstance(array, LeafArray):
             return lifted(array, self._flat_target(array))
         if self._backend == "pyarrow":
@@ -133,8 +166,7 @@ class NestedRead:
             found = restore(array) if isinstance(array, StructArray) else None
             if found is not None:
                 return found
-        by_index = {leaf.index: target for leaf, target in zip(leaves, targets, strict=True)}
-        return ObjectMaker(by_index).column(array)
+        return ObjectMaker(by_leaf).column(array)
 
     def _placed(self, error: InvalidFileError, buffers: Sequence[ColumnBuffer]) -> InvalidFileError:
         """Say in which row group the leaves do not agree."""

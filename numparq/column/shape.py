@@ -14,7 +14,7 @@ from ..arrow_schema import ArrowHint, ArrowType
 from ..errors import UnsupportedError
 from ..schema import OPTIONAL, REPEATED, Element, Leaf, Schema
 
-__all__ = ["Shape", "inner_hints", "leaves_of", "origins_of", "pruned", "shape_of"]
+__all__ = ["Shape", "hint_within", "inner_hints", "leaves_of", "origins_of", "pruned", "shape_of"]
 
 # Deeper columns are refused: what is made of them are objects within objects, and each level costs Python's stack.
 MAX_DEPTH = 100
@@ -245,3 +245,13 @@ def inner_hints(shape: Shape, hint: ArrowHint | None) -> list[ArrowHint] | list[
         return hint.children(len(shape.children)) or unknown
     entries = hint.children(1)
     return (entries[0].children(2) if entries else None) or unknown
+
+
+def hint_within(shape: Shape, hint: ArrowHint | None, wanted: Shape) -> ArrowHint | None:
+    """Give what ``ARROW:schema`` says of a node within a tree; None where it does not fit, or has more in it."""
+    if hint is None or shape == wanted:
+        return hint
+    for child, inner in zip(shape.children, inner_hints(shape, hint), strict=True):
+        if child.depth <= wanted.depth and child.path == wanted.path[: len(child.path)]:
+            return hint_within(child, inner, wanted)
+    return None
