@@ -82,6 +82,15 @@ class Context:
         """The buffers of the calling thread."""
         return self.local.get()
 
+    def walk(self, chunks: np.ndarray) -> PageWalk:
+        """Give what walks over the pages of column chunks."""
+        return PageWalk(self.source, chunks)
+
+    def check(self, row_group: int, columns: list[int], pages: Pages) -> None:
+        """Check pages before they are decoded; PageFailure. `columns` are those of the rows of the chunk table."""
+        if self.verify_crc:
+            verify_crcs(pages)
+
     def close(self) -> None:
         """End the read: the crew is done."""
         self.local.close()
@@ -126,7 +135,7 @@ class Job:
 
     def windows(self) -> Iterator[Pages]:
         """Fetch and walk the chunks; gives their pages window by window, checked."""
-        walk = PageWalk(self.context.source, self.chunks)
+        walk = self.context.walk(self.chunks)
         windows = walk.windows(self.context.scratch)
         while True:
             try:
@@ -135,9 +144,8 @@ class Job:
                 raise self._placed(error, walk.failed_chunk) from None
             if pages is None:
                 return
-            if self.context.verify_crc:
-                with self.placing(pages):
-                    verify_crcs(pages)
+            with self.placing(pages):
+                self.context.check(self.row_group, self.columns, pages)
             yield pages
 
     @contextmanager

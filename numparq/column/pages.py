@@ -111,10 +111,9 @@ class PageWalk:
             length = min(wanted, end - position)
             raw = _fetch(self._source, position, length, carried, scratch)
             self.state[SCAN_PAGES] = 0
-            done = self._scan(raw, length)
-            found = int(self.state[SCAN_PAGES])
-            if found:
-                yield Pages(raw, self.chunks, self._pages[:found])
+            done = self.scan(raw, length)
+            if len(self.found):
+                yield Pages(raw, self.chunks, self.found)
             if done:
                 return
             consumed = int(self.state[SCAN_POS])
@@ -129,8 +128,8 @@ class PageWalk:
         self.chunks[:, C_END] -= distance
         self.state[SCAN_POS] = 0
 
-    def _scan(self, raw: np.ndarray, length: int) -> bool:
-        """Walk as far as the window goes; whether all chunks are done."""
+    def scan(self, raw: np.ndarray, length: int) -> bool:
+        """Walk as far as `length` bytes go; whether all chunks are done. ParquetError for a damaged header."""
         while True:
             status = kernels.scan_pages(
                 raw, length, self.chunks.reshape(-1), len(self.chunks), self._pages.reshape(-1), len(self._pages),
@@ -146,6 +145,11 @@ class PageWalk:
         if needed > 0:
             return max(needed, WINDOW_BYTES)
         return max(wanted, WINDOW_BYTES) if consumed else 2 * wanted
+
+    @property
+    def found(self) -> np.ndarray:
+        """The rows of the page table that the walk has written, up to a damaged header."""
+        return self._pages[: int(self.state[SCAN_PAGES])]
 
     @property
     def failed_chunk(self) -> int:
