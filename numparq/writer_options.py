@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import codecs
+from .codecs.compress import LEVELS, compressor
 from .encode.encodings import NAMES, is_for
 from .encode.options import (
     DATA_PAGE_SIZE,
@@ -85,9 +86,9 @@ class WriterOptions:
     def _of(self, leaf: Leaf) -> ColumnOptions:
         codec = _codec(_choice(self.compression, leaf, "snappy"))
         level = _choice(self.compression_level, leaf, None)
-        if isinstance(self.compression_level, int) and codec not in codecs.LEVELS:
+        if isinstance(self.compression_level, int) and codec not in LEVELS:
             level = None  # one level for all columns concerns those whose codec has levels
-        codecs.compressor(codec, level)
+        compressor(codec, level)
         return ColumnOptions(
             codec=codec, level=level, encoding=self._encoding(leaf),
             use_dictionary=_named(self.use_dictionary, leaf),

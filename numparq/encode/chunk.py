@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..bloom_filter import BloomFilter, hash_equals, hash_values
-from ..codecs import compressor
+from ..codecs.compress import compressor
 from ..column.scratch import Scratch
 from ..kernels.tables import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN, RLE, RLE_DICTIONARY
 from ..leaves import LeafValues

@@ -26,10 +26,11 @@ GROUPS = {
     "statistics": ("bounds", "split_block_bloom"),
     "shredding": ("shred",),
     "text": ("addresses", "dates", "text"),
+    "lzo": ("lzo",),
 }
 
-__all__ = ["ALL", "GROUPS", "delta_kernels", "delta_writing_kernels", "kernels", "nested_kernels", "object_kernels",
-           "shredding_kernels", "statistics_kernels", "text_kernels", "warmup", "writing_kernels"]  # fmt: skip
+__all__ = ["ALL", "GROUPS", "delta_kernels", "delta_writing_kernels", "kernels", "lzo_kernels", "nested_kernels",
+           "object_kernels", "shredding_kernels", "statistics_kernels", "text_kernels", "warmup", "writing_kernels"]  # fmt: skip
 
 
 class Kernels:
@@ -84,6 +85,7 @@ delta_writing_kernels = Kernels("delta_writing")
 statistics_kernels = Kernels("statistics")
 shredding_kernels = Kernels("shredding")
 text_kernels = Kernels("text")
+lzo_kernels = Kernels("lzo")
 ALL = (
     kernels,
     object_kernels,
@@ -94,6 +96,7 @@ ALL = (
     statistics_kernels,
     shredding_kernels,
     text_kernels,
+    lzo_kernels,
 )
 
 
