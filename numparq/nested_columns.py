@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from .frame.pairs import closed_of, complex_numbers, intervals, is_pair
 from .schema import Leaf
 from .selection import NestedColumn
 from .targets import Target
+
+if TYPE_CHECKING:
+    from .file_references import Fetcher
 
 __all__ = ["NOT_YET", "NestedRead", "flattened"]
 
@@ -69,6 +72,8 @@ class NestedRead:
     ----------
     places : slice
         The positions of its leaves.
+    fetcher : Fetcher or None
+        What gets the bytes of FILE references; None where these stay references.
     """
 
     def __init__(
@@ -84,6 +89,7 @@ class NestedRead:
         self._origins = origins_of(column.whole, hint)
         self._hint = hint_within(column.whole, hint, column.shape)
         self._whole_hint = hint
+        self.fetcher: Fetcher | None = None
 
     def targets(self) -> list[Target]:
         """Choose how each leaf is decoded.
@@ -122,7 +128,12 @@ class NestedRead:
 
     def targets_by_leaf(self, targets: Sequence[Target]) -> dict[int, Target]:
         """Give the targets of the column's leaves, by their ordinals."""
-        return {leaf.index: target for leaf, target in zip(self.column.leaves, targets[self.places], strict=True)}
+        found = {leaf.index: target for leaf, target in zip(self.column.leaves, targets[self.places], strict=True)}
+        if self.fetcher is not None:
+            from .file_columns import BYTES
+
+            found[BYTES.index] = choose_nested(BYTES, None)
+        return found
 
     def pieces(self, targets: Sequence[Target], buffers: Sequence[ColumnBuffer]) -> dict[int, NestedPiece]:
         """Give the levels and values of each leaf, by its ordinal; parameters as of `finished`."""
@@ -134,9 +145,15 @@ class NestedRead:
     def array(self, pieces: dict[int, NestedPiece], buffers: Sequence[ColumnBuffer]) -> NestedArray:
         """Make the arrays of the column, of the levels and values of its leaves; errors as of `finished`."""
         try:
-            return nested_array(self.column.shape, pieces)
+            array = nested_array(self.column.shape, pieces)
         except InvalidFileError as error:
             raise self._placed(error, buffers[self.places]) from None
+        if self.fetcher is None:
+            return array
+        from .file_columns import with_bytes
+
+        with located(column=self.column.whole.name):
+            return with_bytes(array, self.fetcher)
 
     def part(self, name: str, shape: Shape, dtype_backend: str | None = None) -> NestedRead:
         """Give a column of its own for what is within this one, to be `made` of its arrays."""

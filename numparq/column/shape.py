@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from ..arrow_schema import ArrowHint, ArrowType
 from ..errors import UnsupportedError
-from ..schema import OPTIONAL, REPEATED, Element, Leaf, Schema
+from ..schema import OPTIONAL, REPEATED, Element, Leaf, LogicalType, Schema
 
 __all__ = ["Shape", "hint_within", "inner_hints", "leaves_of", "origins_of", "pruned", "shape_of"]
 
@@ -46,6 +46,8 @@ class Shape:
         Of leaves.
     path : tuple of str
         The names in the schema from the top down; of the element of a list, those of the groups in between, too.
+    logical : LogicalType or None
+        Of whole structs: what they are besides.
     """
 
     kind: str
@@ -58,6 +60,7 @@ class Shape:
     element_level: int = 0
     leaf: Leaf | None = None
     path: tuple[str, ...] = ()
+    logical: LogicalType | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +132,9 @@ def _value(schema: Schema, element: Element, place: _Place, nullable: bool) -> S
         return found
     children = tuple(_field(schema, child, place) for child in element.children)
     return Shape(
-        "struct", element.name, nullable, place.depth, place.place_level, place.level, children, path=place.path
-    )
+        "struct", element.name, nullable, place.depth, place.place_level, place.level, children, path=place.path,
+        logical=element.logical,
+    )  # fmt: skip
 
 
 def _list(name: str, nullable: bool, place: _Place, *children: Shape) -> Shape:
@@ -198,7 +202,7 @@ def pruned(shape: Shape, leaves: Collection[int]) -> Shape | None:
     if not children:
         return None
     kind = "list" if shape.kind == "map" and len(children) == 1 else shape.kind
-    return replace(shape, kind=kind, children=children)
+    return replace(shape, kind=kind, children=children, logical=shape.logical if children == shape.children else None)
 
 
 # The kinds of Arrow's types that a node of each kind can have been.

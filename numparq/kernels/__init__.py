@@ -27,10 +27,12 @@ GROUPS = {
     "shredding": ("shred",),
     "text": ("addresses", "dates", "text"),
     "lzo": ("lzo",),
+    "checksums": ("crc32c",),
 }
 
-__all__ = ["ALL", "GROUPS", "delta_kernels", "delta_writing_kernels", "kernels", "lzo_kernels", "nested_kernels",
-           "object_kernels", "shredding_kernels", "statistics_kernels", "text_kernels", "warmup", "writing_kernels"]  # fmt: skip
+__all__ = ["ALL", "GROUPS", "checksum_kernels", "delta_kernels", "delta_writing_kernels", "kernels", "lzo_kernels",
+           "nested_kernels", "object_kernels", "shredding_kernels", "statistics_kernels", "text_kernels", "warmup",
+           "writing_kernels"]  # fmt: skip
 
 
 class Kernels:
@@ -86,6 +88,7 @@ statistics_kernels = Kernels("statistics")
 shredding_kernels = Kernels("shredding")
 text_kernels = Kernels("text")
 lzo_kernels = Kernels("lzo")
+checksum_kernels = Kernels("checksums")
 ALL = (
     kernels,
     object_kernels,
@@ -97,6 +100,7 @@ ALL = (
     shredding_kernels,
     text_kernels,
     lzo_kernels,
+    checksum_kernels,
 )
 
 
