@@ -74,7 +74,7 @@ def select_columns(schema: Schema, columns: Any, always: Sequence[str] = ()) -> 
     """
     if columns is None:
         return [_column(schema, position) for position in range(len(schema.columns))]
-    found = _together(select_column(schema, name) for name in names_of(columns))
+    found = together(select_column(schema, name) for name in names_of(columns))
     return found + always_read(schema, always, found)
 
 
@@ -122,9 +122,9 @@ def select_column(schema: Schema, name: Any) -> Leaf | NestedColumn:
     return _column(schema, position) if len(path) == 1 else _part(schema, position, path, name)
 
 
-def _together(columns: Iterable[Leaf | NestedColumn]) -> list[Leaf | NestedColumn]:
+def together(columns: Iterable[Any]) -> list[Any]:
     """Make one column of all parts of the same list or map, where the first of them is."""
-    found: list[Leaf | NestedColumn] = []
+    found: list[Any] = []
     parts: dict[int, int] = {}  # where in `found` what is left of a list or map is
     for column in columns:
         if isinstance(column, NestedColumn) and column.is_pruned:

@@ -13,7 +13,7 @@ from pandas.api.internals import create_dataframe_from_blocks
 from ..column.buffer import ColumnBuffer
 from ..pandas_metadata import PandasMetadata
 from .finish import finish
-from .labels import column_labels, row_index
+from .labels import labels_with, row_index
 from .layout import Layout
 
 _NOTHING: Mapping[int, Any] = MappingProxyType({})
@@ -64,10 +64,7 @@ def assemble(
         for position, name in (named if levels else ())
         if name in levels
     }
-    labels = column_labels(metadata, [name for _, name in kept])
-    if extra:
-        more = pd.Index([label for label, _ in extra])
-        labels = labels.append(more.astype(labels.dtype) if isinstance(labels.dtype, pd.StringDtype) else more)
+    labels = labels_with(metadata, [name for _, name in kept], [label for label, _ in extra])
     frame = create_dataframe_from_blocks(blocks.finished(), row_index(metadata, index_arrays, layout.num_rows), labels)
     if metadata is not None and metadata.attrs:
         frame.attrs = metadata.attrs

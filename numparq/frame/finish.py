@@ -42,13 +42,16 @@ def finish(target: Target, buffer: ColumnBuffer, num_rows: int) -> Any:
     column = FINISHERS[target.finish](target, buffer, num_rows)
     if target.wanted is not None:
         return restore(column, target.wanted)
-    if target.categorical:
-        codes, distinct = pd.factorize(column)
-        masked = isinstance(distinct, pd.api.extensions.ExtensionArray) and hasattr(distinct.dtype, "numpy_dtype")
-        if distinct.dtype == np.float16:  # which pandas has no Index of
-            distinct = distinct.astype(np.float32)
-        return pd.Categorical.from_codes(codes, pd.Index(distinct.to_numpy() if masked else distinct))
-    return column
+    return categorized(column) if target.categorical else column
+
+
+def categorized(column: Any) -> pd.Categorical:
+    """Make a Categorical of a column, its categories in the order of their first values; integers are to be masked."""
+    codes, distinct = pd.factorize(column)
+    masked = isinstance(distinct, pd.api.extensions.ExtensionArray) and hasattr(distinct.dtype, "numpy_dtype")
+    if distinct.dtype == np.float16:  # which pandas has no Index of
+        distinct = distinct.astype(np.float32)
+    return pd.Categorical.from_codes(codes, pd.Index(distinct.to_numpy() if masked else distinct))
 
 
 def _block(target: Target, buffer: ColumnBuffer, num_rows: int) -> Any:

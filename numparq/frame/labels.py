@@ -6,7 +6,7 @@ import ast
 import datetime
 import decimal
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -95,6 +95,15 @@ def column_labels(metadata: PandasMetadata | None, names: list[str]) -> pd.Index
     from .exact_labels import exact_labels
 
     return exact_labels(found, list(map(metadata.exact_label, names)), notes)
+
+
+def labels_with(metadata: PandasMetadata | None, names: list[str], more: Sequence[str]) -> pd.Index:
+    """Make the labels of columns, and of some behind them that are not the file's."""
+    labels = column_labels(metadata, names)
+    if not more:
+        return labels
+    others = pd.Index(list(more))
+    return labels.append(others.astype(labels.dtype) if isinstance(labels.dtype, pd.StringDtype) else others)
 
 
 def _known_labels(metadata: PandasMetadata, names: list[str]) -> pd.Index:
