@@ -30,8 +30,8 @@ GROUPS = {
     "checksums": ("crc32c",),
 }
 
-__all__ = ["ALL", "GROUPS", "checksum_kernels", "delta_kernels", "delta_writing_kernels", "kernels", "lzo_kernels",
-           "nested_kernels", "object_kernels", "shredding_kernels", "statistics_kernels", "text_kernels", "warmup",
+__all__ = ["ALL", "GROUPS", "delta_kernels", "delta_writing_kernels", "kernels", "lzo_kernels", "nested_kernels",
+           "object_kernels", "shredding_kernels", "statistics_kernels", "text_kernels", "warmup",
            "writing_kernels"]  # fmt: skip
 
 
