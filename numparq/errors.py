@@ -113,6 +113,7 @@ BAD_VALUE = -21
 BAD_RATIO = -22
 BAD_DICTIONARY = -23
 BAD_DELTA = -25
+BAD_ALP = -26
 RAISED = -9999
 
 _STATUS_MESSAGES: dict[int, str] = {
@@ -140,6 +141,7 @@ _STATUS_MESSAGES: dict[int, str] = {
     BAD_RATIO: "the page header claims more bytes than its compressed ones can hold",
     BAD_DICTIONARY: "the dictionary page is too short for the values that its header claims",
     BAD_DELTA: "the header or a block of a delta encoding is damaged",
+    BAD_ALP: "the header, an offset or a vector of the ALP encoding is damaged",
     RAISED: "a kernel failed; please report this as a bug of numparq",
 }
 

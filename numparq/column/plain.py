@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from ..errors import NEED_ROOM
-from ..kernels import delta_kernels
+from ..kernels import alp_kernels, delta_kernels
 from ..kernels.tables import (
+    ALP,
     BYTE_ARRAY,
     BYTE_STREAM_SPLIT,
     C_TYPE,
@@ -31,7 +32,7 @@ from ..kernels.tables import (
     RLE_DICTIONARY,
     SLACK,
 )
-from ..kernels.to_plain import STATE_FIELDS, STATE_NEEDED
+from ..kernels.value_section import STATE_FIELDS, STATE_NEEDED
 from .pages import BATCH_BYTES, Pages, check_page
 from .scratch import Scratch
 
@@ -41,10 +42,13 @@ _TYPES = {
     DELTA_LENGTH_BYTE_ARRAY: (BYTE_ARRAY,),
     DELTA_BYTE_ARRAY: (BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY),
     BYTE_STREAM_SPLIT: (INT32, INT64, FLOAT, DOUBLE, FIXED_LEN_BYTE_ARRAY),
+    ALP: (FLOAT, DOUBLE),
 }
-_IS_READ = np.zeros((BYTE_STREAM_SPLIT + 2, FIXED_LEN_BYTE_ARRAY + 1), bool)
+# By encoding and physical type, the kernels that make such a page PLAIN; 0: none do.
+_NONE, _BY_DELTA_KERNELS, _BY_ALP_KERNELS = 0, 1, 2
+_MAKERS = np.zeros((ALP + 2, FIXED_LEN_BYTE_ARRAY + 1), np.int64)
 for _encoding, _physical in _TYPES.items():
-    _IS_READ[_encoding, _physical] = True
+    _MAKERS[_encoding, _physical] = _BY_ALP_KERNELS if _encoding == ALP else _BY_DELTA_KERNELS
 
 
 @dataclass(frozen=True)
@@ -93,42 +97,63 @@ def readable(
     if not ((encodings >= DELTA_BINARY_PACKED) & (encodings != RLE_DICTIONARY)).any():
         yield Readable(pages.pages, first, last, decompressed)
         return
-    foreign = _foreign(pages, first, last)
-    edges = [first, *(np.flatnonzero(foreign[1:] != foreign[:-1]) + first + 1).tolist(), last]
+    makers = _makers(pages, first, last)
+    edges = [first, *(np.flatnonzero(makers[1:] != makers[:-1]) + first + 1).tolist(), last]
     rewritten = Pages(pages.raw, pages.chunks, pages.pages.copy())  # the pages may have to be decoded once more
     for start, stop in pairwise(edges):
-        if foreign[start - first]:
-            yield from _made_plain(rewritten, start, stop, decompressed, scratch)
-        else:
+        if makers[start - first] == _NONE:
             yield Readable(pages.pages, start, stop, decompressed)
+        else:
+            make = _by_alp_kernels if makers[start - first] == _BY_ALP_KERNELS else _by_delta_kernels
+            yield from _made_plain(rewritten, start, stop, decompressed, scratch, make)
 
 
-def _foreign(pages: Pages, first: int, last: int) -> np.ndarray:
-    """Tell of each page whether it has to be made PLAIN."""
+def _makers(pages: Pages, first: int, last: int) -> np.ndarray:
+    """Tell of each page which kernels are to make it PLAIN."""
     table = pages.pages[first:last]
     types = pages.chunks[table[:, P_CHUNK], C_TYPE]
     data = (table[:, P_TYPE] == DATA_PAGE) | (table[:, P_TYPE] == DATA_PAGE_V2)
-    known = _IS_READ[table[:, P_ENCODING].clip(0, len(_IS_READ) - 1), types]
-    return data & known
+    return np.where(data, _MAKERS[table[:, P_ENCODING].clip(0, len(_MAKERS) - 1), types], _NONE)
 
 
-def _made_plain(pages: Pages, first: int, last: int, decompressed: np.ndarray, scratch: Scratch) -> Iterator[Readable]:
+# (pages, first, last, decompressed, scratch, out, state) -> the page behind the last one done, or a status.
+Make = Callable[[Pages, int, int, np.ndarray, Scratch, np.ndarray, np.ndarray], int]
+
+
+def _made_plain(
+    pages: Pages, first: int, last: int, decompressed: np.ndarray, scratch: Scratch, make: Make
+) -> Iterator[Readable]:
     """Make pages PLAIN, as many at a time as there is room for; their rows of the page table are rewritten."""
-    lengths = scratch.take("lengths", 8 * _most_strings(pages, first, last))
     room = BATCH_BYTES
     state = np.zeros(STATE_FIELDS, np.int64)
     while first < last:
         out = scratch.take("plain", room)
-        status = delta_kernels.decode_to_plain(
-            pages.chunks.reshape(-1), pages.pages.reshape(-1), first, last, pages.raw, decompressed, lengths, out,
-            len(out) - SLACK, state,
-        )  # fmt: skip
+        status = make(pages, first, last, decompressed, scratch, out, state)
         if status == NEED_ROOM:
             room = int(state[STATE_NEEDED])
             continue
         done = check_page(status, state)
         yield Readable(pages.pages, first, done, out)
         first = done
+
+
+def _by_delta_kernels(
+    pages: Pages, first: int, last: int, decompressed: np.ndarray, scratch: Scratch, out: np.ndarray, state: np.ndarray
+) -> int:
+    lengths = scratch.take("lengths", 8 * _most_strings(pages, first, last))
+    return delta_kernels.decode_to_plain(
+        pages.chunks.reshape(-1), pages.pages.reshape(-1), first, last, pages.raw, decompressed, lengths, out,
+        len(out) - SLACK, state,
+    )  # fmt: skip
+
+
+def _by_alp_kernels(
+    pages: Pages, first: int, last: int, decompressed: np.ndarray, scratch: Scratch, out: np.ndarray, state: np.ndarray
+) -> int:
+    return alp_kernels.decode_alp_to_plain(
+        pages.chunks.reshape(-1), pages.pages.reshape(-1), first, last, pages.raw, decompressed, out,
+        len(out) - SLACK, state,
+    )  # fmt: skip
 
 
 def _most_strings(pages: Pages, first: int, last: int) -> int:

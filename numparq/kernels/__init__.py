@@ -21,8 +21,10 @@ GROUPS = {
     "objects": ("objects",),
     "nested": ("nested",),
     "delta": ("byte_stream_split", "delta", "delta_strings", "to_plain"),
+    "alp": ("alp",),
     "writing": ("encode_dictionary", "encode_plain", "encode_runs", "compact"),
     "delta_writing": ("encode_byte_stream_split", "encode_delta", "encode_delta_strings"),
+    "alp_writing": ("encode_alp",),
     "statistics": ("bounds", "split_block_bloom"),
     "shredding": ("shred",),
     "text": ("addresses", "dates", "text"),
@@ -30,9 +32,9 @@ GROUPS = {
     "checksums": ("crc32c",),
 }
 
-__all__ = ["ALL", "GROUPS", "delta_kernels", "delta_writing_kernels", "kernels", "lzo_kernels", "nested_kernels",
-           "object_kernels", "shredding_kernels", "statistics_kernels", "text_kernels", "warmup",
-           "writing_kernels"]  # fmt: skip
+__all__ = ["ALL", "GROUPS", "alp_kernels", "alp_writing_kernels", "delta_kernels", "delta_writing_kernels", "kernels",
+           "lzo_kernels", "nested_kernels", "object_kernels", "shredding_kernels", "statistics_kernels", "text_kernels",
+           "warmup", "writing_kernels"]  # fmt: skip
 
 
 class Kernels:
@@ -82,8 +84,10 @@ kernels = Kernels("reading")
 object_kernels = Kernels("objects")
 nested_kernels = Kernels("nested")
 delta_kernels = Kernels("delta")
+alp_kernels = Kernels("alp")
 writing_kernels = Kernels("writing")
 delta_writing_kernels = Kernels("delta_writing")
+alp_writing_kernels = Kernels("alp_writing")
 statistics_kernels = Kernels("statistics")
 shredding_kernels = Kernels("shredding")
 text_kernels = Kernels("text")
@@ -94,8 +98,10 @@ ALL = (
     object_kernels,
     nested_kernels,
     delta_kernels,
+    alp_kernels,
     writing_kernels,
     delta_writing_kernels,
+    alp_writing_kernels,
     statistics_kernels,
     shredding_kernels,
     text_kernels,

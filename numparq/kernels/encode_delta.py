@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .bits import bit_length
 from .memory import fill_bytes, store8, store32, store64
 from .registry import helper, kernel
 
@@ -30,17 +31,6 @@ def delta_room(count: int, size: int) -> int:
     """
     header = 4 * _LONGEST_VARINT
     return header + (count // BLOCK + 1) * (_LONGEST_VARINT + _MINIBLOCKS + BLOCK * size) + 8
-
-
-@helper
-def bit_length(value):
-    """Count the bits of a uint64 up to its highest one that is set."""
-    length = 0
-    for step in (32, 16, 8, 4, 2, 1):
-        if value >> np.uint64(step) != 0:
-            value = value >> np.uint64(step)
-            length += step
-    return length + np.int64(value)
 
 
 @helper

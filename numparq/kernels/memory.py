@@ -8,6 +8,7 @@ Numbers are little-endian, as everything in Parquet is.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -124,19 +125,21 @@ def _make_fill_bytes() -> Callable:
     return fill
 
 
-def _make_store_float64() -> Callable:
+def _make_store_float(name: str) -> Callable:
     from llvmlite import ir
     from numba import types
     from numba.extending import intrinsic
+
+    number = {"float32": ir.FloatType, "float64": ir.DoubleType}[name]
 
     @intrinsic
     def store(typingctx, data, pos, value):
         def codegen(context, builder, signature, args):
             address = _address(context, builder, signature.args[0], args[0], args[1])
-            builder.store(args[2], builder.bitcast(address, ir.DoubleType().as_pointer()), align=1)
+            builder.store(args[2], builder.bitcast(address, number().as_pointer()), align=1)
             return context.get_dummy_value()
 
-        return types.none(data, types.int64, types.float64), codegen
+        return types.none(data, types.int64, getattr(types, name)), codegen
 
     return store
 
@@ -209,7 +212,13 @@ def store64(out: np.ndarray, pos: int, value: int | np.uint64) -> None:
     out[pos : pos + 8] = np.frombuffer((int(value) & _MASK64).to_bytes(8, "little"), np.uint8)
 
 
-@intrinsic_twin(_make_store_float64)
+@intrinsic_twin(partial(_make_store_float, "float32"))
+def store_float32(out: np.ndarray, pos: int, value: float) -> None:
+    """Store a float32."""
+    out[pos : pos + 4] = np.frombuffer(np.float32(value).tobytes(), np.uint8)
+
+
+@intrinsic_twin(partial(_make_store_float, "float64"))
 def store_float64(out: np.ndarray, pos: int, value: float) -> None:
     """Store a float64."""
     out[pos : pos + 8] = np.frombuffer(np.float64(value).tobytes(), np.uint8)

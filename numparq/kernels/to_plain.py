@@ -13,60 +13,24 @@ from ..errors import BAD_COUNT, BAD_LENGTH, NEED_ROOM
 from .byte_stream_split import join_streams
 from .delta import read_deltas
 from .delta_strings import copy_lengths, join_prefixes, total_length, total_with_prefixes
-from .levels import level_section
 from .memory import copy_bytes
 from .registry import helper, kernel
 from .tables import (
     BYTE_ARRAY,
     BYTE_STREAM_SPLIT,
-    C_MAX_DEFINITION,
     C_TYPE,
     C_TYPE_LENGTH,
     CHUNK_FIELDS,
-    DATA_PAGE_V2,
     DELTA_BINARY_PACKED,
     DELTA_LENGTH_BYTE_ARRAY,
     INT32,
-    P_BODY,
     P_CHUNK,
-    P_COMPRESSED,
-    P_DEFINITION_BYTES,
-    P_DEFINITION_ENCODING,
     P_ENCODING,
     P_IS_COMPRESSED,
     P_NUM_VALUES,
-    P_REPETITION_BYTES,
-    P_SCRATCH,
-    P_TYPE,
-    P_UNCOMPRESSED,
     PAGE_FIELDS,
-    PLAIN,
 )
-
-# Items of `state`: the page that the answer is about; the bytes of `out` that it needs.
-STATE_PAGE, STATE_NEEDED = 0, 1
-STATE_FIELDS = 2
-
-
-@helper
-def find_values(chunks, chunk, pages, page, raw, scratch):
-    """Find the value section of a data page: (what is kept of the bytes before it or a status, its start, its end).
-
-    The positions are in the scratch buffer where the section was compressed, else in the raw one.
-    """
-    compressed = pages[page + P_IS_COMPRESSED] != 0
-    pos = pages[page + P_SCRATCH] if compressed else pages[page + P_BODY]
-    end = pos + (pages[page + P_UNCOMPRESSED] if compressed else pages[page + P_COMPRESSED])
-    if pages[page + P_TYPE] == DATA_PAGE_V2:  # its levels are never compressed: they stay where they are
-        levels = pages[page + P_REPETITION_BYTES] + pages[page + P_DEFINITION_BYTES]
-        return 0, (pos if compressed else pos + levels), (end - levels if compressed else end)
-    if chunks[chunk + C_MAX_DEFINITION] == 0:
-        return 0, pos, end
-    count = pages[page + P_NUM_VALUES]
-    status, stop = level_section(scratch if compressed else raw, pos, end, count, pages[page + P_DEFINITION_ENCODING])
-    if status < 0:
-        return status, 0, 0
-    return stop - pos, stop, end
+from .value_section import STATE_NEEDED, STATE_PAGE, find_values, say_plain
 
 
 @helper
@@ -137,19 +101,6 @@ def values_to_plain(chunks, chunk, encoding, data, pos, end, most, lengths, room
         return lengths_to_plain(data, pos, end, most, lengths, room, out, out_pos)
     width = -1 if chunks[chunk + C_TYPE] == BYTE_ARRAY else width
     return prefixes_to_plain(data, pos, end, most, width, lengths, room, out, out_pos)
-
-
-@helper
-def say_plain(pages, page, place, kept, size):
-    """Rewrite the row of a page whose PLAIN values lie behind the `kept` bytes at `place` of the scratch buffer."""
-    levels = kept
-    if pages[page + P_TYPE] == DATA_PAGE_V2:
-        levels = pages[page + P_REPETITION_BYTES] + pages[page + P_DEFINITION_BYTES]
-    pages[page + P_ENCODING] = PLAIN
-    pages[page + P_IS_COMPRESSED] = 1
-    pages[page + P_SCRATCH] = place
-    pages[page + P_UNCOMPRESSED] = levels + size
-    return 0
 
 
 @kernel("i8 i8 x x u1 u1 u1 u1 x i8")

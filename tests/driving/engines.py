@@ -17,7 +17,8 @@ from numparq import kernels as package
 from numparq.kernels import memory
 from numparq.kernels.registry import HELPERS, INTRINSICS, KERNELS, Kernel
 
-_SIZES = {"load8": 1, "load16": 2, "load32": 4, "load64": 8, "store8": 1, "store16": 2, "store32": 4, "store64": 8}
+_SIZES = {"load8": 1, "load16": 2, "load32": 4, "load64": 8, "store8": 1, "store16": 2, "store32": 4, "store64": 8,
+          "store_float32": 4, "store_float64": 8}  # fmt: skip
 
 
 class OutOfBounds(AssertionError):

@@ -9,7 +9,7 @@ from twins import delta
 
 from numparq.errors import NEED_ROOM
 from numparq.kernels import tables as t
-from numparq.kernels.to_plain import STATE_FIELDS, STATE_NEEDED
+from numparq.kernels.value_section import STATE_FIELDS, STATE_NEEDED
 
 
 class NotPlain(Exception):
