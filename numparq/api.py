@@ -32,6 +32,7 @@ def read_parquet(
     resolve: str = "name",
     categories: Collection[str] | None = None,
     include: Sequence[str] = (),
+    variants: str = "values",
     decryption: Any = None,
     verify_crc: bool = True,
     on_error: str = "raise",
@@ -67,6 +68,10 @@ def read_parquet(
     include : list of {"file", "row_group", "row_number"}, optional
         Virtual columns to add behind the others: the file's name, the ordinal of the row group, the row's
         position in the file (from 0).
+    variants : {"values", "bytes"}
+        What becomes of VARIANT columns, shredded or not: Python objects (dicts, lists, numbers, strings, dates, and so
+        on), or dicts of ``metadata`` and ``value``, bytes that `numparq.variant.decode` takes. With
+        ``dtype_backend="pyarrow"`` these two are an Arrow struct in any case.
     verify_crc : bool
         Whether pages that have a checksum are held against it.
     threads : int, optional
@@ -118,7 +123,7 @@ def read_parquet(
     with ParquetFile(path, external_files=external_files) as file:
         return file.read(
             columns, dtype_backend=_backend(dtype_backend), row_groups=row_groups, row_range=row_range, nrows=nrows,
-            categories=categories, include=include, verify_crc=verify_crc, threads=threads,
+            categories=categories, include=include, variants=variants, verify_crc=verify_crc, threads=threads,
         )  # fmt: skip
 
 

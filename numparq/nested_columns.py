@@ -12,7 +12,7 @@ from .arrow_schema import ArrowHint, ArrowType
 from .column.buffer import ColumnBuffer
 from .column.nested import NestedPiece
 from .column.nested_arrays import LeafArray, NestedArray, StructArray, joined, nested_array
-from .column.shape import Shape, hint_within, origins_of
+from .column.shape import Shape, hint_within, is_variant, origins_of
 from .dtypes import choose, choose_nested
 from .errors import InvalidFileError, located
 from .frame.lifted import lifted
@@ -25,6 +25,7 @@ from .targets import Target
 
 if TYPE_CHECKING:
     from .file_references import Fetcher
+    from .variant.column import VariantColumns
 
 __all__ = ["NOT_YET", "NestedRead", "flattened"]
 
@@ -74,6 +75,8 @@ class NestedRead:
         The positions of its leaves.
     fetcher : Fetcher or None
         What gets the bytes of FILE references; None where these stay references.
+    variants : {"values", "bytes"}
+        What VARIANTs become.
     """
 
     def __init__(
@@ -90,6 +93,8 @@ class NestedRead:
         self._hint = hint_within(column.whole, hint, column.shape)
         self._whole_hint = hint
         self.fetcher: Fetcher | None = None
+        self.variants = "values"
+        self._has_variants = _has_variants(column.shape)
 
     def targets(self) -> list[Target]:
         """Choose how each leaf is decoded.
@@ -100,9 +105,10 @@ class NestedRead:
             When the type of a leaf breaks the specification.
         """
         found = []
+        inside = self._leaves_in_variants()
         for leaf in self.column.leaves:
             with located(column=leaf.name):
-                found.append(choose_nested(leaf, self._origins.get(leaf.index)))
+                found.append(choose_nested(leaf, None if leaf.index in inside else self._origins.get(leaf.index)))
         return found
 
     def finished(self, targets: Sequence[Target], buffers: Sequence[ColumnBuffer]) -> Any:
@@ -158,7 +164,9 @@ class NestedRead:
     def part(self, name: str, shape: Shape, dtype_backend: str | None = None) -> NestedRead:
         """Give a column of its own for what is within this one, to be `made` of its arrays."""
         column = replace(self.column, name=name, shape=shape)
-        return NestedRead(column, self.places.start, self._whole_hint, dtype_backend or self._backend)
+        part = NestedRead(column, self.places.start, self._whole_hint, dtype_backend or self._backend)
+        part.variants = self.variants
+        return part
 
     def made(self, array: NestedArray, by_leaf: Mapping[int, Target]) -> Any:
         """Make the column.
@@ -177,13 +185,31 @@ class NestedRead:
         """
         if isinstance(array, LeafArray):
             return lifted(array, self._flat_target(array))
+        variants = self._variant_columns(array, by_leaf)
         if self._backend == "pyarrow":
-            return arrow_nested(array, self._hint, lambda leaf: lifted(leaf, self._flat_target(leaf)))
+            make = variants.arrow if variants else None
+            return arrow_nested(array, self._hint, lambda leaf: lifted(leaf, self._flat_target(leaf)), make)
         for restore in (self._intervals, self._complex_numbers):
             found = restore(array) if isinstance(array, StructArray) else None
             if found is not None:
                 return found
-        return ObjectMaker(by_leaf).column(array)
+        with located(column=self.column.whole.name):
+            return ObjectMaker(by_leaf, variants.objects if variants else None).column(array)
+
+    def _leaves_in_variants(self) -> set[int]:
+        """Give the ordinals of the leaves that VARIANTs are put together of, and check that these can be."""
+        if not self._has_variants:
+            return set()
+        from .variant.column import leaves_in_variants
+
+        return set(leaves_in_variants(self.column.shape))
+
+    def _variant_columns(self, array: NestedArray, by_leaf: Mapping[int, Target]) -> VariantColumns | None:
+        if not self._has_variants:
+            return None
+        from .variant.column import VariantColumns
+
+        return VariantColumns(self.variants, by_leaf, array)
 
     def _placed(self, error: InvalidFileError, buffers: Sequence[ColumnBuffer]) -> InvalidFileError:
         """Say in which row group the leaves do not agree."""
@@ -219,3 +245,7 @@ class NestedRead:
         if self._numpy_type not in _COMPLEX or not is_pair(self.column.shape, "real", "imag"):
             return None
         return complex_numbers(array, np.dtype(self._numpy_type))
+
+
+def _has_variants(shape: Shape) -> bool:
+    return is_variant(shape) or any(map(_has_variants, shape.children))

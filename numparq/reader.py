@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from .io.joint import JointSource
     from .metadata.records import Record
 
+_VARIANTS = ("values", "bytes")
+
 
 class ParquetFile:
     """A Parquet file, open for reading.
@@ -128,6 +130,7 @@ class ParquetFile:
         nrows: int | None = None,
         categories: Collection[str] | None = None,
         include: Sequence[str] = (),
+        variants: str = "values",
         verify_crc: bool = True,
         threads: int | None = None,
     ) -> pd.DataFrame:
@@ -135,13 +138,15 @@ class ParquetFile:
 
         Parameters
         ----------
-        columns, dtype_backend, row_groups, row_range, nrows, categories, include, verify_crc, threads
+        columns, dtype_backend, row_groups, row_range, nrows, categories, include, variants, verify_crc, threads
             As in `numparq.read_parquet`.
 
         Returns
         -------
         pandas.DataFrame
         """
+        if variants not in _VARIANTS:
+            raise ValueError(f"variants is one of {', '.join(map(repr, _VARIANTS))}, not {variants!r}")
         with located(file=self.source.name), Crew(thread_count(threads)) as crew:
             metadata = self._pandas_metadata
             extra = virtual_columns(include)
@@ -159,6 +164,7 @@ class ParquetFile:
             categorical = _category_names(categories, names)
             targets = self._targets(leaves, tables.null_counts(), dtype_backend, categorical)
             for column in nested:
+                column.variants = variants
                 targets[column.places] = column.targets()
             index = set(metadata.index_fields) if metadata else ()
             num_rows = slices[-1].out + len(slices[-1]) if slices else 0

@@ -33,7 +33,7 @@ LAYERS = [
     ["column"],
     ["encode"],
     ["arrow", "frame", "shred"],
-    ["selection"],
+    ["selection", "variant"],
     ["file_references"],
     ["file_columns"],
     ["nested_columns"],

@@ -14,7 +14,7 @@ from ..arrow_schema import ArrowHint, ArrowType
 from ..errors import UnsupportedError
 from ..schema import OPTIONAL, REPEATED, Element, Leaf, LogicalType, Schema
 
-__all__ = ["Shape", "hint_within", "inner_hints", "leaves_of", "origins_of", "pruned", "shape_of"]
+__all__ = ["Shape", "hint_within", "inner_hints", "is_variant", "leaves_of", "origins_of", "pruned", "shape_of"]
 
 # Deeper columns are refused: what is made of them are objects within objects, and each level costs Python's stack.
 MAX_DEPTH = 100
@@ -184,6 +184,11 @@ _COLLECTIONS: dict[str, Callable[[Schema, Element, _Place, bool], Shape | None]]
     "MAP": _annotated_map,
     "MAP_KEY_VALUE": _annotated_map,
 }
+
+
+def is_variant(shape: Shape) -> bool:
+    """Tell whether a node is a VARIANT, with all that is in it."""
+    return shape.logical is not None and shape.logical.kind == "VARIANT"
 
 
 def leaves_of(shape: Shape) -> Iterator[Leaf]:

@@ -19,6 +19,7 @@ import pandas as pd
 
 from ..column.buffer import ColumnBuffer
 from ..column.nested_arrays import LeafArray, ListArray, NestedArray, StructArray
+from ..column.shape import is_variant
 from ..targets import Target
 from .finish import finish
 
@@ -38,10 +39,13 @@ class ObjectMaker:
     ----------
     targets : mapping of int to Target
         How the leaves were decoded, by their ordinals.
+    variants : callable, optional
+        Gives a list with an object for each place of VARIANTs; without it they are the structs that are stored.
     """
 
-    def __init__(self, targets: Mapping[int, Target]) -> None:
+    def __init__(self, targets: Mapping[int, Target], variants: Callable[[StructArray], list] | None = None) -> None:
         self._targets = targets
+        self._variants = variants
         self._makers: dict[str, Callable[[Any, bool], np.ndarray]] = {
             "leaf": self._leaf, "struct": self._structs, "list": self._lists, "map": self._maps
         }  # fmt: skip
@@ -90,6 +94,8 @@ class ObjectMaker:
         return _spread(values.astype(object), array).tolist()
 
     def _structs(self, array: StructArray, in_struct: bool) -> np.ndarray:
+        if self._variants is not None and is_variant(array.shape):
+            return _objects(self._variants(array), array)
         names = [child.shape.name for child in array.children]
         columns = [self._scalars(child) for child in array.children]
         if len(names) > _MOST_WRITTEN_OUT:

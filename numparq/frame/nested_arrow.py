@@ -12,7 +12,7 @@ import pandas as pd
 from ..arrow import bitmap, extension_type, pyarrow
 from ..arrow_schema import ArrowHint, DictionaryIndex
 from ..column.nested_arrays import LeafArray, ListArray, NestedArray, StructArray
-from ..column.shape import Shape, inner_hints
+from ..column.shape import Shape, inner_hints, is_variant
 from ..errors import UnsupportedError
 
 __all__ = ["arrow_nested"]
@@ -20,7 +20,16 @@ __all__ = ["arrow_nested"]
 _MOST_ELEMENTS = (1 << 31) - 1
 
 
-def arrow_nested(array: NestedArray, hint: ArrowHint | None, column_of: Callable[[LeafArray], Any]) -> Any:
+# Gives the Arrow array of VARIANTs; it is handed what gives that of a binary leaf.
+VariantMaker = Callable[[StructArray, Callable[[LeafArray], Any]], Any]
+
+
+def arrow_nested(
+    array: NestedArray,
+    hint: ArrowHint | None,
+    column_of: Callable[[LeafArray], Any],
+    variants: VariantMaker | None = None,
+) -> Any:
     """Make a pandas column of a nested one, with Arrow's data in it.
 
     Parameters
@@ -31,6 +40,8 @@ def arrow_nested(array: NestedArray, hint: ArrowHint | None, column_of: Callable
         What ``ARROW:schema`` says of it.
     column_of : callable
         Gives the pandas column, with Arrow's data in it, of a leaf.
+    variants : callable, optional
+        Makes VARIANTs; without it they are the structs that they are stored as.
 
     Returns
     -------
@@ -41,12 +52,13 @@ def arrow_nested(array: NestedArray, hint: ArrowHint | None, column_of: Callable
     UnsupportedError
         When the strings of a leaf take more bytes than Arrow's type of them can count.
     """
-    return pd.arrays.ArrowExtensionArray(pyarrow().chunked_array([_Maker(column_of).array(array, hint)]))
+    return pd.arrays.ArrowExtensionArray(pyarrow().chunked_array([_Maker(column_of, variants).array(array, hint)]))
 
 
 class _Maker:
-    def __init__(self, column_of: Callable[[LeafArray], Any]) -> None:
+    def __init__(self, column_of: Callable[[LeafArray], Any], variants: VariantMaker | None) -> None:
         self._column_of = column_of
+        self._variants = variants
         self._makers: dict[str, Callable[[Any, ArrowHint | None], Any]] = {
             "leaf": self._leaf, "struct": self._struct, "list": self._list, "map": self._map
         }  # fmt: skip
@@ -81,6 +93,8 @@ class _Maker:
         return fields, arrays
 
     def _struct(self, array: StructArray, hint: ArrowHint | None) -> Any:
+        if self._variants is not None and is_variant(array.shape):
+            return self._variants(array, lambda leaf: self._leaf(leaf, None))
         pa = pyarrow()
         fields, arrays = self._children(array, hint)
         return pa.Array.from_buffers(pa.struct(fields), array.length, [bitmap(array.validity)], children=arrays)

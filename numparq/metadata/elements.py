@@ -133,7 +133,7 @@ _PARAMETERS: dict[str, Callable[[LogicalType], dict[str, Any]]] = {
     "DECIMAL": lambda logical: {"scale": logical.scale, "precision": logical.precision},
     "TIME": _temporal,
     "TIMESTAMP": _temporal,
-    "VARIANT": lambda logical: {"specification_version": _VARIANT_VERSION},
+    "VARIANT": lambda logical: {"specification_version": logical.version or _VARIANT_VERSION},
     "GEOMETRY": lambda logical: {"crs": logical.crs},
     "GEOGRAPHY": _geography,
 }

@@ -29,6 +29,8 @@ class LogicalType:
         Of GEOMETRY and GEOGRAPHY; None where the file does not say it.
     algorithm : str
         Of GEOGRAPHY, likewise.
+    version : int
+        The specification's version, of a VARIANT that is not of version 1.
     """
 
     kind: str
@@ -40,6 +42,7 @@ class LogicalType:
     scale: int | None = None
     crs: str | None = None
     algorithm: str | None = None
+    version: int | None = None
 
     def __str__(self) -> str:
         parameters = {
@@ -47,7 +50,7 @@ class LogicalType:
             "DECIMAL": (self.precision, self.scale),
             "TIME": (self.unit, "utc" if self.utc else "local"),
             "TIMESTAMP": (self.unit, "utc" if self.utc else "local"),
-        }.get(self.kind, tuple(item for item in (self.crs, self.algorithm) if item is not None))
+        }.get(self.kind, tuple(item for item in (self.crs, self.algorithm, self.version) if item is not None))
         return f"{self.kind}({', '.join(map(str, parameters))})" if parameters else self.kind
 
 
@@ -157,12 +160,20 @@ def _geography(kind: str, fields: _Fields, text: _Text) -> LogicalType:
     return LogicalType(kind, crs=text(position, length) if position >= 0 else None, algorithm=algorithm)
 
 
+def _variant(kind: str, fields: _Fields, text: _Text) -> LogicalType:
+    version = fields["specification_version"][0]
+    return LogicalType(kind, version=version if version not in (_ABSENT, 1) else None)
+
+
+_ABSENT = -1
+
 # Kinds that have parameters.
 _MAKERS: dict[str, Callable[[str, _Fields, _Text], LogicalType]] = {
     "INTEGER": _int_type,
     "DECIMAL": _decimal,
     "TIME": _temporal,
     "TIMESTAMP": _temporal,
+    "VARIANT": _variant,
     "GEOMETRY": _geometry,
     "GEOGRAPHY": _geography,
 }
