@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from .kernels import warmup
     from .reader import ParquetFile
+    from .verifying import Deviation, verify
     from .writer import ParquetWriter
 
 __version__ = "0.1.0"
@@ -38,6 +39,8 @@ _HOMES = {
     "to_parquet": "api",
     "ParquetWriter": "writer",
     "ParquetFile": "reader",
+    "verify": "verifying",
+    "Deviation": "verifying",
     "warmup": "kernels",
     "ParquetError": "errors",
     "InvalidFileError": "errors",
@@ -51,6 +54,7 @@ _HOMES = {
 __all__ = [
     "CorruptPageError",
     "DecryptionError",
+    "Deviation",
     "InvalidFileError",
     "LimitError",
     "ParquetError",
@@ -60,6 +64,7 @@ __all__ = [
     "UnsupportedError",
     "read_parquet",
     "to_parquet",
+    "verify",
     "warmup",
 ]
 

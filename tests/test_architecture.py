@@ -40,7 +40,7 @@ LAYERS = [
     ["writer_options", "assembly", "appending"],
     ["existing", "geodata"],
     ["reader", "writer"],
-    ["api"],
+    ["api", "verifying"],
     ["cli"],
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}

@@ -19,6 +19,10 @@ _COMMANDS: dict[str, tuple[str, str, str, tuple[tuple[str, dict], ...]]] = {
         ("-n", {"type": int, "default": 10, "metavar": "ROWS", "help": "how many (10)"}),
         ("--columns", {"nargs": "+", "metavar": "NAME", "help": "only these columns"}),
     )),
+    "verify": ("verify", "verify", "hold files against the specification: 0 sound, 1 errors, 2 no Parquet file", (
+        ("file", {"nargs": "+", "help": "the Parquet files"}),
+        ("--strict", {"action": "store_true", "help": "warnings count as errors"}),
+    )),
     "warmup": ("warmup", "warmup", "compile all kernels now, so that no later process has to", ()),
     "demo": ("demo", "demo", "make a file, read it, show what was skipped and how long it took", (
         ("--rows", {"type": int, "default": 2_000_000, "help": "rows of the file (2000000)"}),

@@ -1,0 +1,110 @@
+"""Bloom filters asked for every value of their chunk (BloomFilter.md)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..bloom_filter import BLOCK_BYTES, BloomFilter, hash_values
+from ..column.scratch import allocate
+from ..errors import LimitError
+from ..io.source import Source
+from ..schema import BOOLEAN, Leaf
+from .deviations import Findings, Place
+from .footer import read_bytes
+from .thrift import Unreadable, read_struct
+from .values import PageValues
+
+__all__ = ["BloomCheck", "read_bloom_filter"]
+
+_LONGEST_HEADER = 1 << 10
+
+
+class BloomCheck:
+    """Asks a Bloom filter for the values of a chunk, page by page.
+
+    Parameters
+    ----------
+    leaf : Leaf
+        The column.
+    bloom_filter : BloomFilter
+        Its filter.
+    """
+
+    def __init__(self, leaf: Leaf, bloom_filter: BloomFilter) -> None:
+        self._leaf = leaf
+        self._filter = bloom_filter
+        self._asked = 0
+        self.missing = 0
+
+    def __call__(self, page: PageValues) -> None:
+        """Ask for the values of a page; of a dictionary, for those that occur."""
+        if not page.num_values:
+            return
+        hashes = hash_values(self._leaf, page.values, page.starts, page.ends)
+        if page.codes is not None:
+            hashes = hashes[np.unique(page.codes)]
+        self._asked += len(hashes)
+        self.missing += int(np.count_nonzero(~np.asarray(self._filter.might_contain(hashes), bool)))
+
+    def report(self, findings: Findings, place: Place) -> None:
+        """Note what was missing."""
+        if self.missing:
+            findings.add("bloom-value", f"the Bloom filter denies {self.missing:,} of {self._asked:,} values that are "
+                                        "in the chunk: readers will not find them", place)  # fmt: skip
+
+
+def read_bloom_filter(
+    source: Source, facts: dict[str, Any], leaf: Leaf, limit: int, findings: Findings, place: Place
+) -> tuple[BloomCheck | None, int]:
+    """Read the Bloom filter of a chunk.
+
+    Returns
+    -------
+    check : BloomCheck or None
+        None where there is none, or none that can be used.
+    length : int
+        Bytes that it takes, or 0.
+    """
+    offset = facts.get("bloom_filter_offset")
+    if offset is None:
+        return None, 0
+    if not 4 <= offset < limit:
+        findings.add("bloom-place", f"the Bloom filter is said to begin at {offset:,}, outside of the file's data",
+                     place)  # fmt: skip
+        return None, 0
+    noted: list[tuple[str, str]] = []
+    try:
+        header, start = read_struct(
+            "BloomFilterHeader", read_bytes(source, offset, min(_LONGEST_HEADER, limit - offset)),
+            lambda check, text: noted.append((check, text)),
+        )  # fmt: skip
+    except Unreadable as error:
+        findings.add("bloom-header", f"the header of the Bloom filter cannot be read: {error}", place)
+        return None, 0
+    size = header.get("numBytes", 0)
+    kinds = {**header.get("algorithm", {}), **header.get("hash", {}), **header.get("compression", {})}
+    if noted or kinds.keys() != {"BLOCK", "XXHASH", "UNCOMPRESSED"} or size <= 0 or size % BLOCK_BYTES:
+        reason = noted[0][1] if noted else f"it has {size:,} bytes and is made of {', '.join(kinds)}"
+        findings.add("bloom-header", f"the Bloom filter is of no kind that there is: {reason}", place)
+        return None, 0
+    if size > limit - offset - start:
+        findings.add("bloom-place", f"the Bloom filter claims {size:,} bytes, and ends outside of the file's data",
+                     place)  # fmt: skip
+        return None, 0
+    length = facts.get("bloom_filter_length")
+    if length is not None and length != start + size:
+        findings.add("bloom-length", f"the Bloom filter has {start + size:,} bytes, where the footer says {length:,}",
+                     place)  # fmt: skip
+    if leaf.physical == BOOLEAN:
+        findings.add("bloom-header", "a BOOLEAN column has a Bloom filter, which is not for them", place)
+        return None, start + size
+    try:
+        bits = allocate(size)
+    except LimitError as error:
+        findings.add("not-checked", error.message, place)
+        return None, start + size
+    source.read_into(offset + start, bits)
+    findings.looked_at["Bloom filters"] += 1
+    return BloomCheck(leaf, BloomFilter(bits)), start + size

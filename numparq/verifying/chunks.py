@@ -1,0 +1,361 @@
+"""A column chunk: what the footer says of it, held against its pages (ColumnMetaData in parquet.thrift)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..bloom_filter import hash_values
+from ..column.scratch import Scratch
+from ..io.source import Source
+from ..kernels.tables import BIT_PACKED, DATA_PAGE, DATA_PAGE_V2, PLAIN, PLAIN_DICTIONARY, RLE
+from ..metadata.enums import enum_value
+from ..schema import BOOLEAN, Leaf
+from ..statistics import Bounds, Order, PageBounds, merge
+from .bloom import read_bloom_filter
+from .bounds import BoundCheck
+from .deviations import Findings, Place
+from .indexes import check_column_index, check_offset_index, read_index
+from .pages import Budget, PageFacts, PagesCheck, stored_pages
+from .statistics import Truth, check_size_statistics, check_statistics
+from .values import PageValues
+
+__all__ = ["ChunkCheck", "Region", "legacy_bytes"]
+
+_MAGIC_BYTES = 4
+_LONGEST_DICTIONARY_HEADER = 100
+_VERSION = re.compile(r"parquet-mr(?: version (\d+)\.(\d+)\.(\d+))?")
+
+Region = tuple[int, int, str, Place]  # begin, end, what lies there
+
+
+def legacy_bytes(created_by: str) -> int:
+    """Give by how much a writer's sizes may be too small: parquet-mr before 1.2.9 left dictionary headers out."""
+    match = _VERSION.match(created_by)
+    if match is None:
+        return 0
+    version = tuple(int(number) for number in match.groups() if number is not None)
+    return _LONGEST_DICTIONARY_HEADER if version < (1, 2, 9) else 0
+
+
+class DistinctCount:
+    """Counts the different values of a chunk, page by page; floats by their bits."""
+
+    def __init__(self, leaf: Leaf) -> None:
+        self._leaf = leaf
+        self._hashes: list[np.ndarray] = []
+
+    def __call__(self, page: PageValues) -> None:
+        """Take the values of a page."""
+        if self._leaf.physical == BOOLEAN:
+            hashes = page.values.astype(np.uint64)
+        else:
+            hashes = hash_values(self._leaf, page.values, page.starts, page.ends)
+        used = page.codes if page.codes is not None else slice(None)
+        self._hashes.append(np.unique(hashes[used]))
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(np.unique(np.concatenate(self._hashes))) if self._hashes else 0
+
+
+@dataclass
+class ChunkCheck:
+    """Checks one column chunk.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    limit : int
+        Where the footer begins.
+    leaf : Leaf
+        The column.
+    order : Order
+        How its values compare.
+    num_rows : int
+        Rows of the row group.
+    chunk : dict
+        The ColumnChunk.
+    legacy : int
+        As `legacy_bytes` gives it.
+    place : Place
+        Of the chunk.
+    findings : Findings
+        What is wrong goes there.
+    scratch : Scratch
+        Buffers.
+    budget : Budget
+        What may still be decoded.
+    regions : list of Region
+        What the file is made of; the chunk's parts are added.
+    watchers : list
+        Called with each decoded page.
+    """
+
+    source: Source
+    limit: int
+    leaf: Leaf
+    order: Order
+    num_rows: int
+    chunk: dict[str, Any]
+    legacy: int
+    place: Place
+    findings: Findings
+    scratch: Scratch
+    budget: Budget
+    regions: list[Region]
+    watchers: list[Any] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Do it."""
+        facts = self.chunk.get("meta_data")
+        if "crypto_metadata" in self.chunk or "encrypted_column_metadata" in self.chunk:
+            self._add("not-checked", "the column is encrypted, which numparq does not read yet")
+            return
+        if facts is None:
+            self._add("chunk-metadata", "the footer has no metadata of the column chunk")
+            return
+        if facts.get("type") != self.leaf.physical:
+            types = [str(enum_value("Type", number)) for number in (facts.get("type", -1), self.leaf.physical)]
+            self._add("chunk-type", f"the column chunk is of {types[0]}, the schema of {types[1]}")
+            return
+        if tuple(facts.get("path_in_schema", ())) != self.leaf.path:
+            path = ".".join(facts.get("path_in_schema", ()))
+            self._add("chunk-path", f"the column chunk is that of {path!r} by its path, where the schema has "
+                                    f"{self.leaf.name!r}")  # fmt: skip
+        if self.chunk.get("file_path"):
+            self._add("not-checked", f"the column chunk is in another file, {self.chunk['file_path']!r}")
+            return
+        bounds = self._bounds(facts)
+        if bounds is not None:
+            self._check_pages(facts, *bounds)
+
+    def _add(self, check: str, message: str) -> None:
+        self.findings.add(check, message, self.place)
+
+    def _bounds(self, facts: dict[str, Any]) -> tuple[int, int] | None:
+        """Give where the chunk begins and ends by the footer; None where that cannot be."""
+        first, size = facts.get("data_page_offset"), facts.get("total_compressed_size")
+        if first is None or size is None or "codec" not in facts or "num_values" not in facts:
+            return None  # which has been said already
+        dictionary = facts.get("dictionary_page_offset")
+        start = first
+        if dictionary == 0:
+            self._add("dictionary-offset-legacy", "dictionary_page_offset is 0, which some writers say for none")
+        elif dictionary is not None and (dictionary < first or first == 0):
+            start = dictionary
+        if first == 0 and not facts["num_values"] and (start or not size):
+            self._add("data-offset-legacy", "data_page_offset is 0, which some writers say for no data pages")
+            if not start:
+                return None
+        end = start + size
+        if start < _MAGIC_BYTES or size < 0 or end > self.limit:
+            self._add("chunk-place", f"the column chunk is said to have {size:,} bytes from {start:,} on, and the data "
+                                     f"end at {self.limit:,}")  # fmt: skip
+            if not _MAGIC_BYTES <= start < self.limit or size < 0:
+                return None
+            end = min(end, self.limit)
+        if size:
+            self.regions.append((start, end, "the pages", self.place))
+        return start, end
+
+    # --- pages --------------------------------------------------------------------------------------------------------
+
+    def _check_pages(self, facts: dict[str, Any], start: int, end: int) -> None:
+        offsets = self._index("OffsetIndex")
+        columns = self._index("ColumnIndex")
+        bloom, length = read_bloom_filter(self.source, facts, self.leaf, self.limit, self.findings, self.place)
+        if length:
+            place = facts["bloom_filter_offset"]
+            self.regions.append((place, place + length, "the Bloom filter", self.place))
+        distinct = DistinctCount(self.leaf) if "distinct_count" in facts.get("statistics", {}) else None
+        watchers = [*self.watchers, *(each for each in (bloom, distinct) if each is not None)]
+        pages = PagesCheck(self.source, self.leaf, self.order, facts["codec"], self.place, self.findings, self.scratch,
+                           self.budget, watchers)  # fmt: skip
+        resume = sorted(location.get("offset", 0) for location in offsets["page_locations"]) if offsets else []
+        complete = self._take(pages, start, end, resume)
+        whole = complete and self._check_counts(facts, pages)
+        self._check_offsets(facts, pages, start)
+        self._check_encodings(facts, pages)
+        self._check_statistics(facts, pages, distinct, whole)
+        if bloom is not None:
+            bloom.report(self.findings, self.place)
+        if complete:  # pages that were passed over would shift everything
+            self._check_indexes(offsets, columns, pages)
+
+    def _index(self, struct: str) -> dict[str, Any] | None:
+        found = read_index(struct, self.source, self.chunk, self.limit, self.findings, self.place)
+        if found is not None:
+            stem = "column_index" if struct == "ColumnIndex" else "offset_index"
+            offset = self.chunk[f"{stem}_offset"]
+            self.regions.append((offset, offset + self.chunk[f"{stem}_length"], f"the {stem}", self.place))
+        return found
+
+    def _take(self, pages: PagesCheck, start: int, end: int, resume: list[int]) -> bool:
+        """Walk over the pages; whether there was none whose header is damaged."""
+        walk = stored_pages(self.source, start, min(end + self.legacy, self.limit), self.limit, resume, self.findings,
+                            self.place)  # fmt: skip
+        complete = True
+        wanted = self.chunk["meta_data"]["num_values"]
+        for page in walk:
+            if page is None:
+                complete = False
+                continue
+            if page.offset >= end and sum(facts.num_entries for facts in pages.facts) >= wanted:
+                break  # what an old writer's sizes may have left out is not there
+            pages.take(page)
+        return complete
+
+    def _check_counts(self, facts: dict[str, Any], pages: PagesCheck) -> bool:
+        """Hold the counts of the footer against those of the pages; whether all pages could be decoded."""
+        found = sum(page.num_entries for page in pages.facts)
+        if found != facts["num_values"]:
+            self._add("chunk-values", f"the footer says {facts['num_values']:,} values, and the pages have {found:,}")
+        whole = all(page.num_values is not None for page in pages.facts)
+        rows = sum(page.num_rows or 0 for page in pages.facts)
+        if whole and rows != self.num_rows:
+            self._add("chunk-rows", f"the row group has {self.num_rows:,} rows, and {rows:,} begin in the pages")
+        stored, plain = pages.sizes
+        for name, check, actual in (("total_compressed_size", "chunk-compressed-size", stored),
+                                    ("total_uncompressed_size", "chunk-uncompressed-size", plain)):  # fmt: skip
+            said = facts.get(name)
+            if said is None or said == actual:
+                continue
+            is_legacy = 0 <= actual - said <= self.legacy
+            self._add("size-legacy" if is_legacy else check, f"{name} is {said:,}, and the pages have {actual:,}")
+        return whole
+
+    def _check_offsets(self, facts: dict[str, Any], pages: PagesCheck, start: int) -> None:
+        if pages.facts:
+            first = pages.facts[0].stored
+            said = facts["data_page_offset"]
+            dictionary = pages.dictionary_page
+            if dictionary is not None and said == dictionary.offset and not facts.get("dictionary_page_offset"):
+                self._add("dictionary-offset-legacy", "data_page_offset is that of the dictionary page, as some "
+                                                      "writers have it")  # fmt: skip
+            elif said != first.offset and first.ordinal <= 1:
+                self._add("chunk-data-offset", f"data_page_offset is {said:,}, and the first data page begins at "
+                                               f"{first.offset:,}")  # fmt: skip
+        wanted = facts.get("dictionary_page_offset")
+        actual = None if pages.dictionary_page is None else pages.dictionary_page.offset
+        if wanted and wanted != actual and (actual is not None or wanted != start or pages.facts):
+            there = "there is none in the chunk" if actual is None else f"it begins at {actual:,}"
+            self._add("chunk-dictionary-offset", f"the dictionary page is said to begin at {wanted:,}, and {there}")
+
+    # --- encodings ----------------------------------------------------------------------------------------------------
+
+    def _check_encodings(self, facts: dict[str, Any], pages: PagesCheck) -> None:
+        counts: Counter[tuple[int, int]] = Counter()
+        levels: set[int] = set()
+        for page in pages.facts:
+            about = page.stored.about
+            counts[page.stored.header["type"], about["encoding"]] += 1
+            levels |= self._level_encodings(page)
+        self._check_listed(facts, pages, {encoding for _, encoding in counts}, levels)
+        dictionary = pages.dictionary_page
+        if dictionary is not None and "encoding" in dictionary.about:
+            counts[dictionary.header["type"], dictionary.about["encoding"]] += 1
+        stats = facts.get("encoding_stats")
+        if stats is None:
+            return
+        said: Counter[tuple[int, int]] = Counter()
+        for entry in stats:
+            said[entry.get("page_type", -1), entry.get("encoding", -1)] += entry.get("count", 0)
+        if +said != counts:
+            check = "encoding-stats-version" if _as_version1(said) == _as_version1(counts) else "chunk-encoding-stats"
+            self._add(check, f"encoding_stats have {_counted(said)}, and there are {_counted(counts)}")
+
+    def _check_listed(self, facts: dict[str, Any], pages: PagesCheck, used: set[int], levels: set[int]) -> None:
+        """Hold the list of encodings against those of data pages, and of what is beside them."""
+        listed, dictionary = set(facts.get("encodings", ())), pages.dictionary_page
+        both = (PLAIN, PLAIN_DICTIONARY)  # of a dictionary page, they say the same
+        beside = levels if dictionary is None or listed & set(both) else {*levels, PLAIN}
+        unused = listed - used - {RLE, BIT_PACKED} - set(both if dictionary is not None else ())
+        kinds = (("chunk-encodings", used - listed, "are used by data pages and not listed"),
+                 ("chunk-encodings-beside", beside - listed - used, "are used by levels or the dictionary and not "
+                  "listed"),
+                 ("chunk-encodings-unused", unused if pages.facts else set(), "are listed and used by no page")
+                 )  # fmt: skip
+        for check, wrong, what in kinds:
+            if wrong:
+                names = ", ".join(str(enum_value("Encoding", encoding)) for encoding in sorted(wrong))
+                self._add(check, f"encodings {what}: {names}")
+
+    def _level_encodings(self, page: PageFacts) -> set[int]:
+        if not page.num_entries or page.stored.header["type"] != DATA_PAGE:
+            return set()  # of version 2, they are always RLE, which need not be said
+        about, found = page.stored.about, set()
+        if self.leaf.max_definition_level:
+            found.add(about.get("definition_level_encoding", RLE))
+        if self.leaf.max_repetition_level:
+            found.add(about.get("repetition_level_encoding", RLE))
+        return found
+
+    # --- statistics and indexes ---------------------------------------------------------------------------------------
+
+    def _check_statistics(
+        self, facts: dict[str, Any], pages: PagesCheck, distinct: DistinctCount | None, whole: bool
+    ) -> None:
+        """Hold the chunk's statistics against all pages; where some could not be decoded, bounds against the others."""
+        known = [page for page in pages.facts if page.bounds is not None and page.num_values is not None]
+        check = BoundCheck(self.order, self.findings)
+        bounds = _merged(self.order, known)
+        entries = sum(page.num_entries for page in known)
+        nulls = entries - sum(page.num_values or 0 for page in known)
+        stats = facts.get("statistics")
+        if stats is not None and whole:
+            count = None if distinct is None else distinct.count
+            check_statistics(stats, Truth(bounds, nulls, entries, count), check, self.place)
+        elif stats is not None and self.order.kind != "none":
+            check.check(stats.get("min_value"), stats.get("max_value"), bounds, self.place)
+        sizes = facts.get("size_statistics")
+        if sizes is None or not whole:
+            return
+        definition = [sum(level) for level in zip(*(page.definition or () for page in known), strict=False)]
+        repetition = [sum(level) for level in zip(*(page.repetition or () for page in known), strict=False)]
+        total = sum(page.byte_array_bytes or 0 for page in known)
+        check_size_statistics(sizes, self.leaf, definition or [0] * (self.leaf.max_definition_level + 1),
+                              repetition or [0] * (self.leaf.max_repetition_level + 1), total, self.findings,
+                              self.place)  # fmt: skip
+
+    def _check_indexes(self, offsets: dict[str, Any] | None, columns: dict[str, Any] | None, pages: PagesCheck) -> None:
+        if columns is not None and "offset_index_offset" not in self.chunk:
+            self._add("column-index-alone", "there is a column index, and no offset index that says where pages are")
+        if offsets is not None:
+            self.findings.looked_at["offset indexes"] += 1
+            check_offset_index(offsets, self.leaf, pages.facts, self.findings, self.place)
+        if columns is not None:
+            self.findings.looked_at["column indexes"] += 1
+            check_column_index(columns, self.leaf, pages.facts, BoundCheck(self.order, self.findings), self.place)
+
+
+def _merged(order: Order, pages: list[PageFacts]) -> Bounds:
+    """Give the bounds of pages together."""
+    each = [page.bounds for page in pages if page.bounds is not None]
+    nans = [bounds.nan_count or 0 for bounds in each] if order.is_float else None
+    return merge(PageBounds(order, [page.num_values or 0 for page in pages], [bounds.min_value for bounds in each],
+                            [bounds.max_value for bounds in each], nans))  # fmt: skip
+
+
+def _as_version1(counts: Counter[tuple[int, int]]) -> Counter[tuple[int, int]]:
+    """Count pages of both versions together."""
+    found: Counter[tuple[int, int]] = Counter()
+    for (kind, encoding), count in counts.items():
+        found[DATA_PAGE if kind == DATA_PAGE_V2 else kind, encoding] += count
+    return +found
+
+
+def _counted(counts: Counter[tuple[int, int]]) -> str:
+    parts: Iterator[str] = (
+        f"{count:,} {enum_value('PageType', kind)!s} in {enum_value('Encoding', encoding)!s}"
+        for (kind, encoding), count in sorted(counts.items())
+        if count
+    )
+    return ", ".join(parts) or "none"

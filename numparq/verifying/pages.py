@@ -1,0 +1,455 @@
+"""The pages of a column chunk: headers walked, checksums and counts checked, each page decoded (parquet.thrift)."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ..column.scratch import Scratch, allocate
+from ..errors import LimitError
+from ..io.source import Source
+from ..kernels.tables import (
+    BOOLEAN,
+    BYTE_ARRAY,
+    BYTE_STREAM_SPLIT,
+    DATA_PAGE,
+    DATA_PAGE_V2,
+    DELTA_BINARY_PACKED,
+    DELTA_BYTE_ARRAY,
+    DELTA_LENGTH_BYTE_ARRAY,
+    DICTIONARY_PAGE,
+    DOUBLE,
+    FIXED_LEN_BYTE_ARRAY,
+    FLOAT,
+    INDEX_PAGE,
+    INT32,
+    INT64,
+    PLAIN,
+    PLAIN_DICTIONARY,
+    RLE,
+    RLE_DICTIONARY,
+    SLACK,
+    UNCOMPRESSED,
+)
+from ..metadata.enums import enum_value
+from ..schema import Leaf
+from ..statistics import Bounds, Order, page_bounds
+from .bounds import BoundCheck, check_range
+from .deviations import Findings, Place
+from .footer import read_bytes
+from .statistics import Truth, check_statistics
+from .thrift import Unreadable, read_struct
+from .values import Dictionary, PageDecoder, PageTrouble, PageValues
+
+__all__ = ["Budget", "PageFacts", "PagesCheck", "StoredPage", "stored_pages"]
+
+_FIRST_LOOK, _LONGEST_HEADER = 1 << 12, 1 << 26
+_STRUCTS = {DATA_PAGE: "data_page_header", INDEX_PAGE: "index_page_header", DICTIONARY_PAGE: "dictionary_page_header",
+            DATA_PAGE_V2: "data_page_header_v2"}  # fmt: skip
+_ALP = 10
+_ANY = tuple(range(BOOLEAN, FIXED_LEN_BYTE_ARRAY + 1))
+_ENCODINGS: dict[int, tuple[int, ...]] = {
+    PLAIN: _ANY, PLAIN_DICTIONARY: _ANY, RLE_DICTIONARY: _ANY, RLE: (BOOLEAN,), DELTA_BINARY_PACKED: (INT32, INT64),
+    DELTA_LENGTH_BYTE_ARRAY: (BYTE_ARRAY,), DELTA_BYTE_ARRAY: (BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY),
+    BYTE_STREAM_SPLIT: (INT32, INT64, FLOAT, DOUBLE, FIXED_LEN_BYTE_ARRAY), _ALP: (FLOAT, DOUBLE),
+}  # fmt: skip
+
+
+@dataclass
+class Budget:
+    """How much a file may still ask for: what a few bytes can claim is not to take days.
+
+    Parameters
+    ----------
+    left : int
+        Bytes and values that may still be decoded.
+    """
+
+    left: int
+
+    def take(self, amount: int) -> bool:
+        """Use some of it up; False where there is not so much left."""
+        self.left -= amount
+        return self.left >= 0
+
+
+@dataclass(frozen=True)
+class StoredPage:
+    """A page as it lies in the file.
+
+    Parameters
+    ----------
+    ordinal : int
+        Among the pages of its chunk.
+    offset : int
+        Where its header begins.
+    body : int
+        Where its header ends.
+    header : dict
+        The PageHeader.
+    """
+
+    ordinal: int
+    offset: int
+    body: int
+    header: dict[str, Any]
+
+    @property
+    def end(self) -> int:
+        """Where the page ends."""
+        return self.body + self.header["compressed_page_size"]
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """The header of its type."""
+        return self.header[_STRUCTS[self.header["type"]]]
+
+
+@dataclass
+class PageFacts:
+    """What a data page turned out to be; None where it could not be decoded.
+
+    Parameters
+    ----------
+    stored : StoredPage
+        The page.
+    num_entries : int
+        By its header.
+    first_row, num_rows, num_values : int or None
+        Its first row within the row group, its rows, its values without nulls.
+    bounds : Bounds or None
+        Of its values.
+    definition, repetition : list of int or None
+        How often each level occurs.
+    byte_array_bytes : int or None
+        Of BYTE_ARRAY, the bytes of its values.
+    begins_row : bool
+        Whether its first entry begins a row.
+    """
+
+    stored: StoredPage
+    num_entries: int
+    first_row: int | None = None
+    num_rows: int | None = None
+    num_values: int | None = None
+    bounds: Bounds | None = None
+    definition: list[int] | None = None
+    repetition: list[int] | None = None
+    byte_array_bytes: int | None = None
+    begins_row: bool = True
+
+    @property
+    def null_count(self) -> int | None:
+        """Entries without a value."""
+        return None if self.num_values is None else self.num_entries - self.num_values
+
+
+# --- walking ----------------------------------------------------------------------------------------------------------
+
+
+def stored_pages(
+    source: Source, start: int, end: int, limit: int, resume: Sequence[int], findings: Findings, place: Place
+) -> Iterator[StoredPage | None]:
+    """Walk over the pages that begin between two places; where a header is damaged, go on where an index says.
+
+    In place of each page that was passed over there is None.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    start, end : int
+        The chunk.
+    limit : int
+        Where the file's data end: no page goes beyond.
+    resume : sequence of int
+        Where pages begin by the offset index, ascending.
+    findings : Findings
+        Headers that are damaged are noted.
+    place : Place
+        Of the chunk.
+    """
+    position, ordinal = start, 0
+    while position < end:
+        here = place._replace(page=ordinal)
+        header, body = _read_header(source, position, limit, findings, here)
+        if header is not None and _is_sound(header, body, limit, findings, here):
+            page = StoredPage(ordinal, position, body, header)
+            yield page
+            position = page.end
+        else:
+            yield None
+            position = next((offset for offset in resume if offset > position), end)
+        ordinal += 1
+
+
+def _read_header(
+    source: Source, position: int, limit: int, findings: Findings, place: Place
+) -> tuple[dict[str, Any] | None, int]:
+    size = _FIRST_LOOK
+    noted: list[tuple[str, str]] = []
+
+    def note(check: str, text: str) -> None:
+        noted.append((check, text))
+
+    while True:
+        size = min(size, limit - position)
+        noted.clear()
+        try:
+            header, end = read_struct("PageHeader", read_bytes(source, position, size), note)
+        except Unreadable as error:
+            if size < min(limit - position, _LONGEST_HEADER):
+                size *= 8
+                continue
+            findings.add("page-header", f"at byte {position:,} of the file there is no page header: {error}", place)
+            return None, 0
+        for check, text in noted:
+            findings.add(check, text, place)
+        return header, position + end
+
+
+def _is_sound(header: dict[str, Any], body: int, limit: int, findings: Findings, place: Place) -> bool:
+    """Check what has to be right before a page can be looked at."""
+    size, name = header.get("compressed_page_size"), _STRUCTS.get(header.get("type", -1))
+    if size is None or "type" not in header or "uncompressed_page_size" not in header:
+        return False  # which has been said already
+    if size < 0 or header["uncompressed_page_size"] < 0:
+        findings.add("page-counts", f"the page has {size:,} bytes, decompressed {header['uncompressed_page_size']:,}",
+                     place)  # fmt: skip
+        return False
+    if size > limit - body:
+        findings.add("page-size", f"the page claims {size:,} bytes where the file has {limit - body:,} more", place)
+        return False
+    if name is not None and name not in header:
+        findings.add("page-type", f"the page is a {enum_value('PageType', header['type'])!s}, and has no {name}", place)
+        return False
+    return True
+
+
+# --- checking ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class PagesCheck:
+    """Checks the pages of one column chunk.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    leaf : Leaf
+        The column.
+    order : Order
+        How its values compare.
+    codec : int
+        The chunk's.
+    place : Place
+        Of the chunk.
+    findings : Findings
+        What is wrong goes there.
+    scratch : Scratch
+        Buffers.
+    budget : Budget
+        What may still be decoded.
+    watchers : list
+        Called with each page that could be decoded: ``watcher(values)``.
+
+    Attributes
+    ----------
+    facts : list of PageFacts
+        The data pages.
+    dictionary_page : StoredPage or None
+        The dictionary page.
+    sizes : tuple of int
+        Bytes of all pages as stored, and decompressed, headers counted.
+    """
+
+    source: Source
+    leaf: Leaf
+    order: Order
+    codec: int
+    place: Place
+    findings: Findings
+    scratch: Scratch
+    budget: Budget
+    watchers: list[Any] = field(default_factory=list)
+    facts: list[PageFacts] = field(default_factory=list)
+    dictionary_page: StoredPage | None = None
+    sizes: tuple[int, int] = (0, 0)
+    _dictionary: Dictionary | None = None
+    _next_row: int | None = 0
+
+    def __post_init__(self) -> None:
+        self._decoder = PageDecoder(self.leaf, self.codec, self.scratch)
+        self._bounds = BoundCheck(self.order, self.findings, what="the statistics in the page header")
+
+    def take(self, page: StoredPage) -> None:
+        """Check a page."""
+        place = self.place._replace(page=page.ordinal)
+        header_size = page.body - page.offset
+        self.sizes = (self.sizes[0] + page.end - page.offset,
+                      self.sizes[1] + header_size + page.header["uncompressed_page_size"])  # fmt: skip
+        self.findings.looked_at["pages"] += 1
+        size = page.header["compressed_page_size"]
+        try:
+            raw = allocate(size + SLACK)
+            self.source.read_into(page.body, raw[:size])
+        except LimitError as error:
+            self.findings.add("not-checked", error.message, place)
+            return
+        raw[size:] = 0
+        self._check_crc(page, raw[:size], place)
+        if page.header["type"] == DICTIONARY_PAGE:
+            self._take_dictionary(page, raw, place)
+        elif page.header["type"] in (DATA_PAGE, DATA_PAGE_V2):
+            self._take_data(page, raw, place)
+
+    def _check_crc(self, page: StoredPage, body: np.ndarray, place: Place) -> None:
+        crc = page.header.get("crc")
+        if crc is None:
+            return
+        self.findings.looked_at["checksums"] += 1
+        actual = zlib.crc32(body.data)
+        if crc & 0xFFFFFFFF != actual:
+            self.findings.add("page-crc", f"the checksum in the header is {crc & 0xFFFFFFFF:08x}, that of the bytes "
+                                          f"{actual:08x}: the page is damaged", place)  # fmt: skip
+
+    def _take_dictionary(self, page: StoredPage, raw: np.ndarray, place: Place) -> None:
+        about = page.about
+        if self.dictionary_page is not None or self.facts:
+            self.findings.add("page-dictionary", "the dictionary page is not the first page of the chunk, or not the "
+                                                 "only dictionary", place)  # fmt: skip
+            return
+        self.dictionary_page = page
+        if about.get("encoding") not in (PLAIN, PLAIN_DICTIONARY):
+            self.findings.add("page-encoding", f"the dictionary is in {_encoding(about)}, where it has to be PLAIN",
+                              place)  # fmt: skip
+            return
+        if not self._has_counts(about, ("num_values",), place) or not self._may_decode(page, about, place):
+            return
+        try:
+            self._dictionary = self._decoder.dictionary(raw, page.header)
+        except PageTrouble as trouble:
+            self.findings.add(trouble.check, trouble.message, place)
+            return
+        if about.get("is_sorted"):
+            self._check_sorted(self._dictionary, place)
+
+    def _check_sorted(self, dictionary: Dictionary, place: Place) -> None:
+        if self.order.kind == "none" or dictionary.count < 2:
+            return
+        each = page_bounds(self.order, dictionary.values, np.arange(dictionary.count + 1), starts=dictionary.starts,
+                           ends=dictionary.ends)  # fmt: skip
+        keys = [self.order.key(value) for value in each.min_values if value is not None]
+        if any(after < before for before, after in pairwise(keys)):
+            self.findings.add("dictionary-sorted", "the dictionary is called sorted, and is not", place)
+
+    # --- data pages ---------------------------------------------------------------------------------------------------
+
+    def _take_data(self, page: StoredPage, raw: np.ndarray, place: Place) -> None:
+        about = page.about
+        if not self._has_counts(about, ("num_values", "num_nulls", "num_rows", "definition_levels_byte_length",
+                                        "repetition_levels_byte_length"), place):  # fmt: skip
+            self._pass_over()
+            return
+        facts = PageFacts(page, about["num_values"], self._next_row)
+        self.facts.append(facts)
+        self._check_sizes(page, place)
+        if self.leaf.physical not in _ENCODINGS.get(about["encoding"], ()):
+            name = enum_value("Type", self.leaf.physical)
+            self.findings.add("page-encoding", f"{name!s} values are in {_encoding(about)}, which is not for them",
+                              place)  # fmt: skip
+            self._pass_over()
+            return
+        if not self._may_decode(page, about, place):
+            self._pass_over()
+            return
+        try:
+            values = self._decoder.data(raw, page.header, self._dictionary)
+        except PageTrouble as trouble:
+            if trouble.check != "page-dictionary" or self.dictionary_page is None:  # else the dictionary is damaged
+                self.findings.add(trouble.check, trouble.message, place)
+            self._pass_over()
+            return
+        self._note(facts, values)
+        self._check(facts, values, place)
+        for watcher in self.watchers:
+            watcher(values)
+
+    def _has_counts(self, about: dict[str, Any], names: tuple[str, ...], place: Place) -> bool:
+        """Check the counts of a header: whether they are there, and not negative."""
+        version2 = "definition_levels_byte_length" in names and "num_nulls" in about
+        if any(about.get(name, 0) < 0 for name in names):
+            self.findings.add("page-counts", "a count in the page header is negative", place)
+            return False
+        return "num_values" in about and "encoding" in about and (not version2 or all(name in about for name in names))
+
+    def _may_decode(self, page: StoredPage, about: dict[str, Any], place: Place) -> bool:
+        if self.budget.take(page.header["uncompressed_page_size"] + about["num_values"]):
+            return True
+        self.findings.add("not-checked", "the pages of the file claim far more than its size, and are not all decoded",
+                          place)  # fmt: skip
+        return False
+
+    def _pass_over(self) -> None:
+        self._decoder.passed_over()
+        self._next_row = None
+
+    def _check_sizes(self, page: StoredPage, place: Place) -> None:
+        about, header = page.about, page.header
+        stored, plain = header["compressed_page_size"], header["uncompressed_page_size"]
+        if self.codec == UNCOMPRESSED and stored != plain:
+            self.findings.add("page-uncompressed-size", f"without compression, the page has {stored:,} bytes, and "
+                                                        f"claims {plain:,}", place)  # fmt: skip
+        levels = about.get("definition_levels_byte_length", 0) + about.get("repetition_levels_byte_length", 0)
+        if levels > min(stored, plain):
+            self.findings.add("page-counts", f"the levels claim {levels:,} bytes of a page of {stored:,}", place)
+
+    def _note(self, facts: PageFacts, values: PageValues) -> None:
+        leaf = self.leaf
+        facts.num_rows, facts.num_values = values.num_rows, values.num_values
+        facts.begins_row = values.repetition is None or not values.num_entries or values.repetition[0] == 0
+        if facts.first_row is not None and not facts.begins_row:
+            facts.first_row -= 1
+        if self._next_row is not None:
+            self._next_row += values.num_rows
+        found = page_bounds(self.order, values.values, np.array([0, values.num_values]), starts=values.starts,
+                            ends=values.ends, codes=values.codes)  # fmt: skip
+        nans = None if found.nan_counts is None else found.nan_counts[0]
+        facts.bounds = Bounds(found.min_values[0], found.max_values[0], nans)
+        facts.definition = _histogram(values.definition, leaf.max_definition_level, values.num_entries)
+        facts.repetition = _histogram(values.repetition, leaf.max_repetition_level, values.num_entries)
+        if leaf.physical == BYTE_ARRAY and values.starts is not None and values.ends is not None:
+            lengths = values.ends - values.starts
+            facts.byte_array_bytes = int((lengths if values.codes is None else lengths[values.codes]).sum())
+
+    def _check(self, facts: PageFacts, values: PageValues, place: Place) -> None:
+        about = facts.stored.about
+        nulls = values.num_entries - values.num_values
+        if "num_nulls" in about and about["num_nulls"] != nulls:
+            self.findings.add("page-null-count", f"the header says {about['num_nulls']:,} nulls, and there are "
+                                                 f"{nulls:,}", place)  # fmt: skip
+        if "num_rows" in about and about["num_rows"] != values.num_rows:
+            self.findings.add("page-row-count", f"the header says {about['num_rows']:,} rows, and {values.num_rows:,} "
+                                                "begin in the page", place)  # fmt: skip
+        if facts.stored.header["type"] == DATA_PAGE_V2 and not facts.begins_row:
+            self.findings.add("page-row-start", "the page goes on with a row of the page before", place)
+        if values.unused:
+            self.findings.add("page-bytes", f"{values.unused:,} bytes stand behind the values", place)
+        assert facts.bounds is not None
+        check_range(self.leaf, self.order, facts.bounds, self.findings, place)
+        if "statistics" in about:
+            check_statistics(about["statistics"], Truth(facts.bounds, nulls, values.num_entries), self._bounds, place)
+
+
+def _encoding(about: dict[str, Any]) -> str:
+    return str(enum_value("Encoding", about.get("encoding", -1)))
+
+
+def _histogram(levels: np.ndarray | None, most: int, entries: int) -> list[int]:
+    return [entries] if levels is None else np.bincount(levels, minlength=most + 1).tolist()

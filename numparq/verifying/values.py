@@ -1,0 +1,346 @@
+"""One page decoded by itself: its levels, its values without nulls, and what can be told of them.
+
+The decoders are those of the reader, handed tables of a single page; so damage in one page hides nothing in the next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..codecs import max_ratios
+from ..column.binary import NO_DICTIONARY, copy_fixed_dictionary, decode_binary_dictionary, decode_part
+from ..column.buffer import BinaryPiece
+from ..column.pages import PageFailure, Pages, Placement, check_page, decompress
+from ..column.plain import readable
+from ..column.scratch import Scratch, allocate
+from ..errors import BAD_UTF8, LimitError, ParquetError
+from ..kernels import kernels, nested_kernels
+from ..kernels.fixed import STATE_FIELDS
+from ..kernels.nested import STATE_ENTRIES, STATE_ROWS, STATE_VALUES
+from ..kernels.nested import STATE_FIELDS as LEVEL_FIELDS
+from ..kernels.tables import (
+    C_CODEC,
+    C_CONVERSION,
+    C_DICTIONARY_SIZE,
+    C_ITEM_SIZE,
+    C_MAX_RATIO,
+    C_NULLS,
+    C_NUM_VALUES,
+    C_ROW_STOP,
+    C_TYPE,
+    C_TYPE_LENGTH,
+    CHUNK_FIELDS,
+    CODES,
+    COPY,
+    DATA_PAGE,
+    DICTIONARY_PAGE,
+    NULLS_REFUSE,
+    P_COMPRESSED,
+    P_CRC,
+    P_DEFINITION_BYTES,
+    P_DEFINITION_ENCODING,
+    P_ENCODING,
+    P_IS_COMPRESSED,
+    P_NUM_NULLS,
+    P_NUM_VALUES,
+    P_REPETITION_BYTES,
+    P_REPETITION_ENCODING,
+    P_TYPE,
+    P_UNCOMPRESSED,
+    PAGE_FIELDS,
+    PLAIN,
+    PLAIN_DICTIONARY,
+    RLE_DICTIONARY,
+    SLACK,
+)
+from ..schema import BOOLEAN, BYTE_ARRAY, DOUBLE, FLOAT, INT32, INT64, INT96, Leaf
+
+__all__ = ["Dictionary", "PageDecoder", "PageTrouble", "PageValues"]
+
+_SIZES = {BOOLEAN: 0, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8, BYTE_ARRAY: 0}
+_DTYPES = {INT32: "i4", INT64: "i8", FLOAT: "f4", DOUBLE: "f8"}
+_DICTIONARY_ENCODINGS = (PLAIN_DICTIONARY, RLE_DICTIONARY)
+_TEXT = ("STRING", "ENUM", "JSON")
+_MOST_BYTES = 1 << 31  # that the levels and values of a page may take
+
+
+class PageTrouble(Exception):
+    """A page that cannot be decoded: which check it fails, and why."""
+
+    def __init__(self, check: str, message: str) -> None:
+        super().__init__(check, message)
+        self.check = check
+        self.message = message
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    """The values of a dictionary page.
+
+    Parameters
+    ----------
+    values : np.ndarray
+        As in `PageValues`.
+    starts, ends : int64, or None
+        Of BYTE_ARRAY.
+    """
+
+    values: np.ndarray
+    starts: np.ndarray | None
+    ends: np.ndarray | None
+    count: int
+
+    @cached_property
+    def codes(self) -> np.ndarray:
+        """All codes, as the bytes that a kernel looks them up in."""
+        codes = np.zeros(self.count + SLACK // 4, np.int32)
+        codes[: self.count] = np.arange(self.count)
+        return codes.view(np.uint8)
+
+
+@dataclass
+class PageValues:
+    """What a data page holds.
+
+    Parameters
+    ----------
+    definition, repetition : uint8, or None
+        The levels, an item an entry; None where they are 0 by the schema.
+    num_entries, num_rows, num_values : int
+        Entries, entries that begin a row, and entries with a value.
+    values, starts, ends, codes
+        As in `numparq.leaves.LeafValues`, without nulls; with `codes`, the dictionary's.
+    unused : int
+        Bytes behind the values, as far as that can be told.
+    """
+
+    definition: np.ndarray | None
+    repetition: np.ndarray | None
+    num_entries: int
+    num_rows: int
+    num_values: int
+    values: np.ndarray
+    starts: np.ndarray | None = None
+    ends: np.ndarray | None = None
+    codes: np.ndarray | None = None
+    unused: int = 0
+
+
+class PageDecoder:
+    """Decodes the pages of one column chunk, in their order.
+
+    Parameters
+    ----------
+    leaf : Leaf
+        The column.
+    codec : int
+        The chunk's.
+    scratch : Scratch
+        Buffers.
+    """
+
+    def __init__(self, leaf: Leaf, codec: int, scratch: Scratch) -> None:
+        self._leaf = leaf
+        self._scratch = scratch
+        self._width = _SIZES.get(leaf.physical, leaf.type_length or 0)
+        self._is_text = leaf.logical is not None and leaf.logical.kind in _TEXT and leaf.physical == BYTE_ARRAY
+        self._element_levels = np.array(leaf.element_levels, np.int64)
+        self._last = (leaf.max_definition_level, 0)  # levels of the entry before the page
+        self._began = False
+        chunk = np.zeros(CHUNK_FIELDS, np.int64)
+        chunk[C_TYPE], chunk[C_TYPE_LENGTH], chunk[C_CODEC] = leaf.physical, self._width, codec
+        chunk[C_CONVERSION], chunk[C_NULLS], chunk[C_DICTIONARY_SIZE] = COPY, NULLS_REFUSE, -1
+        chunk[C_ITEM_SIZE] = 1 if leaf.physical == BOOLEAN else self._width
+        chunk[C_MAX_RATIO] = int(max_ratios(np.array([codec]))[0])
+        self._chunk = chunk
+
+    def dictionary(self, raw: np.ndarray, header: dict[str, Any]) -> Dictionary:
+        """Decode a dictionary page.
+
+        Parameters
+        ----------
+        raw : uint8 array
+            The page's body, and SLACK bytes behind it.
+        header : dict
+            Its PageHeader.
+
+        Raises
+        ------
+        PageTrouble
+        """
+        about = header["dictionary_page_header"]
+        pages = self._pages(header, about["num_values"], about["encoding"], DICTIONARY_PAGE)
+        pages.raw = raw
+        try:
+            if self._leaf.physical == BYTE_ARRAY:
+                piece = decode_binary_dictionary(pages, self._scratch)
+            else:
+                piece = copy_fixed_dictionary(pages, self._scratch)
+        except (PageFailure, ParquetError, MemoryError) as error:
+            raise _trouble(error, "page-values") from None
+        assert piece is not None
+        if self._leaf.physical == BYTE_ARRAY:
+            self._check_text(piece)
+            return Dictionary(piece.data, piece.offsets[:-1].copy(), piece.offsets[1:].copy(), len(piece))
+        values = piece.data[: len(piece) * self._width]
+        return Dictionary(values.view(_DTYPES.get(self._leaf.physical, "u1")), None, None, len(piece))
+
+    def data(self, raw: np.ndarray, header: dict[str, Any], dictionary: Dictionary | None) -> PageValues:
+        """Decode a data page; its levels may go on with a row of the page before.
+
+        Raises
+        ------
+        PageTrouble
+        """
+        version2 = header.get("data_page_header_v2")
+        about = version2 or header["data_page_header"]
+        count = about["num_values"]
+        per_value = 2 + max(self._width, 8 if about["encoding"] in _DICTIONARY_ENCODINGS else 1)
+        if count * per_value > _MOST_BYTES:
+            raise PageTrouble("not-checked", f"the page has {count:,} values, too many to be looked at")
+        pages = self._pages(header, count, about["encoding"], header["type"])
+        pages.raw = raw
+        row = pages.pages[0]
+        if version2 is None:
+            row[P_DEFINITION_ENCODING] = about["definition_level_encoding"]
+            row[P_REPETITION_ENCODING] = about["repetition_level_encoding"]
+        else:
+            row[P_DEFINITION_BYTES] = about["definition_levels_byte_length"]
+            row[P_REPETITION_BYTES] = about["repetition_levels_byte_length"]
+            levels = int(row[P_DEFINITION_BYTES] + row[P_REPETITION_BYTES])
+            row[P_IS_COMPRESSED] &= int(about.get("is_compressed", True) and row[P_COMPRESSED] > levels)
+        return self._decoded(pages, dictionary)
+
+    def passed_over(self) -> None:
+        """Say that a page could not be decoded: the next may go on with any row."""
+        self._began = True
+        self._last = (self._leaf.max_definition_level, self._leaf.max_repetition_level)
+
+    def _pages(self, header: dict[str, Any], count: int, encoding: int, page_type: int) -> Pages:
+        table, chunks = np.zeros((1, PAGE_FIELDS), np.int64), self._chunk.reshape(1, -1).copy()
+        row = table[0]
+        row[P_TYPE], row[P_ENCODING], row[P_NUM_VALUES], row[P_NUM_NULLS], row[P_CRC] = (
+            page_type, encoding, count, -1, -1)  # fmt: skip
+        row[P_COMPRESSED], row[P_UNCOMPRESSED] = header["compressed_page_size"], header["uncompressed_page_size"]
+        row[P_IS_COMPRESSED] = int(self._chunk[C_CODEC] != 0 and row[P_COMPRESSED] > 0)
+        if not row[P_IS_COMPRESSED]:
+            row[P_UNCOMPRESSED] = row[P_COMPRESSED]
+        chunks[0, [C_NUM_VALUES, C_ROW_STOP]] = count
+        return Pages(np.empty(0, np.uint8), chunks, table)
+
+    def _decoded(self, pages: Pages, dictionary: Dictionary | None) -> PageValues:
+        try:
+            placement = Placement(pages)
+            decompressed = self._scratch.take("decompressed", placement.decompressed)
+            decompress(pages, placement.batches[0], decompressed)
+        except (PageFailure, ParquetError, MemoryError) as error:
+            raise _trouble(error, "page-decompressed") from None
+        try:
+            found = self._levels(pages, decompressed)
+        except (PageFailure, ParquetError, MemoryError) as error:
+            raise _trouble(error, "page-levels") from None
+        if not found.num_values:
+            return found
+        found.unused = self._unused(pages, found.num_values)
+        pages.chunks[0, [C_NUM_VALUES, C_ROW_STOP]] = found.num_values
+        try:
+            self._values(pages, decompressed, dictionary, found)
+        except (PageFailure, ParquetError, MemoryError) as error:
+            raise _trouble(error, "page-values") from None
+        return found
+
+    def _levels(self, pages: Pages, decompressed: np.ndarray) -> PageValues:
+        """Decode the levels behind those of the entry before, so that the page may go on with its row."""
+        leaf, count = self._leaf, int(pages.pages[0, P_NUM_VALUES])
+        before = int(self._began)
+        definition = allocate(count + 1 + SLACK) if leaf.max_definition_level else np.empty(0, np.uint8)
+        repetition = allocate(count + 1 + SLACK) if leaf.max_repetition_level else np.empty(0, np.uint8)
+        definition[:1], repetition[:1] = self._last
+        state = np.zeros(LEVEL_FIELDS, np.int64)
+        state[STATE_ENTRIES] = before
+        status = nested_kernels.take_levels(
+            pages.pages.reshape(-1), 0, 1, pages.raw, decompressed, leaf.max_definition_level,
+            leaf.max_repetition_level, self._element_levels, definition, repetition, state,
+        )  # fmt: skip
+        check_page(status, state)
+        pages.pages[0, P_TYPE] = DATA_PAGE
+        end = before + count
+        if count:
+            self._began = True
+            self._last = (
+                int(definition[end - 1]) if len(definition) else leaf.max_definition_level,
+                int(repetition[end - 1]) if len(repetition) else 0,
+            )
+        return PageValues(
+            definition[before:end] if len(definition) else None, repetition[before:end] if len(repetition) else None,
+            count, int(state[STATE_ROWS]), int(state[STATE_VALUES]), np.empty(0, _DTYPES.get(leaf.physical, "u1")),
+            np.empty(0, np.int64) if leaf.physical == BYTE_ARRAY else None,
+            np.empty(0, np.int64) if leaf.physical == BYTE_ARRAY else None,
+        )  # fmt: skip
+
+    def _unused(self, pages: Pages, count: int) -> int:
+        row = pages.pages[0]
+        if row[P_ENCODING] != PLAIN or self._leaf.physical == BYTE_ARRAY:
+            return 0
+        size = int(row[P_UNCOMPRESSED] if row[P_IS_COMPRESSED] else row[P_COMPRESSED])
+        return max(size - (count * self._width if self._width else (count + 7) // 8), 0)
+
+    def _values(self, pages: Pages, decompressed: np.ndarray, dictionary: Dictionary | None, found: PageValues) -> None:
+        if pages.pages[0, P_ENCODING] in _DICTIONARY_ENCODINGS:
+            if dictionary is None:
+                raise PageTrouble("page-dictionary", "the page needs a dictionary, and the chunk has none before it")
+            pages.chunks[0, [C_CONVERSION, C_ITEM_SIZE, C_DICTIONARY_SIZE]] = CODES, 4, dictionary.count
+            out = self._fixed(pages, decompressed, dictionary.codes, found.num_values, 4)
+            found.codes = out[: 4 * found.num_values].view(np.int32)
+            found.values, found.starts, found.ends = dictionary.values, dictionary.starts, dictionary.ends
+        elif self._leaf.physical == BYTE_ARRAY:
+            piece = self._binary(pages, decompressed, found.num_values)
+            self._check_text(piece)
+            found.values, found.starts, found.ends = piece.data, piece.offsets[:-1].copy(), piece.offsets[1:].copy()
+        else:
+            item = self._width or 1
+            out = self._fixed(pages, decompressed, np.empty(SLACK, np.uint8), found.num_values, item)
+            found.values = out[: item * found.num_values].view(_DTYPES.get(self._leaf.physical, "u1"))
+
+    def _fixed(
+        self, pages: Pages, decompressed: np.ndarray, dictionary: np.ndarray, count: int, item: int
+    ) -> np.ndarray:
+        out = allocate(count * item + SLACK)
+        dense, unused = self._scratch.take("dense", count * max(item, 8)), self._scratch.take("levels", count)
+        state = np.zeros(STATE_FIELDS, np.int64)
+        for part in readable(pages, (0, 1, False), decompressed, self._scratch):
+            status = kernels.decode_fixed_pages(
+                pages.chunks.reshape(-1), part.table.reshape(-1), part.first, part.last, pages.raw, part.decompressed,
+                dictionary, dense, unused, np.empty(0, np.uint8), out, state,
+            )  # fmt: skip
+            check_page(status, state)
+        return out
+
+    def _binary(self, pages: Pages, decompressed: np.ndarray, count: int) -> BinaryPiece:
+        offsets = allocate(count + 1, "i8")
+        offsets[0] = 0
+        indices, unused = self._scratch.take("indices", 4 * count), self._scratch.take("levels", count)
+        validity = self._scratch.take("validity", count)
+        out = allocate(len(pages.raw) + SLACK)
+        state = np.zeros(STATE_FIELDS, np.int64)
+        for part in readable(pages, (0, 1, False), decompressed, self._scratch):
+            out = decode_part(pages, part, NO_DICTIONARY, indices, unused, validity, offsets, out, state)
+        return BinaryPiece(offsets, out)
+
+    def _check_text(self, piece: BinaryPiece) -> None:
+        if self._is_text and kernels.check_utf8(piece.offsets, len(piece), piece.data) == BAD_UTF8:
+            raise PageTrouble("page-utf8", "a value is not valid UTF-8")
+
+
+def _trouble(error: Exception, check: str) -> PageTrouble:
+    """Say which check a page fails by an error of the decoders."""
+    reason = error.error if isinstance(error, PageFailure) else error
+    if isinstance(reason, MemoryError) and not isinstance(reason, LimitError):
+        return PageTrouble("not-checked", "there is not enough memory for the page")
+    if isinstance(reason, (LimitError, NotImplementedError)):
+        return PageTrouble("not-checked", getattr(reason, "message", str(reason)))
+    return PageTrouble(check, getattr(reason, "message", str(reason)))
