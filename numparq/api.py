@@ -32,6 +32,7 @@ def read_parquet(
     resolve: str = "name",
     categories: Collection[str] | None = None,
     include: Sequence[str] = (),
+    geometries: str = "wkb",
     variants: str = "values",
     decryption: Any = None,
     verify_crc: bool = True,
@@ -68,6 +69,9 @@ def read_parquet(
     include : list of {"file", "row_group", "row_number"}, optional
         Virtual columns to add behind the others: the file's name, the ordinal of the row group, the row's
         position in the file (from 0).
+    geometries : {"wkb", "geopandas"}
+        What becomes of GEOMETRY and GEOGRAPHY columns: bytes of well-known binary, or, in a GeoDataFrame, geometries
+        (for which geopandas has to be installed). `ParquetFile.geospatial` tells their CRS and bounding boxes.
     variants : {"values", "bytes"}
         What becomes of VARIANT columns, shredded or not: Python objects (dicts, lists, numbers, strings, dates, and so
         on), or dicts of ``metadata`` and ``value``, bytes that `numparq.variant.decode` takes. With
@@ -123,7 +127,8 @@ def read_parquet(
     with ParquetFile(path, external_files=external_files) as file:
         return file.read(
             columns, dtype_backend=_backend(dtype_backend), row_groups=row_groups, row_range=row_range, nrows=nrows,
-            categories=categories, include=include, variants=variants, verify_crc=verify_crc, threads=threads,
+            categories=categories, include=include, geometries=geometries, variants=variants,
+            verify_crc=verify_crc, threads=threads,
         )  # fmt: skip
 
 

@@ -32,6 +32,7 @@ from .threads import Crew, thread_count
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .geospatial import GeospatialColumn
     from .io.joint import JointSource
     from .metadata.records import Record
 
@@ -112,6 +113,14 @@ class ParquetFile:
             return self._footer.full
 
     @cached_property
+    def geospatial(self) -> dict[str, GeospatialColumn]:
+        """The columns of geometries, by name: kind, CRS, bounding boxes (Geospatial.md)."""
+        from .geospatial import geospatial_columns
+
+        with located(file=self.source.name):
+            return geospatial_columns(self._footer, self.schema)
+
+    @cached_property
     def _pandas_metadata(self) -> PandasMetadata | None:
         keys = self._footer.key_value_metadata
         return PandasMetadata.parse(keys.get("pandas"), keys.get("PANDAS_ATTRS"), self._is_own)
@@ -130,6 +139,7 @@ class ParquetFile:
         nrows: int | None = None,
         categories: Collection[str] | None = None,
         include: Sequence[str] = (),
+        geometries: str = "wkb",
         variants: str = "values",
         verify_crc: bool = True,
         threads: int | None = None,
@@ -138,13 +148,19 @@ class ParquetFile:
 
         Parameters
         ----------
-        columns, dtype_backend, row_groups, row_range, nrows, categories, include, variants, verify_crc, threads
+        columns, dtype_backend, row_groups, row_range, nrows, categories, include, geometries, variants, verify_crc
+            As in `numparq.read_parquet`.
+        threads : int, optional
             As in `numparq.read_parquet`.
 
         Returns
         -------
         pandas.DataFrame
         """
+        if geometries != "wkb":
+            from .geodata import check_geometries
+
+            check_geometries(geometries)
         if variants not in _VARIANTS:
             raise ValueError(f"variants is one of {', '.join(map(repr, _VARIANTS))}, not {variants!r}")
         with located(file=self.source.name), Crew(thread_count(threads)) as crew:
@@ -173,7 +189,8 @@ class ParquetFile:
                 with closing(context):
                     buffers = _decode(JobMaker(context, tables, leaves, layout), layout, slices)
                 made = {column.places.start: column.finished(layout.targets, buffers) for column in nested}
-                return assemble(layout, buffers, labels, metadata, self._virtual(extra, slices, num_rows), made)
+                frame = assemble(layout, buffers, labels, metadata, self._virtual(extra, slices, num_rows), made)
+                return frame if geometries == "wkb" else self._with_geometries(frame, selected)
             except ParquetError as error:
                 tables.name_file(error)
                 raise
@@ -238,6 +255,15 @@ class ParquetFile:
                 ))  # fmt: skip
             place = found[-1].places.stop
         return found
+
+    def _with_geometries(self, frame: pd.DataFrame, selected: list[Leaf | NestedColumn]) -> Any:
+        """Turn the columns of WKB into those of geopandas."""
+        from .geodata import with_geometries
+
+        leaves = [column if isinstance(column, Leaf) else column.shape.leaf for column in selected]
+        columns = [self.geospatial.get(leaf.name) if leaf is not None else None for leaf in leaves]
+        names = [column.name for column in selected]
+        return with_geometries(frame, names, columns, self._footer)
 
     def _virtual(self, names: list[str], slices: list[RowSlice], num_rows: int) -> list[tuple[str, Any]]:
         """Make the virtual columns asked for."""

@@ -1,0 +1,174 @@
+"""GEOMETRY and GEOGRAPHY: what the footer says of them, and what geopandas gets."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import numparq
+from numparq import CorruptPageError, ParquetFile, read_parquet
+from numparq.geospatial import BoundingBox, united
+
+pa = pytest.importorskip("pyarrow")
+
+# What the folder data/geospatial of the suite says: kind, CRS, algorithm, box and codes of the column behind.
+FILES = {
+    "crs-default": ("GEOMETRY", "OGC:CRS84", None, (-111.0, -104.0, 41.0, 45.0), (3,)),
+    "crs-geography": ("GEOGRAPHY", "OGC:CRS84", "SPHERICAL", None, None),
+    "crs-projjson": ("GEOMETRY", "projjson:projjson_epsg_5070", None, None, (3,)),
+    "geography-points": ("GEOGRAPHY", "OGC:CRS84", "SPHERICAL", None, (1,)),
+    "geography-polygons": ("GEOGRAPHY", "OGC:CRS84", "SPHERICAL", None, (3,)),
+    "geospatial": ("GEOMETRY", "OGC:CRS84", None, None, None),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_the_footer_says(parquet_testing, name):
+    kind, crs, algorithm, box, codes = FILES[name]
+    with ParquetFile(parquet_testing / f"data/geospatial/{name}.parquet") as file:
+        (column,) = file.geospatial.values()
+    assert (column.kind, column.crs, column.algorithm) == (kind, crs, algorithm)
+    if box is not None:
+        assert tuple(value for value in column.bbox if value is not None) == box
+    if codes is not None:
+        assert column.geospatial_types == codes
+
+
+def test_row_groups_of_all_kinds_of_geometries(parquet_testing):
+    """The second holds empty ones, the third nothing but nulls: nobody knows what the whole column lies in."""
+    with ParquetFile(parquet_testing / "data/geospatial/geospatial.parquet") as file:
+        column = file.geospatial["geometry"]
+    every = tuple(sorted(axes + kind for axes in (0, 1000, 2000, 3000) for kind in range(1, 8)))
+    assert column.row_groups[:3] == (
+        (BoundingBox(10, 40, 10, 40, 30, 80, 200, 1600), every),
+        (None, every),
+        (None, None),
+    )
+    assert column.row_groups[-1] == (BoundingBox(10, 40, 10, 40, 30, 80, 200, 1600), (3007,))
+    assert [codes for _, codes in column.row_groups[3:]] == [(code,) for code in every]
+    assert column.bbox is None and column.geospatial_types is None
+
+
+@pytest.mark.parametrize("dtype_backend", ["numpy", "pyarrow"])
+@pytest.mark.parametrize("name", ["crs-arbitrary-value", "crs-default", "crs-geography", "crs-projjson", "geospatial"])
+def test_geometries_are_what_their_text_says(parquet_testing, name, dtype_backend):
+    geopandas, shapely = pytest.importorskip("geopandas"), pytest.importorskip("shapely")
+    path = parquet_testing / f"data/geospatial/{name}.parquet"
+    plain = read_parquet(path)
+    got = read_parquet(path, geometries="geopandas", dtype_backend=None if dtype_backend == "numpy" else dtype_backend)
+    assert isinstance(got, geopandas.GeoDataFrame) and list(got.columns) == list(plain.columns)
+    column = got.columns[-1]
+    assert got.active_geometry_name == column
+    for text, geometry in zip(plain["wkt"], got[column], strict=True):
+        expected = None if pd.isna(text) else shapely.from_wkt(text)
+        assert geometry is expected if expected is None else shapely.equals_identical(geometry, expected)
+    number = {"crs-arbitrary-value": 5070, "crs-projjson": 5070}.get(name)
+    assert got.crs.to_epsg() == number if number else got.crs.to_string() == "OGC:CRS84"
+    assert got.attrs["numparq.geospatial"][column]["kind"] == FILES.get(name, ["GEOMETRY"])[0]
+
+
+def test_columns_and_rows_of_geometries(parquet_testing):
+    geopandas = pytest.importorskip("geopandas")
+    path = parquet_testing / "data/geospatial/geospatial.parquet"
+    whole = read_parquet(path, geometries="geopandas")
+    part = read_parquet(path, ["geometry", "group"], geometries="geopandas", row_range=(3, 9))
+    assert part.columns.tolist() == ["geometry", "group"] and len(part) == 6
+    assert part.geometry.tolist() == whole.geometry.tolist()[3:9]
+    text = read_parquet(path, ["wkt"], geometries="geopandas")
+    assert type(text) is pd.DataFrame and not isinstance(text, geopandas.GeoDataFrame)
+
+
+def _points(crs_notes, values=None):
+    """A file as GeoParquet's writers make it: WKB without a logical type, and the key ``geo``."""
+    shapely = pytest.importorskip("shapely")
+    values = values or [shapely.Point(1, 2).wkb, None, shapely.Point(3, 4).wkb]
+    frame = pd.DataFrame({"name": ["a", "b", "c"], "other": values, "place": values})
+    notes = {"encoding": "WKB", "geometry_types": ["Point"], "bbox": [1, 2, 3, 4], **crs_notes}
+    geo = {"version": "1.1.0", "primary_column": "place", "columns": {"other": notes, "place": notes}}
+    return numparq.to_parquet(frame, key_value_metadata={"geo": json.dumps(geo)})
+
+
+def test_geoparquet():
+    pytest.importorskip("geopandas")
+    data = _points({})
+    assert ParquetFile(data).geospatial["place"].bbox == BoundingBox(1, 3, 2, 4)
+    got = read_parquet(data, geometries="geopandas")
+    assert got.active_geometry_name == "place" and got.crs.to_string() == "OGC:CRS84"
+    assert [point and (point.x, point.y) for point in got["other"]] == [(1, 2), None, (3, 4)]
+    assert read_parquet(_points({"crs": None}), geometries="geopandas").crs is None
+    spherical = read_parquet(_points({"edges": "spherical"}), geometries="geopandas")
+    assert spherical.attrs["numparq.geospatial"]["place"]["algorithm"] == "SPHERICAL"
+
+
+def test_geopandas_own_files(tmp_path):
+    geopandas, testing = pytest.importorskip("geopandas"), pytest.importorskip("geopandas.testing")
+    import shapely
+
+    frame = geopandas.GeoDataFrame(
+        {"n": [1, 2]}, geometry=[shapely.Point(5, 6), shapely.box(0, 0, 1, 1)], crs="EPSG:3857"
+    )
+    frame.to_parquet(tmp_path / "file.parquet")
+    got = read_parquet(tmp_path / "file.parquet", geometries="geopandas")
+    testing.assert_geodataframe_equal(got, geopandas.read_parquet(tmp_path / "file.parquet"))
+
+
+@pytest.mark.parametrize("geo", ["", "[]", "{", '{"columns": 3}', '{"columns": {"place": 3, "none": {}}}', "null"])
+def test_what_is_no_geoparquet(geo):
+    frame = pd.DataFrame({"place": [b"x"]})
+    assert ParquetFile(numparq.to_parquet(frame, key_value_metadata={"geo": geo})).geospatial == {}
+
+
+@pytest.mark.parametrize("bbox", [None, [1, 2, 3], "abc", [1, 2, "x", 4], [math.nan, 0, 1, 1], [0, 5, 1, 4]])
+def test_boxes_that_are_none(bbox):
+    assert ParquetFile(_points({"bbox": bbox})).geospatial["place"].bbox is None
+
+
+def test_a_value_that_is_no_geometry():
+    data = _points({}, [b"nonsense", None, b"\x01\x01\x00\x00\x00"])
+    with pytest.raises(CorruptPageError, match=r"the value of row 0 of those read is not well-known binary"):
+        read_parquet(data, geometries="geopandas")
+    assert read_parquet(data)["place"][0] == b"nonsense"
+
+
+@pytest.mark.parametrize("crs", ["EPSG:999999", "srid:x", "projjson:missing", "{", "projjson:geo2"])
+def test_a_crs_that_is_not_understood(crs):
+    pytest.importorskip("geopandas")
+    with pytest.warns(UserWarning, match="the CRS of column"):
+        got = read_parquet(_points({"crs": crs}), geometries="geopandas")
+    assert got.crs is None and got.attrs["numparq.geospatial"]["place"]["crs"] == crs
+
+
+@pytest.mark.parametrize("crs, number", [("srid:4326", 4326), ("EPSG:3857", 3857), ("srid:0", None), ("", None)])
+def test_ways_to_say_a_crs(crs, number):
+    pytest.importorskip("geopandas")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        got = read_parquet(_points({"crs": crs}), geometries="geopandas")
+    assert (got.crs and got.crs.to_epsg()) == number
+
+
+def test_wrong_arguments():
+    with pytest.raises(ValueError, match="geometries is one of 'wkb', 'geopandas', not 'shapely'"):
+        read_parquet(_points({}), geometries="shapely")
+
+
+def _covers(box, x):
+    return box.xmin <= x <= box.xmax if box.xmin <= box.xmax else x >= box.xmin or x <= box.xmax
+
+
+def test_boxes_united():
+    """Whatever lies in one of them lies in what they make, across the antimeridian too."""
+    rng = np.random.default_rng(5)
+    for _ in range(300):
+        boxes = [BoundingBox(*rng.integers(-180, 181, 2).tolist(), 0, 1) for _ in range(rng.integers(1, 5))]
+        whole = united(boxes)
+        for x in range(-180, 181, 3):
+            if any(_covers(box, x) for box in boxes):
+                assert _covers(whole, x), (boxes, whole, x)
+    assert united([BoundingBox(170, -170, 0, 1), BoundingBox(-172, -160, -3, 0)])[:4] == (170, -160, -3, 1)
+    assert united([BoundingBox(1, 2, 3, 4, 5, 6), BoundingBox(0, 1, 3, 9)]) == (0, 2, 3, 9, 5, 6, None, None)
