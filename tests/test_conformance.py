@@ -32,8 +32,9 @@ data/datapage_v1-snappy-compressed-checksum.parquet data/datapage_v1-uncompresse
 data/datapage_v2_empty_datapage.snappy.parquet data/delta_binary_packed.parquet data/delta_byte_array.parquet
 data/delta_encoding_required_column.parquet data/delta_length_byte_array.parquet data/dict-page-offset-zero.parquet
 data/fixed_length_byte_array.parquet data/fixed_length_decimal.parquet data/float16_nonzeros_and_nans.parquet
-data/int32_decimal.parquet data/int32_with_null_pages.parquet data/lz4_raw_compressed.parquet
-data/lz4_raw_compressed_larger.parquet data/nan_in_stats.parquet data/nation.dict-malformed.parquet
+data/hadoop_lz4_compressed.parquet data/int32_decimal.parquet data/int32_with_null_pages.parquet
+data/lz4_raw_compressed.parquet data/lz4_raw_compressed_larger.parquet data/nan_in_stats.parquet
+data/nation.dict-malformed.parquet data/non_hadoop_lz4_compressed.parquet
 data/plain-dict-uncompressed-checksum.parquet data/rle-dict-snappy-checksum.parquet data/rle_boolean_encoding.parquet
 data/single_nan.parquet data/unknown-logical-type.parquet
 data/geospatial/crs-arbitrary-value.parquet data/geospatial/crs-default.parquet data/geospatial/crs-geography.parquet
@@ -50,12 +51,9 @@ data/nulls.snappy.parquet data/repeated_no_annotation.parquet
 
 ENCRYPTED_COLUMN = "the column is encrypted, which numparq does not read yet"
 ENCRYPTED_FOOTER = "the footer is encrypted, which numparq does not read yet"
-LZ4 = "numparq does not read pages compressed with codec 5 (LZ4) yet"
 
 # Files with columns that are not read yet: the first of them, why not, and the columns that are read.
 PARTLY = {
-    "data/hadoop_lz4_compressed.parquet": ("c0", LZ4, []),
-    "data/non_hadoop_lz4_compressed.parquet": ("c0", LZ4, []),
     "data/encrypt_columns_plaintext_footer.parquet.encrypted": (
         "float_field",
         ENCRYPTED_COLUMN,
