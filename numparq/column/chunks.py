@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -45,31 +44,16 @@ from ..kernels.tables import (
 from ..metadata.footer import Footer
 from ..schema import Leaf
 from ..targets import Target
+from .writers import faults_of
 
 if TYPE_CHECKING:
     from ..io.joint import JointSource
     from .elsewhere import ChunkFiles
 
 MAGIC_BYTES = 4
-_LONGEST_DICTIONARY_HEADER = 100
 
 _SIZES = {BOOLEAN: 0, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8, BYTE_ARRAY: 0}
 _NULLS = {"fill": NULLS_FILL, "mask": NULLS_MASK, "refuse": NULLS_REFUSE}
-
-
-_VERSION = re.compile(r"parquet-mr(?: version (\d+)\.(\d+)\.(\d+))?")
-
-
-def _missing_bytes(created_by: str | None) -> int:
-    """Tell by how much the sizes of a writer's column chunks may be too small.
-
-    parquet-mr before 1.2.9 leaves the header of the dictionary page out of total_compressed_size (PARQUET-816).
-    """
-    match = _VERSION.match(created_by or "")
-    if match is None:
-        return 0
-    version = tuple(int(number) for number in match.groups() if number is not None)
-    return _LONGEST_DICTIONARY_HEADER if version < (1, 2, 9) else 0
 
 
 @dataclass(frozen=True)
@@ -157,9 +141,9 @@ class ChunkTables:
         self._leaves = leaves
         self._row_groups = list(dict.fromkeys(row_groups))
         self._place = {group: place for place, group in enumerate(self._row_groups)}
-        self._allowance = _missing_bytes(footer.created_by)
+        self._allowance = faults_of(footer.created_by).missing_bytes
         self._num_rows = footer.row_group_num_rows[self._row_groups]
-        self._facts = footer.chunks.table(self._row_groups, [leaf.index for leaf in leaves])
+        self._facts = self._read_facts(footer)
         # Some writers leave the offset of the dictionary page out, or at 0, with or without such a page: it then is
         # the first page at data_page_offset (parquet-mr 1.8, and the file dict-page-offset-zero of the test suite).
         data, dictionary = self._facts["data_page_offset"], self._facts["dictionary_page_offset"]
@@ -171,6 +155,10 @@ class ChunkTables:
         if self._files is not None:
             self._starts = self._starts + self._files.starts
             self._ends = self._files.ends
+
+    def _read_facts(self, footer: Footer) -> dict[str, np.ndarray]:
+        """Read what the footer says of the chunks."""
+        return footer.chunks.table(self._row_groups, [leaf.index for leaf in self._leaves])
 
     def _other_files(self, footer: Footer, end: int, files: JointSource | None) -> ChunkFiles:
         """Find the files that the chunks are in, and where each ends."""
@@ -188,13 +176,14 @@ class ChunkTables:
         if path is not None:
             where["chunk_file"] = path
 
-    def _check(self) -> None:
+    def _checks(self) -> tuple[tuple[np.ndarray, type[ParquetError], str], ...]:
+        """Tell which chunks fail each check, by row group and column, and what is to be said of them."""
         facts, start, size = self._facts, self._starts, self._facts["total_compressed_size"]
         types = np.array([leaf.physical for leaf in self._leaves])
         repeated = np.array([leaf.max_repetition_level > 0 for leaf in self._leaves])
         few = np.where(repeated, facts["num_values"] < self._num_rows[:, None],
                        facts["num_values"] != self._num_rows[:, None])  # fmt: skip
-        checks: tuple[tuple[np.ndarray, type[ParquetError], str], ...] = (
+        return (
             (facts["is_encrypted"] != 0, UnsupportedError, "the column is encrypted, which numparq does not read yet"),
             (facts["has_meta_data"] == 0, InvalidFileError, "the footer has no metadata of the column chunk"),
             (facts["type"] != types, InvalidFileError, "the column chunk's physical type is not the schema's"),
@@ -202,6 +191,9 @@ class ChunkTables:
             ((start < MAGIC_BYTES) | (size < 0) | (start > self._ends) | (size > self._ends - start), InvalidFileError,
              "the column chunk lies outside of the file's data: the file is cut off, or the footer is damaged"),
         )  # fmt: skip
+
+    def _check(self) -> None:
+        checks = self._checks()
         if not np.logical_or.reduce([failed for failed, _, _ in checks]).any():
             return
         for failed, kind, message in checks:

@@ -106,10 +106,14 @@ class NestedJob(Job):
                     return
                 error = failure.error
                 raise self._placed(error, pages.locate(error, failure.page)) from None
-        if levels.rows != self.num_rows:
-            message = f"the levels are those of {levels.rows} rows, where the row group has {self.num_rows}"
-            raise self._placed(InvalidFileError(message), 0)
+        self._check_rows(levels.rows)
         self.pieces.append(levels.piece(values.finished(levels.num_values), self.rows, self.num_rows))
+
+    def _check_rows(self, rows: int) -> None:
+        """Refuse levels of another number of rows than the row group has."""
+        if rows != self.num_rows:
+            message = f"the levels are those of {rows} rows, where the row group has {self.num_rows}"
+            raise self._placed(InvalidFileError(message), 0)
 
     def _dense_chunk(self) -> np.ndarray:
         """Make the chunk table of what the pages are once their levels are taken away: values without nulls."""
