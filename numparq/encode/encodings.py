@@ -8,14 +8,20 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import UnsupportedError
-from ..kernels import delta_writing_kernels, writing_kernels
+from ..kernels import alp_writing_kernels, delta_writing_kernels, writing_kernels
+from ..kernels.encode_alp import WORK, alp_room
 from ..kernels.encode_byte_stream_split import byte_stream_split_room
 from ..kernels.encode_delta import delta_room
 from ..kernels.encode_delta_strings import delta_byte_array_room, delta_length_room
 from ..kernels.encode_runs import runs_room
 from ..kernels.tables import (
+    ALP,
     BOOLEAN,
     BYTE_ARRAY,
+    BYTE_STREAM_SPLIT,
+    DELTA_BINARY_PACKED,
+    DELTA_BYTE_ARRAY,
+    DELTA_LENGTH_BYTE_ARRAY,
     DOUBLE,
     FIXED_LEN_BYTE_ARRAY,
     FLOAT,
@@ -29,7 +35,6 @@ from ..kernels.tables import (
 from .dense import Dense
 from .dictionary import code_width
 
-DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY, BYTE_STREAM_SPLIT = 5, 6, 7, 9
 NAMES = {
     "PLAIN": PLAIN,
     "RLE": RLE,
@@ -38,6 +43,7 @@ NAMES = {
     "DELTA_LENGTH_BYTE_ARRAY": DELTA_LENGTH_BYTE_ARRAY,
     "DELTA_BYTE_ARRAY": DELTA_BYTE_ARRAY,
     "BYTE_STREAM_SPLIT": BYTE_STREAM_SPLIT,
+    "ALP": ALP,
 }
 
 
@@ -154,7 +160,7 @@ def _write_indices(dense: Dense, first: int, last: int, out: np.ndarray, pos: in
 INDICES = Encoder(_indices_room, _write_indices)
 
 
-# --- DELTA_*, BYTE_STREAM_SPLIT -------------------------------------------------------------------------------------
+# --- DELTA_*, BYTE_STREAM_SPLIT, ALP --------------------------------------------------------------------------------
 
 
 def _delta_room(dense: Dense, first: int, last: int) -> int:
@@ -212,6 +218,20 @@ def _write_split(dense: Dense, first: int, last: int, out: np.ndarray, pos: int)
     return delta_writing_kernels.encode_byte_stream_split(values.raw, values.width, first, last, out, pos)
 
 
+def _alp_room(dense: Dense, first: int, last: int) -> int:
+    return alp_room(last - first, dense.values.width)
+
+
+def _write_alp4(dense: Dense, first: int, last: int, out: np.ndarray, pos: int) -> int:
+    data, work = dense.values.data, np.empty(WORK, np.int64)
+    return alp_writing_kernels.encode_alp4(data, data.view("i4"), first, last, work, out, pos)
+
+
+def _write_alp8(dense: Dense, first: int, last: int, out: np.ndarray, pos: int) -> int:
+    data, work = dense.values.data, np.empty(WORK, np.int64)
+    return alp_writing_kernels.encode_alp8(data, data.view("i8"), first, last, work, out, pos)
+
+
 _FIXED = Encoder(_fixed_room, _write_fixed)
 _SPLIT = Encoder(_split_room, _write_split)
 _PREFIXES = Encoder(_delta_byte_array_room, _write_delta_byte_array)
@@ -228,4 +248,6 @@ _ENCODERS: dict[tuple[int, int], Encoder] = {
     (DELTA_LENGTH_BYTE_ARRAY, BYTE_ARRAY): Encoder(_delta_length_room, _write_delta_length),
     **{(DELTA_BYTE_ARRAY, physical): _PREFIXES for physical in (BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY)},
     **{(BYTE_STREAM_SPLIT, physical): _SPLIT for physical in (INT32, INT64, FLOAT, DOUBLE, FIXED_LEN_BYTE_ARRAY)},
+    (ALP, FLOAT): Encoder(_alp_room, _write_alp4),
+    (ALP, DOUBLE): Encoder(_alp_room, _write_alp8),
 }

@@ -52,7 +52,7 @@ def alp_room(count: int, size: int) -> int:
         What `encode_alp4` or `encode_alp8` write, and what they may touch behind it.
     """
     vectors = -(-count // VECTOR)
-    return HEADER + vectors * (OFFSET + VECTOR_HEADER + size) + count * (size + 2 + size) + 8
+    return HEADER + vectors * (OFFSET + VECTOR_HEADER + size) + count * (2 + size) + 8
 
 
 @inlined
@@ -168,6 +168,14 @@ def make_integers(values, bits, first, count, pair, scales, work):
 
 
 @helper
+def except_all(count, work):
+    """List a whole vector as exceptions, where its integers take more bits than they save; their number."""
+    for i in range(count):
+        work[_PLACES + i] = i
+    return count
+
+
+@helper
 def pack(work, count, least, width, out, pos):
     """Pack a vector's integers less `least`; up to eight bytes behind are touched. Returns the new position."""
     end = pos + ((count * width + 7) >> 3)
@@ -205,6 +213,8 @@ def write_vector(values, bits, first, count, pair, scales, size, work, out, pos)
     for i in range(1, count):
         least, most = min(least, work[i]), max(most, work[i])
     width = bit_length(np.uint64(most) - np.uint64(least))
+    if count * width >= (count - exceptions) * 8 * (2 + size):
+        exceptions, width, least = except_all(count, work), 0, 0
     store8(out, pos, pair // _PAIR)
     store8(out, pos + 1, pair % _PAIR)
     store16(out, pos + 2, exceptions)

@@ -35,30 +35,33 @@ def parts(run, first: int, last: int) -> Iterator[tuple[int, int, np.ndarray]]:
     encodings = delta.ENCODINGS.get(int(run.chunks[t.C_TYPE]), ())
     start = first
     while start < last:
-        foreign = _is_foreign(run.pages[start], encodings)
+        maker = _maker(run.pages[start], encodings)
         stop = start
-        while stop < last and _is_foreign(run.pages[stop], encodings) == foreign:
+        while stop < last and _maker(run.pages[stop], encodings) == maker:
             stop += 1
-        if foreign:
-            yield from _made_plain(run, start, stop)
+        if maker:
+            yield from _made_plain(run, start, stop, maker)
         else:
             yield start, stop, run.decompressed
         start = stop
 
 
-def _is_foreign(page: np.ndarray, encodings) -> bool:
-    return page[t.P_TYPE] != t.DICTIONARY_PAGE and int(page[t.P_ENCODING]) in encodings
+def _maker(page: np.ndarray, encodings) -> str:
+    """Name the kernel that makes a page PLAIN."""
+    encoding = int(page[t.P_ENCODING])
+    if page[t.P_TYPE] == t.DICTIONARY_PAGE or encoding not in encodings:
+        return ""
+    return "decode_alp_to_plain" if encoding == t.ALP else "decode_to_plain"
 
 
-def _made_plain(run, first: int, last: int) -> Iterator[tuple[int, int, np.ndarray]]:
+def _made_plain(run, first: int, last: int, maker: str) -> Iterator[tuple[int, int, np.ndarray]]:
     lengths = run.buffer(8 * int(run.pages[first:last, t.P_NUM_VALUES].max()))
     state = run.buffer(STATE_FIELDS, "i8")
     room = int(run.rng.choice([0, 10, 300, 5000]))
     while first < last:
         out = run.buffer(room + t.SLACK)
-        status = run.engine.decode_to_plain(
-            run.chunks, run.pages.reshape(-1), first, last, run.raw, run.decompressed, lengths, out, room, state
-        )
+        buffers = (run.raw, run.decompressed, *((lengths,) if maker == "decode_to_plain" else ()), out)
+        status = getattr(run.engine, maker)(run.chunks, run.pages.reshape(-1), first, last, *buffers, room, state)
         if status == NEED_ROOM:
             assert state[STATE_NEEDED] > room
             room = int(state[STATE_NEEDED])

@@ -1,4 +1,4 @@
-"""DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY and BYTE_STREAM_SPLIT (Encodings.md).
+"""DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY and BYTE_STREAM_SPLIT (Encodings.md); ALP is in `alp`.
 
 Numbers are signed Python ints of 32 or 64 bits. What a decoder here does not insist on: padding of any kind (bits of
 the last miniblock, bit widths of miniblocks that are not there, a last miniblock whose padding was left out), and
@@ -13,18 +13,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from . import Damaged
+from . import Damaged, alp
+from .alp import ALP
 from .runs import pack, uleb, unpack
 from .values import BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, Column, Value
 
 DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY, BYTE_STREAM_SPLIT = 5, 6, 7, 9
 
-# The encodings of this module that a type may be in.
+# The encodings, of those that are made PLAIN to be read, that a type may be in.
 ENCODINGS = {
     INT32: (DELTA_BINARY_PACKED, BYTE_STREAM_SPLIT),
     INT64: (DELTA_BINARY_PACKED, BYTE_STREAM_SPLIT),
-    FLOAT: (BYTE_STREAM_SPLIT,),
-    DOUBLE: (BYTE_STREAM_SPLIT,),
+    FLOAT: (BYTE_STREAM_SPLIT, ALP),
+    DOUBLE: (BYTE_STREAM_SPLIT, ALP),
     BYTE_ARRAY: (DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY),
     FIXED_LEN_BYTE_ARRAY: (DELTA_BYTE_ARRAY, BYTE_STREAM_SPLIT),
 }
@@ -187,12 +188,14 @@ def join(data: bytes, width: int, most: int) -> list[bytes]:
 
 
 def encode_values(column: Column, present: Sequence[Value], encoding: int, rng: np.random.Generator) -> bytes:
-    """Write values in a delta encoding or BYTE_STREAM_SPLIT, or leave a section of no values out."""
+    """Write values in one of `ENCODINGS`, or leave a section of no values out."""
     assert encoding in ENCODINGS[column.physical]
     if not present and rng.random() < 0.3:
         return b""
     if encoding == BYTE_STREAM_SPLIT:
         return split(present, column.size)
+    if encoding == ALP:
+        return alp.encode_any(present, column.size, rng)
     block, miniblocks = BLOCKS[int(rng.integers(0, len(BLOCKS)))]
     how = {"block": block, "miniblocks": miniblocks, "rng": rng if rng.random() < 0.6 else None}
     if encoding == DELTA_BINARY_PACKED:
@@ -202,9 +205,11 @@ def encode_values(column: Column, present: Sequence[Value], encoding: int, rng: 
 
 
 def decode_values(column: Column, data: bytes, encoding: int, most: int) -> list[Value]:
-    """Read a section in a delta encoding or BYTE_STREAM_SPLIT; one that the values of the page's nulls are in, too."""
+    """Read a section in one of `ENCODINGS`; one that the values of the page's nulls are in, too."""
     if encoding == BYTE_STREAM_SPLIT:
         return list(join(data, column.size, most))
+    if encoding == ALP:
+        return list(alp.decode(data, column.size, most))
     if encoding == DELTA_LENGTH_BYTE_ARRAY:
         return list(decode_length(data, most))
     if encoding == DELTA_BYTE_ARRAY:
