@@ -14,6 +14,7 @@ from .column.buffer import ColumnBuffer
 from .column.chunks import ChunkTables, RowSlice
 from .column.decode import Context
 from .column.jobs import JobMaker
+from .column.writers import faults_of
 from .dtypes import choose, uses_origin
 from .errors import LimitError, ParquetError, SchemaError, located
 from .frame import Layout, allocate, assemble
@@ -172,7 +173,9 @@ class ParquetFile:
             slices = select_rows(self._footer.row_group_num_rows.tolist(), row_groups, row_range, nrows)
             names = [leaf.name for leaf in leaves]
             _check_new(extra, labels)
-            context = Context(self.source, names, crew, verify_crc)
+            faults = faults_of(self._footer.created_by)
+            verify_crc = verify_crc and faults.has_checksums
+            context = Context(self.source, names, crew, verify_crc, bit_packed=faults.bit_packed)
             if not slices and self._is_own and self.num_row_groups:
                 slices = [RowSlice(0, 0, 0, 0)]  # for the categories, which the first row group has
             groups = [rows.row_group for rows in slices]

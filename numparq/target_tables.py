@@ -95,12 +95,20 @@ def _numpy_timestamp(column: Column) -> Target:
     unit = column.type.unit
     finish = "timestamp_tz" if column.type.timezone else "block"
     target = column.fixed(f"M8[{unit}]", finish, fill=_NAT, block=finish == "block")
-    return _int96(target, f"M8[{column.type.unit}]", "M8[us]") if column.physical == INT96 else target
+    if column.physical != INT96:
+        return target
+    return _int96(target, f"M8[{column.type.unit}]", "M8[us]", NUMPY["fixed_size_binary"](_bytes_of_int96(column)))
 
 
-def _int96(target: Target, dtype: str, coarse_dtype: str) -> Target:
-    """Read INT96 as nanoseconds, and as microseconds where they do not fit."""
-    coarse = replace(target, dtype=np.dtype(coarse_dtype), conversion=INT96_US, type=replace(target.type, unit="us"))
+def _bytes_of_int96(column: Column) -> Column:
+    return replace(column, type=ArrowType("fixed_size_binary", byte_width=12), type_length=12)
+
+
+def _int96(target: Target, dtype: str, coarse_dtype: str, raw: Target) -> Target:
+    """Read INT96 as nanoseconds, as microseconds where they do not fit, and as bytes where these are no timestamps."""
+    coarse = replace(
+        target, dtype=np.dtype(coarse_dtype), conversion=INT96_US, type=replace(target.type, unit="us"), on_inexact=raw
+    )
     return replace(target, dtype=np.dtype(dtype), conversion=INT96_NS, on_inexact=coarse)
 
 
@@ -264,7 +272,8 @@ def arrow_target(column: Column, pandas_dtype: Any) -> Target:
     if kind == "int":
         return column.fixed(int_dtype(column.type), "arrow", "mask", conversion=_int_conversion(column), **more)
     if kind == "timestamp" and column.physical == INT96:
-        return _int96(column.fixed("i8", "arrow", "mask", **more), "i8", "i8")
+        raw = _bytes_of_int96(column).fixed("V12", "arrow", "mask", **more)
+        return _int96(column.fixed("i8", "arrow", "mask", **more), "i8", "i8", raw)
     return column.fixed(_ARROW_DTYPES.get(column.physical) or f"V{column.type_length}", "arrow", "mask", **more)
 
 

@@ -31,7 +31,7 @@ from hostile.handmade import (
     plain,
 )
 
-from numparq import ParquetFile, SchemaError, UnsupportedError, read_parquet
+from numparq import CorruptPageError, ParquetFile, SchemaError, UnsupportedError, read_parquet
 
 NUMBERS = [3, 1, 2**62, -5]
 
@@ -301,6 +301,51 @@ def test_levels_in_the_old_encoding(physical):
     assert [None if pd.isna(value) else value for value in got] == [
         value if present else None for value, present in zip(values, PRESENT, strict=True)
     ]
+
+
+def test_levels_in_the_old_encoding_as_impala_packs_them():
+    """From the lowest bit up: only the writer's name tells."""
+    section = int("".join(map(str, reversed(PRESENT))), 2).to_bytes(2, "little")
+    body = section + plain(INT64, [value for value, present in enumerate(PRESENT) if present])
+    column = Column("a", INT64, [[data_page(10, body, PLAIN, BIT_PACKED)]], OPTIONAL)
+    expected = [value if present else None for value, present in enumerate(PRESENT)]
+    made = file([10], [column], created_by="impala version 2.11.0-SNAPSHOT (build 0)")
+    for dtype_backend in ({}, {"dtype_backend": "pyarrow"}):
+        got = read(made, **dtype_backend)["a"].tolist()
+        assert [None if pd.isna(value) else value for value in got] == expected
+    made = file([10], [column], created_by="parquet-mr version 1.0.0 (build 0)")
+    assert [None if pd.isna(value) else value for value in read(made)["a"]] != expected
+
+
+def test_nulls_that_the_header_of_a_page_does_not_count():
+    """parquet-cpp says 0 in V2 pages of columns without statistics, such as INT96."""
+    present = [1, 0, 1, 1]
+    section, values = bits(present, 1), plain(INT64, [7, 8, 9])
+    got = column_of([data_page_v2(4, 0, section, values)], INT64, 4, OPTIONAL)
+    assert [None if pd.isna(value) else value for value in got] == [7, None, 8, 9]
+    with pytest.raises(CorruptPageError, match="the number of values is not what the header says"):
+        column_of([data_page_v2(4, 2, section, values)], INT64, 4, OPTIONAL)
+
+
+def test_checksums_that_were_never_computed():
+    """Parquet.jl writes 0 into every page; from others it is a checksum."""
+    page = data_page(4, plain(INT64, NUMBERS))
+    page.header.crc = 0
+    assert read(file([4], [Column("a", INT64, [[page]])], created_by="Parquet.jl 0.6.0"))["a"].tolist() == NUMBERS
+    for writer in ("parquet-mr version 1.13.1", None):
+        with pytest.raises(CorruptPageError, match="CRC"):
+            read(file([4], [Column("a", INT64, [[page]])], created_by=writer))
+
+
+def test_int96_that_are_no_timestamps():
+    """Twelve bytes of something else come back as these, in whatever the others of the column fit."""
+    raw = [b"0123456789ab", bytes(12), b"\xff" * 7 + b"\x7f" * 5]
+    for values in (raw, raw[1:] + raw):
+        column = Column("a", INT96, [[data_page(len(values), b"".join(values))]])
+        made = file([len(values)], [column])
+        assert read(made)["a"].tolist() == values
+        got = read(made, dtype_backend="pyarrow")["a"]
+        assert got.tolist() == values and str(got.dtype) == "fixed_size_binary[12][pyarrow]"
 
 
 def test_the_level_encoding_does_not_matter_to_a_required_column():

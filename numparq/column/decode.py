@@ -14,6 +14,7 @@ from ..errors import INEXACT, NO_DICTIONARY, NULL_FOUND, ParquetError
 from ..io.source import Source
 from ..kernels import kernels
 from ..kernels.tables import (
+    BIT_PACKED,
     BYTE_ARRAY,
     C_CONVERSION,
     C_ITEM_SIZE,
@@ -31,6 +32,7 @@ from ..kernels.tables import (
     DICTIONARY_PAGE,
     NULLS_MASK,
     P_CHUNK,
+    P_DEFINITION_ENCODING,
     P_ENCODING,
     P_NUM_VALUES,
     P_ROW,
@@ -69,6 +71,10 @@ class Context:
         The threads.
     verify_crc : bool
         Whether pages with a CRC are held against it.
+    local : ThreadScratch
+        The buffers of each thread.
+    bit_packed : int
+        How this writer's levels in the encoding BIT_PACKED lie, as `writers.Faults` has it.
     """
 
     source: Source
@@ -76,6 +82,7 @@ class Context:
     crew: Crew
     verify_crc: bool
     local: ThreadScratch = field(default_factory=ThreadScratch)
+    bit_packed: int = BIT_PACKED
 
     @property
     def scratch(self) -> Scratch:
@@ -88,6 +95,9 @@ class Context:
 
     def check(self, row_group: int, columns: list[int], pages: Pages) -> None:
         """Check pages before they are decoded; PageFailure. `columns` are those of the rows of the chunk table."""
+        if self.bit_packed != BIT_PACKED:
+            encodings = pages.pages[:, P_DEFINITION_ENCODING]
+            encodings[encodings == BIT_PACKED] = self.bit_packed
         if self.verify_crc:
             verify_crcs(pages)
 

@@ -71,7 +71,7 @@ class _Maker:
             return made
         pa = pyarrow()
         wanted = extension_type(pa, made.type, arrow_type)
-        return pa.ExtensionArray.from_storage(wanted, made) if wanted is not made.type else made
+        return pa.ExtensionArray.from_storage(wanted, made) if isinstance(wanted, pa.BaseExtensionType) else made
 
     def _leaf(self, array: LeafArray, hint: ArrowHint | None) -> Any:
         pa = pyarrow()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import BAD_VALUE, INEXACT
+from ..errors import INEXACT
 from .memory import copy_bytes, load32, load64, store8, store16, store64, store_float64
 from .registry import helper
 from .tables import INT96_NS, INT96_US, NARROW, WIDEN_SIGNED
@@ -101,7 +101,7 @@ def convert_int96(data, pos, count, out, out_pos, per_microsecond):
                 return INEXACT
             days, time = unwrap_microseconds(days, time)
             if not fits(days, time, max_days, most, least):
-                return BAD_VALUE
+                return INEXACT
         if days < 0:  # so that no step goes beyond an int64, even where the result is near its lower end
             value = (days + 1) * day_length + (time - day_length)
         else:

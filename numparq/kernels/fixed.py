@@ -105,7 +105,8 @@ def page_validity(chunks, chunk, pages, page, raw, scratch, parts, validity, val
         return num_values if num_nulls <= 0 else BAD_COUNT
     if pages[page + P_TYPE] == DATA_PAGE_V2:
         present = decode_validity(raw, parts[LEVELS_POS], parts[LEVELS_END], num_values, RLE, validity, valid_pos)
-        if present >= 0 and present != num_values - num_nulls:
+        # Some writers (parquet-cpp, of columns without statistics) say that there are no nulls; the levels know.
+        if present >= 0 and num_nulls != 0 and present != num_values - num_nulls:
             return BAD_COUNT
         return present
     return decode_validity(

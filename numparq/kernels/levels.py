@@ -6,7 +6,7 @@ from ..errors import BAD_LEVELS, TRUNCATED
 from .hybrid import decode_bits
 from .memory import load8, load32, store8
 from .registry import helper
-from .tables import BIT_PACKED, RLE
+from .tables import BIT_PACKED, BIT_PACKED_LOW, RLE
 
 
 @helper
@@ -23,7 +23,7 @@ def level_section(data, pos, end, count, encoding):
         if size > end - pos - 4:
             return TRUNCATED, 0
         return pos + 4, pos + 4 + size
-    if encoding == BIT_PACKED:
+    if encoding == BIT_PACKED or encoding == BIT_PACKED_LOW:
         size = (count + 7) >> 3
         if size > end - pos:
             return TRUNCATED, 0
@@ -32,11 +32,11 @@ def level_section(data, pos, end, count, encoding):
 
 
 @helper
-def unpack_bits_from_high(data, pos, count, out, out_pos):
-    """Expand `count` bits, highest of each byte first (BIT_PACKED = 4); returns the ones."""
+def unpack_bits_of_bytes(data, pos, count, first, out, out_pos):
+    """Expand `count` bits, those of each byte from bit `first` on, 7 (BIT_PACKED = 4) or 0; returns the ones."""
     ones = 0
     for i in range(count):
-        bit = (load8(data, pos + (i >> 3)) >> (7 - (i & 7))) & 1
+        bit = (load8(data, pos + (i >> 3)) >> (first ^ (i & 7))) & 1
         store8(out, out_pos + i, bit)
         ones += bit
     return ones
@@ -45,6 +45,6 @@ def unpack_bits_from_high(data, pos, count, out, out_pos):
 @helper
 def decode_validity(data, pos, end, count, encoding, out, out_pos):
     """Decode `count` one-bit levels of a section found by `level_section`; the number present, or a status."""
-    if encoding == BIT_PACKED:
-        return unpack_bits_from_high(data, pos, count, out, out_pos)
+    if encoding == BIT_PACKED or encoding == BIT_PACKED_LOW:
+        return unpack_bits_of_bytes(data, pos, count, 7 if encoding == BIT_PACKED else 0, out, out_pos)
     return decode_bits(data, pos, end, count, out, out_pos)

@@ -75,6 +75,7 @@ NULLS_REFUSE = 2  # NULL_FOUND
 # --- of the format --------------------------------------------------------------------------------------------------
 DATA_PAGE, INDEX_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2 = 0, 1, 2, 3
 PLAIN, PLAIN_DICTIONARY, RLE, BIT_PACKED, RLE_DICTIONARY = 0, 2, 3, 4, 8
+BIT_PACKED_LOW = 1 << 32  # no encoding of the format: BIT_PACKED from the lowest bit up (`column.writers`)
 DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY, BYTE_STREAM_SPLIT, ALP = 5, 6, 7, 9, 10
 BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY = 0, 1, 2, 3, 4, 5, 6, 7
 UNCOMPRESSED, SNAPPY = 0, 1

@@ -118,7 +118,7 @@ def int96_to_ns(value: bytes) -> bytes:
 
 
 def int96_to_us(value: bytes) -> bytes:
-    """To microseconds since 1970, rounded down; there is nothing coarser for what does not fit.
+    """To microseconds since 1970, rounded down.
 
     Spark makes the Julian day out of the int64 sum of the microseconds since 1970 and those before, which wraps around
     for timestamps near the upper end; what lies just below the lower end can be nothing else than these.
@@ -128,7 +128,7 @@ def int96_to_us(value: bytes) -> bytes:
     if number <= -(2**63) <= number + before_1970:
         number += 2**64
     if not -(2**63) < number < 2**63:
-        raise Damaged("INT96 beyond microseconds")
+        raise Inexact
     return struct.pack("<q", number)
 
 
