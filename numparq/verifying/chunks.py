@@ -182,8 +182,9 @@ class ChunkCheck:
         resume = sorted(location.get("offset", 0) for location in offsets["page_locations"]) if offsets else []
         complete = self._take(pages, start, end, resume)
         whole = complete and self._check_counts(facts, pages)
-        self._check_offsets(facts, pages, start)
-        self._check_encodings(facts, pages)
+        if complete:
+            self._check_offsets(facts, pages, start)
+            self._check_encodings(facts, pages)
         self._check_statistics(facts, pages, distinct, whole)
         if bloom is not None:
             bloom.report(self.findings, self.place)
