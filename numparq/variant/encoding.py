@@ -187,7 +187,7 @@ def _names(ids: Sequence[int], names: Sequence[str]) -> list[str]:
 def _ends(starts: Sequence[int], first: int, end: int) -> list[int]:
     """Find where values end that do not stand in the order of their offsets: each where the next one begins."""
     order = sorted(starts)
-    following = dict(zip(order, [*order[1:], end], strict=True))
+    following = dict(pairwise([*order, end]))
     tiled = order[0] == first and order[-1] < end if order else first == end
     if not tiled or len(following) != len(starts):
         raise InvalidFileError("values in a variant overlap, or have gaps in between")
