@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .api import read_parquet, to_parquet
+    from .api import file_bytes, read_parquet, to_parquet
     from .errors import (
         CorruptPageError,
         DecryptionError,
@@ -37,6 +37,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "read_parquet": "api",
     "to_parquet": "api",
+    "file_bytes": "api",
     "ParquetWriter": "writer",
     "ParquetFile": "reader",
     "verify": "verifying",
@@ -62,6 +63,7 @@ __all__ = [
     "ParquetWriter",
     "SchemaError",
     "UnsupportedError",
+    "file_bytes",
     "read_parquet",
     "to_parquet",
     "verify",

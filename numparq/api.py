@@ -34,6 +34,7 @@ def read_parquet(
     include: Sequence[str] = (),
     geometries: str = "wkb",
     variants: str = "values",
+    files: str = "references",
     decryption: Any = None,
     verify_crc: bool = True,
     on_error: str = "raise",
@@ -76,6 +77,9 @@ def read_parquet(
         What becomes of VARIANT columns, shredded or not: Python objects (dicts, lists, numbers, strings, dates, and so
         on), or dicts of ``metadata`` and ``value``, bytes that `numparq.variant.decode` takes. With
         ``dtype_backend="pyarrow"`` these two are an Arrow struct in any case.
+    files : {"references", "bytes"}
+        What becomes of FILE columns: dicts of the fields of references (``uri``, ``offset``, ``size``, ...), or the
+        bytes that these stand for: inline, of this file, or, with `external_files`, of one beside it.
     verify_crc : bool
         Whether pages that have a checksum are held against it.
     threads : int, optional
@@ -127,9 +131,51 @@ def read_parquet(
     with ParquetFile(path, external_files=external_files) as file:
         return file.read(
             columns, dtype_backend=_backend(dtype_backend), row_groups=row_groups, row_range=row_range, nrows=nrows,
-            categories=categories, include=include, geometries=geometries, variants=variants,
+            categories=categories, include=include, geometries=geometries, variants=variants, files=files,
             verify_crc=verify_crc, threads=threads,
         )  # fmt: skip
+
+
+def file_bytes(
+    path: Any, reference: Mapping[str, Any], *, external_files: bool = False, verify_checksum: bool = True
+) -> bytes:
+    """Get the bytes that a value of the FILE type stands for (LogicalTypes.md, section FILE).
+
+    Parameters
+    ----------
+    path : str, os.PathLike, bytes-like, or binary file object
+        The Parquet file that the reference is in.
+    reference : mapping of str to object
+        The reference, as `read_parquet` gives it: any of ``inline``, ``uri``, ``offset``, ``size``, ``checksum``.
+    external_files : bool
+        Whether other files are read: those whose ``uri`` is a relative path, as in `read_parquet`. URLs are never
+        opened. A path is taken as it stands; nothing in it is decoded.
+    verify_checksum : bool
+        Whether the bytes are held against the checksum, if it is MD5, CRC32, CRC32C or SHA-256.
+
+    Returns
+    -------
+    bytes
+
+    Raises
+    ------
+    InvalidFileError
+        When the reference is not valid, or leads to what there is not or may not be read.
+    CorruptPageError
+        When the bytes do not have the checksum.
+    UnsupportedError
+        For other files without `external_files`, and for URLs.
+
+    Examples
+    --------
+    >>> import io, pandas, numparq
+    >>> buffer = io.BytesIO()
+    >>> pandas.DataFrame({"a": [1]}).to_parquet(buffer)
+    >>> numparq.file_bytes(buffer, {"offset": 0, "size": 4})
+    b'PAR1'
+    """
+    with ParquetFile(path, external_files=external_files) as file:
+        return file.file_bytes(reference, verify_checksum=verify_checksum)
 
 
 def to_parquet(

@@ -94,9 +94,9 @@ def _fields(reference: Mapping[str, Any]) -> dict[str, Any]:
         value = reference.get(name)
         if value is None or value == "" or (isinstance(value, float) and value != value):  # NaN is a null, too
             continue
-        if kind is int and not isinstance(value, (bool, np.bool_)) and hasattr(value, "__index__"):
+        if isinstance(value, np.integer):
             value = int(value)
-        if not isinstance(value, kind):
+        if not isinstance(value, kind) or isinstance(value, bool):
             raise TypeError(f"the field {name} of a FILE reference is {kind.__name__}, not {type(value).__name__}")
         found[name] = value
     return found

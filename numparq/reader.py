@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -33,11 +33,12 @@ from .threads import Crew, thread_count
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .file_references import Fetcher
     from .geospatial import GeospatialColumn
     from .io.joint import JointSource
     from .metadata.records import Record
 
-_VARIANTS = ("values", "bytes")
+_CHOICES = {"variants": ("values", "bytes"), "files": ("references", "bytes")}
 
 
 class ParquetFile:
@@ -142,6 +143,7 @@ class ParquetFile:
         include: Sequence[str] = (),
         geometries: str = "wkb",
         variants: str = "values",
+        files: str = "references",
         verify_crc: bool = True,
         threads: int | None = None,
     ) -> pd.DataFrame:
@@ -149,7 +151,9 @@ class ParquetFile:
 
         Parameters
         ----------
-        columns, dtype_backend, row_groups, row_range, nrows, categories, include, geometries, variants, verify_crc
+        columns, dtype_backend, row_groups, row_range, nrows, categories, include, geometries, variants
+            As in `numparq.read_parquet`.
+        files, verify_crc
             As in `numparq.read_parquet`.
         threads : int, optional
             As in `numparq.read_parquet`.
@@ -162,14 +166,16 @@ class ParquetFile:
             from .geodata import check_geometries
 
             check_geometries(geometries)
-        if variants not in _VARIANTS:
-            raise ValueError(f"variants is one of {', '.join(map(repr, _VARIANTS))}, not {variants!r}")
+        for argument, value in (("variants", variants), ("files", files)):
+            if value not in _CHOICES[argument]:
+                raise ValueError(f"{argument} is one of {', '.join(map(repr, _CHOICES[argument]))}, not {value!r}")
         with located(file=self.source.name), Crew(thread_count(threads)) as crew:
             metadata = self._pandas_metadata
             extra = virtual_columns(include)
             selected = select_columns(self.schema, columns, metadata.index_fields if metadata else ())
             leaves, labels = flattened(selected)
             nested = self._nested(selected, dtype_backend)
+            fetcher = self._fetcher(verify_crc) if files == "bytes" else None
             slices = select_rows(self._footer.row_group_num_rows.tolist(), row_groups, row_range, nrows)
             names = [leaf.name for leaf in leaves]
             _check_new(extra, labels)
@@ -183,7 +189,7 @@ class ParquetFile:
             categorical = _category_names(categories, names)
             targets = self._targets(leaves, tables.null_counts(), dtype_backend, categorical)
             for column in nested:
-                column.variants = variants
+                column.variants, column.fetcher = variants, fetcher
                 targets[column.places] = column.targets()
             index = set(metadata.index_fields) if metadata else ()
             num_rows = slices[-1].out + len(slices[-1]) if slices else 0
@@ -258,6 +264,27 @@ class ParquetFile:
                 ))  # fmt: skip
             place = found[-1].places.stop
         return found
+
+    def _fetcher(self, verify_checksums: bool) -> Fetcher:
+        """Give what gets the bytes of FILE references."""
+        from .file_references import Fetcher
+
+        return Fetcher(self.source, self._files, verify_checksums)
+
+    def file_bytes(self, reference: Mapping[str, Any], *, verify_checksum: bool = True) -> bytes:
+        """Get the bytes that a value of the FILE type stands for.
+
+        Parameters
+        ----------
+        reference, verify_checksum
+            As in `numparq.file_bytes`.
+
+        Returns
+        -------
+        bytes
+        """
+        with located(file=self.source.name):
+            return self._fetcher(verify_checksum).bytes_of(reference)
 
     def _with_geometries(self, frame: pd.DataFrame, selected: list[Leaf | NestedColumn]) -> Any:
         """Turn the columns of WKB into those of geopandas."""

@@ -1,0 +1,315 @@
+"""The FILE type: references to bytes, and the bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+import os
+import zlib
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import numparq
+from numparq import CorruptPageError, InvalidFileError, ParquetFile, UnsupportedError, file_bytes, read_parquet
+from numparq.file_references import FIELDS, Fetcher, Range, resolved
+from numparq.io.source import BytesSource
+
+pa = pytest.importorskip("pyarrow")
+from footers import THRIFT, with_footer  # noqa: E402  (they need pyarrow)
+
+# --- what a reference stands for -----------------------------------------------------------------------------------
+
+SET = {"inline": b"bytes", "uri": "x", "offset": 3, "size": 2}
+# The table of section FILE, "Resolution": what is set -> what that is.
+TABLE = {
+    ("inline",): b"bytes",
+    ("uri",): Range("x", 0, None),
+    ("uri", "offset"): None,
+    ("uri", "size"): Range("x", 0, 2),
+    ("uri", "offset", "size"): Range("x", 3, 2),
+    ("offset",): None,
+    ("size",): None,
+    ("offset", "size"): Range(None, 3, 2),
+    (): None,
+}
+
+
+@pytest.mark.parametrize("given", [names for n in range(5) for names in itertools.combinations(SET, n)], ids=str)
+@pytest.mark.parametrize("absent", ["left out", "null", "empty"])
+def test_the_table_of_the_specification(given, absent):
+    reference = {name: SET[name] for name in given}
+    if absent != "left out":
+        reference = dict.fromkeys(FIELDS) | reference
+    if absent == "empty":
+        reference = {"uri": "", "content_type": "", "checksum": ""} | {name: value for name, value in reference.items()
+                                                                       if value is not None}  # fmt: skip
+    expected = SET["inline"] if "inline" in given else TABLE[given]
+    if expected is None:
+        with pytest.raises(InvalidFileError, match="FILE reference"):
+            resolved(reference)
+    else:
+        assert resolved(reference) == expected
+
+
+def test_empty_inline_bytes_are_set():
+    assert resolved({"inline": b""}) == b""
+
+
+@pytest.mark.parametrize("field", ["offset", "size"])
+def test_negative_numbers(field):
+    with pytest.raises(InvalidFileError, match=f"negative {field}"):
+        resolved({"offset": 0, "size": 0, field: -1})
+
+
+def test_numbers_of_any_sort():
+    """Out of a frame come NumPy's integers, and NaN for nulls."""
+    assert resolved({"offset": np.int64(5), "size": np.int64(0), "uri": math.nan}) == Range(None, 5, 0)
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [None, "x", [1], {"uri": b"x"}, {"inline": "x"}, {"offset": 1.0, "size": 1}, {"uri": "x", "size": True}],
+)
+def test_what_is_no_reference(reference):
+    with pytest.raises(TypeError, match="FILE reference"):
+        resolved(reference)
+
+
+# --- checksums -------------------------------------------------------------------------------------------------------
+
+DATA = b"The bytes."
+SUMS = {"MD5": hashlib.md5(DATA).hexdigest(), "SHA-256": hashlib.sha256(DATA).hexdigest(),
+        "CRC32": f"{zlib.crc32(DATA):08x}", "CRC32C": "f3a6e9f7"}  # fmt: skip
+
+
+def fetched(**fields):
+    return Fetcher(BytesSource(b""), None).bytes_of(fields)
+
+
+def twin_of_crc32c(data):
+    remainder = 0xFFFFFFFF
+    for bit in (byte >> place & 1 for byte in data for place in range(8)):
+        remainder = remainder >> 1 ^ (0x82F63B78 if (remainder ^ bit) & 1 else 0)
+    return remainder ^ 0xFFFFFFFF
+
+
+SUMS["CRC32C"] = f"{twin_of_crc32c(DATA):08x}"
+
+
+@pytest.mark.parametrize("algorithm", SUMS)
+def test_checksums(algorithm):
+    digest = SUMS[algorithm]
+    for text in (digest, digest.upper()):
+        assert fetched(inline=DATA, checksum=f"{algorithm}:{text}") == DATA
+    with pytest.raises(CorruptPageError, match=f"have the {algorithm}"):
+        fetched(inline=DATA + b"x", checksum=f"{algorithm}:{digest}")
+    for wrong in (digest[1:], digest + "0", "", "g" + digest[1:], " " + digest):
+        with pytest.raises(InvalidFileError, match=f"no {algorithm} digest"):
+            fetched(inline=DATA, checksum=f"{algorithm}:{wrong}")
+    unchecked = Fetcher(BytesSource(b""), None, verify_checksums=False)
+    assert unchecked.bytes_of({"inline": b"x", "checksum": f"{algorithm}:{digest}"}) == b"x"
+
+
+@pytest.mark.parametrize("checksum", ['ETAG:"abc"', "ETAG:", "SHA-512:00", "md5:00", "", None, ":", "XX:y:z"])
+def test_checksums_that_say_nothing(checksum):
+    assert fetched(inline=DATA, checksum=checksum) == DATA
+
+
+def test_a_checksum_without_an_algorithm():
+    with pytest.raises(InvalidFileError, match="does not say its algorithm"):
+        fetched(inline=DATA, checksum="d41d8cd9")
+
+
+# --- bytes of this file and of others ---------------------------------------------------------------------------------
+
+TYPES = {"uri": pa.string(), "offset": pa.int64(), "size": pa.int64(), "content_type": pa.string(),
+         "checksum": pa.string(), "inline": pa.binary()}  # fmt: skip
+
+
+def stored(references, fields=tuple(TYPES), wrap=lambda array: array, edit=lambda schema: None, nullable=True) -> bytes:
+    """Write a column of FILE references."""
+    array = pa.array(references, pa.struct([pa.field(name, TYPES.get(name, pa.int32())) for name in fields]))
+
+    def annotate(footer):
+        for element in footer.schema:
+            if element.name in ("f", "element") and element.num_children == len(fields):
+                element.logicalType = THRIFT.LogicalType(FILE=THRIFT.FileType())
+        edit(footer.schema)
+
+    return with_footer(pa.table({"f": wrap(array)}), annotate)
+
+
+REFERENCES = [
+    {"inline": b"in line", "content_type": "text/plain"}, None, {"offset": 0, "size": 4}, {"uri": "side"},
+    {"uri": "below/side", "offset": 2, "size": 3}, {"uri": "side", "size": 2},
+    {"uri": "side", "offset": 4, "size": 0, "checksum": "MD5:d41d8cd98f00b204e9800998ecf8427e"},
+    {"inline": b"", "uri": "s3://provenance/only", "size": 7},
+]  # fmt: skip
+BYTES = [b"in line", None, b"PAR1", b"side", b"low", b"si", b"", b""]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "below").mkdir()
+    (tmp_path / "side").write_bytes(b"side")
+    (tmp_path / "below" / "side").write_bytes(b"below")
+    (tmp_path / "file").write_bytes(stored(REFERENCES))
+    return tmp_path
+
+
+def full(reference):
+    return reference and {name: reference.get(name) for name in TYPES}
+
+
+def test_references_are_dicts(folder):
+    got = read_parquet(folder / "file")["f"].tolist()
+    assert got == [full(reference) for reference in REFERENCES]
+    assert read_parquet(folder / "file", files="references")["f"].tolist() == got
+
+
+def test_bytes_of_references(folder):
+    got = read_parquet(folder / "file", files="bytes", external_files=True)["f"]
+    assert got.tolist() == BYTES and got.dtype == object
+    got = read_parquet(folder / "file", files="bytes", external_files=True, dtype_backend="pyarrow")["f"]
+    assert got.dtype == pd.ArrowDtype(pa.binary()) and got.array.__arrow_array__().to_pylist() == BYTES
+    got = read_parquet(folder / "file", files="bytes", row_range=(0, 3))["f"]
+    assert got.tolist() == BYTES[:3]
+    assert read_parquet(folder / "file", files="bytes", nrows=0)["f"].tolist() == []
+
+
+def test_bytes_of_one_reference(folder):
+    with ParquetFile(folder / "file", external_files=True) as opened:
+        references = opened.read()["f"]
+        for reference, expected in zip(references, BYTES, strict=True):
+            if reference is not None:
+                assert opened.file_bytes(reference) == expected
+                assert file_bytes(folder / "file", reference, external_files=True) == expected
+    with pytest.raises(UnsupportedError, match=r"to another file, 'side'; with external_files=True.*file '.*file'"):
+        file_bytes(folder / "file", {"uri": "side"})
+    data = (folder / "file").read_bytes()
+    assert file_bytes(data, {"offset": 0, "size": 4}) == b"PAR1"
+    assert file_bytes(data, {"offset": len(data) - 4, "size": 4}) == b"PAR1"
+
+
+def test_other_files_only_when_asked(folder):
+    with pytest.raises(UnsupportedError, match=r"to another file, 'side'; with external_files=True.*reference 3 .*'f'"):
+        read_parquet(folder / "file", files="bytes")
+
+
+@pytest.mark.parametrize("uri", ["s3://bucket/key", "http://localhost:1/x", "file:///etc/passwd", "FILE:x", "data:,x"])
+@pytest.mark.parametrize("external_files", [False, True])
+def test_urls_are_never_opened(folder, uri, external_files):
+    with pytest.raises(UnsupportedError, match="is a URL"):
+        file_bytes(folder / "file", {"uri": uri}, external_files=external_files)
+
+
+@pytest.mark.parametrize(
+    "uri", ["/etc/passwd", "../secret", "//host/x", "link", "pipe", "below", "nothing", "a\\b", "\0"]
+)
+def test_hostile_uris_read_nothing_else(folder, uri):
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("of POSIX")
+    (folder.parent / "secret").write_bytes(b"secret")
+    (folder / "link").symlink_to("../secret")
+    os.mkfifo(folder / "pipe")
+    (folder / "hostile").write_bytes(stored([{"uri": uri}]))
+    for call in (
+        lambda: file_bytes(folder / "file", {"uri": uri}, external_files=True),
+        lambda: read_parquet(folder / "hostile", files="bytes", external_files=True),
+    ):
+        with pytest.raises(InvalidFileError, match="names another file as"):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("offset", "size"), [(5, 0), (0, 5), (4, 1), (2**63 - 1, 2**63 - 1), (0, 2**63 - 1), (2**62, 0)]
+)
+def test_ranges_beyond_the_end(folder, offset, size):
+    with pytest.raises(InvalidFileError, match=r"of 'side', which has only 4"):
+        file_bytes(folder / "file", {"uri": "side", "offset": offset, "size": size}, external_files=True)
+    length = (folder / "file").stat().st_size
+    with pytest.raises(InvalidFileError, match=f"of this file, which has only {length}"):
+        file_bytes(folder / "file", {"offset": offset + length, "size": max(size, 1)})
+
+
+def test_a_wrong_reference_is_said_where(folder):
+    (folder / "wrong").write_bytes(stored([{"inline": b"x"}, None, {"offset": 3}]))
+    with pytest.raises(InvalidFileError, match=r"an offset and no size, in reference 2 of the column.*column 'f'"):
+        read_parquet(folder / "wrong", files="bytes")
+    assert read_parquet(folder / "wrong")["f"][2]["offset"] == 3
+    (folder / "wrong").write_bytes(stored([{"inline": b"x", "checksum": "CRC32:00000000"}]))
+    with pytest.raises(CorruptPageError, match=r"have the CRC32 .* in reference 0"):
+        read_parquet(folder / "wrong", files="bytes")
+    assert read_parquet(folder / "wrong", files="bytes", verify_crc=False)["f"].tolist() == [b"x"]
+
+
+@pytest.mark.parametrize(("fields", "reference", "expected"), [
+    (("inline",), {"inline": b"x"}, b"x"), (("uri", "content_type"), {"uri": "side"}, b"side"),
+    (("size", "offset"), {"offset": 1, "size": 2}, b"AR"), (("inline", "future"), {"inline": b"x", "future": 1}, b"x"),
+])  # fmt: skip
+def test_groups_with_some_of_the_fields(folder, fields, reference, expected):
+    (folder / "some").write_bytes(stored([reference, None], fields))
+    got = read_parquet(folder / "some", files="bytes", external_files=True)["f"]
+    assert got.tolist() == [expected, None]
+
+
+def test_references_within_lists_and_structs(folder):
+    def lists(array):
+        return pa.ListArray.from_arrays([0, 1, 1, 3], array)
+
+    def structs(array):
+        return pa.StructArray.from_arrays([array, pa.array([1, 2, 3])], ["f", "n"])
+
+    references, expected = [REFERENCES[0], REFERENCES[1], REFERENCES[2]], BYTES[:3]
+    (folder / "lists").write_bytes(stored(references, wrap=lists))
+    got = read_parquet(folder / "lists", files="bytes")["f"]
+    assert [item.tolist() for item in got] == [[BYTES[0]], [], BYTES[1:3]]
+    assert read_parquet(folder / "lists")["f"][0].tolist() == [full(REFERENCES[0])]
+    got = read_parquet(folder / "lists", files="bytes", dtype_backend="pyarrow")["f"]
+    assert got.dtype == pd.ArrowDtype(pa.list_(pa.binary()))
+    (folder / "structs").write_bytes(stored(references, wrap=structs))
+    for backend in ("numpy_nullable", "pyarrow"):
+        got = read_parquet(folder / "structs", files="bytes", dtype_backend=backend)["f"]
+        assert got.tolist() == [{"f": data, "n": n} for n, data in enumerate(expected, start=1)]
+
+
+def test_a_field_of_a_reference_alone(folder):
+    """What is left of a reference is none any more: no bytes are looked for."""
+    got = read_parquet(folder / "file", columns=["f.uri"], files="bytes")
+    assert got["uri"].tolist()[3:5] == ["side", "below/side"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"name": "uri", "logicalType": None, "converted_type": None}, "uri .* not of the type"),
+     ({"name": "offset", "logicalType": THRIFT.LogicalType(DATE=THRIFT.DateType())}, "offset .* not of the type"),
+     ({"name": "inline", "converted_type": 0}, "inline .* not of the type"),
+     ({"name": "size", "converted_type": 10}, "size .* not of the type")],
+)  # fmt: skip
+def test_fields_of_other_types(folder, change, message):
+    """They are read as what they are, but they are no references."""
+
+    def edit(schema):
+        for element in schema:
+            if element.name == change["name"]:
+                for name, value in change.items():
+                    setattr(element, name, value)
+
+    data = stored([{"inline": b"x", "offset": 1, "size": 0, "uri": "u"}], edit=edit)
+    with pytest.raises(InvalidFileError, match=message):
+        read_parquet(data, files="bytes")
+
+
+def test_the_schema_names_it():
+    text = str(ParquetFile(stored([None])).schema)
+    assert "optional group f (FILE) {" in text and "optional binary uri (STRING);" in text
+
+
+def test_wrong_arguments(folder):
+    with pytest.raises(ValueError, match="files is one of 'references', 'bytes'"):
+        read_parquet(folder / "file", files="content")
+    with pytest.raises(TypeError, match="FILE reference is a dict"):
+        numparq.file_bytes(folder / "file", "side")
