@@ -129,7 +129,7 @@ def _call_with_views(name: str, kernel: Kernel, function: Callable) -> Callable[
             value if letter == "x" else _seen_as(value, letter)
             for letter, value in zip(kernel.signature, plain, strict=True)
         ]
-        with np.errstate(over="ignore"):  # NumPy warns where machine code just wraps around
+        with np.errstate(over="ignore", invalid="ignore"):  # NumPy warns where machine code just goes on
             return int(function(*seen))
 
     call.__name__ = call.__qualname__ = name

@@ -112,7 +112,7 @@ def checked(kernel: Kernel) -> Callable[..., int]:
             else:
                 assert value.dtype == np.dtype(letter) and value.ndim == 1 and value.flags.c_contiguous
                 passed.append(value.view(Strict))
-        with np.errstate(over="ignore"):  # as numparq.kernels.fallback runs them
+        with np.errstate(over="ignore", invalid="ignore"):  # as numparq.kernels.fallback runs them
             return int(function(*passed))
 
     return call
