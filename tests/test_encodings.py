@@ -28,7 +28,7 @@ from hostile.handmade import (
 )
 from twins import delta
 
-from numparq import CorruptPageError, read_parquet
+from numparq import CorruptPageError, ParquetFile, read_parquet
 from numparq.kernels import delta_writing_kernels
 from numparq.kernels.encode_delta import delta_room
 from numparq.kernels.encode_delta_strings import delta_byte_array_room, delta_length_room
@@ -219,6 +219,21 @@ def test_strings_that_are_not_utf8(encoding):
     with pytest.raises(CorruptPageError, match="not valid UTF-8") as caught:
         read_parquet(file([6], [column]).stored())
     assert caught.value.where["page"] == 1
+
+
+def test_deltas_of_duckdb(tmp_path):
+    """Its differences of INT32 values have up to 34 bits, which pyarrow does not read."""
+    duckdb = pytest.importorskip("duckdb")
+    path = tmp_path / "deltas.parquet"
+    numbers = "case i % 3 when 0 then -2147483648 when 1 then 2147483647 - i else i end"
+    duckdb.sql(
+        f"copy (select ({numbers})::integer a, ({numbers} + 2147483648)::uinteger b, {numbers} * 4294967296 c"
+        f" from range(5000) r(i)) to '{path}' (format parquet, parquet_version v2, dictionary_size_limit 1)"
+    )
+    got, expected = read_parquet(path), duckdb.sql(f"from '{path}'").df()
+    assert ParquetFile(path).metadata.row_groups[0].columns[0].meta_data.encodings == [NUMBERS]
+    for name in "abc":
+        assert got[name].tolist() == expected[name].tolist()
 
 
 def test_pyarrow_reads_what_we_write():

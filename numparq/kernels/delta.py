@@ -14,6 +14,7 @@ from .registry import helper
 
 _LARGEST_BLOCK = (1 << 31) - 1
 _ONE = np.uint64(1)
+_MOST_NARROW = 57  # bits that are within eight bytes, wherever the first of them is
 
 
 @helper
@@ -117,11 +118,12 @@ def add_block(data, pos, end, block, each, count, value, size, out, out_pos):
     while done < count:
         here = min(each, count - done)
         width = load8(data, widths)
-        if width > size << 3:
+        # DuckDB takes the differences of INT32 values as those of INT64: they have up to 34 bits.
+        if width > (64 if size == 8 else _MOST_NARROW):
             return BAD_DELTA, value
         if (here * width + 7) >> 3 > end - pos:
             return TRUNCATED, value
-        if width <= 57:
+        if width <= _MOST_NARROW:
             value = add_narrow(data, pos, width, here, value, least, size, out, out_pos + done * size)
         else:
             value = add_wide(data, pos, width, here, value, least, out, out_pos + done * size)

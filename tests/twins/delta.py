@@ -2,8 +2,8 @@
 
 Numbers are signed Python ints of 32 or 64 bits. What a decoder here does not insist on: padding of any kind (bits of
 the last miniblock, bit widths of miniblocks that are not there, a last miniblock whose padding was left out), and
-bytes behind the values, and miniblocks of any whole number of bytes. It refuses a bit width beyond the type's, and more
-values than the page has.
+bytes behind the values, and miniblocks of any whole number of bytes. It refuses a bit width beyond 64, or 57 in INT32
+(whose own are up to 32), and more values than the page has.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def decode(data: bytes, bits: int, most: int) -> tuple[list[int], int]:
             here = min(each, total - len(values))
             if here == 0:
                 break
-            if width > bits:
+            if width > (64 if bits == 64 else 57):
                 raise Damaged("bit width")
             for delta in unpack(data[pos:], width, here):
                 values.append(wrapped(values[-1] + unzigzag(least) + delta, bits))
