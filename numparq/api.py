@@ -21,6 +21,7 @@ def read_parquet(
     columns: Sequence[str | tuple[str, ...]] | None = None,
     filters: Any = None,
     *,
+    explode: str | tuple[str, ...] | None = None,
     dtype_backend: Any = _DEFAULT,
     storage_options: dict[str, Any] | None = None,
     filesystem: Any = None,
@@ -56,6 +57,10 @@ def read_parquet(
         name with dots that is none of a column is a path into a nested one, as is a tuple of names; only the leaves
         below are read. A field of structs becomes a column; of lists and maps (``"l.list.element.x"``), what is
         beside it is left out.
+    explode : str or tuple of str, optional
+        The path of a list or map whose elements are to be the rows, one each; ``docs/exploding.md`` has it all.
+        Columns around it are repeated; a row whose list is null or empty gives none. Structs that it leads to become
+        columns by field, maps by key and value.
     dtype_backend : {"numpy_nullable", "pyarrow"}, optional
         As in pandas; by default columns of NumPy dtypes, and ``str`` for strings.
     row_groups : list of int, optional
@@ -69,7 +74,7 @@ def read_parquet(
         Columns to read as Categorical. Those that were Categorical when they were written are so anyway.
     include : list of {"file", "row_group", "row_number"}, optional
         Virtual columns to add behind the others: the file's name, the ordinal of the row group, the row's
-        position in the file (from 0).
+        position in the file (from 0); with `explode` also ``"position"``, that of an element in its list.
     geometries : {"wkb", "geopandas"}
         What becomes of GEOMETRY and GEOGRAPHY columns: bytes of well-known binary, or, in a GeoDataFrame, geometries
         (for which geopandas has to be installed). `ParquetFile.geospatial` tells their CRS and bounding boxes.
@@ -130,9 +135,9 @@ def read_parquet(
     )
     with ParquetFile(path, external_files=external_files) as file:
         return file.read(
-            columns, dtype_backend=_backend(dtype_backend), row_groups=row_groups, row_range=row_range, nrows=nrows,
-            categories=categories, include=include, geometries=geometries, variants=variants, files=files,
-            verify_crc=verify_crc, threads=threads,
+            columns, explode=explode, dtype_backend=_backend(dtype_backend), row_groups=row_groups,
+            row_range=row_range, nrows=nrows, categories=categories, include=include, geometries=geometries,
+            variants=variants, files=files, verify_crc=verify_crc, threads=threads,
         )  # fmt: skip
 
 

@@ -150,10 +150,17 @@ class NestedRead:
 
     def array(self, pieces: dict[int, NestedPiece], buffers: Sequence[ColumnBuffer]) -> NestedArray:
         """Make the arrays of the column, of the levels and values of its leaves; errors as of `finished`."""
+        return self.completed(self.tree(pieces, buffers))
+
+    def tree(self, pieces: dict[int, NestedPiece], buffers: Sequence[ColumnBuffer]) -> NestedArray:
+        """Make the arrays of what is stored; parameters and errors as of `array`."""
         try:
-            array = nested_array(self.column.shape, pieces)
+            return nested_array(self.column.shape, pieces)
         except InvalidFileError as error:
             raise self._placed(error, buffers[self.places]) from None
+
+    def completed(self, array: NestedArray) -> NestedArray:
+        """Add the bytes of FILE references, where these are wanted."""
         if self.fetcher is None:
             return array
         from .file_columns import with_bytes
@@ -165,7 +172,7 @@ class NestedRead:
         """Give a column of its own for what is within this one, to be `made` of its arrays."""
         column = replace(self.column, name=name, shape=shape)
         part = NestedRead(column, self.places.start, self._whole_hint, dtype_backend or self._backend)
-        part.variants = self.variants
+        part.variants, part.fetcher = self.variants, self.fetcher
         return part
 
     def made(self, array: NestedArray, by_leaf: Mapping[int, Target]) -> Any:

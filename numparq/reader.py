@@ -33,6 +33,7 @@ from .threads import Crew, thread_count
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .explode import Explosion
     from .file_references import Fetcher
     from .geospatial import GeospatialColumn
     from .io.joint import JointSource
@@ -135,6 +136,7 @@ class ParquetFile:
         self,
         columns: Sequence[str | tuple[str, ...]] | None = None,
         *,
+        explode: str | tuple[str, ...] | None = None,
         dtype_backend: str = "numpy",
         row_groups: Sequence[int] | None = None,
         row_range: tuple[int | None, int | None] | None = None,
@@ -151,11 +153,9 @@ class ParquetFile:
 
         Parameters
         ----------
-        columns, dtype_backend, row_groups, row_range, nrows, categories, include, geometries, variants
+        columns, explode, dtype_backend, row_groups, row_range, nrows, categories, include, geometries, variants
             As in `numparq.read_parquet`.
-        files, verify_crc
-            As in `numparq.read_parquet`.
-        threads : int, optional
+        files, verify_crc, threads
             As in `numparq.read_parquet`.
 
         Returns
@@ -171,8 +171,10 @@ class ParquetFile:
                 raise ValueError(f"{argument} is one of {', '.join(map(repr, _CHOICES[argument]))}, not {value!r}")
         with located(file=self.source.name), Crew(thread_count(threads)) as crew:
             metadata = self._pandas_metadata
-            extra = virtual_columns(include)
-            selected = select_columns(self.schema, columns, metadata.index_fields if metadata else ())
+            explosion = self._explosion(explode, columns, include, categories) if explode is not None else None
+            extra = virtual_columns(include) if explosion is None else explosion.virtual
+            always = metadata.index_fields if metadata else ()
+            selected = select_columns(self.schema, columns, always) if explosion is None else explosion.columns
             leaves, labels = flattened(selected)
             nested = self._nested(selected, dtype_backend)
             fetcher = self._fetcher(verify_crc) if files == "bytes" else None
@@ -186,12 +188,14 @@ class ParquetFile:
                 slices = [RowSlice(0, 0, 0, 0)]  # for the categories, which the first row group has
             groups = [rows.row_group for rows in slices]
             tables = ChunkTables(self._footer, leaves, groups, self._footer_start, self._files)
-            categorical = _category_names(categories, names)
+            categorical = _category_names(categories) & set(names)
             targets = self._targets(leaves, tables.null_counts(), dtype_backend, categorical)
             for column in nested:
                 column.variants, column.fetcher = variants, fetcher
                 targets[column.places] = column.targets()
-            index = set(metadata.index_fields) if metadata else ()
+            if explosion is not None:
+                explosion.take(nested, labels)
+            index = set(always)
             num_rows = slices[-1].out + len(slices[-1]) if slices else 0
             try:
                 layout = allocate(targets, num_rows, [place for place, name in enumerate(names) if name in index])
@@ -199,6 +203,8 @@ class ParquetFile:
                     buffers = _decode(JobMaker(context, tables, leaves, layout), layout, slices)
                 made = {column.places.start: column.finished(layout.targets, buffers) for column in nested}
                 frame = assemble(layout, buffers, labels, metadata, self._virtual(extra, slices, num_rows), made)
+                if explosion is not None:
+                    frame, selected = explosion.frame(frame, layout.targets, buffers, metadata), explosion.shown
                 return frame if geometries == "wkb" else self._with_geometries(frame, selected)
             except ParquetError as error:
                 tables.name_file(error)
@@ -295,6 +301,14 @@ class ParquetFile:
         names = [column.name for column in selected]
         return with_geometries(frame, names, columns, self._footer)
 
+    def _explosion(self, explode: Any, columns: Any, include: Any, categories: Any) -> Explosion:
+        """Find what is read for a collection as rows."""
+        from .explode import Explosion
+
+        metadata = self._pandas_metadata
+        index = metadata.index_fields if metadata else ()
+        return Explosion(self.schema, explode, columns, index, include, _category_names(categories))
+
     def _virtual(self, names: list[str], slices: list[RowSlice], num_rows: int) -> list[tuple[str, Any]]:
         """Make the virtual columns asked for."""
         starts = np.cumsum([0, *self._footer.row_group_num_rows.tolist()])
@@ -362,10 +376,10 @@ def _check_new(virtual: list[str], names: Sequence[str | None]) -> None:
             raise SchemaError(f"the file has a column {name!r} already; include={name!r} would make a second one")
 
 
-def _category_names(categories: Collection[str] | None, names: list[str]) -> set[str]:
+def _category_names(categories: Collection[str] | None) -> set[str]:
     """Check the ``categories`` argument: names of columns."""
     if categories is None:
         return set()
     if isinstance(categories, str):
         raise TypeError(f"categories is a list of column names, not {categories!r}")
-    return set(categories) & set(names)
+    return set(categories)

@@ -14,6 +14,8 @@ from .errors import SchemaError, located
 from .schema import Leaf, Schema
 
 VIRTUAL_COLUMNS = ("file", "row_group", "row_number")
+# The one that there is for exploded columns besides: where in its list an element stands.
+POSITION = "position"
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,10 +272,13 @@ def _count(value: Any, what: str) -> int:
     return number
 
 
-def virtual_columns(include: Any) -> list[str]:
-    """Check the ``include`` argument: names out of VIRTUAL_COLUMNS, each once."""
+def virtual_columns(include: Any, of_rows: Sequence[str] = ()) -> list[str]:
+    """Check the ``include`` argument: names out of VIRTUAL_COLUMNS, or of further ones, each once."""
     names = [include] if isinstance(include, str) else list(include)
+    known = (*VIRTUAL_COLUMNS, *of_rows)
     for name in names:
-        if name not in VIRTUAL_COLUMNS:
-            raise ValueError(f"include takes {', '.join(map(repr, VIRTUAL_COLUMNS))}, not {name!r}")
+        if name == POSITION and name not in known:
+            raise ValueError(f"include={name!r} is the position of an element in its list: it needs explode=...")
+        if name not in known:
+            raise ValueError(f"include takes {', '.join(map(repr, known))}, not {name!r}")
     return list(dict.fromkeys(names))

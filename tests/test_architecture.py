@@ -37,6 +37,7 @@ LAYERS = [
     ["file_references"],
     ["file_columns"],
     ["nested_columns"],
+    ["explode"],
     ["writer_options", "assembly", "appending"],
     ["existing", "geodata"],
     ["reader", "writer"],

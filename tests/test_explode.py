@@ -1,0 +1,584 @@
+"""Collections as rows: Impala's three queries, what Python makes of the values, dtypes as of flat columns, refusals."""
+
+from __future__ import annotations
+
+import doctest
+import io
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from frames import BACKENDS, assert_same, backend, oracle, written
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nested_columns import ARROW, objects
+
+import numparq
+from numparq import InvalidFileError, SchemaError, read_parquet
+from numparq.column.shape import shape_of
+from numparq.explode import rows
+from numparq.explode.paths import collections_of
+from numparq.leaves import Node
+from numparq.metadata.logical_type import LogicalType
+from numparq.nested_columns import NestedRead
+from numparq.schema import BYTE_ARRAY, INT32, INT64, OPTIONAL, REPEATED, REQUIRED
+
+LIST, MAP, STRING = map(LogicalType, ("LIST", "MAP", "STRING"))
+OPTIONS = [
+    {"compression": "none", "use_dictionary": False},
+    {"row_group_size": 2, "data_page_version": "2.0", "compression": "zstd"},
+    {"data_page_size": 8, "write_batch_size": 1, "compression": "snappy"},
+]
+
+
+def plain(value):
+    """Give plain Python values: arrays as lists, whatever stands for a null as None."""
+    if isinstance(value, np.ndarray):
+        return [plain(item) for item in value.tolist()]
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(plain(item) for item in value)
+    return None if value is pd.NA or value is pd.NaT or (isinstance(value, float) and value != value) else value
+
+
+def plain_columns(frame):
+    return [[plain(value) for value in frame.iloc[:, place].tolist()] for place in range(frame.shape[1])]
+
+
+# --- the queries of Impala's document ---------------------------------------------------------------------------
+
+NESTED = [None, [], [None], [[]], [[None]], [[1, None], [2]], [[3]]]
+PAIRS = [(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (4, 2), (5, 1), (5, 0)]
+
+
+def group(name, *children, repetition=OPTIONAL, logical=None):
+    return Node(name, repetition, logical=logical, children=children)
+
+
+def repeated(name, *children, logical=None):
+    return group(name, *children, repetition=REPEATED, logical=logical)
+
+
+IMPALA = [
+    Node("id", REQUIRED, INT64),
+    group("array_col", repeated("list", group("item", repeated("list", Node("item", OPTIONAL, INT32)), logical=LIST)),
+          logical=LIST),
+]  # fmt: skip
+
+
+def impala_file(**options):
+    frame = pd.DataFrame({"id": range(7), "array_col": pd.Series(objects(NESTED))})
+    return numparq.to_parquet(frame, schema=IMPALA, store_schema=False, **options)
+
+
+@pytest.fixture(params=[{}, {"row_group_size": 3}, {"max_rows_per_page": 1, "data_page_version": "2.0"}], ids=str)
+def impala(request):
+    return impala_file(**request.param)
+
+
+def test_the_level_pairs_are_the_nine_of_the_document(impala, monkeypatch):
+    seen = []
+
+    def pieces(self, *read):
+        seen.extend(whole(self, *read).values())
+        return dict(zip([leaf.index for leaf in self.column.leaves], seen, strict=True))
+
+    whole = NestedRead.pieces
+    monkeypatch.setattr(NestedRead, "pieces", pieces)
+    read_parquet(impala, explode="array_col.list.item.list.item")
+    (piece,) = seen
+    assert list(zip(piece.definition.tolist(), piece.repetition.tolist(), strict=True)) == PAIRS
+
+
+ROWS = [(4, None), (5, 1), (5, None), (5, 2), (6, 3)]
+
+
+@pytest.mark.parametrize("dtype_backend", BACKENDS)
+def test_query_1_id_and_the_items_of_both_levels(impala, dtype_backend):
+    got = read_parquet(impala, explode="array_col.list.item.list.item", **backend(dtype_backend))
+    assert got.columns.tolist() == ["id", "array_col"]
+    assert list(zip(*plain_columns(got), strict=True)) == ROWS
+
+
+@pytest.mark.parametrize("dtype_backend", BACKENDS)
+def test_query_2_the_items_alone(impala, dtype_backend):
+    """Nine pairs of levels, five rows: nothing comes of lists that are null or empty."""
+    path = "array_col.list.item.list.item"
+    got = read_parquet(impala, explode=path, columns=[path], **backend(dtype_backend))
+    expected = pd.DataFrame({"array_col": [None, 1, None, 2, 3]}, dtype="float64")
+    if dtype_backend:
+        name = "Int32" if dtype_backend == "numpy_nullable" else "int32[pyarrow]"
+        expected = pd.DataFrame({"array_col": pd.array([None, 1, None, 2, 3], dtype=name)})
+    pd.testing.assert_frame_equal(got, expected)
+
+
+def test_query_3_the_items_of_the_inner_lists_with_id(impala):
+    got = read_parquet(impala, columns=["id", "array_col"], explode=("array_col", "list", "item", "list", "item"))
+    assert list(zip(*plain_columns(got), strict=True)) == ROWS
+    assert got["id"].dtype == "int64" and isinstance(got.index, pd.RangeIndex)
+
+
+def test_only_the_outer_lists(impala):
+    for path in ("array_col", "array_col.list", "array_col.list.item"):
+        got = read_parquet(impala, explode=path, include=["position"])
+        assert plain_columns(got) == [
+            [2, 3, 4, 5, 5, 6], [None, [], [None], [1, None], [2], [3]], [0, 0, 0, 0, 1, 0]
+        ]  # fmt: skip
+
+
+# --- what Python makes of the values ----------------------------------------------------------------------------
+
+
+def ways(kind, here):
+    """Give all collections in a type, from the top down: each as the set of places to dissolve."""
+    inside = {"list": [], "struct": [], "map": []}
+    if pa.types.is_struct(kind):
+        inside["struct"] = [(*here, place) for place in range(kind.num_fields)]
+        for place in range(kind.num_fields):
+            for way in ways(kind.field(place).type, (*here, place)):
+                yield {here, *way}
+    elif pa.types.is_map(kind):
+        yield {here}
+        for place, child in enumerate((kind.key_type, kind.item_type)):
+            for way in ways(child, (*here, place)):
+                yield {here, *way}
+    elif hasattr(kind, "value_type") and not pa.types.is_dictionary(kind):
+        element = (*here, "element")
+        yield {here, element} if pa.types.is_struct(kind.value_type) else {here}
+        for way in ways(kind.value_type, element):
+            yield {here, *way}
+
+
+def flattened(value, kind, here, way):
+    """Give the rows that come of a value: each a tuple of columns."""
+    if here not in way:
+        return [(value,)]
+    if pa.types.is_struct(kind):
+        fields = [kind.field(place) for place in range(kind.num_fields)]
+        parts = [flattened(None if value is None else value[field.name], field.type, (*here, place), way)
+                 for place, field in enumerate(fields)]  # fmt: skip
+        return [sum(row, ()) for row in itertools.product(*parts)]
+    if pa.types.is_map(kind):
+        kinds = kind.key_type, kind.item_type
+        return [sum(row, ()) for entry in value or ()
+                for row in itertools.product(*(flattened(entry[place], kinds[place], (*here, place), way)
+                                               for place in (0, 1)))]  # fmt: skip
+    return [row for item in value or () for row in flattened(item, kind.value_type, (*here, "element"), way)]
+
+
+def expected_columns(array, way):
+    """Give the ordinals of the rows of the file, and the columns in the place of the exploded one."""
+    found = [(number, *row) for number, value in enumerate(array.to_pylist())
+             for row in flattened(value, array.type, (), way)]  # fmt: skip
+    return [list(column) for column in zip(*found, strict=True)] if found else None
+
+
+def check_all(data, name, **options):
+    """Explode a column in all ways that there are, and hold what comes against Python's loops."""
+    array = pq.read_table(io.BytesIO(data), columns=[name]).column(name).combine_chunks()
+    with numparq.ParquetFile(data) as file:
+        paths = list(collections_of(shape_of(file.schema, file.schema.columns.index(name))))
+        found = list(ways(array.type, ()))
+        assert len(paths) == len(found)
+        for path, way in zip(paths, found, strict=True):
+            got = file.read(columns=[name], explode=path, include=["row_number"], **options)
+            expected = expected_columns(array, way)
+            columns = plain_columns(got)
+            assert (columns[-1:] + columns[:-1] == expected) if expected else not len(got), path
+    return len(paths)
+
+
+def scalars():
+    numbers, texts = st.integers(-1000, 1000), st.text("ab", max_size=3)
+    return st.sampled_from([(pa.int64(), numbers), (pa.string(), texts), (pa.bool_(), st.booleans())])
+
+
+@st.composite
+def typed(draw, depth):
+    """Draw a type and a strategy for its values."""
+    kind = draw(st.sampled_from(["scalar", "list", "list", "struct", "map"])) if depth else "scalar"
+    if kind == "scalar":
+        data_type, values = draw(scalars())
+        return data_type, st.none() | values
+    if kind == "struct":
+        fields = {name: draw(typed(depth - 1)) for name in draw(st.sampled_from(["a", "ab"]))}
+        values = st.fixed_dictionaries({name: values for name, (_, values) in fields.items()})
+        return pa.struct([(name, data_type) for name, (data_type, _) in fields.items()]), st.none() | values
+    data_type, values = draw(typed(depth - 1))
+    if kind == "list":
+        return pa.list_(data_type), st.none() | st.lists(values, max_size=3)
+    entries = st.tuples(st.text("xy", max_size=2), values)
+    return pa.map_(pa.string(), data_type), st.none() | st.lists(entries, max_size=3)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_random_collections(data):
+    data_type, values = data.draw(typed(4))
+    array = pa.array(data.draw(st.lists(values, min_size=1, max_size=6)), data_type)
+    options = data.draw(st.sampled_from(OPTIONS))
+    check_all(written(pa.table({"c": array, "n": range(len(array))}), **options), "c",
+              dtype_backend=data.draw(st.sampled_from(["numpy", "numpy_nullable", "pyarrow"])))  # fmt: skip
+
+
+def test_rows_that_go_on_in_the_next_page():
+    values = [[list(range(n)) for n in range(k)] for k in range(12)]
+    data = written(pa.table({"c": values}), data_page_size=8, write_batch_size=1, use_dictionary=False)
+    with numparq.ParquetFile(data) as file:
+        read = read_parquet(data, explode="c.list.element.list.element", include=["position", "row_number"])
+        assert file.num_rows == 12 and len(read) == sum(n for k in range(12) for n in range(k))
+    expected = [(n, n, k) for k in range(12) for m in range(k) for n in range(m)]
+    assert list(zip(*plain_columns(read), strict=True)) == expected
+
+
+def test_files_of_other_writers(parquet_testing):
+    names = {
+        "nested_lists.snappy.parquet": ["a"],
+        "nested_maps.snappy.parquet": ["a"],
+        "nonnullable.impala.parquet": ["Int_Array", "int_array_array", "Int_Map", "int_map_array", "nested_Struct"],
+        "nullable.impala.parquet": ["int_array", "int_array_Array", "int_map", "int_Map_Array", "nested_struct"],
+        "repeated_no_annotation.parquet": ["phoneNumbers"],
+        "datapage_v2.snappy.parquet": ["e"],
+        "null_list.parquet": ["emptylist"],
+        "list_columns.parquet": ["int64_list", "utf8_list"],
+        "old_list_structure.parquet": ["a"],
+        "repeated_primitive_no_list.parquet": ["Int32_list", "String_list", "group_of_lists"],
+    }
+    count = 0
+    for name, columns in names.items():
+        path = parquet_testing / "data" / name
+        if path.exists():
+            count += sum(check_all(path.read_bytes(), column) for column in columns)
+    assert count >= 17
+    with pytest.raises(SchemaError, match="no list or map"):
+        read_parquet(parquet_testing / "data" / "nulls.snappy.parquet", explode="b_struct")
+
+
+# --- dtypes -----------------------------------------------------------------------------------------------------
+
+_NO_LISTS = ("list of views", "dictionaries")  # pyarrow makes no frame of views; dictionaries are read as values
+_LISTS = [name for name, (_, kind) in ARROW.items() if not pa.types.is_struct(kind) and name not in _NO_LISTS]
+
+
+def flat_table(array):
+    """Give what pyarrow flattens lists, and the structs or entries in them, to."""
+    if pa.types.is_map(array.type):
+        array = array.drop_null()
+        return pa.table({"key": array.keys, "value": array.items})
+    array = array.flatten()
+    if pa.types.is_struct(array.type):
+        return pa.table(array.flatten(), names=[field.name for field in array.type])
+    return pa.table({"c": array})
+
+
+@pytest.mark.parametrize("dtype_backend", BACKENDS)
+@pytest.mark.parametrize("name", _LISTS)
+def test_items_are_as_flat_columns(name, dtype_backend):
+    """Whatever is in a list is read as pandas with pyarrow reads a column of it."""
+    values, kind = ARROW[name]
+    array = pa.array(values, kind)
+    for options in ({}, OPTIONS[1]):
+        got = read_parquet(written(pa.table({"c": array}), **options), explode="c", **backend(dtype_backend))
+        assert_same(got, oracle(written(flat_table(array)), **backend(dtype_backend)))
+
+
+@pytest.mark.parametrize("dtype_backend", BACKENDS)
+def test_parents_are_repeated(dtype_backend):
+    table = pa.table({
+        "n": [1, None, 3, 4], "s": ["x", "y", None, "z"], "c": [[1, 2], None, [], [3]], "d": [[1], None, [2], []],
+        "k": pa.array(["b", "a", "b", None]).dictionary_encode(),
+        "t": pa.array([1, 2, 3, 4], pa.timestamp("us", "UTC")),
+        "o": [{"a": 1}, None, {"a": 2}, {"a": 3}],
+    })  # fmt: skip
+    data = written(table, row_group_size=3)
+    whole = oracle(data, **backend(dtype_backend))
+    got = read_parquet(data, explode="c", **backend(dtype_backend))
+    others = [name for name in table.column_names if name != "c"]
+    assert got.columns.tolist() == table.column_names
+    assert_same(got[others], whole[others].take([0, 0, 3]).reset_index(drop=True))
+    assert got["c"].tolist() == [1, 2, 3]
+
+
+def test_integers_that_floats_do_not_hold():
+    big = (1 << 60) + 1
+    got = read_parquet(written(pa.table({"c": [[big, None], None]})), explode="c")
+    assert got["c"].dtype == "Int64" and got["c"][0] == big and got["c"][1] is pd.NA
+    assert read_parquet(written(pa.table({"c": [[big], None, []]})), explode="c")["c"].dtype == "int64"
+
+
+def test_categories():
+    table = pa.table({"p": ["x", "y", "z"], "c": [["b", "a"], ["b", None], []], "n": [[1], [], [2]]})
+    data = written(table)
+    got = read_parquet(data, explode="c", categories=["c", "p"])
+    assert got["c"].cat.categories.tolist() == ["b", "a"] and got["c"].cat.codes.tolist() == [0, 1, 0, -1]
+    assert got["p"].tolist() == ["x", "x", "y", "y"] and got["p"].dtype == "category"
+    got = read_parquet(data, explode="n", categories=["n.list.element"])
+    assert got["n"].cat.categories.dtype == "int64" and got["n"].tolist() == [1, 2]
+
+
+# --- which columns ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def orders():
+    lines = [{"id": 7, "tags": ["t", "u"], "price": {"net": 1.5, "tax": 0.5}}, None]
+    more = [{"id": 8, "tags": None, "price": None}]
+    notes = pa.map_(pa.string(), pa.list_(pa.int32()))
+    return written(pa.table({
+        "id": [1, 2, 3, 4],
+        "order": [{"by": "ann", "lines": lines}, {"by": "bob", "lines": []}, None, {"by": None, "lines": more}],
+        "note": pa.array([[("k", [1, 2]), ("l", None)], None, [], [("m", [3])]], notes),
+        "a.b": [["x"], [], None, ["y"]],
+    }), row_group_size=3)  # fmt: skip
+
+
+ELEMENT = "order.lines.list.element"
+TAX = {"net": 1.5, "tax": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("explode", "columns", "names", "values"),
+    [
+        ("order.lines", ["order"], ["by", "id", "tags", "price"],
+         [["ann", "ann", None], [7, None, 8], [["t", "u"], None, None], [TAX, None, None]]),
+        ("order.lines", ["id", "order.lines"], ["id", f"{ELEMENT}.id", "tags", "price"],
+         [[1, 1, 4], [7, None, 8], [["t", "u"], None, None], [TAX, None, None]]),
+        ("order.lines", [f"{ELEMENT}.price.net", "id", "order.by"], ["net", "id", "by"],
+         [[1.5, None, None], [1, 1, 4], ["ann", "ann", None]]),
+        ("order.lines", [f"{ELEMENT}.tags.list.element", f"{ELEMENT}.id"], ["tags", "id"],
+         [[["t", "u"], None, None], [7, None, 8]]),
+        ("order.lines", ["id"], ["id"], [[1, 1, 4]]),
+        ("order.lines", [("order", "by"), ("order", "lines", "list", "element", "price")], ["by", "price"],
+         [["ann", "ann", None], [TAX, None, None]]),
+        (ELEMENT + ".tags", ["id", "order"], ["id", "by", f"{ELEMENT}.id", "tags", "price"],
+         [[1, 1], ["ann", "ann"], [7, 7], ["t", "u"], [TAX, TAX]]),
+        (ELEMENT + ".tags.list.element", [ELEMENT + ".tags"], ["tags"], [["t", "u"]]),
+        ("note", ["id", "note"], ["id", "key", "value"], [[1, 1, 4], ["k", "l", "m"], [[1, 2], None, [3]]]),
+        ("note.key_value", ["note.key_value.key"], ["key"], [["k", "l", "m"]]),
+        ("note.key_value.value", ["id", "note.key_value"], ["id", "key", "value"],
+         [[1, 1, 4], ["k", "k", "m"], [1, 2, 3]]),
+        ("note.key_value.value", ["note.key_value.value"], ["value"], [[1, 2, 3]]),
+        ("a.b", ["a.b", "id", "order.by"], ["a.b", "id", "by"], [["x", "y"], [1, 4], ["ann", None]]),
+        (("a.b", "list", "element"), [("a.b",)], ["a.b"], [["x", "y"]]),
+        ("a.b", ["order.lines.list.element.id", "order.lines.list.element.price.tax"], ["order"],
+         [[{"lines": [{"id": 7, "price": {"tax": 0.5}}, None]}, {"lines": [{"id": 8, "price": None}]}]]),
+    ],
+)  # fmt: skip
+def test_columns(orders, explode, columns, names, values):
+    got = read_parquet(orders, columns=columns, explode=explode)
+    assert got.columns.tolist() == names
+    assert plain_columns(got) == values
+
+
+def test_all_columns_in_the_order_of_the_file(orders):
+    got = read_parquet(orders, explode="order.lines")
+    assert got.columns.tolist() == ["id", "by", f"{ELEMENT}.id", "tags", "price", "note", "a.b"]
+    assert plain_columns(got)[-1] == [["x"], ["x"], ["y"]]
+
+
+def test_parts_of_one_column_stay_together(orders):
+    got = read_parquet(written(pa.table({"c": [[{"l": [{"x": 1, "y": 2, "z": 3}]}]]})), explode="c", columns=[
+        "c.list.element.l.list.element.x", "c.list.element.l.list.element.z"])  # fmt: skip
+    assert plain_columns(got) == [[[{"x": 1, "z": 3}]]]
+
+
+def test_nothing_but_rows(orders):
+    got = read_parquet(orders, explode="order.lines", columns=[])
+    assert got.shape == (3, 0) and isinstance(got.index, pd.RangeIndex)
+
+
+def test_virtual_columns(orders):
+    include = ["row_number", "position", "row_group"]
+    got = read_parquet(orders, explode="order.lines", columns=["id"], include=include)
+    assert got.columns.tolist() == ["id", *include]
+    assert plain_columns(got) == [[1, 1, 4], [0, 0, 3], [0, 1, 0], [0, 0, 1]]
+    assert got["position"].dtype == "int64"
+    got = read_parquet(orders, explode=ELEMENT + ".tags", columns=["id"], include="position")
+    assert plain_columns(got) == [[1, 1], [0, 1]]
+
+
+def test_rows_are_those_of_the_file(orders):
+    read = {"explode": "order.lines", "columns": ["id"]}
+    assert read_parquet(orders, nrows=1, **read)["id"].tolist() == [1, 1]
+    assert read_parquet(orders, row_range=(1, 4), **read)["id"].tolist() == [4]
+    assert read_parquet(orders, row_groups=[1, 0], **read)["id"].tolist() == [4, 1, 1]
+    nothing, whole = (read_parquet(orders, nrows=nrows, explode="order.lines") for nrows in (0, None))
+    assert len(nothing) == 0 and nothing.columns.tolist() == whole.columns.tolist()
+    assert nothing["tags"].dtype == object and nothing["by"].dtype == "str"
+
+
+def test_only_the_leaves_asked_for_are_fetched():
+    values = [[{"small": 1, "large": "x" * 100 + str(number)}] for number in range(3000)]
+    data = written(pa.table({"c": values, "n": range(3000)}), compression="none", use_dictionary=False)
+    for columns in (["c.list.element.small"], ["n"]):
+        with numparq.ParquetFile(io.BytesIO(data)) as file:
+            before = file.source.num_bytes
+            assert len(file.read(columns=columns, explode="c")) == 3000
+            assert file.source.num_bytes - before < 60_000 < len(data)
+
+
+# --- index and labels -------------------------------------------------------------------------------------------
+
+
+def test_the_index_is_repeated():
+    frame = pd.DataFrame({"v": [1.5, 2.5, 3.5], "c": [[1, 2], [], [3]]})
+    frame.attrs = {"a": 1}
+    several = pd.MultiIndex.from_arrays([[1, 2, 3], list("abc")], names=["m", None])
+    for index in (pd.Index(["x", "y", "z"], name="i"), several, pd.date_range("2020", periods=3, name="day")):
+        data = numparq.to_parquet(frame.set_index(index))
+        expected = frame.set_index(index).explode("c").dropna().astype({"c": "int64"})
+        got = read_parquet(data, explode="c")
+        pd.testing.assert_frame_equal(got, expected, check_freq=False)
+        assert got.attrs == {"a": 1}
+        assert read_parquet(data, explode="c", columns=["c"]).index.equals(expected.index)
+
+
+def test_a_range_is_numbered_anew():
+    frame = pd.DataFrame({"c": [[1], [2], [3]]}, index=pd.RangeIndex(5, 8, name="r"))
+    got = read_parquet(numparq.to_parquet(frame), explode="c")
+    pd.testing.assert_index_equal(got.index, pd.RangeIndex(3))
+
+
+def test_labels_that_are_no_strings():
+    frame = pd.DataFrame({3: [1, 2], 4: [[5, 6], [7]]})
+    got = read_parquet(numparq.to_parquet(frame), explode="4")
+    assert got.columns.tolist() == [3, 4] and plain_columns(got) == [[1, 1, 2], [5, 6, 7]]
+
+
+# --- old forms of lists -----------------------------------------------------------------------------------------
+
+
+def leaf(name, repetition=REQUIRED):
+    return Node(name, repetition, INT32)
+
+
+def text(name, repetition=REQUIRED):
+    return Node(name, repetition, BYTE_ARRAY, logical=STRING)
+
+
+FORMS = [
+    (leaf("c", REPEATED), [[1, 2], [], [3]], ["c"], {"c": [1, 2, 3]}),
+    (repeated("c", leaf("a"), text("b", OPTIONAL)), [[{"a": 1, "b": None}], []], ["c"], {"a": [1], "b": [None]}),
+    (group("c", leaf("a", REPEATED)), [{"a": [1, 2]}, {"a": []}, None], ["c.a"], {"a": [1, 2]}),
+    (group("c", leaf("element", REPEATED), logical=LIST), [[1, 2], None, []], ["c", "c.element"], {"c": [1, 2]}),
+    (group("c", repeated("array", leaf("array", REPEATED), logical=LIST), logical=LIST), [[[1, 2], []], None],
+     ["c.array.array"], {"c": [1, 2]}),
+    (group("c", repeated("array", text("s")), logical=LIST), [["x"], None, []], ["c", "c.array"], {"s": ["x"]}),
+    (group("c", repeated("bag", text("s")), logical=LIST), [["x"], None, []], ["c", "c.bag", "c.bag.s"], {"c": ["x"]}),
+    (group("c", repeated("map", text("s"), leaf("n")), logical=MAP), [[("a", 1)], None, []], ["c", "c.map"],
+     {"s": ["a"], "n": [1]}),
+    (group("c", repeated("map", text("s")), logical=LIST), [["a"], None], ["c", "c.map", "c.map.s"], {"c": ["a"]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(FORMS)))
+def test_forms(number):
+    node, values, paths, expected = FORMS[number]
+    frame = pd.DataFrame({"c": pd.Series(objects(values))})
+    data = numparq.to_parquet(frame, schema=[node], store_schema=False)
+    for path in paths:
+        got = read_parquet(data, explode=path)
+        assert dict(zip(got.columns, plain_columns(got), strict=True)) == expected
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("explode", "message"),
+    [
+        ("id", r"explode='id': the column is no list or map"),
+        ("order", r"explode='order': that is no list or map; the column has 'order.lines.list.element', "),
+        (ELEMENT + ".price", "no list or map"),
+        ("note.key_value.key", r"no list or map; the column has 'note.key_value', "),
+        ("orders", r"no column 'orders'; did you mean 'order'"),
+        ("order.lines.list.item", r"no column .*did you mean 'order.lines.list.element'"),
+        (ELEMENT + ".tags.list.element.x", "no column"),
+        ("id.x", "no list or map"),
+        (("a", "b"), "no column"),
+        ("", "no column ''"),
+    ],
+)
+def test_what_is_no_collection(orders, explode, message):
+    with pytest.raises(SchemaError, match=message):
+        read_parquet(orders, explode=explode)
+
+
+def test_arguments_that_are_of_no_use(orders):
+    for wrong in (3, ["note"], {"note": 1}):
+        with pytest.raises(TypeError, match="explode is the path of one list or map"):
+            read_parquet(orders, explode=wrong)
+    with pytest.raises(ValueError, match="needs explode"):
+        read_parquet(orders, include=["position"])
+    with pytest.raises(ValueError, match=r"include takes .*'position', not 'pos'"):
+        read_parquet(orders, explode="note", include=["pos"])
+    with pytest.raises(TypeError, match="columns is a list of names"):
+        read_parquet(orders, explode="note", columns="id")
+    with pytest.raises(SchemaError, match=r"did you mean .*element\.id'"):
+        read_parquet(orders, explode="order.lines", columns=["order.lines.list.element.ids"])
+    data = written(pa.table({"c": [[{"position": 1}]]}))
+    with pytest.raises(SchemaError, match="'position' already"):
+        read_parquet(data, explode="c", include=["position"])
+
+
+def test_leaves_that_do_not_agree():
+    """Each leaf of the elements tells how many there are, and they have to tell the same."""
+    from hostile.handmade import parse
+
+    one = {"x": 1, "y": 2}
+    lists = [
+        ([[one] * 2, [], None], [[one], [one], None]),
+        ([[one, None]], [[None, one]]),
+        ([[], [one]], [None, [one]]),
+    ]
+    deeper = [([[[one], [one]]], [[[one, one]]])]
+    for depth, (these, those) in [*zip(itertools.repeat(1), lists), *zip(itertools.repeat(2), deeper)]:
+        first, second = (
+            parse(written(pa.table({"s": values}), compression="none", use_dictionary=False, store_schema=False))
+            for values in (these, those)
+        )
+        first.chunks[0, 1] = second.chunks[0, 1]
+        other = second.footer.row_groups[0].columns[1].meta_data.num_values
+        first.footer.row_groups[0].columns[1].meta_data.num_values = other
+        data, path = first.stored(), "s" + ".list.element" * depth
+        with pytest.raises(InvalidFileError, match=r"do not agree .*row group 0, column 's'"):
+            read_parquet(data, explode=path)
+        for name in ("x", "y"):
+            assert read_parquet(data, explode=path, columns=[f"{path}.{name}"])[name].notna().any()
+
+
+def test_strings_that_are_more_than_an_arrow_array_holds(monkeypatch):
+    """pyarrow refuses to take more than 2 GiB of strings at once; they are taken in parts."""
+    data = written(pa.table({"n": [1, 2], "s": ["a", "b"], "c": [[[1], [2, 3]], [[4, 5], [6]]]}))
+    expected = read_parquet(data, explode="c.list.element.list.element", dtype_backend="pyarrow")
+
+    def limited(take):
+        def taken(self, indices, *more, **options):
+            if len(indices) > 2:
+                raise pa.ArrowInvalid("Take operation overflowed binary array capacity")
+            return take(self, indices, *more, **options)
+
+        return taken
+
+    monkeypatch.setattr(pd.DataFrame, "take", limited(pd.DataFrame.take))
+    got = read_parquet(data, explode="c.list.element.list.element", dtype_backend="pyarrow")
+    pd.testing.assert_frame_equal(got, expected)
+    column = pd.array(["a", "b"], dtype="string[pyarrow]")
+    monkeypatch.setattr(type(column), "take", limited(type(column).take))
+    assert rows._taken(column, np.array([0, 0, 1, 1, 1])).tolist() == list("aabbb")
+
+
+# --- the documentation ------------------------------------------------------------------------------------------
+
+
+def test_examples_of_the_documentation():
+    page = Path(__file__).resolve().parent.parent / "docs" / "exploding.md"
+    if not page.exists():
+        pytest.skip("no docs beside the tests")
+    result = doctest.testfile(str(page), module_relative=False)
+    assert result.attempted and not result.failed
