@@ -10,8 +10,8 @@ from ..leaves import Node, leaves_of
 from ..metadata.logical_type import LogicalType
 from ..schema import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96, Leaf
 
-TYPE_ORDER, TOTAL_ORDER = "type", "ieee754"
-COLUMN_ORDERS = (TYPE_ORDER, TOTAL_ORDER)
+TYPE_ORDER, TOTAL_ORDER, INT96_ORDER = "type", "ieee754", "int96"
+COLUMN_ORDERS = (TYPE_ORDER, TOTAL_ORDER)  # those that we write
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Order:
     ----------
     kind : str
         ``"signed"``, ``"unsigned"``, ``"float"``, ``"boolean"``, ``"bytes"`` (unsigned), ``"decimal"`` (signed and
-        big-endian), or ``"none"``: then there are no bounds.
+        big-endian), ``"int96"`` (timestamps), or ``"none"``: then there are no bounds.
     width : int
         Bytes of a value; 0 of BYTE_ARRAY.
     total : bool
@@ -45,6 +45,8 @@ class Order:
     @property
     def column_order(self) -> dict[str, dict]:
         """The ColumnOrder union for the footer."""
+        if self.kind == "int96":
+            return {"INT96_TIMESTAMP_ORDER": {}}
         return {"IEEE_754_TOTAL_ORDER": {}} if self.total else {"TYPE_ORDER": {}}
 
     def key(self, value: bytes) -> Any:
@@ -74,22 +76,25 @@ def order_of(leaf: Leaf | Node, column_order: str = TYPE_ORDER) -> Order:
     leaf : Leaf or Node
         Its physical type, length and logical type count.
     column_order : str
-        ``"type"``, or ``"ieee754"``, which changes floats only.
+        ``"type"``, or ``"ieee754"``, which changes floats only, or ``"int96"``, which changes INT96 only.
 
     Returns
     -------
     Order
-        INT96 has none (TypeDefinedOrder leaves it undefined), nor have INTERVAL, GEOMETRY, GEOGRAPHY and UNKNOWN.
+        By its type INT96 has none (TypeDefinedOrder leaves it undefined), nor have INTERVAL, GEOMETRY, GEOGRAPHY and
+        UNKNOWN.
 
     Raises
     ------
     ValueError
         When there is no such column order.
     """
-    if column_order not in COLUMN_ORDERS:
+    if column_order not in (*COLUMN_ORDERS, INT96_ORDER):
         raise ValueError(f"the column order is one of {COLUMN_ORDERS}, not {column_order!r}")
     if leaf.physical is None:
         return NO_ORDER
+    if leaf.physical == INT96 and leaf.logical is None and column_order == INT96_ORDER:
+        return Order("int96", 12)
     kind, width = _PHYSICAL[leaf.physical]
     width = leaf.type_length or 0 if width < 0 else width
     kind = _of_logical(leaf.logical, kind, width)
@@ -166,7 +171,11 @@ def _float(value: bytes) -> int:
     return bits if bits >= 0 else bits ^ ((1 << 8 * len(value) - 1) - 1)
 
 
+def _int96(value: bytes) -> tuple[int, int]:
+    return _signed(value[8:]), _signed(value[:8])  # the day, and the nanoseconds in it
+
+
 _KEYS: dict[str, Callable[[bytes], Any]] = {
     "signed": _signed, "unsigned": _unsigned, "boolean": _unsigned, "float": _float, "bytes": bytes,
-    "decimal": _decimal,
+    "decimal": _decimal, "int96": _int96,
 }  # fmt: skip

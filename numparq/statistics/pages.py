@@ -91,7 +91,7 @@ def page_bounds(
     """
     places = bounds.tolist()
     num_values = [stop - start for start, stop in pairwise(places)]
-    if order.kind == "none":
+    if order.kind in ("none", "int96"):  # none are written of INT96
         nothing: list[bytes | None] = [None] * len(num_values)
         return PageBounds(order, num_values, nothing, list(nothing))
     if order.kind in ("bytes", "decimal"):
