@@ -195,7 +195,8 @@ class NestedRead:
         variants = self._variant_columns(array, by_leaf)
         if self._backend == "pyarrow":
             make = variants.arrow if variants else None
-            return arrow_nested(array, self._hint, lambda leaf: lifted(leaf, self._flat_target(leaf)), make)
+            with located(column=self.column.whole.name):
+                return arrow_nested(array, self._hint, lambda leaf: lifted(leaf, self._flat_target(leaf)), make)
         for restore in (self._intervals, self._complex_numbers):
             found = restore(array) if isinstance(array, StructArray) else None
             if found is not None:
