@@ -254,8 +254,8 @@ def to_parquet(
         Bytes that a dictionary may have; a column chunk that would need more has none.
     column_encoding : str or dict, optional
         The encoding of columns: ``"PLAIN"``, ``"RLE"``, ``"RLE_DICTIONARY"``, ``"DELTA_BINARY_PACKED"``,
-        ``"DELTA_LENGTH_BYTE_ARRAY"``, ``"DELTA_BYTE_ARRAY"``, ``"BYTE_STREAM_SPLIT"``; by default chosen by type
-        and a look at the values.
+        ``"DELTA_LENGTH_BYTE_ARRAY"``, ``"DELTA_BYTE_ARRAY"``, ``"BYTE_STREAM_SPLIT"``, ``"ALP"`` (of floats; a
+        preview, which few readers know); by default chosen by type and a look at the values.
     use_byte_stream_split : bool or list
         Which numeric columns are written as BYTE_STREAM_SPLIT.
     write_statistics : bool or list
