@@ -162,19 +162,11 @@ class ParquetFile:
         -------
         pandas.DataFrame
         """
-        if geometries != "wkb":
-            from .geodata import check_geometries
-
-            check_geometries(geometries)
-        for argument, value in (("variants", variants), ("files", files)):
-            if value not in _CHOICES[argument]:
-                raise ValueError(f"{argument} is one of {', '.join(map(repr, _CHOICES[argument]))}, not {value!r}")
+        _check_choices(geometries=geometries, variants=variants, files=files)
         with located(file=self.source.name), Crew(thread_count(threads)) as crew:
             metadata = self._pandas_metadata
-            explosion = self._explosion(explode, columns, include, categories) if explode is not None else None
-            extra = virtual_columns(include) if explosion is None else explosion.virtual
             always = metadata.index_fields if metadata else ()
-            selected = select_columns(self.schema, columns, always) if explosion is None else explosion.columns
+            selected, extra, explosion = self._selected(columns, always, explode, include, categories)
             leaves, labels = flattened(selected)
             nested = self._nested(selected, dtype_backend)
             fetcher = self._fetcher(verify_crc) if files == "bytes" else None
@@ -301,13 +293,16 @@ class ParquetFile:
         names = [column.name for column in selected]
         return with_geometries(frame, names, columns, self._footer)
 
-    def _explosion(self, explode: Any, columns: Any, include: Any, categories: Any) -> Explosion:
-        """Find what is read for a collection as rows."""
+    def _selected(
+        self, columns: Any, always: Sequence[str], explode: Any, include: Any, categories: Collection[str] | None
+    ) -> tuple[list[Leaf | NestedColumn], list[str], Explosion | None]:
+        """Find the columns to read, the virtual ones, and how a collection becomes rows, if one is to."""
+        if explode is None:
+            return select_columns(self.schema, columns, always), virtual_columns(include), None
         from .explode import Explosion
 
-        metadata = self._pandas_metadata
-        index = metadata.index_fields if metadata else ()
-        return Explosion(self.schema, explode, columns, index, include, _category_names(categories))
+        explosion = Explosion(self.schema, explode, columns, always, include, _category_names(categories))
+        return explosion.columns, explosion.virtual, explosion
 
     def _virtual(self, names: list[str], slices: list[RowSlice], num_rows: int) -> list[tuple[str, Any]]:
         """Make the virtual columns asked for."""
@@ -368,6 +363,17 @@ def _joint(source: Source, path: Any) -> JointSource:
     from .io.joint import JointSource
 
     return JointSource(source, Beside(path))
+
+
+def _check_choices(geometries: str, **choices: str) -> None:
+    """Check arguments that are one of several words."""
+    if geometries != "wkb":
+        from .geodata import check_geometries
+
+        check_geometries(geometries)
+    for argument, value in choices.items():
+        if value not in _CHOICES[argument]:
+            raise ValueError(f"{argument} is one of {', '.join(map(repr, _CHOICES[argument]))}, not {value!r}")
 
 
 def _check_new(virtual: list[str], names: Sequence[str | None]) -> None:
