@@ -1,0 +1,620 @@
+"""VARIANT columns of files: those of the conformance suite, random ones shredded in all ways, invalid ones, damage."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import io
+import json
+import random
+import re
+import uuid
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from footers import THRIFT, with_footer
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_schema_elements import file_of
+from test_variant import IDS, NAMES, exact, values
+from twins import variant as twin
+
+import numparq
+from numparq import InvalidFileError, ParquetError, SchemaError, UnsupportedError, read_parquet, to_parquet, variant
+from numparq.leaves import Node
+from numparq.metadata.logical_type import LogicalType
+from numparq.schema import (
+    BOOLEAN,
+    BYTE_ARRAY,
+    DOUBLE,
+    FIXED_LEN_BYTE_ARRAY,
+    FLOAT,
+    INT32,
+    INT64,
+    OPTIONAL,
+    REPEATED,
+    REQUIRED,
+)
+
+VARIANT, LIST, STRING = map(LogicalType, ("VARIANT", "LIST", "STRING"))
+EMPTY = b"\x01\x00\x00"
+
+
+# --- the conformance suite --------------------------------------------------------------------------------------------
+
+CONFLICT = "a variant has both a value and a typed_value, which is no object", "var", 0
+SHREDDED = "a variant's value has the field 'b', which is shredded", "var", 0
+NO_OBJECT = "a variant has a value that is no object beside shredded fields", "var", 0
+NO_TYPE = "{} is no type that a VARIANT's values can be shredded as"
+# The message, the column and the row. What the suite calls INVALID in a file's name may be read, or refused.
+REFUSED = {
+    "case-040.parquet": CONFLICT,
+    "case-042.parquet": CONFLICT,
+    "case-043-INVALID.parquet": SHREDDED,
+    "case-084-INVALID.parquet": ("the group of a shredded field must be required", "var.typed_value.a", None),
+    "case-087.parquet": NO_OBJECT,
+    "case-125-INVALID.parquet": SHREDDED,
+    "case-127.parquet": (NO_TYPE.format("int32 (INTEGER(32, unsigned))"), "var.typed_value", None),
+    "case-128.parquet": NO_OBJECT,
+    "case-137.parquet": (NO_TYPE.format("fixed_len_byte_array(4)"), "var.typed_value", None),
+}
+
+
+def cases(folder):
+    """Give the cases whose files are there."""
+    found = [case for case in json.loads((folder / "cases.json").read_text()) if "parquet_file" in case]
+    return [case for case in found if (folder / case["parquet_file"]).exists()]
+
+
+def apart(data):
+    """Divide a file of metadata and value."""
+    width = (data[0] >> 6) + 1
+    first = 1 + width * (2 + int.from_bytes(data[1 : 1 + width], "little"))
+    end = first + int.from_bytes(data[first - width : first], "little")
+    return {"metadata": data[:end], "value": data[end:]}
+
+
+def test_the_cases_of_the_conformance_suite(parquet_testing):
+    folder = parquet_testing / "shredded_variant"
+    count = 0
+    for case in cases(folder):
+        path = folder / case["parquet_file"]
+        if path.name in REFUSED:
+            continue
+        names = case.get("variant_files", [case.get("variant_file")])
+        expected = [None if name is None else apart((folder / name).read_bytes()) for name in names]
+        assert read_parquet(path, variants="bytes")["var"].tolist() == expected, path.name
+        arrow = read_parquet(path, dtype_backend="pyarrow")["var"]
+        assert pa.array(arrow).to_pylist() == expected
+        decoded = [None if item is None else twin.decode(**item) for item in expected]
+        assert exact_all(read_parquet(path)["var"]) == exact_all(decoded), path.name
+        count += 1
+    assert count >= 59
+
+
+def exact_all(items):
+    return [exact(item) for item in items]
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_the_invalid_cases_of_the_conformance_suite(parquet_testing, name):
+    folder = parquet_testing / "shredded_variant"
+    path = folder / name
+    if not path.exists():
+        pytest.skip("this copy of the suite does not have the case")
+    (case,) = (case for case in cases(folder) if case["parquet_file"] == name)
+    assert "error_message" in case or "implementations can choose to error" in case["notes"]
+    message, column, row = REFUSED[name]
+    place = f"file {str(path)!r}, column {column!r}" + (f", row {row}" if row is not None else "")
+    for form in ({}, {"variants": "bytes"}, {"dtype_backend": "pyarrow"}):
+        with pytest.raises(InvalidFileError) as caught:
+            read_parquet(path, **form)
+        assert str(caught.value) == f"{message} ({place})"
+    parts = [leaf.path for leaf in numparq.ParquetFile(path).schema][1:]
+    assert len(read_parquet(path, columns=["id", *parts])) == 1  # what is stored can be had
+
+
+def test_no_case_of_the_conformance_suite_is_left_out(parquet_testing):
+    folder = parquet_testing / "shredded_variant"
+    assert {case["parquet_file"] for case in cases(folder)} == {path.name for path in folder.glob("*.parquet")}
+    refused = {case["parquet_file"] for case in cases(folder) if "error_message" in case or "notes" in case}
+    assert refused <= set(REFUSED)
+
+
+# --- random values, shredded in random ways --------------------------------------------------------------------------
+
+# By the primitive type: the physical and logical type, and the length.
+LEAVES = {
+    1: (BOOLEAN, None, 0), 3: (INT32, LogicalType("INTEGER", bit_width=8, signed=True), 0),
+    4: (INT32, LogicalType("INTEGER", bit_width=16, signed=True), 0), 5: (INT32, None, 0), 6: (INT64, None, 0),
+    7: (DOUBLE, None, 0), 14: (FLOAT, None, 0), 15: (BYTE_ARRAY, None, 0), 16: (BYTE_ARRAY, STRING, 0),
+    20: (FIXED_LEN_BYTE_ARRAY, LogicalType("UUID"), 16), 11: (INT32, LogicalType("DATE"), 0),
+    17: (INT64, LogicalType("TIME", unit="MICROS", utc=False), 0),
+    12: (INT64, LogicalType("TIMESTAMP", unit="MICROS", utc=True), 0),
+    13: (INT64, LogicalType("TIMESTAMP", unit="MICROS", utc=False), 0),
+    18: (INT64, LogicalType("TIMESTAMP", unit="NANOS", utc=True), 0),
+    19: (INT64, LogicalType("TIMESTAMP", unit="NANOS", utc=False), 0),
+}  # fmt: skip
+schemas = st.recursive(
+    st.none() | st.sampled_from(sorted(LEAVES)),
+    lambda inner: st.tuples(inner).map(list) | st.dictionaries(st.sampled_from(NAMES), inner, min_size=1, max_size=3),
+    max_leaves=5,
+)
+
+
+def node_of(schema, name="typed_value"):
+    """Give the node of a ``typed_value``."""
+    if isinstance(schema, int):
+        physical, logical, length = LEAVES[schema]
+        return Node(name, OPTIONAL, physical, length, logical)
+    if isinstance(schema, list):
+        element = Node("element", REQUIRED, children=parts_of(schema[0]))
+        return Node(name, OPTIONAL, None, 0, LIST, (Node("list", REPEATED, children=(element,)),))
+    return Node(name, OPTIONAL, children=tuple(Node(key, REQUIRED, children=parts_of(inner))
+                                               for key, inner in schema.items()))  # fmt: skip
+
+
+def parts_of(schema):
+    value = Node("value", OPTIONAL, BYTE_ARRAY)
+    return (value,) if schema is None else (value, node_of(schema))
+
+
+METADATA = Node("metadata", REQUIRED, BYTE_ARRAY)
+
+
+def variant_node(schema, name="v", repetition=OPTIONAL):
+    return Node(name, repetition, None, 0, VARIANT, (METADATA, *parts_of(schema)))
+
+
+def without_typed(parts, schema):
+    """Leave out the fields that a schema does not have, of what the twin makes."""
+    if schema is None:
+        return {"value": parts["value"]}
+    typed = parts["typed_value"]
+    if isinstance(schema, dict) and typed is not None:
+        typed = {key: without_typed(typed[key], inner) for key, inner in schema.items()}
+    if isinstance(schema, list) and typed is not None:
+        typed = [without_typed(item, schema[0]) for item in typed]
+    return {"value": parts["value"], "typed_value": typed}
+
+
+def storable(value):
+    """Tell whether to_parquet takes a value as that of a leaf: not what is beyond the usual types."""
+    if isinstance(value, twin.Typed):
+        return not isinstance(value.value, (np.datetime64, np.timedelta64)) and value.value is not pd.NaT
+    return all(map(storable, value.values() if isinstance(value, dict) else value))
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.none() | values.filter(storable), min_size=1, max_size=6), schemas, st.integers(1, 3))
+def test_what_the_twin_has_shredded(rows, schema, group_size):
+    metadata = twin.metadata(NAMES)
+    stored = [row if row is None else {"metadata": metadata, **without_typed(twin.shredded(row, schema, IDS), schema)}
+              for row in rows]  # fmt: skip
+    data = to_parquet(pd.DataFrame({"v": pd.Series(stored, dtype=object)}), schema=[variant_node(schema)],
+                      row_group_size=group_size)  # fmt: skip
+    expected = [None if row is None else twin.unshredded(row) for row in rows]
+    assert exact_all(read_parquet(data)["v"]) == exact_all(expected)
+    kept = read_parquet(data, variants="bytes")["v"]
+    assert [item is None for item in kept] == [row is None for row in rows]
+    assert exact_all(None if item is None else twin.decode(**item) for item in kept) == exact_all(expected)
+    arrow = pa.array(read_parquet(data, dtype_backend="pyarrow")["v"])
+    assert arrow.to_pylist() == kept.tolist()
+    raw = pq.read_table(io.BytesIO(data))["v"].to_pylist()
+    for row, item in zip(raw, expected, strict=True):
+        if row is not None and not has_uuid(schema):
+            rebuilt = twin.construct(row["metadata"], row["value"], row.get("typed_value"))
+            assert plain(rebuilt) == plain(item)
+
+
+def has_uuid(schema):
+    if isinstance(schema, (list, dict)):
+        return any(map(has_uuid, schema.values() if isinstance(schema, dict) else schema))
+    return schema == 20
+
+
+def plain(value):
+    """Make NaN equal to itself."""
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return list(map(plain, value))
+    return "nan" if isinstance(value, float) and value != value else value
+
+
+@pytest.mark.parametrize(("precision", "kind"), [(9, 8), (18, 9), (38, 10), ("binary", 10)])
+def test_decimals(precision, kind):
+    numbers = [decimal.Decimal(f"{n}E-2") for n in (0, 1, -1, 123_456_789, -987_654_321)]
+    if precision == "binary":
+        typed, logical = pa.array([b"\0", b"\1", b"\xff", b"\0\7\x5b\xcd\x15", b"\xc5\x21\x97\x4f"]), True
+    else:
+        numbers[3:] = [decimal.Decimal(f"{sign}{'9' * precision}E-2") for sign in ("", "-")]
+        typed, logical = pa.array(numbers, pa.decimal128(precision, 2)), None
+    data = shredded_by_hand(typed, [None] * 5, edit=as_decimal if logical else lambda footer: None)
+    assert exact_all(read_parquet(data)["v"]) == exact_all(numbers)
+    kept = read_parquet(data, variants="bytes")["v"].tolist()
+    assert {item["value"][0] for item in kept} == {kind << 2}
+    assert exact_all(twin.decode(**item) for item in kept) == exact_all(numbers)
+
+
+def as_decimal(footer):
+    footer.schema[4].logicalType = THRIFT.LogicalType(DECIMAL=THRIFT.DecimalType(precision=38, scale=2))
+
+
+def test_decimals_beyond_those_of_a_variant():
+    data = shredded_by_hand(pa.array([b"\1" + bytes(16)]), [None], edit=as_decimal)
+    assert read_parquet(data)["v"].tolist() == [decimal.Decimal(f"{1 << 128}E-2")]
+    with pytest.raises(InvalidFileError, match="a decimal is beyond the 128 bits that a variant's have"):
+        read_parquet(data, variants="bytes")
+
+
+# --- beyond what Python's types hold ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "numbers"), [
+    (11, [0, 2**31 - 1, -(2**31)]), (12, [0, 2**62, -(2**62)]), (13, [0, 2**62, -(2**62)]),
+    (17, [0, -1, 86_400_000_000, 86_399_999_999]), (18, [2**63 - 1, -(2**63) + 1]), (19, [2**63 - 1, -(2**63) + 1]),
+])  # fmt: skip
+def test_dates_and_times_beyond_those_of_python(kind, numbers):
+    """Shredded or not, they are the same; pyarrow writes them as plain numbers."""
+    physical, logical, _ = LEAVES[kind]
+    numbers_type = pa.int32() if physical == INT32 else pa.int64()
+    typed = pa.array([*numbers, None], numbers_type)
+    raw = [None] * len(numbers) + [twin.Typed(kind, numbers[1].to_bytes(4 if physical == INT32 else 8, "little",
+                                                                       signed=True)).encoded]  # fmt: skip
+    data = shredded_by_hand(typed, raw, logical)
+    width = 4 if physical == INT32 else 8
+    expected = [twin.plain(kind, n.to_bytes(width, "little", signed=True)) for n in [*numbers, numbers[1]]]
+    assert exact_all(read_parquet(data)["v"]) == exact_all(expected)
+    kept = read_parquet(data, variants="bytes")["v"]
+    assert exact_all(twin.decode(**item) for item in kept) == exact_all(expected)
+
+
+THRIFT_UNITS = {"MICROS": "MicroSeconds", "NANOS": "NanoSeconds"}
+
+
+def shredded_by_hand(typed, raw, logical=None, edit=lambda footer: None):
+    """Write a column ``v`` with a ``typed_value`` as pyarrow has it, annotated by hand."""
+    fields = [pa.field("metadata", pa.binary(), False), pa.field("value", pa.binary()),
+              pa.field("typed_value", typed.type)]  # fmt: skip
+    parts = [pa.array([EMPTY] * len(typed), pa.binary()), pa.array(raw, pa.binary()), typed]
+    table = pa.table({"v": pa.StructArray.from_arrays(parts, fields=fields)})
+
+    def annotate(footer):
+        footer.schema[1].logicalType = THRIFT.LogicalType(VARIANT=THRIFT.VariantType(specification_version=1))
+        leaf = footer.schema[4]
+        if logical is not None and logical.kind == "DATE":
+            leaf.logicalType = THRIFT.LogicalType(DATE=THRIFT.DateType())
+        elif logical is not None:
+            name = THRIFT_UNITS[logical.unit]
+            unit = THRIFT.TimeUnit(**{logical.unit: getattr(THRIFT, name)()})
+            kind = {"TIME": THRIFT.TimeType, "TIMESTAMP": THRIFT.TimestampType}[logical.kind]
+            leaf.logicalType = THRIFT.LogicalType(**{logical.kind: kind(isAdjustedToUTC=logical.utc, unit=unit)})
+        edit(footer)
+
+    return with_footer(table, annotate, store_decimal_as_integer=True)
+
+
+# --- missing, null, and what is in between ----------------------------------------------------------------------------
+
+
+def test_nulls():
+    """SQL's null and a Variant null are both None; as bytes they are told apart. A missing value is a Variant null."""
+    rows = [None, {"metadata": EMPTY, "value": b"\0", "typed_value": None},
+            {"metadata": EMPTY, "value": None, "typed_value": None},
+            {"metadata": EMPTY, "value": None, "typed_value": 0}]  # fmt: skip
+    data = to_parquet(pd.DataFrame({"v": pd.Series(rows, dtype=object)}), schema=[variant_node(6)])
+    assert read_parquet(data)["v"].tolist() == [None, None, None, 0]
+    kept = read_parquet(data, variants="bytes")["v"].tolist()
+    null = {"metadata": EMPTY, "value": b"\0"}
+    assert kept == [None, null, null, {"metadata": EMPTY, "value": b"\x18" + bytes(8)}]
+    arrow = read_parquet(data, dtype_backend="pyarrow")["v"]
+    assert arrow.isna().tolist() == [True, False, False, False]
+    assert str(arrow.dtype) == "struct<metadata: binary not null, value: binary not null>[pyarrow]"
+
+
+def test_missing_elements_are_nulls():
+    rows = [{"metadata": EMPTY, "value": None, "typed_value": [
+        {"value": None, "typed_value": 1}, {"value": None, "typed_value": None}, {"value": b"\0", "typed_value": None}
+    ]}]  # fmt: skip
+    data = to_parquet(pd.DataFrame({"v": rows}), schema=[variant_node([6])])
+    assert read_parquet(data)["v"].tolist() == [[1, None, None]]
+    kept = read_parquet(data, variants="bytes")["v"][0]
+    assert variant.decode(**kept) == [1, None, None]
+
+
+def test_fields_in_the_order_of_their_names():
+    names = ["z", "é", "a"]
+    ids = {name: number for number, name in enumerate(names)}
+    value = {"z": twin.Typed(3, b"\1"), "é": twin.Typed(3, b"\2"), "a": twin.Typed(3, b"\3")}
+    parts = twin.shredded(value, {"z": 3, "é": 3}, ids)
+    data = to_parquet(pd.DataFrame({"v": [{"metadata": twin.metadata(names), **parts}]}),
+                      schema=[variant_node({"z": 3, "é": 3})])  # fmt: skip
+    assert list(read_parquet(data)["v"][0].items()) == [("a", 3), ("z", 1), ("é", 2)]
+    kept = read_parquet(data, variants="bytes")["v"][0]
+    assert list(variant.decode(**kept)) == ["a", "z", "é"]
+
+
+# --- variants within other columns, parts of them, rows ---------------------------------------------------------------
+
+
+def nested_file():
+    """Lists of variants that are shredded as objects, beside a number."""
+    random.seed(5)
+    lists = []
+    for number in range(40):
+        items = [{"a": number, "b": [place]} if place % 3 else place for place in range(random.randrange(4))]
+        lists.append(None if number % 7 == 0 else items)
+    metadata = twin.metadata(["a", "b"])
+
+    def stored(item):
+        if isinstance(item, int):
+            return {"metadata": metadata, "value": variant.encode(item)[1], "typed_value": None}
+        rest = twin.encode({"b": [twin.Typed(3, bytes([item["b"][0]]))]}, {"b": 1})
+        return {"metadata": metadata, "value": rest, "typed_value": {"a": {"value": None, "typed_value": item["a"]}}}
+
+    rows = [None if items is None else [None if item == 0 else stored(item) for item in items] for items in lists]
+    element = variant_node({"a": 6}, "element")
+    node = Node("l", OPTIONAL, None, 0, LIST, (Node("list", REPEATED, children=(element,)),))
+    frame = pd.DataFrame({"n": range(40), "l": pd.Series(rows, dtype=object)})
+    data = to_parquet(frame, schema={"l": node}, row_group_size=7)
+    return data, [None if items is None else [None if item == 0 else item for item in items] for items in lists]
+
+
+def test_lists_of_variants():
+    data, expected = nested_file()
+    got = read_parquet(data)["l"]
+    assert [None if items is None else items.tolist() for items in got] == expected
+    for rows in ((3, 30), (7, 14), (39, 40)):
+        part = read_parquet(data, row_range=rows)["l"]
+        assert [None if items is None else items.tolist() for items in part] == expected[slice(*rows)]
+    kept = read_parquet(data, variants="bytes")["l"]
+    assert [None if items is None else [None if item is None else variant.decode(**item) for item in items]
+            for items in kept] == expected  # fmt: skip
+    arrow = pa.array(read_parquet(data, dtype_backend="pyarrow")["l"])
+    assert arrow.type == pa.list_(pa.field("element", pa.struct([
+        pa.field("metadata", pa.binary(), False), pa.field("value", pa.binary(), False)])))  # fmt: skip
+    assert arrow.to_pylist() == [None if items is None else items.tolist() for items in kept]
+
+
+def test_parts_of_a_variant_are_what_is_stored():
+    data, expected = nested_file()
+    got = read_parquet(data, columns=["l.list.element.typed_value.a.typed_value"])["l"]
+    for items, wanted in zip(got, expected, strict=True):
+        if wanted is not None:
+            typed = [item and item["typed_value"] for item in items]
+            assert [item and item["a"]["typed_value"] for item in typed] == [
+                item["a"] if isinstance(item, dict) else None for item in wanted
+            ]
+    schema = [variant_node({"a": 6})]
+    row = {"metadata": twin.metadata(["a"]), "value": None, "typed_value": {"a": {"value": None, "typed_value": 5}}}
+    data = to_parquet(pd.DataFrame({"v": [row]}), schema=schema)
+    assert read_parquet(data, columns=["v.typed_value.a.typed_value"]).iloc[0].tolist() == [5]
+    assert read_parquet(data, columns=["v.typed_value"])["typed_value"].tolist() == [row["typed_value"]]
+    assert read_parquet(data, columns=["v.metadata"])["metadata"].tolist() == [row["metadata"]]
+    with pytest.raises(SchemaError):
+        read_parquet(data, columns=["v.a"])
+
+
+def test_groups_without_the_annotation_stay_structs():
+    metadata, value = variant.encode({"a": 1})
+    frame = pd.DataFrame({"v": [{"metadata": metadata, "value": value}]})
+    got = read_parquet(to_parquet(frame))["v"][0]
+    assert got == {"metadata": metadata, "value": value}
+    assert variant.decode(**got) == {"a": 1}
+
+
+def test_without_rows():
+    data = to_parquet(pd.DataFrame({"v": pd.Series([None], dtype=object)}), schema=[variant_node({"a": [6]})])
+    for form in ({}, {"variants": "bytes"}, {"dtype_backend": "pyarrow"}, {"dtype_backend": "numpy_nullable"}):
+        assert len(read_parquet(data, nrows=0, **form)["v"]) == 0
+        assert read_parquet(data, **form)["v"].isna().tolist() == [True]
+
+
+def test_other_forms():
+    data = to_parquet(pd.DataFrame({"a": [1]}))
+    with pytest.raises(ValueError, match="variants is one of 'values', 'bytes', not 'json'"):
+        read_parquet(data, variants="json")
+
+
+# --- groups that break the specification ------------------------------------------------------------------------------
+
+BINARY = Node("value", OPTIONAL, BYTE_ARRAY)
+LEAF = Node("typed_value", OPTIONAL, INT64)
+
+
+def group(*children, **more):
+    return Node("v", OPTIONAL, None, 0, LogicalType("VARIANT", **more), children)
+
+
+def obj(*children):
+    return Node("typed_value", OPTIONAL, children=children)
+
+
+def array(element, name="element"):
+    return Node("typed_value", OPTIONAL, None, 0, LIST, (Node("list", REPEATED, children=(element,)),))
+
+
+NO_OTHERS = "a group of metadata, value, typed_value is wanted, each once, and no others"
+INNER = "a group of value, typed_value is wanted, each once, and no others"
+GROUPS = [
+    (group(BINARY), "a VARIANT needs a field metadata that is required, and binary", "v"),
+    (group(Node("metadata", OPTIONAL, BYTE_ARRAY), BINARY), "a VARIANT needs a field metadata", "v"),
+    (group(Node("metadata", REQUIRED, INT32), BINARY), "a VARIANT needs a field metadata", "v"),
+    (group(Node("metadata", REQUIRED, BYTE_ARRAY, 0, STRING), BINARY), "a VARIANT needs a field metadata", "v"),
+    (group(METADATA), "there is neither value nor typed_value", "v"),
+    (group(METADATA, Node("value", OPTIONAL, INT32)), "the field value must be binary", "v"),
+    (group(METADATA, Node("value", REPEATED, BYTE_ARRAY)), "the field value must be binary", "v"),
+    (group(METADATA, BINARY, Node("more", OPTIONAL, INT32)), NO_OTHERS, "v"),
+    (group(METADATA, BINARY, BINARY), NO_OTHERS, "v"),
+    (group(METADATA, BINARY, array(Node("element", OPTIONAL, children=(BINARY,)))),
+     "the elements of a shredded array must be required", "v.typed_value.list.element"),
+    (group(METADATA, BINARY, array(Node("element", REQUIRED, INT64))), INNER, "v.typed_value.list.element"),
+    (group(METADATA, BINARY, array(Node("element", REQUIRED, children=(METADATA, BINARY)))), INNER,
+     "v.typed_value.list.element"),
+    (group(METADATA, BINARY, obj(Node("a", OPTIONAL, children=(BINARY,)))),
+     "the group of a shredded field must be required", "v.typed_value.a"),
+    (group(METADATA, BINARY, obj(Node("a", REQUIRED, INT64))), INNER, "v.typed_value.a"),
+    (group(METADATA, BINARY, obj(Node("a", REPEATED, children=(BINARY,)))), INNER, "v.typed_value.a"),
+    (group(METADATA, BINARY, obj(*[Node("a", REQUIRED, children=(BINARY,))] * 2)),
+     "two fields of a shredded object have one name", "v.typed_value"),
+    (group(METADATA, BINARY, Node("typed_value", OPTIONAL, None, 0, LogicalType("MAP"), (
+        Node("key_value", REPEATED, children=(Node("key", REQUIRED, BYTE_ARRAY), Node("value", REQUIRED, INT32))),))),
+     "a VARIANT's values cannot be shredded as a MAP", "v.typed_value"),
+    *[(group(METADATA, BINARY, Node("typed_value", OPTIONAL, physical, length, logical)), NO_TYPE.format(name),
+       "v.typed_value") for physical, length, logical, name in [
+        (INT64, 0, LogicalType("TIMESTAMP", unit="MILLIS", utc=True), "int64 (TIMESTAMP(MILLIS, utc))"),
+        (INT64, 0, LogicalType("TIME", unit="MICROS", utc=True), "int64 (TIME(MICROS, utc))"),
+        (INT64, 0, LogicalType("TIME", unit="NANOS", utc=False), "int64 (TIME(NANOS, local))"),
+        (INT32, 0, LogicalType("TIME", unit="MILLIS", utc=False), "int32 (TIME(MILLIS, local))"),
+        (INT64, 0, LogicalType("INTEGER", bit_width=64, signed=False), "int64 (INTEGER(64, unsigned))"),
+        (BYTE_ARRAY, 0, LogicalType("JSON"), "binary (JSON)"),
+        (BYTE_ARRAY, 0, LogicalType("DECIMAL", precision=39, scale=0), "binary (DECIMAL(39, 0))"),
+        (FIXED_LEN_BYTE_ARRAY, 2, LogicalType("FLOAT16"), "fixed_len_byte_array(2) (FLOAT16)"),
+        (FIXED_LEN_BYTE_ARRAY, 16, None, "fixed_len_byte_array(16)"),
+        (3, 0, None, "int96"),
+    ]],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("node", "message", "column"), GROUPS, ids=range(len(GROUPS)))
+def test_groups_that_break_the_specification(node, message, column):
+    data = file_of([Node("n", OPTIONAL, INT64), node])
+    for form in ({}, {"variants": "bytes"}, {"dtype_backend": "pyarrow"}):
+        with pytest.raises(InvalidFileError, match=re.escape(message)) as caught:
+            read_parquet(data, **form)
+        assert caught.value.where["column"] == column
+    assert read_parquet(data, columns=["n"]).columns.tolist() == ["n"]
+
+
+def test_versions():
+    frame = pd.DataFrame({"n": [1], "v": [{"metadata": EMPTY, "value": b"\x0c\7"}]})
+    for version in (None, 1):
+        data = to_parquet(frame, schema={"v": group(METADATA, BINARY, version=version)})
+        assert read_parquet(data)["v"].tolist() == [7]
+    data = to_parquet(frame, schema={"v": group(METADATA, BINARY, version=2)})
+    assert "VARIANT(2)" in str(numparq.ParquetFile(data).schema)
+    with pytest.raises(UnsupportedError) as caught:
+        read_parquet(data)
+    assert caught.value.message == "the VARIANT is of version 2 of its specification, where numparq reads 1"
+    assert caught.value.where["column"] == "v"
+    assert read_parquet(data, columns=["n"])["n"].tolist() == [1]
+    assert read_parquet(data, columns=["v.value"])["value"].tolist() == [b"\x0c\7"]
+
+
+# --- values that break it ---------------------------------------------------------------------------------------------
+
+A, B = twin.metadata(["a"]), twin.metadata(["a", "b"], 1)
+OBJECT = twin.encode({"a": twin.Typed(3, b"\1")}, {"a": 0})
+VALUES = [
+    (6, {"value": b"\0", "typed_value": 1}, "a variant has both a value and a typed_value, which is no object"),
+    ([6], {"value": b"\0", "typed_value": []}, "a variant has both a value and a typed_value, which is no object"),
+    ([6], {"value": None, "typed_value": [{"value": b"\0", "typed_value": 1}]},
+     "a variant has both a value and a typed_value, which is no object"),
+    ({"a": 6}, {"value": b"\0", "typed_value": {"a": {"value": None, "typed_value": 1}}},
+     "a variant has a value that is no object beside shredded fields"),
+    ({"a": 6}, {"value": OBJECT, "typed_value": {"a": {"value": None, "typed_value": None}}},
+     "a variant's value has the field 'a', which is shredded"),
+    ({"a": 6}, {"value": OBJECT, "typed_value": None}, "a variant is an object, but has no typed_value, which is one"),
+    ({"b": 6}, {"value": b"\2\0\0", "typed_value": None},
+     "a variant is an object, but has no typed_value, which is one"),
+    ({"a": 6}, {"value": None, "typed_value": {"a": {"value": b"\0", "typed_value": 1}}},
+     "a variant has both a value and a typed_value, which is no object"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "row", "message"), VALUES, ids=range(len(VALUES)))
+def test_values_that_break_the_specification(schema, row, message):
+    fine = {"metadata": B, "value": None, "typed_value": None}
+    rows = [None, fine, fine, {"metadata": B, **row}, fine]
+    data = to_parquet(pd.DataFrame({"v": pd.Series(rows, dtype=object)}), schema=[variant_node(schema)],
+                      row_group_size=2)  # fmt: skip
+    for form in ({}, {"variants": "bytes"}, {"dtype_backend": "pyarrow"}):
+        with pytest.raises(InvalidFileError) as caught:
+            read_parquet(data, **form)
+        assert caught.value.message == message
+        assert caught.value.where == {"file": "<bytes>", "column": "v", "row": 3} | {"file": caught.value.where["file"]}
+
+
+def test_a_value_in_a_list_that_breaks_the_specification():
+    """The row is named, not the place among the elements."""
+    good, bad = {"metadata": EMPTY, "value": b"\x0c\1"}, {"metadata": EMPTY, "value": b"\x0c"}
+    element = Node("element", OPTIONAL, None, 0, VARIANT, (METADATA, BINARY))
+    node = Node("l", OPTIONAL, None, 0, LIST, (Node("list", REPEATED, children=(element,)),))
+    rows = [[good] * 5, [], None, [good, bad], [good]]
+    data = to_parquet(pd.DataFrame({"l": pd.Series(rows, dtype=object)}), schema=[node])
+    with pytest.raises(InvalidFileError, match="ends at byte 2") as caught:
+        read_parquet(data)
+    assert caught.value.where["row"] == 3
+    assert read_parquet(data, variants="bytes")["l"][3].tolist() == [good, bad]  # what is not shredded is not looked at
+
+
+def test_metadata_that_are_damaged():
+    rows = [{"metadata": EMPTY, "value": b"\x0c\1"}, {"metadata": b"\x01\x05", "value": b"\x0c\1"}]
+    data = to_parquet(pd.DataFrame({"v": rows}), schema=[variant_node(None)])
+    with pytest.raises(InvalidFileError, match="metadata ends within the 5 names") as caught:
+        read_parquet(data)
+    assert (caught.value.where["column"], caught.value.where["row"]) == ("v", 1)
+
+
+def test_shredded_names_that_the_metadata_lack():
+    row = {"metadata": EMPTY, "value": None, "typed_value": {"a": {"value": None, "typed_value": 5}}}
+    data = to_parquet(pd.DataFrame({"v": [row]}), schema=[variant_node({"a": 6})])
+    assert read_parquet(data)["v"].tolist() == [{"a": 5}]
+    with pytest.raises(InvalidFileError, match="a shredded field 'a' is none of the names") as caught:
+        read_parquet(data, variants="bytes")
+    assert caught.value.where["row"] == 0
+
+
+def test_damaged_files():
+    """Whatever byte is changed: a value of the column, or an error that says what is wrong."""
+    data, _ = nested_file()
+    random.seed(9)
+    for _ in range(300):
+        place = random.randrange(4, len(data) - 8)
+        damaged = data[:place] + bytes([data[place] ^ 1 << random.randrange(8)]) + data[place + 1 :]
+        for form in ("values", "bytes"):
+            try:
+                read_parquet(damaged, variants=form, verify_crc=False)
+            except ParquetError as error:
+                assert error.message
+
+
+# --- other writers ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("query", [
+    "select case when i % 5 = 0 then null when i % 5 = 1 then i::variant when i % 5 = 2 then ('s' || i)::variant "
+    "else {'a': i, 'b': [i, i + 1], 'c': {'d': i / 2}}::variant end v from range(300) t(i)",
+    "select {'a': i, 'b': ['x' || i], 'c': date '2020-01-01' + i::int, 'd': i::decimal(9, 2)}::variant v "
+    "from range(300) t(i)",
+    "select {'t': make_timestamp(i * 1000003), 'u': uuid(), 'f': i::float, "
+    "'b': i % 2 = 0, 'x': 'y'::blob, 'h': i::hugeint}::variant v from range(300) t(i)",
+])  # fmt: skip
+def test_files_of_duckdb(tmp_path, query):
+    """DuckDB shreds by what it finds; what it reads is the oracle, but where its types are others."""
+    connection = duckdb.connect()
+    for number, options in enumerate(["", ", row_group_size 100", ", shredding {v: 'struct(a bigint, q varchar)'}"]):
+        path = str(tmp_path / f"{number}.parquet")
+        connection.execute("create or replace table t as " + query)
+        connection.execute(f"copy t to '{path}' (format parquet{options})")
+        expected = [row[0] for row in connection.execute(f"select v from read_parquet('{path}')").fetchall()]
+        got = read_parquet(path)["v"].tolist()
+        assert list(map(loose, got)) == list(map(loose, expected))
+        kept = read_parquet(path, variants="bytes")["v"].tolist()
+        assert [item and variant.decode(**item) for item in kept] == got
+
+
+def loose(value):
+    """Give what is the same in DuckDB: numbers by value, moments without their time zone, UUIDs and dates as text."""
+    if isinstance(value, dict):
+        return {key: loose(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return list(map(loose, value))
+    if isinstance(value, datetime.datetime):
+        return value.astimezone(datetime.UTC).replace(tzinfo=None) if value.tzinfo else value
+    return str(value) if isinstance(value, uuid.UUID) else value
