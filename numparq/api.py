@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .encode.options import DATA_PAGE_SIZE, DICTIONARY_PAGE_SIZE, MAX_ROWS_PER_PAGE
-from .errors import UnsupportedError
+from .errors import InvalidFileError, UnsupportedError
 from .reader import ParquetFile
 
 if TYPE_CHECKING:
@@ -87,12 +87,17 @@ def read_parquet(
         bytes that these stand for: inline, of this file, or, with `external_files`, of one beside it.
     verify_crc : bool
         Whether pages that have a checksum are held against it.
+    on_error : {"raise", "skip"}
+        What to do with what cannot be read: raise, or leave it out. With ``"skip"``, a column of which no row is left
+        is left out, and of the others the rows that are damaged in any; labels stay those of a whole file.
+        ``df.attrs["numparq.lost"]`` then lists (file, row group, column, row range, reason). Only a damaged footer
+        still raises.
     threads : int, optional
         Threads that decode; by default one for each core that this process may use.
     external_files : bool
         Whether a file that names others, as those called ``_metadata`` do, may have column chunks read from them: from
         regular files below its own folder, on the same file system, and from nothing else.
-    filters, storage_options, filesystem, partitioning, schema, resolve, decryption, on_error, memory_limit
+    filters, storage_options, filesystem, partitioning, schema, resolve, decryption, memory_limit
         Not supported yet: anything but the default raises UnsupportedError.
 
     Returns
@@ -130,14 +135,13 @@ def read_parquet(
         schema=(schema, lambda value: value is None),
         resolve=(resolve, lambda value: value == "name"),
         decryption=(decryption, lambda value: value is None),
-        on_error=(on_error, lambda value: value == "raise"),
         memory_limit=(memory_limit, lambda value: value is None),
     )
-    with ParquetFile(path, external_files=external_files) as file:
+    with _opened(path, on_error, external_files=external_files) as file:
         return file.read(
             columns, explode=explode, dtype_backend=_backend(dtype_backend), row_groups=row_groups,
             row_range=row_range, nrows=nrows, categories=categories, include=include, geometries=geometries,
-            variants=variants, files=files, verify_crc=verify_crc, threads=threads,
+            variants=variants, files=files, verify_crc=verify_crc, on_error=on_error, threads=threads,
         )  # fmt: skip
 
 
@@ -322,6 +326,16 @@ def _refuse(**arguments: tuple[Any, Callable[[Any], bool]]) -> None:
     for name, (value, is_default) in arguments.items():
         if not is_default(value):
             raise UnsupportedError(f"read_parquet({name}={value!r}) is not supported by this version of numparq")
+
+
+def _opened(path: Any, on_error: str, **options: Any) -> ParquetFile:
+    """Open a file; where a footer that is damaged leaves nothing to skip, tell of what there is left to try."""
+    try:
+        return ParquetFile(path, **options)
+    except InvalidFileError as error:
+        if on_error == "skip":
+            error.message += "; without its footer a file is lost, unless `numparq salvage` can make a new one"
+        raise
 
 
 def _backend(dtype_backend: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .geospatial import GeospatialColumn
     from .io.joint import JointSource
     from .metadata.records import Record
+    from .recovery import Recovery
 
 _CHOICES = {"variants": ("values", "bytes"), "files": ("references", "bytes")}
 
@@ -147,6 +148,7 @@ class ParquetFile:
         variants: str = "values",
         files: str = "references",
         verify_crc: bool = True,
+        on_error: str = "raise",
         threads: int | None = None,
     ) -> pd.DataFrame:
         """Read columns and rows into a DataFrame.
@@ -155,7 +157,7 @@ class ParquetFile:
         ----------
         columns, explode, dtype_backend, row_groups, row_range, nrows, categories, include, geometries, variants
             As in `numparq.read_parquet`.
-        files, verify_crc, threads
+        files, verify_crc, on_error, threads
             As in `numparq.read_parquet`.
 
         Returns
@@ -163,6 +165,24 @@ class ParquetFile:
         pandas.DataFrame
         """
         _check_choices(geometries=geometries, variants=variants, files=files)
+        read = partial(self._read, explode=explode, dtype_backend=dtype_backend, row_groups=row_groups,
+                       row_range=row_range, nrows=nrows, categories=categories, include=include, geometries=geometries,
+                       variants=variants, files=files, verify_crc=verify_crc, threads=threads)  # fmt: skip
+        if on_error == "raise":
+            return read(columns, _STRICT)
+        if on_error != "skip":
+            raise ValueError(f"on_error is 'raise' or 'skip', not {on_error!r}")
+        from .recovery import Recovery
+
+        recovery = Recovery(self.source.name, self._footer)
+        return recovery.read(lambda wanted: read(wanted, recovery), columns, self.schema.columns)
+
+    def _read(
+        self, columns: Any, ways: _Strict | Recovery, *, explode: Any, dtype_backend: str, row_groups: Any,
+        row_range: Any, nrows: int | None, categories: Any, include: Any, geometries: str, variants: str, files: str,
+        verify_crc: bool, threads: int | None,
+    ) -> pd.DataFrame:  # fmt: skip
+        """Read, as `read` does; `ways` says what is done where the file is damaged."""
         with located(file=self.source.name), Crew(thread_count(threads)) as crew:
             metadata = self._pandas_metadata
             always = metadata.index_fields if metadata else ()
@@ -175,11 +195,11 @@ class ParquetFile:
             _check_new(extra, labels)
             faults = faults_of(self._footer.created_by)
             verify_crc = verify_crc and faults.has_checksums
-            context = Context(self.source, names, crew, verify_crc, bit_packed=faults.bit_packed)
+            context = ways.context(self.source, names, crew, verify_crc, bit_packed=faults.bit_packed)
             if not slices and self._is_own and self.num_row_groups:
                 slices = [RowSlice(0, 0, 0, 0)]  # for the categories, which the first row group has
             groups = [rows.row_group for rows in slices]
-            tables = ChunkTables(self._footer, leaves, groups, self._footer_start, self._files)
+            tables = ways.tables(self._footer, leaves, groups, self._footer_start, self._files)
             categorical = _category_names(categories) & set(names)
             targets = self._targets(leaves, tables.null_counts(), dtype_backend, categorical)
             for column in nested:
@@ -192,11 +212,16 @@ class ParquetFile:
             try:
                 layout = allocate(targets, num_rows, [place for place, name in enumerate(names) if name in index])
                 with closing(context):
-                    buffers = _decode(JobMaker(context, tables, leaves, layout), layout, slices)
+                    buffers = _decode(ways.maker(context, tables, leaves, layout), layout, slices)
+                layout, buffers, labels, nested, virtual = ways.whole(
+                    layout, buffers, labels, nested, self._virtual(extra, slices, num_rows), leaves, slices
+                )
                 made = {column.places.start: column.finished(layout.targets, buffers) for column in nested}
-                frame = assemble(layout, buffers, labels, metadata, self._virtual(extra, slices, num_rows), made)
+                frame = assemble(layout, buffers, labels, metadata, virtual, made)
                 if explosion is not None:
                     frame, selected = explosion.frame(frame, layout.targets, buffers, metadata), explosion.shown
+                else:
+                    ways.label(frame, metadata)
                 return frame if geometries == "wkb" else self._with_geometries(frame, selected)
             except ParquetError as error:
                 tables.name_file(error)
@@ -333,6 +358,27 @@ class ParquetFile:
     def __repr__(self) -> str:
         return (f"<numparq.ParquetFile {self.source.name!r}: {self.num_rows} rows, {len(self.schema.columns)} columns, "
                 f"{self.num_row_groups} row groups>")  # fmt: skip
+
+
+class _Strict:
+    """A read that ends at the first damage: what it has decoded is whole."""
+
+    context, tables, maker = Context, ChunkTables, JobMaker
+
+    @staticmethod
+    def whole(
+        layout: Layout, buffers: list[ColumnBuffer], labels: list[str | None], nested: list[NestedRead],
+        virtual: list[tuple[str, Any]], leaves: list[Leaf], slices: list[RowSlice],
+    ) -> tuple[Layout, list[ColumnBuffer], list[str | None], list[NestedRead], list[tuple[str, Any]]]:  # fmt: skip
+        """Give the columns and rows that the frame is made of."""
+        return layout, buffers, labels, nested, virtual
+
+    @staticmethod
+    def label(frame: pd.DataFrame, metadata: PandasMetadata | None) -> None:
+        """Leave the labels as they are."""
+
+
+_STRICT = _Strict()
 
 
 def _decode(maker: JobMaker, layout: Layout, slices: list[RowSlice]) -> list[ColumnBuffer]:

@@ -40,6 +40,7 @@ LAYERS = [
     ["explode"],
     ["writer_options", "assembly", "appending"],
     ["existing", "geodata"],
+    ["recovery"],
     ["reader", "writer"],
     ["api", "verifying"],
     ["cli"],

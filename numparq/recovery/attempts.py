@@ -1,0 +1,259 @@
+"""One column chunk, decoded by runs of pages: a run that fails is halved until the pages that are damaged are found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+
+from ..column.binary import NO_DICTIONARY as NO_VALUES
+from ..column.chunks import RowSlice
+from ..column.decode import Context, DictionaryJob, Job
+from ..column.nested import NestedJob
+from ..column.pages import PageFailure, Pages, PageWalk
+from ..column.scratch import Scratch
+from ..errors import CorruptPageError, LimitError, ParquetError
+from ..kernels.tables import (
+    C_NUM_VALUES,
+    P_CRC,
+    P_ENCODING,
+    P_NUM_VALUES,
+    PLAIN_DICTIONARY,
+    RLE_DICTIONARY,
+)
+from .lost import LostRows
+from .walk import WalkedChunk
+
+__all__ = ["Decoded", "decode_pages"]
+
+
+class _GivenPages(PageWalk):
+    """A walk that was done before."""
+
+    def __init__(self, context: Context, chunks: np.ndarray, raw: np.ndarray, table: np.ndarray) -> None:
+        super().__init__(context.source, chunks)
+        self._raw = raw
+        self._table_of_pages = table
+
+    def windows(self, scratch: Scratch) -> Iterator[Pages]:
+        if len(self._table_of_pages):
+            yield Pages(self._raw, self.chunks, self._table_of_pages.copy())
+
+
+class _GivenContext(Context):
+    """The context of a job that decodes pages which were found, and checked, before."""
+
+    def __init__(self, context: Context, raw: np.ndarray, table: np.ndarray) -> None:
+        shared = {item.name: getattr(context, item.name) for item in fields(Context)}
+        super().__init__(**shared)
+        self._given = raw, table
+
+    def walk(self, chunks: np.ndarray) -> PageWalk:
+        return _GivenPages(self, chunks, *self._given)
+
+    def check(self, row_group: int, columns: list[int], pages: Pages) -> None:
+        pass
+
+
+@dataclass
+class _AnyRows(NestedJob):
+    """Pages of a leaf in a list whose rows nobody knows before their levels are decoded."""
+
+    def _check_rows(self, rows: int) -> None:
+        self.num_rows = rows
+        self.rows = RowSlice(self.row_group, 0, rows, 0)
+
+
+@dataclass
+class Decoded:
+    """What could be decoded of a chunk.
+
+    Attributes
+    ----------
+    jobs : list of (int, int, Job)
+        Rows, counted within the row group, and the job that has decoded just these; in order.
+    lost : list of LostRows
+        All others.
+    failed : int or None
+        The status, out of RETARGET, with which the chunk asks for another target.
+    """
+
+    jobs: list[tuple[int, int, Job]] = field(default_factory=list)
+    lost: list[LostRows] = field(default_factory=list)
+    failed: int | None = None
+
+
+def decode_pages(job: Job, walked: WalkedChunk, num_rows: int) -> Decoded:
+    """Decode the pages of a chunk that are whole.
+
+    Parameters
+    ----------
+    job : Job
+        A job of the one chunk, not done yet. It is not changed, but for the memory that its output is.
+    walked : WalkedChunk
+        Its pages.
+    num_rows : int
+        Rows of the row group.
+
+    Returns
+    -------
+    Decoded
+
+    Raises
+    ------
+    LimitError
+    """
+    return _Attempts(job, walked, num_rows).decoded()
+
+
+class _Attempts:
+    """Decodes runs of pages of one chunk."""
+
+    def __init__(self, job: Job, walked: WalkedChunk, num_rows: int) -> None:
+        self._job = job
+        self._walked = walked
+        self._num_rows = num_rows
+        self._dictionary = walked.dictionary
+        self._errors: dict[int, ParquetError] = {}
+        self._found = Decoded()
+
+    def decoded(self) -> Decoded:
+        """Do it."""
+        walked = self._walked
+        self._check()
+        if walked.spans is None:
+            self._prefix()
+            return self._found
+        self._found.lost.extend(walked.lost)
+        for first, last in self._runs(walked.spans):
+            self._halve(first, last, walked.spans)
+        if walked.doubt is not None and self._found.failed is None:
+            self._doubt(walked.doubt)
+        for page, error in self._errors.items():
+            first, stop = walked.spans[page].tolist()
+            self._found.lost.append(LostRows(first, stop, error))
+        return self._found
+
+    def _check(self) -> None:
+        """Find the pages that are damaged by what is known before they are decoded."""
+        walked, table = self._walked, self._walked.pages
+        bad_dictionary = walked.no_dictionary
+        if len(walked.dictionary):
+            bad_dictionary = self._trouble_with(walked.dictionary)
+            if bad_dictionary is None:
+                found = self._attempt(0, 0, 0)
+                bad_dictionary = found if isinstance(found, ParquetError) else None
+        if bad_dictionary is not None:
+            self._dictionary = self._dictionary[:0]
+            indices = (table[:, P_ENCODING] == PLAIN_DICTIONARY) | (table[:, P_ENCODING] == RLE_DICTIONARY)
+            self._errors.update((page, bad_dictionary) for page in np.flatnonzero(indices).tolist())
+        sums = self._job.context.verify_crc and bool((table[:, P_CRC] >= 0).any())
+        for number in range(len(table)):
+            error = self._trouble_with(table[number : number + 1])
+            if error is None and sums and table[number, P_CRC] < 0:
+                error = CorruptPageError("the page header has no checksum, where other pages of the chunk have one")
+            if error is not None:
+                self._errors[number] = error
+
+    def _trouble_with(self, page: np.ndarray) -> ParquetError | None:
+        """Check the header and the checksum of a page; `page` is its row of the page table, in place."""
+        job = self._job
+        try:
+            job.context.check(job.row_group, job.columns, Pages(self._walked.raw, job.chunks, page))
+        except PageFailure as failure:
+            return failure.error
+        return None
+
+    def _runs(self, spans: np.ndarray) -> Iterator[tuple[int, int]]:
+        """Give the runs of pages that may be whole and follow each other without a gap."""
+        first = 0
+        for page in range(len(spans) + 1):
+            ends = page == len(spans) or page in self._errors
+            if (ends or (page > first and spans[page - 1, 1] != spans[page, 0])) and first < page:
+                yield first, page
+                first = page
+            if ends:
+                first = page + 1
+
+    def _halve(self, first: int, last: int, spans: np.ndarray) -> None:
+        """Decode a run of pages; where that fails, its halves, down to single pages."""
+        waiting = [(first, last)]
+        while waiting and self._found.failed is None:
+            first, last = waiting.pop()
+            start, stop = int(spans[first, 0]), int(spans[last - 1, 1])
+            made = self._attempt(first, last, stop - start)
+            if isinstance(made, Job):
+                self._found.jobs.append((start, stop, made))
+            elif last - first == 1:
+                self._errors[first] = made
+            else:
+                middle = (first + last) // 2
+                waiting += [(middle, last), (first, middle)]
+
+    def _attempt(self, first: int, last: int, num_rows: int) -> Job | ParquetError:
+        """Decode some pages; gives the job that has done so, or what is wrong with one of them."""
+        table = np.concatenate([self._dictionary, self._walked.pages[first:last]])
+        job = self._job_for(table, int(self._walked.pages[first:last, P_NUM_VALUES].sum()), num_rows)
+        try:
+            job()
+        except LimitError:
+            raise
+        except ParquetError as error:
+            return error
+        for status in job.failed.values():
+            self._found.failed = status
+        return job
+
+    def _job_for(self, table: np.ndarray, num_values: int, num_rows: int) -> Job:
+        job = self._job
+        changes: dict[str, Any] = {
+            "context": _GivenContext(job.context, self._walked.raw, table), "chunks": job.chunks.copy(),
+            "share": False, "failed": {}, "pieces": [],
+        }  # fmt: skip
+        if isinstance(job, DictionaryJob):
+            changes["dictionary"] = NO_VALUES
+        if isinstance(job, NestedJob):
+            changes["chunks"][0, C_NUM_VALUES] = num_values
+            changes |= {"num_rows": num_rows, "rows": RowSlice(job.row_group, 0, num_rows, 0)}
+            if self._walked.spans is None:
+                values = {item.name: getattr(job, item.name) for item in fields(job)}
+                return _AnyRows(**{**values, **changes})
+        return replace(job, **changes)
+
+    def _prefix(self) -> None:
+        """Decode the longest run of pages from the first on: rows go on from page to page, and none can be left out."""
+        good, bad = 0, min([*self._errors, len(self._walked.pages)]) + 1
+        best: Job | None = None
+        error = self._errors.get(bad - 1, self._walked.end or self._walked.doubt)
+        middle = bad - 1
+        while good < middle < bad and self._found.failed is None:
+            made = self._attempt(0, middle, 0)
+            if isinstance(made, Job):
+                good, best = middle, made
+            else:
+                bad, error = middle, made
+            middle = (good + bad) // 2
+        rows = best.num_rows if isinstance(best, NestedJob) else 0
+        if error is None and rows == self._num_rows:
+            self._found.jobs.append((0, rows, best))  # type: ignore[arg-type]
+            return
+        error = error or CorruptPageError("the levels are not those of as many rows as the row group has")
+        rows = min(max(rows - 1, 0), self._num_rows)  # the last one may go on in what is lost
+        if best is not None and rows and self._walked.doubt is None:
+            self._found.jobs.append((0, rows, best))
+        else:
+            rows = 0
+        self._found.lost.append(LostRows(rows, self._num_rows, error))
+
+    def _doubt(self, error: ParquetError) -> None:
+        """Give up all rows that headers which do not add up may have moved: those from the first bad page on, or all.
+
+        Where no page is found to be bad, any of them may be the one whose header is wrong.
+        """
+        assert self._walked.spans is not None
+        first = int(self._walked.spans[min(self._errors), 0]) if self._errors else 0
+        self._found.jobs = [(start, min(stop, first), job) for start, stop, job in self._found.jobs if start < first]
+        self._found.lost = [LostRows(first, self._num_rows, self._errors.get(min(self._errors, default=-1), error))]
+        self._errors.clear()

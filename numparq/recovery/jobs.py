@@ -1,0 +1,184 @@
+"""Jobs that may fail: a chunk that cannot be decoded as it should is decoded again by itself, page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..column.binary import NO_DICTIONARY as NO_VALUES
+from ..column.buffer import BinaryPiece, DictionaryPiece
+from ..column.decode import Context, DictionaryJob, FixedJob, Job
+from ..column.jobs import JobMaker, Memory
+from ..column.nested import NestedJob
+from ..column.pages import Pages
+from ..errors import LimitError, ParquetError
+from ..kernels.tables import C_END, C_NULL_COUNT, C_ROW_START, C_ROW_STOP, C_START
+from .attempts import Decoded, decode_pages
+from .chunks import SoundTables
+from .headers import HeaderCheck
+from .locations import page_locations
+from .lost import Losses, LostRows
+from .pieces import nested_piece, rows_of, unknown_rows
+from .walk import walk_pages
+
+__all__ = ["RecoveringContext", "RecoveringMaker"]
+
+
+@dataclass
+class RecoveringContext(Context):
+    """The context of a read that goes on behind damages; `headers` holds page headers against the footer."""
+
+    headers: HeaderCheck | None = None
+
+    def check(self, row_group: int, columns: list[int], pages: Pages) -> None:
+        """Check pages before they are decoded; PageFailure."""
+        if self.headers is not None:
+            self.headers.check(row_group, columns, pages)
+        super().check(row_group, columns, pages)
+
+
+class _Trial:
+    """A job that keeps its error, so that others are done all the same."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.pristine = job.chunks.copy()
+        self.error: ParquetError | None = None
+
+    @property
+    def chunks(self) -> np.ndarray:
+        """The job's chunk table."""
+        return self.job.chunks
+
+    def __call__(self) -> None:
+        try:
+            self.job()
+        except LimitError:
+            raise
+        except ParquetError as error:
+            self.error = error
+
+
+class RecoveringMaker(JobMaker):
+    """Makes jobs, and has those that fail done again with what is left of their chunks.
+
+    Parameters
+    ----------
+    context : RecoveringContext
+        Of the read.
+    tables : SoundTables
+        The chunks of the columns read.
+    memory : Memory
+        Where they are decoded to.
+    losses : Losses
+        What is lost is noted there.
+    """
+
+    def __init__(self, context: RecoveringContext, tables: SoundTables, memory: Memory, losses: Losses) -> None:
+        super().__init__(context, tables, tables.leaves, memory)
+        context.headers = HeaderCheck(tables.footer, tables.leaves)
+        self._sound = tables
+        self._losses = losses
+
+    def run(self, jobs: Sequence[Job]) -> None:
+        """Do jobs; what a failed one could not decode is lost."""
+        for job in jobs:
+            for column in job.columns:
+                self._losses.forget(job.row_group, column)
+        trials = [_Trial(job) for job in jobs]
+        super().run(trials)  # type: ignore[arg-type]
+        for trial in trials:
+            if trial.error is not None:
+                self._again(trial)
+
+    def _again(self, trial: _Trial) -> None:
+        """Do the chunks of a failed job one by one."""
+        job = trial.job
+        job.chunks, job.pieces, job.failed = trial.pristine.copy(), [], {}
+        for place, column in enumerate(job.columns):
+            chunk = trial.pristine[place : place + 1]
+            fault = self._sound.faults.get((job.row_group, column))
+            if fault is not None:
+                lost = [LostRows(0, self._sound.num_rows_of(job.row_group), fault)]
+                self._take(job, place, _alone(job, chunk, column), Decoded(lost=lost))
+                continue
+            again = _Trial(_alone(job, chunk, column))
+            again()
+            if again.error is not None:
+                alone = _alone(job, chunk, column)
+                self._take(job, place, alone, self._decoded(alone, again.error))
+                continue
+            job.failed.update(again.job.failed)
+            job.pieces.extend(again.job.pieces)
+            job.chunks[place, C_NULL_COUNT] = again.chunks[0, C_NULL_COUNT]
+
+    def _decoded(self, alone: Job, error: ParquetError) -> Decoded:
+        """Walk over a chunk's pages, by its offset index if it has a sound one, and decode them."""
+        leaf, num_rows = self._sound.leaves[alone.columns[0]], self._sound.num_rows_of(alone.row_group)
+        try:
+            record = self._sound.footer.chunks.record(alone.row_group, leaf.index)
+            start, end = alone.chunks[0, [C_START, C_END]].tolist()
+            locations = page_locations(self._context.source, record, start, end, num_rows)
+        except LimitError:
+            raise
+        except ParquetError:
+            locations = None
+        repeated = leaf.max_repetition_level > 0
+        walked = walk_pages(self._context.source, alone.chunks, num_rows, locations, repeated)
+        decoded = decode_pages(alone, walked, num_rows)
+        if decoded.failed is None and not decoded.lost:  # no page can be named, and yet the chunk is not whole
+            return Decoded(lost=[LostRows(0, num_rows, error)])
+        return decoded
+
+    def _take(self, job: Job, place: int, alone: Job, decoded: Decoded) -> None:
+        """Put what could be decoded of a chunk in the place of what a job should have decoded; the rest is lost."""
+        column = alone.columns[0]
+        if decoded.failed is not None:
+            job.failed[column] = decoded.failed
+            return
+        first, stop = _wanted(alone)
+        lost = [LostRows(max(rows.first, first), min(rows.stop, stop), rows.reason) for rows in decoded.lost]
+        self._losses.add(job.row_group, column, lost)
+        job.chunks[place, C_NULL_COUNT] = sum(int(done.chunks[0, C_NULL_COUNT]) for _, _, done in decoded.jobs)
+        job.pieces.extend(_pieces(alone, decoded, first, stop))
+
+
+def _alone(job: Job, chunk: np.ndarray, column: int) -> Job:
+    """Make a job of one chunk of a job."""
+    changes = {"columns": [column], "chunks": chunk.copy(), "share": False, "failed": {}, "pieces": []}
+    if isinstance(job, DictionaryJob):
+        job.codes.fill(-1)
+        changes["dictionary"] = NO_VALUES
+    return replace(job, **changes)  # type: ignore[arg-type]
+
+
+def _wanted(job: Job) -> tuple[int, int]:
+    """Give the rows that are wanted of a chunk, counted within its row group."""
+    if isinstance(job, NestedJob):
+        return job.rows.start, job.rows.stop
+    return int(job.chunks[0, C_ROW_START]), int(job.chunks[0, C_ROW_STOP])
+
+
+def _pieces(job: Job, decoded: Decoded, first: int, stop: int) -> list:
+    """Give the rows wanted of a chunk in pieces: those that were decoded, and something in place of those lost."""
+    if isinstance(job, NestedJob):
+        return [nested_piece(job, decoded, first, stop)]
+    if isinstance(job, FixedJob) and not isinstance(job, DictionaryJob):
+        return []
+    made: list[BinaryPiece | DictionaryPiece] = []
+    position = first
+    for begin, end, done in decoded.jobs:
+        begin, end = max(begin, first), min(end, stop)
+        if begin >= end:
+            continue
+        if begin > position:
+            made.append(unknown_rows(begin - position))
+        for piece in done.pieces:
+            whole = isinstance(job, DictionaryJob) and len(piece) == stop - first
+            made.append(rows_of(piece, begin - first, end - first) if whole else piece)
+        position = end
+    if stop > position:
+        made.append(unknown_rows(stop - position))
+    return made
