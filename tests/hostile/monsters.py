@@ -12,6 +12,7 @@ from twins.runs import uleb
 from .handmade import (
     BOOLEAN,
     BYTE_ARRAY,
+    DOUBLE,
     FIXED_LEN_BYTE_ARRAY,
     INT32,
     INT64,
@@ -68,6 +69,13 @@ def _strings(lengths: list[int]) -> bytes:
 def _deltas(*header: int) -> bytes:
     """Differences that are all 0, in no more bytes than a header and the start of a block."""
     return b"".join(map(uleb, header)) + b"\x02\x00" + bytes(header[1])
+
+
+def _equal_floats(count: int) -> bytes:
+    """Vectors of ALP whose integers have no bits: 17 bytes for 32,768 values."""
+    number = -(-count // 32768)
+    offsets = b"".join(struct.pack("<I", 4 * number + 13 * i) for i in range(number))
+    return struct.pack("<BBBi", 0, 0, 15, count) + offsets + bytes(13) * number
 
 
 def _prefixes(count: int, length: int) -> list[Page]:
@@ -142,6 +150,8 @@ MONSTERS: dict[str, Callable[[], bytes]] = {
     "a string to the end": lambda: _strings([1, 1, 1, 26]),
     "many deltas": lambda: _one([data_page(MOST, _deltas(128, 4, MOST), 5)], MOST).stored(),
     "more deltas than values": lambda: _one([data_page(4, _deltas(128, 4, 5), 5)]).stored(),
+    "many floats": lambda: _one([data_page(4, _equal_floats(MOST)[:40], 10)], 4, DOUBLE).stored(),
+    "more floats than vectors": lambda: _one([data_page(MOST, _equal_floats(MOST)[:40], 10)], MOST, DOUBLE).stored(),
     "many miniblocks": lambda: _one([data_page(4, _deltas(2**30, 4, 4)[:4], 5)]).stored(),
     "many lengths": lambda: _one([data_page(MOST, _deltas(128, 4, MOST), 6)], MOST, BYTE_ARRAY).stored(),
     "long lengths": lambda: _one([data_page(4, delta.encode([MOST] * 4, 32) + b"x" * 9, 6)], 4, BYTE_ARRAY).stored(),
@@ -258,6 +268,7 @@ GIANTS: dict[str, Callable[[], bytes]] = {
         100_000, BYTE_ARRAY, element=UTF8,
     ).stored(),
     "deltas": lambda: _one([data_page(MOST, _deltas(2**30, 1, MOST) + bytes(2), 5)], MOST).stored(),
+    "equal floats": lambda: _one([data_page(MOST, _equal_floats(MOST), 10)], MOST, DOUBLE).stored(),
     "prefixes": lambda: _one(_prefixes(10_000, 1_000_000), 10_000, BYTE_ARRAY, element=UTF8).stored(),
     "nothing": lambda: file([2**47], [Column("a", INT32, [[]], OPTIONAL, element={"logicalType": idl().LogicalType(
         UNKNOWN=idl().NullType())})]).stored(),

@@ -93,6 +93,19 @@ def _pairs() -> bytes:
     return numparq.to_parquet(frame)
 
 
+def _alp(**options: Any) -> bytes:
+    """Write floats that have integers, and some that have none."""
+    import pandas as pd
+
+    import numparq
+
+    decimals = [number / 100 for number in range(50)]
+    frame = pd.DataFrame({"x": [*decimals[2:], -0.0, float("inf")], "y": pd.array(decimals, "Float32"),
+                          "z": [[number, 1 / 3] for number in decimals]})  # fmt: skip
+    frame.loc[::7, "y"] = None
+    return numparq.to_parquet(frame, column_encoding="ALP", max_rows_per_page=20, **options)
+
+
 def _few_columns(rows: int, nulls: bool) -> Any:
     return _table(rows, nulls).select(["int64", "string", "bool", "category"])
 
@@ -178,6 +191,8 @@ SAMPLES: dict[str, Callable[[], bytes]] = {
     "delta": lambda: _delta(20, False, compression="none"),
     "delta, nulls": lambda: _delta(200, True, compression="snappy", data_page_size=100, write_batch_size=10),
     "delta, V2": lambda: _delta(20, True, compression="zstd", data_page_version="2.0"),
+    "alp": lambda: _alp(compression=None, write_page_checksum=False),
+    "alp, V2": lambda: _alp(write_page_checksum=False, data_page_version="2.0"),
     "gzip": lambda: _written(_few_columns(60, True), compression="gzip"),
     "brotli": lambda: _written(_few_columns(60, True), compression="brotli"),
     "lz4": lambda: _written(_few_columns(60, True), compression="lz4", data_page_version="2.0"),
