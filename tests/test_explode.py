@@ -1,4 +1,4 @@
-"""Collections as rows: Impala's three queries, what Python makes of the values, dtypes as of flat columns, refusals."""
+"""Collections as rows: Impala's three queries, columns and their names, index, old forms of lists, refusals."""
 
 from __future__ import annotations
 
@@ -10,45 +10,20 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from frames import BACKENDS, assert_same, backend, oracle, written
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from nested_columns import ARROW, objects
+from frames import BACKENDS, backend, written
+from nested_columns import objects
+from twins.exploding import plain_columns
 
 import numparq
 from numparq import InvalidFileError, SchemaError, read_parquet
-from numparq.column.shape import shape_of
 from numparq.explode import rows
-from numparq.explode.paths import collections_of
 from numparq.leaves import Node
 from numparq.metadata.logical_type import LogicalType
 from numparq.nested_columns import NestedRead
 from numparq.schema import BYTE_ARRAY, INT32, INT64, OPTIONAL, REPEATED, REQUIRED
 
 LIST, MAP, STRING = map(LogicalType, ("LIST", "MAP", "STRING"))
-OPTIONS = [
-    {"compression": "none", "use_dictionary": False},
-    {"row_group_size": 2, "data_page_version": "2.0", "compression": "zstd"},
-    {"data_page_size": 8, "write_batch_size": 1, "compression": "snappy"},
-]
-
-
-def plain(value):
-    """Give plain Python values: arrays as lists, whatever stands for a null as None."""
-    if isinstance(value, np.ndarray):
-        return [plain(item) for item in value.tolist()]
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(plain(item) for item in value)
-    return None if value is pd.NA or value is pd.NaT or (isinstance(value, float) and value != value) else value
-
-
-def plain_columns(frame):
-    return [[plain(value) for value in frame.iloc[:, place].tolist()] for place in range(frame.shape[1])]
-
 
 # --- the queries of Impala's document ---------------------------------------------------------------------------
 
@@ -129,196 +104,6 @@ def test_only_the_outer_lists(impala):
         assert plain_columns(got) == [
             [2, 3, 4, 5, 5, 6], [None, [], [None], [1, None], [2], [3]], [0, 0, 0, 0, 1, 0]
         ]  # fmt: skip
-
-
-# --- what Python makes of the values ----------------------------------------------------------------------------
-
-
-def ways(kind, here):
-    """Give all collections in a type, from the top down: each as the set of places to dissolve."""
-    inside = {"list": [], "struct": [], "map": []}
-    if pa.types.is_struct(kind):
-        inside["struct"] = [(*here, place) for place in range(kind.num_fields)]
-        for place in range(kind.num_fields):
-            for way in ways(kind.field(place).type, (*here, place)):
-                yield {here, *way}
-    elif pa.types.is_map(kind):
-        yield {here}
-        for place, child in enumerate((kind.key_type, kind.item_type)):
-            for way in ways(child, (*here, place)):
-                yield {here, *way}
-    elif hasattr(kind, "value_type") and not pa.types.is_dictionary(kind):
-        element = (*here, "element")
-        yield {here, element} if pa.types.is_struct(kind.value_type) else {here}
-        for way in ways(kind.value_type, element):
-            yield {here, *way}
-
-
-def flattened(value, kind, here, way):
-    """Give the rows that come of a value: each a tuple of columns."""
-    if here not in way:
-        return [(value,)]
-    if pa.types.is_struct(kind):
-        fields = [kind.field(place) for place in range(kind.num_fields)]
-        parts = [flattened(None if value is None else value[field.name], field.type, (*here, place), way)
-                 for place, field in enumerate(fields)]  # fmt: skip
-        return [sum(row, ()) for row in itertools.product(*parts)]
-    if pa.types.is_map(kind):
-        kinds = kind.key_type, kind.item_type
-        return [sum(row, ()) for entry in value or ()
-                for row in itertools.product(*(flattened(entry[place], kinds[place], (*here, place), way)
-                                               for place in (0, 1)))]  # fmt: skip
-    return [row for item in value or () for row in flattened(item, kind.value_type, (*here, "element"), way)]
-
-
-def expected_columns(array, way):
-    """Give the ordinals of the rows of the file, and the columns in the place of the exploded one."""
-    found = [(number, *row) for number, value in enumerate(array.to_pylist())
-             for row in flattened(value, array.type, (), way)]  # fmt: skip
-    return [list(column) for column in zip(*found, strict=True)] if found else None
-
-
-def check_all(data, name, **options):
-    """Explode a column in all ways that there are, and hold what comes against Python's loops."""
-    array = pq.read_table(io.BytesIO(data), columns=[name]).column(name).combine_chunks()
-    with numparq.ParquetFile(data) as file:
-        paths = list(collections_of(shape_of(file.schema, file.schema.columns.index(name))))
-        found = list(ways(array.type, ()))
-        assert len(paths) == len(found)
-        for path, way in zip(paths, found, strict=True):
-            got = file.read(columns=[name], explode=path, include=["row_number"], **options)
-            expected = expected_columns(array, way)
-            columns = plain_columns(got)
-            assert (columns[-1:] + columns[:-1] == expected) if expected else not len(got), path
-    return len(paths)
-
-
-def scalars():
-    numbers, texts = st.integers(-1000, 1000), st.text("ab", max_size=3)
-    return st.sampled_from([(pa.int64(), numbers), (pa.string(), texts), (pa.bool_(), st.booleans())])
-
-
-@st.composite
-def typed(draw, depth):
-    """Draw a type and a strategy for its values."""
-    kind = draw(st.sampled_from(["scalar", "list", "list", "struct", "map"])) if depth else "scalar"
-    if kind == "scalar":
-        data_type, values = draw(scalars())
-        return data_type, st.none() | values
-    if kind == "struct":
-        fields = {name: draw(typed(depth - 1)) for name in draw(st.sampled_from(["a", "ab"]))}
-        values = st.fixed_dictionaries({name: values for name, (_, values) in fields.items()})
-        return pa.struct([(name, data_type) for name, (data_type, _) in fields.items()]), st.none() | values
-    data_type, values = draw(typed(depth - 1))
-    if kind == "list":
-        return pa.list_(data_type), st.none() | st.lists(values, max_size=3)
-    entries = st.tuples(st.text("xy", max_size=2), values)
-    return pa.map_(pa.string(), data_type), st.none() | st.lists(entries, max_size=3)
-
-
-@settings(max_examples=60, deadline=None)
-@given(data=st.data())
-def test_random_collections(data):
-    data_type, values = data.draw(typed(4))
-    array = pa.array(data.draw(st.lists(values, min_size=1, max_size=6)), data_type)
-    options = data.draw(st.sampled_from(OPTIONS))
-    check_all(written(pa.table({"c": array, "n": range(len(array))}), **options), "c",
-              dtype_backend=data.draw(st.sampled_from(["numpy", "numpy_nullable", "pyarrow"])))  # fmt: skip
-
-
-def test_rows_that_go_on_in_the_next_page():
-    values = [[list(range(n)) for n in range(k)] for k in range(12)]
-    data = written(pa.table({"c": values}), data_page_size=8, write_batch_size=1, use_dictionary=False)
-    with numparq.ParquetFile(data) as file:
-        read = read_parquet(data, explode="c.list.element.list.element", include=["position", "row_number"])
-        assert file.num_rows == 12 and len(read) == sum(n for k in range(12) for n in range(k))
-    expected = [(n, n, k) for k in range(12) for m in range(k) for n in range(m)]
-    assert list(zip(*plain_columns(read), strict=True)) == expected
-
-
-def test_files_of_other_writers(parquet_testing):
-    names = {
-        "nested_lists.snappy.parquet": ["a"],
-        "nested_maps.snappy.parquet": ["a"],
-        "nonnullable.impala.parquet": ["Int_Array", "int_array_array", "Int_Map", "int_map_array", "nested_Struct"],
-        "nullable.impala.parquet": ["int_array", "int_array_Array", "int_map", "int_Map_Array", "nested_struct"],
-        "repeated_no_annotation.parquet": ["phoneNumbers"],
-        "datapage_v2.snappy.parquet": ["e"],
-        "null_list.parquet": ["emptylist"],
-        "list_columns.parquet": ["int64_list", "utf8_list"],
-        "old_list_structure.parquet": ["a"],
-        "repeated_primitive_no_list.parquet": ["Int32_list", "String_list", "group_of_lists"],
-    }
-    count = 0
-    for name, columns in names.items():
-        path = parquet_testing / "data" / name
-        if path.exists():
-            count += sum(check_all(path.read_bytes(), column) for column in columns)
-    assert count >= 17
-    with pytest.raises(SchemaError, match="no list or map"):
-        read_parquet(parquet_testing / "data" / "nulls.snappy.parquet", explode="b_struct")
-
-
-# --- dtypes -----------------------------------------------------------------------------------------------------
-
-_NO_LISTS = ("list of views", "dictionaries")  # pyarrow makes no frame of views; dictionaries are read as values
-_LISTS = [name for name, (_, kind) in ARROW.items() if not pa.types.is_struct(kind) and name not in _NO_LISTS]
-
-
-def flat_table(array):
-    """Give what pyarrow flattens lists, and the structs or entries in them, to."""
-    if pa.types.is_map(array.type):
-        array = array.drop_null()
-        return pa.table({"key": array.keys, "value": array.items})
-    array = array.flatten()
-    if pa.types.is_struct(array.type):
-        return pa.table(array.flatten(), names=[field.name for field in array.type])
-    return pa.table({"c": array})
-
-
-@pytest.mark.parametrize("dtype_backend", BACKENDS)
-@pytest.mark.parametrize("name", _LISTS)
-def test_items_are_as_flat_columns(name, dtype_backend):
-    """Whatever is in a list is read as pandas with pyarrow reads a column of it."""
-    values, kind = ARROW[name]
-    array = pa.array(values, kind)
-    for options in ({}, OPTIONS[1]):
-        got = read_parquet(written(pa.table({"c": array}), **options), explode="c", **backend(dtype_backend))
-        assert_same(got, oracle(written(flat_table(array)), **backend(dtype_backend)))
-
-
-@pytest.mark.parametrize("dtype_backend", BACKENDS)
-def test_parents_are_repeated(dtype_backend):
-    table = pa.table({
-        "n": [1, None, 3, 4], "s": ["x", "y", None, "z"], "c": [[1, 2], None, [], [3]], "d": [[1], None, [2], []],
-        "k": pa.array(["b", "a", "b", None]).dictionary_encode(),
-        "t": pa.array([1, 2, 3, 4], pa.timestamp("us", "UTC")),
-        "o": [{"a": 1}, None, {"a": 2}, {"a": 3}],
-    })  # fmt: skip
-    data = written(table, row_group_size=3)
-    whole = oracle(data, **backend(dtype_backend))
-    got = read_parquet(data, explode="c", **backend(dtype_backend))
-    others = [name for name in table.column_names if name != "c"]
-    assert got.columns.tolist() == table.column_names
-    assert_same(got[others], whole[others].take([0, 0, 3]).reset_index(drop=True))
-    assert got["c"].tolist() == [1, 2, 3]
-
-
-def test_integers_that_floats_do_not_hold():
-    big = (1 << 60) + 1
-    got = read_parquet(written(pa.table({"c": [[big, None], None]})), explode="c")
-    assert got["c"].dtype == "Int64" and got["c"][0] == big and got["c"][1] is pd.NA
-    assert read_parquet(written(pa.table({"c": [[big], None, []]})), explode="c")["c"].dtype == "int64"
-
-
-def test_categories():
-    table = pa.table({"p": ["x", "y", "z"], "c": [["b", "a"], ["b", None], []], "n": [[1], [], [2]]})
-    data = written(table)
-    got = read_parquet(data, explode="c", categories=["c", "p"])
-    assert got["c"].cat.categories.tolist() == ["b", "a"] and got["c"].cat.codes.tolist() == [0, 1, 0, -1]
-    assert got["p"].tolist() == ["x", "x", "y", "y"] and got["p"].dtype == "category"
-    got = read_parquet(data, explode="n", categories=["n.list.element"])
-    assert got["n"].cat.categories.dtype == "int64" and got["n"].tolist() == [1, 2]
 
 
 # --- which columns ----------------------------------------------------------------------------------------------

@@ -129,12 +129,12 @@ def _dissolved(whole: Shape, path: tuple[str, ...]) -> list[Shape]:
     """Give the nodes that are replaced by what is in them, from the top down."""
     nodes = [whole]
     while len(nodes[-1].path) < len(path):
+        if is_variant(nodes[-1]):  # whose parts are no columns of their own
+            raise ValueError(path)
         found = _leading(nodes[-1], path)
         if nodes[-1].kind == "map" and len(found[0].path) > len(path):  # its key-value group
             return nodes
         nodes.append(found[0])
-        if is_variant(nodes[-1]):  # whose parts are no columns of their own
-            break
     item = nodes[-1]
     if len(nodes) == 1 or nodes[-2].kind != "list":
         if item.kind not in _COLLECTIONS:
