@@ -134,7 +134,7 @@ def to_arrow(target: Target, buffer: ColumnBuffer, num_rows: int) -> Any:
     if target.storage == "fixed":
         return pa.chunked_array([_fixed_array(target, buffer, arrow_type)], type=arrow_type)
     if target.storage == "dictionary":
-        chunks = [_dictionary_array(piece, arrow_type) for piece in buffer.pieces]
+        chunks = [chunk for piece in buffer.pieces for chunk in _dictionary_arrays(piece, arrow_type)]
     elif target.type.kind == "decimal":
         chunks = [_binary_decimals(piece, target.type, arrow_type) for piece in buffer.pieces]
     else:
@@ -192,9 +192,9 @@ def _binary_arrays(piece: BinaryPiece, arrow_type: Any) -> list[Any]:
 def _split(piece: BinaryPiece) -> list[BinaryPiece]:
     """Cut a piece in half until the bytes of each part can be counted in 31 bits."""
     first, last = int(piece.offsets[0]), int(piece.offsets[-1])
-    if last <= _MAX_OFFSET or len(piece) < 2:
+    if last <= _MAX_OFFSET:
         return [piece]
-    if last - first <= _MAX_OFFSET:
+    if last - first <= _MAX_OFFSET or len(piece) < 2:
         return [BinaryPiece(piece.offsets - first, piece.data[first:], piece.validity)]
     middle = len(piece) // 2
     validity = piece.validity
@@ -205,17 +205,18 @@ def _split(piece: BinaryPiece) -> list[BinaryPiece]:
     return [part for half in halves for part in _split(half)]
 
 
-def _dictionary_array(piece: BinaryPiece | DictionaryPiece, arrow_type: Any) -> Any:
+def _dictionary_arrays(piece: BinaryPiece | DictionaryPiece, arrow_type: Any) -> list[Any]:
     pa = pyarrow()
     if isinstance(piece, BinaryPiece):
-        plain = pa.chunked_array(_binary_arrays(piece, arrow_type.value_type)).combine_chunks()
-        return plain.dictionary_encode().cast(arrow_type)
+        plain = pa.chunked_array(_binary_arrays(piece, arrow_type.value_type))
+        return plain.dictionary_encode().cast(arrow_type).chunks
     dictionary = _binary_arrays(piece.dictionary, arrow_type.value_type)[0]
     present = piece.codes >= 0
     indices = pa.array(piece.codes, mask=None if present.all() else ~present)
     if len(dictionary) > np.iinfo(arrow_type.index_type.to_pandas_dtype()).max:
         raise UnsupportedError(f"a dictionary of {len(dictionary)} values is too long for {arrow_type.index_type}")
-    return pa.DictionaryArray.from_arrays(indices.cast(arrow_type.index_type), dictionary, ordered=arrow_type.ordered)
+    indices = indices.cast(arrow_type.index_type)
+    return [pa.DictionaryArray.from_arrays(indices, dictionary, ordered=arrow_type.ordered)]
 
 
 def _fixed_decimals(values: np.ndarray, validity: np.ndarray | None, decimal: ArrowType, arrow_type: Any) -> Any:

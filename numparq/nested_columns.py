@@ -17,7 +17,7 @@ from .dtypes import choose, choose_nested
 from .errors import InvalidFileError, located
 from .frame.lifted import lifted
 from .frame.nested import ObjectMaker
-from .frame.nested_arrow import arrow_nested
+from .frame.nested_arrow import arrow_nested, large_enough
 from .frame.pairs import closed_of, complex_numbers, intervals, is_pair
 from .schema import Leaf
 from .selection import NestedColumn
@@ -196,7 +196,7 @@ class NestedRead:
         if self._backend == "pyarrow":
             make = variants.arrow if variants else None
             with located(column=self.column.whole.name):
-                return arrow_nested(array, self._hint, lambda leaf: lifted(leaf, self._flat_target(leaf)), make)
+                return arrow_nested(array, self._hint, self._arrow_leaf, make)
         for restore in (self._intervals, self._complex_numbers):
             found = restore(array) if isinstance(array, StructArray) else None
             if found is not None:
@@ -230,6 +230,10 @@ class NestedRead:
                 error.where["row_group"] = pieces[0].row_group
                 break
         return error
+
+    def _arrow_leaf(self, array: LeafArray) -> Any:
+        """Make what Arrow has of a leaf within others."""
+        return lifted(array, large_enough(self._flat_target(array), array))
 
     def _flat_target(self, array: LeafArray) -> Target:
         """Choose a target for a leaf as if it were a flat column."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,24 @@ from ..arrow_schema import ArrowHint, DictionaryIndex
 from ..column.nested_arrays import LeafArray, ListArray, NestedArray, StructArray
 from ..column.shape import Shape, inner_hints, is_variant
 from ..errors import UnsupportedError
+from ..targets import Target
 
-__all__ = ["arrow_nested"]
+__all__ = ["arrow_nested", "large_enough"]
 
-_MOST_ELEMENTS = (1 << 31) - 1
+_MOST_ELEMENTS = _MOST_BYTES = (1 << 31) - 1
+_LARGE = {"utf8": "large_utf8", "binary": "large_binary"}
+
+
+def large_enough(target: Target, array: LeafArray) -> Target:
+    """Give the target of a leaf within others with offsets of 64 bits, where its bytes are more than 31 bits count.
+
+    What is within lists and structs has to be one array, where a flat column may be several.
+    """
+    kind = _LARGE.get(target.type.kind)
+    if kind is None or isinstance(array.values, np.ndarray):
+        return target
+    size = sum(int(piece.offsets[-1] - piece.offsets[0]) for piece in array.values)
+    return replace(target, type=replace(target.type, kind=kind)) if size > _MOST_BYTES else target
 
 
 # Gives the Arrow array of VARIANTs; it is handed what gives that of a binary leaf.
