@@ -327,6 +327,17 @@ def test_nulls_that_the_header_of_a_page_does_not_count():
         column_of([data_page_v2(4, 2, section, values)], INT64, 4, OPTIONAL)
 
 
+def test_rows_that_the_header_of_a_page_does_not_count():
+    """Writers in Go leave num_rows of V2 pages at 0."""
+    pages = [data_page_v2(2, 0, b"", plain(INT64, NUMBERS[:2])), data_page_v2(2, 0, b"", plain(INT64, NUMBERS[2:]))]
+    for page in pages:
+        page.header.data_page_header_v2.num_rows = 0
+    assert column_of(pages) == NUMBERS
+    pages[1].header.data_page_header_v2.num_rows = 1
+    with pytest.raises(CorruptPageError, match="the number of values is not what the header says"):
+        column_of(pages)
+
+
 def test_checksums_that_were_never_computed():
     """Parquet.jl writes 0 into every page; from others it is a checksum."""
     page = data_page(4, plain(INT64, NUMBERS))

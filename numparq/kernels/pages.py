@@ -110,7 +110,9 @@ def read_data_header_v2(record, slots, pages, page, chunks, chunk):
         return BAD_LENGTH
     if num_nulls < 0 or num_nulls > num_values:
         return BAD_COUNT
-    if chunks[chunk + C_MAX_DEFINITION] <= 1 and record[slots[_V2_NUM_ROWS]] != num_values:
+    num_rows = record[slots[_V2_NUM_ROWS]]
+    # Some writers (those in Go) leave it at 0.
+    if chunks[chunk + C_MAX_DEFINITION] <= 1 and num_rows != num_values and num_rows != 0:
         return BAD_COUNT
     pages[page + P_NUM_VALUES] = num_values
     pages[page + P_NUM_NULLS] = num_nulls
