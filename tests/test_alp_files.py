@@ -96,6 +96,48 @@ def test_nested_columns(version):
     assert [{"x": value["x"], "y": list(value["y"])} for value in got["structs"]] == structs
 
 
+def test_the_file_of_the_conformance_suite(parquet_testing):
+    """Each column in ALP, of vectors of any size, has the bits of the column in PLAIN. Older copies lack the file."""
+    path = parquet_testing / "data" / "alp_extended.zstd.parquet"
+    if not path.exists():
+        pytest.skip("this copy of parquet-testing has no ALP file")
+    got = read_parquet(path, dtype_backend="numpy_nullable")
+    for kind in ("float", "double"):
+        expected = got[f"{kind}_plain"].array
+        for vector in ("1024", "4096", "32"):
+            column = got[f"{kind}_alp_{vector}"].array
+            assert (column.isna() == expected.isna()).all()
+            assert column._data[~column.isna()].tobytes() == expected._data[~expected.isna()].tobytes()
+
+
+def extremes(size: int) -> list[bytes]:
+    """What a conformance file has: decimals, some with exceptions, many of them, more digits, a constant, the rest."""
+    rng = np.random.default_rng(7)
+    base, noise = np.round(rng.uniform(-10, 10, 8000), 2), rng.random(8000)
+    parts = [base[:1024].copy() for _ in range(3)]
+    parts[1][[0, 476, 1023]], parts[1][[976, 977, 978]] = math.nan, [math.inf, -math.inf, -0.0]
+    parts[1][979], parts[2][452] = 5e-324 if size == 8 else 1e-45, math.pi
+    large = base[:1024].copy()
+    large[[28, 639]] = 44974934523.343, -1243432432.3432
+    mixed = np.where(np.arange(1024) % 2, base[:1024], noise[:1024])
+    more = np.round(rng.uniform(-10, 10, 1024), 4)
+    numbers = np.concatenate([*parts, large, mixed, noise[:1024], more, np.full(1024, 7.77), base[:800]])
+    raw = numbers.astype(f"f{size}").tobytes()
+    return [raw[start : start + size] for start in range(0, len(raw), size)]
+
+
+@pytest.mark.parametrize("log", [3, 5, 10, 12, 15])
+@pytest.mark.parametrize("size", [4, 8])
+def test_pages_of_other_writers(size, log):
+    """Vectors of any size, as the twin makes them."""
+    values = extremes(size)
+    vectors = -(-len(values) // (1 << log))
+    section = alp.encode(values, size, [(6, 4) if size == 4 else (14, 12)] * vectors, log)
+    pages = [[data_page(len(values), section, ALP)]]
+    made = file([len(values)], [Column("a", FLOAT if size == 4 else DOUBLE, pages)]).stored()
+    assert read_parquet(made)["a"].to_numpy().tobytes() == b"".join(values)
+
+
 def test_columns_of_nothing_and_of_nulls():
     df = pd.DataFrame({"a": pd.array([None] * 10, "Float64"), "b": pd.array([1.5] + [None] * 9, "Float32")})
     for version in ("1.0", "2.0"):
