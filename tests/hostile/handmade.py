@@ -176,7 +176,10 @@ def bits(values: Sequence[int], width: int) -> bytes:
     """Encode small numbers in one bit-packed run of the hybrid encoding."""
     groups = (len(values) + 7) // 8
     packed = sum(value << width * place for place, value in enumerate(values))
-    return bytes([groups << 1 | 1]) + packed.to_bytes(groups * width, "little")
+    header, start = groups << 1 | 1, b""
+    while header > 127:
+        start, header = start + bytes([header & 127 | 128]), header >> 7
+    return start + bytes([header]) + packed.to_bytes(groups * width, "little")
 
 
 def levels(present: Sequence[int]) -> bytes:
