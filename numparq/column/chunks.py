@@ -17,6 +17,7 @@ from ..kernels.tables import (
     C_CONVERSION,
     C_DICTIONARY_SIZE,
     C_END,
+    C_FAULTS,
     C_FILL,
     C_ITEM_SIZE,
     C_MASK,
@@ -33,6 +34,7 @@ from ..kernels.tables import (
     CHUNK_FIELDS,
     CODES,
     DOUBLE,
+    FIXED_LEN_BYTE_ARRAY,
     FLOAT,
     INT32,
     INT64,
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
 MAGIC_BYTES = 4
 
 _SIZES = {BOOLEAN: 0, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8, BYTE_ARRAY: 0}
+_STRINGS = (BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY)
 _NULLS = {"fill": NULLS_FILL, "mask": NULLS_MASK, "refuse": NULLS_REFUSE}
 
 
@@ -141,7 +144,7 @@ class ChunkTables:
         self._leaves = leaves
         self._row_groups = list(dict.fromkeys(row_groups))
         self._place = {group: place for place, group in enumerate(self._row_groups)}
-        self._allowance = faults_of(footer.created_by).missing_bytes
+        self._faults = faults_of(footer.created_by)
         self._num_rows = footer.row_group_num_rows[self._row_groups]
         self._facts = self._read_facts(footer)
         # Some writers leave the offset of the dictionary page out, or at 0, with or without such a page: it then is
@@ -224,10 +227,12 @@ class ChunkTables:
         codecs = self._facts["codec"][place, columns]
         table[:, C_START] = starts
         ends = starts + self._facts["total_compressed_size"][place, columns]
-        table[:, C_END] = np.minimum(ends + self._allowance, self._ends[place, columns])
+        table[:, C_END] = np.minimum(ends + self._faults.missing_bytes, self._ends[place, columns])
         table[:, C_NUM_VALUES] = self._facts["num_values"][place, columns]
         table[:, C_CODEC] = codecs
         table[:, C_MAX_RATIO] = max_ratios(codecs)
+        table[:, C_FAULTS] = np.where(np.isin(table[:, C_TYPE], _STRINGS), self._faults.of_strings, 0)
+        table[:, C_FAULTS] |= self._faults.of_pages
         table[:, C_ROW_START], table[:, C_ROW_STOP] = rows.start, rows.stop
         table[:, C_OUT] = table[:, C_MASK] = rows.out
         return table

@@ -145,8 +145,10 @@ class Job:
 
     def windows(self) -> Iterator[Pages]:
         """Fetch and walk the chunks; gives their pages window by window, checked."""
+        scratch = self.context.scratch
+        scratch.strings.clear()
         walk = self.context.walk(self.chunks)
-        windows = walk.windows(self.context.scratch)
+        windows = walk.windows(scratch)
         while True:
             try:
                 pages = next(windows, None)
@@ -241,7 +243,8 @@ def part_of(pages: Pages, first: int, last: int) -> Pages:
     table = np.ascontiguousarray(pages.pages[first:last])
     chunks = pages.chunks.copy()
     chunks[0, C_ROW_START] = max(chunks[0, C_ROW_START], table[0, P_ROW])
-    chunks[0, C_ROW_STOP] = min(chunks[0, C_ROW_STOP], table[-1, P_ROW] + table[-1, P_NUM_VALUES])
+    stop = min(chunks[0, C_ROW_STOP], table[-1, P_ROW] + table[-1, P_NUM_VALUES])
+    chunks[0, C_ROW_STOP] = max(stop, chunks[0, C_ROW_START])
     chunks[0, C_NULL_COUNT] = 0
     return Pages(pages.raw, chunks, table)
 

@@ -9,7 +9,18 @@ from typing import Protocol
 
 import numpy as np
 
-from ..kernels.tables import C_END, C_ITEM_SIZE, C_MASK, C_NUM_VALUES, C_OUT, C_ROW_START, C_ROW_STOP, C_START
+from ..kernels.tables import (
+    C_END,
+    C_FAULTS,
+    C_ITEM_SIZE,
+    C_MASK,
+    C_NUM_VALUES,
+    C_OUT,
+    C_ROW_START,
+    C_ROW_STOP,
+    C_START,
+    PREFIXES_GO_ON,
+)
 from ..schema import Leaf
 from ..targets import Target
 from .chunks import ChunkTables, RowSlice, columns_table
@@ -93,6 +104,8 @@ class JobMaker:
         tables = [self._tables.of_row_group(common, columns, rows) for rows in slices]
         total = sum(int((table[:, C_END] - table[:, C_START]).sum()) for table in tables)
         share = max(total // (SHARES * self._context.crew.threads), SMALLEST_SHARE)
+        if any((table[:, C_FAULTS] & PREFIXES_GO_ON).any() for table in tables):  # pages only go one after the other
+            share = max(share, total)
         made: list[Job] = []
         for rows, table in zip(slices, tables, strict=True):
             for group in groups:

@@ -17,11 +17,14 @@ from ..kernels.compact_wire import S_ROOM, S_TOP, STACK_WORDS
 from ..kernels.pages import HEADER_FIELDS, SCAN_CHUNK, SCAN_FIELDS, SCAN_IN_CHUNK, SCAN_NEEDED, SCAN_PAGES, SCAN_POS
 from ..kernels.placement import T_DECOMPRESSED, T_DICTIONARY, T_ITEM, T_VALUES, TOTAL_FIELDS
 from ..kernels.tables import (
+    ALWAYS_COMPRESSED,
     B_FIRST,
     B_SNAPPY,
     BATCH_FIELDS,
     C_CODEC,
     C_END,
+    C_FAULTS,
+    C_ROW_START,
     C_START,
     P_BODY,
     P_CHUNK,
@@ -33,6 +36,7 @@ from ..kernels.tables import (
     P_SCRATCH,
     P_UNCOMPRESSED,
     PAGE_FIELDS,
+    PREFIXES_GO_ON,
     SLACK,
 )
 from ..metadata.layout import layout
@@ -74,6 +78,10 @@ def _header_layout() -> tuple[np.ndarray, np.ndarray, int]:
     return header.table, np.array([header.slot(name) for name in HEADER_FIELDS], np.int64), header.words
 
 
+_UNCOMPRESSED_SIZE = HEADER_FIELDS.index("uncompressed_page_size")
+_IS_COMPRESSED = HEADER_FIELDS.index("data_page_header_v2.is_compressed")
+
+
 class PageWalk:
     """Walks over the pages of column chunks that lie one after the other, a window of bytes at a time.
 
@@ -90,6 +98,10 @@ class PageWalk:
         self.chunks = chunks
         self.state = np.zeros(SCAN_FIELDS, np.int64)
         self._table, self._slots, words = _header_layout()
+        self._whole = (chunks[:, C_FAULTS] & PREFIXES_GO_ON) != 0  # of which chunks every page is wanted
+        if chunks[0, C_FAULTS] & ALWAYS_COMPRESSED:  # then what counts is whether there are any bytes
+            self._slots = self._slots.copy()
+            self._slots[_IS_COMPRESSED] = self._slots[_UNCOMPRESSED_SIZE]
         self._record = np.zeros(words, np.int64)
         self._stack = np.zeros(STACK_WORDS, np.int64)
         self._stack[S_TOP] = self._stack[S_ROOM] = words
@@ -130,6 +142,14 @@ class PageWalk:
 
     def scan(self, raw: np.ndarray, length: int) -> bool:
         """Walk as far as `length` bytes go; whether all chunks are done. ParquetError for a damaged header."""
+        wanted = self.chunks[:, C_ROW_START].copy()
+        self.chunks[self._whole, C_ROW_START] = 0
+        try:
+            return self._scanned(raw, length)
+        finally:
+            self.chunks[:, C_ROW_START] = wanted
+
+    def _scanned(self, raw: np.ndarray, length: int) -> bool:
         while True:
             status = kernels.scan_pages(
                 raw, length, self.chunks.reshape(-1), len(self.chunks), self._pages.reshape(-1), len(self._pages),

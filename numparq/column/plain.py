@@ -14,6 +14,7 @@ from ..kernels.tables import (
     ALP,
     BYTE_ARRAY,
     BYTE_STREAM_SPLIT,
+    C_FAULTS,
     C_TYPE,
     DATA_PAGE,
     DATA_PAGE_V2,
@@ -29,6 +30,7 @@ from ..kernels.tables import (
     P_ENCODING,
     P_NUM_VALUES,
     P_TYPE,
+    PREFIXES_GO_ON,
     RLE_DICTIONARY,
     SLACK,
 )
@@ -93,6 +95,18 @@ def readable(
         For values that are damaged.
     """
     first, last, _ = batch
+    if (pages.chunks[:, C_FAULTS] & PREFIXES_GO_ON).any():
+        from .continued import in_sequence
+
+        yield from in_sequence(pages, first, last, decompressed, scratch)
+    else:
+        yield from each_by_itself(pages, first, last, decompressed, scratch)
+
+
+def each_by_itself(
+    pages: Pages, first: int, last: int, decompressed: np.ndarray, scratch: Scratch
+) -> Iterator[Readable]:
+    """Do what `readable` does, for pages that need no other."""
     encodings = pages.pages[first:last, P_ENCODING]
     if not ((encodings >= DELTA_BINARY_PACKED) & (encodings != RLE_DICTIONARY)).any():
         yield Readable(pages.pages, first, last, decompressed)
@@ -104,7 +118,7 @@ def readable(
         if makers[start - first] == _NONE:
             yield Readable(pages.pages, start, stop, decompressed)
         else:
-            make = _by_alp_kernels if makers[start - first] == _BY_ALP_KERNELS else _by_delta_kernels
+            make = _by_alp_kernels if makers[start - first] == _BY_ALP_KERNELS else by_delta_kernels
             yield from _made_plain(rewritten, start, stop, decompressed, scratch, make)
 
 
@@ -137,9 +151,10 @@ def _made_plain(
         first = done
 
 
-def _by_delta_kernels(
+def by_delta_kernels(
     pages: Pages, first: int, last: int, decompressed: np.ndarray, scratch: Scratch, out: np.ndarray, state: np.ndarray
 ) -> int:
+    """Call the kernel that knows the delta encodings and BYTE_STREAM_SPLIT; arguments as in `Make`."""
     lengths = scratch.take("lengths", 8 * _most_strings(pages, first, last))
     return delta_kernels.decode_to_plain(
         pages.chunks.reshape(-1), pages.pages.reshape(-1), first, last, pages.raw, decompressed, lengths, out,

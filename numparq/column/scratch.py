@@ -18,10 +18,17 @@ IDLE_BYTES = 8 << 20
 
 
 class Scratch:
-    """The buffers of one thread, by what they are for."""
+    """The buffers of one thread, by what they are for.
+
+    Attributes
+    ----------
+    strings : dict of (int, int) to bytes
+        By chunk and row, the string in front of a page, where pages cannot be read without; of the job at hand.
+    """
 
     def __init__(self) -> None:
         self._buffers: dict[str, np.ndarray] = {}
+        self.strings: dict[tuple[int, int], bytes] = {}
 
     def take(self, purpose: str, size: int) -> np.ndarray:
         """Give a uint8 buffer of at least `size` bytes and SLACK behind them; what it holds is not kept.

@@ -35,14 +35,15 @@ def total_length(lengths, pos, count, most):
 
 
 @helper
-def total_with_prefixes(lengths, count, width):
+def total_with_prefixes(lengths, count, width, before):
     """Add up the lengths of strings with their prefixes; BAD_LENGTH where a prefix is longer than the string before.
+
+    In front of the first one there is a string of `before` bytes.
 
     `lengths` are those of the prefixes, then of what follows them. Strings of FIXED_LEN_BYTE_ARRAY all have to be of
     `width` bytes; -1: they may be of any length.
     """
     total = 0
-    before = 0
     for i in range(count):
         prefix = load32(lengths, i << 2)
         if prefix > before:
@@ -67,9 +68,11 @@ def copy_lengths(data, pos, count, lengths, out, out_pos):
 
 
 @helper
-def join_prefixes(data, pos, count, lengths, prefix_size, out, out_pos):
-    """Write strings that begin as the ones before them; `prefix_size` is 4 where each goes behind its length, or 0."""
-    before = 0
+def join_prefixes(data, pos, count, lengths, prefix_size, before, out, out_pos):
+    """Write strings that begin as the ones before them, the first as the one at `before`.
+
+    `prefix_size` is 4 where each goes behind its length, or 0.
+    """
     for i in range(count):
         prefix = load32(lengths, i << 2)
         suffix = load32(lengths, (count + i) << 2)

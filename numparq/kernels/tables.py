@@ -30,7 +30,10 @@ C_FIRST_PAGE = 18  # its rows in the page table (written by scan_pages)
 C_LAST_PAGE = 19
 C_NULL_COUNT = 20  # nulls among the rows wanted (added up by the decoders)
 C_MAX_RATIO = 21  # bytes that one compressed byte may stand for; 0: not known
-CHUNK_FIELDS = 22
+C_FAULTS = 22  # what its writer got wrong of all pages: the bits below
+CHUNK_FIELDS = 23
+ALWAYS_COMPRESSED = 1  # pages of version 2 are compressed although they say that they are not
+PREFIXES_GO_ON = 2  # the first string of a DELTA_BYTE_ARRAY page may begin as the last one of the page before
 
 # --- pages: written by scan_pages -----------------------------------------------------------------------------------
 P_CHUNK = 0  # its row in the chunk table

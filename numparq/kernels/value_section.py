@@ -21,9 +21,10 @@ from .tables import (
     PLAIN,
 )
 
-# Items of `state`, of the kernels that make pages PLAIN: the page that the answer is about; the bytes that it needs.
-STATE_PAGE, STATE_NEEDED = 0, 1
-STATE_FIELDS = 2
+# Items of `state`, of the kernels that make pages PLAIN: the page that the answer is about; the bytes that it needs;
+# and where in `out` the last string with a prefix lies, and its length.
+STATE_PAGE, STATE_NEEDED, STATE_LAST, STATE_LAST_SIZE = range(4)
+STATE_FIELDS = 4
 
 
 @helper

@@ -1,0 +1,205 @@
+"""DELTA_BYTE_ARRAY as parquet-mr before 1.8.0 wrote it: strings that go on from one page to the next (PARQUET-246)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hostile.handmade import (
+    BYTE_ARRAY,
+    FIXED_LEN_BYTE_ARRAY,
+    INT64,
+    OPTIONAL,
+    RLE_DICTIONARY,
+    Column,
+    bits,
+    data_page,
+    data_page_v2,
+    dictionary_page,
+    file,
+    levels,
+    plain,
+)
+from twins import delta
+
+from numparq import CorruptPageError, read_parquet
+
+DELTA_BYTE_ARRAY = 7
+OLD, FIXED, OTHER = "parquet-mr version 1.6.0rc3 (build d4d5a07)", "parquet-mr version 1.8.0", "impala version 2.2.0"
+
+
+def encoded(values, before=b""):
+    """Encode strings, the first with what it has in common with the one before."""
+    prefixes = [delta.prefix(one, other) for one, other in zip([before, *values], values, strict=False)]
+    suffixes = [value[shared:] for shared, value in zip(prefixes, values, strict=True)]
+    return delta.encode(prefixes, 32) + delta.encode_length(suffixes)
+
+
+def pages_of(parts, make=data_page):
+    pages, before = [], b""
+    for part in parts:
+        pages.append(make(len(part), encoded(part, before), encoding=DELTA_BYTE_ARRAY))
+        before = part[-1] if part else before
+    return pages
+
+
+def v2(num_values, body, encoding):
+    return data_page_v2(num_values, 0, b"", body, encoding)
+
+
+def made(pages, rows, created_by=OLD, physical=BYTE_ARRAY, **more):
+    return file([rows], [Column("a", physical, [pages], **more)], created_by=created_by).stored()
+
+
+PARTS = [[b"straw", b"strawberry"], [b"strawberry", b"strange"], [], [b"strangest"], [b"other", b"ot"], [b"otter"]]
+WORDS = [word for part in PARTS for word in part]
+
+
+@pytest.mark.parametrize("make", [data_page, v2], ids=["v1", "v2"])
+@pytest.mark.parametrize("created_by", [OLD, "parquet-mr", "parquet-mr version 1.2.8", None, ""])
+def test_strings_go_on(created_by, make):
+    data = made(pages_of(PARTS, make), len(WORDS), created_by)
+    for threads in (1, 2):
+        assert read_parquet(data, threads=threads)["a"].tolist() == WORDS
+    for first in range(len(WORDS)):
+        for last in range(first, len(WORDS) + 1):
+            got = read_parquet(data, row_range=(first, last))["a"].tolist()
+            assert got == WORDS[first:last]
+
+
+@pytest.mark.parametrize("created_by", [FIXED, OTHER, "numparq version 1.0.0", "parquet-mr version 1.10.1"])
+def test_other_writers_are_held_to_the_specification(created_by):
+    with pytest.raises(CorruptPageError) as caught:
+        read_parquet(made(pages_of(PARTS), len(WORDS), created_by))
+    assert caught.value.where["page"] == 1
+    sound = [data_page(len(part), encoded(part), DELTA_BYTE_ARRAY) for part in PARTS]
+    assert read_parquet(made(sound, len(WORDS), created_by))["a"].tolist() == WORDS
+    assert read_parquet(made(sound, len(WORDS), OLD))["a"].tolist() == WORDS
+
+
+def test_a_prefix_of_what_is_not_there():
+    first = data_page(1, encoded([b"abc"], b"abcdef"), DELTA_BYTE_ARRAY)
+    with pytest.raises(CorruptPageError):
+        read_parquet(made([first], 1))
+    longer = [data_page(1, encoded([b"ab"]), DELTA_BYTE_ARRAY), data_page(1, encoded([b"abc"], b"abcd"), 7)]
+    with pytest.raises(CorruptPageError) as caught:
+        read_parquet(made(longer, 2))
+    assert caught.value.where["page"] == 1
+
+
+def test_each_chunk_begins_anew():
+    columns = [Column(name, BYTE_ARRAY, [pages_of(PARTS), pages_of(PARTS[::-1])]) for name in "ab"]
+    backwards = [word for part in PARTS[::-1] for word in part]
+    data = file([len(WORDS)] * 2, columns, created_by=OLD).stored()
+    got = read_parquet(data)
+    assert got["a"].tolist() == got["b"].tolist() == WORDS + backwards
+    # A first page that goes on from the chunk before it is damaged.
+    bad = pages_of(PARTS)
+    bad[0] = data_page(2, encoded(PARTS[0], b"str"), DELTA_BYTE_ARRAY)
+    with pytest.raises(CorruptPageError):
+        read_parquet(file([len(WORDS)] * 2, [Column("a", BYTE_ARRAY, [pages_of(PARTS), bad])], created_by=OLD).stored())
+
+
+def test_nulls_between():
+    """Pages of nulls hold no string: the next one goes on from the last that there was."""
+
+    def page(values, before):
+        present = [value for value in values if value is not None]
+        body = levels([int(value is not None) for value in values]) + (encoded(present, before) if present else b"")
+        return data_page(len(values), body, DELTA_BYTE_ARRAY)
+
+    parts = [[None, b"abcd", None], [None, None], [b"abce", None], [None] * 9, [b"abcef"]]
+    pages, before = [], b""
+    for part in parts:
+        pages.append(page(part, before))
+        before = next((value for value in part[::-1] if value is not None), before)
+    expected = [value for part in parts for value in part]
+    data = made(pages, len(expected), repetition=OPTIONAL)
+    assert [None if pd.isna(value) else value for value in read_parquet(data)["a"]] == expected
+    assert read_parquet(data, row_range=(len(expected) - 1, len(expected)))["a"].tolist() == [b"abcef"]
+
+
+def test_beside_other_encodings():
+    """A dictionary that was given up: what comes behind it begins anew, and numbers are read as ever."""
+    coded = data_page(2, b"\x01" + bits([1, 0], 1), RLE_DICTIONARY)
+    last = data_page(1, plain(BYTE_ARRAY, [b"plain"]))
+    words = [dictionary_page(2, plain(BYTE_ARRAY, [b"x", b"y"])), coded, *pages_of(PARTS), last]
+    numbers = list(range(len(WORDS) + 3))
+    columns = [Column("n", INT64, [[data_page(len(numbers), delta.encode(numbers, 64), 5)]]),
+               Column("a", BYTE_ARRAY, [words])]  # fmt: skip
+    data = file([len(numbers)], columns, created_by=OLD).stored()
+    expected = [b"y", b"x", *WORDS, b"plain"]
+    for first, last in ((0, len(numbers)), (1, 4), (5, 6), (len(numbers) - 1, len(numbers))):
+        got = read_parquet(data, row_range=(first, last))
+        assert got["a"].tolist() == expected[first:last] and got["n"].tolist() == numbers[first:last]
+
+
+def test_values_of_one_length():
+    parts = [[b"abcd", b"abce"], [b"abcf"], [b"abce", b"zzzz"], [b"zzzy"]]
+    words = [word for part in parts for word in part]
+    data = made(pages_of(parts), len(words), physical=FIXED_LEN_BYTE_ARRAY, element={"type_length": 4})
+    assert read_parquet(data)["a"].tolist() == words
+    assert read_parquet(data, row_range=(2, 5))["a"].tolist() == words[2:5]
+
+
+@pytest.mark.parametrize("options", [{}, {"categories": ["a"]}, {"row_range": (70_000, 70_010)}], ids=str)
+def test_windows_and_large_strings(options):
+    """More than one window of the file; strings of more than a batch in front of a page."""
+    rng = np.random.default_rng(0)
+    head = rng.bytes(1_500_000).hex().encode()
+    parts = [[head, head + b"1"], [head + b"12"]]
+    parts += [[b"%x-%d" % (number // 7, number) for number in range(start, start + 500)]
+              for start in range(0, 80_000, 500)]  # fmt: skip
+    parts += [[head], [head + b"z"]]
+    words = [word.decode() for part in parts for word in part]
+    data = made(pages_of(parts), len(words), element={"converted_type": 0})
+    first, last = options.get("row_range", (0, len(words)))
+    assert read_parquet(data, **options)["a"].tolist() == words[first:last]
+
+
+def test_lists():
+    """Repeated values, in pages of several lists each."""
+    module_rows = [[b"aa", b"ab"], [b"abc"], [b"abd", b"abde", b"b"]]
+    pages, before = [], b""
+    for row in module_rows:
+        body = _repetition([0] + [1] * (len(row) - 1)) + levels([1] * len(row)) + encoded(row, before)
+        pages.append(data_page(len(row), body, DELTA_BYTE_ARRAY))
+        before = row[-1]
+    column = Column("a", BYTE_ARRAY, [pages], 2, facts={"num_values": 6})
+    got = read_parquet(file([3], [column], created_by=OLD).stored())["a"]
+    assert [list(row) for row in got] == module_rows
+
+
+_repetition = levels
+
+
+# --- pages that say that they are not compressed, and are (ARROW-10353) -------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("created_by", "faulty"),
+    [
+        ("parquet-cpp version 1.5.1-SNAPSHOT", True),
+        ("parquet-cpp", True),
+        ("parquet-cpp-arrow version 3.0.0", False),
+        (None, False),
+    ],
+)
+def test_pages_that_hide_that_they_are_compressed(created_by, faulty):
+    import cramjam
+
+    section, values = bits([1, 0, 1, 1, 0, 0, 0, 0], 1), plain(INT64, [5, 6, 7])
+    page = data_page_v2(8, 5, section, values)
+    page.header.uncompressed_page_size = len(page.body)
+    page.header.data_page_header_v2.is_compressed = not faulty
+    page.body = section + bytes(cramjam.snappy.compress_raw(values))
+    nulls = data_page_v2(8, 8, bits([0] * 8, 1), b"")
+    nulls.header.data_page_header_v2.is_compressed = not faulty
+    column = Column("a", INT64, [[page, nulls]], OPTIONAL, facts={"codec": 1})
+    got = read_parquet(file([16], [column], created_by=created_by).stored())["a"]
+    assert got.dropna().to_dict() == {0: 5, 2: 6, 3: 7}
+    stored = data_page_v2(8, 5, section, values)
+    stored.header.data_page_header_v2.is_compressed = False
+    column = Column("a", INT64, [[stored]], OPTIONAL, facts={"codec": 0})
+    got = read_parquet(file([8], [column], created_by=created_by).stored())["a"]
+    assert got.dropna().to_dict() == {0: 5, 2: 6, 3: 7}
