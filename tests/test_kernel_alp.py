@@ -265,7 +265,7 @@ def random_floats(rng, size: int, count: int) -> list[bytes]:
 def test_what_is_written(engine, size):
     rng = np.random.default_rng(size)
     for count in (0, 1, 2, 31, 32, 33, 1023, 1024, 1025, 2500):
-        for _ in range(engine.size(8)):
+        for _ in range(engine.size(4)):
             check(engine, random_floats(rng, size, min(count, engine.size(2500))), size, rng)
 
 
