@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from .kernels import warmup
     from .reader import ParquetFile
+    from .salvaging import Salvaged, salvage
     from .verifying import Deviation, verify
     from .writer import ParquetWriter
 
@@ -41,6 +42,8 @@ _HOMES = {
     "ParquetWriter": "writer",
     "ParquetFile": "reader",
     "verify": "verifying",
+    "salvage": "salvaging",
+    "Salvaged": "salvaging",
     "Deviation": "verifying",
     "warmup": "kernels",
     "ParquetError": "errors",
@@ -61,10 +64,12 @@ __all__ = [
     "ParquetError",
     "ParquetFile",
     "ParquetWriter",
+    "Salvaged",
     "SchemaError",
     "UnsupportedError",
     "file_bytes",
     "read_parquet",
+    "salvage",
     "to_parquet",
     "verify",
     "warmup",

@@ -10,15 +10,18 @@ PATIENCE = 1.5  # seconds before a bar appears
 
 
 class Progress:
-    """Counts rows that have been written, and shows a bar once it has taken a while.
+    """Counts rows that are done, and shows a bar once it has taken a while.
 
     Parameters
     ----------
     wanted : bool, optional
         Whether there is a bar; by default where somebody can see it.
+    what : str
+        What stands in front of it.
     """
 
-    def __init__(self, wanted: bool | None = None) -> None:
+    def __init__(self, wanted: bool | None = None, what: str = "writing rows") -> None:
+        self._what = what
         self._wanted = _is_seen() if wanted is None else wanted
         self._began = time.monotonic()
         self._done = self._total = 0
@@ -42,7 +45,7 @@ class Progress:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-        columns = (TextColumn("writing rows"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        columns = (TextColumn(self._what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
         self._task = self._bar.add_task("", total=self._total)
         self._bar.start()

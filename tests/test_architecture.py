@@ -43,6 +43,7 @@ LAYERS = [
     ["recovery"],
     ["reader", "writer"],
     ["api", "verifying"],
+    ["salvaging"],
     ["cli"],
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}

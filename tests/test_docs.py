@@ -51,7 +51,7 @@ def test_python_of_the_readme(rides: Path) -> None:
 def test_commands_of_the_readme(rides: Path, capsys: pytest.CaptureFixture) -> None:
     lines = [line for block in blocks("sh") for line in block.splitlines()]
     commands = [line.split("#")[0] for line in lines if line.startswith("numparq ")]
-    assert len(commands) == 3
+    assert len(commands) == 4
     for command in commands:
         assert main(shlex.split(command)[1:]) == 0
     assert "pickup" in capsys.readouterr().out

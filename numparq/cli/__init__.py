@@ -23,6 +23,14 @@ _COMMANDS: dict[str, tuple[str, str, str, tuple[tuple[str, dict], ...]]] = {
         ("file", {"nargs": "+", "help": "the Parquet files"}),
         ("--strict", {"action": "store_true", "help": "warnings count as errors"}),
     )),
+    "salvage": ("salvage", "salvage", "save what is left of a damaged file: 0 all of it, 1 a part, 2 nothing", (
+        _FILE,
+        ("out", {"help": "the file to write"}),
+        ("--schema", {"metavar": "FILE", "help": "a Parquet file that has the same columns"}),
+        ("--codec", {"help": "what the pages are compressed with, where they do not tell"}),
+        ("--row-group-size", {"type": int, "metavar": "ROWS", "help": "of each row group, where pages do not tell"}),
+        ("--force", {"action": "store_true", "help": "replace a file that is there"}),
+    )),
     "warmup": ("warmup", "warmup", "compile all kernels now, so that no later process has to", ()),
     "demo": ("demo", "demo", "make a file, read it, show what was skipped and how long it took", (
         ("--rows", {"type": int, "default": 2_000_000, "help": "rows of the file (2000000)"}),

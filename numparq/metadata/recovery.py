@@ -24,7 +24,7 @@ from .decode import new_stack
 from .footer import MAGIC, Footer, source_head
 from .layout import Layout, layout
 
-__all__ = ["Checkpoint", "last_footer", "leftovers", "recover"]
+__all__ = ["Checkpoint", "last_footer", "last_footer_in", "leftovers", "recover"]
 
 _BLOCK = 1 << 20  # bytes read at once, going backwards
 _TAIL = 8  # length and magic number behind a footer
@@ -75,12 +75,13 @@ def last_footer(path: str | os.PathLike[str]) -> Checkpoint:
     source = FileSource(path)
     try:
         with located(file=source.name):
-            return _last_footer(source)
+            return last_footer_in(source)
     finally:
         source.close()
 
 
-def _last_footer(source: Source) -> Checkpoint:
+def last_footer_in(source: Source) -> Checkpoint:
+    """Find the last complete footer of an open file, as `last_footer` does."""
     if source.size < len(MAGIC) or source_head(source) != MAGIC:
         raise InvalidFileError(f"the file does not begin with {MAGIC!r}: it is no Parquet file")
     budget = _MOST_READ * source.size + _BLOCK

@@ -212,6 +212,10 @@ class ChunkCheck:
             if page.offset >= end and sum(facts.num_entries for facts in pages.facts) >= wanted:
                 break  # what an old writer's sizes may have left out is not there
             pages.take(page)
+            if self.budget.left < 0:
+                self._add("not-checked", "what the file claims to have is far more than its size, and is not all "
+                                         "looked at")  # fmt: skip
+                return False
         return complete
 
     def _check_counts(self, facts: dict[str, Any], pages: PagesCheck) -> bool:

@@ -19,7 +19,7 @@ __all__ = ["check_row_groups", "orders_of"]
 
 _ORDERS = {"": "type", "TYPE_ORDER": "type", "IEEE_754_TOTAL_ORDER": "ieee754", "INT96_TIMESTAMP_ORDER": "int96"}
 _LAST_ORDINAL = (1 << 15) - 1
-_MOST_PER_BYTE, _MOST_ANYWAY = 4096, 1 << 32  # bytes and values that are decoded of a file
+_MOST_PER_BYTE, _MOST_ANYWAY = 256, 1 << 32  # bytes and values that are decoded of a file
 
 
 def orders_of(leaves: list[Leaf | None], names: list[str]) -> list[Order]:
@@ -63,7 +63,7 @@ def check_row_groups(
             continue
         keys = sort_keys(group, leaves, orders, findings, place)
         for leaf, order, chunk in zip(leaves, orders, chunks, strict=True):
-            if leaf is not None:
+            if leaf is not None and budget.left >= 0:
                 ChunkCheck(source, tail.start, leaf, order, group.get("num_rows", 0), chunk, legacy,
                            place._replace(column=leaf.name), findings, scratch, budget, regions,
                            [keys[leaf.index]] if leaf.index in keys else []).run()  # fmt: skip

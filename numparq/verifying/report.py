@@ -12,6 +12,7 @@ from .deviations import Deviation, Findings
 from .footer import read_tail
 from .groups import check_row_groups, orders_of
 from .keys import check_keys
+from .remains import describe_remains
 from .schema import check_column_orders, leaves_of, read_schema
 
 __all__ = ["Report", "examine", "verify"]
@@ -132,6 +133,7 @@ def _examine(source: Source, findings: Findings, progress: bool | None) -> dict[
     """Check everything; give FileMetaData, as far as it could be read."""
     tail = read_tail(source, findings)
     if tail is None:
+        findings.notes += describe_remains(source)
         return {}
     root = read_schema(tail.metadata, findings)
     if root is None:
@@ -139,7 +141,7 @@ def _examine(source: Source, findings: Findings, progress: bool | None) -> dict[
     leaves = leaves_of(root)
     check_keys(tail.metadata, root, findings)
     orders = orders_of(leaves, check_column_orders(tail.metadata, len(leaves), findings))
-    bar = Progress(progress)
+    bar = Progress(progress, "checking values")
     bar.expect(max(sum(group.get("num_rows", 0) for group in tail.metadata.get("row_groups", [])), 0) * len(leaves))
     try:
         check_row_groups(source, tail, leaves, orders, findings, bar.advance)

@@ -245,12 +245,15 @@ class PageDecoder:
             raise _trouble(error, "page-levels") from None
         if not found.num_values:
             return found
-        found.unused = self._unused(pages, found.num_values)
+        row = pages.pages[0]
+        size = int(row[P_UNCOMPRESSED] if row[P_IS_COMPRESSED] else row[P_COMPRESSED])
         pages.chunks[0, [C_NUM_VALUES, C_ROW_STOP]] = found.num_values
         try:
             self._values(pages, decompressed, dictionary, found)
         except (PageFailure, ParquetError, MemoryError) as error:
             raise _trouble(error, "page-values") from None
+        if row[P_ENCODING] == PLAIN:
+            found.unused = max(size - self._plain_size(found), 0)
         return found
 
     def _levels(self, pages: Pages, decompressed: np.ndarray) -> PageValues:
@@ -282,12 +285,11 @@ class PageDecoder:
             np.empty(0, np.int64) if leaf.physical == BYTE_ARRAY else None,
         )  # fmt: skip
 
-    def _unused(self, pages: Pages, count: int) -> int:
-        row = pages.pages[0]
-        if row[P_ENCODING] != PLAIN or self._leaf.physical == BYTE_ARRAY:
-            return 0
-        size = int(row[P_UNCOMPRESSED] if row[P_IS_COMPRESSED] else row[P_COMPRESSED])
-        return max(size - (count * self._width if self._width else (count + 7) // 8), 0)
+    def _plain_size(self, found: PageValues) -> int:
+        """Give the bytes that values take in PLAIN."""
+        if found.starts is not None and found.ends is not None:
+            return 4 * found.num_values + int((found.ends - found.starts).sum())
+        return found.num_values * self._width if self._width else (found.num_values + 7) // 8
 
     def _values(self, pages: Pages, decompressed: np.ndarray, dictionary: Dictionary | None, found: PageValues) -> None:
         if pages.pages[0, P_ENCODING] in _DICTIONARY_ENCODINGS:

@@ -1,0 +1,99 @@
+"""What a file without a footer had in it, by another file that has the same columns."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import InvalidFileError, SchemaError, located
+from ..io.source import open_source
+from ..schema import Leaf
+from ..verifying.deviations import Findings
+from ..verifying.footer import read_tail
+from ..verifying.schema import leaves_of, read_schema
+
+__all__ = ["KnownSchema", "schema_of_file", "schema_of_metadata"]
+
+
+@dataclass(frozen=True)
+class KnownSchema:
+    """The columns of a file, and what goes with them into its footer.
+
+    Parameters
+    ----------
+    leaves : list of Leaf
+        The columns that hold values.
+    metadata : dict
+        FileMetaData: schema, keys and values, column orders are taken from it.
+    codecs : dict of int to int
+        The codec that each leaf probably has.
+    """
+
+    leaves: list[Leaf]
+    metadata: dict[str, Any]
+    codecs: dict[int, int] = field(default_factory=dict)
+
+
+def schema_of_metadata(metadata: dict[str, Any]) -> KnownSchema:
+    """Make a schema of a FileMetaData.
+
+    Raises
+    ------
+    SchemaError
+        When it has columns that cannot be read.
+    """
+    findings = Findings()
+    root = read_schema(metadata, findings)
+    errors = [deviation for deviation in findings.deviations if deviation.severity == "error"]
+    if root is None or errors:
+        raise SchemaError(f"the schema is damaged: {errors[0].message if errors else 'it is no tree'}")
+    leaves = leaves_of(root)
+    known = [leaf for leaf in leaves if leaf is not None]
+    if len(known) != len(leaves) or not known:
+        raise SchemaError("the schema has no columns, or columns that cannot be read")
+    groups = metadata.get("row_groups") or [{}]
+    chunks = [chunk.get("meta_data", {}) for chunk in groups[-1].get("columns", [])]
+    return KnownSchema(known, metadata, {number: chunk["codec"] for number, chunk in enumerate(chunks)
+                                         if "codec" in chunk})  # fmt: skip
+
+
+def schema_of_file(schema: Any) -> KnownSchema:
+    """Take the schema from what the user gives.
+
+    Parameters
+    ----------
+    schema : path, bytes-like, binary file object, or pyarrow.Schema
+        A Parquet file (one without rows too, such as ``_common_metadata``), or the schema that pyarrow would write.
+
+    Returns
+    -------
+    KnownSchema
+
+    Raises
+    ------
+    InvalidFileError
+        When the file is damaged itself.
+    SchemaError
+        As `schema_of_metadata`.
+    """
+    if type(schema).__module__.partition(".")[0] == "pyarrow":
+        schema = _written(schema)
+    source = open_source(schema)
+    try:
+        with located(file=source.name):
+            tail = read_tail(source, Findings())
+            if tail is None:
+                raise InvalidFileError("the file that the schema is to be taken from has no footer itself")
+            return schema_of_metadata(tail.metadata)
+    finally:
+        source.close()
+
+
+def _written(schema: Any) -> bytes:
+    """Write a file without rows that has a pyarrow schema."""
+    import pyarrow.parquet as pq
+
+    buffer = io.BytesIO()
+    pq.write_table(schema.empty_table(), buffer)
+    return buffer.getvalue()
