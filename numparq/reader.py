@@ -219,6 +219,7 @@ class ParquetFile:
                 made = {column.places.start: column.finished(layout.targets, buffers) for column in nested}
                 frame = assemble(layout, buffers, labels, metadata, virtual, made)
                 if explosion is not None:
+                    explosion.without(labels)
                     frame, selected = explosion.frame(frame, layout.targets, buffers, metadata), explosion.shown
                 else:
                     ways.label(frame, metadata)

@@ -241,3 +241,29 @@ def test_damaged_files():
         except ParquetError:
             outcomes["refused"] += 1
     assert min(outcomes.values()) > 40
+
+
+def test_what_is_whole_of_damaged_files():
+    """Rows that lost something are left out before they are exploded; so are columns that lost all."""
+    table = pa.table({"n": range(6), "c": [[k] * k for k in range(6)], "t": ["x"] * 6})
+    data = written(table, row_group_size=3, compression="none", use_dictionary=False)
+    chunks = pq.ParquetFile(io.BytesIO(data)).metadata
+
+    def damaged(*places):
+        changed = bytearray(data)
+        for group, column in places:
+            chunk = chunks.row_group(group).column(column)
+            changed[chunk.data_page_offset : chunk.data_page_offset + chunk.total_compressed_size] = bytes(
+                chunk.total_compressed_size
+            )
+        return bytes(changed)
+
+    got = read_parquet(damaged((0, 1)), explode="c", on_error="skip", include=["row_number"])
+    assert plain_columns(got) == [[3] * 3 + [4] * 4 + [5] * 5, [3] * 3 + [4] * 4 + [5] * 5, ["x"] * 12,
+                                  [3] * 3 + [4] * 4 + [5] * 5]  # fmt: skip
+    assert len(got.attrs["numparq.lost"]) == 1
+    got = read_parquet(damaged((0, 0), (1, 0)), explode="c", on_error="skip", include=["position"])
+    assert got.columns.tolist() == ["c", "t", "position"]
+    assert plain_columns(got)[0] == [k for k in range(6) for _ in range(k)]
+    with pytest.raises(ParquetError):
+        read_parquet(damaged((0, 1)), explode="c")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import accumulate, compress, groupby
 from typing import Any
 
 import numpy as np
@@ -92,21 +92,19 @@ class Explosion:
         else:
             found = [self._selected(schema, exploded, name) for name in names_of(columns)]
         wanted = merged(together(column for columns_of_one in found for column in columns_of_one))
-        self._items = [column for column in wanted if isinstance(column, Item)]
         parents = [column for column in wanted if not isinstance(column, Item)]
-        leaves = self._leaves()
+        leaves = self._leaves([column for column in wanted if isinstance(column, Item)])
         shape = pruned(exploded.whole, leaves)
         assert shape is not None
         self._lists = [kept for kept in (pruned(node, leaves) for node in self._way.lists) if kept is not None]
         above = [name for name in index if name != exploded.name]
         read = NestedColumn(exploded.name, exploded.position, exploded.whole, shape, True)
         self.columns = [*parents, *always_read(schema, above, parents), read]
-        kept = [column for column in wanted if isinstance(column, Item) or column.name not in above]
-        self._names = _names(kept)
-        self._is_made = [isinstance(column, Item) for column in kept] + [name == POSITION for name in self._include]
-        self._categories = set(categories)
+        self._wanted = [column for column in wanted if isinstance(column, Item) or column.name not in above]
+        self._names = _names(self._wanted)
         self.shown = [replace(exploded, name=name, shape=column.shape) if isinstance(column, Item) else column
-                      for name, column in zip(self._names, kept, strict=True)]  # fmt: skip
+                      for name, column in zip(self._names, self._wanted, strict=True)]  # fmt: skip
+        self._categories = set(categories)
         for name in self._include:
             if name in self._names:
                 raise SchemaError(f"there is a column {name!r} already; include={name!r} would make a second one")
@@ -121,9 +119,9 @@ class Explosion:
         except KeyError:
             raise missing(name, _paths_of(exploded.whole)) from None
 
-    def _leaves(self) -> set[int]:
+    def _leaves(self, items: Sequence[Item]) -> set[int]:
         """Give the leaves to read; one more, for its levels, where no column is out of the innermost list."""
-        found = {leaf.index for item in self._items for leaf in leaves_of(item.shape)}
+        found = {leaf.index for item in items for leaf in leaves_of(item.shape)}
         inside = list(leaves_of(self._way.lists[-1]))
         if not any(leaf.index in found for leaf in inside):
             found.add(min(inside, key=lambda leaf: (leaf.max_repetition_level, leaf.physical == BYTE_ARRAY)).index)
@@ -141,6 +139,16 @@ class Explosion:
         """
         self._read = nested.pop()
         labels[self._read.places.start] = None
+
+    def without(self, labels: Sequence[str | None]) -> None:
+        """Leave out columns that got lost: those whose first leaf has no name any more."""
+        counts = (1 if isinstance(column, Leaf) else len(column.leaves) for column in self.columns)
+        firsts = accumulate(counts, initial=0)
+        lost = {id(column) for column, first in zip(self.columns, firsts, strict=False) if labels[first] is None}
+        stays = [id(column) not in lost for column in self._wanted]
+        self._wanted, self._names, self.shown = (
+            list(compress(columns, stays)) for columns in (self._wanted, self._names, self.shown)
+        )
 
     def frame(
         self, parents: pd.DataFrame, targets: Sequence[Target], buffers: Sequence[ColumnBuffer],
@@ -172,7 +180,9 @@ class Explosion:
         lists = [arrays[_key(shape)] for shape in self._lists]
         rows = _Rows([array.offsets for array in lists if isinstance(array, ListArray)])
         made = []
-        for item, name in zip(self._items, self._names_of_items(), strict=True):
+        for item, name in zip(self._wanted, self._names, strict=True):
+            if not isinstance(item, Item):
+                continue
             categorical = name in self._categories or item.full_name in self._categories
             part = read.part(item.name, item.shape, "numpy_nullable" if categorical else None)
             array = arrays.get(_key(item.shape)) or part.tree(pieces, buffers)
@@ -182,13 +192,11 @@ class Explosion:
         repeated = rows.take(parents, 0)
         if isinstance(parents.index, pd.RangeIndex):
             repeated.index = pd.RangeIndex(rows.count)
-        frame = _side_by_side(repeated, made, self._is_made)
+        is_made = [isinstance(column, Item) for column in self._wanted] + [name == POSITION for name in self._include]
+        frame = _side_by_side(repeated, made, is_made)
         frame.columns = labels_with(metadata, self._names, self._include)
         frame.attrs = parents.attrs
         return frame
-
-    def _names_of_items(self) -> list[str]:
-        return [name for name, is_item in zip(self._names, self._is_made, strict=False) if is_item]
 
 
 class _Rows:
