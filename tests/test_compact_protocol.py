@@ -266,6 +266,15 @@ def test_headers_that_are_wrong(engine, fields, status):
     assert read(engine, layout("PageHeader"), twin.encode_struct(fields))[0] == status
 
 
+def test_a_bool_is_a_number(engine):
+    """fastparquet writes it for OPTIONAL and REQUIRED."""
+    element = layout("SchemaElement")
+    for bit in (False, True):
+        fields = [(3, twin.TRUE if bit else twin.FALSE, bit), (4, twin.BINARY, b"a")]
+        taken, found = read(engine, element, twin.encode_struct(fields))
+        assert taken > 0 and found.repetition_type == bit and found.name == "a"
+
+
 def test_types_that_there_are_not(engine):
     for field in (b"\x0e\x50", b"\x0f\x50", b"\x09\x50\x1e", b"\x09\x50\x10", b"\x0b\x50\x01\x8f\x01a"):
         encoded = twin.encode_struct(REQUIRED)[:-1] + field + bytes(20)

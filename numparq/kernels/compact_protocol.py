@@ -150,11 +150,14 @@ def open_list(data, pos, end, table, field, arena, word, stack):
 
 @inlined
 def field_of(table, node, field_id, wire):
-    """Find a field: its id and its place in the table; those of unknown fields (0) where id or type is unknown."""
+    """Find a field: its id and its place in the table; those of unknown fields (0) where id or type is unknown.
+
+    A bool may stand for an enum: so fastparquet writes the repetition type of columns whose nulls it is to infer.
+    """
     if 0 < field_id <= get(table, node + N_LARGEST):
         field = node + N_FIELDS + FIELD_WORDS * field_id
         kind = get(table, field + F_KIND)
-        if kind == wire or (kind == TRUE and wire == FALSE):
+        if kind == wire or (wire <= FALSE and (kind == TRUE or kind == I32)):
             return field_id, field
     return np.int64(0), node + N_FIELDS
 
@@ -211,7 +214,7 @@ def read_struct(data, pos, end, table, arena, base, stack):
             return pos
         if word < base:
             pos = skip_field(data, pos, end, wire, stack)
-        elif kind == TRUE:
+        elif wire <= FALSE:
             put(arena, word, np.int64(wire == TRUE))
         elif kind < LIST:
             pos = read_value(data, pos, end, kind, arena, word)

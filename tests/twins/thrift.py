@@ -170,7 +170,8 @@ class Reader:
             if kind in self.unions:
                 found.clear()
             spec = kind.thrift_spec.get(last)
-            if spec is None or not (WIRE[spec[0]] == wire or (WIRE[spec[0]], wire) == (TRUE, FALSE)):
+            boolean = spec is not None and wire in (TRUE, FALSE) and WIRE[spec[0]] in (TRUE, I32)  # 0 or 1 in an enum
+            if spec is None or not (WIRE[spec[0]] == wire or boolean):
                 self.skip(wire, 0, in_list=False)
                 continue
             found[spec[1]] = wire == TRUE if wire in (TRUE, FALSE) else self.value(spec[0], list(spec[2:-1]))
