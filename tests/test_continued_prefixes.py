@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from driving.buffers import Guarded, with_slack
+from driving.engines import ENGINES
 from hostile.handmade import (
     BYTE_ARRAY,
     FIXED_LEN_BYTE_ARRAY,
@@ -20,9 +22,14 @@ from hostile.handmade import (
     levels,
     plain,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from twins import delta
 
 from numparq import CorruptPageError, read_parquet
+from numparq.errors import BAD_LENGTH, NEED_ROOM
+from numparq.kernels import tables as t
+from numparq.kernels.value_section import STATE_FIELDS, STATE_LAST, STATE_LAST_SIZE, STATE_NEEDED
 
 DELTA_BYTE_ARRAY = 7
 OLD, FIXED, OTHER = "parquet-mr version 1.6.0rc3 (build d4d5a07)", "parquet-mr version 1.8.0", "impala version 2.2.0"
@@ -171,6 +178,67 @@ def test_lists():
 
 
 _repetition = levels
+
+
+# --- the kernel ---------------------------------------------------------------------------------------------------
+
+
+def decode(engine, bodies, counts, room, seed=0):
+    """Make pages PLAIN in as many calls as it takes, each handed the last string: the bytes, or a status."""
+    rng = np.random.default_rng(seed)
+    chunks = np.zeros(t.CHUNK_FIELDS, np.int64)
+    chunks[t.C_TYPE], chunks[t.C_FAULTS] = t.BYTE_ARRAY, t.PREFIXES_GO_ON
+    pages = np.zeros((len(bodies), t.PAGE_FIELDS), np.int64)
+    starts = np.cumsum([0, *map(len, bodies)])
+    for page, body, count, start, row in zip(pages, bodies, counts, starts, np.cumsum([0, *counts]), strict=False):
+        page[t.P_TYPE], page[t.P_ENCODING], page[t.P_NUM_VALUES] = t.DATA_PAGE, t.DELTA_BYTE_ARRAY, count
+        page[t.P_BODY], page[t.P_COMPRESSED], page[t.P_UNCOMPRESSED], page[t.P_ROW] = start, len(body), len(body), row
+    raw, nothing = with_slack(rng, b"".join(bodies)), np.zeros(t.SLACK, np.uint8)
+    lengths, state = Guarded(rng, 8 * max(counts, default=0) + t.SLACK), Guarded(rng, STATE_FIELDS, "i8")
+    first, before, made = 0, b"", b""
+    while first < len(bodies):
+        out = Guarded(rng, room + t.SLACK)
+        out.array[: len(before)] = np.frombuffer(before, np.uint8)
+        state.array[STATE_LAST_SIZE] = len(before)
+        status = engine.decode_to_plain(
+            chunks, pages.reshape(-1), first, len(bodies), raw, nothing, lengths.array, out.array, room, state.array
+        )
+        for buffer in (out, lengths, state):
+            buffer.check()
+        if status == NEED_ROOM:
+            assert state.array[STATE_NEEDED] > room
+            room = int(state.array[STATE_NEEDED])
+            continue
+        if status < 0:
+            return status, int(state.array[0])
+        for page in pages[first:status]:
+            made += out.array[page[t.P_SCRATCH] :][: page[t.P_UNCOMPRESSED]].tobytes()
+        before = out.array[state.array[STATE_LAST] :][: state.array[STATE_LAST_SIZE]].tobytes()
+        first = status
+    return made
+
+
+strings = st.lists(st.text("ab", max_size=6).map(str.encode), max_size=5)
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=repr)
+@settings(max_examples=60, deadline=None)
+@given(parts=st.lists(strings, min_size=1, max_size=6), room=st.integers(0, 200))
+def test_pages_in_one_call_and_in_many(engine, parts, room):
+    bodies, before = [], b""
+    for part in parts:
+        bodies.append(encoded(part, before))
+        before = part[-1] if part else before
+    expected = plain(BYTE_ARRAY, [word for part in parts for word in part])
+    assert decode(engine, bodies, list(map(len, parts)), room + len(before)) == expected
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=repr)
+def test_first_prefixes_that_are_no_good(engine):
+    for first, before in (([b"ab"], b"abc"), ([], b"a"), ([b"abc", b""], b"a")):
+        bodies = [encoded(first), encoded([before + b"z"], before)]
+        assert decode(engine, bodies, [len(first), 1], 100) == (BAD_LENGTH, 1)
+    assert decode(engine, [encoded([b"ab"], b"a")], [1], 100) == (BAD_LENGTH, 0)
 
 
 # --- pages that say that they are not compressed, and are (ARROW-10353) -------------------------------------------
