@@ -15,11 +15,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from twins import variant as twin
+from variants import EMPTY, IDS, NAMES
 
 from numparq import InvalidFileError, ParquetError, UnsupportedError, variant
 from numparq.variant.encoding import decode_value
 
-EMPTY = b"\x01\x00\x00"
 UTC = datetime.UTC
 
 
@@ -50,8 +50,6 @@ names = st.sampled_from(["a", "b", "", "é", "\U0001f422", "\uffff", "a.b", "val
 values = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(names, inner, max_size=4), max_leaves=12
 )
-NAMES = ["value", "é", "b", "", "a", "\U0001f422", "unused", "a.b", "\uffff", "typed_value"]
-IDS = {name: number for number, name in enumerate(NAMES)}
 
 
 @settings(max_examples=200)

@@ -6,8 +6,6 @@ import datetime
 import decimal
 import io
 import json
-import random
-import re
 import uuid
 
 import duckdb
@@ -19,37 +17,30 @@ import pytest
 from footers import THRIFT, with_footer
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_schema_elements import file_of
-from test_variant import IDS, NAMES, exact, values
+from test_variant import exact, values
 from twins import variant as twin
-
-import numparq
-from numparq import InvalidFileError, ParquetError, SchemaError, UnsupportedError, read_parquet, to_parquet, variant
-from numparq.leaves import Node
-from numparq.metadata.logical_type import LogicalType
-from numparq.schema import (
-    BOOLEAN,
-    BYTE_ARRAY,
-    DOUBLE,
-    FIXED_LEN_BYTE_ARRAY,
-    FLOAT,
-    INT32,
-    INT64,
-    OPTIONAL,
-    REPEATED,
-    REQUIRED,
+from variants import (
+    EMPTY,
+    IDS,
+    LEAVES,
+    NAMES,
+    NO_TYPE,
+    nested_file,
+    schemas,
+    variant_node,
 )
 
-VARIANT, LIST, STRING = map(LogicalType, ("VARIANT", "LIST", "STRING"))
-EMPTY = b"\x01\x00\x00"
-
+import numparq
+from numparq import InvalidFileError, SchemaError, read_parquet, to_parquet, variant
+from numparq.schema import (
+    INT32,
+)
 
 # --- the conformance suite --------------------------------------------------------------------------------------------
 
 CONFLICT = "a variant has both a value and a typed_value, which is no object", "var", 0
 SHREDDED = "a variant's value has the field 'b', which is shredded", "var", 0
 NO_OBJECT = "a variant has a value that is no object beside shredded fields", "var", 0
-NO_TYPE = "{} is no type that a VARIANT's values can be shredded as"
 # The message, the column and the row. What the suite calls INVALID in a file's name may be read, or refused.
 REFUSED = {
     "case-040.parquet": CONFLICT,
@@ -127,48 +118,6 @@ def test_no_case_of_the_conformance_suite_is_left_out(parquet_testing):
 
 # --- random values, shredded in random ways --------------------------------------------------------------------------
 
-# By the primitive type: the physical and logical type, and the length.
-LEAVES = {
-    1: (BOOLEAN, None, 0), 3: (INT32, LogicalType("INTEGER", bit_width=8, signed=True), 0),
-    4: (INT32, LogicalType("INTEGER", bit_width=16, signed=True), 0), 5: (INT32, None, 0), 6: (INT64, None, 0),
-    7: (DOUBLE, None, 0), 14: (FLOAT, None, 0), 15: (BYTE_ARRAY, None, 0), 16: (BYTE_ARRAY, STRING, 0),
-    20: (FIXED_LEN_BYTE_ARRAY, LogicalType("UUID"), 16), 11: (INT32, LogicalType("DATE"), 0),
-    17: (INT64, LogicalType("TIME", unit="MICROS", utc=False), 0),
-    12: (INT64, LogicalType("TIMESTAMP", unit="MICROS", utc=True), 0),
-    13: (INT64, LogicalType("TIMESTAMP", unit="MICROS", utc=False), 0),
-    18: (INT64, LogicalType("TIMESTAMP", unit="NANOS", utc=True), 0),
-    19: (INT64, LogicalType("TIMESTAMP", unit="NANOS", utc=False), 0),
-}  # fmt: skip
-schemas = st.recursive(
-    st.none() | st.sampled_from(sorted(LEAVES)),
-    lambda inner: st.tuples(inner).map(list) | st.dictionaries(st.sampled_from(NAMES), inner, min_size=1, max_size=3),
-    max_leaves=5,
-)
-
-
-def node_of(schema, name="typed_value"):
-    """Give the node of a ``typed_value``."""
-    if isinstance(schema, int):
-        physical, logical, length = LEAVES[schema]
-        return Node(name, OPTIONAL, physical, length, logical)
-    if isinstance(schema, list):
-        element = Node("element", REQUIRED, children=parts_of(schema[0]))
-        return Node(name, OPTIONAL, None, 0, LIST, (Node("list", REPEATED, children=(element,)),))
-    return Node(name, OPTIONAL, children=tuple(Node(key, REQUIRED, children=parts_of(inner))
-                                               for key, inner in schema.items()))  # fmt: skip
-
-
-def parts_of(schema):
-    value = Node("value", OPTIONAL, BYTE_ARRAY)
-    return (value,) if schema is None else (value, node_of(schema))
-
-
-METADATA = Node("metadata", REQUIRED, BYTE_ARRAY)
-
-
-def variant_node(schema, name="v", repetition=OPTIONAL):
-    return Node(name, repetition, None, 0, VARIANT, (METADATA, *parts_of(schema)))
-
 
 def without_typed(parts, schema):
     """Leave out the fields that a schema does not have, of what the twin makes."""
@@ -189,7 +138,7 @@ def storable(value):
     return all(map(storable, value.values() if isinstance(value, dict) else value))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.none() | values.filter(storable), min_size=1, max_size=6), schemas, st.integers(1, 3))
 def test_what_the_twin_has_shredded(rows, schema, group_size):
     metadata = twin.metadata(NAMES)
@@ -342,29 +291,6 @@ def test_fields_in_the_order_of_their_names():
 # --- variants within other columns, parts of them, rows ---------------------------------------------------------------
 
 
-def nested_file():
-    """Lists of variants that are shredded as objects, beside a number."""
-    random.seed(5)
-    lists = []
-    for number in range(40):
-        items = [{"a": number, "b": [place]} if place % 3 else place for place in range(random.randrange(4))]
-        lists.append(None if number % 7 == 0 else items)
-    metadata = twin.metadata(["a", "b"])
-
-    def stored(item):
-        if isinstance(item, int):
-            return {"metadata": metadata, "value": variant.encode(item)[1], "typed_value": None}
-        rest = twin.encode({"b": [twin.Typed(3, bytes([item["b"][0]]))]}, {"b": 1})
-        return {"metadata": metadata, "value": rest, "typed_value": {"a": {"value": None, "typed_value": item["a"]}}}
-
-    rows = [None if items is None else [None if item == 0 else stored(item) for item in items] for items in lists]
-    element = variant_node({"a": 6}, "element")
-    node = Node("l", OPTIONAL, None, 0, LIST, (Node("list", REPEATED, children=(element,)),))
-    frame = pd.DataFrame({"n": range(40), "l": pd.Series(rows, dtype=object)})
-    data = to_parquet(frame, schema={"l": node}, row_group_size=7)
-    return data, [None if items is None else [None if item == 0 else item for item in items] for items in lists]
-
-
 def test_lists_of_variants():
     data, expected = nested_file()
     got = read_parquet(data)["l"]
@@ -419,169 +345,6 @@ def test_other_forms():
     data = to_parquet(pd.DataFrame({"a": [1]}))
     with pytest.raises(ValueError, match="variants is one of 'values', 'bytes', not 'json'"):
         read_parquet(data, variants="json")
-
-
-# --- groups that break the specification ------------------------------------------------------------------------------
-
-BINARY = Node("value", OPTIONAL, BYTE_ARRAY)
-LEAF = Node("typed_value", OPTIONAL, INT64)
-
-
-def group(*children, **more):
-    return Node("v", OPTIONAL, None, 0, LogicalType("VARIANT", **more), children)
-
-
-def obj(*children):
-    return Node("typed_value", OPTIONAL, children=children)
-
-
-def array(element, name="element"):
-    return Node("typed_value", OPTIONAL, None, 0, LIST, (Node("list", REPEATED, children=(element,)),))
-
-
-NO_OTHERS = "a group of metadata, value, typed_value is wanted, each once, and no others"
-INNER = "a group of value, typed_value is wanted, each once, and no others"
-GROUPS = [
-    (group(BINARY), "a VARIANT needs a field metadata that is required, and binary", "v"),
-    (group(Node("metadata", OPTIONAL, BYTE_ARRAY), BINARY), "a VARIANT needs a field metadata", "v"),
-    (group(Node("metadata", REQUIRED, INT32), BINARY), "a VARIANT needs a field metadata", "v"),
-    (group(Node("metadata", REQUIRED, BYTE_ARRAY, 0, STRING), BINARY), "a VARIANT needs a field metadata", "v"),
-    (group(METADATA), "there is neither value nor typed_value", "v"),
-    (group(METADATA, Node("value", OPTIONAL, INT32)), "the field value must be binary", "v"),
-    (group(METADATA, Node("value", REPEATED, BYTE_ARRAY)), "the field value must be binary", "v"),
-    (group(METADATA, BINARY, Node("more", OPTIONAL, INT32)), NO_OTHERS, "v"),
-    (group(METADATA, BINARY, BINARY), NO_OTHERS, "v"),
-    (group(METADATA, BINARY, array(Node("element", OPTIONAL, children=(BINARY,)))),
-     "the elements of a shredded array must be required", "v.typed_value.list.element"),
-    (group(METADATA, BINARY, array(Node("element", REQUIRED, INT64))), INNER, "v.typed_value.list.element"),
-    (group(METADATA, BINARY, array(Node("element", REQUIRED, children=(METADATA, BINARY)))), INNER,
-     "v.typed_value.list.element"),
-    (group(METADATA, BINARY, obj(Node("a", OPTIONAL, children=(BINARY,)))),
-     "the group of a shredded field must be required", "v.typed_value.a"),
-    (group(METADATA, BINARY, obj(Node("a", REQUIRED, INT64))), INNER, "v.typed_value.a"),
-    (group(METADATA, BINARY, obj(Node("a", REPEATED, children=(BINARY,)))), INNER, "v.typed_value.a"),
-    (group(METADATA, BINARY, obj(*[Node("a", REQUIRED, children=(BINARY,))] * 2)),
-     "two fields of a shredded object have one name", "v.typed_value"),
-    (group(METADATA, BINARY, Node("typed_value", OPTIONAL, None, 0, LogicalType("MAP"), (
-        Node("key_value", REPEATED, children=(Node("key", REQUIRED, BYTE_ARRAY), Node("value", REQUIRED, INT32))),))),
-     "a VARIANT's values cannot be shredded as a MAP", "v.typed_value"),
-    *[(group(METADATA, BINARY, Node("typed_value", OPTIONAL, physical, length, logical)), NO_TYPE.format(name),
-       "v.typed_value") for physical, length, logical, name in [
-        (INT64, 0, LogicalType("TIMESTAMP", unit="MILLIS", utc=True), "int64 (TIMESTAMP(MILLIS, utc))"),
-        (INT64, 0, LogicalType("TIME", unit="MICROS", utc=True), "int64 (TIME(MICROS, utc))"),
-        (INT64, 0, LogicalType("TIME", unit="NANOS", utc=False), "int64 (TIME(NANOS, local))"),
-        (INT32, 0, LogicalType("TIME", unit="MILLIS", utc=False), "int32 (TIME(MILLIS, local))"),
-        (INT64, 0, LogicalType("INTEGER", bit_width=64, signed=False), "int64 (INTEGER(64, unsigned))"),
-        (BYTE_ARRAY, 0, LogicalType("JSON"), "binary (JSON)"),
-        (BYTE_ARRAY, 0, LogicalType("DECIMAL", precision=39, scale=0), "binary (DECIMAL(39, 0))"),
-        (FIXED_LEN_BYTE_ARRAY, 2, LogicalType("FLOAT16"), "fixed_len_byte_array(2) (FLOAT16)"),
-        (FIXED_LEN_BYTE_ARRAY, 16, None, "fixed_len_byte_array(16)"),
-        (3, 0, None, "int96"),
-    ]],
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("node", "message", "column"), GROUPS, ids=range(len(GROUPS)))
-def test_groups_that_break_the_specification(node, message, column):
-    data = file_of([Node("n", OPTIONAL, INT64), node])
-    for form in ({}, {"variants": "bytes"}, {"dtype_backend": "pyarrow"}):
-        with pytest.raises(InvalidFileError, match=re.escape(message)) as caught:
-            read_parquet(data, **form)
-        assert caught.value.where["column"] == column
-    assert read_parquet(data, columns=["n"]).columns.tolist() == ["n"]
-
-
-def test_versions():
-    frame = pd.DataFrame({"n": [1], "v": [{"metadata": EMPTY, "value": b"\x0c\7"}]})
-    for version in (None, 1):
-        data = to_parquet(frame, schema={"v": group(METADATA, BINARY, version=version)})
-        assert read_parquet(data)["v"].tolist() == [7]
-    data = to_parquet(frame, schema={"v": group(METADATA, BINARY, version=2)})
-    assert "VARIANT(2)" in str(numparq.ParquetFile(data).schema)
-    with pytest.raises(UnsupportedError) as caught:
-        read_parquet(data)
-    assert caught.value.message == "the VARIANT is of version 2 of its specification, where numparq reads 1"
-    assert caught.value.where["column"] == "v"
-    assert read_parquet(data, columns=["n"])["n"].tolist() == [1]
-    assert read_parquet(data, columns=["v.value"])["value"].tolist() == [b"\x0c\7"]
-
-
-# --- values that break it ---------------------------------------------------------------------------------------------
-
-A, B = twin.metadata(["a"]), twin.metadata(["a", "b"], 1)
-OBJECT = twin.encode({"a": twin.Typed(3, b"\1")}, {"a": 0})
-VALUES = [
-    (6, {"value": b"\0", "typed_value": 1}, "a variant has both a value and a typed_value, which is no object"),
-    ([6], {"value": b"\0", "typed_value": []}, "a variant has both a value and a typed_value, which is no object"),
-    ([6], {"value": None, "typed_value": [{"value": b"\0", "typed_value": 1}]},
-     "a variant has both a value and a typed_value, which is no object"),
-    ({"a": 6}, {"value": b"\0", "typed_value": {"a": {"value": None, "typed_value": 1}}},
-     "a variant has a value that is no object beside shredded fields"),
-    ({"a": 6}, {"value": OBJECT, "typed_value": {"a": {"value": None, "typed_value": None}}},
-     "a variant's value has the field 'a', which is shredded"),
-    ({"a": 6}, {"value": OBJECT, "typed_value": None}, "a variant is an object, but has no typed_value, which is one"),
-    ({"b": 6}, {"value": b"\2\0\0", "typed_value": None},
-     "a variant is an object, but has no typed_value, which is one"),
-    ({"a": 6}, {"value": None, "typed_value": {"a": {"value": b"\0", "typed_value": 1}}},
-     "a variant has both a value and a typed_value, which is no object"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("schema", "row", "message"), VALUES, ids=range(len(VALUES)))
-def test_values_that_break_the_specification(schema, row, message):
-    fine = {"metadata": B, "value": None, "typed_value": None}
-    rows = [None, fine, fine, {"metadata": B, **row}, fine]
-    data = to_parquet(pd.DataFrame({"v": pd.Series(rows, dtype=object)}), schema=[variant_node(schema)],
-                      row_group_size=2)  # fmt: skip
-    for form in ({}, {"variants": "bytes"}, {"dtype_backend": "pyarrow"}):
-        with pytest.raises(InvalidFileError) as caught:
-            read_parquet(data, **form)
-        assert caught.value.message == message
-        assert caught.value.where == {"file": "<bytes>", "column": "v", "row": 3} | {"file": caught.value.where["file"]}
-
-
-def test_a_value_in_a_list_that_breaks_the_specification():
-    """The row is named, not the place among the elements."""
-    good, bad = {"metadata": EMPTY, "value": b"\x0c\1"}, {"metadata": EMPTY, "value": b"\x0c"}
-    element = Node("element", OPTIONAL, None, 0, VARIANT, (METADATA, BINARY))
-    node = Node("l", OPTIONAL, None, 0, LIST, (Node("list", REPEATED, children=(element,)),))
-    rows = [[good] * 5, [], None, [good, bad], [good]]
-    data = to_parquet(pd.DataFrame({"l": pd.Series(rows, dtype=object)}), schema=[node])
-    with pytest.raises(InvalidFileError, match="ends at byte 2") as caught:
-        read_parquet(data)
-    assert caught.value.where["row"] == 3
-    assert read_parquet(data, variants="bytes")["l"][3].tolist() == [good, bad]  # what is not shredded is not looked at
-
-
-def test_metadata_that_are_damaged():
-    rows = [{"metadata": EMPTY, "value": b"\x0c\1"}, {"metadata": b"\x01\x05", "value": b"\x0c\1"}]
-    data = to_parquet(pd.DataFrame({"v": rows}), schema=[variant_node(None)])
-    with pytest.raises(InvalidFileError, match="metadata ends within the 5 names") as caught:
-        read_parquet(data)
-    assert (caught.value.where["column"], caught.value.where["row"]) == ("v", 1)
-
-
-def test_shredded_names_that_the_metadata_lack():
-    row = {"metadata": EMPTY, "value": None, "typed_value": {"a": {"value": None, "typed_value": 5}}}
-    data = to_parquet(pd.DataFrame({"v": [row]}), schema=[variant_node({"a": 6})])
-    assert read_parquet(data)["v"].tolist() == [{"a": 5}]
-    with pytest.raises(InvalidFileError, match="a shredded field 'a' is none of the names") as caught:
-        read_parquet(data, variants="bytes")
-    assert caught.value.where["row"] == 0
-
-
-def test_damaged_files():
-    """Whatever byte is changed: a value of the column, or an error that says what is wrong."""
-    data, _ = nested_file()
-    random.seed(9)
-    for _ in range(300):
-        place = random.randrange(4, len(data) - 8)
-        damaged = data[:place] + bytes([data[place] ^ 1 << random.randrange(8)]) + data[place + 1 :]
-        for form in ("values", "bytes"):
-            try:
-                read_parquet(damaged, variants=form, verify_crc=False)
-            except ParquetError as error:
-                assert error.message
 
 
 # --- other writers ----------------------------------------------------------------------------------------------------

@@ -1,0 +1,96 @@
+"""Columns of variants for tests: their groups, shredded in any way, and a file of lists of them."""
+
+from __future__ import annotations
+
+import random
+
+import pandas as pd
+from hypothesis import strategies as st
+from twins import variant as twin
+
+from numparq import to_parquet, variant
+from numparq.leaves import Node
+from numparq.metadata.logical_type import LogicalType
+from numparq.schema import (
+    BOOLEAN,
+    BYTE_ARRAY,
+    DOUBLE,
+    FIXED_LEN_BYTE_ARRAY,
+    FLOAT,
+    INT32,
+    INT64,
+    OPTIONAL,
+    REPEATED,
+    REQUIRED,
+)
+
+NO_TYPE = "{} is no type that a VARIANT's values can be shredded as"
+VARIANT, LIST, STRING = map(LogicalType, ("VARIANT", "LIST", "STRING"))
+EMPTY = b"\x01\x00\x00"  # metadata without names
+NAMES = ["value", "é", "b", "", "a", "\U0001f422", "unused", "a.b", "\uffff", "typed_value"]
+IDS = {name: number for number, name in enumerate(NAMES)}
+
+# By the primitive type: the physical and logical type, and the length.
+LEAVES = {
+    1: (BOOLEAN, None, 0), 3: (INT32, LogicalType("INTEGER", bit_width=8, signed=True), 0),
+    4: (INT32, LogicalType("INTEGER", bit_width=16, signed=True), 0), 5: (INT32, None, 0), 6: (INT64, None, 0),
+    7: (DOUBLE, None, 0), 14: (FLOAT, None, 0), 15: (BYTE_ARRAY, None, 0), 16: (BYTE_ARRAY, STRING, 0),
+    20: (FIXED_LEN_BYTE_ARRAY, LogicalType("UUID"), 16), 11: (INT32, LogicalType("DATE"), 0),
+    17: (INT64, LogicalType("TIME", unit="MICROS", utc=False), 0),
+    12: (INT64, LogicalType("TIMESTAMP", unit="MICROS", utc=True), 0),
+    13: (INT64, LogicalType("TIMESTAMP", unit="MICROS", utc=False), 0),
+    18: (INT64, LogicalType("TIMESTAMP", unit="NANOS", utc=True), 0),
+    19: (INT64, LogicalType("TIMESTAMP", unit="NANOS", utc=False), 0),
+}  # fmt: skip
+schemas = st.recursive(
+    st.none() | st.sampled_from(sorted(LEAVES)),
+    lambda inner: st.tuples(inner).map(list) | st.dictionaries(st.sampled_from(NAMES), inner, min_size=1, max_size=3),
+    max_leaves=5,
+)
+
+
+def node_of(schema, name="typed_value"):
+    """Give the node of a ``typed_value``."""
+    if isinstance(schema, int):
+        physical, logical, length = LEAVES[schema]
+        return Node(name, OPTIONAL, physical, length, logical)
+    if isinstance(schema, list):
+        element = Node("element", REQUIRED, children=parts_of(schema[0]))
+        return Node(name, OPTIONAL, None, 0, LIST, (Node("list", REPEATED, children=(element,)),))
+    return Node(name, OPTIONAL, children=tuple(Node(key, REQUIRED, children=parts_of(inner))
+                                               for key, inner in schema.items()))  # fmt: skip
+
+
+def parts_of(schema):
+    value = Node("value", OPTIONAL, BYTE_ARRAY)
+    return (value,) if schema is None else (value, node_of(schema))
+
+
+METADATA = Node("metadata", REQUIRED, BYTE_ARRAY)
+
+
+def variant_node(schema, name="v", repetition=OPTIONAL):
+    return Node(name, repetition, None, 0, VARIANT, (METADATA, *parts_of(schema)))
+
+
+def nested_file():
+    """Lists of variants that are shredded as objects, beside a number."""
+    random.seed(5)
+    lists = []
+    for number in range(40):
+        items = [{"a": number, "b": [place]} if place % 3 else place for place in range(random.randrange(4))]
+        lists.append(None if number % 7 == 0 else items)
+    metadata = twin.metadata(["a", "b"])
+
+    def stored(item):
+        if isinstance(item, int):
+            return {"metadata": metadata, "value": variant.encode(item)[1], "typed_value": None}
+        rest = twin.encode({"b": [twin.Typed(3, bytes([item["b"][0]]))]}, {"b": 1})
+        return {"metadata": metadata, "value": rest, "typed_value": {"a": {"value": None, "typed_value": item["a"]}}}
+
+    rows = [None if items is None else [None if item == 0 else stored(item) for item in items] for items in lists]
+    element = variant_node({"a": 6}, "element")
+    node = Node("l", OPTIONAL, None, 0, LIST, (Node("list", REPEATED, children=(element,)),))
+    frame = pd.DataFrame({"n": range(40), "l": pd.Series(rows, dtype=object)})
+    data = to_parquet(frame, schema={"l": node}, row_group_size=7)
+    return data, [None if items is None else [None if item == 0 else item for item in items] for items in lists]
