@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import doctest
+import importlib
 import json
+import re
 import struct
+import subprocess
+import sys
 import time
 import uuid
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -343,3 +349,30 @@ def test_the_examples_of_the_conformance_suite(parquet_testing):
             assert exact(got) == exact(expected[name]), name
         assert exact(twin.decode(metadata, value)) == exact(got)
         assert exact(variant.decode(*variant.encode(got))) == exact(got)
+
+
+# --- the documentation ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["numparq.variant", "numparq.variant.encode", "numparq.variant.encoding"])
+def test_examples_of_docstrings(name):
+    importlib.import_module(name)
+    result = doctest.testmod(sys.modules[name])  # `numparq.variant.encode` is the function
+    assert result.attempted and not result.failed
+
+
+def test_example_of_the_documentation():
+    page = Path(__file__).resolve().parent.parent / "docs" / "variants.md"
+    if not page.exists():
+        pytest.skip("no documentation beside the tests")
+    (block,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    exec(block, {})
+
+
+def test_reads_without_variants_do_not_load_what_decodes_them():
+    code = """if True:
+        import io, sys, numparq, pandas
+        numparq.read_parquet(numparq.to_parquet(pandas.DataFrame({"a": [1], "s": [{"b": [1]}]})))
+        print([name for name in sys.modules if name.startswith("numparq.variant")])"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
