@@ -173,6 +173,15 @@ class Schema:
         repeated = self._records[1:, self._repetition] == REPEATED
         return bool(self._footer.is_leaf[1:].all() and not repeated.any())
 
+    def has_leaves(self, position: int) -> bool:
+        """Tell whether a top-level column holds values, or something in it does."""
+        return not self.has_empty_groups or bool(self.leaves_of(position))
+
+    @cached_property
+    def has_empty_groups(self) -> bool:
+        """Whether there are groups without fields, of which the file says nothing."""
+        return bool(((self._children[1:] == 0) & ~self._footer.is_leaf[1:].astype(bool)).any())
+
     def _names(self, elements: np.ndarray) -> list[str]:
         """Give the names of elements."""
         if not len(elements):

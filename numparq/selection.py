@@ -75,7 +75,7 @@ def select_columns(schema: Schema, columns: Any, always: Sequence[str] = ()) -> 
         For nested columns that are too deep.
     """
     if columns is None:
-        return [_column(schema, position) for position in range(len(schema.columns))]
+        return [_column(schema, position) for position in range(len(schema.columns)) if schema.has_leaves(position)]
     found = together(select_column(schema, name) for name in names_of(columns))
     return found + always_read(schema, always, found)
 

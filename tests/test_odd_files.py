@@ -123,6 +123,34 @@ def test_a_converted_type_of_the_future_is_its_physical_type():
     assert read(file([4], [numbers(element={"converted_type": 99})]))["a"].tolist() == NUMBERS
 
 
+def test_the_converted_type_that_unknown_had():
+    """parquet-cpp wrote 24, pyarrow still knows it."""
+    pages = [[data_page(3, levels([0, 0, 0]))]]
+    got = read(file([3], [Column("a", INT32, pages, OPTIONAL, element={"converted_type": 24})]))
+    assert got["a"].tolist() == [None] * 3 and got["a"].dtype == object
+
+
+def test_groups_without_fields_are_left_out():
+    """There is nothing of them in the file, not even whether they are null."""
+    module = idl()
+    made = file([4], [numbers("x"), numbers("y"), numbers("z")])
+    root, x, y, z = made.footer.schema
+
+    def group(name, children, repetition=OPTIONAL):
+        return module.SchemaElement(name=name, num_children=children, repetition_type=repetition)
+
+    made.footer.schema = [root, x, group("empty", 0), group("s", 2, 0), y, group("inner", 1), group("none", 0), z]
+    root.num_children = 4
+    made.footer.row_groups[0].columns[1].meta_data.path_in_schema = ["s", "y"]
+    assert ParquetFile(made.stored()).schema.columns == ["x", "empty", "s", "z"]
+    got = read(made)
+    assert got.columns.tolist() == ["x", "s", "z"]
+    assert got["z"].tolist() == NUMBERS and got["s"].tolist() == [{"y": number} for number in NUMBERS]
+    assert read(made, dtype_backend="pyarrow")["s"].dtype.pyarrow_dtype.names == ["y"]
+    with pytest.raises(UnsupportedError, match="a group without fields"):
+        read(made, columns=["empty"])
+
+
 def test_a_column_order_of_the_future_does_not_matter():
     module = idl()
     future = module.ColumnOrder(future=module.FutureStruct())

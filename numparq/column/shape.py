@@ -96,11 +96,15 @@ def shape_of(schema: Schema, position: int) -> Shape:
     Raises
     ------
     UnsupportedError
-        When it is nested too deeply, or a group in it has no fields.
+        When it is nested too deeply, or there is not one leaf in it; groups without fields are left out.
     InvalidFileError
         When the schema breaks the specification.
     """
-    return _field(schema, schema.element_of(position), _Place(0, 0, 0, 0, ()))
+    whole = _field(schema, schema.element_of(position), _Place(0, 0, 0, 0, ()))
+    shape = pruned(whole, schema.leaves_of(position)) if schema.has_empty_groups else whole
+    if shape is None:
+        raise UnsupportedError("the column is a group without fields, of which a file says nothing", column=whole.name)
+    return shape
 
 
 def _field(schema: Schema, number: int, above: _Place) -> Shape:
@@ -121,10 +125,6 @@ def _value(schema: Schema, element: Element, place: _Place, nullable: bool) -> S
         leaf = schema.leaf(element.leaf)
         return Shape(
             "leaf", element.name, nullable, place.depth, place.place_level, place.level, leaf=leaf, path=place.path
-        )
-    if not element.children:
-        raise UnsupportedError(
-            "the column has a group without fields, which numparq does not read", column=element.name
         )
     rule = _COLLECTIONS.get(element.logical.kind) if element.logical is not None else None
     found = rule(schema, element, place, nullable) if rule else None
