@@ -3,12 +3,11 @@ r"""VARIANT values (VariantEncoding.md, VariantShredding.md): the binary encodin
 Public are `decode` and `encode`, for values that are kept as bytes or those of groups without the annotation.
 
 >>> from numparq import variant
->>> metadata, value = variant.encode({"name": "Ada", "tags": [1, None]})
+>>> metadata, value = variant.encode({"a": [1, None]})
 >>> metadata, value
-(b'\x11\x02\x00\x04\x08nametags',
- b'\x02\x02\x00\x01\x00\x04\x0b\rAda\x03\x02\x00\x02\x03\x0c\x01\x00')
+(b'\x11\x01\x00\x01a', b'\x02\x01\x00\x00\x08\x03\x02\x00\x02\x03\x0c\x01\x00')
 >>> variant.decode(metadata, value)
-{'name': 'Ada', 'tags': [1, None]}
+{'a': [1, None]}
 """
 
 from __future__ import annotations
