@@ -292,3 +292,13 @@ def test_the_examples_of_the_documentation(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     result = doctest.testfile(str(page), module_relative=False)
     assert result.attempted and not result.failed
+
+
+def test_a_part_that_is_missing_costs_its_rows_alone(parts):
+    folder, expected = parts
+    (folder / "p=1" / "part.1").unlink()
+    with pytest.raises(InvalidFileError, match=r"'p=1/part\.1', which cannot be opened.*row group 3"):
+        read_parquet(folder / "_metadata", external_files=True)
+    got = read_parquet(folder / "_metadata", external_files=True, on_error="skip")
+    same(got.reset_index(drop=True), expected.drop(range(10, 20)).reset_index(drop=True))
+    assert {lost.row_group for lost in got.attrs["numparq.lost"]} == {3, 4, 5}

@@ -168,9 +168,13 @@ class ChunkTables:
         from .elsewhere import ChunkFiles
 
         has_path = self._facts["has_file_path"] != 0
-        found = ChunkFiles(footer.chunks, self._row_groups, self._leaves, has_path, end, files)
+        found = ChunkFiles(footer.chunks, self._row_groups, self._leaves, has_path, end, files, self._refuse)
         self._ends = found.ends - found.starts
         return found
+
+    def _refuse(self, row_group: int, place: int, error: ParquetError) -> None:
+        """Be told that the file that a chunk is in is not read."""
+        raise error
 
     def name_file(self, error: ParquetError) -> None:
         """Say in an error which file the chunk is in, where that is another one."""

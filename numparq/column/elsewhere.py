@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..errors import UnsupportedError, located
+from ..errors import ParquetError, UnsupportedError, located
 from ..io.joint import JointSource
 from ..metadata.chunks import ColumnChunks
 from ..schema import Leaf
@@ -31,21 +31,19 @@ class ChunkFiles:
         Where the data of the file itself ends.
     files : JointSource or None
         What opens other files; None where nobody asked for that.
+    refuse : callable
+        Is handed the row group and column (its position among `leaves`) of a chunk whose file is not read, and the
+        error that says why; it may raise that.
 
     Attributes
     ----------
     starts, ends : int64 array, (row groups, columns)
         Positions in `files` between which a chunk's file is.
-
-    Raises
-    ------
-    ParquetError
-        For a path that is not read, or leads to nothing that may be read.
     """
 
     def __init__(
         self, chunks: ColumnChunks, row_groups: list[int], leaves: Sequence[Leaf], has_path: np.ndarray, end: int,
-        files: JointSource | None,
+        files: JointSource | None, refuse: Callable[[int, int, ParquetError], None],
     ) -> None:  # fmt: skip
         self.starts = np.zeros(has_path.shape, np.int64)
         self.ends = np.full(has_path.shape, end, np.int64)
@@ -58,8 +56,12 @@ class ChunkFiles:
             if not path:  # no path, or a relative one to the file itself
                 continue
             name = leaves[column].name
-            with located(row_group=ordinal, column=name):
-                start, size = _place(path, files)
+            try:
+                with located(row_group=ordinal, column=name):
+                    start, size = _place(path, files)
+            except ParquetError as error:
+                refuse(ordinal, column, error)
+                continue
             self.starts[group, column], self.ends[group, column] = start, start + size
             self._paths[ordinal, name] = path
 

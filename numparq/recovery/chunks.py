@@ -66,6 +66,10 @@ class SoundTables(ChunkTables):
                 facts[name][at] = values[0, 0]
         return facts
 
+    def _refuse(self, row_group: int, place: int, error: ParquetError) -> None:
+        """Note a chunk whose file is not read."""
+        self.faults.setdefault((row_group, place), error)
+
     def _check(self) -> None:
         """Note what is wrong with each chunk, and take the bytes away from those with a fault."""
         for failed, kind, message in self._checks():
