@@ -88,10 +88,10 @@ def read_parquet(
     verify_crc : bool
         Whether pages that have a checksum are held against it.
     on_error : {"raise", "skip"}
-        What to do with what cannot be read: raise, or leave it out. With ``"skip"``, a column of which no row is left
-        is left out, and of the others the rows that are damaged in any; labels stay those of a whole file.
-        ``df.attrs["numparq.lost"]`` then lists (file, row group, column, row range, reason). Only a damaged footer
-        still raises.
+        What to do with what cannot be read: raise, or leave it out. With ``"skip"``, rows that are damaged in any
+        column are left out, and columns with which no row would be left; labels stay those of a whole file.
+        ``df.attrs["numparq.lost"]`` then lists (file, row group, column, row range, reason). A damaged footer still
+        raises.
     threads : int, optional
         Threads that decode; by default one for each core that this process may use.
     external_files : bool

@@ -28,6 +28,8 @@ from .walk import WalkedChunk
 
 __all__ = ["Decoded", "decode_pages"]
 
+_CHECKED_TOGETHER = 256
+
 
 class _GivenPages(PageWalk):
     """A walk that was done before."""
@@ -141,29 +143,37 @@ class _Attempts:
         walked, table = self._walked, self._walked.pages
         bad_dictionary = walked.no_dictionary
         if len(walked.dictionary):
-            bad_dictionary = self._trouble_with(walked.dictionary)
-            if bad_dictionary is None:
-                found = self._attempt(0, 0, 0)
-                bad_dictionary = found if isinstance(found, ParquetError) else None
+            trouble = self._trouble_with(walked.dictionary)
+            found = self._attempt(0, 0, 0) if trouble is None else trouble[1]
+            bad_dictionary = found if isinstance(found, ParquetError) else None
         if bad_dictionary is not None:
             self._dictionary = self._dictionary[:0]
             indices = (table[:, P_ENCODING] == PLAIN_DICTIONARY) | (table[:, P_ENCODING] == RLE_DICTIONARY)
             self._errors.update((page, bad_dictionary) for page in np.flatnonzero(indices).tolist())
         sums = self._job.context.verify_crc and bool((table[:, P_CRC] >= 0).any())
-        for number in range(len(table)):
-            error = self._trouble_with(table[number : number + 1])
-            if error is None and sums and table[number, P_CRC] < 0:
-                error = CorruptPageError("the page header has no checksum, where other pages of the chunk have one")
-            if error is not None:
-                self._errors[number] = error
+        if sums:
+            without = CorruptPageError("the page header has no checksum, where other pages of the chunk have one")
+            self._errors.update((page, without) for page in np.flatnonzero(table[:, P_CRC] < 0).tolist())
+        for first in range(0, len(table), _CHECKED_TOGETHER):
+            self._check_pages(first, min(first + _CHECKED_TOGETHER, len(table)))
 
-    def _trouble_with(self, page: np.ndarray) -> ParquetError | None:
-        """Check the header and the checksum of a page; `page` is its row of the page table, in place."""
+    def _check_pages(self, first: int, last: int) -> None:
+        """Check the headers and checksums of some data pages."""
+        while first < last:
+            found = self._trouble_with(self._walked.pages[first:last])
+            if found is None:
+                return
+            page, error = found
+            self._errors.setdefault(first + page, error)
+            first += page + 1
+
+    def _trouble_with(self, table: np.ndarray) -> tuple[int, ParquetError] | None:
+        """Check rows of the page table, in place; gives the first bad one, and what is wrong with it."""
         job = self._job
         try:
-            job.context.check(job.row_group, job.columns, Pages(self._walked.raw, job.chunks, page))
+            job.context.check(job.row_group, job.columns, Pages(self._walked.raw, job.chunks, table))
         except PageFailure as failure:
-            return failure.error
+            return failure.page, failure.error
         return None
 
     def _runs(self, spans: np.ndarray) -> Iterator[tuple[int, int]]:

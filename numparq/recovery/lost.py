@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -101,6 +101,13 @@ class Losses:
                         if begin < end:
                             whole[rows.out + begin - rows.start : rows.out + end - rows.start] = False
         return whole
+
+    def num_rows(self, slices: Sequence[RowSlice], columns: Collection[int]) -> int:
+        """Count the rows of the output of which something is lost in these leaves."""
+        if not any(column in columns for _, column in self._chunks):
+            return 0
+        whole = self.whole_rows(slices, columns)
+        return len(whole) - int(np.count_nonzero(whole))
 
     def listed(self, names: Sequence[str]) -> list[Lost]:
         """Give everything that was lost, by row group, column and row; `names` are those of the leaves read."""

@@ -118,7 +118,8 @@ class Recovery:
     ) -> tuple[Layout, list[ColumnBuffer], list[str | None], list[NestedRead], list[tuple[str, Any]]]:  # fmt: skip
         """Give the columns and rows that are whole.
 
-        A column of which no row that is wanted is left is left out. Of the others, a row stays that is whole in all.
+        Columns count in the order of the rows that they have lost, fewest first; one with which no row would be whole
+        is left out. Of the others, a row stays that is whole in all.
 
         Parameters
         ----------
@@ -143,25 +144,32 @@ class Recovery:
         self._kept = None
         if not self._losses:
             return layout, buffers, labels, nested, virtual
-        dropped = self._lost_columns(labels, nested, slices)
-        kept = self._losses.whole_rows(slices, set(range(len(leaves))) - dropped)
+        dropped, kept = self._choose(labels, nested, slices)
         layout, buffers = kept_rows(layout, buffers, leaves, kept)
         labels = [None if position in dropped else label for position, label in enumerate(labels)]
         nested = [column for column in nested if column.places.start not in dropped]
         self._kept = kept
         return layout, buffers, labels, nested, [(name, values.take(np.flatnonzero(kept))) for name, values in virtual]
 
-    def _lost_columns(
+    def _choose(
         self, labels: Sequence[str | None], nested: Sequence[NestedRead], slices: Sequence[RowSlice]
-    ) -> set[int]:
-        """Find the columns of which no row is left; gives the positions of all their leaves."""
+    ) -> tuple[set[int], np.ndarray]:
+        """Choose columns to leave out, and rows to keep; gives the positions of the leaves, and a bool for each row."""
         places = {column.places.start: range(column.places.start, column.places.stop) for column in nested}
-        lost: set[int] = set()
-        for position, label in enumerate(labels):
-            leaves = places.get(position, range(position, position + 1))
-            if label is not None and not self._losses.whole_rows(slices, leaves).any():
-                lost.update(leaves)
-        return lost
+        columns = [places.get(position, range(position, position + 1)) for position, label in enumerate(labels)
+                   if label is not None]  # fmt: skip
+        inside = {leaf for leaves in columns for leaf in leaves}
+        kept = self._losses.whole_rows(slices, set(range(len(labels))) - inside)  # of what is to be exploded
+        dropped: set[int] = set()
+        for leaves in sorted(columns, key=lambda leaves: self._losses.num_rows(slices, leaves)):
+            if not self._losses.num_rows(slices, leaves):
+                continue
+            left = kept & self._losses.whole_rows(slices, leaves)
+            if left.any():
+                kept = left
+            else:
+                dropped.update(leaves)
+        return dropped, kept
 
     def label(self, frame: pd.DataFrame, metadata: PandasMetadata | None) -> None:
         """Give the rows the labels that they would have if none were lost."""

@@ -175,9 +175,10 @@ def _by_locations(
 ) -> None:
     """Go from one location of the offset index to the next."""
     before = int(locations[0, PAGE_OFFSET])
+    one_page = _OnePage(walked.raw, source, chunk)
     if before:
         try:
-            _take(walked, _page_at(walked.raw, source, chunk, 0, before))
+            _take(walked, one_page.at(0, before))
         except LimitError:
             raise
         except ParquetError as error:
@@ -190,7 +191,7 @@ def _by_locations(
         if first >= wanted[1] or stop <= wanted[0]:
             continue
         try:
-            page = _page_at(walked.raw, source, chunk, location[PAGE_OFFSET], location[PAGE_SIZE])
+            page = one_page.at(location[PAGE_OFFSET], location[PAGE_SIZE])
             _check_page(page, location, stop - first, repeated)
         except LimitError:
             raise
@@ -204,16 +205,23 @@ def _by_locations(
     walked.spans = np.array(spans, np.int64).reshape(-1, 2)
 
 
-def _page_at(raw: np.ndarray, source: Source, chunk: np.ndarray, position: int, size: int) -> np.ndarray:
-    """Read the header of the one page between two positions; gives its row of the page table."""
-    one = chunk.copy()
-    one[0, C_START], one[0, C_END] = position, position + size
-    one[0, C_NUM_VALUES] = -1  # no more than the first page
-    one[0, C_ROW_START], one[0, C_ROW_STOP] = -1, _ALL_ROWS
-    walk = PageWalk(source, one)
-    walk.state[SCAN_POS] = position
-    walk.scan(raw, position + size)
-    return walk.found.copy()
+class _OnePage:
+    """Reads the header of the one page that is between two positions of a chunk."""
+
+    def __init__(self, raw: np.ndarray, source: Source, chunk: np.ndarray) -> None:
+        self._raw = raw
+        self._walk = PageWalk(source, chunk.copy())
+        self._walk.chunks[0, C_NUM_VALUES] = -1  # no more than the first page
+        self._walk.chunks[0, [C_ROW_START, C_ROW_STOP]] = -1, _ALL_ROWS
+
+    def at(self, position: int, size: int) -> np.ndarray:
+        """Give its row of the page table."""
+        walk = self._walk
+        walk.chunks[0, [C_START, C_END]] = position, position + size
+        walk.state[:] = 0
+        walk.state[SCAN_POS] = position
+        walk.scan(self._raw, position + size)
+        return walk.found.copy()
 
 
 def _check_page(page: np.ndarray, location: list[int], num_rows: int, repeated: bool) -> None:
