@@ -270,14 +270,47 @@ def test_another_schema_saves_nothing(tmp_path):
 # --- damage -----------------------------------------------------------------------------------------------------------
 
 
-def test_row_groups_with_damaged_pages_are_left_out(tmp_path):
-    data = bytearray(written(3 * ROWS, "version 2"))
+def one_damaged_page(name):
+    """Damage the last page of the second of three row groups."""
+    data = bytearray(written(3 * ROWS, name))
     data[ends_of(data)[1] - 1] ^= 1
-    report, path = saved(tmp_path, bytes(data))
+    return bytes(data)
+
+
+def test_rows_beside_damaged_pages_are_kept(tmp_path):
+    pytest.importorskip("pyarrow")
+    report, path = saved(tmp_path, one_damaged_page("version 2"))
+    rows = rows_of(3 * ROWS)
+    assert numparq.verify(path) == [] and report.kept == ["the rows that are whole in all columns, written anew"]
+    kept = numparq.read_parquet(path)
+    assert report.num_rows == len(kept) > 2 * ROWS
+    assert kept["i"].tolist() == [i for i in rows["i"] if i < 2 * ROWS - (3 * ROWS - len(kept)) or i >= 2 * ROWS]
+    assert [line for line in report.lost if "'st.y.list.element'" in line or "'st'" in line]
+
+
+def test_row_groups_with_damaged_pages_are_left_out(tmp_path, monkeypatch):
+    """Where the rows beside the damaged page cannot be written as they were."""
+    monkeypatch.setattr("numparq.salvaging.saving.rewritten", lambda name, out: None)
+    report, path = saved(tmp_path, one_damaged_page("version 2"))
     rows = rows_of(3 * ROWS)
     check(path, report, pd.concat([rows[:ROWS], rows[2 * ROWS :]], ignore_index=True))
     (lost,) = report.lost
     assert "row group 1 with 40 rows" in lost and "the checksum in the header" in lost
+
+
+def test_types_are_not_changed(tmp_path):
+    """INT96 is read as timestamps, which would be written as INT64."""
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    buffer = io.BytesIO()
+    table = pa.table({"t": pa.array(np.arange(300).astype("M8[ns]"))})
+    pq.write_table(table, buffer, use_deprecated_int96_timestamps=True, row_group_size=100, use_dictionary=False,
+                   write_page_checksum=True, compression="none")  # fmt: skip
+    data = bytearray(buffer.getvalue())
+    data[ends_of(data)[1] - 1] ^= 1
+    report, path = saved(tmp_path, bytes(data))
+    assert report.num_rows == 200 and pq.ParquetFile(path).schema.column(0).physical_type == "INT96"
 
 
 def test_a_sound_file_is_copied(tmp_path):

@@ -71,6 +71,24 @@ def test_what_it_says(check):
     assert WORDS[check] in [deviation.message for deviation in numparq.verify(BREAKS[check][0]())]
 
 
+def test_bounds_of_int96():
+    """They are held against the values where the file says that they are in the order of timestamps."""
+    from driving.broken_files import idl, one
+    from hostile import handmade as h
+
+    def moment(day, nanoseconds):
+        return nanoseconds.to_bytes(8, "little") + day.to_bytes(4, "little")
+
+    moments = [moment(2, 1), moment(1, 3), moment(2, 0)]
+    cases = ((1, 0, set()), (2, 0, {"stats-min"}), (1, 2, {"stats-max"}), (0, 1, {"stats-min", "stats-max"}))
+    for low, high, wrong in cases:
+        bounds = {"min_value": moments[low], "max_value": moments[high]}
+        data = one(pages=[h.data_page(3, b"".join(moments))], physical=h.INT96,
+                   facts={"statistics": idl().Statistics(**bounds)},
+                   column_orders=[idl().ColumnOrder(INT96_TIMESTAMP_ORDER=idl().Int96TimestampOrder())])  # fmt: skip
+        assert {deviation.check for deviation in numparq.verify(data)} == wrong
+
+
 def test_a_deviation_as_text():
     assert str(Deviation("error", "page-crc", "damaged", 1, "a", 2)) == (
         "error: row group 1, column 'a', page 2: damaged [page-crc]"

@@ -6,6 +6,7 @@ found.
 
 from __future__ import annotations
 
-from .salvage import Salvaged, salvage
+from .report import Salvaged
+from .saving import salvage
 
 __all__ = ["Salvaged", "salvage"]

@@ -7,11 +7,13 @@ import struct
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from ..schema import INT32, INT64, Leaf
 from ..statistics import Bounds, Order
 from .deviations import Findings, Place
 
-__all__ = ["BoundCheck", "check_range", "shown"]
+__all__ = ["BoundCheck", "check_range", "int96_bounds", "shown"]
 
 _FLOATS = {2: "<e", 4: "<f", 8: "<d"}
 _SHOWN_BYTES = 24
@@ -97,6 +99,28 @@ class BoundCheck:
     def over(self, what: str, min_check: str, max_check: str, bound_check: str) -> BoundCheck:
         """Give a check of the same column's bounds that stand elsewhere."""
         return replace(self, what=what, min_check=min_check, max_check=max_check, bound_check=bound_check)
+
+
+_INT96 = np.dtype([("nanoseconds", "<i8"), ("day", "<i4")])
+
+
+def int96_bounds(values: np.ndarray, codes: np.ndarray | None) -> Bounds:
+    """Give the earliest and the latest of INT96 timestamps: by the day, then by the time of day.
+
+    Parameters
+    ----------
+    values : uint8 array
+        Twelve bytes each.
+    codes : int32 array or None
+        Which of them there are.
+    """
+    moments = values.view(_INT96)
+    if codes is not None:
+        moments = moments[np.unique(codes)]
+    if not len(moments):
+        return Bounds(None, None, None)
+    order = np.lexsort((moments["nanoseconds"], moments["day"]))
+    return Bounds(moments[order[0]].tobytes(), moments[order[-1]].tobytes(), None)
 
 
 _DAY = {"MILLIS": 86_400_000, "MICROS": 86_400_000_000, "NANOS": 86_400_000_000_000}

@@ -8,7 +8,7 @@ from typing import Any
 from ..column.scratch import Scratch
 from ..io.source import Source
 from ..schema import Leaf
-from ..statistics import COLUMN_ORDERS, NO_ORDER, Order, order_of
+from ..statistics import NO_ORDER, Order, order_of
 from .chunks import ChunkCheck, Region, legacy_bytes
 from .deviations import Findings, Place
 from .footer import Tail
@@ -27,7 +27,7 @@ def orders_of(leaves: list[Leaf | None], names: list[str]) -> list[Order]:
     found = []
     for leaf, name in zip(leaves, names, strict=True):
         order = _ORDERS.get(name)
-        found.append(NO_ORDER if leaf is None or order not in COLUMN_ORDERS else order_of(leaf, order))
+        found.append(NO_ORDER if leaf is None or order is None else order_of(leaf, order))
     return found
 
 

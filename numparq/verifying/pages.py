@@ -39,7 +39,7 @@ from ..kernels.tables import (
 from ..metadata.enums import enum_value
 from ..schema import Leaf
 from ..statistics import Bounds, Order, page_bounds
-from .bounds import BoundCheck, check_range
+from .bounds import BoundCheck, check_range, int96_bounds
 from .deviations import Findings, Place
 from .footer import read_bytes
 from .statistics import Truth, check_statistics
@@ -417,10 +417,7 @@ class PagesCheck:
             facts.first_row -= 1
         if self._next_row is not None:
             self._next_row += values.num_rows
-        found = page_bounds(self.order, values.values, np.array([0, values.num_values]), starts=values.starts,
-                            ends=values.ends, codes=values.codes)  # fmt: skip
-        nans = None if found.nan_counts is None else found.nan_counts[0]
-        facts.bounds = Bounds(found.min_values[0], found.max_values[0], nans)
+        facts.bounds = _bounds_of(values, self.order)
         facts.definition = _histogram(values.definition, leaf.max_definition_level, values.num_entries)
         facts.repetition = _histogram(values.repetition, leaf.max_repetition_level, values.num_entries)
         if leaf.physical == BYTE_ARRAY and values.starts is not None and values.ends is not None:
@@ -444,6 +441,15 @@ class PagesCheck:
         check_range(self.leaf, self.order, facts.bounds, self.findings, place)
         if "statistics" in about:
             check_statistics(about["statistics"], Truth(facts.bounds, nulls, values.num_entries), self._bounds, place)
+
+
+def _bounds_of(values: PageValues, order: Order) -> Bounds:
+    if order.kind == "int96":
+        return int96_bounds(values.values, values.codes)
+    found = page_bounds(order, values.values, np.array([0, values.num_values]), starts=values.starts,
+                        ends=values.ends, codes=values.codes)  # fmt: skip
+    nans = None if found.nan_counts is None else found.nan_counts[0]
+    return Bounds(found.min_values[0], found.max_values[0], nans)
 
 
 def _encoding(about: dict[str, Any]) -> str:

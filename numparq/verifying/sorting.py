@@ -83,7 +83,7 @@ def sort_keys(
             findings.add("sorting-column", f"the row group is sorted by column {number}, which there is not", place)
             return {}
         leaf = leaves[number]
-        if leaf is None or leaf.max_repetition_level or orders[number].kind == "none":
+        if leaf is None or leaf.max_repetition_level or orders[number].kind in ("none", "int96"):
             return found  # what comes behind decides only between rows that are equal in it
         found[number] = SortKeys(leaf, orders[number])
     return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import dataclass, field
 from typing import Any
 
 from ..codecs import NAMES
@@ -22,35 +21,13 @@ from ..verifying.thrift import read_struct
 from ..verifying.walk import Walk, walk_pages
 from .footer import CREATED_BY, encode_footer, row_group
 from .groups import Ambiguous, FoundGroup, GroupFinder
+from .report import Salvaged
+from .rows import rewritten
 from .schemas import KnownSchema, schema_of_file, schema_of_metadata
 
 __all__ = ["Salvaged", "salvage"]
 
 _TAIL = 8
-
-
-@dataclass
-class Salvaged:
-    """What was saved of a file.
-
-    Attributes
-    ----------
-    num_rows, num_row_groups : int
-        What the new file has.
-    kept : list of str
-        What was saved, and by what, in words.
-    lost : list of str
-        What was not, and why.
-    """
-
-    num_rows: int = 0
-    num_row_groups: int = 0
-    kept: list[str] = field(default_factory=list)
-    lost: list[str] = field(default_factory=list)
-
-    def __str__(self) -> str:
-        lines = [f"{self.num_rows:,} rows in {self.num_row_groups:,} row groups are saved"]
-        return "\n".join([*lines, *(f"kept: {line}" for line in self.kept), *(f"lost: {line}" for line in self.lost)])
 
 
 def salvage(
@@ -67,8 +44,9 @@ def salvage(
     A file that was cut off is good up to the last footer in it, if its writer left some on the way (`ParquetWriter`
     with ``checkpoint_row_groups``). Behind that, or where there is none, the pages are walked: what is known of the
     columns, and that their pages decode, says where column chunks and row groups end, and a new footer is made of it.
-    Pages are copied as they are. Whatever the pages leave open is asked, never guessed. A file whose footer is sound
-    and whose pages are not loses the row groups with damaged pages.
+    Pages are copied as they are. Whatever the pages leave open is asked, never guessed. Of a file whose footer is sound
+    and whose pages are not, the rows are read that ``read_parquet(on_error="skip")`` gives, and written anew; where the
+    columns would not be of the same types then, the row groups without damage are kept as they are.
 
     Parameters
     ----------
@@ -145,7 +123,7 @@ def _write(source: FileSource, out: Any, length: int, footer: bytes) -> None:
 
 
 def _with_footer(source: FileSource, tail: Tail, out: Any) -> Salvaged:
-    """Keep the row groups that are sound, and leave the others out of the footer."""
+    """Save the rows that are whole; where they cannot be written as they were, the row groups that are."""
     report = examine(source.name)
     damaged: dict[int, str] = {}
     general = [deviation for deviation in report.deviations
@@ -160,6 +138,12 @@ def _with_footer(source: FileSource, tail: Tail, out: Any) -> Salvaged:
         _write(source, out, source.size, b"")
         saved.kept.append("the whole file: its footer and its pages are sound")
         return saved
+    return rewritten(source.name, out) or _sound_groups(source, tail, out, damaged)
+
+
+def _sound_groups(source: FileSource, tail: Tail, out: Any, damaged: dict[int, str]) -> Salvaged:
+    """Keep the row groups that are sound, as they are."""
+    saved = Salvaged()
     data = _array(read_bytes(source, tail.start, source.size - _TAIL - tail.start))
     footer = Footer(data, len(data))
     groups = tail.metadata["row_groups"]
