@@ -29,6 +29,7 @@ _ALGORITHMS: dict[str, tuple[int, Callable[[np.ndarray], str]]] = {
     "CRC32": (8, lambda data: f"{zlib.crc32(data.data):08x}"),
     "CRC32C": (8, lambda data: f"{_crc32c(data):08x}"),
 }
+_EXACT = 1 << 53
 _HEX = re.compile(r"[0-9a-fA-F]*")
 
 
@@ -94,7 +95,8 @@ def _fields(reference: Mapping[str, Any]) -> dict[str, Any]:
         value = reference.get(name)
         if value is None or value == "" or (isinstance(value, float) and value != value):  # NaN is a null, too
             continue
-        if isinstance(value, np.integer):
+        # Arrow makes integers beside nulls floats.
+        if isinstance(value, np.integer) or (isinstance(value, float) and abs(value) <= _EXACT and value.is_integer()):
             value = int(value)
         if not isinstance(value, kind) or isinstance(value, bool):
             raise TypeError(f"the field {name} of a FILE reference is {kind.__name__}, not {type(value).__name__}")

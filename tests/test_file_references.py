@@ -67,11 +67,21 @@ def test_negative_numbers(field):
 def test_numbers_of_any_sort():
     """Out of a frame come NumPy's integers, and NaN for nulls."""
     assert resolved({"offset": np.int64(5), "size": np.int64(0), "uri": math.nan}) == Range(None, 5, 0)
+    assert resolved({"offset": 5.0, "size": np.float64(0)}) == Range(None, 5, 0)
 
 
 @pytest.mark.parametrize(
     "reference",
-    [None, "x", [1], {"uri": b"x"}, {"inline": "x"}, {"offset": 1.0, "size": 1}, {"uri": "x", "size": True}],
+    [
+        None,
+        "x",
+        [1],
+        {"uri": b"x"},
+        {"inline": "x"},
+        {"offset": 1.5, "size": 1},
+        {"offset": 2.0**60, "size": 1},
+        {"uri": "x", "size": True},
+    ],
 )
 def test_what_is_no_reference(reference):
     with pytest.raises(TypeError, match="FILE reference"):
