@@ -38,8 +38,7 @@ def array(element, name="element"):
 NO_OTHERS = "a group of metadata, value, typed_value is wanted, each once, and no others"
 INNER = "a group of value, typed_value is wanted, each once, and no others"
 GROUPS = [
-    (group(BINARY), "a VARIANT needs a field metadata that is required, and binary", "v"),
-    (group(Node("metadata", OPTIONAL, BYTE_ARRAY), BINARY), "a VARIANT needs a field metadata", "v"),
+    (group(BINARY), "a VARIANT needs a field metadata, and that to be binary", "v"),
     (group(Node("metadata", REQUIRED, INT32), BINARY), "a VARIANT needs a field metadata", "v"),
     (group(Node("metadata", REQUIRED, BYTE_ARRAY, 0, STRING), BINARY), "a VARIANT needs a field metadata", "v"),
     (group(METADATA), "there is neither value nor typed_value", "v"),
@@ -52,8 +51,6 @@ GROUPS = [
     (group(METADATA, BINARY, array(Node("element", REQUIRED, INT64))), INNER, "v.typed_value.list.element"),
     (group(METADATA, BINARY, array(Node("element", REQUIRED, children=(METADATA, BINARY)))), INNER,
      "v.typed_value.list.element"),
-    (group(METADATA, BINARY, obj(Node("a", OPTIONAL, children=(BINARY,)))),
-     "the group of a shredded field must be required", "v.typed_value.a"),
     (group(METADATA, BINARY, obj(Node("a", REQUIRED, INT64))), INNER, "v.typed_value.a"),
     (group(METADATA, BINARY, obj(Node("a", REPEATED, children=(BINARY,)))), INNER, "v.typed_value.a"),
     (group(METADATA, BINARY, obj(*[Node("a", REQUIRED, children=(BINARY,))] * 2)),

@@ -10,7 +10,7 @@ import numpy as np
 from ..arrow import bitmap, pyarrow
 from ..column.nested_arrays import LeafArray, ListArray, NestedArray, StructArray
 from ..column.shape import Shape, is_variant, leaves_of
-from ..errors import ParquetError, UnsupportedError
+from ..errors import InvalidFileError, ParquetError, UnsupportedError
 from ..targets import Target
 from .groups import check_variant
 from .makers import BytesMaker, Dictionaries, ObjectsMaker
@@ -83,7 +83,8 @@ class VariantColumns:
         parts = {child.shape.name: child for child in array.children}
         metadata, value = parts["metadata"], parts.get("value")
         assert isinstance(metadata, LeafArray)
-        if "typed_value" not in parts and isinstance(value, LeafArray) and value.num_values == metadata.num_values:
+        checked = metadata.shape.nullable or "typed_value" in parts
+        if not checked and isinstance(value, LeafArray) and value.num_values == metadata.num_values:
             values = binary_of(value)
         else:
             found = self._bytes(array, self._metadata(array))
@@ -122,7 +123,12 @@ class VariantColumns:
         if metadata.validity is None:
             return found
         values = iter(found)
-        return [next(values) if there else None for there in metadata.validity.tolist()]
+        found = [next(values) if there else None for there in metadata.validity.tolist()]
+        present = [True] * len(found) if array.validity is None else array.validity.tolist()
+        for place, (item, there) in enumerate(zip(found, present, strict=True)):
+            if item is None and there:
+                raise InvalidFileError("a variant has no metadata", row=_row_of(self._root, array, place))
+        return found
 
 
 def _row_of(node: NestedArray, array: StructArray, place: int) -> int | None:

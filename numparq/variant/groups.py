@@ -36,8 +36,9 @@ def check_variant(shape: Shape) -> None:
         raise UnsupportedError(message, column=".".join(shape.path))
     parts = _parts(shape, ("metadata", "value", "typed_value"))
     metadata = parts.get("metadata")
-    if metadata is None or metadata.nullable or not _is_binary(metadata):
-        raise _invalid("a VARIANT needs a field metadata that is required, and binary", shape)
+    # Some writers make it optional, and DuckDB up to 1.5 the groups of shredded fields: what is null is missing.
+    if metadata is None or not _is_binary(metadata):
+        raise _invalid("a VARIANT needs a field metadata, and that to be binary", shape)
     _check_values(shape, parts)
 
 
@@ -86,8 +87,6 @@ def _check_object(shape: Shape) -> None:
         if any("\ud800" <= letter <= "\udfff" for letter in child.name):
             raise _invalid("the name of a shredded field is not valid UTF-8", shape)
         parts = _parts(child, ("value", "typed_value"))
-        if child.nullable:
-            raise _invalid("the group of a shredded field must be required", child)
         _check_values(child, parts)
 
 
