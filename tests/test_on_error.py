@@ -572,6 +572,56 @@ def test_rows_that_go_on_from_page_to_page() -> None:
         assert [list(item) for item in found["l"]] == lists[: lost[0].rows[0]]
 
 
+# --- any damage at all ------------------------------------------------------------------------------------------------
+
+SMALL = {
+    "numbers": lambda n: {"a": n * 1_000_003, "f": np.sin(n), "g": pd.Series(n * 1.0).where(n % 3 != 0),
+                          "b": n % 2 == 0},
+    "texts": lambda n: {"t": [f"text {i * 7919 % 1000}" for i in n], "few": [f"w{i % 7}" for i in n],
+                        "gaps": pd.Series([f"w{i % 50}" for i in n]).where(n % 4 != 0)},
+    "nested": lambda n: {"l": [None if i % 7 == 0 else list(range(i, i + i % 4)) for i in n],
+                         "s": [None if i % 11 == 0 else {"x": int(i), "y": f"y{i % 5}"} for i in n]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("index", [True, False])
+@pytest.mark.parametrize("kind", SMALL)
+def test_a_flipped_byte_never_gives_a_wrong_value(kind: str, index: bool, version: str) -> None:
+    """The footer excepted: no checksum of the format covers it."""
+    data = numparq.to_parquet(pd.DataFrame(SMALL[kind](np.arange(120))), max_rows_per_page=40, row_group_size=60,
+                              data_page_version=version, write_page_index=index,
+                              compression="snappy" if index else None)  # fmt: skip
+    expected = numparq.read_parquet(data)
+    rng = np.random.default_rng([len(kind), index, int(version[0])])
+    noticed = 0
+    for _ in range(40):
+        position, by = int(rng.integers(4, footer_start(data))), int(rng.integers(1, 256))
+        frame, lost = skip(flipped(data, position, by=by), threads=1)
+        noticed += bool(lost)
+        if len(frame):
+            where = f"byte {position} by {by}"
+            pd.testing.assert_frame_equal(frame, expected.loc[frame.index, frame.columns], obj=where)
+        whole = np.ones(len(expected), bool)
+        for item in lost:
+            if item.column.split(".")[0] in frame.columns:
+                whole[slice(*item.rows)] = False
+        assert frame.index.tolist() == np.flatnonzero(whole).tolist()
+    assert noticed > 10
+
+
+@pytest.mark.parametrize("kind", SMALL)
+def test_damage_without_checksums_is_skipped_or_not_noticed_but_no_error(kind: str) -> None:
+    data = numparq.to_parquet(pd.DataFrame(SMALL[kind](np.arange(120))), max_rows_per_page=40, row_group_size=60,
+                              write_page_checksum=False, compression=None)  # fmt: skip
+    rng = np.random.default_rng(len(kind))
+    for _ in range(80):
+        positions = rng.integers(4, footer_start(data), 3).tolist()
+        frame, lost = skip(flipped(data, *positions, by=int(rng.integers(1, 256))), threads=1)
+        assert len(frame) <= 120
+        assert all(item.reason for item in lost)
+
+
 # --- other errors -----------------------------------------------------------------------------------------------------
 
 

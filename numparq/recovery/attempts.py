@@ -10,7 +10,7 @@ import numpy as np
 
 from ..column.binary import NO_DICTIONARY as NO_VALUES
 from ..column.chunks import RowSlice
-from ..column.decode import Context, DictionaryJob, Job
+from ..column.decode import Context, DictionaryJob, FixedJob, Job
 from ..column.nested import NestedJob
 from ..column.pages import PageFailure, Pages, PageWalk
 from ..column.scratch import Scratch
@@ -29,6 +29,7 @@ from .walk import WalkedChunk
 __all__ = ["Decoded", "decode_pages"]
 
 _CHECKED_TOGETHER = 256
+_NO_PAGES = np.empty(0, np.intp)
 
 
 class _GivenPages(PageWalk):
@@ -129,8 +130,8 @@ class _Attempts:
             self._prefix()
             return self._found
         self._found.lost.extend(walked.lost)
-        for first, last in self._runs(walked.spans):
-            self._halve(first, last, walked.spans)
+        for run in self._runs(walked.spans):
+            self._halve(run, walked.spans)
         if walked.doubt is not None and self._found.failed is None:
             self._doubt(walked.doubt)
         for page, error in self._errors.items():
@@ -144,7 +145,7 @@ class _Attempts:
         bad_dictionary = walked.no_dictionary
         if len(walked.dictionary):
             trouble = self._trouble_with(walked.dictionary)
-            found = self._attempt(0, 0, 0) if trouble is None else trouble[1]
+            found = self._attempt(_NO_PAGES, 0) if trouble is None else trouble[1]
             bad_dictionary = found if isinstance(found, ParquetError) else None
         if bad_dictionary is not None:
             self._dictionary = self._dictionary[:0]
@@ -176,36 +177,36 @@ class _Attempts:
             return failure.page, failure.error
         return None
 
-    def _runs(self, spans: np.ndarray) -> Iterator[tuple[int, int]]:
-        """Give the runs of pages that may be whole and follow each other without a gap."""
-        first = 0
-        for page in range(len(spans) + 1):
-            ends = page == len(spans) or page in self._errors
-            if (ends or (page > first and spans[page - 1, 1] != spans[page, 0])) and first < page:
-                yield first, page
-                first = page
-            if ends:
-                first = page + 1
+    def _runs(self, spans: np.ndarray) -> list[np.ndarray]:
+        """Divide the pages that may be whole into those that can be decoded together, as ordinals.
 
-    def _halve(self, first: int, last: int, spans: np.ndarray) -> None:
+        Values of a fixed size go where their rows are; others follow each other, and so must their pages.
+        """
+        good = np.array([page for page in range(len(spans)) if page not in self._errors], np.intp)
+        if not len(good) or type(self._job) is FixedJob:
+            return [good] if len(good) else []
+        gaps = (np.diff(good) > 1) | (spans[good[:-1], 1] != spans[good[1:], 0])
+        return np.split(good, np.flatnonzero(gaps) + 1)
+
+    def _halve(self, run: np.ndarray, spans: np.ndarray) -> None:
         """Decode a run of pages; where that fails, its halves, down to single pages."""
-        waiting = [(first, last)]
+        waiting = [run]
         while waiting and self._found.failed is None:
-            first, last = waiting.pop()
-            start, stop = int(spans[first, 0]), int(spans[last - 1, 1])
-            made = self._attempt(first, last, stop - start)
+            pages = waiting.pop()
+            start, stop = int(spans[pages[0], 0]), int(spans[pages[-1], 1])
+            made = self._attempt(pages, stop - start)
             if isinstance(made, Job):
                 self._found.jobs.append((start, stop, made))
-            elif last - first == 1:
-                self._errors[first] = made
+            elif len(pages) == 1:
+                self._errors[int(pages[0])] = made
             else:
-                middle = (first + last) // 2
-                waiting += [(middle, last), (first, middle)]
+                middle = len(pages) // 2
+                waiting += [pages[middle:], pages[:middle]]
 
-    def _attempt(self, first: int, last: int, num_rows: int) -> Job | ParquetError:
-        """Decode some pages; gives the job that has done so, or what is wrong with one of them."""
-        table = np.concatenate([self._dictionary, self._walked.pages[first:last]])
-        job = self._job_for(table, int(self._walked.pages[first:last, P_NUM_VALUES].sum()), num_rows)
+    def _attempt(self, pages: np.ndarray, num_rows: int) -> Job | ParquetError:
+        """Decode some pages, by their ordinals; gives the job that has done so, or what is wrong with one of them."""
+        data = self._walked.pages[pages]
+        job = self._job_for(np.concatenate([self._dictionary, data]), int(data[:, P_NUM_VALUES].sum()), num_rows)
         try:
             job()
         except LimitError:
@@ -239,7 +240,7 @@ class _Attempts:
         error = self._errors.get(bad - 1, self._walked.end or self._walked.doubt)
         middle = bad - 1
         while good < middle < bad and self._found.failed is None:
-            made = self._attempt(0, middle, 0)
+            made = self._attempt(np.arange(middle), 0)
             if isinstance(made, Job):
                 good, best = middle, made
             else:
