@@ -267,6 +267,14 @@ def test_another_schema_saves_nothing(tmp_path):
             saved(tmp_path, data[:-9], other)
 
 
+def test_types_of_the_future_stay_in_the_schema(tmp_path, parquet_testing):
+    """Found by fuzzing: a logical type that this version does not know is copied as it is."""
+    data = (parquet_testing / "data" / "unknown-logical-type.parquet").read_bytes()
+    _, path = saved(tmp_path, data[:-9], data)
+    pd.testing.assert_frame_equal(numparq.read_parquet(path), numparq.read_parquet(data))
+    assert str(numparq.ParquetFile(path).schema) == str(numparq.ParquetFile(data).schema)
+
+
 # --- damage -----------------------------------------------------------------------------------------------------------
 
 

@@ -299,6 +299,15 @@ def test_deviations_are_bounded():
                                                                                          "thrift-struct"}  # fmt: skip
 
 
+@pytest.mark.parametrize("name", ["num_values", "encoding", "definition_level_encoding", "repetition_level_encoding"])
+def test_page_headers_that_lack_something(name):
+    """Found by flipping bytes."""
+    from driving.broken_files import first_page
+
+    found = numparq.verify(first_page(**{name: None}))
+    assert found[0].check == "thrift-required" and name in found[0].message and found[0].page == 0
+
+
 def test_what_claims_to_be_huge():
     """A few bytes of a run stand for 2**31 values, more than are decoded."""
     from driving.broken_files import one

@@ -11,7 +11,8 @@ from ..column.scratch import Scratch, allocate
 from ..io.source import Source
 from ..kernels.tables import DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN, PLAIN_DICTIONARY, SLACK
 from ..schema import Leaf
-from ..verifying.pages import ENCODINGS, StoredPage
+from ..verifying.pages import ENCODINGS
+from ..verifying.stored import StoredPage
 from ..verifying.values import Dictionary, PageDecoder, PageTrouble, PageValues
 from ..verifying.walk import Walk
 

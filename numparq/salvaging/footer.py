@@ -1,21 +1,18 @@
-"""The footer of what was found: a RowGroup struct for each row group, and a FileMetaData around them."""
+"""The RowGroup structs of what was found."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from typing import Any
 
 from .. import __version__
 from ..kernels.tables import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, RLE
-from ..metadata.encode import encode
 from ..verifying.walk import Walk
 from .groups import FoundChunk, FoundGroup
-from .schemas import KnownSchema
 
-__all__ = ["CREATED_BY", "encode_footer", "row_group"]
+__all__ = ["CREATED_BY", "row_group"]
 
-# What wrote the pages is not known; so nothing that numparq restores of frames of its own is to be looked for.
+# For footers that do not say who wrote them.
 CREATED_BY = f"numparq-salvage version {__version__}"
 
 
@@ -70,25 +67,3 @@ def _metadata(chunk: FoundChunk, walk: Walk) -> dict[str, Any]:
         "encoding_stats": [{"page_type": kind, "encoding": encoding, "count": count}
                            for (kind, encoding), count in sorted(counts.items())],
     }  # fmt: skip
-
-
-def encode_footer(known: KnownSchema, groups: list[dict[str, Any]]) -> bytes:
-    """Encode a FileMetaData of row groups, with the schema and the keys of another file.
-
-    Parameters
-    ----------
-    known : KnownSchema
-        Where all but the row groups is taken from.
-    groups : list of dict
-        The RowGroup structs.
-
-    Returns
-    -------
-    bytes
-    """
-    kept = ("schema", "key_value_metadata", "column_orders")
-    fields: Mapping[str, Any] = {name: known.metadata.get(name) for name in kept}
-    return encode("FileMetaData", {
-        **fields, "version": known.metadata.get("version", 1), "num_rows": sum(group["num_rows"] for group in groups),
-        "row_groups": groups, "created_by": CREATED_BY,
-    })  # fmt: skip

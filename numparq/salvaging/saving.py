@@ -17,13 +17,12 @@ from ..metadata.rewrite import take_apart
 from ..verifying import examine
 from ..verifying.deviations import Findings
 from ..verifying.footer import Tail, read_bytes, read_tail
-from ..verifying.thrift import read_struct
 from ..verifying.walk import Walk, walk_pages
-from .footer import CREATED_BY, encode_footer, row_group
+from .footer import CREATED_BY, row_group
 from .groups import Ambiguous, FoundGroup, GroupFinder
 from .report import Salvaged
 from .rows import rewritten
-from .schemas import KnownSchema, schema_of_file, schema_of_metadata
+from .schemas import schema_of_file, schema_of_footer
 
 __all__ = ["Salvaged", "salvage"]
 
@@ -194,11 +193,13 @@ def _without_footer(
     """Save what is in front of the last checkpoint, and the row groups behind it."""
     saved = Salvaged()
     start, known = len(MAGIC), schema_of_file(schema) if schema is not None else None
-    footer: Footer | None = None
+    before: list[Any] = []
     with contextlib.suppress(InvalidFileError):
         checkpoint = last_footer(source.name)
         start = checkpoint.end
-        footer, known = _checkpoint(source, start)
+        length = int.from_bytes(read_bytes(source, start - _TAIL, 4), "little")
+        known = schema_of_footer(read_bytes(source, start - _TAIL - length, length))
+        before += take_apart(known.footer).row_groups
         saved.num_rows, saved.num_row_groups = checkpoint.num_rows, checkpoint.num_row_groups
         saved.kept.append(f"{checkpoint.num_rows:,} rows in {checkpoint.num_row_groups:,} row groups, by the footer "
                           f"that its writer left at byte {start:,}")  # fmt: skip
@@ -210,7 +211,7 @@ def _without_footer(
     walk = walk_pages(source, start)
     finder = GroupFinder(source, walk, known.leaves, dict(known.codecs), codec, row_group_size)
     groups = _find_groups(finder, walk, saved)
-    if not groups and footer is None:
+    if not groups and start == len(MAGIC):
         raise InvalidFileError(saved.lost[0] if saved.lost else "there is no page in the file: nothing can be saved")
     made = [row_group(group, walk, saved.num_row_groups + number) for number, group in enumerate(groups)]
     rows = sum(group.num_rows for group in groups)
@@ -220,19 +221,9 @@ def _without_footer(
     end = walk.pages[groups[-1].behind - 1].end
     saved.num_rows, saved.num_row_groups = saved.num_rows + rows, saved.num_row_groups + len(groups)
     saved.kept.append(f"{rows:,} rows in {len(groups):,} row groups, by their pages up to byte {end:,}")
-    if footer is not None:
-        encoded = take_apart(footer).encode([*take_apart(footer).row_groups, *made], saved.num_rows, {}, CREATED_BY)
-    else:
-        encoded = encode_footer(known, made)
+    encoded = take_apart(known.footer).encode([*before, *made], saved.num_rows, {}, CREATED_BY)
     _write(source, out, end, encoded)
     return saved
-
-
-def _checkpoint(source: FileSource, end: int) -> tuple[Footer, KnownSchema]:
-    length = int.from_bytes(read_bytes(source, end - _TAIL, 4), "little")
-    data = read_bytes(source, end - _TAIL - length, length)
-    metadata, _ = read_struct("FileMetaData", data, lambda check, message: None)
-    return Footer(_array(data), length), schema_of_metadata(metadata)
 
 
 def _find_groups(finder: GroupFinder, walk: Walk, saved: Salvaged) -> list[FoundGroup]:

@@ -6,14 +6,20 @@ import io
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from ..errors import InvalidFileError, SchemaError, located
 from ..io.source import open_source
+from ..metadata.footer import Footer
 from ..schema import Leaf
 from ..verifying.deviations import Findings
-from ..verifying.footer import read_tail
+from ..verifying.footer import read_bytes, read_tail
 from ..verifying.schema import leaves_of, read_schema
+from ..verifying.thrift import read_struct
 
-__all__ = ["KnownSchema", "schema_of_file", "schema_of_metadata"]
+__all__ = ["KnownSchema", "schema_of_file", "schema_of_footer"]
+
+_TAIL = 8  # length and magic number
 
 
 @dataclass(frozen=True)
@@ -24,28 +30,33 @@ class KnownSchema:
     ----------
     leaves : list of Leaf
         The columns that hold values.
-    metadata : dict
-        FileMetaData: schema, keys and values, column orders are taken from it.
+    footer : Footer
+        The footer that has them: all but the row groups is taken from it.
     codecs : dict of int to int
         The codec that each leaf probably has.
     """
 
     leaves: list[Leaf]
-    metadata: dict[str, Any]
+    footer: Footer
     codecs: dict[int, int] = field(default_factory=dict)
 
 
-def schema_of_metadata(metadata: dict[str, Any]) -> KnownSchema:
-    """Make a schema of a FileMetaData.
+def schema_of_footer(data: bytes) -> KnownSchema:
+    """Make a schema of the bytes of a FileMetaData.
 
     Raises
     ------
+    InvalidFileError
+        When they are damaged.
     SchemaError
-        When it has columns that cannot be read.
+        When there are columns that cannot be read.
     """
+    footer = Footer(np.frombuffer(data, np.uint8), len(data))
     findings = Findings()
+    metadata, _ = read_struct("FileMetaData", data, findings.add)
     root = read_schema(metadata, findings)
-    errors = [deviation for deviation in findings.deviations if deviation.severity == "error"]
+    errors = [deviation for deviation in findings.deviations if deviation.check.startswith("schema")
+              and deviation.severity == "error"]  # fmt: skip
     if root is None or errors:
         raise SchemaError(f"the schema is damaged: {errors[0].message if errors else 'it is no tree'}")
     leaves = leaves_of(root)
@@ -54,8 +65,8 @@ def schema_of_metadata(metadata: dict[str, Any]) -> KnownSchema:
         raise SchemaError("the schema has no columns, or columns that cannot be read")
     groups = metadata.get("row_groups") or [{}]
     chunks = [chunk.get("meta_data", {}) for chunk in groups[-1].get("columns", [])]
-    return KnownSchema(known, metadata, {number: chunk["codec"] for number, chunk in enumerate(chunks)
-                                         if "codec" in chunk})  # fmt: skip
+    codecs = {number: chunk["codec"] for number, chunk in enumerate(chunks) if "codec" in chunk}
+    return KnownSchema(known, footer, codecs)
 
 
 def schema_of_file(schema: Any) -> KnownSchema:
@@ -75,7 +86,7 @@ def schema_of_file(schema: Any) -> KnownSchema:
     InvalidFileError
         When the file is damaged itself.
     SchemaError
-        As `schema_of_metadata`.
+        As `schema_of_footer`.
     """
     if type(schema).__module__.partition(".")[0] == "pyarrow":
         schema = _written(schema)
@@ -85,7 +96,7 @@ def schema_of_file(schema: Any) -> KnownSchema:
             tail = read_tail(source, Findings())
             if tail is None:
                 raise InvalidFileError("the file that the schema is to be taken from has no footer itself")
-            return schema_of_metadata(tail.metadata)
+            return schema_of_footer(read_bytes(source, tail.start, source.size - _TAIL - tail.start))
     finally:
         source.close()
 

@@ -1,7 +1,7 @@
 """A file held against the specification: every deviation named (``numparq verify``).
 
-A module is a chapter: `footer`, `schema`, `groups`, `chunks`, `pages` (with `values`, which decodes them), `statistics`
-and `bounds`, `indexes`, `bloom`, `sorting`, `keys`. `checks` is the table of all checks.
+A module is a chapter: `footer`, `schema`, `groups`, `chunks`, `pages` (with `stored`, which finds, and `values`, which
+decodes them), `statistics` and `bounds`, `indexes`, `bloom`, `sorting`, `keys`. `checks` is the table of all checks.
 """
 
 from __future__ import annotations

@@ -21,8 +21,9 @@ from .bloom import read_bloom_filter
 from .bounds import BoundCheck
 from .deviations import Findings, Place
 from .indexes import check_column_index, check_offset_index, read_index
-from .pages import Budget, PageFacts, PagesCheck, stored_pages
+from .pages import Budget, PageFacts, PagesCheck
 from .statistics import Truth, check_size_statistics, check_statistics
+from .stored import stored_pages
 from .values import PageValues
 
 __all__ = ["ChunkCheck", "Region", "legacy_bytes"]

@@ -1,9 +1,8 @@
-"""The pages of a column chunk: headers walked, checksums and counts checked, each page decoded (parquet.thrift)."""
+"""The pages of a column chunk: checksums and counts checked, each page decoded (parquet.thrift, Encodings.md)."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -26,7 +25,6 @@ from ..kernels.tables import (
     DOUBLE,
     FIXED_LEN_BYTE_ARRAY,
     FLOAT,
-    INDEX_PAGE,
     INT32,
     INT64,
     PLAIN,
@@ -37,21 +35,20 @@ from ..kernels.tables import (
     UNCOMPRESSED,
 )
 from ..metadata.enums import enum_value
+from ..metadata.idl import load_idl
 from ..schema import Leaf
 from ..statistics import Bounds, Order, page_bounds
 from .bounds import BoundCheck, check_range, int96_bounds
 from .deviations import Findings, Place
-from .footer import read_bytes
 from .statistics import Truth, check_statistics
-from .thrift import Unreadable, read_struct
+from .stored import StoredPage
 from .values import Dictionary, PageDecoder, PageTrouble, PageValues
 
-__all__ = ["ENCODINGS", "Budget", "PageFacts", "PagesCheck", "StoredPage", "stored_pages"]
+__all__ = ["ENCODINGS", "Budget", "PageFacts", "PagesCheck"]
 
 _COST_OF_A_PAGE = 4096  # of the budget, however small it is
-_FIRST_LOOK, _LONGEST_HEADER = 1 << 12, 1 << 26
-_STRUCTS = {DATA_PAGE: "data_page_header", INDEX_PAGE: "index_page_header", DICTIONARY_PAGE: "dictionary_page_header",
-            DATA_PAGE_V2: "data_page_header_v2"}  # fmt: skip
+_HEADERS = {DATA_PAGE: "DataPageHeader", DICTIONARY_PAGE: "DictionaryPageHeader", DATA_PAGE_V2: "DataPageHeaderV2"}
+_COUNTS = ("num_values", "num_nulls", "num_rows", "definition_levels_byte_length", "repetition_levels_byte_length")
 _ALP = 10
 _ANY = tuple(range(BOOLEAN, FIXED_LEN_BYTE_ARRAY + 1))
 ENCODINGS: dict[int, tuple[int, ...]] = {
@@ -77,38 +74,6 @@ class Budget:
         """Use some of it up; False where there is not so much left."""
         self.left -= amount
         return self.left >= 0
-
-
-@dataclass(frozen=True)
-class StoredPage:
-    """A page as it lies in the file.
-
-    Parameters
-    ----------
-    ordinal : int
-        Among the pages of its chunk.
-    offset : int
-        Where its header begins.
-    body : int
-        Where its header ends.
-    header : dict
-        The PageHeader.
-    """
-
-    ordinal: int
-    offset: int
-    body: int
-    header: dict[str, Any]
-
-    @property
-    def end(self) -> int:
-        """Where the page ends."""
-        return self.body + self.header["compressed_page_size"]
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """The header of its type."""
-        return self.header[_STRUCTS[self.header["type"]]]
 
 
 @dataclass
@@ -148,91 +113,6 @@ class PageFacts:
     def null_count(self) -> int | None:
         """Entries without a value."""
         return None if self.num_values is None else self.num_entries - self.num_values
-
-
-# --- walking ----------------------------------------------------------------------------------------------------------
-
-
-def stored_pages(
-    source: Source, start: int, end: int, limit: int, resume: Sequence[int], findings: Findings, place: Place
-) -> Iterator[StoredPage | None]:
-    """Walk over the pages that begin between two places; where a header is damaged, go on where an index says.
-
-    In place of each page that was passed over there is None.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    start, end : int
-        The chunk.
-    limit : int
-        Where the file's data end: no page goes beyond.
-    resume : sequence of int
-        Where pages begin by the offset index, ascending.
-    findings : Findings
-        Headers that are damaged are noted.
-    place : Place
-        Of the chunk.
-    """
-    position, ordinal = start, 0
-    while position < end:
-        here = place._replace(page=ordinal)
-        header, body = _read_header(source, position, limit, findings, here)
-        if header is not None and _is_sound(header, body, limit, findings, here):
-            page = StoredPage(ordinal, position, body, header)
-            yield page
-            position = page.end
-        else:
-            yield None
-            position = next((offset for offset in resume if offset > position), end)
-        ordinal += 1
-
-
-def _read_header(
-    source: Source, position: int, limit: int, findings: Findings, place: Place
-) -> tuple[dict[str, Any] | None, int]:
-    size = _FIRST_LOOK
-    noted: list[tuple[str, str]] = []
-
-    def note(check: str, text: str) -> None:
-        noted.append((check, text))
-
-    while True:
-        size = min(size, limit - position)
-        noted.clear()
-        try:
-            header, end = read_struct("PageHeader", read_bytes(source, position, size), note)
-        except Unreadable as error:
-            if size < min(limit - position, _LONGEST_HEADER):
-                size *= 8
-                continue
-            findings.add("page-header", f"at byte {position:,} of the file there is no page header: {error}", place)
-            return None, 0
-        for check, text in noted:
-            findings.add(check, text, place)
-        return header, position + end
-
-
-def _is_sound(header: dict[str, Any], body: int, limit: int, findings: Findings, place: Place) -> bool:
-    """Check what has to be right before a page can be looked at."""
-    size, name = header.get("compressed_page_size"), _STRUCTS.get(header.get("type", -1))
-    if size is None or "type" not in header or "uncompressed_page_size" not in header:
-        return False  # which has been said already
-    if size < 0 or header["uncompressed_page_size"] < 0:
-        findings.add("page-counts", f"the page has {size:,} bytes, decompressed {header['uncompressed_page_size']:,}",
-                     place)  # fmt: skip
-        return False
-    if size > limit - body:
-        findings.add("page-size", f"the page claims {size:,} bytes where the file has {limit - body:,} more", place)
-        return False
-    if name is not None and name not in header:
-        findings.add("page-type", f"the page is a {enum_value('PageType', header['type'])!s}, and has no {name}", place)
-        return False
-    return True
-
-
-# --- checking ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -333,7 +213,7 @@ class PagesCheck:
             self.findings.add("page-encoding", f"the dictionary is in {_encoding(about)}, where it has to be PLAIN",
                               place)  # fmt: skip
             return
-        if not self._has_counts(about, ("num_values",), place) or not self._may_decode(page, about):
+        if not self._has_counts(page, place) or not self._may_decode(page, about):
             return
         try:
             self._dictionary = self._decoder.dictionary(raw, page.header)
@@ -356,8 +236,7 @@ class PagesCheck:
 
     def _take_data(self, page: StoredPage, raw: np.ndarray, place: Place) -> None:
         about = page.about
-        if not self._has_counts(about, ("num_values", "num_nulls", "num_rows", "definition_levels_byte_length",
-                                        "repetition_levels_byte_length"), place):  # fmt: skip
+        if not self._has_counts(page, place):
             self._pass_over()
             return
         facts = PageFacts(page, about["num_values"], self._next_row)
@@ -384,13 +263,16 @@ class PagesCheck:
         for watcher in self.watchers:
             watcher(values)
 
-    def _has_counts(self, about: dict[str, Any], names: tuple[str, ...], place: Place) -> bool:
-        """Check the counts of a header: whether they are there, and not negative."""
-        version2 = "definition_levels_byte_length" in names and "num_nulls" in about
-        if any(about.get(name, 0) < 0 for name in names):
+    def _has_counts(self, page: StoredPage, place: Place) -> bool:
+        """Check that a header has all that is required, which has been said where it has not, and no negative count."""
+        about = page.about
+        required = [item.name for item in load_idl().structs[_HEADERS[page.header["type"]]].fields if item.required]
+        if any(name not in about for name in required):
+            return False
+        if any(about.get(name, 0) < 0 for name in _COUNTS):
             self.findings.add("page-counts", "a count in the page header is negative", place)
             return False
-        return "num_values" in about and "encoding" in about and (not version2 or all(name in about for name in names))
+        return True
 
     def _may_decode(self, page: StoredPage, about: dict[str, Any]) -> bool:
         return self.budget.take(page.header["uncompressed_page_size"] + about["num_values"])

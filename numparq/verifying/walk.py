@@ -10,7 +10,7 @@ from ..io.source import Source
 from ..kernels.tables import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE
 from .deviations import NOWHERE, Findings
 from .footer import read_bytes
-from .pages import StoredPage, stored_pages
+from .stored import StoredPage, stored_pages
 from .thrift import Unreadable, read_struct
 
 __all__ = ["Walk", "walk_pages"]
