@@ -222,9 +222,9 @@ def test_the_facts_of_a_chunk_are_read_once(data, monkeypatch):
         time.sleep(0.002)  # the GIL is the others'
         return kernels.read_thrifts(bytes_, starts, places, *rest)
 
-    footer = ParquetFile(data)._footer
+    footer = ParquetFile(data).footer
     groups, columns = range(len(footer.row_group_num_rows)), range(footer.num_leaves)
-    expected = ParquetFile(data)._footer.chunks.table(groups, columns)
+    expected = ParquetFile(data).footer.chunks.table(groups, columns)
     monkeypatch.setattr(chunks, "kernels", SimpleNamespace(read_thrifts=slowly))
     start = threading.Barrier(6)
 

@@ -1,0 +1,112 @@
+"""A file that is open, and what its footer says of it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from .arrow_schema import ArrowSchema
+from .errors import located
+from .io.source import Source, open_source
+from .metadata.footer import Footer, read_tail
+from .pandas_metadata import PandasMetadata
+from .schema import Schema
+
+if TYPE_CHECKING:
+    from .geospatial import GeospatialColumn
+    from .io.joint import JointSource
+    from .metadata.records import Record
+
+
+class OpenedFile:
+    """A file that is open, and what its footer says of it, each thing read when it is first asked for.
+
+    Parameters
+    ----------
+    path : str, os.PathLike, bytes-like, or binary file object
+        The file's name, its bytes, or an object with ``read`` and ``seek``.
+    external_files : bool
+        Whether column chunks may be in other files, below the file's own folder.
+
+    Attributes
+    ----------
+    source : Source
+        Where its bytes come from.
+    files : JointSource or None
+        The same, where column chunks may be in other files.
+    footer : Footer
+        What a read needs of the footer.
+    footer_start : int
+        Where it begins.
+    """
+
+    def __init__(self, path: Any, *, external_files: bool = False) -> None:
+        self.source: Source = open_source(path)
+        self.files: JointSource | None = None
+        try:
+            if external_files:
+                self.source = self.files = _joint(self.source, path)
+            with located(file=self.source.name):
+                self.footer: Footer
+                self.footer, self.footer_start = read_tail(self.source)
+        except BaseException:
+            self.source.close()
+            raise
+
+    @property
+    def num_rows(self) -> int:
+        """Rows of the file."""
+        return int(self.footer.row_group_num_rows.sum())
+
+    @property
+    def num_row_groups(self) -> int:
+        """Row groups of the file."""
+        return len(self.footer.row_group_num_rows)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The tree of columns."""
+        with located(file=self.source.name):
+            return Schema(self.footer)
+
+    @cached_property
+    def metadata(self) -> Record:
+        """FileMetaData, with everything in it."""
+        with located(file=self.source.name):
+            return self.footer.full
+
+    @cached_property
+    def geospatial(self) -> dict[str, GeospatialColumn]:
+        """The columns of geometries, by name: kind, CRS, bounding boxes (Geospatial.md)."""
+        from .geospatial import geospatial_columns
+
+        with located(file=self.source.name):
+            return geospatial_columns(self.footer, self.schema)
+
+    @cached_property
+    def pandas_metadata(self) -> PandasMetadata | None:
+        """What pandas noted of the frame that was written."""
+        keys = self.footer.key_value_metadata
+        return PandasMetadata.parse(keys.get("pandas"), keys.get("PANDAS_ATTRS"), self.is_own)
+
+    @cached_property
+    def arrow_schema(self) -> ArrowSchema:
+        """What the writer noted of the types that the columns had in Arrow."""
+        return ArrowSchema(self.footer.key_value_metadata.get("ARROW:schema"), len(self.schema.columns))
+
+    @property
+    def is_own(self) -> bool:
+        """Whether numparq wrote the file, so that what pyarrow loses is to be restored."""
+        return (self.footer.created_by or "").startswith("numparq version")
+
+    def close(self) -> None:
+        """Close the file, if it was opened here."""
+        self.source.close()
+
+
+def _joint(source: Source, path: Any) -> JointSource:
+    """Let a file name others that are beside it."""
+    from .io.beside import Beside
+    from .io.joint import JointSource
+
+    return JointSource(source, Beside(path))
