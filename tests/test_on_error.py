@@ -572,6 +572,23 @@ def test_rows_that_go_on_from_page_to_page() -> None:
         assert [list(item) for item in found["l"]] == lists[: lost[0].rows[0]]
 
 
+def test_exploded_lists() -> None:
+    data = own()
+    for leaf in ("list.list.element", "int"):
+        damaged = in_body(data, data_pages(data, 1, leaf)[2])
+        frame, lost = skip(damaged, columns=["int"], explode="list.list.element")
+        assert [item[1:4] for item in lost] == [(1, leaf, (600, 700))]
+        expected = numparq.read_parquet(data, columns=["int"], explode="list.list.element")
+        gone = expected["int"].isin([number * 1_000_003 for number in range(600, 700)])
+        pd.testing.assert_frame_equal(frame, expected[~gone].reset_index(drop=True))
+    everything = data
+    for row_group in range(3):
+        everything = in_header(everything, pages_of(everything, row_group, "list.list.element")[0])
+    frame, lost = skip(everything, columns=["int"], explode="list.list.element")
+    assert len(frame) < 1200
+    assert len(lost) == 3
+
+
 # --- any damage at all ------------------------------------------------------------------------------------------------
 
 SMALL = {
