@@ -6,16 +6,24 @@ import doctest
 import importlib
 import re
 import shlex
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import numparq
 from numparq.cli import main
 
-pytest.importorskip("pyarrow", reason="the examples write their files with pyarrow")
+pa = pytest.importorskip("pyarrow", reason="the examples write their files with pyarrow")
 
-README = Path(__file__).resolve().parent.parent / "README.md"
+PROJECT = Path(__file__).resolve().parent.parent
+README = PROJECT / "README.md"
+# Pages whose Python runs: a session to follow, or lines of a program. In kernels.md it is the shape of a kernel.
+PAGES = sorted(
+    page.name for page in (PROJECT / "docs").glob("*.md") if "```python" in page.read_text() and page.stem != "kernels"
+)
 MODULES = ("numparq", "numparq.api", "numparq.reader", "numparq.writer")
 
 
@@ -29,10 +37,10 @@ def rides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def blocks(language: str) -> list[str]:
-    if not README.exists():
+def blocks(language: str, page: Path = README) -> list[str]:
+    if not page.exists():
         pytest.skip("no README beside the tests")
-    return re.findall(rf"```{language}\n(.*?)```", README.read_text(), re.DOTALL)
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.DOTALL)
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -46,6 +54,19 @@ def test_python_of_the_readme(rides: Path) -> None:
     for block in blocks("python"):
         exec(block, names)
     assert names["df"]["fare"].size == 1000
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_python_of_the_documentation(rides: Path, page: str) -> None:
+    sessions = doctest.testfile(str(PROJECT / "docs" / page), module_relative=False)
+    assert not sessions.failed
+    amounts, days = [Decimal("1.50"), Decimal("2.25")], [date(2025, 1, 1), date(2025, 1, 2)]
+    df = pd.DataFrame({"amount": amounts, "price": [1.5, 2.25], "day": days})
+    names: dict = {"numparq": numparq, "pa": pa, "df": df}
+    programs = [block for block in blocks("python", PROJECT / "docs" / page) if not block.startswith(">>>")]
+    for block in programs:
+        exec(block, names)
+    assert sessions.attempted or programs
 
 
 def test_commands_of_the_readme(rides: Path, capsys: pytest.CaptureFixture) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import doctest
 import io
 import itertools
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -356,14 +354,3 @@ def test_strings_that_are_more_than_an_arrow_array_holds(monkeypatch):
     column = pd.array(["a", "b"], dtype="string[pyarrow]")
     monkeypatch.setattr(type(column), "take", limited(type(column).take))
     assert rows._taken(column, np.array([0, 0, 1, 1, 1])).tolist() == list("aabbb")
-
-
-# --- the documentation ------------------------------------------------------------------------------------------
-
-
-def test_examples_of_the_documentation():
-    page = Path(__file__).resolve().parent.parent / "docs" / "exploding.md"
-    if not page.exists():
-        pytest.skip("no docs beside the tests")
-    result = doctest.testfile(str(page), module_relative=False)
-    assert result.attempted and not result.failed

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import doctest
 import os
 import struct
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -282,16 +280,6 @@ def test_a_file_that_has_lost_its_paths(tmp_path):
     for external_files in (False, True):
         with pytest.raises(InvalidFileError, match="lies outside of the file's data"):
             read_parquet(tmp_path / "_metadata", external_files=external_files)
-
-
-def test_the_examples_of_the_documentation(monkeypatch, tmp_path):
-    pytest.importorskip("pyarrow")
-    page = Path(__file__).resolve().parent.parent / "docs" / "other-files.md"
-    if not page.exists():
-        pytest.skip("no docs beside the tests")
-    monkeypatch.chdir(tmp_path)
-    result = doctest.testfile(str(page), module_relative=False)
-    assert result.attempted and not result.failed
 
 
 def test_a_part_that_is_missing_costs_its_rows_alone(parts):

@@ -7,13 +7,11 @@ import decimal
 import doctest
 import importlib
 import json
-import re
 import struct
 import subprocess
 import sys
 import time
 import uuid
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -359,14 +357,6 @@ def test_examples_of_docstrings(name):
     importlib.import_module(name)
     result = doctest.testmod(sys.modules[name])  # `numparq.variant.encode` is the function
     assert result.attempted and not result.failed
-
-
-def test_example_of_the_documentation():
-    page = Path(__file__).resolve().parent.parent / "docs" / "variants.md"
-    if not page.exists():
-        pytest.skip("no documentation beside the tests")
-    (block,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
-    exec(block, {})
 
 
 def test_reads_without_variants_do_not_load_what_decodes_them():
