@@ -15,7 +15,7 @@ from numparq.metadata.logical_type import LogicalType
 from numparq.schema import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32, OPTIONAL, REPEATED, REQUIRED
 from numparq.shred import nested_levels
 from numparq.shred.nested_levels import shred
-from numparq.shred.nested_tree import LeafArray, ListArray, NestedArray, StructArray
+from numparq.shred.nested_tree import LeafArray, ListArray, NestedArray, StructArray, is_element
 
 LIST, MAP = LogicalType("LIST"), LogicalType("MAP")
 
@@ -63,12 +63,12 @@ def random_node(rng: np.random.Generator, name: str, depth: int) -> Node:
 def random_array(rng: np.random.Generator, node: Node, length: int) -> NestedArray:
     """Make an array with something behind nulls too."""
     if node.repetition == REPEATED:
-        return random_lists(rng, node, length, None)
+        return random_lists(rng, node, node, length, None)
     validity = rng.integers(0, 4, length, "u1").clip(0, 1) if node.repetition == OPTIONAL else None
     if validity is not None and rng.random() < 0.2:
         validity = None
     if node.logical in (LIST, MAP):
-        return random_lists(rng, node.children[0], length, validity)
+        return random_lists(rng, node, node.children[0], length, validity)
     return random_content(rng, node, length, validity)
 
 
@@ -78,12 +78,14 @@ def random_content(rng: np.random.Generator, node: Node, length: int, validity: 
     return StructArray(length, validity, tuple(random_array(rng, child, length) for child in node.children))
 
 
-def random_lists(rng: np.random.Generator, repeated: Node, length: int, validity: np.ndarray | None) -> ListArray:
+def random_lists(
+    rng: np.random.Generator, node: Node, repeated: Node, length: int, validity: np.ndarray | None
+) -> ListArray:
     sizes = rng.choice([0, 0, 1, 1, 2, 3, 9], length)
     first = int(rng.integers(0, 3))
     offsets = first + np.append(0, np.cumsum(sizes)).astype(np.int64)
     total = int(offsets[-1]) + int(rng.integers(0, 3))
-    if repeated.physical is not None:
+    if is_element(node, repeated):
         return ListArray(length, validity, offsets, (random_content(rng, repeated, total, None),))
     return ListArray(length, validity, offsets, tuple(random_array(rng, child, total) for child in repeated.children))
 
@@ -99,14 +101,12 @@ def value(node: Node, array: NestedArray, place: int) -> Any:
         return {c.name: value(c, of, place) for c, of in zip(node.children, array.children, strict=True)}
     places = range(int(array.offsets[place]), int(array.offsets[place + 1]))
     repeated = node if node.repetition == REPEATED else node.children[0]
-    if repeated.physical is not None:
+    if is_element(node, repeated):
         return [value(repeated, array.children[0], item) for item in places]
     many = [[value(c, of, item) for c, of in zip(repeated.children, array.children, strict=True)] for item in places]
     if node.logical == LIST:
         return [items[0] for items in many]
-    if node.logical == MAP:
-        return [tuple(items) for items in many]
-    return [dict(zip((c.name for c in repeated.children), items, strict=True)) for items in many]
+    return [tuple(items) for items in many]
 
 
 # --- comparing --------------------------------------------------------------------------------------------------------
@@ -176,7 +176,8 @@ def test_the_address_book_of_impalas_document():
     data = np.frombuffer(b"Dmitriy RyaboyChris Aniszczyk555 987 6543", np.uint8)
     names = LeafValues(data, np.array([0, 14]), np.array([14, 29]))
     phones = LeafValues(data, np.array([29, 0]), np.array([41, 0]), validity=np.array([1, 0], np.uint8))
-    rows = ListArray(2, None, np.array([0, 2, 2]), (LeafArray(2, names), LeafArray(2, phones)))
+    contacts = StructArray(2, None, (LeafArray(2, names), LeafArray(2, phones)))
+    rows = ListArray(2, None, np.array([0, 2, 2]), (contacts,))
     of_name, of_phone = shred(node, rows)
     assert levels(of_phone) == ([2, 1, 0], [0, 1, 0])
     assert texts(of_phone) == [b"555 987 6543"]

@@ -8,6 +8,7 @@ from ..arrow_schema import ArrowType
 from ..leaves import Node
 from ..logical import resolve
 from ..schema import REPEATED, REQUIRED
+from .nested_tree import is_element
 from .source import ArrowField
 
 
@@ -17,7 +18,7 @@ def field_of(node: Node) -> ArrowField:
     Parameters
     ----------
     node : Node
-        Its schema; lists and maps in the three levels that the format wants.
+        Its schema.
 
     Returns
     -------
@@ -32,7 +33,7 @@ def field_of(node: Node) -> ArrowField:
         return ArrowField(node.name, arrow_type, nullable=nullable)
     kind = node.logical.kind if node.logical is not None else ""
     if kind == "LIST" and len(node.children) == 1:
-        return ArrowField(node.name, ArrowType("list"), (_item(node.children[0]),), nullable)
+        return ArrowField(node.name, ArrowType("list"), (_item(node),), nullable)
     children = tuple(map(field_of, node.children))
     if kind == "MAP" and len(node.children) == 1:
         entries = ArrowField(node.children[0].name, ArrowType("struct"), _children(node.children[0]), False)
@@ -44,6 +45,7 @@ def _children(node: Node) -> tuple[ArrowField, ...]:
     return tuple(map(field_of, node.children))
 
 
-def _item(repeated: Node) -> ArrowField:
-    """Give the item of a list, of the repeated group around it."""
-    return field_of(repeated.children[0] if len(repeated.children) == 1 else replace(repeated, repetition=REQUIRED))
+def _item(node: Node) -> ArrowField:
+    """Give the item of a LIST group: what is repeated in it, or what that is around."""
+    (repeated,) = node.children
+    return field_of(replace(repeated, repetition=REQUIRED) if is_element(node, repeated) else repeated.children[0])

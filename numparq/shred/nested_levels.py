@@ -13,8 +13,11 @@ import numpy as np
 from ..errors import SchemaError, check
 from ..kernels import shredding_kernels
 from ..leaves import LeafValues, Node
+from ..logical import resolve
 from ..schema import FIXED_LEN_BYTE_ARRAY, INT96, OPTIONAL, REPEATED, REQUIRED
-from .nested_tree import LeafArray, ListArray, NestedArray, StructArray, is_collection
+from .nested_tree import LeafArray, ListArray, NestedArray, StructArray, is_collection, is_element
+from .physical import restored
+from .storage import stored_as
 
 __all__ = ["MAX_LEVEL", "shred"]
 
@@ -89,10 +92,10 @@ def _walk(node: Node, array: NestedArray, above: Entries, path: tuple[str, ...],
     if above.level + (node.repetition != REQUIRED) + is_collection(node) > MAX_LEVEL:
         raise SchemaError(f"the schema has more than {MAX_LEVEL} levels", column=".".join(path))
     if node.repetition == REPEATED:
-        _list(node, array, above, 0, path, found)
+        _list(node, node, array, above, path, found)
     elif is_collection(node):
         repeated = node.children[0]
-        _list(repeated, array, above, optional, (*path, repeated.name), found)
+        _list(node, repeated, array, above, (*path, repeated.name), found)
     elif node.physical is not None:
         assert isinstance(array, LeafArray)
         found.append(_leaf(node, array, above, optional, path))
@@ -115,26 +118,20 @@ def _children(
 
 
 def _list(
+    node: Node,
     repeated: Node,
     array: NestedArray,
     above: Entries,
-    optional: int,
     path: tuple[str, ...],
     found: list[LeafValues],
 ) -> None:
-    """Append the leaves below a repeated node, whose lists `array` has; `optional`: the lists may be null."""
+    """Append the leaves below a repeated node, whose lists `array` has; `node` is the group around it, or the same."""
     assert isinstance(array, ListArray)
-    within = _enter_list(array, above, optional, path)
-    arrays = array.children
-    if repeated.physical is not None:
-        assert isinstance(arrays[0], LeafArray)
-        found.append(_leaf(repeated, arrays[0], within, 0, path))
-        return
-    if len(arrays) != len(repeated.children):  # the group itself is the element
-        assert isinstance(arrays[0], StructArray)
-        within = _enter_group(arrays[0], within, 0, path)
-        arrays = arrays[0].children
-    _children(repeated, arrays, within, path, found)
+    within = _enter_list(array, above, int(node.repetition == OPTIONAL), path)
+    if is_element(node, repeated):
+        _walk(replace(repeated, repetition=REQUIRED), array.children[0], within, path, found)
+    else:
+        _children(repeated, array.children, within, path, found)
 
 
 def _enter_group(array: StructArray, above: Entries, optional: int, path: tuple[str, ...]) -> Entries:
@@ -170,7 +167,7 @@ def _leaf(node: Node, array: LeafArray, above: Entries, optional: int, path: tup
         above.index, above.definition, len(positions), _validity(array), optional, definition, positions
     )
     check(present, SchemaError, column=".".join(path))
-    values = _picked(node, array, positions[:present])
+    values = _picked(node, _stored(node, array), positions[:present])
     values.definition = definition if above.level + optional else None
     values.repetition = above.repetition if above.depth else None
     return values
@@ -179,6 +176,16 @@ def _leaf(node: Node, array: LeafArray, above: Entries, optional: int, path: tup
 def _validity(array: NestedArray) -> np.ndarray:
     validity = array.values.validity if isinstance(array, LeafArray) else array.validity
     return np.ones(array.length, np.uint8) if validity is None else validity
+
+
+def _stored(node: Node, array: LeafArray) -> LeafArray:
+    """Give values in the physical type that the schema wants, where that is not the usual one of their type."""
+    is_decimal = node.logical is not None and node.logical.kind == "DECIMAL"
+    if node.physical is None or not (is_decimal or node.physical == INT96):
+        return array
+    usual = stored_as(resolve(node.physical, node.type_length or None, node.logical))
+    store = restored(usual, (node.physical, node.type_length, node.logical))
+    return array if store is None else replace(array, values=store(array.values))
 
 
 def _picked(node: Node, array: LeafArray, positions: np.ndarray) -> LeafValues:

@@ -11,8 +11,8 @@ repeated, without LIST or MAP around it      `ListArray`, not null, an array for
                                              the element                            nullable
 ============================================ ====================================== ================================
 
-What is repeated within a LIST is mostly a group of one child, which is then the element. Where it holds values itself,
-or is a group of several children, it is the element; its array is then a `LeafArray` or a `StructArray`.
+What is repeated within a LIST is mostly a group of one child, which is then the element. Where `is_element` has it so,
+it is the element itself; its array is then a `LeafArray` or a `StructArray`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 from ..leaves import LeafValues, Node
 from ..schema import REPEATED
 
-__all__ = ["LeafArray", "ListArray", "NestedArray", "StructArray", "is_collection", "is_nested"]
+__all__ = ["LeafArray", "ListArray", "NestedArray", "StructArray", "is_collection", "is_element", "is_nested"]
 
 
 @dataclass(slots=True)
@@ -92,6 +92,24 @@ def is_collection(node: Node) -> bool:
     """Say whether a node is a list or a map: a group marked as one, around one repeated child."""
     marked = node.logical is not None and node.logical.kind in _COLLECTIONS
     return marked and len(node.children) == 1 and node.children[0].repetition == REPEATED
+
+
+def is_element(around: Node, repeated: Node) -> bool:
+    """Say whether what is repeated is the element of a list, not a group around it (LogicalTypes.md, Lists).
+
+    Parameters
+    ----------
+    around : Node
+        The LIST or MAP group; `repeated` itself where there is none.
+    repeated : Node
+        What is repeated.
+    """
+    if around is repeated or repeated.physical is not None:
+        return True
+    if around.logical is None or around.logical.kind != "LIST":
+        return False
+    named_so = repeated.name in ("array", f"{around.name}_tuple")
+    return named_so or len(repeated.children) != 1 or repeated.children[0].repetition == REPEATED
 
 
 def is_nested(node: Node) -> bool:

@@ -60,7 +60,7 @@ def _content(columns: dict, node: Any, value: Any, above: tuple, d: int, r: int,
     kind = node.logical.kind if node.logical else ""
     if kind == "LIST" and node.repetition != REPEATED:
         (repeated,) = node.children
-        wrap = repeated.children and len(repeated.children) == 1
+        wrap = len(repeated.children) == 1 and repeated.children[0].repetition != REPEATED
         items = [{repeated.children[0].name: item} if wrap else item for item in value]
         _put(columns, repeated, items, here, d, r, depth)
     elif kind == "MAP" and node.repetition != REPEATED:

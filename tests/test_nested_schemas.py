@@ -1,0 +1,150 @@
+"""Nested columns written under a schema of Nodes: any physical type, and any form of lists, as they are read again."""
+
+from __future__ import annotations
+
+import decimal
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import numparq
+from numparq.errors import SchemaError
+from numparq.leaves import Node
+from numparq.metadata.logical_type import LogicalType
+from numparq.schema import (
+    BYTE_ARRAY,
+    FIXED_LEN_BYTE_ARRAY,
+    INT32,
+    INT64,
+    INT96,
+    OPTIONAL,
+    REPEATED,
+    REQUIRED,
+)
+
+D = decimal.Decimal
+DECIMAL = LogicalType("DECIMAL", precision=5, scale=2)
+LIST, MAP, STRING = LogicalType("LIST"), LogicalType("MAP"), LogicalType("STRING")
+
+STORED = {
+    "INT32": (INT32, 0),
+    "INT64": (INT64, 0),
+    "BYTE_ARRAY": (BYTE_ARRAY, 0),
+    "of 3 bytes": (FIXED_LEN_BYTE_ARRAY, 3),
+    "of 5 bytes": (FIXED_LEN_BYTE_ARRAY, 5),
+}
+
+
+def group(name, *children, repetition=OPTIONAL, logical=None):
+    return Node(name, repetition, logical=logical, children=children)
+
+
+def list_of(repeated, name="a"):
+    return group(name, repeated, logical=LIST)
+
+
+def number(name="x", repetition=OPTIONAL):
+    return Node(name, repetition, INT64)
+
+
+def written(node, values, **options):
+    out = io.BytesIO()
+    numparq.to_parquet(pd.DataFrame({"a": pd.Series(values, dtype=object)}), out, schema=[node], **options)
+    return out.getvalue()
+
+
+def lists(value):
+    """Give what was read without arrays."""
+    if isinstance(value, dict):
+        return {name: lists(item) for name, item in value.items()}
+    return [lists(item) for item in value] if isinstance(value, np.ndarray) else value
+
+
+def check_read_again(node, values, **options):
+    data = written(node, values, **options)
+    assert [lists(item) for item in numparq.read_parquet(io.BytesIO(data))["a"]] == values
+    parquet = pytest.importorskip("pyarrow.parquet")
+    assert parquet.read_table(io.BytesIO(data)).column("a").to_pylist() == values
+
+
+@pytest.mark.parametrize("stored", STORED)
+@pytest.mark.parametrize("options", [{}, {"use_dictionary": False}], ids=["coded", "plain"])
+def test_decimals(stored, options):
+    physical, length = STORED[stored]
+    items = [D("1.25"), None, D("-3.00"), D("999.99")]
+    leaf = Node("element", OPTIONAL, physical, length, DECIMAL)
+    check_read_again(list_of(group("list", leaf, repetition=REPEATED)), [items, None, [], [None]], **options)
+    leaf = Node("x", OPTIONAL, physical, length, DECIMAL)
+    check_read_again(group("a", leaf), [{"x": item} for item in items] + [None], **options)
+    check_read_again(group("a", leaf), [{"x": None}, None], **options)
+    check_read_again(Node("a", REPEATED, physical, length, DECIMAL), [items[2:], [], items[:1]], **options)
+
+
+def test_decimals_that_do_not_fit():
+    node = group("a", Node("x", OPTIONAL, INT32, 0, DECIMAL))
+    with pytest.raises(SchemaError, match=r"1234.00 does not fit DECIMAL\(5, 2\)"):
+        written(node, [{"x": D("1234.00")}])
+
+
+@pytest.mark.parametrize("items", [[None, None], [pd.Timestamp("1960-01-01 00:00:00.000000001"), None]])
+def test_int96(items):
+    leaf = Node("x", OPTIONAL, INT96)
+    data = written(group("a", leaf), [{"x": item} for item in items])
+    assert numparq.read_parquet(io.BytesIO(data), dtype_backend="pyarrow")["a"].tolist() == [
+        {"x": item} for item in items
+    ]
+
+
+def test_decimals_of_arrow_data():
+    pa = pytest.importorskip("pyarrow")
+    values = [[D("1.25"), None], None, [D("-7.00")]]
+    column = pd.Series(values, dtype=pd.ArrowDtype(pa.list_(pa.decimal128(5, 2))))
+    node = list_of(group("list", Node("element", OPTIONAL, INT32, 0, DECIMAL), repetition=REPEATED))
+    out = io.BytesIO()
+    numparq.to_parquet(pd.DataFrame({"a": column}), out, schema=[node])
+    assert [lists(item) for item in numparq.read_parquet(out)["a"]] == values
+
+
+# The forms of lists that are not the usual one, and values in them.
+_GROUPS = [[{"x": 1}, {"x": None}], [], [{"x": 2}]]
+FORMS = {
+    "group of one field, repeated": (group("a", number(), repetition=REPEATED), _GROUPS),
+    "within a struct": (
+        group("a", group("r", number(), repetition=REPEATED)),
+        [{"r": item} for item in _GROUPS] + [None],
+    ),
+    "within a list": (
+        list_of(group("list", group("element", group("r", number(), repetition=REPEATED)), repetition=REPEATED)),
+        [[{"r": item} for item in _GROUPS], None, [None]],
+    ),
+    "two levels": (list_of(number("item", REPEATED)), [[1, 2], None, []]),
+    "two levels, groups of two": (
+        list_of(group("item", number(), number("y"), repetition=REPEATED)),
+        [[{"x": 1, "y": 2}, {"x": 3, "y": None}], None, []],
+    ),
+    "array": (list_of(group("array", number(), repetition=REPEATED)), [*_GROUPS, None]),
+    "tuple": (list_of(group("a_tuple", number(), repetition=REPEATED)), [*_GROUPS, None]),
+    "group around what is repeated": (
+        list_of(group("list", number("x", REPEATED), repetition=REPEATED)),
+        [[{"x": [1]}, {"x": []}, {"x": [2, 3]}], None, []],
+    ),
+    "two levels, twice": (
+        list_of(group("array", number("item", REPEATED), repetition=REPEATED, logical=LIST)),
+        [[[1, 2], []], None, [], [[3]]],
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_of_lists(form):
+    check_read_again(*FORMS[form])
+
+
+def test_maps_of_decimals():
+    value = Node("value", OPTIONAL, INT32, 0, DECIMAL)
+    key = Node("key", REQUIRED, BYTE_ARRAY, 0, STRING)
+    node = group("a", group("key_value", key, value, repetition=REPEATED), logical=MAP)
+    data = written(node, [{"a": D("1.00"), "b": None}, None, {}])
+    assert numparq.read_parquet(io.BytesIO(data))["a"].tolist() == [[("a", D("1.00")), ("b", None)], None, []]
