@@ -67,7 +67,7 @@ def _move_values(rng: np.random.Generator, pages: list[Page]) -> None:
 
 
 def _stored_bytes(rng: np.random.Generator, page: Page, codec: int) -> Page:
-    return replace(page, body=_changed(rng, page.body))
+    return replace(page, body=changed(rng, page.body))
 
 
 def _plain_bytes(rng: np.random.Generator, page: Page, codec: int) -> Page:
@@ -80,12 +80,12 @@ def _plain_bytes(rng: np.random.Generator, page: Page, codec: int) -> Page:
         plain = snappy.decompress(page.body[levels:], page.uncompressed - levels)
     except Damaged:
         return _stored_bytes(rng, page, codec)
-    plain = _changed(rng, plain)
+    plain = changed(rng, plain)
     block = uleb(len(plain)) + (snappy.literal(plain, 4) if plain else b"")
-    return replace(page, body=_changed(rng, page.body[:levels], 0.2) + block, uncompressed=levels + len(plain))
+    return replace(page, body=changed(rng, page.body[:levels], 0.2) + block, uncompressed=levels + len(plain))
 
 
-def _changed(rng: np.random.Generator, data: bytes, chance: float = 1.0) -> bytes:
+def changed(rng: np.random.Generator, data: bytes, chance: float = 1.0) -> bytes:
     """Change bytes, most of all those at the start; or put some in, or leave some out."""
     if not data or rng.random() > chance:
         return data
