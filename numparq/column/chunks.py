@@ -179,7 +179,9 @@ class ChunkTables:
     def name_file(self, error: ParquetError) -> None:
         """Say in an error which file the chunk is in, where that is another one."""
         where = error.where
-        path = self._files.path_of(where["row_group"], where["column"]) if self._files and "column" in where else None
+        if self._files is None or not {"row_group", "column"} <= where.keys():
+            return
+        path = self._files.path_of(where["row_group"], where["column"])
         if path is not None:
             where["chunk_file"] = path
 
@@ -235,8 +237,9 @@ class ChunkTables:
         table[:, C_NUM_VALUES] = self._facts["num_values"][place, columns]
         table[:, C_CODEC] = codecs
         table[:, C_MAX_RATIO] = max_ratios(codecs)
-        table[:, C_FAULTS] = np.where(np.isin(table[:, C_TYPE], _STRINGS), self._faults.of_strings, 0)
-        table[:, C_FAULTS] |= self._faults.of_pages
+        table[:, C_FAULTS] = self._faults.of_pages
+        if self._faults.of_strings:
+            table[np.isin(table[:, C_TYPE], _STRINGS), C_FAULTS] |= self._faults.of_strings
         table[:, C_ROW_START], table[:, C_ROW_STOP] = rows.start, rows.stop
         table[:, C_OUT] = table[:, C_MASK] = rows.out
         return table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ..created_by import Version, writer_of
 from ..kernels.tables import ALWAYS_COMPRESSED, BIT_PACKED, BIT_PACKED_LOW, PREFIXES_GO_ON
@@ -50,6 +51,7 @@ _KNOWN: tuple[tuple[str, Version | None, Faults], ...] = (
 )
 
 
+@lru_cache(maxsize=256)
 def faults_of(created_by: str | None) -> Faults:
     """Look up what is wrong in the files of a writer.
 
