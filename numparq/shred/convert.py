@@ -13,7 +13,7 @@ from ..errors import SchemaError
 from ..leaves import LeafValues
 from ..schema import REQUIRED
 from .convert_bytes import decimals, fixed_lengths, integers_to_decimals, of_fixed_length, texts, to_fixed_length
-from .convert_moments import moments, timestamps
+from .convert_moments import counted, moments, timestamps
 from .convert_numbers import booleans_to_integers, floats, floats_to_integers, integers, integers_to_floats
 from .convert_values import Rule, Unfit, keep, of_nulls
 from .given import GivenColumn
@@ -47,7 +47,7 @@ CONVERSIONS: dict[tuple[str, str], Rule] = {
     ("binary", "fixed_size_binary"): to_fixed_length,
     ("fixed_size_binary", "binary"): of_fixed_length,
     ("fixed_size_binary", "fixed_size_binary"): fixed_lengths,
-    **{("int", kind): integers for kind in _COUNTED},
+    **{("int", kind): counted for kind in _COUNTED},
     **{("null", kind): of_nulls
        for kind in ("bool", "int", "float", "decimal", "utf8", "binary", "fixed_size_binary", *_COUNTED)},
 }  # fmt: skip
