@@ -158,6 +158,27 @@ def test_a_damaged_page_header_costs_the_rest_of_the_chunk_or_its_page(leaf: str
     assert "wrong type" in found[0].reason
 
 
+@pytest.mark.parametrize("place", [1, 3])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("leaf", LEAVES)
+def test_a_page_of_no_known_type_costs_the_rest_of_the_chunk_where_the_counts_do_not_add_up(
+    leaf: str, version: str, place: int
+) -> None:
+    """Readers pass over pages of types that they do not know; here that would move the rows of all pages behind."""
+    data = own(write_page_index=False, data_page_version=version)
+    pages = data_pages(data, 1, leaf)
+    damaged = with_header(data, pages[place], lambda header: setattr(header, "type", 9))
+    repeated = "." in leaf and not leaf.startswith("struct") and version == "1.0"
+    lost = (GROUP + place * PAGE - repeated, 2 * GROUP)
+    for bytes_of_file in (damaged, in_header(damaged, pages[-1])):
+        frame, found = skip(bytes_of_file)
+        assert [item[1:4] for item in found] == [(1, leaf, lost)]
+        pd.testing.assert_frame_equal(frame, numparq.read_parquet(data).drop(index=range(*lost)))
+        frame, found = skip(bytes_of_file, row_range=(710, 790), columns=[leaf.split(".")[0]])
+        assert [item[1:4] for item in found] == [(1, leaf, (710, 790))]
+        assert not frame.size
+
+
 @pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
 def test_other_backends(backend: str) -> None:
     data = own()

@@ -15,7 +15,7 @@ from ..column.pages import PageWalk
 from ..column.scratch import allocate
 from ..errors import CorruptPageError, LimitError, ParquetError
 from ..io.source import Source
-from ..kernels.pages import SCAN_POS, SCAN_VALUES
+from ..kernels.pages import SCAN_IN_CHUNK, SCAN_POS, SCAN_VALUES
 from ..kernels.tables import (
     C_END,
     C_NUM_VALUES,
@@ -126,7 +126,9 @@ def walk_pages(
 
 def _one_by_one(walked: WalkedChunk, source: Source, chunk: np.ndarray, num_rows: int, repeated: bool) -> None:
     """Walk from header to header; behind a damaged one there is no way on."""
+    wanted = int(chunk[0, C_ROW_START]), int(chunk[0, C_ROW_STOP])
     walk = PageWalk(source, chunk)
+    walk.chunks[0, [C_ROW_START, C_ROW_STOP]] = -1, _ALL_ROWS
     end, num_values = int(chunk[0, C_END]), int(chunk[0, C_NUM_VALUES])
     trouble: ParquetError | None = None
     try:
@@ -137,12 +139,17 @@ def _one_by_one(walked: WalkedChunk, source: Source, chunk: np.ndarray, num_rows
         trouble = error
     _take(walked, walk.found)
     seen, position = int(walk.state[SCAN_VALUES]), int(walk.state[SCAN_POS])
-    if trouble is not None and (position >= end or seen > num_values):
+    passed_over = int(walk.state[SCAN_IN_CHUNK]) > len(walk.found)
+    if trouble is not None and passed_over and seen <= num_values:
+        seen = _cut_at_gap(walked, seen)
+        trouble = CorruptPageError("the page header is of no known type, and the others do not have all values")
+    elif trouble is not None and (position >= end or seen > num_values):
         walked.doubt = trouble
         seen = num_rows
     if not repeated:
         first = walked.pages[:, P_ROW]
         walked.spans = np.stack([first, first + walked.pages[:, P_NUM_VALUES]], axis=1)
+        _keep_wanted(walked, *wanted)
     elif (walked.pages[:, P_TYPE] == DATA_PAGE_V2).all():
         stops = np.cumsum([0, *(_rows_of(walked.raw, page) for page in walked.pages)])
         walked.spans = np.stack([stops[:-1], stops[1:]], axis=1)
@@ -155,6 +162,23 @@ def _one_by_one(walked: WalkedChunk, source: Source, chunk: np.ndarray, num_rows
         walked.end = trouble
     else:
         walked.lost.append(LostRows(min(seen, num_rows), num_rows, trouble))
+
+
+def _cut_at_gap(walked: WalkedChunk, seen: int) -> int:
+    """Leave out the data pages behind the first that was passed over, for its type is none known; the values left."""
+    ordinals = walked.pages[:, P_IN_CHUNK]
+    behind = ordinals != np.arange(len(ordinals)) + len(walked.dictionary)
+    if behind.any():
+        seen = int(walked.pages[np.argmax(behind), P_ROW])
+        walked.pages = walked.pages[: np.argmax(behind)]
+    return seen
+
+
+def _keep_wanted(walked: WalkedChunk, start: int, stop: int) -> None:
+    """Leave out the pages without a row that is wanted."""
+    assert walked.spans is not None
+    wanted = (walked.spans[:, 0] < stop) & (walked.spans[:, 1] > start)
+    walked.pages, walked.spans = walked.pages[wanted], walked.spans[wanted]
 
 
 def _take(walked: WalkedChunk, table: np.ndarray) -> None:
