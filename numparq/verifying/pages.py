@@ -42,13 +42,12 @@ from .bounds import BoundCheck, check_range, int96_bounds
 from .deviations import Findings, Place
 from .statistics import Truth, check_statistics
 from .stored import StoredPage
-from .values import Dictionary, PageDecoder, PageTrouble, PageValues
+from .values import COUNTS, Dictionary, PageDecoder, PageTrouble, PageValues
 
 __all__ = ["ENCODINGS", "Budget", "PageFacts", "PagesCheck"]
 
 _COST_OF_A_PAGE = 4096  # of the budget, however small it is
 _HEADERS = {DATA_PAGE: "DataPageHeader", DICTIONARY_PAGE: "DictionaryPageHeader", DATA_PAGE_V2: "DataPageHeaderV2"}
-_COUNTS = ("num_values", "num_nulls", "num_rows", "definition_levels_byte_length", "repetition_levels_byte_length")
 _ALP = 10
 _ANY = tuple(range(BOOLEAN, FIXED_LEN_BYTE_ARRAY + 1))
 ENCODINGS: dict[int, tuple[int, ...]] = {
@@ -269,7 +268,7 @@ class PagesCheck:
         required = [item.name for item in load_idl().structs[_HEADERS[page.header["type"]]].fields if item.required]
         if any(name not in about for name in required):
             return False
-        if any(about.get(name, 0) < 0 for name in _COUNTS):
+        if any(about.get(name, 0) < 0 for name in COUNTS):
             self.findings.add("page-counts", "a count in the page header is negative", place)
             return False
         return True
@@ -282,14 +281,11 @@ class PagesCheck:
         self._next_row = None
 
     def _check_sizes(self, page: StoredPage, place: Place) -> None:
-        about, header = page.about, page.header
+        header = page.header
         stored, plain = header["compressed_page_size"], header["uncompressed_page_size"]
         if self.codec == UNCOMPRESSED and stored != plain:
             self.findings.add("page-uncompressed-size", f"without compression, the page has {stored:,} bytes, and "
                                                         f"claims {plain:,}", place)  # fmt: skip
-        levels = about.get("definition_levels_byte_length", 0) + about.get("repetition_levels_byte_length", 0)
-        if levels > min(stored, plain):
-            self.findings.add("page-counts", f"the levels claim {levels:,} bytes of a page of {stored:,}", place)
 
     def _note(self, facts: PageFacts, values: PageValues) -> None:
         leaf = self.leaf

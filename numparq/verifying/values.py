@@ -37,6 +37,7 @@ from ..kernels.tables import (
     CODES,
     COPY,
     DATA_PAGE,
+    DATA_PAGE_V2,
     DICTIONARY_PAGE,
     NULLS_REFUSE,
     P_COMPRESSED,
@@ -59,7 +60,10 @@ from ..kernels.tables import (
 )
 from ..schema import BOOLEAN, BYTE_ARRAY, DOUBLE, FLOAT, INT32, INT64, INT96, Leaf
 
-__all__ = ["Dictionary", "PageDecoder", "PageTrouble", "PageValues"]
+__all__ = ["COUNTS", "Dictionary", "PageDecoder", "PageTrouble", "PageValues"]
+
+# Fields of page headers that are no less than 0.
+COUNTS = ("num_values", "num_nulls", "num_rows", "definition_levels_byte_length", "repetition_levels_byte_length")
 
 _SIZES = {BOOLEAN: 0, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8, BYTE_ARRAY: 0}
 _DTYPES = {INT32: "i4", INT64: "i8", FLOAT: "f4", DOUBLE: "f8"}
@@ -173,6 +177,7 @@ class PageDecoder:
         PageTrouble
         """
         about = header["dictionary_page_header"]
+        _check_counts(header, about)
         pages = self._pages(header, about["num_values"], about["encoding"], DICTIONARY_PAGE)
         pages.raw = raw
         try:
@@ -196,8 +201,9 @@ class PageDecoder:
         ------
         PageTrouble
         """
-        version2 = header.get("data_page_header_v2")
+        version2 = header["data_page_header_v2"] if header["type"] == DATA_PAGE_V2 else None
         about = version2 or header["data_page_header"]
+        _check_counts(header, about)
         count = about["num_values"]
         per_value = 2 + max(self._width, 8 if about["encoding"] in _DICTIONARY_ENCODINGS else 1)
         if count * per_value > _MOST_BYTES:
@@ -336,6 +342,16 @@ class PageDecoder:
     def _check_text(self, piece: BinaryPiece) -> None:
         if self._is_text and kernels.check_utf8(piece.offsets, len(piece), piece.data) == BAD_UTF8:
             raise PageTrouble("page-utf8", "a value is not valid UTF-8")
+
+
+def _check_counts(header: dict[str, Any], about: dict[str, Any]) -> None:
+    """Refuse what kernels take as checked: counts that are negative, levels that are longer than the page."""
+    if any(about.get(name, 0) < 0 for name in COUNTS):
+        raise PageTrouble("page-counts", "a count in the page header is negative")
+    stored, plain = header["compressed_page_size"], header["uncompressed_page_size"]
+    levels = about.get("definition_levels_byte_length", 0) + about.get("repetition_levels_byte_length", 0)
+    if levels > min(stored, plain):
+        raise PageTrouble("page-counts", f"the levels claim {levels:,} bytes of a page of {min(stored, plain):,}")
 
 
 def _trouble(error: Exception, check: str) -> PageTrouble:

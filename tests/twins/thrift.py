@@ -33,8 +33,14 @@ def zigzag(number: int) -> bytes:
     return varint(2 * number if number >= 0 else -2 * number - 1)
 
 
+class Raw(bytes):
+    """A value that is encoded already, or that is what no value is encoded as."""
+
+
 def encode(kind: int, value: Any) -> bytes:
     """Encode a value as it stands in a list; a bool field has none."""
+    if isinstance(value, Raw):
+        return bytes(value)
     if kind in (TRUE, FALSE):
         return bytes([TRUE if value else FALSE])
     if kind == I8:
