@@ -44,6 +44,7 @@ class FileAssembly:
         self._created_by = CREATED_BY.format(version=version)
         self._row_groups: list[Encoded | dict[str, Any]] = []
         self._waiting: list[tuple[dict[str, Any], list[EncodedChunk]]] = []  # whose indexes are not written yet
+        self._ending = (-1, b"")  # where the last footer ends, and what it is
         self._existing = existing
         self._row_groups += existing.row_groups if existing else []
         self.num_rows = existing.num_rows if existing else 0
@@ -94,6 +95,8 @@ class FileAssembly:
     def finish(self, key_value_metadata: Mapping[str, str | bytes]) -> None:
         """Write all that stands behind the row groups. More may be added and finished anew: the last footer counts.
 
+        A footer that stands at the end already is not written again.
+
         Parameters
         ----------
         key_value_metadata : mapping
@@ -101,7 +104,9 @@ class FileAssembly:
         """
         self._write_indexes()
         footer = self._footer(key_value_metadata)
-        self._sink.write(footer + len(footer).to_bytes(4, "little") + MAGIC)
+        if self._ending != (self._sink.position, footer):
+            self._sink.write(footer + len(footer).to_bytes(4, "little") + MAGIC)
+            self._ending = (self._sink.position, footer)
 
     def _footer(self, key_value_metadata: Mapping[str, str | bytes]) -> bytes:
         if self._existing:

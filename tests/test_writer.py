@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 from pathlib import Path
 
@@ -262,6 +263,26 @@ def test_an_exception_leaves_the_earlier_file(tmp_path: Path):
     assert path.read_bytes() == before and os.listdir(tmp_path) == ["a.parquet"]
     with pytest.raises(ValueError, match="closed"):
         writer.write(frame(1))
+
+
+@pytest.mark.parametrize(("groups", "footers"), [(1, 1), (2, 1), (3, 2), (4, 2)])
+def test_a_checkpoint_at_the_end_is_the_footer(groups: int, footers: int):
+    with numparq.ParquetWriter(None, checkpoint_row_groups=2) as writer:
+        for number in range(groups):
+            writer.write(pd.DataFrame({"a": [number]}))
+    data = writer.getvalue()
+    assert data.count(b"PAR1") == 1 + footers
+    assert numparq.read_parquet(data)["a"].tolist() == list(range(groups))
+
+
+def test_a_checkpoint_of_other_keys_is_followed_by_a_footer():
+    with numparq.ParquetWriter(None, checkpoint_row_groups=1) as writer:
+        writer.write(pd.DataFrame({"a": pd.Categorical(["x"])}))
+        writer.write(pd.DataFrame({"a": pd.Categorical([], categories=list("xyz"))}))
+    data = writer.getvalue()
+    assert data.count(b"PAR1") == 3
+    entry = json.loads(pq.read_metadata(io.BytesIO(data)).metadata[b"pandas"])["columns"][0]
+    assert entry["metadata"]["num_categories"] == 3
 
 
 # --- wrong arguments ---------------------------------------------------------------------
