@@ -25,6 +25,7 @@ LAYERS = [
     ["scalar_notes"],
     ["dtype_notes"],
     ["statistics", "page_index", "bloom_filter"],
+    ["plan"],
     ["logical", "geospatial"],
     ["targets"],
     ["target_tables"],

@@ -1,0 +1,158 @@
+"""Row ranges against the same operations on Python sets."""
+
+from __future__ import annotations
+
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from numparq.plan.row_ranges import RowRanges
+
+NUM_ROWS = 40
+ROWS = st.sets(st.integers(0, NUM_ROWS - 1))
+quick = settings(deadline=None, max_examples=150)
+
+
+def made(rows):
+    return RowRanges([(row, row + 1) for row in rows])
+
+
+def twin(ranges):
+    """The rows of ranges as a set; that the ranges are sorted, apart and sealed is checked on the way."""
+    pairs = list(ranges)
+    assert all(start < stop for start, stop in pairs)
+    assert all(before[1] < after[0] for before, after in pairwise(pairs))
+    assert ranges.bounds.dtype == np.int64 and ranges.bounds.shape == (len(pairs), 2)
+    assert not ranges.bounds.flags.writeable
+    return {row for start, stop in pairs for row in range(start, stop)}
+
+
+@quick
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 8))))
+def test_ranges_in_any_order_are_joined(pairs):
+    pairs = [(start, start + length) for start, length in pairs]
+    expected = {row for start, stop in pairs for row in range(start, stop)}
+    found = RowRanges(pairs)
+    assert twin(found) == expected
+    assert found == made(expected) == RowRanges(np.array(pairs, np.int32).reshape(-1, 2))
+    assert (found.count, found.stop, bool(found)) == (len(expected), max(expected, default=-1) + 1, bool(expected))
+    assert found.lengths.sum() == len(expected)
+
+
+@quick
+@given(ROWS)
+def test_masks_and_indices(rows):
+    found = made(rows)
+    assert found.indices().tolist() == sorted(rows)
+    assert found.mask(NUM_ROWS).tolist() == [row in rows for row in range(NUM_ROWS)]
+    assert RowRanges.from_mask(found.mask(NUM_ROWS)) == found
+    assert RowRanges.from_indices(list(rows) * 2) == found
+    assert twin(RowRanges.from_mask(found.mask(found.stop))) == rows
+
+
+@quick
+@given(ROWS, ROWS)
+def test_sets(a, b):
+    first, second = made(a), made(b)
+    assert twin(first | second) == a | b
+    assert twin(first & second) == a & b
+    assert twin(first - second) == a - b
+    assert twin(first.complement(NUM_ROWS)) == set(range(NUM_ROWS)) - a
+    assert first.is_within(second) == (a <= b)
+    assert (first == second) == (a == b)
+    assert hash(first & second) == hash(second & first)
+
+
+@quick
+@given(ROWS, st.integers(-3, NUM_ROWS + 3), st.integers(-3, NUM_ROWS + 3), st.integers(0, 6))
+def test_clipped_shifted_coalesced(rows, start, stop, by):
+    found = made(rows)
+    assert twin(found.clip(start, stop)) == {row for row in rows if start <= row < stop}
+    assert twin(found.shift(by)) == {row + by for row in rows}
+    assert found.shift(by).shift(-by) == found
+    near = {row for low in rows for high in rows if low < high <= low + by + 1 for row in range(low, high)}
+    assert twin(found.coalesced(by)) == rows | near
+
+
+@quick
+@given(ROWS, st.data())
+def test_places_among_rows_kept_earlier(rows, data):
+    outer = made(rows)
+    chosen = data.draw(st.sets(st.integers(0, len(rows) - 1))) if rows else set()
+    expected = {sorted(rows)[place] for place in chosen}
+    found = outer.select(made(chosen))
+    assert twin(found) == expected
+    assert found.places_in(outer) == made(chosen)
+    outside = RowRanges.all(NUM_ROWS) - outer
+    if outside:
+        with pytest.raises(ValueError, match="not among"):
+            (found | outside).places_in(outer)
+
+
+def test_as_a_value():
+    ranges = RowRanges([(10, 20), (0, 5), (15, 30)])
+    assert repr(ranges) == "RowRanges([(0, 5), (10, 30)])"
+    assert eval(repr(ranges)) == ranges
+    assert repr(RowRanges.from_indices(np.arange(0, 40, 2))).endswith("(14, 15), ... 12 more])")
+    assert pickle.loads(pickle.dumps(ranges)) == ranges
+    assert len({ranges, RowRanges(ranges.bounds), RowRanges()}) == 2
+    assert ranges != [(0, 5), (10, 30)] and not RowRanges.all(0)
+    with pytest.raises(ValueError, match="read-only"):
+        ranges.bounds[0, 0] = 1
+
+
+def test_what_is_given_stays_its_owners():
+    given_bounds = np.array([[0, 5], [7, 9]])
+    ranges = RowRanges(given_bounds)
+    given_bounds[:] = 1
+    assert list(ranges) == [(0, 5), (7, 9)]
+
+
+def test_narrow_ints_do_not_overflow():
+    assert list(RowRanges.from_indices(np.array([254, 255], np.uint8))) == [(254, 256)]
+    assert list(RowRanges(np.array([[250, 255]], np.uint8)).shift(1000)) == [(1250, 1255)]
+
+
+def test_a_hundred_thousand_ranges():
+    bounds = np.arange(400_000, dtype=np.int64).reshape(-1, 4)[:, :2]
+    ranges = RowRanges(bounds)
+    assert (len(ranges & ranges.shift(1)), len(ranges | ranges.shift(1))) == (0, 100_000)
+    assert ranges.select(RowRanges.all(100_000)) == ranges
+
+
+@pytest.mark.parametrize(
+    ("ranges", "error", "message"),
+    [
+        ([(-1, 2)], ValueError, "below 0"),
+        ([(3, 2)], ValueError, "before it begins"),
+        ([(0, 1, 2)], ValueError, "shape"),
+        ([1, 2], ValueError, "shape"),
+        ([(0.0, 1.0)], TypeError, "ints"),
+        ([(2**63, 2**63 + 1)], ValueError, "int64"),
+        ([(0, 2**64)], TypeError, "ints"),
+    ],
+)
+def test_what_are_no_ranges(ranges, error, message):
+    with pytest.raises(error, match=message):
+        RowRanges(ranges)
+
+
+def test_what_does_not_fit():
+    ranges = RowRanges([(5, 10)])
+    for wrong in (lambda: ranges.mask(9), lambda: ranges.complement(9), lambda: ranges.select(RowRanges.all(6))):
+        with pytest.raises(ValueError, match="go up to"):
+            wrong()
+    with pytest.raises(ValueError, match="below 0"):
+        ranges.shift(-6)
+    with pytest.raises(ValueError, match="int64"):
+        ranges.shift(2**63 - 10)
+    with pytest.raises(ValueError, match="gap"):
+        ranges.coalesced(-1)
+    with pytest.raises(ValueError, match="one dimension"):
+        RowRanges.from_mask([[True]])
+    with pytest.raises(TypeError, match="from_mask"):
+        RowRanges.from_indices([True, False])
