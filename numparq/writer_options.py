@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from .encode.options import (
 )
 from .errors import SchemaError
 from .kernels.tables import RLE_DICTIONARY
-from .schema import PHYSICAL_NAMES, Leaf
+from .schema import BOOLEAN, PHYSICAL_NAMES, Leaf
 from .statistics import COLUMN_ORDERS
 
 _CODECS = {
@@ -96,7 +97,7 @@ class WriterOptions:
             max_rows_per_page=self.max_rows_per_page, data_page_version=_VERSIONS[self.data_page_version],
             checksum=bool(self.write_page_checksum), statistics=_named(self.write_statistics, leaf),
             page_index=bool(self.write_page_index) and _named(self.write_statistics, leaf),
-            bloom=_bloom(_choice(self.bloom_filter_options, leaf, None)),
+            bloom=_bloom(_choice(self.bloom_filter_options, leaf, None)) if leaf.physical != BOOLEAN else None,
         )  # fmt: skip
 
     def _encoding(self, leaf: Leaf) -> int | None:
@@ -108,27 +109,52 @@ class WriterOptions:
         encoding = NAMES.get(str(name).upper())
         if encoding is None:
             raise ValueError(f"column_encoding {name!r} is not one of {', '.join(NAMES)}")
-        if encoding != RLE_DICTIONARY and not is_for(encoding, leaf.physical):
-            if isinstance(self.column_encoding, str):
-                return None  # one encoding for all columns concerns those that it is for
-            raise ValueError(
-                f"column {leaf.name!r} is of physical type {PHYSICAL_NAMES[leaf.physical]}, which {name} is not for"
-            )
-        return encoding
+        return encoding if _suits(encoding, leaf) else None  # one for several columns concerns those that it is for
 
     def _check_names(self, leaves: list[Leaf]) -> None:
-        known = {name for leaf in leaves for name in _names(leaf)}
+        """Check that there is what options name, and that what they say can be true of one leaf at least."""
+        below: dict[str, list[Leaf]] = {}
+        for leaf in leaves:
+            for name in _names(leaf):
+                below.setdefault(name, []).append(leaf)
         for option in ("compression", "compression_level", "use_dictionary", "column_encoding",
                        "use_byte_stream_split", "write_statistics", "bloom_filter_options"):  # fmt: skip
             given = getattr(self, option)
             named: Iterable = given if isinstance(given, (Mapping, list, tuple, set, frozenset)) else ()
             for name in named:
-                if name not in known:
-                    raise SchemaError(f"{option} names a column {name!r}, which is not there")
+                if name not in below:
+                    raise _missing(option, name, below)
+        if isinstance(self.column_encoding, Mapping):
+            for name, encoding in self.column_encoding.items():
+                _check_encoding(name, encoding, below[name])
+        if isinstance(self.bloom_filter_options, Mapping):
+            for name, options in self.bloom_filter_options.items():
+                if _bloom(options) and all(leaf.physical == BOOLEAN for leaf in below[name]):
+                    raise SchemaError("a BOOLEAN column can have no Bloom filter", column=name)
+
+
+def _missing(option: str, name: Any, known: Iterable[str]) -> SchemaError:
+    """Make the error for a column that there is not, with names like it."""
+    close = difflib.get_close_matches(str(name), known, n=3)
+    hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+    return SchemaError(f"{option} names a column {name!r}, which is not there{hint}")
+
+
+def _suits(encoding: int, leaf: Leaf) -> bool:
+    return encoding == RLE_DICTIONARY or is_for(encoding, leaf.physical)
+
+
+def _check_encoding(name: str, given: Any, leaves: list[Leaf]) -> None:
+    """Refuse an encoding that is for none of the leaves that a name stands for."""
+    encoding = NAMES.get(str(given).upper())
+    if encoding is None or any(_suits(encoding, leaf) for leaf in leaves):
+        return
+    types = " and ".join(dict.fromkeys(PHYSICAL_NAMES[leaf.physical] for leaf in leaves))
+    raise ValueError(f"column {name!r} is of physical type {types}, which {given} is not for")
 
 
 def _names(leaf: Leaf) -> tuple[str, ...]:
-    """Give the names by which options may know a leaf: its path, the list's or map's above it, its column."""
+    """Give the names by which options may know a leaf: its path, those of the groups above it, its column."""
     return tuple(".".join(leaf.path[:depth]) for depth in range(len(leaf.path), 0, -1))
 
 

@@ -14,6 +14,7 @@ import pytest
 import numparq
 from numparq.errors import SchemaError, UnsupportedError
 
+pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
 
@@ -206,6 +207,59 @@ def test_columns_of_their_own_codec_level_and_encoding():
     pd.testing.assert_frame_equal(numparq.read_parquet(data), frame())
 
 
+def nested_frame() -> pd.DataFrame:
+    """A struct of a list of numbers, a text and a flag; a map of text to numbers; and a list of flags."""
+    rows = [{"numbers": [i, i + 1], "text": f"text {i % 3}", "flag": i % 2 == 0} for i in range(50)]
+    maps = pd.array([[(f"key {i % 3}", i * 1.5)] for i in range(50)], pd.ArrowDtype(pa.map_(pa.string(), pa.float64())))
+    return pd.DataFrame({"struct": rows, "map": maps, "flags": [[True]] * 50, "flat": range(50)})
+
+
+def chunks_of(**options) -> dict[str, pq.ColumnChunkMetaData]:
+    data = numparq.to_parquet(nested_frame(), **options)
+    pd.testing.assert_frame_equal(numparq.read_parquet(data, columns=["flat"]), nested_frame()[["flat"]])
+    assert pq.read_table(io.BytesIO(data))["struct"].to_pylist() == nested_frame()["struct"].tolist()
+    group = metadata(data).row_group(0)
+    return {column.path_in_schema: column for column in map(group.column, range(group.num_columns))}
+
+
+def encoded(encoding: str, chunks: dict[str, pq.ColumnChunkMetaData]) -> list[str]:
+    return [path for path, chunk in chunks.items() if encoding in chunk.encodings]
+
+
+NUMBERS, TEXT, FLAG = "struct.numbers.list.element", "struct.text", "struct.flag"
+KEY, VALUE = "map.key_value.key", "map.key_value.value"
+
+
+def test_a_group_means_all_leaves_below_it_and_the_closest_name_counts():
+    given = {"struct": "gzip", "struct.numbers": "zstd", "map": "none", VALUE: "brotli"}
+    chunks = chunks_of(compression=given, compression_level={"struct.numbers": 3})
+    found = {path: chunk.compression for path, chunk in chunks.items()}
+    assert found == {NUMBERS: "ZSTD", TEXT: "GZIP", FLAG: "GZIP", KEY: "UNCOMPRESSED", VALUE: "BROTLI",
+                     "flags.list.element": "SNAPPY", "flat": "SNAPPY"}  # fmt: skip
+
+
+def test_lists_and_dicts_of_flags_name_groups():
+    chunks = chunks_of(write_statistics=["struct.numbers", "map"])
+    assert [path for path, chunk in chunks.items() if chunk.is_stats_set] == [NUMBERS, KEY, VALUE]
+    chunks = chunks_of(write_statistics={"struct": False, NUMBERS: True})
+    assert [path for path, chunk in chunks.items() if not chunk.is_stats_set] == [TEXT, FLAG]
+    assert encoded("RLE_DICTIONARY", chunks_of()) == [TEXT, KEY]
+    assert encoded("RLE_DICTIONARY", chunks_of(use_dictionary=["struct", "flat"])) == [TEXT]
+    assert encoded("RLE_DICTIONARY", chunks_of(use_dictionary={"struct": False})) == [KEY]
+
+
+def test_an_encoding_or_filter_of_a_group_concerns_the_leaves_that_it_is_for():
+    chunks = chunks_of(column_encoding={"struct": "DELTA_BYTE_ARRAY", "map": "BYTE_STREAM_SPLIT"},
+                       bloom_filter_options={"struct": True, TEXT: False})  # fmt: skip
+    assert encoded("DELTA_BYTE_ARRAY", chunks) == [TEXT]
+    assert encoded("BYTE_STREAM_SPLIT", chunks) == [VALUE]
+    assert [path for path, chunk in chunks.items() if chunk.bloom_filter_offset] == [NUMBERS]
+    with pytest.raises(ValueError, match="'map' is of physical type binary and double"):
+        chunks_of(column_encoding={"map": "DELTA_BINARY_PACKED"})
+    with pytest.raises(SchemaError, match=r"BOOLEAN.*'flags'"):
+        chunks_of(bloom_filter_options={"flags": True})
+
+
 def test_a_dictionary_that_grows_too_large_is_left():
     df = pd.DataFrame({"a": [f"value number {i % 5000}" for i in range(20_000)]})
     with_one = metadata(numparq.to_parquet(df)).row_group(0).column(0)
@@ -293,6 +347,8 @@ def test_a_checkpoint_of_other_keys_is_followed_by_a_footer():
     [
         ({"compression": "zip"}, ValueError, "snappy"),
         ({"compression": {"nothing": "zstd"}}, SchemaError, "nothing"),
+        ({"use_dictionary": ["txet"]}, SchemaError, "'txet', which is not there; did you mean 'text'"),
+        ({"write_statistics": {"text.x": False}}, SchemaError, "'text.x', which is not there; did you mean 'text'"),
         ({"compression": "zstd", "compression_level": 99}, ValueError, "22"),
         ({"compression_level": {"text": 3}}, ValueError, "SNAPPY"),
         ({"column_encoding": {"text": "DELTA_BINARY_PACKED"}}, ValueError, "text"),
