@@ -1,0 +1,207 @@
+"""The pages of a column chunk by its offset index (PageIndex.md): which hold wanted rows, and where they lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidFileError
+from .row_ranges import RowRanges
+
+__all__ = ["PAGE_OFFSET", "PAGE_ROW", "PAGE_SIZE", "ChunkPages"]
+
+# Columns of the locations of pages.
+PAGE_OFFSET, PAGE_SIZE, PAGE_ROW = range(3)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChunkPages:
+    """The data pages of a column chunk; what its offset index says is checked before anything is made of it.
+
+    Parameters
+    ----------
+    start, end : int
+        Between which positions of the file the chunk lies, its dictionary page included.
+    num_rows : int
+        Rows of its row group.
+    locations : int64 array, (pages, 3)
+        Of each data page the position of its header, its bytes with the header, and its first row within the row
+        group: PageLocation of the format. Not to be written to afterwards.
+    is_indexed : bool
+        Whether that is from an offset index. If not, the whole chunk is taken for one page: see `whole`.
+
+    Raises
+    ------
+    InvalidFileError
+        When pages cannot lie so: one behind the other in the chunk, their rows one behind the other in the row group.
+
+    Examples
+    --------
+    >>> pages = ChunkPages(4, 400, 30, [[100, 90, 0], [190, 110, 10], [300, 100, 20]])
+    >>> pages.needed(RowRanges([(12, 15)]))
+    array([1])
+    >>> pages.byte_ranges(pages.needed(RowRanges([(12, 15)]))).tolist()
+    [[4, 100], [190, 300]]
+    """
+
+    start: int
+    end: int
+    num_rows: int
+    locations: np.ndarray
+    is_indexed: bool = True
+    # Of each page the row behind its last one.
+    row_stops: np.ndarray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        locations = np.array(self.locations, np.int64).reshape(-1, 3)
+        locations.flags.writeable = False
+        object.__setattr__(self, "locations", locations)
+        _check_places(self.start, self.end, self.offsets, self.sizes)
+        _check_rows(self.first_rows, self.num_rows)
+        object.__setattr__(self, "row_stops", _row_stops(self.first_rows, self.num_rows))
+
+    @classmethod
+    def whole(cls, start: int, end: int, num_rows: int) -> ChunkPages:
+        """Make those of a chunk without an offset index: a single page that is all of it, dictionary included.
+
+        Parameters
+        ----------
+        start, end : int
+            Where it lies.
+        num_rows : int
+            Rows of its row group.
+
+        Returns
+        -------
+        ChunkPages
+        """
+        return cls(start, end, num_rows, np.array([[start, end - start, 0]], np.int64)[: end > start], False)
+
+    # --- what is there -----------------------------------------------------------------------------------------------
+
+    @property
+    def num_pages(self) -> int:
+        """How many data pages there are; 1 without an offset index."""
+        return len(self.locations)
+
+    @property
+    def offsets(self) -> np.ndarray:
+        """Where the header of each page begins in the file."""
+        return self.locations[:, PAGE_OFFSET]
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """The bytes of each page, with its header."""
+        return self.locations[:, PAGE_SIZE]
+
+    @property
+    def first_rows(self) -> np.ndarray:
+        """The first row of each page, within the row group."""
+        return self.locations[:, PAGE_ROW]
+
+    @property
+    def dictionary(self) -> tuple[int, int] | None:
+        """Where the dictionary page lies: between the start of the chunk and its first data page. None without."""
+        first = int(self.offsets[0]) if self.num_pages else self.end
+        return (self.start, first) if self.is_indexed and self.num_pages and first > self.start else None
+
+    # --- rows to pages, and back -------------------------------------------------------------------------------------
+
+    def needed(self, rows: RowRanges) -> np.ndarray:
+        """Give the pages that hold some rows.
+
+        Parameters
+        ----------
+        rows : RowRanges
+            Within the row group.
+
+        Returns
+        -------
+        int64 array
+            Their ordinals, growing. An empty page is among them where the page behind it is: whether it is empty, or
+            begins a row that goes on in the next one as some writers have it, the index does not tell.
+        """
+        if rows.stop > self.num_rows:
+            raise ValueError(f"the rows go up to {rows.stop:,}, and the row group has {self.num_rows:,}")
+        before = np.searchsorted(rows.stops, self.first_rows, side="right")
+        return np.flatnonzero(np.searchsorted(rows.starts, self.row_stops, side="left") > before)
+
+    def rows_of(self, pages: Any) -> RowRanges:
+        """Give the rows that some pages hold.
+
+        Parameters
+        ----------
+        pages : int or bool array
+            Ordinals in any order, or a mask over all pages: those that may hold what a filter looks for.
+
+        Returns
+        -------
+        RowRanges
+        """
+        return RowRanges(np.stack([self.first_rows[pages], self.row_stops[pages]], axis=1))
+
+    def byte_ranges(self, pages: np.ndarray) -> np.ndarray:
+        """Give the bytes that are needed to decode some pages.
+
+        Parameters
+        ----------
+        pages : int64 array
+            Their ordinals, growing.
+
+        Returns
+        -------
+        int64 array, (n, 2)
+            First byte, and the byte behind the last, in the file: of the dictionary page if there is one and any page
+            is needed, then of each page.
+        """
+        found = np.stack([self.offsets[pages], self.offsets[pages] + self.sizes[pages]], axis=1)
+        dictionary = self.dictionary
+        return found if dictionary is None or not len(found) else np.concatenate([[dictionary], found])
+
+    # --- as a value --------------------------------------------------------------------------------------------------
+
+    def _key(self) -> tuple:
+        return self.start, self.end, self.num_rows, self.is_indexed, self.locations.tobytes()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ChunkPages) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+
+def _row_stops(first_rows: np.ndarray, num_rows: int) -> np.ndarray:
+    """Give for each page the next row that a page begins with, pages with the same first row passed over."""
+    begins = np.append(first_rows, num_rows)
+    return begins[np.minimum(np.searchsorted(begins, first_rows, side="right"), len(first_rows))]
+
+
+def _check_places(start: int, end: int, offsets: np.ndarray, sizes: np.ndarray) -> None:
+    """Hold where pages are against the chunk; no sum is taken of what has not been found to lie within it."""
+    inside = (offsets >= start) & (offsets < end) & (sizes > 0)
+    inside &= sizes <= end - np.where(inside, offsets, end)
+    _refuse(inside, "the offset index has a page that is not within the column chunk")
+    grows = np.ones(len(offsets), np.bool_)
+    grows[1:] = offsets[:-1] + sizes[:-1] <= offsets[1:]
+    _refuse(grows, "the offset index has a page that begins before the end of the one before")
+
+
+def _check_rows(first_rows: np.ndarray, num_rows: int) -> None:
+    if not len(first_rows):
+        if num_rows:
+            raise InvalidFileError(f"the column chunk has no pages, and its row group has {num_rows:,} rows")
+        return
+    if first_rows[0] != 0:
+        raise InvalidFileError(f"the offset index has the first page begin with row {first_rows[0]:,}", page=0)
+    grows = np.ones(len(first_rows), np.bool_)
+    grows[1:] = first_rows[1:] >= first_rows[:-1]
+    _refuse(grows, "the offset index has a page whose first row is before that of the page before")
+    _refuse(first_rows <= num_rows, "the offset index has a page that begins behind the last row of the row group")
+
+
+def _refuse(good: np.ndarray, message: str) -> None:
+    """Raise for the first page that is not good."""
+    if not good.all():
+        raise InvalidFileError(message, page=int(np.argmin(good)))

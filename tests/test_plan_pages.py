@@ -1,0 +1,144 @@
+"""Pages of a column chunk: which of them hold wanted rows, and which bytes they are; damaged offset indexes."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import numparq
+from numparq.errors import InvalidFileError
+from numparq.plan.pages import ChunkPages
+from numparq.plan.row_ranges import RowRanges
+
+GOOD = [[100, 90, 0], [190, 110, 10], [300, 100, 20]]
+
+
+@st.composite
+def chunks(draw):
+    """A chunk with pages of any number of rows, none included, and gaps in front of some pages."""
+    rows = draw(st.lists(st.integers(0, 6), max_size=8))
+    position, row, locations = draw(st.integers(4, 20)), 0, []
+    start = position
+    for count in rows:
+        position += draw(st.sampled_from([0, 0, 5]))
+        size = draw(st.integers(1, 30))
+        locations.append([position, size, row])
+        position, row = position + size, row + count
+    return ChunkPages(start, position + draw(st.integers(0, 3)), row, np.array(locations).reshape(-1, 3)), rows
+
+
+@settings(deadline=None, max_examples=200)
+@given(chunks(), st.data())
+def test_rows_to_pages_and_back(made, data):
+    chunk, counts = made
+    wanted = data.draw(st.sets(st.integers(0, chunk.num_rows - 1))) if chunk.num_rows else set()
+    rows = RowRanges.from_indices(sorted(wanted))
+    starts = [sum(counts[:page]) for page in range(len(counts))]
+    holds = [set(range(start, start + count)) for start, count in zip(starts, counts, strict=True)]
+    # An empty page in front of one that is not is taken to begin its first row.
+    for page in reversed(range(len(counts) - 1)):
+        if not counts[page]:
+            holds[page] = holds[page + 1]
+    needed = chunk.needed(rows)
+    assert needed.tolist() == [page for page, held in enumerate(holds) if held & wanted]
+    assert rows.is_within(chunk.rows_of(needed))
+    assert set(chunk.rows_of(needed).indices().tolist()) == {row for page in needed for row in holds[page]}
+    mask = np.isin(np.arange(len(counts)), needed)
+    assert chunk.rows_of(mask) == chunk.rows_of(needed)
+    expected = [chunk.locations[page, 0] + np.array([0, chunk.locations[page, 1]]) for page in needed]
+    found = chunk.byte_ranges(needed)
+    if expected and chunk.offsets[0] > chunk.start:
+        assert found[0].tolist() == [chunk.start, chunk.offsets[0]] == list(chunk.dictionary)
+        found = found[1:]
+    assert found.tolist() == [pair.tolist() for pair in expected]
+
+
+def test_a_chunk_without_an_offset_index_is_one_page():
+    chunk = ChunkPages.whole(100, 400, 30)
+    assert (chunk.num_pages, chunk.dictionary, chunk.is_indexed) == (1, None, False)
+    assert chunk.byte_ranges(chunk.needed(RowRanges([(7, 8)]))).tolist() == [[100, 400]]
+    assert chunk.byte_ranges(chunk.needed(RowRanges())).shape == (0, 2)
+    assert chunk.rows_of([0]) == RowRanges.all(30)
+    assert chunk != ChunkPages(100, 400, 30, [[100, 300, 0]])
+    assert ChunkPages.whole(100, 100, 0).num_pages == 0
+
+
+def test_as_a_value():
+    assert ChunkPages(4, 400, 30, GOOD) == ChunkPages(4, 400, 30, np.array(GOOD))
+    assert len({ChunkPages(4, 400, 30, GOOD), ChunkPages(4, 400, 30, GOOD), ChunkPages(5, 400, 30, GOOD)}) == 2
+    own = np.array(GOOD)
+    chunk = ChunkPages(4, 400, 30, own)
+    own[:] = -1
+    assert chunk.locations.tolist() == GOOD
+    with pytest.raises(ValueError, match="read-only"):
+        chunk.offsets[0] = 1
+    with pytest.raises(ValueError, match="30"):
+        chunk.needed(RowRanges.all(31))
+
+
+HUGE = 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("page", "column", "value", "message"),
+    [
+        (0, 0, 3, "not within"),
+        (0, 0, -HUGE - 1, "not within"),
+        (2, 0, 301, "not within"),
+        (2, 0, 400, "not within"),
+        (2, 0, HUGE, "not within"),
+        (1, 1, 0, "not within"),
+        (1, 1, -5, "not within"),
+        (1, 1, HUGE, "not within"),
+        (2, 1, 101, "not within"),
+        (1, 0, 189, "before the end"),
+        (1, 1, 111, "before the end"),
+        (0, 2, 1, "first page begin"),
+        (0, 2, -1, "first page begin"),
+        (1, 2, 21, "before that of"),
+        (1, 2, -HUGE - 1, "before that of"),
+        (2, 2, 31, "behind the last row"),
+        (2, 2, HUGE, "behind the last row"),
+    ],
+)
+def test_damaged_offset_indexes(page, column, value, message):
+    locations = np.array(GOOD)
+    locations[page, column] = value
+    with pytest.raises(InvalidFileError, match=message) as caught:
+        ChunkPages(4, 400, 30, locations)
+    assert caught.value.where["page"] in (page, page + 1)
+
+
+def test_no_pages():
+    assert ChunkPages(4, 4, 0, np.empty((0, 3))).needed(RowRanges()).tolist() == []
+    with pytest.raises(InvalidFileError, match="no pages"):
+        ChunkPages(4, 400, 1, np.empty((0, 3)))
+
+
+def test_pages_of_a_file_of_our_own():
+    file = io.BytesIO()
+    numparq.to_parquet(
+        pd.DataFrame({"a": np.arange(1000), "b": ["x", "y"] * 500}), file, data_page_size=512, use_dictionary=["b"]
+    )
+    opened = numparq.ParquetFile(file.getvalue())
+    from numparq.io.source import open_source
+    from numparq.recovery.locations import page_locations
+
+    for column, has_dictionary in ((0, False), (1, True)):
+        chunk = opened.metadata.row_groups[0].columns[column]
+        meta = chunk.meta_data
+        start = meta.dictionary_page_offset or meta.data_page_offset
+        end = start + meta.total_compressed_size
+        locations = page_locations(open_source(file.getvalue()), chunk, start, end, 1000)
+        pages = ChunkPages(start, end, 1000, locations)
+        assert (pages.dictionary is not None) == has_dictionary
+        assert pages.rows_of(np.arange(pages.num_pages)) == RowRanges.all(1000)
+        everything = pages.byte_ranges(np.arange(pages.num_pages))
+        assert (everything[0, 0], everything[-1, 1]) == (start, end)
+        assert (everything[1:, 0] == everything[:-1, 1]).all()
+        assert has_dictionary or pages.num_pages > 2
