@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -59,21 +60,21 @@ class Losses:
     def __init__(self, file: str, starts: Sequence[int]) -> None:
         self._file = file
         self._starts = starts
-        self._chunks: dict[tuple[int, int], list[LostRows]] = {}
+        self._columns: dict[int, dict[int, list[LostRows]]] = {}  # by column, and by row group
 
     def __bool__(self) -> bool:
-        return bool(self._chunks)
+        return any(self._columns.values())
 
     def forget(self, row_group: int, column: int) -> None:
         """Take back what was said of a chunk, which is about to be decoded anew."""
-        self._chunks.pop((row_group, column), None)
+        self._columns.get(column, {}).pop(row_group, None)
 
     def add(self, row_group: int, column: int, lost: Iterable[LostRows]) -> None:
         """Note lost rows of a chunk; `column` is the position of its leaf among those read."""
         found = [rows for rows in lost if rows.first < rows.stop]
         if found:
-            known = self._chunks.get((row_group, column), [])
-            self._chunks[row_group, column] = _merged([*known, *found])
+            groups = self._columns.setdefault(column, {})
+            groups[row_group] = _merged([*groups.get(row_group, []), *found])
 
     def whole_rows(self, slices: Sequence[RowSlice], columns: Iterable[int]) -> np.ndarray:
         """Tell of each row of the output whether nothing of it is lost.
@@ -90,21 +91,20 @@ class Losses:
         bool array
         """
         whole = np.ones(slices[-1].out + len(slices[-1]) if slices else 0, np.bool_)
-        wanted = set(columns)
-        for (row_group, column), lost in self._chunks.items():
-            if column not in wanted:
-                continue
-            for rows in slices:
-                if rows.row_group == row_group:
-                    for first, stop, _ in lost:
-                        begin, end = max(first, rows.start), min(stop, rows.stop)
-                        if begin < end:
-                            whole[rows.out + begin - rows.start : rows.out + end - rows.start] = False
+        by_group: dict[int, list[RowSlice]] = {}
+        for rows in slices:
+            by_group.setdefault(rows.row_group, []).append(rows)
+        for column in set(columns) & self._columns.keys():
+            for row_group, lost in self._columns[column].items():
+                for rows, (first, stop, _) in product(by_group.get(row_group, ()), lost):
+                    begin, end = max(first, rows.start), min(stop, rows.stop)
+                    if begin < end:
+                        whole[rows.out + begin - rows.start : rows.out + end - rows.start] = False
         return whole
 
     def num_rows(self, slices: Sequence[RowSlice], columns: Collection[int]) -> int:
         """Count the rows of the output of which something is lost in these leaves."""
-        if not any(column in columns for _, column in self._chunks):
+        if not any(self._columns.get(column) for column in columns):
             return 0
         whole = self.whole_rows(slices, columns)
         return len(whole) - int(np.count_nonzero(whole))
@@ -112,9 +112,10 @@ class Losses:
     def listed(self, names: Sequence[str]) -> list[Lost]:
         """Give everything that was lost, by row group, column and row; `names` are those of the leaves read."""
         found = []
-        for (row_group, column), lost in sorted(self._chunks.items(), key=lambda item: item[0]):
+        places = [(row_group, column) for column, groups in self._columns.items() for row_group in groups]
+        for row_group, column in sorted(places):
             start = self._starts[row_group]
-            for first, stop, reason in lost:
+            for first, stop, reason in self._columns[column][row_group]:
                 rows = start + first, start + stop
                 found.append(Lost(self._file, row_group, names[column], rows, reason.message))
         return found
