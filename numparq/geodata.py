@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 GEOMETRIES = ("wkb", "geopandas")
+
+_OF_PROJ = re.compile(r"^\s*\+|=")  # "+init=FILE:CODE", "+proj=... +nadgrids=FILE"
+_DEFINITION = re.compile(r"\s*(\{|[A-Za-z_]+\s*[\[(])")  # PROJJSON and WKT, in which there may be any text
 
 
 def check_geometries(geometries: str) -> None:
@@ -137,6 +141,8 @@ def crs_of(column: GeospatialColumn, keys: Mapping[str, bytes]) -> Any:
             return pyproj.CRS.from_json(_definition(keys, rest))
         if scheme == "srid":  # numbers of the authority EPSG, as GDAL and DuckDB take them
             return pyproj.CRS.from_epsg(int(rest))
+        if _OF_PROJ.search(text) and not _DEFINITION.match(text):
+            raise InvalidFileError("strings of PROJ may name files, and are none that the format knows")
         return pyproj.CRS.from_user_input(text)
     except (pyproj.exceptions.CRSError, InvalidFileError, ValueError) as error:
         warnings.warn(f"the CRS of column {column.leaf.name!r} is left out, as it is not understood: {error}",
@@ -148,7 +154,10 @@ def _definition(keys: Mapping[str, bytes], key: str) -> str:
     """Give the PROJJSON that the file has under a key."""
     if key not in keys:
         raise InvalidFileError(f"the file has no key {key!r} in its metadata, where the CRS should be")
-    definition = json.loads(keys[key])
+    try:
+        definition = json.loads(keys[key])
+    except RecursionError:
+        raise InvalidFileError(f"the key {key!r} of the file's metadata is nested too deeply") from None
     if not isinstance(definition, dict):
         raise InvalidFileError(f"the key {key!r} of the file's metadata holds no CRS")
     return json.dumps(definition)

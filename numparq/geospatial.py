@@ -100,14 +100,15 @@ def geoparquet(footer: Footer) -> dict[str, Any]:
     """Give the metadata of GeoParquet: ``columns``, by name, and ``primary_column``; empty where there are none."""
     try:
         document = json.loads(footer.key_value_metadata.get("geo", b"{}"))
-    except ValueError:
+    except (ValueError, RecursionError):
         document = {}
     document = document if isinstance(document, Mapping) else {}
     columns = document.get("columns")
     columns = columns if isinstance(columns, Mapping) else {}
+    primary = document.get("primary_column")
     return {
         "columns": {name: notes for name, notes in columns.items() if isinstance(notes, Mapping)},
-        "primary_column": document.get("primary_column"),
+        "primary_column": primary if isinstance(primary, str) else None,
     }
 
 
@@ -198,7 +199,7 @@ def _geoparquet_box(numbers: Any) -> BoundingBox | None:
         return None
     try:
         values = [float(number) for number in numbers]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     axes = len(values) // 2
     pairs = [bound for axis in range(axes) for bound in (values[axis], values[axes + axis])]

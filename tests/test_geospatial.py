@@ -117,13 +117,17 @@ def test_geopandas_own_files(tmp_path):
     testing.assert_geodataframe_equal(got, geopandas.read_parquet(tmp_path / "file.parquet"))
 
 
-@pytest.mark.parametrize("geo", ["", "[]", "{", '{"columns": 3}', '{"columns": {"place": 3, "none": {}}}', "null"])
+@pytest.mark.parametrize(
+    "geo", ["", "[]", "{", '{"columns": 3}', '{"columns": {"place": 3, "none": {}}}', "null", "[" * 10**5]
+)
 def test_what_is_no_geoparquet(geo):
     frame = pd.DataFrame({"place": [b"x"]})
     assert ParquetFile(numparq.to_parquet(frame, key_value_metadata={"geo": geo})).geospatial == {}
 
 
-@pytest.mark.parametrize("bbox", [None, [1, 2, 3], "abc", [1, 2, "x", 4], [math.nan, 0, 1, 1], [0, 5, 1, 4]])
+@pytest.mark.parametrize(
+    "bbox", [None, [1, 2, 3], "abc", [1, 2, "x", 4], [math.nan, 0, 1, 1], [0, 5, 1, 4], [10**400, 0, 1, 1]]
+)
 def test_boxes_that_are_none(bbox):
     assert ParquetFile(_points({"bbox": bbox})).geospatial["place"].bbox is None
 
@@ -141,6 +145,26 @@ def test_a_crs_that_is_not_understood(crs):
     with pytest.warns(UserWarning, match="the CRS of column"):
         got = read_parquet(_points({"crs": crs}), geometries="geopandas")
     assert got.crs is None and got.attrs["numparq.geospatial"]["place"]["crs"] == crs
+
+
+@pytest.mark.parametrize("crs", ["+init={}:1", "init={}:1", " +proj=longlat +nadgrids={}"])
+def test_a_crs_that_names_a_file_opens_none(tmp_path, crs):
+    pytest.importorskip("geopandas")
+    named = tmp_path / "definitions"
+    named.write_text("<1> +proj=longlat +datum=WGS84 +no_defs <>\n")
+    with pytest.warns(UserWarning, match="strings of PROJ may name files"):
+        assert read_parquet(_points({"crs": crs.format(named)}), geometries="geopandas").crs is None
+
+
+def test_what_a_crs_and_the_primary_column_should_not_be():
+    geopandas = pytest.importorskip("geopandas")
+    notes = {"encoding": "WKB", "crs": "projjson:deep"}
+    frame = pd.DataFrame({"place": [b"\1\1\0\0\0" + np.array([1.0, 2.0]).tobytes()]})
+    geo = json.dumps({"columns": {"place": notes}, "primary_column": ["place"]})
+    data = numparq.to_parquet(frame, key_value_metadata={"geo": geo, "deep": "[" * 10**5})
+    with pytest.warns(UserWarning, match="nested too deeply"):
+        got = read_parquet(data, geometries="geopandas")
+    assert isinstance(got, geopandas.GeoDataFrame) and got.active_geometry_name == "place"
 
 
 @pytest.mark.parametrize("crs, number", [("srid:4326", 4326), ("EPSG:3857", 3857), ("srid:0", None), ("", None)])
