@@ -148,3 +148,34 @@ def test_maps_of_decimals():
     node = group("a", group("key_value", key, value, repetition=REPEATED), logical=MAP)
     data = written(node, [{"a": D("1.00"), "b": None}, None, {}])
     assert numparq.read_parquet(io.BytesIO(data))["a"].tolist() == [[("a", D("1.00")), ("b", None)], None, []]
+
+
+_TEXT = Node("key", REQUIRED, BYTE_ARRAY, 0, STRING)
+MAPS = {
+    "misnamed, key not required": (
+        group("a", group("entry", Node("k", OPTIONAL, BYTE_ARRAY, 0, STRING), number("v"), repetition=REPEATED),
+              logical=MAP),
+        [[("a", 1), ("b", None)], None, []],
+    ),
+    "without values": (group("a", group("map", _TEXT, repetition=REPEATED), logical=MAP), [["x", "y"], None, []]),
+    "MAP_KEY_VALUE around": (
+        group("a", group("map", _TEXT, number("value"), repetition=REPEATED), logical=LogicalType("MAP_KEY_VALUE")),
+        [[("a", 1), ("b", None)], None, []],
+    ),
+    "MAP_KEY_VALUE within": (
+        group("a", group("map", _TEXT, number("value"), repetition=REPEATED, logical=LogicalType("MAP_KEY_VALUE")),
+              logical=MAP),
+        [[("a", 1), ("b", None)], None, []],
+    ),
+    "three fields, which are no map": (
+        group("a", group("map", _TEXT, number("value"), number("more"), repetition=REPEATED), logical=MAP),
+        [{"map": [{"key": "a", "value": 1, "more": None}]}, None, {"map": []}],
+    ),
+    "a list whose field is not repeated": (group("a", number("element"), logical=LIST), [{"element": 1}, None]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", MAPS)
+def test_forms_of_maps(form):
+    node, values = MAPS[form]
+    assert [lists(item) for item in numparq.read_parquet(io.BytesIO(written(node, values)))["a"]] == values

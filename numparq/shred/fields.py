@@ -8,7 +8,7 @@ from ..arrow_schema import ArrowType
 from ..leaves import Node
 from ..logical import resolve
 from ..schema import REPEATED, REQUIRED
-from .nested_tree import is_element
+from .nested_tree import is_collection, is_element
 from .source import ArrowField
 
 
@@ -31,14 +31,13 @@ def field_of(node: Node) -> ArrowField:
     if node.physical is not None:
         arrow_type = resolve(node.physical, node.type_length or None, node.logical)
         return ArrowField(node.name, arrow_type, nullable=nullable)
-    kind = node.logical.kind if node.logical is not None else ""
-    if kind == "LIST" and len(node.children) == 1:
-        return ArrowField(node.name, ArrowType("list"), (_item(node),), nullable)
-    children = tuple(map(field_of, node.children))
-    if kind == "MAP" and len(node.children) == 1:
-        entries = ArrowField(node.children[0].name, ArrowType("struct"), _children(node.children[0]), False)
+    if is_collection(node) and node.logical is not None:
+        (repeated,) = node.children
+        if node.logical.kind == "LIST" or len(repeated.children) == 1:
+            return ArrowField(node.name, ArrowType("list"), (_item(node),), nullable)
+        entries = ArrowField(repeated.name, ArrowType("struct"), _children(repeated), False)
         return ArrowField(node.name, ArrowType("map"), (entries,), nullable)
-    return ArrowField(node.name, ArrowType("struct"), children, nullable)
+    return ArrowField(node.name, ArrowType("struct"), _children(node), nullable)
 
 
 def _children(node: Node) -> tuple[ArrowField, ...]:
@@ -46,6 +45,6 @@ def _children(node: Node) -> tuple[ArrowField, ...]:
 
 
 def _item(node: Node) -> ArrowField:
-    """Give the item of a LIST group: what is repeated in it, or what that is around."""
+    """Give the item of a LIST group, or a MAP of keys alone: what is repeated in it, or what that is around."""
     (repeated,) = node.children
     return field_of(replace(repeated, repetition=REQUIRED) if is_element(node, repeated) else repeated.children[0])

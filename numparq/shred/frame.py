@@ -39,12 +39,15 @@ class TakenApart:
         The columns as Arrow describes them, for `arrow_schema`.
     key_value_metadata : dict of str to str
         For the footer: ``pandas``, and ``PANDAS_ATTRS`` where the frame has attrs.
+    ordered : dict of str to pandas.Index
+        The categories of columns that are ordered Categoricals.
     """
 
     columns: list[SourceColumn]
     num_rows: int
     arrow_fields: list[ArrowField]
     key_value_metadata: dict[str, str | bytes] = field(default_factory=dict)
+    ordered: dict[str, pd.Index] = field(default_factory=dict)
 
 
 def take_apart(df: pd.DataFrame, index: bool | None = None, schema: Any = None) -> TakenApart:
@@ -84,7 +87,10 @@ def take_apart(df: pd.DataFrame, index: bool | None = None, schema: Any = None) 
     fields = [arrow_field(column) for column in columns]
     entries = [with_label(column_entry(part.values, part.label, field), part.note)
                for part, field in zip(parts, fields, strict=True)]  # fmt: skip
-    return TakenApart(columns, len(df), fields, _metadata(df, levels, entries, index is not False))
+    dtypes = {part.name: part.values.dtype for part in parts}
+    ordered = {name: dtype.categories for name, dtype in dtypes.items()
+               if isinstance(dtype, pd.CategoricalDtype) and dtype.ordered}  # fmt: skip
+    return TakenApart(columns, len(df), fields, _metadata(df, levels, entries, index is not False), ordered)
 
 
 def column_of(name: str, values: Any, given: GivenColumn | None = None) -> SourceColumn:

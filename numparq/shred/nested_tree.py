@@ -89,9 +89,14 @@ _COLLECTIONS = ("LIST", "MAP", "MAP_KEY_VALUE")
 
 
 def is_collection(node: Node) -> bool:
-    """Say whether a node is a list or a map: a group marked as one, around one repeated child."""
-    marked = node.logical is not None and node.logical.kind in _COLLECTIONS
-    return marked and len(node.children) == 1 and node.children[0].repetition == REPEATED
+    """Say whether a node is a list or a map: a group marked as one, around one repeated child.
+
+    A map's holds a key and a value, or keys alone.
+    """
+    if node.logical is None or node.logical.kind not in _COLLECTIONS or len(node.children) != 1:
+        return False
+    repeated = node.children[0]
+    return repeated.repetition == REPEATED and (node.logical.kind == "LIST" or len(repeated.children) in (1, 2))
 
 
 def is_element(around: Node, repeated: Node) -> bool:
