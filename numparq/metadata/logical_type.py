@@ -70,7 +70,7 @@ CONVERTED: dict[int, LogicalType] = {
     19: LogicalType("JSON"), 20: LogicalType("BSON"), 21: LogicalType("INTERVAL"),
 }  # fmt: skip
 _CONVERTED_DECIMAL = 5
-_CONVERTED_NULL = 24  # never of the format: what parquet-cpp wrote for UNKNOWN before that was
+CONVERTED_NULL = 24  # never of the format: what parquet-cpp wrote for UNKNOWN before that was
 
 
 class LogicalTypes:
@@ -118,7 +118,7 @@ class LogicalTypes:
         if converted == _CONVERTED_DECIMAL:
             scale = max(element[self._slots["scale"].word], 0)
             return LogicalType("DECIMAL", precision=element[self._slots["precision"].word], scale=scale)
-        if converted == _CONVERTED_NULL:
+        if converted == CONVERTED_NULL:
             return LogicalType("UNKNOWN")
         return CONVERTED.get(converted)
 

@@ -104,6 +104,7 @@ CHECKS: dict[str, Check] = {
         page_encoding="the encoding is one that the type can be in",
         page_levels="the levels can be decoded, and can be those of the schema",
         page_values="the values can be decoded",
+        page_deltas="deltas of INT32 have 32 bits at most",
         page_utf8="text is UTF-8",
         page_range="the values are in the range of the logical type",
         page_null_count="num_nulls is the number of nulls",
@@ -114,6 +115,19 @@ CHECKS: dict[str, Check] = {
     **_warnings(
         page_uncompressed_size="without compression, both sizes are the same",
         page_bytes="nothing stands behind the values of a page",
+    ),
+    # --- what known writers are known to do otherwise, and readers live with (docs/old-writers.md)
+    **_warnings(
+        writer_bool="an enum is not a bool on the wire",
+        writer_converted="converted types are those of the format",
+        writer_variant="the groups of a VARIANT's shredded fields are required",
+        writer_null_count="num_nulls of a page of version 2 is counted",
+        writer_row_count="num_rows of a page of version 2 is counted",
+        writer_deltas="deltas of INT32 have 32 bits at most",
+        writer_checksum="a checksum is computed",
+        writer_level_bits="the bits of BIT_PACKED levels begin with the highest",
+        writer_prefixes="the first string of a page does not go on from the last page",
+        writer_compressed="is_compressed says whether a page is compressed",
     ),
     # --- statistics (Statistics and SizeStatistics in parquet.thrift)
     **_errors(

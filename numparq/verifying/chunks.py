@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ import numpy as np
 
 from ..bloom_filter import hash_values
 from ..column.scratch import Scratch
+from ..column.writers import Faults
 from ..io.source import Source
 from ..kernels.tables import BIT_PACKED, DATA_PAGE, DATA_PAGE_V2, PLAIN, PLAIN_DICTIONARY, RLE
 from ..metadata.enums import enum_value
@@ -26,22 +26,11 @@ from .statistics import Truth, check_size_statistics, check_statistics
 from .stored import stored_pages
 from .values import PageValues
 
-__all__ = ["ChunkCheck", "Region", "legacy_bytes"]
+__all__ = ["ChunkCheck", "Region"]
 
 _MAGIC_BYTES = 4
-_LONGEST_DICTIONARY_HEADER = 100
-_VERSION = re.compile(r"parquet-mr(?: version (\d+)\.(\d+)\.(\d+))?")
 
 Region = tuple[int, int, str, Place]  # begin, end, what lies there
-
-
-def legacy_bytes(created_by: str) -> int:
-    """Give by how much a writer's sizes may be too small: parquet-mr before 1.2.9 left dictionary headers out."""
-    match = _VERSION.match(created_by)
-    if match is None:
-        return 0
-    version = tuple(int(number) for number in match.groups() if number is not None)
-    return _LONGEST_DICTIONARY_HEADER if version < (1, 2, 9) else 0
 
 
 class DistinctCount:
@@ -84,8 +73,8 @@ class ChunkCheck:
         Rows of the row group.
     chunk : dict
         The ColumnChunk.
-    legacy : int
-        As `legacy_bytes` gives it.
+    faults : Faults
+        What is wrong in the files of the writer.
     place : Place
         Of the chunk.
     findings : Findings
@@ -106,7 +95,7 @@ class ChunkCheck:
     order: Order
     num_rows: int
     chunk: dict[str, Any]
-    legacy: int
+    faults: Faults
     place: Place
     findings: Findings
     scratch: Scratch
@@ -179,7 +168,7 @@ class ChunkCheck:
         distinct = DistinctCount(self.leaf) if "distinct_count" in facts.get("statistics", {}) else None
         watchers = [*self.watchers, *(each for each in (bloom, distinct) if each is not None)]
         pages = PagesCheck(self.source, self.leaf, self.order, facts["codec"], self.place, self.findings, self.scratch,
-                           self.budget, watchers)  # fmt: skip
+                           self.budget, self.faults, watchers)  # fmt: skip
         resume = sorted(location.get("offset", 0) for location in offsets["page_locations"]) if offsets else []
         complete = self._take(pages, start, end, resume)
         whole = complete and self._check_counts(facts, pages)
@@ -202,8 +191,8 @@ class ChunkCheck:
 
     def _take(self, pages: PagesCheck, start: int, end: int, resume: list[int]) -> bool:
         """Walk over the pages; whether there was none whose header is damaged."""
-        walk = stored_pages(self.source, start, min(end + self.legacy, self.limit), self.limit, resume, self.findings,
-                            self.place)  # fmt: skip
+        furthest = min(end + self.faults.missing_bytes, self.limit)
+        walk = stored_pages(self.source, start, furthest, self.limit, resume, self.findings, self.place)
         complete = True
         wanted = self.chunk["meta_data"]["num_values"]
         for page in walk:
@@ -234,8 +223,11 @@ class ChunkCheck:
             said = facts.get(name)
             if said is None or said == actual:
                 continue
-            is_legacy = 0 <= actual - said <= self.legacy
-            self._add("size-legacy" if is_legacy else check, f"{name} is {said:,}, and the pages have {actual:,}")
+            message = f"{name} is {said:,}, and the pages have {actual:,}"
+            if 0 <= actual - said <= self.faults.missing_bytes:
+                self._add("size-legacy", f"{message} (PARQUET-816)")
+            else:
+                self._add(check, message)
         return whole
 
     def _check_offsets(self, facts: dict[str, Any], pages: PagesCheck, start: int) -> None:

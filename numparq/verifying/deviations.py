@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .checks import CHECKS, ERROR, WARNING
+from .known import check_of
 
 __all__ = ["ERROR", "WARNING", "Deviation", "Findings", "Place"]
 
@@ -79,12 +81,15 @@ class Findings:
         How many pages, bytes and the like were checked.
     notes : list of str
         What else there is to say: of a file that was cut off, what is left of it.
+    created_by : str
+        Who wrote the file, which tells whether faults are those that it is known for.
     """
 
     deviations: list[Deviation] = field(default_factory=list)
     left_out: int = 0
     looked_at: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
+    created_by: str = ""
     _counts: Counter[str] = field(default_factory=Counter)
 
     def add(self, check: str, message: str, place: Place = NOWHERE) -> None:
@@ -93,17 +98,24 @@ class Findings:
         Parameters
         ----------
         check : str
-            A key of `CHECKS`, which has its severity.
+            A key of `CHECKS`, which has its severity. Of those that are known of some writers (`KNOWN`), others fail
+            the one that is an error.
         message : str
             What is wrong.
         place : Place
             Where.
         """
+        check, message = check_of(check, message, self.created_by)
         self._counts[check] += 1
         if self._counts[check] > _MOST_OF_A_CHECK:
             self.left_out += 1
             return
         self.deviations.append(Deviation(CHECKS[check].severity, check, message, *place))
+
+    def add_all(self, noted: Iterable[tuple[str, str]], place: Place = NOWHERE) -> None:
+        """Note several deviations of one place: checks and messages."""
+        for check, message in noted:
+            self.add(check, message, place)
 
     def count(self, severity: str) -> int:
         """Count the deviations of a severity, those left out too."""

@@ -84,9 +84,13 @@ def read_tail(source: Source, findings: Findings) -> Tail | None:
 
 def _read_footer(source: Source, start: int, length: int, findings: Findings) -> Tail | None:
     data = read_bytes(source, start, length)
+    noted: list[tuple[str, str]] = []  # until it is known who wrote the file
     try:
-        metadata, end = read_struct("FileMetaData", data, findings.add)
+        metadata, end = read_struct("FileMetaData", data, lambda check, text: noted.append((check, text)))
+        findings.created_by = metadata.get("created_by", "")
+        findings.add_all(noted)
     except Unreadable as error:
+        findings.add_all(noted)
         findings.add("thrift-struct", f"the footer cannot be read: {error}")
         return None
     signed = metadata.get("encryption_algorithm") is not None

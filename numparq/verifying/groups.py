@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ..column.scratch import Scratch
+from ..column.writers import faults_of
 from ..io.source import Source
 from ..schema import Leaf
 from ..statistics import NO_ORDER, Order, order_of
-from .chunks import ChunkCheck, Region, legacy_bytes
+from .chunks import ChunkCheck, Region
 from .deviations import Findings, Place
 from .footer import Tail
 from .pages import Budget
@@ -52,7 +53,7 @@ def check_row_groups(
     """
     regions: list[Region] = []
     scratch, budget = Scratch(), Budget(_MOST_ANYWAY + _MOST_PER_BYTE * source.size)
-    legacy = legacy_bytes(tail.metadata.get("created_by", ""))
+    faults = faults_of(tail.metadata.get("created_by"))
     for number, group in enumerate(tail.metadata.get("row_groups", [])):
         place = Place(row_group=number)
         _check_facts(group, number, place, findings)
@@ -64,7 +65,7 @@ def check_row_groups(
         keys = sort_keys(group, leaves, orders, findings, place)
         for leaf, order, chunk in zip(leaves, orders, chunks, strict=True):
             if leaf is not None and budget.left >= 0:
-                ChunkCheck(source, tail.start, leaf, order, group.get("num_rows", 0), chunk, legacy,
+                ChunkCheck(source, tail.start, leaf, order, group.get("num_rows", 0), chunk, faults,
                            place._replace(column=leaf.name), findings, scratch, budget, regions,
                            [keys[leaf.index]] if leaf.index in keys else []).run()  # fmt: skip
                 findings.looked_at["column chunks"] += 1

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..column.scratch import Scratch, allocate
+from ..column.writers import Faults
 from ..errors import LimitError
 from ..io.source import Source
 from ..kernels.tables import (
@@ -136,6 +137,8 @@ class PagesCheck:
         Buffers.
     budget : Budget
         What may still be decoded.
+    faults : Faults
+        What is wrong in the files of the writer.
     watchers : list
         Called with each page that could be decoded: ``watcher(values)``.
 
@@ -157,15 +160,17 @@ class PagesCheck:
     findings: Findings
     scratch: Scratch
     budget: Budget
+    faults: Faults
     watchers: list[Any] = field(default_factory=list)
     facts: list[PageFacts] = field(default_factory=list)
     dictionary_page: StoredPage | None = None
     sizes: tuple[int, int] = (0, 0)
     _dictionary: Dictionary | None = None
     _next_row: int | None = 0
+    _added: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self._decoder = PageDecoder(self.leaf, self.codec, self.scratch)
+        self._decoder = PageDecoder(self.leaf, self.codec, self.scratch, self.faults)
         self._bounds = BoundCheck(self.order, self.findings, what="the statistics in the page header")
 
     def take(self, page: StoredPage) -> None:
@@ -195,11 +200,20 @@ class PagesCheck:
         crc = page.header.get("crc")
         if crc is None:
             return
+        if crc == 0 and not self.faults.has_checksums:
+            self._add_once("writer-checksum", "the checksum is 0, as Parquet.jl writes it everywhere", place)
+            return
         self.findings.looked_at["checksums"] += 1
         actual = zlib.crc32(body.data)
         if crc & 0xFFFFFFFF != actual:
             self.findings.add("page-crc", f"the checksum in the header is {crc & 0xFFFFFFFF:08x}, that of the bytes "
                                           f"{actual:08x}: the page is damaged", place)  # fmt: skip
+
+    def _add_once(self, check: str, message: str, place: Place) -> None:
+        """Note what all pages of a writer have: of the chunk's first alone."""
+        if check not in self._added:
+            self._added.add(check)
+            self.findings.add(check, message, place)
 
     def _take_dictionary(self, page: StoredPage, raw: np.ndarray, place: Place) -> None:
         about = page.about
@@ -306,11 +320,14 @@ class PagesCheck:
         about = facts.stored.about
         nulls = values.num_entries - values.num_values
         if "num_nulls" in about and about["num_nulls"] != nulls:
-            self.findings.add("page-null-count", f"the header says {about['num_nulls']:,} nulls, and there are "
-                                                 f"{nulls:,}", place)  # fmt: skip
+            check = "page-null-count" if about["num_nulls"] else "writer-null-count"
+            self.findings.add(check, f"the header says {about['num_nulls']:,} nulls, and there are {nulls:,}", place)
         if "num_rows" in about and about["num_rows"] != values.num_rows:
-            self.findings.add("page-row-count", f"the header says {about['num_rows']:,} rows, and {values.num_rows:,} "
-                                                "begin in the page", place)  # fmt: skip
+            check = "writer-row-count" if about["num_rows"] in (0, values.num_entries) else "page-row-count"
+            self.findings.add(check, f"the header says {about['num_rows']:,} rows, and {values.num_rows:,} begin in "
+                                     "the page", place)  # fmt: skip
+        for check, message in values.faults:
+            self._add_once(check, message, place)
         if facts.stored.header["type"] == DATA_PAGE_V2 and not facts.begins_row:
             self.findings.add("page-row-start", "the page goes on with a row of the page before", place)
         if values.unused:

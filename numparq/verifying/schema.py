@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..metadata.enums import enum_value
-from ..metadata.logical_type import CONVERTED, LogicalType
+from ..metadata.logical_type import CONVERTED, CONVERTED_NULL, LogicalType
 from ..schema import (
     BOOLEAN,
     BYTE_ARRAY,
@@ -64,6 +64,8 @@ class Node:
         if converted == _CONVERTED_DECIMAL:
             precision, scale = self.element.get("precision", -1), self.element.get("scale", 0)
             return LogicalType("DECIMAL", precision=precision, scale=scale)
+        if converted == CONVERTED_NULL:
+            return LogicalType("UNKNOWN")
         return CONVERTED.get(converted) if converted is not None else None
 
 
@@ -263,11 +265,32 @@ def _check_variant(node: Node, findings: Findings, place: Place) -> None:
     """Check that the fields are those of a VARIANT: shredded ones may lack the value (VariantShredding.md)."""
     fields = {child.path[-1]: child for child in node.children}
     metadata = fields.get("metadata")
-    ok = metadata is not None and metadata.element.get("type") == BYTE_ARRAY and metadata.repetition == REQUIRED
+    ok = metadata is not None and metadata.element.get("type") == BYTE_ARRAY
     value = fields.get("value")
     ok = ok and (value is None or value.element.get("type") == BYTE_ARRAY)
     if not ok or not fields.keys() <= {"metadata", "value", "typed_value"} or len(fields) < 2:
-        findings.add("schema-variant", "the VARIANT group does not consist of required metadata and a value", place)
+        findings.add("schema-variant", "the VARIANT group does not consist of metadata and a value", place)
+        return
+    assert metadata is not None
+    if metadata.repetition != REQUIRED:
+        findings.add("schema-variant", "the metadata of the VARIANT are not required", place)
+    if "typed_value" in fields:
+        _check_shredded(fields["typed_value"], findings)
+
+
+def _check_shredded(typed: Node, findings: Findings) -> None:
+    """Check that the groups of shredded fields, and of elements, are required: they are what is there of a value."""
+    waiting = [typed]
+    while waiting:
+        typed = waiting.pop()
+        groups = typed.children
+        if typed.logical is not None and typed.logical.kind == "LIST":
+            groups = [group for repeated in typed.children for group in repeated.children]
+        for group in groups:
+            if group.repetition != REQUIRED:
+                findings.add("writer-variant", "the group of a shredded field or element is not required",
+                             Place(column=group.name))  # fmt: skip
+            waiting += [child for child in group.children if child.path[-1] == "typed_value"]
 
 
 _SHAPES: dict[str, Callable[[Node, Findings, Place], None]] = {

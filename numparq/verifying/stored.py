@@ -108,8 +108,7 @@ def _read_header(
                 continue
             findings.add("page-header", f"at byte {position:,} of the file there is no page header: {error}", place)
             return None, 0
-        for check, text in noted:
-            findings.add(check, text, place)
+        findings.add_all(noted, place)
         return header, position + end
 
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..metadata.idl import Field, Struct, load_idl
+from ..metadata.logical_type import CONVERTED_NULL
 
 __all__ = ["Unreadable", "read_struct"]
 
@@ -20,6 +21,7 @@ _WIRE = {"bool": (_TRUE, _FALSE), "i8": (_I8,), "i16": (_I16,), "i32": (_I32,), 
          "list": (_LIST, _SET)}  # fmt: skip
 _BITS = {"i16": 16, "i32": 32, "i64": 64, "enum": 32}
 _SIZES = {_I8: 1, _DOUBLE: 8, _UUID: 16}
+_OLD_UNKNOWN = ("ConvertedType", CONVERTED_NULL)
 _MOST_DEPTH = 64  # of what is skipped
 _MOST_TROUBLES = 1000
 
@@ -127,6 +129,9 @@ class _Reader:
             members += 1
             if field is None:
                 self._skip(kind, 0)
+            elif field.kind == "enum" and kind in _WIRE["bool"]:
+                found[field.name] = int(kind == _TRUE)
+                self._trouble("writer-bool", f"{path}.{field.name} is a bool on the wire, and an enum by the format")
             elif kind not in _WIRE[field.kind]:
                 self._trouble("thrift-type" if field.required else "thrift-type-optional",
                               f"{path}.{field.name} is of another type on the wire than {field.kind}")  # fmt: skip
@@ -164,7 +169,8 @@ class _Reader:
             self._trouble("thrift-type", f"{path} is {value}, which does not fit {bits} bits")
             value = (value + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
         if kind == "enum" and value not in _members(field.refers or ""):
-            self._trouble("thrift-enum", f"{path} is {value}, and {field.refers} has no such value")
+            check = "writer-converted" if (field.refers, value) == _OLD_UNKNOWN else "thrift-enum"
+            self._trouble(check, f"{path} is {value}, and {field.refers} has no such value")
         return value
 
     def _list(self, field: Field, path: str) -> list[Any]:

@@ -5,7 +5,7 @@ The decoders are those of the reader, handed tables of a single page; so damage 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -17,19 +17,24 @@ from ..column.buffer import BinaryPiece
 from ..column.pages import PageFailure, Pages, Placement, check_page, decompress
 from ..column.plain import readable
 from ..column.scratch import Scratch, allocate
+from ..column.writers import Faults
 from ..errors import BAD_UTF8, LimitError, ParquetError
 from ..kernels import kernels, nested_kernels
 from ..kernels.fixed import STATE_FIELDS
 from ..kernels.nested import STATE_ENTRIES, STATE_ROWS, STATE_VALUES
 from ..kernels.nested import STATE_FIELDS as LEVEL_FIELDS
 from ..kernels.tables import (
+    ALWAYS_COMPRESSED,
+    BIT_PACKED,
     C_CODEC,
     C_CONVERSION,
     C_DICTIONARY_SIZE,
+    C_FAULTS,
     C_ITEM_SIZE,
     C_MAX_RATIO,
     C_NULLS,
     C_NUM_VALUES,
+    C_ROW_START,
     C_ROW_STOP,
     C_TYPE,
     C_TYPE_LENGTH,
@@ -38,8 +43,11 @@ from ..kernels.tables import (
     COPY,
     DATA_PAGE,
     DATA_PAGE_V2,
+    DELTA_BINARY_PACKED,
+    DELTA_BYTE_ARRAY,
     DICTIONARY_PAGE,
     NULLS_REFUSE,
+    P_BODY,
     P_COMPRESSED,
     P_CRC,
     P_DEFINITION_BYTES,
@@ -50,15 +58,19 @@ from ..kernels.tables import (
     P_NUM_VALUES,
     P_REPETITION_BYTES,
     P_REPETITION_ENCODING,
+    P_ROW,
+    P_SCRATCH,
     P_TYPE,
     P_UNCOMPRESSED,
     PAGE_FIELDS,
     PLAIN,
     PLAIN_DICTIONARY,
+    PREFIXES_GO_ON,
     RLE_DICTIONARY,
     SLACK,
 )
-from ..schema import BOOLEAN, BYTE_ARRAY, DOUBLE, FLOAT, INT32, INT64, INT96, Leaf
+from ..schema import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96, Leaf
+from .deltas import first_of, widest_of
 
 __all__ = ["COUNTS", "Dictionary", "PageDecoder", "PageTrouble", "PageValues"]
 
@@ -68,8 +80,13 @@ COUNTS = ("num_values", "num_nulls", "num_rows", "definition_levels_byte_length"
 _SIZES = {BOOLEAN: 0, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8, BYTE_ARRAY: 0}
 _DTYPES = {INT32: "i4", INT64: "i8", FLOAT: "f4", DOUBLE: "f8"}
 _DICTIONARY_ENCODINGS = (PLAIN_DICTIONARY, RLE_DICTIONARY)
+_STRINGS = (BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY)
 _TEXT = ("STRING", "ENUM", "JSON")
 _MOST_BYTES = 1 << 31  # that the levels and values of a page may take
+_INT32_BITS = 32
+
+
+_SOUND = Faults()
 
 
 class PageTrouble(Exception):
@@ -120,6 +137,8 @@ class PageValues:
         As in `numparq.leaves.LeafValues`, without nulls; with `codes`, the dictionary's.
     unused : int
         Bytes behind the values, as far as that can be told.
+    faults : list of (str, str)
+        Checks that the page fails and could be decoded all the same, and why.
     """
 
     definition: np.ndarray | None
@@ -132,6 +151,7 @@ class PageValues:
     ends: np.ndarray | None = None
     codes: np.ndarray | None = None
     unused: int = 0
+    faults: list[tuple[str, str]] = field(default_factory=list)
 
 
 class PageDecoder:
@@ -145,11 +165,15 @@ class PageDecoder:
         The chunk's.
     scratch : Scratch
         Buffers.
+    faults : Faults
+        What is wrong in the files of the writer.
     """
 
-    def __init__(self, leaf: Leaf, codec: int, scratch: Scratch) -> None:
+    def __init__(self, leaf: Leaf, codec: int, scratch: Scratch, faults: Faults = _SOUND) -> None:
         self._leaf = leaf
         self._scratch = scratch
+        self._faults = faults
+        self._last_string: bytes | None = b""  # of the page before; None where that could not be decoded
         self._width = _SIZES.get(leaf.physical, leaf.type_length or 0)
         self._is_text = leaf.logical is not None and leaf.logical.kind in _TEXT and leaf.physical == BYTE_ARRAY
         self._element_levels = np.array(leaf.element_levels, np.int64)
@@ -160,6 +184,7 @@ class PageDecoder:
         chunk[C_CONVERSION], chunk[C_NULLS], chunk[C_DICTIONARY_SIZE] = COPY, NULLS_REFUSE, -1
         chunk[C_ITEM_SIZE] = 1 if leaf.physical == BOOLEAN else self._width
         chunk[C_MAX_RATIO] = int(max_ratios(np.array([codec]))[0])
+        chunk[C_FAULTS] = faults.of_pages | (faults.of_strings if leaf.physical in _STRINGS else 0)
         self._chunk = chunk
 
     def dictionary(self, raw: np.ndarray, header: dict[str, Any]) -> Dictionary:
@@ -211,6 +236,7 @@ class PageDecoder:
         pages = self._pages(header, count, about["encoding"], header["type"])
         pages.raw = raw
         row = pages.pages[0]
+        is_denied = False
         if version2 is None:
             row[P_DEFINITION_ENCODING] = about["definition_level_encoding"]
             row[P_REPETITION_ENCODING] = about["repetition_level_encoding"]
@@ -218,13 +244,21 @@ class PageDecoder:
             row[P_DEFINITION_BYTES] = about["definition_levels_byte_length"]
             row[P_REPETITION_BYTES] = about["repetition_levels_byte_length"]
             levels = int(row[P_DEFINITION_BYTES] + row[P_REPETITION_BYTES])
-            row[P_IS_COMPRESSED] &= int(about.get("is_compressed", True) and row[P_COMPRESSED] > levels)
-        return self._decoded(pages, dictionary)
+            says_so = about.get("is_compressed", True)
+            always = bool(self._chunk[C_FAULTS] & ALWAYS_COMPRESSED)
+            row[P_IS_COMPRESSED] &= int((says_so or always) and row[P_COMPRESSED] > levels)
+            is_denied = bool(row[P_IS_COMPRESSED]) and not says_so
+        found = self._decoded(pages, dictionary)
+        if is_denied:
+            found.faults.append(("writer-compressed", "the page is compressed, and its header says that it is not, as "
+                                                      "parquet-cpp wrote it (ARROW-10353)"))  # fmt: skip
+        return found
 
     def passed_over(self) -> None:
         """Say that a page could not be decoded: the next may go on with any row."""
         self._began = True
         self._last = (self._leaf.max_definition_level, self._leaf.max_repetition_level)
+        self._last_string = None
 
     def _pages(self, header: dict[str, Any], count: int, encoding: int, page_type: int) -> Pages:
         table, chunks = np.zeros((1, PAGE_FIELDS), np.int64), self._chunk.reshape(1, -1).copy()
@@ -245,22 +279,61 @@ class PageDecoder:
             decompress(pages, placement.batches[0], decompressed)
         except (PageFailure, ParquetError, MemoryError) as error:
             raise _trouble(error, "page-decompressed") from None
+        turned = self._turn_level_bits(pages, decompressed)
         try:
             found = self._levels(pages, decompressed)
         except (PageFailure, ParquetError, MemoryError) as error:
             raise _trouble(error, "page-levels") from None
+        if turned:
+            found.faults.append(("writer-level-bits", "the bits of the levels, which are BIT_PACKED, begin with the "
+                                                      "lowest, as Impala wrote them (IMPALA-3006)"))  # fmt: skip
         if not found.num_values:
             return found
         row = pages.pages[0]
         size = int(row[P_UNCOMPRESSED] if row[P_IS_COMPRESSED] else row[P_COMPRESSED])
         pages.chunks[0, [C_NUM_VALUES, C_ROW_STOP]] = found.num_values
+        goes_on = bool(row[P_ENCODING] == DELTA_BYTE_ARRAY and self._chunk[C_FAULTS] & PREFIXES_GO_ON)
+        if goes_on:
+            row[P_ROW] = pages.chunks[0, C_ROW_START] = 1  # in front of which there may be a string
+            pages.chunks[0, C_ROW_STOP] += 1
+            self._scratch.strings.clear()
+            self._scratch.strings[0, 1] = self._last_string or b""
         try:
             self._values(pages, decompressed, dictionary, found)
         except (PageFailure, ParquetError, MemoryError) as error:
+            if goes_on and self._last_string is None:
+                raise PageTrouble("not-checked", "the strings go on from a page that could not be decoded") from None
             raise _trouble(error, "page-values") from None
+        self._last_string = self._scratch.strings.pop((0, found.num_values + 1)) if goes_on else b""
+        self._look_at_deltas(row, pages.raw, decompressed, found)
         if row[P_ENCODING] == PLAIN:
             found.unused = max(size - self._plain_size(found), 0)
         return found
+
+    def _turn_level_bits(self, pages: Pages, decompressed: np.ndarray) -> bool:
+        """Turn the bits of flat levels round, where this writer packed them the other way; whether there were any."""
+        row, leaf = pages.pages[0], self._leaf
+        turned = bool(
+            self._faults.bit_packed != BIT_PACKED
+            and row[P_TYPE] == DATA_PAGE
+            and row[P_DEFINITION_ENCODING] == BIT_PACKED
+            and (leaf.max_definition_level, leaf.max_repetition_level) == (1, 0)
+        )
+        if turned:
+            section = _body(row, pages.raw, decompressed)[: (int(row[P_NUM_VALUES]) + 7) // 8]
+            section[:] = np.packbits(np.unpackbits(section, bitorder="little"))
+        return turned
+
+    def _look_at_deltas(self, row: np.ndarray, raw: np.ndarray, decompressed: np.ndarray, found: PageValues) -> None:
+        """Note what is wrong with deltas that could be decoded; levels stand in front of them no more."""
+        encoding, body = row[P_ENCODING], _body(row, raw, decompressed)
+        if encoding == DELTA_BINARY_PACKED and self._leaf.physical == INT32:
+            widest = widest_of(body.tobytes())
+            if widest > _INT32_BITS:
+                found.faults.append(("writer-deltas", f"deltas of INT32 values have {widest} bits"))
+        elif encoding == DELTA_BYTE_ARRAY and (shared := first_of(body.tobytes())):
+            found.faults.append(("writer-prefixes", f"the first string begins with {shared:,} bytes of the last one "
+                                                    "of a page before (PARQUET-246)"))  # fmt: skip
 
     def _levels(self, pages: Pages, decompressed: np.ndarray) -> PageValues:
         """Decode the levels behind those of the entry before, so that the page may go on with its row."""
@@ -342,6 +415,13 @@ class PageDecoder:
     def _check_text(self, piece: BinaryPiece) -> None:
         if self._is_text and kernels.check_utf8(piece.offsets, len(piece), piece.data) == BAD_UTF8:
             raise PageTrouble("page-utf8", "a value is not valid UTF-8")
+
+
+def _body(row: np.ndarray, raw: np.ndarray, decompressed: np.ndarray) -> np.ndarray:
+    """Give the bytes of a page, decompressed where they were compressed."""
+    if row[P_IS_COMPRESSED]:
+        return decompressed[row[P_SCRATCH] :][: row[P_UNCOMPRESSED]]
+    return raw[row[P_BODY] :][: row[P_COMPRESSED]]
 
 
 def _check_counts(header: dict[str, Any], about: dict[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from numparq.metadata.decode import read_record
 from numparq.metadata.encode import encode
 from numparq.metadata.layout import layout
 from numparq.metadata.records import record
+
+from .writer_faults import FAULTS, OTHER, deltas
 
 Change = Callable[[Any], None]
 
@@ -333,6 +335,7 @@ BREAKS: dict[str, tuple[Callable[[], bytes], set[str]]] = {
     "page-levels": (lambda: one(pages=[data_page(3, b"\xff\xff\0\0")], repetition=h.OPTIONAL,
                                 facts={"encodings": [h.PLAIN, h.RLE]}), set()),
     "page-values": (lambda: one(pages=[data_page(3, bytes(20))]), set()),
+    "page-deltas": (lambda: deltas(OTHER), set()),
     "page-utf8": (lambda: one(pages=first_bytes([b"a", b"\xff", b"c"]), physical=h.BYTE_ARRAY,
                               element=logical("STRING")), set()),
     "page-range": (lambda: one(pages=[data_page(3, plain(h.INT32, [1, 2, 128]))], physical=h.INT32,
@@ -391,6 +394,7 @@ BREAKS: dict[str, tuple[Callable[[], bytes], set[str]]] = {
     "key-pandas": (lambda: replaced_key("pandas", "{"), set()),
     "key-duplicate": (lambda: with_key("pandas", "{}"), set()),
     "key-columns": (lambda: replaced_key("pandas", '{"columns": [{"field_name": "z"}]}'), set()),
+    **{check: (partial(make, writer), set()) for check, (make, writer, _) in FAULTS.items()},
 }  # fmt: skip
 
 
