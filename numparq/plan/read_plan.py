@@ -1,0 +1,287 @@
+"""The plan of a read, as data: row groups -> row ranges -> pages of each column -> byte ranges, and what cut it down.
+
+A plan never changes. What is learnt later (statistics, an offset index, the rows that a filter left) makes another one
+out of it: `narrow`, `with_pages`. Fetching and decoding is somebody else's job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .byte_ranges import LOCAL, Coalescing, Fetches, coalesce
+from .pages import ChunkPages
+from .row_group_plan import R_STOP, REQUEST_FIELDS, RowGroupPlan
+from .row_ranges import RowRanges
+
+__all__ = ["Cut", "ReadPlan", "narrow", "with_pages"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What need not be read, and why.
+
+    Parameters
+    ----------
+    level : str
+        Of the hierarchy: ``"statistics"``, ``"column index"``, ``"Bloom filter"``, ...
+    reason : str
+        In words: the predicate, the column.
+    num_rows, num_bytes : int
+        How many rows it took, and bytes of all columns together.
+    """
+
+    level: str
+    reason: str
+    num_rows: int
+    num_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPlan:
+    """What is read of a file.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The leaves that are read.
+    row_groups : tuple of RowGroupPlan
+        All that the read is about, skipped ones included, in the order of its rows; each once.
+    cuts : tuple of Cut
+        What has made the plan smaller, in this order.
+
+    Examples
+    --------
+    >>> plan = ReadPlan.whole(["x"], [30, 30], [[4], [400]], [[400], [800]])
+    >>> pages = ChunkPages(4, 400, 30, [[4, 196, 0], [200, 100, 10], [300, 100, 20]])
+    >>> plan = with_pages(narrow(plan, {1: RowRanges()}, "statistics", "x < 5"), {(0, 0): pages})
+    >>> plan = narrow(plan, {0: pages.rows_of([1])}, "column index", "x < 5")
+    >>> plan.reads()
+    ['row group 0, column x: page 1 (100 bytes)']
+    >>> print(plan.explain())
+    1 column, 10 of 60 rows, 100 of 796 bytes
+    cut by
+      statistics    30 rows  400 bytes  x < 5
+      column index  20 rows  296 bytes  x < 5
+    left in 1 of 2 row groups
+      row group 0: 10 of 30 rows in 1 range; x: 1 of 3 pages
+    """
+
+    columns: tuple[str, ...]
+    row_groups: tuple[RowGroupPlan, ...]
+    cuts: tuple[Cut, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len({group.ordinal for group in self.row_groups}) != len(self.row_groups):
+            raise ValueError("a row group is more than once in the plan")
+        if any(len(group.chunks) != len(self.columns) for group in self.row_groups):
+            raise ValueError("a row group has not as many column chunks as the plan has columns")
+
+    @classmethod
+    def whole(
+        cls, columns: Sequence[str], num_rows: Any, starts: Any, ends: Any, ordinals: Sequence[int] | None = None
+    ) -> ReadPlan:
+        """Make the plan that reads everything.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            The leaves that are read.
+        num_rows : int array-like, (row groups,)
+            Rows of each row group.
+        starts, ends : int array-like, (row groups, columns)
+            Where each column chunk lies in the file.
+        ordinals : sequence of int, optional
+            The row groups, where they are not all of the file.
+
+        Returns
+        -------
+        ReadPlan
+        """
+        bounds = np.stack([np.asarray(starts, np.int64), np.asarray(ends, np.int64)], axis=-1).tolist()
+        counts = np.asarray(num_rows, np.int64).tolist()
+        groups = [
+            RowGroupPlan(
+                ordinal,
+                count,
+                RowRanges.all(count),
+                tuple(ChunkPages.whole(start, end, count) for start, end in chunks),
+            )
+            for ordinal, count, chunks in zip(
+                range(len(counts)) if ordinals is None else ordinals, counts, bounds, strict=True
+            )
+        ]
+        return cls(tuple(columns), tuple(groups))
+
+    # --- what is left ------------------------------------------------------------------------------------------------
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows are wanted."""
+        return sum(group.rows.count for group in self.row_groups)
+
+    @property
+    def num_bytes(self) -> int:
+        """How many bytes are needed for them: data and dictionary pages, without footer, indexes and Bloom filters."""
+        return sum(group.num_bytes for group in self.row_groups)
+
+    @property
+    def left(self) -> tuple[RowGroupPlan, ...]:
+        """The row groups of which rows are wanted."""
+        return tuple(group for group in self.row_groups if group.rows)
+
+    def __getitem__(self, ordinal: int) -> RowGroupPlan:
+        """Give what is read of a row group, by its ordinal."""
+        for group in self.row_groups:
+            if group.ordinal == ordinal:
+                return group
+        raise KeyError(f"row group {ordinal} is not in the plan")
+
+    def __iter__(self) -> Iterator[RowGroupPlan]:
+        return iter(self.row_groups)
+
+    def by_row_group(self, rows: RowRanges) -> dict[int, RowRanges]:
+        """Divide rows over the row groups, for `narrow`.
+
+        Parameters
+        ----------
+        rows : RowRanges
+            Counted over all row groups of the plan, one behind the other; what lies beyond them is left out.
+
+        Returns
+        -------
+        dict of int to RowRanges
+            Of each row group, by its ordinal, rows counted within it.
+        """
+        found, start = {}, 0
+        for group in self.row_groups:
+            found[group.ordinal] = rows.clip(start, start + group.num_rows).shift(-start)
+            start += group.num_rows
+        return found
+
+    def only(self, columns: Sequence[str]) -> ReadPlan:
+        """Give the plan for some of its columns: those of the filter first, the others when their rows are known.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            In their new order.
+
+        Returns
+        -------
+        ReadPlan
+            Without cuts: these count the bytes of all columns.
+        """
+        place_of = {column: place for place, column in enumerate(self.columns)}
+        places = [place_of[column] for column in columns]
+        groups = [replace(group, chunks=tuple(group.chunks[place] for place in places)) for group in self.row_groups]
+        return ReadPlan(tuple(columns), tuple(groups))
+
+    # --- what is fetched ---------------------------------------------------------------------------------------------
+
+    def requests(self) -> np.ndarray:
+        """Give the byte ranges that are needed.
+
+        Returns
+        -------
+        int64 array, (ranges, REQUEST_FIELDS)
+            R_START and R_STOP of each, R_ROW_GROUP (the ordinal), R_COLUMN (the place among `columns`), R_PAGE.
+        """
+        return np.concatenate([np.empty((0, REQUEST_FIELDS), np.int64), *(group.requests() for group in self.left)])
+
+    def fetches(self, how: Coalescing = LOCAL) -> Fetches:
+        """Put the byte ranges together to requests; its ranges are the rows of `requests`."""
+        return coalesce(self.requests()[:, : R_STOP + 1], how)
+
+    # --- in words, and as a picture ----------------------------------------------------------------------------------
+
+    def reads(self) -> list[str]:
+        """Say of each byte range what it is, as in ``row group 1, column b: page 3 (113 bytes)``.
+
+        Of a column chunk without an offset index it is ``all pages``.
+        """
+        from .words import reads
+
+        return reads(self)
+
+    def explain(self) -> str:
+        """Say what is read, and what is not and why.
+
+        Returns
+        -------
+        str
+            Lines.
+        """
+        from .words import explain
+
+        return explain(self)
+
+    def _repr_html_(self) -> str:
+        from .picture import picture
+
+        return picture(self)
+
+
+def narrow(plan: ReadPlan, row_ranges: Mapping[int, RowRanges], level: str = "rows", reason: str = "") -> ReadPlan:
+    """Leave rows out.
+
+    Parameters
+    ----------
+    plan : ReadPlan
+        As it is so far.
+    row_ranges : mapping of int to RowRanges
+        By the ordinals of row groups: the rows that may be wanted, of those in the plan. Row groups that are not in it
+        stay as they are.
+    level, reason : str
+        For the `Cut`, which is added if there is anything to cut.
+
+    Returns
+    -------
+    ReadPlan
+    """
+    unknown = row_ranges.keys() - {group.ordinal for group in plan.row_groups}
+    if unknown:
+        raise ValueError(f"the plan has no row group {min(unknown)}")
+    changed = {
+        group.ordinal: replace(group, rows=group.rows & row_ranges[group.ordinal])
+        for group in plan.row_groups
+        if group.ordinal in row_ranges
+    }
+    return _changed(plan, changed, level, reason)
+
+
+def with_pages(plan: ReadPlan, pages: Mapping[tuple[int, int], ChunkPages]) -> ReadPlan:
+    """Take up offset indexes, so that pages without wanted rows can be left out.
+
+    Parameters
+    ----------
+    plan : ReadPlan
+        As it is so far.
+    pages : mapping of (int, int) to ChunkPages
+        By the ordinal of the row group, and the place of the column in the plan.
+
+    Returns
+    -------
+    ReadPlan
+    """
+    chunks = {ordinal: list(plan[ordinal].chunks) for ordinal in {ordinal for ordinal, _ in pages}}
+    for (ordinal, column), found in pages.items():
+        before = chunks[ordinal][column]
+        if (found.start, found.end) != (before.start, before.end):
+            raise ValueError(f"the pages are not those of column {plan.columns[column]!r} in row group {ordinal}")
+        chunks[ordinal][column] = found
+    changed = {ordinal: replace(plan[ordinal], chunks=tuple(found)) for ordinal, found in chunks.items()}
+    return _changed(plan, changed, "offset index", "pages without wanted rows")
+
+
+def _changed(plan: ReadPlan, changed: Mapping[int, RowGroupPlan], level: str, reason: str) -> ReadPlan:
+    """Put row groups in the place of those of before, and note what that has cut."""
+    pairs = [(group, changed[group.ordinal]) for group in plan.row_groups if group.ordinal in changed]
+    num_rows = sum(old.rows.count - new.rows.count for old, new in pairs)
+    num_bytes = sum(old.num_bytes - new.num_bytes for old, new in pairs)
+    cut = (Cut(level, reason, num_rows, num_bytes),) if num_rows or num_bytes else ()
+    groups = tuple(changed.get(group.ordinal, group) for group in plan.row_groups)
+    return replace(plan, row_groups=groups, cuts=plan.cuts + cut)

@@ -1,0 +1,71 @@
+"""What is read of one row group: rows, and so pages of each column, and so byte ranges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .pages import ChunkPages
+from .row_ranges import RowRanges
+
+__all__ = ["DICTIONARY", "REQUEST_FIELDS", "R_COLUMN", "R_PAGE", "R_ROW_GROUP", "R_START", "R_STOP", "RowGroupPlan"]
+
+# Columns of `ReadPlan.requests`; R_PAGE is the ordinal of a data page, or DICTIONARY.
+R_START, R_STOP, R_ROW_GROUP, R_COLUMN, R_PAGE = range(5)
+REQUEST_FIELDS = 5
+DICTIONARY = -1
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroupPlan:
+    """What is read of a row group.
+
+    Parameters
+    ----------
+    ordinal : int
+        Its place in the file.
+    num_rows : int
+        Rows that it has.
+    rows : RowRanges
+        Those that are wanted; none of a row group that is skipped.
+    chunks : tuple of ChunkPages
+        The column chunks, in the order of the plan's columns.
+    """
+
+    ordinal: int
+    num_rows: int
+    rows: RowRanges
+    chunks: tuple[ChunkPages, ...]
+
+    def __post_init__(self) -> None:
+        if self.rows.stop > self.num_rows or any(chunk.num_rows != self.num_rows for chunk in self.chunks):
+            raise ValueError(f"row group {self.ordinal} has {self.num_rows:,} rows; its ranges or pages say otherwise")
+
+    @property
+    def num_bytes(self) -> int:
+        """How many bytes of its chunks are needed."""
+        found = self.requests()
+        return int((found[:, R_STOP] - found[:, R_START]).sum())
+
+    @property
+    def num_chunk_bytes(self) -> int:
+        """How many bytes its chunks have."""
+        return sum(chunk.end - chunk.start for chunk in self.chunks)
+
+    def needed(self, column: int) -> np.ndarray:
+        """Give the ordinals of the data pages of a column that hold wanted rows, int64."""
+        return self.chunks[column].needed(self.rows)
+
+    def requests(self) -> np.ndarray:
+        """Give the byte ranges that are needed, as `ReadPlan.requests` does."""
+        tables = [np.empty((0, REQUEST_FIELDS), np.int64)]
+        for column, chunk in enumerate(self.chunks if self.rows else ()):
+            pages = chunk.needed(self.rows)
+            ranges = chunk.byte_ranges(pages)
+            table = np.empty((len(ranges), REQUEST_FIELDS), np.int64)
+            table[:, : R_STOP + 1] = ranges
+            table[:, R_ROW_GROUP], table[:, R_COLUMN], table[:, R_PAGE] = self.ordinal, column, DICTIONARY
+            table[len(ranges) - len(pages) :, R_PAGE] = pages
+            tables.append(table)
+        return np.concatenate(tables)

@@ -1,0 +1,198 @@
+"""Plans of reads: what is left after each step adds up; in words and as a picture."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from numparq.plan.byte_ranges import Coalescing
+from numparq.plan.pages import ChunkPages
+from numparq.plan.read_plan import Cut, ReadPlan, narrow, with_pages
+from numparq.plan.row_group_plan import DICTIONARY, RowGroupPlan
+from numparq.plan.row_ranges import RowRanges
+
+# Two row groups of 30 rows; column a has three pages and no dictionary, column b two pages and one.
+WHOLE = ReadPlan.whole(["a", "b"], [30, 30], [[4, 400], [700, 1000]], [[400, 700], [1000, 1300]])
+A0 = ChunkPages(4, 400, 30, [[4, 196, 0], [200, 100, 10], [300, 100, 20]])
+B0 = ChunkPages(400, 700, 30, [[450, 50, 0], [500, 200, 15]])
+
+
+def example():
+    plan = narrow(WHOLE, {1: RowRanges()}, "statistics", "a < 5 & b == '<&>'")
+    plan = with_pages(plan, {(0, 0): A0, (0, 1): B0})
+    return narrow(plan, {0: A0.rows_of([1])}, "column index", "a < 5")
+
+
+def test_a_plan_that_reads_everything():
+    assert (WHOLE.num_rows, WHOLE.num_bytes, WHOLE.cuts) == (60, 1296, ())
+    assert WHOLE.reads() == [
+        "row group 0, column a: all pages (396 bytes)",
+        "row group 0, column b: all pages (300 bytes)",
+        "row group 1, column a: all pages (300 bytes)",
+        "row group 1, column b: all pages (300 bytes)",
+    ]
+
+
+def test_what_cut_a_plan():
+    plan = example()
+    assert plan.cuts == (
+        Cut("statistics", "a < 5 & b == '<&>'", 30, 600),
+        Cut("column index", "a < 5", 20, 296),
+    )
+    assert plan[0].rows == RowRanges([(10, 20)]) and not plan[1].rows
+    assert plan.requests().tolist() == [
+        [200, 300, 0, 0, 1],
+        [400, 450, 0, 1, DICTIONARY],
+        [450, 500, 0, 1, 0],
+        [500, 700, 0, 1, 1],
+    ]
+    assert plan.reads() == [
+        "row group 0, column a: page 1 (100 bytes)",
+        "row group 0, column b: dictionary (50 bytes)",
+        "row group 0, column b: page 0 (50 bytes)",
+        "row group 0, column b: page 1 (200 bytes)",
+    ]
+    assert narrow(plan, {0: RowRanges([(12, 13)])}).cuts[-1] == Cut("rows", "", 9, 200)
+
+
+def test_an_offset_index_that_comes_after_the_rows_are_known():
+    late = with_pages(narrow(WHOLE, {0: RowRanges([(12, 13)]), 1: RowRanges()}), {(0, 0): A0, (0, 1): B0})
+    assert late.cuts == (Cut("rows", "", 59, 600), Cut("offset index", "pages without wanted rows", 0, 496))
+    assert late.row_groups == narrow(example(), {0: RowRanges([(12, 13)])}).row_groups
+
+
+def test_plans_are_values():
+    assert example() == example() and hash(example()) == hash(example())
+    assert example() != WHOLE
+    plan = example()
+    assert narrow(plan, {0: RowRanges.all(30)}) == plan == narrow(plan, {})
+    with pytest.raises(AttributeError):
+        plan.columns = ()
+
+
+def test_requests_are_put_together():
+    found = example().fetches(Coalescing(50, 1000))
+    assert found.blobs.tolist() == [[200, 300], [400, 700]]
+    assert found.position.tolist() == [0, 0, 50, 100]
+    assert narrow(WHOLE, {0: RowRanges(), 1: RowRanges()}).fetches().blobs.shape == (0, 2)
+
+
+def test_some_of_the_columns():
+    plan = example().only(["b"])
+    assert (plan.columns, plan.num_bytes, plan.num_rows, plan.cuts) == (("b",), 300, 10, ())
+    assert example().only(["b", "a"]).only(["a", "b"]).row_groups == example().row_groups
+
+
+def test_rows_of_the_whole_file():
+    found = WHOLE.by_row_group(RowRanges([(5, 8), (28, 33), (59, 99)]))
+    assert found == {0: RowRanges([(5, 8), (28, 30)]), 1: RowRanges([(0, 3), (29, 30)])}
+
+
+@st.composite
+def plans(draw):
+    """A plan of some row groups, and the offset indexes that it could be given."""
+    num_columns, position, bounds, pages, counts = draw(st.integers(1, 3)), 4, [], {}, []
+    for group in range(draw(st.integers(1, 3))):
+        counts.append(draw(st.integers(0, 12)))
+        for column in range(num_columns):
+            start = position
+            firsts = sorted({0, *draw(st.lists(st.integers(0, counts[-1]), max_size=4))})
+            position += draw(st.sampled_from([0, 7]))
+            locations = []
+            for first in firsts:
+                locations.append([position, draw(st.integers(1, 20)), first])
+                position += locations[-1][1]
+            bounds.append((start, position))
+            pages[group, column] = ChunkPages(start, position, counts[-1], locations)
+    shaped = np.array(bounds).reshape(len(counts), num_columns, 2)
+    columns = [f"c{column}" for column in range(num_columns)]
+    return ReadPlan.whole(columns, counts, shaped[..., 0], shaped[..., 1]), pages
+
+
+@settings(deadline=None, max_examples=100)
+@given(plans(), st.data())
+def test_what_is_cut_and_what_is_left_add_up(made, data):
+    plan, pages = made
+    whole = plan
+    rows = {group.ordinal: set(range(group.num_rows)) for group in plan}
+    for _ in range(data.draw(st.integers(0, 4))):
+        if pages and data.draw(st.booleans()):
+            plan = with_pages(plan, {key: pages[key] for key in data.draw(st.sets(st.sampled_from(sorted(pages))))})
+            continue
+        ordinals = data.draw(st.sets(st.sampled_from(sorted(rows))))
+        kept = {ordinal: data.draw(st.sets(st.integers(0, 12))) for ordinal in ordinals}
+        plan = narrow(plan, {ordinal: RowRanges.from_indices(list(found)) for ordinal, found in kept.items()})
+        rows |= {ordinal: rows[ordinal] & found for ordinal, found in kept.items()}
+    assert {group.ordinal: set(group.rows.indices().tolist()) for group in plan} == rows
+    assert plan.num_rows + sum(cut.num_rows for cut in plan.cuts) == whole.num_rows
+    assert plan.num_bytes + sum(cut.num_bytes for cut in plan.cuts) == whole.num_bytes
+    assert plan.num_bytes == sum(stop - start for start, stop, *_ in plan.requests().tolist())
+
+    for start, stop, group, column, page in plan.requests().tolist():
+        chunk = plan[group].chunks[column]
+        assert chunk.start <= start < stop <= chunk.end
+        if page != DICTIONARY:
+            assert plan[group].rows & chunk.rows_of([page])
+    # Every wanted row of every column lies in a page that is read.
+    for group in plan.left:
+        for column, chunk in enumerate(group.chunks):
+            assert group.rows.is_within(chunk.rows_of(group.needed(column)))
+    ElementTree.fromstring(plan._repr_html_())
+    assert plan.explain()
+
+
+def test_in_words():
+    assert example().explain().splitlines() == [
+        "2 columns, 10 of 60 rows, 400 of 1,296 bytes",
+        "cut by",
+        "  statistics    30 rows  600 bytes  a < 5 & b == '<&>'",
+        "  column index  20 rows  296 bytes  a < 5",
+        "left in 1 of 2 row groups",
+        "  row group 0: 10 of 30 rows in 1 range; a: 1 of 3 pages; b: 2 of 2 pages",
+    ]
+    many = ReadPlan.whole([f"c{n}" for n in range(9)], [1] * 23, *(np.full((23, 9), n) for n in (4, 5)))
+    lines = many.explain().splitlines()
+    assert lines[-1] == "  and 3 more row groups" and len(lines) == 23
+    assert lines[2].endswith(
+        "1 of 1 row in 1 range; " + "; ".join(f"c{n}: all pages" for n in range(6)) + "; 3 more columns"
+    )
+
+
+def test_as_a_picture():
+    found = ElementTree.fromstring(example()._repr_html_())
+    titles = [title.text for title in found.iter("{http://www.w3.org/2000/svg}title")]
+    assert titles == ["10 rows", "a: 1 of 4 pages", "b: 2 of 3 pages"]
+    filled = [path.get("d") for path in found.iter("{http://www.w3.org/2000/svg}path") if path.get("fill")]
+    assert filled == ["M270 0h120v12h-120z", "M270 18h120v12h-120z", "M150 36h360v12h-360z"]
+    assert [cell.text for cell in found.iter("td")][:4] == ["statistics", "30", "600", "a < 5 & b == '<&>'"]
+
+
+def test_pictures_stay_small():
+    num_pages = 100_000
+    first = np.arange(num_pages, dtype=np.int64)
+    chunk = ChunkPages(4, 4 + num_pages, num_pages, np.stack([first + 4, np.ones_like(first), first], axis=1))
+    plan = with_pages(ReadPlan.whole(["<x>"], [num_pages], [[4]], [[4 + num_pages]]), {(0, 0): chunk})
+    picture = narrow(plan, {0: RowRanges.from_indices(first[::2])})._repr_html_()
+    assert len(picture) < 3_000 and "&lt;x&gt;" in picture
+    wide = ReadPlan.whole([f"c{n}" for n in range(99)], [1], np.full((1, 99), 4), np.full((1, 99), 5))
+    assert "and 59 more columns" in wide._repr_html_()
+    assert "<svg" not in ReadPlan.whole(["a"], [], np.empty((0, 1)), np.empty((0, 1)))._repr_html_()
+
+
+def test_what_does_not_fit():
+    with pytest.raises(ValueError, match="no row group 7"):
+        narrow(WHOLE, {7: RowRanges()})
+    with pytest.raises(KeyError, match="row group 7"):
+        WHOLE[7]
+    with pytest.raises(ValueError, match="not those of column 'a' in row group 1"):
+        with_pages(WHOLE, {(1, 0): A0})
+    with pytest.raises(ValueError, match="30 rows"):
+        RowGroupPlan(0, 30, RowRanges.all(31), ())
+    with pytest.raises(ValueError, match="more than once"):
+        ReadPlan((), (RowGroupPlan(0, 0, RowRanges(), ()),) * 2)
+    with pytest.raises(ValueError, match="as many column chunks"):
+        ReadPlan(("a",), (RowGroupPlan(0, 0, RowRanges(), ()),))
