@@ -196,6 +196,8 @@ class FileRead:
             made.variants, made.fetcher = self._choices.variants, fetcher
             found.append(made)
             place = made.places.stop
+        if self._explosion is not None:
+            found[-1].by_entries = False  # its leaves become columns of their own
         return found
 
     def _context(self, crew: Crew, ways: Strict | Recovery) -> Context:

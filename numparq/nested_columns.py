@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["NOT_YET", "NestedRead", "flattened"]
 
 _COMPLEX = ("complex64", "complex128")
+_OF_ENTRIES = ("text_objects", "bytes")  # finishers whose objects may be had in several places
 
 
 # Holds the place of a nested leaf among the targets of the flat columns.
@@ -77,6 +78,8 @@ class NestedRead:
         What gets the bytes of FILE references; None where these stay references.
     variants : {"values", "bytes"}
         What VARIANTs become.
+    by_entries : bool
+        Whether strings and bytes that come out of a dictionary may be made once for each of its entries.
     """
 
     def __init__(
@@ -94,6 +97,7 @@ class NestedRead:
         self._whole_hint = hint
         self.fetcher: Fetcher | None = None
         self.variants = "values"
+        self.by_entries = dtype_backend != "pyarrow" and column.shape.leaf is None
         self._has_variants = _has_variants(column.shape)
 
     def targets(self) -> list[Target]:
@@ -108,7 +112,9 @@ class NestedRead:
         inside = self._leaves_in_variants()
         for leaf in self.column.leaves:
             with located(column=leaf.name):
-                found.append(choose_nested(leaf, None if leaf.index in inside else self._origins.get(leaf.index)))
+                target = choose_nested(leaf, None if leaf.index in inside else self._origins.get(leaf.index))
+            coded = self.by_entries and target.finish in _OF_ENTRIES and leaf.index not in inside
+            found.append(target.along(coded=coded and self.fetcher is None))
         return found
 
     def finished(self, targets: Sequence[Target], buffers: Sequence[ColumnBuffer]) -> Any:

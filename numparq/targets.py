@@ -62,6 +62,9 @@ class Target:
         What the finished column is turned into, where that can be.
     nested : bool
         Whether the column is a leaf of a nested one: its values are decoded dense, and its levels besides.
+    coded : bool
+        Of such a leaf with binary storage: whether pages of dictionary indices are kept as these, in a
+        `DictionaryPiece`, where the dictionary is the smaller part.
     on_null, on_inexact : Target or None
         What to try next when a kernel says NULL_FOUND, or INEXACT.
     """
@@ -83,6 +86,7 @@ class Target:
     entries: Target | None = None
     wanted: Any = None
     nested: bool = False
+    coded: bool = False
     on_null: Target | None = None
     on_inexact: Target | None = None
 

@@ -14,6 +14,9 @@ from ..kernels.fixed import STATE_FIELDS
 from ..kernels.nested import STATE_ENTRIES, STATE_ROWS, STATE_VALUES
 from ..kernels.nested import STATE_FIELDS as LEVEL_FIELDS
 from ..kernels.tables import (
+    C_CONVERSION,
+    C_DICTIONARY,
+    C_ITEM_SIZE,
     C_MASK,
     C_MAX_DEFINITION,
     C_NULLS,
@@ -21,6 +24,7 @@ from ..kernels.tables import (
     C_OUT,
     C_ROW_START,
     C_ROW_STOP,
+    CODES,
     DICTIONARY_PAGE,
     NULLS_REFUSE,
     P_NUM_VALUES,
@@ -30,7 +34,7 @@ from ..kernels.tables import (
 from ..schema import Leaf
 from ..targets import Target
 from .binary import NO_DICTIONARY, decode_part
-from .buffer import BinaryPiece
+from .buffer import BinaryPiece, DictionaryPiece
 from .chunks import RowSlice
 from .decode import RETARGET, Job, _all_indices
 from .pages import PageFailure, Pages, Placement, check_page, decompress
@@ -38,6 +42,9 @@ from .plain import Readable, readable
 from .scratch import Scratch, allocate
 
 _NO_BYTES = np.empty(0, np.uint8)
+_CODE = np.dtype(np.int32)
+# Codes are kept where there are so many times as many entries of the chunk as of its dictionary.
+_SMALLER = 2
 
 
 @dataclass(slots=True)
@@ -50,7 +57,7 @@ class NestedPiece:
         The levels, entry by entry; None where they are all 0 by the schema.
     num_entries : int
         How many there are.
-    values : numpy.ndarray or list of BinaryPiece
+    values : numpy.ndarray or list of BinaryPiece or DictionaryPiece
         The values that are there, in order, in one array or in pieces.
     row_group : int
         The ordinal of the row group that they are of.
@@ -181,10 +188,12 @@ def _sliced(values: Any, begin: int, end: int) -> Any:
     """Give some of the values that a chunk was decoded into."""
     if isinstance(values, np.ndarray):
         return values[begin:end].copy()
-    found = []
+    found: list[Any] = []
     for piece in values:
         first, last = max(begin, 0), min(end, len(piece))
-        if first < last:
+        if first < last and isinstance(piece, DictionaryPiece):
+            found.append(DictionaryPiece(piece.codes[first:last].copy(), piece.dictionary))
+        elif first < last:
             found.append(BinaryPiece(piece.offsets[first : last + 1], piece.data))
         begin, end = begin - len(piece), end - len(piece)
     return found
@@ -220,27 +229,33 @@ class _FixedValues:
     def decode(self, pages: Pages, levels: _Levels, scratch: Scratch) -> None:
         placement = Placement(pages)
         dictionary = scratch.take("dictionary", placement.dictionary)
-        dense = scratch.take("dense", placement.values * placement.item)
-        unused = scratch.take("levels", 0)
-        state = np.zeros(STATE_FIELDS, np.int64)
-        for part in _dense_parts(pages, levels, placement, scratch):
-            status = kernels.decode_fixed_pages(
-                pages.chunks.reshape(-1), part.table.reshape(-1), part.first, part.last, pages.raw, part.decompressed,
-                dictionary, dense, unused, _NO_BYTES, self._out, state,
-            )  # fmt: skip
-            check_page(status, state)
+        _decode_fixed(pages, levels, placement, dictionary, self._out, scratch)
 
     def finished(self, count: int) -> np.ndarray:
         return self._out[: count * self._dtype.itemsize].view(self._dtype)
 
 
+def _decode_fixed(
+    pages: Pages, levels: _Levels, placement: Placement, dictionary: np.ndarray, out: np.ndarray, scratch: Scratch
+) -> None:
+    dense = scratch.take("dense", placement.values * placement.item)
+    unused = scratch.take("levels", 0)
+    state = np.zeros(STATE_FIELDS, np.int64)
+    for part in _dense_parts(pages, levels, placement, scratch):
+        status = kernels.decode_fixed_pages(
+            pages.chunks.reshape(-1), part.table.reshape(-1), part.first, part.last, pages.raw, part.decompressed,
+            dictionary, dense, unused, _NO_BYTES, out, state,
+        )  # fmt: skip
+        check_page(status, state)
+
+
 class _BinaryValues:
-    """BYTE_ARRAY values: a piece for each window of pages."""
+    """BYTE_ARRAY values: a piece for each window of pages, of codes where all of them are dictionary indices."""
 
     def __init__(self, job: NestedJob) -> None:
         self._job = job
         self._dictionary: BinaryPiece | None = None
-        self._pieces: list[BinaryPiece] = []
+        self._pieces: list[BinaryPiece | DictionaryPiece] = []
 
     def decode(self, pages: Pages, levels: _Levels, scratch: Scratch) -> None:
         utf8 = self._job.target.utf8
@@ -251,14 +266,31 @@ class _BinaryValues:
             return
         all_indices = _all_indices(pages)
         pages.chunks[0, C_ROW_START] = levels.num_values
-        piece = self._decoded(pages, levels, scratch)
+        most = int(pages.pages[:, P_NUM_VALUES].sum())
+        if self._job.target.coded and all_indices and self._dictionary and _SMALLER * len(self._dictionary) <= most:
+            self._pieces.append(self._codes(pages, levels, self._dictionary, most, scratch))
+            return
+        piece = self._decoded(pages, levels, most, scratch)
         self._pieces.append(piece)
         if utf8 and not all_indices:
             self._job._check_utf8(piece, pages)
 
-    def _decoded(self, pages: Pages, levels: _Levels, scratch: Scratch) -> BinaryPiece:
+    def _codes(
+        self, pages: Pages, levels: _Levels, dictionary: BinaryPiece, most: int, scratch: Scratch
+    ) -> DictionaryPiece:
+        """Keep the indices of pages, up to `most`, as they are: values of a dictionary of 0, 1, 2 and so on."""
+        chunks = pages.chunks.copy()
+        chunks[0, [C_CONVERSION, C_ITEM_SIZE, C_DICTIONARY]] = CODES, _CODE.itemsize, 0
+        pages = Pages(pages.raw, chunks, pages.pages)
+        before = levels.num_values
+        out = allocate(most * _CODE.itemsize + SLACK)
+        ordinals = np.arange(len(dictionary) + SLACK, dtype=_CODE).view(np.uint8)
+        _decode_fixed(pages, levels, Placement(pages), ordinals, out, scratch)
+        codes = out[: (levels.num_values - before) * _CODE.itemsize].view(_CODE)
+        return DictionaryPiece(codes, dictionary)
+
+    def _decoded(self, pages: Pages, levels: _Levels, most: int, scratch: Scratch) -> BinaryPiece:
         placement = Placement(pages)
-        most = int(pages.pages[:, P_NUM_VALUES].sum())
         before = levels.num_values
         entries = self._dictionary or NO_DICTIONARY
         offsets = allocate(most + 1, "i8")
@@ -271,7 +303,7 @@ class _BinaryValues:
             out = decode_part(pages, part, entries, indices, unused, validity, offsets, out, state)
         return BinaryPiece(offsets[: levels.num_values - before + 1], out)
 
-    def finished(self, count: int) -> list[BinaryPiece]:
+    def finished(self, count: int) -> list[BinaryPiece | DictionaryPiece]:
         return self._pieces
 
 

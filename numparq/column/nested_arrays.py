@@ -33,7 +33,7 @@ class LeafArray:
         Its places.
     validity : uint8, or None
         1 where there is a value; None where there is one everywhere.
-    values : numpy.ndarray or list of BinaryPiece
+    values : numpy.ndarray or list of BinaryPiece or DictionaryPiece
         The values that are there.
     num_values : int
         How many these are.

@@ -11,6 +11,7 @@ from ..column.nested_arrays import LeafArray
 from ..column.scratch import allocate
 from ..targets import Target
 from .categories import joined
+from .entries import decoded
 from .finish import finish
 
 __all__ = ["lifted"]
@@ -63,7 +64,7 @@ def _as_stored(values: np.ndarray, target: Target) -> tuple[np.ndarray, Target]:
 
 def _spread_piece(array: LeafArray) -> BinaryPiece:
     """Put byte strings in their places, with empty ones in between."""
-    pieces: list[BinaryPiece] = array.values
+    pieces = [decoded(piece) for piece in array.values]
     piece = pieces[0] if len(pieces) == 1 else _one_piece(pieces)
     if array.validity is None:
         return piece

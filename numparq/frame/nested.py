@@ -10,17 +10,18 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ..column.buffer import ColumnBuffer
+from ..column.buffer import BinaryPiece, ColumnBuffer
 from ..column.nested_arrays import LeafArray, ListArray, NestedArray, StructArray
 from ..column.shape import is_variant
 from ..targets import Target
+from .entries import made_by_entries
 from .finish import finish
 
 __all__ = ["ObjectMaker"]
@@ -71,7 +72,9 @@ class ObjectMaker:
             if target.storage == "null":
                 return np.full(array.num_values, None, object)
             return finish(target, ColumnBuffer(array.values), array.num_values)
-        return finish(target, ColumnBuffer(pieces=array.values), array.num_values)
+        if target.coded:
+            return made_by_entries(array.values, partial(_of_pieces, target))
+        return _of_pieces(target, array.values)
 
     def _leaf(self, array: LeafArray, in_struct: bool) -> np.ndarray:
         values = self._values(array)
@@ -112,6 +115,10 @@ class ObjectMaker:
         return _objects([pairs[start:stop] for start, stop in pairwise(array.offsets.tolist())], array)
 
 
+def _of_pieces(target: Target, pieces: list[BinaryPiece]) -> Any:
+    return finish(target, ColumnBuffer(pieces=pieces), sum(map(len, pieces)))
+
+
 @contextmanager
 def _collection_paused() -> Iterator[None]:
     """Keep Python from looking for garbage among objects that are all new: a third of the time for dicts."""
@@ -150,11 +157,11 @@ def _nulls_marked(out: np.ndarray, array: NestedArray) -> np.ndarray:
 def _cut(elements: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """Cut an array up into arrays.
 
-    Short lists of numbers are gathered by their length first: to go over the rows of a table takes half the time of
+    Short lists are gathered by their length first: to go over the rows of a table takes half the time of
     as many slices.
     """
     sizes = np.diff(offsets)
-    if elements.dtype == object or len(sizes) < _FEW_LISTS or sizes.max() > _LONGEST_GATHERED:
+    if len(sizes) < _FEW_LISTS or sizes.max() > _LONGEST_GATHERED:
         return np.fromiter((elements[start:stop] for start, stop in pairwise(offsets.tolist())), object, len(sizes))
     counts = np.bincount(sizes)
     order = np.argsort(sizes.astype(np.uint8), kind="stable")

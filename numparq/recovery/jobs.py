@@ -151,6 +151,8 @@ def _alone(job: Job, chunk: np.ndarray, column: int) -> Job:
     if isinstance(job, DictionaryJob):
         job.codes.fill(-1)
         changes["dictionary"] = NO_VALUES
+    if isinstance(job, NestedJob):  # every attempt would keep a dictionary of its own
+        changes["target"] = replace(job.target, coded=False)
     return replace(job, **changes)  # type: ignore[arg-type]
 
 
