@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
     from .kernels import warmup
+    from .predicate.expression import col
     from .reader import ParquetFile
     from .salvaging import Salvaged, salvage
     from .verifying import Deviation, verify
@@ -46,6 +47,7 @@ _HOMES = {
     "Salvaged": "salvaging",
     "Deviation": "verifying",
     "warmup": "kernels",
+    "col": "predicate.expression",
     "ParquetError": "errors",
     "InvalidFileError": "errors",
     "CorruptPageError": "errors",
@@ -67,6 +69,7 @@ __all__ = [
     "Salvaged",
     "SchemaError",
     "UnsupportedError",
+    "col",
     "file_bytes",
     "read_parquet",
     "salvage",

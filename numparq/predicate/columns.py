@@ -1,0 +1,89 @@
+"""Columns of an expression, found in a schema by the rules of ``columns=``."""
+
+from __future__ import annotations
+
+import difflib
+from typing import NamedTuple
+
+from ..errors import SchemaError
+from ..schema import OPTIONAL, REPEATED, Element, Leaf, Schema
+from .expression import Name
+
+
+class Found(NamedTuple):
+    """What a name leads to.
+
+    Attributes
+    ----------
+    leaf : Leaf
+        The column itself, or the first leaf within it.
+    is_leaf : bool
+        Whether it is a leaf.
+    level : int
+        The definition level from which on it is there (a list: it itself, not an element).
+    lists : int
+        The lists that it lies in, without itself.
+    leaves : list of Leaf
+        All leaves within it.
+    """
+
+    leaf: Leaf
+    is_leaf: bool
+    level: int
+    lists: int
+    leaves: list[Leaf]
+
+
+def find(schema: Schema, name: Name) -> Found:
+    """Find what a name of an expression leads to.
+
+    Parameters
+    ----------
+    schema : Schema
+        The file's.
+    name : str or tuple of str
+        A top-level column of just that name, else a path joined by dots; a tuple is always a path.
+
+    Raises
+    ------
+    SchemaError
+        When there is no such column, or it is a group without fields.
+    """
+    path = (name,) if isinstance(name, str) else name
+    if path[0] not in schema.positions and isinstance(name, str):
+        path = tuple(name.split("."))
+    if path[0] not in schema.positions:
+        raise _missing(schema, name)
+    position = schema.positions[path[0]]
+    flat = schema.flat_leaf(position)
+    if flat is not None:
+        if len(path) > 1:
+            raise _missing(schema, name)
+        return Found(flat, True, flat.max_definition_level, 0, [flat])
+    chain = _chain(schema, schema.element_of(position), path, name)
+    leaves = [leaf for leaf in map(schema.leaf, schema.leaves_of(position)) if leaf.path[: len(path)] == path]
+    if not leaves:
+        raise SchemaError(f"the column {name!r} is a group without fields")
+    level = sum(element.repetition != 0 for element in chain[:-1]) + (chain[-1].repetition == OPTIONAL)
+    lists = sum(element.repetition == REPEATED for element in chain[:-1])
+    is_leaf = chain[-1].leaf is not None and chain[-1].repetition != REPEATED
+    return Found(leaves[0], is_leaf, level, lists, leaves)
+
+
+def _chain(schema: Schema, top: int, path: tuple[str, ...], name: Name) -> list[Element]:
+    """Give the elements from a top-level column down along a path."""
+    chain = [schema.describe(top)]
+    for step in path[1:]:
+        inside = [child for child in map(schema.describe, chain[-1].children) if child.name == step]
+        if not inside:
+            raise _missing(schema, name)
+        chain.append(inside[0])
+    return chain
+
+
+def _missing(schema: Schema, name: Name) -> SchemaError:
+    known = [*schema.columns, *(leaf.name for leaf in map(schema.leaf, range(min(schema.num_leaves, 1000))))]
+    asked = name if isinstance(name, str) else ".".join(name)
+    close = difflib.get_close_matches(asked, list(dict.fromkeys(known)), n=3)
+    hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+    return SchemaError(f"the file has no column {name!r}{hint}")

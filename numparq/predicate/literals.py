@@ -1,0 +1,206 @@
+"""Literals, exactly: where among the keys of a column a Python value stands.
+
+A literal need not be a value that the column can hold. It cuts the keys in two places: before the first key that is not
+less, and before the first that is greater; they are the same where no key is equal. All comparisons follow from that.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import numpy as np
+
+from ..arrow_schema import ArrowType
+from ..statistics.order import Order
+from .domain import Domain, float_bits
+from .moments import date_number, duration_number, time_number, timestamp_number
+from .unfit import Unfit
+
+Number = Fraction | float  # a float only where it is infinite or NaN
+
+_FORMATS = {2: "<e", 4: "<f", 8: "<d"}
+_MOST_DIGITS = 5000  # no column can tell numbers beyond so many digits apart
+
+
+class Cut(NamedTuple):
+    """Where a literal stands.
+
+    Attributes
+    ----------
+    at_least : object
+        The first key of a value that is not less than it.
+    above : object
+        The first key of a value that is greater.
+    """
+
+    at_least: Any
+    above: Any
+
+
+def cut(value: Any, domain: Domain) -> Cut | None:
+    """Find where a literal stands among the keys of a column.
+
+    Parameters
+    ----------
+    value : object
+        Not a null.
+    domain : Domain
+        The column's.
+
+    Returns
+    -------
+    Cut or None
+        None of a NaN, which stands nowhere.
+
+    Raises
+    ------
+    Unfit
+        When it cannot be compared with the column's values; its text says why.
+    """
+    reader = _READERS.get(domain.type.kind)
+    if reader is None:
+        raise Unfit(f"columns of type {domain.type.kind} cannot be compared")
+    found = reader(value, domain.type)
+    if isinstance(found, bytes):
+        return Cut(found, found + b"\0")
+    if found != found:
+        return None
+    if domain.is_float:
+        return _among_floats(_weak(value, found, domain.width), domain)
+    if isinstance(found, float):  # infinite
+        end = domain.high if found > 0 else domain.low
+        return Cut(end, end)
+    low, high = domain.low, domain.high
+    return Cut(min(max(math.ceil(found), low), high), min(max(math.floor(found) + 1, low), high))
+
+
+# --- floats -----------------------------------------------------------------------------------------------------------
+
+
+def _weak(value: Any, number: Number, width: int) -> Number:
+    """Round a plain int or float to the column's precision, as NumPy and pandas do; typed numbers stay exact."""
+    if type(value) not in (int, float, bool):
+        return number
+    try:
+        return _exact(struct.unpack(_FORMATS[width], struct.pack(_FORMATS[width], float(value)))[0])
+    except OverflowError:
+        return number
+
+
+def _among_floats(number: Number, domain: Domain) -> Cut:
+    if number == 0:
+        return Cut(-1, 1)
+    order, code = Order("float", domain.width), _FORMATS[domain.width]
+    try:
+        packed = struct.pack(code, float(number))
+    except OverflowError:
+        packed = struct.pack(code, math.inf if number > 0 else -math.inf)
+    key = order.key(packed)
+
+    def value(key: int) -> float:
+        return struct.unpack(code, float_bits(key, domain.width).to_bytes(domain.width, "little", signed=True))[0]
+
+    # The key is that of a neighbour, or of the number itself.
+    while key > domain.low and value(key - 1) >= number:
+        key -= 1
+    while key < domain.high and value(key) < number:
+        key += 1
+    return Cut(key, key + (key < domain.high and value(key) == number))
+
+
+# --- what a literal is worth, by the kind of the column --------------------------------------------------------------
+
+
+def _exact(value: float) -> Number:
+    return Fraction(value) if math.isfinite(value) else value
+
+
+def _decimal(value: Decimal) -> Number:
+    if not value.is_finite():
+        return math.nan if value.is_nan() else math.copysign(math.inf, value)
+    size = value.adjusted()
+    if value and abs(size) > _MOST_DIGITS:  # as good as any other number of that size, and quicker
+        return Fraction(10) ** (_MOST_DIGITS if size > 0 else -_MOST_DIGITS) * (-1 if value < 0 else 1)
+    return Fraction(value)
+
+
+def number_of(value: Any, arrow_type: ArrowType | None = None) -> Number:
+    """Give the number that a literal is, exactly."""
+    if isinstance(value, (bool, np.bool_, int, np.integer)):
+        return Fraction(int(value))
+    if isinstance(value, (float, np.floating)):
+        return Fraction(*value.as_integer_ratio()) if math.isfinite(value) else float(value)
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, Decimal):
+        return _decimal(value)
+    raise Unfit("it is no number")
+
+
+def _unscaled(value: Any, arrow_type: ArrowType) -> Number:
+    if isinstance(value, str):
+        try:
+            value = Decimal(value)
+        except ArithmeticError:
+            raise Unfit("it is no decimal number") from None
+    number = number_of(value)
+    return number * 10**arrow_type.scale if isinstance(number, Fraction) else number
+
+
+def _text(value: Any, arrow_type: ArrowType) -> bytes:
+    if isinstance(value, str):
+        try:
+            return value.encode()
+        except UnicodeEncodeError:
+            raise Unfit("it has no UTF-8, as the strings of a file have") from None
+    raise Unfit("it is no string")
+
+
+def _binary(value: Any, arrow_type: ArrowType) -> bytes:
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value)
+    raise Unfit("it is not bytes")
+
+
+def _text_or_binary(value: Any, arrow_type: ArrowType) -> bytes:
+    return (_text if isinstance(value, str) else _binary)(value, arrow_type)
+
+
+def _uuid(value: Any, arrow_type: ArrowType) -> bytes:
+    if isinstance(value, UUID):
+        return value.bytes
+    if isinstance(value, str):
+        try:
+            return UUID(value).bytes
+        except ValueError:
+            raise Unfit("it is no UUID") from None
+    return _binary(value, arrow_type)
+
+
+_READERS: dict[str, Callable[[Any, ArrowType], Any]] = {
+    "bool": number_of, "int": number_of, "float": number_of, "decimal": _unscaled,
+    "date": date_number, "time": time_number, "timestamp": timestamp_number, "duration": duration_number,
+    "uuid": _uuid, "enum": _text_or_binary,
+    **dict.fromkeys(("utf8", "large_utf8", "utf8_view"), _text),
+    **dict.fromkeys(("binary", "large_binary", "binary_view", "fixed_size_binary"), _binary),
+}  # fmt: skip
+
+
+def prefix_bytes(value: Any, domain: Domain) -> bytes:
+    """Give the bytes of a prefix or pattern for a column.
+
+    Raises
+    ------
+    Unfit
+        When the column is not one of strings or bytes, or is of the other kind.
+    """
+    reader = _READERS.get(domain.type.kind)
+    if reader not in (_text, _binary, _text_or_binary):
+        raise Unfit("only strings and bytes begin with something or fit a pattern")
+    return reader(value, domain.type)

@@ -1,0 +1,220 @@
+"""Predicates on values of every kind: evaluated, pruned by statistics, asked of Bloom filters and dictionaries."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from driving.predicates import KINDS, FlatSchema
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twins.predicate import truth
+
+from numparq.bloom_filter import BloomFilter, hash_values
+from numparq.predicate import col
+from numparq.predicate.bind import bind
+from numparq.predicate.bound import ValueTest, each_test
+from numparq.predicate.evaluate import evaluate, satisfying
+from numparq.predicate.may_match import Facts, may_match, must_match
+from numparq.predicate.probes import bloom_probes, may_contain
+from numparq.statistics import truncate_max, truncate_min
+from numparq.statistics.order import INT96_ORDER, NO_ORDER, TOTAL_ORDER, TYPE_ORDER, order_of
+
+EVERY_KIND = pytest.mark.parametrize("name", KINDS)
+FEW = settings(max_examples=60, deadline=None)
+
+
+@st.composite
+def asked(draw, name):
+    """One test of a column that is called as its kind."""
+    kind, column = KINDS[name], col(name)
+    some = st.lists(kind.literals, max_size=6)
+    ops = ["==", "!=", "<", "<=", ">", ">=", "in", "not in", "null", "not null", "between"]
+    op = draw(st.sampled_from(ops + ["startswith", "like"] * 3 if kind.text else ops))
+    if op in ("null", "not null"):
+        return column.is_null() if op == "null" else column.is_not_null()
+    if op in ("in", "not in"):
+        return (column.isin if op == "in" else column.not_in)(draw(some))
+    if op == "between":
+        return column.between(draw(kind.literals), draw(kind.literals))
+    if op == "startswith":
+        return column.startswith(draw(kind.literals))
+    if op == "like":
+        literal = draw(kind.literals)
+        percent, one = ("%", "_") if isinstance(literal, str) else (b"%", b"_")
+        pieces = st.lists(st.sampled_from([percent, one, literal[:1], literal[1:2], literal]), max_size=5)
+        return column.like(type(literal)().join(draw(pieces)))
+    return {"==": column.__eq__, "!=": column.__ne__, "<": column.__lt__, "<=": column.__le__, ">": column.__gt__,
+            ">=": column.__ge__}[op](draw(kind.literals))  # fmt: skip
+
+
+def expressions(*names):
+    leafs = st.one_of([asked(name) for name in names])
+    return st.recursive(
+        leafs,
+        lambda inner: st.one_of(
+            st.tuples(inner, inner).map(lambda pair: pair[0] & pair[1]),
+            st.tuples(inner, inner).map(lambda pair: pair[0] | pair[1]),
+            inner.map(lambda part: ~part),
+        ),
+        max_leaves=5,
+    )
+
+
+@st.composite
+def columns(draw, name, most=8):
+    """Stored values of a kind, and which of them are there."""
+    items = draw(st.lists(KINDS[name].stored, max_size=most))
+    validity = draw(st.one_of(st.just([True] * len(items)), st.lists(st.booleans(), min_size=len(items),
+                                                                     max_size=len(items))))  # fmt: skip
+    return items, validity
+
+
+def schema_of(*names):
+    leaves = [replace(KINDS[name].leaf, index=place, column=place, path=(name,)) for place, name in enumerate(names)]
+    return FlatSchema(leaves)
+
+
+def rows_of(name, items, validity):
+    return [KINDS[name].worth(item) if there else None for item, there in zip(items, validity, strict=True)]
+
+
+def by_twin(expression, names, *columns_):
+    rows = zip(*columns_, strict=True)
+    found = [truth(expression, dict(zip(names, row, strict=True)), lambda name, v: KINDS[name].meaning(v))
+             for row in rows]  # fmt: skip
+    return [answer is True for answer in found]
+
+
+@EVERY_KIND
+@FEW
+@given(data=st.data())
+def test_rows_are_those_of_the_twin(name, data):
+    expression = data.draw(expressions(name))
+    items, validity = data.draw(columns(name))
+    bound = bind(expression, schema_of(name))
+    found = evaluate(bound, {0: KINDS[name].values(items, validity)}, len(items))
+    assert found.tolist() == by_twin(expression, [name], rows_of(name, items, validity))
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_rows_of_several_columns_are_those_of_the_twin(data):
+    names = data.draw(st.lists(st.sampled_from(list(KINDS)), min_size=2, max_size=3, unique=True))
+    expression = data.draw(expressions(*names))
+    made = [data.draw(columns(name, 5)) for name in names]
+    count = min(len(items) for items, _ in made)
+    made = [(items[:count], validity[:count]) for items, validity in made]
+    values = {place: KINDS[name].values(*made[place]) for place, name in enumerate(names)}
+    rows = [rows_of(name, *column) for name, column in zip(names, made, strict=True)]
+    found = evaluate(bind(expression, schema_of(*names)), values, count)
+    assert found.tolist() == by_twin(expression, names, *rows)
+
+
+def is_nan(value):
+    return isinstance(value, float) and math.isnan(value)
+
+
+@st.composite
+def facts_about(draw, name, items, validity):
+    """Statistics of some values: true ones, but made as vague as a writer may make them."""
+    kind = KINDS[name]
+    present = [item for item, there in zip(items, validity, strict=True) if there]
+    nan_count = sum(map(is_nan, present))
+    numbers = [item for item in present if not is_nan(item)]
+    column_order = draw(st.sampled_from([TYPE_ORDER, TOTAL_ORDER]))
+    order = order_of(kind.leaf, INT96_ORDER if kind.leaf.physical == 3 else column_order)
+    widened = numbers + draw(st.one_of(st.just([]), st.lists(kind.stored.filter(lambda v: not is_nan(v)), max_size=2)))
+    low = high = None
+    if numbers:
+        ranked = sorted(widened, key=kind.worth)
+        low, high = kind.plain(ranked[0]), kind.plain(ranked[-1])
+    elif (nan_count and order.total) or (draw(st.booleans()) and order.is_float and not order.total):
+        low = high = kind.plain(math.nan)
+    exact = len(widened) == len(numbers)
+    if order.is_float and numbers:
+        negative = kind.plain(-0.0)
+        low, high = (kind.plain(draw(st.sampled_from([0.0, -0.0]))) if bound in (negative, bytes(len(negative)))
+                     else bound for bound in (low, high))  # fmt: skip
+    if low is not None and order.cut != "whole" and draw(st.booleans()):
+        (low, first), (high, second) = truncate_min(low, 2, order), truncate_max(high, 2, order)
+        exact = exact and first and second
+    if draw(st.booleans()):
+        low, exact = None, False
+    if draw(st.booleans()):
+        high, exact = None, False
+    null_count = draw(st.sampled_from([None, len(items) - len(present)]))
+    all_null = not present and draw(st.booleans())
+    counted = draw(st.sampled_from([None, nan_count])) if order.is_float else None
+    if draw(st.integers(0, 9)) == 0:  # in an order that nobody knows
+        order, low, high = NO_ORDER, kind.plain(draw(kind.stored)), kind.plain(draw(kind.stored))
+    if draw(st.integers(0, 9)) == 0:  # rubbish
+        low = b"\x01" * draw(st.sampled_from([0, 3, 20])) if order.width else low
+    return Facts(len(items), low, high, null_count, counted, exact and draw(st.booleans()), all_null, order)
+
+
+@EVERY_KIND
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_statistics_never_lose_a_row(name, data):
+    expression = data.draw(expressions(name))
+    items, validity = data.draw(columns(name))
+    found = data.draw(facts_about(name, items, validity))
+    wanted = by_twin(expression, [name], rows_of(name, items, validity))
+    bound = bind(expression, schema_of(name))
+    if not may_match(bound, {0: found}):
+        assert not any(wanted), found
+    if must_match(bound, {0: found}):
+        assert all(wanted), found
+
+
+@EVERY_KIND
+@settings(max_examples=30, deadline=None)
+@given(data=st.data())
+def test_bloom_filters_and_dictionaries_never_lose_a_row(name, data):
+    expression = data.draw(expressions(name))
+    items, validity = data.draw(columns(name))
+    kind, bound = KINDS[name], bind(expression, schema_of(name))
+    present = [item for item, there in zip(items, validity, strict=True) if there]
+    if kind.leaf.physical not in (0, 3):
+        plain = [kind.plain(item) for item in present]
+        stretch = np.frombuffer(b"".join(plain), np.uint8)
+        ends = np.cumsum([len(value) for value in plain], dtype=np.int64)
+        starts = ends - np.array([len(value) for value in plain], np.int64)
+        bloom_filter = BloomFilter.build(hash_values(kind.leaf, stretch, starts, ends))
+        wanted = by_twin(expression, [name], rows_of(name, items, validity))
+        if not may_contain(bound, {0: bloom_filter}):
+            assert not any(wanted)
+    for test in each_test(bound):
+        if isinstance(test, ValueTest):
+            dictionary = satisfying(test, kind.values(present))
+            whole = satisfying(test, kind.values(items, validity))
+            assert dictionary.tolist() == whole[np.array(validity, bool)].tolist()
+
+
+@pytest.mark.parametrize("name", sorted(set(KINDS) - {"bool", "int8", "uint16", "int96", "decimal bytes"}))
+@FEW
+@given(data=st.data())
+def test_a_bloom_filter_is_asked_for_the_very_bytes(name, data):
+    kind = KINDS[name]
+    items = data.draw(st.lists(kind.stored.filter(lambda v: not is_nan(v)), min_size=1, max_size=3))
+    exact = {"string": str, "enum": str}.get(name, lambda value: value)
+    literals = {"decimal32": 2, "decimal64": 3, "decimal fixed": 2, "decimal wide": 2}
+    if name in literals:
+        from decimal import Context, Decimal
+
+        literals_ = [Decimal(item).scaleb(-literals[name], Context(prec=60)) for item in items]
+    elif name.startswith(("date", "time")):
+        return
+    else:
+        literals_ = [exact(item) for item in items]
+    (test,) = each_test(bind(col(name).isin(literals_), schema_of(name)))
+    probes = bloom_probes(test)
+    plain = [kind.plain(item) for item in items]
+    ends = np.cumsum([len(value) for value in plain], dtype=np.int64)
+    starts = ends - np.array([len(value) for value in plain], np.int64)
+    hashes = hash_values(kind.leaf, np.frombuffer(b"".join(plain), np.uint8), starts, ends)
+    assert set(hashes.tolist()) <= set(probes.tolist())
+    assert len(probes) <= 2 * len(set(plain))
