@@ -29,6 +29,8 @@ class ExistingFile:
 
     Attributes
     ----------
+    name : str
+        Its path.
     footer : ExistingFooter
         What its footer is made of.
     key_value_metadata : dict of str to str or bytes
@@ -43,8 +45,8 @@ class ExistingFile:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        name = os.fsdecode(path).removeprefix("file://")
-        self._growing = GrowingFile(name)
+        self.name = os.fsdecode(path).removeprefix("file://")
+        self._growing = GrowingFile(self.name)
         try:
             self._footer, self._footer_start = read_tail(open_source(self._growing.file))
             self.footer = take_apart(self._footer)

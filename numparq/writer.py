@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from . import __version__, writer_options
 from .appending import extended
 from .assembly import FileAssembly
+from .category_order import CategoryOrder
 from .column.scratch import ThreadScratch
 from .encode.chunk import EncodedChunk, encode_chunk
 from .encode.options import ColumnOptions
@@ -129,6 +130,7 @@ class ParquetWriter:
         self._settled: list[ColumnOptions] = []
         self._closed = False
         self._existing = _existing(path, storage_options, filesystem) if append else None
+        self._category_order = CategoryOrder(self._existing.name if self._existing else None)
         try:
             self._sink: Sink = open_sink(path, storage_options=storage_options, filesystem=filesystem)
         except BaseException:
@@ -155,6 +157,7 @@ class ParquetWriter:
                 self._begin(taken)
             else:
                 self._check_columns(taken.columns)
+                self._check_order(taken)
                 self._extend(taken)
             try:
                 self._write_rows(taken.columns, taken.num_rows)
@@ -174,6 +177,7 @@ class ParquetWriter:
         self._orders = orders
         self._settled = self._options.settle(assembly.leaves)
         self._sorting = writer_options.sorting_columns(self._sorted_by, assembly.leaves)
+        self._check_order(taken)
         if self._existing:
             self._extend(taken)  # nothing behind this fails but the sink, which ends the writer
             self._existing.copy_to(self._sink)
@@ -187,6 +191,11 @@ class ParquetWriter:
             self._metadata = self._existing.extended(taken.key_value_metadata, taken.num_rows)
         else:
             self._metadata = extended(self._metadata, taken.key_value_metadata, taken.num_rows)
+
+    def _check_order(self, taken: TakenApart) -> None:
+        """Refuse ordered Categoricals whose order would not be theirs behind the rows that there are."""
+        if taken.num_rows:
+            self._category_order.extend(taken.ordered)
 
     def _check_columns(self, columns: Sequence[SourceColumn]) -> None:
         nodes = [column.node for column in columns]
