@@ -490,6 +490,16 @@ def test_a_wrong_count_costs_its_page_by_the_index_and_else_the_chunk() -> None:
             pd.testing.assert_frame_equal(frame, numparq.read_parquet(data).drop(index=range(first, stop)))
 
 
+def test_pages_of_lists_whose_rows_no_header_counts() -> None:
+    """Writers in Go leave num_rows of version 2 at 0: the rows are known by the levels, up to the damage."""
+    leaf = "list.list.element"
+    data = own(write_page_index=False, data_page_version="2.0", max_rows_per_page=50)
+    for page in data_pages(data, 1, leaf):
+        data = with_header(data, page, lambda header: setattr(header.data_page_header_v2, "num_rows", 0))
+    assert len(numparq.read_parquet(data)) == ROWS
+    check(in_body(data, data_pages(data, 1, leaf)[3]), data, [(1, leaf, (549, 800))])
+
+
 def test_an_encoding_that_the_chunk_does_not_have() -> None:
     frame = pd.DataFrame({"a": np.arange(1000.0)})
     data = numparq.to_parquet(frame, use_dictionary=False, max_rows_per_page=250)

@@ -150,8 +150,8 @@ def _one_by_one(walked: WalkedChunk, source: Source, chunk: np.ndarray, num_rows
         first = walked.pages[:, P_ROW]
         walked.spans = np.stack([first, first + walked.pages[:, P_NUM_VALUES]], axis=1)
         _keep_wanted(walked, *wanted)
-    elif (walked.pages[:, P_TYPE] == DATA_PAGE_V2).all():
-        stops = np.cumsum([0, *(_rows_of(walked.raw, page) for page in walked.pages)])
+    elif (rows := _rows_by_headers(walked)) is not None:
+        stops = np.cumsum([0, *rows])
         walked.spans = np.stack([stops[:-1], stops[1:]], axis=1)
         seen = int(stops[-1])
         if trouble is None and seen != num_rows:
@@ -185,6 +185,15 @@ def _take(walked: WalkedChunk, table: np.ndarray) -> None:
     """Divide a page table into the dictionary page and the data pages."""
     first = int(len(table) > 0 and table[0, P_TYPE] == DICTIONARY_PAGE)
     walked.dictionary, walked.pages = table[:first].copy(), table[first:].copy()
+
+
+def _rows_by_headers(walked: WalkedChunk) -> list[int] | None:
+    """Give num_rows of each page; None where there are pages of version 1, or of writers in Go, which do not count."""
+    if not (walked.pages[:, P_TYPE] == DATA_PAGE_V2).all():
+        return None
+    rows = [_rows_of(walked.raw, page) for page in walked.pages]
+    counted = all(count > 0 or page[P_NUM_VALUES] == 0 for count, page in zip(rows, walked.pages, strict=True))
+    return rows if counted else None
 
 
 def _rows_of(raw: np.ndarray, page: np.ndarray) -> int:
