@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import struct
+
 import pytest
-from hostile.handmade import INT64, Column, data_page_v2, dictionary_page, file, plain
+from hostile.handmade import INT64, Column, data_page_v2, dictionary_page, file, parse, plain
+from hostile.samples import written
 
 import numparq
 from numparq import CorruptPageError, ParquetError
@@ -52,3 +56,22 @@ def test_dictionaries_of_a_negative_number_of_values(tmp_path):
     path.write_bytes(data[:-30])
     with pytest.raises(ParquetError):
         numparq.salvage(path, tmp_path / "out", one_column(page_with()).stored(), force=True)
+
+
+# The length that ARROW:schema gives lists is only a hint: below 0 it was handed to Arrow, and where all lists are null,
+# room was made for as many elements as it said.
+@pytest.mark.parametrize("size", [-2, -(1 << 31), -1, 3, 1 << 28, (1 << 31) - 1])
+@pytest.mark.parametrize("values", [[[1, 2], None], [None, None], []], ids=str)
+def test_lists_of_a_size_that_the_arrow_schema_has_wrong(size, values):
+    pa = pytest.importorskip("pyarrow")
+    lists = pa.table({"a": pa.array(values, pa.list_(pa.int64()))})
+    mark = 0x01020304
+    schema = pa.schema([pa.field("a", pa.list_(pa.int64(), mark))]).serialize().to_pybytes()
+    assert schema.count(struct.pack("<i", mark)) == 1
+    schema = schema.replace(struct.pack("<i", mark), struct.pack("<i", size))
+    whole = parse(written(lists))
+    (pair,) = (pair for pair in whole.footer.key_value_metadata if pair.key in ("ARROW:schema", b"ARROW:schema"))
+    pair.value = base64.b64encode(schema)
+    found = numparq.read_parquet(whole.stored(), dtype_backend="pyarrow")["a"]
+    assert pa.array(found).nbytes < 1000
+    assert [None if value is None else list(value) for value in pa.array(found).to_pylist()] == values

@@ -20,6 +20,7 @@ from ..targets import Target
 __all__ = ["arrow_nested", "large_enough"]
 
 _MOST_ELEMENTS = _MOST_BYTES = (1 << 31) - 1
+_MOST_FILLED = 1 << 26  # elements of lists of one size that are all null, for which there is only a hint's word
 _LARGE = {"utf8": "large_utf8", "binary": "large_binary"}
 
 
@@ -121,10 +122,7 @@ class _Maker:
         large = array.offsets[-1] > _MOST_ELEMENTS or (known is not None and known.kind == "large_list")
         list_type = pa.large_list(field) if large else pa.list_(field)
         made = _with_offsets(array, list_type, elements, large)
-        if known is not None and known.kind == "fixed_size_list":
-            with contextlib.suppress(pa.ArrowException, NotImplementedError):
-                return made.cast(pa.list_(field, known.byte_width))
-        return made
+        return made if known is None or known.kind != "fixed_size_list" else _of_one_size(made, field, known.byte_width)
 
     def _map(self, array: ListArray, hint: ArrowHint | None) -> Any:
         pa = pyarrow()
@@ -136,6 +134,17 @@ class _Maker:
             pa.struct([key.with_nullable(False), item]), len(children[0]), [None], children=children
         )
         return _with_offsets(array, pa.map_(key.type, item), [entries], False)
+
+
+def _of_one_size(lists: Any, field: Any, size: int) -> Any:
+    """Give lists as Arrow's of a fixed size, if that is theirs; a null takes as much room there as any other."""
+    pa = pyarrow()
+    is_shown = lists.null_count < len(lists)
+    if size < 0 or (not is_shown and len(lists) * size > _MOST_FILLED):
+        return lists
+    with contextlib.suppress(pa.ArrowException, NotImplementedError):
+        return lists.cast(pa.list_(field, size))
+    return lists
 
 
 def _dictionary(array: Any, known: DictionaryIndex) -> Any:

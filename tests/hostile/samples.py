@@ -110,7 +110,8 @@ def _few_columns(rows: int, nulls: bool) -> Any:
     return _table(rows, nulls).select(["int64", "string", "bool", "category"])
 
 
-def _written(table: Any, **options: Any) -> bytes:
+def written(table: Any, **options: Any) -> bytes:
+    """Write a table by pyarrow."""
     import pyarrow.parquet as pq
 
     buffer = io.BytesIO()
@@ -129,7 +130,7 @@ _DELTA = {
 
 def _delta(rows: int, nulls: bool, **options: Any) -> bytes:
     table = _table(rows, nulls).select(list(_DELTA))
-    return _written(table, use_dictionary=False, column_encoding=_DELTA, **options)
+    return written(table, use_dictionary=False, column_encoding=_DELTA, **options)
 
 
 def _frame() -> bytes:
@@ -153,7 +154,7 @@ def _frame() -> bytes:
 
 
 def _no_rows() -> bytes:
-    return _written(_table(3, True).slice(0, 0))
+    return written(_table(3, True).slice(0, 0))
 
 
 def _no_columns() -> bytes:
@@ -166,22 +167,22 @@ def _no_columns() -> bytes:
 
 # Name -> what makes the file's bytes.
 SAMPLES: dict[str, Callable[[], bytes]] = {
-    "every type": lambda: _written(_table(20, False), compression="none", use_dictionary=False),
-    "every type, nulls": lambda: _written(_table(20, True), compression="snappy"),
-    "every type, V2": lambda: _written(_table(20, True), compression="zstd", data_page_version="2.0"),
-    "checksums": lambda: _written(_few_columns(60, True), compression="snappy", write_page_checksum=True),
-    "checksums, V2": lambda: _written(
+    "every type": lambda: written(_table(20, False), compression="none", use_dictionary=False),
+    "every type, nulls": lambda: written(_table(20, True), compression="snappy"),
+    "every type, V2": lambda: written(_table(20, True), compression="zstd", data_page_version="2.0"),
+    "checksums": lambda: written(_few_columns(60, True), compression="snappy", write_page_checksum=True),
+    "checksums, V2": lambda: written(
         _few_columns(60, True), compression="snappy", write_page_checksum=True, data_page_version="2.0"
     ),
-    "row groups": lambda: _written(_few_columns(50, True), compression="none", row_group_size=11),
-    "pages": lambda: _written(
+    "row groups": lambda: written(_few_columns(50, True), compression="none", row_group_size=11),
+    "pages": lambda: written(
         _few_columns(300, True),
         compression="snappy",
         data_page_size=100,
         write_batch_size=10,
         use_dictionary=["string"],
     ),
-    "dictionary given up": lambda: _written(
+    "dictionary given up": lambda: written(
         _few_columns(300, False),
         compression="none",
         data_page_size=200,
@@ -193,20 +194,20 @@ SAMPLES: dict[str, Callable[[], bytes]] = {
     "delta, V2": lambda: _delta(20, True, compression="zstd", data_page_version="2.0"),
     "alp": lambda: _alp(compression=None, write_page_checksum=False),
     "alp, V2": lambda: _alp(write_page_checksum=False, data_page_version="2.0"),
-    "gzip": lambda: _written(_few_columns(60, True), compression="gzip"),
-    "brotli": lambda: _written(_few_columns(60, True), compression="brotli"),
-    "lz4": lambda: _written(_few_columns(60, True), compression="lz4", data_page_version="2.0"),
-    "zstd": lambda: _written(_few_columns(60, True), compression="zstd"),
-    "page index": lambda: _written(_few_columns(60, True), write_page_index=True, compression="none"),
-    "int96": lambda: _written(
+    "gzip": lambda: written(_few_columns(60, True), compression="gzip"),
+    "brotli": lambda: written(_few_columns(60, True), compression="brotli"),
+    "lz4": lambda: written(_few_columns(60, True), compression="lz4", data_page_version="2.0"),
+    "zstd": lambda: written(_few_columns(60, True), compression="zstd"),
+    "page index": lambda: written(_few_columns(60, True), write_page_index=True, compression="none"),
+    "int96": lambda: written(
         _table(20, True).select(["moment", "int32"]), use_deprecated_int96_timestamps=True, compression="none"
     ),
-    "no Arrow schema": lambda: _written(_table(20, True), store_schema=False, version="1.0", compression="none"),
-    "required": lambda: _written(_required(), compression="none"),
-    "nested": lambda: _written(_nested(20), compression="none", use_dictionary=False),
-    "nested, pages": lambda: _written(_nested(60), compression="snappy", data_page_size=60, write_batch_size=5),
-    "nested, V2": lambda: _written(_nested(40), compression="none", data_page_version="2.0", row_group_size=15),
-    "nested, delta": lambda: _written(
+    "no Arrow schema": lambda: written(_table(20, True), store_schema=False, version="1.0", compression="none"),
+    "required": lambda: written(_required(), compression="none"),
+    "nested": lambda: written(_nested(20), compression="none", use_dictionary=False),
+    "nested, pages": lambda: written(_nested(60), compression="snappy", data_page_size=60, write_batch_size=5),
+    "nested, V2": lambda: written(_nested(40), compression="none", data_page_version="2.0", row_group_size=15),
+    "nested, delta": lambda: written(
         _nested(20),
         compression="none",
         use_dictionary=False,
