@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import CorruptPageError, InvalidFileError
+from .errors import InvalidFileError
 from .geospatial import GeospatialColumn, geoparquet
 from .metadata.footer import Footer
 
@@ -62,7 +62,7 @@ def with_geometries(
 
     Raises
     ------
-    CorruptPageError
+    InvalidFileError
         For a value that is no WKB.
     """
     import geopandas
@@ -111,7 +111,7 @@ def geometries_of(values: np.ndarray, name: str) -> np.ndarray:
     bad = ~missing & np.array([geometry is None for geometry in geometries.tolist()], bool)
     if bad.any():
         row = int(np.argmax(bad))
-        raise CorruptPageError(f"the value of row {row} of those read is not well-known binary (WKB)", column=name)
+        raise InvalidFileError(f"the value of row {row} of those read is not well-known binary (WKB)", column=name)
     return geometries
 
 
