@@ -52,6 +52,7 @@ def test_rows_to_pages_and_back(made, data):
     assert chunk.rows_of(mask) == chunk.rows_of(needed)
     expected = [chunk.locations[page, 0] + np.array([0, chunk.locations[page, 1]]) for page in needed]
     found = chunk.byte_ranges(needed)
+    assert chunk.num_bytes(rows) == sum(stop - start for start, stop in found.tolist())
     if expected and chunk.offsets[0] > chunk.start:
         assert found[0].tolist() == [chunk.start, chunk.offsets[0]] == list(chunk.dictionary)
         found = found[1:]
@@ -65,7 +66,13 @@ def test_a_chunk_without_an_offset_index_is_one_page():
     assert chunk.byte_ranges(chunk.needed(RowRanges())).shape == (0, 2)
     assert chunk.rows_of([0]) == RowRanges.all(30)
     assert chunk != ChunkPages(100, 400, 30, [[100, 300, 0]])
-    assert ChunkPages.whole(100, 100, 0).num_pages == 0
+    assert ChunkPages.whole(100, 100, 0).needed(RowRanges()).tolist() == []
+    assert ChunkPages.whole_chunks([100, 400], [400, 450], 30) == [chunk, ChunkPages.whole(400, 450, 30)]
+    with pytest.raises(ValueError, match="read-only"):
+        chunk.offsets[0] = 1
+    for start, end, num_rows in ((100, 99, 0), (100, 100, 30), (100, 99, 30)):
+        with pytest.raises(InvalidFileError, match="no bytes"):
+            ChunkPages.whole(start, end, num_rows)
 
 
 def test_as_a_value():

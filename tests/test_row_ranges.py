@@ -142,6 +142,8 @@ def test_what_are_no_ranges(ranges, error, message):
 
 
 def test_what_does_not_fit():
+    with pytest.raises(ValueError, match="no -1 rows"):
+        RowRanges.all(-1)
     ranges = RowRanges([(5, 10)])
     for wrong in (lambda: ranges.mask(9), lambda: ranges.complement(9), lambda: ranges.select(RowRanges.all(6))):
         with pytest.raises(ValueError, match="go up to"):

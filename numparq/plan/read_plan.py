@@ -101,18 +101,11 @@ class ReadPlan:
         -------
         ReadPlan
         """
-        bounds = np.stack([np.asarray(starts, np.int64), np.asarray(ends, np.int64)], axis=-1).tolist()
         counts = np.asarray(num_rows, np.int64).tolist()
+        numbers = range(len(counts)) if ordinals is None else ordinals
         groups = [
-            RowGroupPlan(
-                ordinal,
-                count,
-                RowRanges.all(count),
-                tuple(ChunkPages.whole(start, end, count) for start, end in chunks),
-            )
-            for ordinal, count, chunks in zip(
-                range(len(counts)) if ordinals is None else ordinals, counts, bounds, strict=True
-            )
+            RowGroupPlan(number, count, RowRanges.all(count), tuple(ChunkPages.whole_chunks(first, last, count)))
+            for number, count, first, last in zip(numbers, counts, starts, ends, strict=True)
         ]
         return cls(tuple(columns), tuple(groups))
 

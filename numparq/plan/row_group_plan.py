@@ -45,8 +45,7 @@ class RowGroupPlan:
     @property
     def num_bytes(self) -> int:
         """How many bytes of its chunks are needed."""
-        found = self.requests()
-        return int((found[:, R_STOP] - found[:, R_START]).sum())
+        return sum(chunk.num_bytes(self.rows) for chunk in self.chunks) if self.rows else 0
 
     @property
     def num_chunk_bytes(self) -> int:
@@ -59,13 +58,21 @@ class RowGroupPlan:
 
     def requests(self) -> np.ndarray:
         """Give the byte ranges that are needed, as `ReadPlan.requests` does."""
-        tables = [np.empty((0, REQUEST_FIELDS), np.int64)]
+        whole, tables = [], []
         for column, chunk in enumerate(self.chunks if self.rows else ()):
-            pages = chunk.needed(self.rows)
-            ranges = chunk.byte_ranges(pages)
-            table = np.empty((len(ranges), REQUEST_FIELDS), np.int64)
-            table[:, : R_STOP + 1] = ranges
-            table[:, R_ROW_GROUP], table[:, R_COLUMN], table[:, R_PAGE] = self.ordinal, column, DICTIONARY
-            table[len(ranges) - len(pages) :, R_PAGE] = pages
-            tables.append(table)
-        return np.concatenate(tables)
+            if chunk.is_indexed:
+                tables.append(self._page_requests(column, chunk))
+            else:
+                whole.append((chunk.start, chunk.end, self.ordinal, column, 0))
+        tables.append(np.array(whole, np.int64).reshape(-1, REQUEST_FIELDS))
+        found = np.concatenate(tables)
+        return found[np.argsort(found[:, R_COLUMN], kind="stable")]
+
+    def _page_requests(self, column: int, chunk: ChunkPages) -> np.ndarray:
+        pages = chunk.needed(self.rows)
+        ranges = chunk.byte_ranges(pages)
+        table = np.empty((len(ranges), REQUEST_FIELDS), np.int64)
+        table[:, : R_STOP + 1] = ranges
+        table[:, R_ROW_GROUP], table[:, R_COLUMN], table[:, R_PAGE] = self.ordinal, column, DICTIONARY
+        table[len(ranges) - len(pages) :, R_PAGE] = pages
+        return table

@@ -63,7 +63,9 @@ class RowRanges:
     @classmethod
     def all(cls, num_rows: int) -> RowRanges:
         """Give the rows from 0 up to `num_rows`."""
-        return cls([(0, num_rows)])
+        if num_rows < 0:
+            raise ValueError(f"there are no {num_rows} rows")
+        return cls._of(np.array([[0, num_rows]], np.int64)[: num_rows > 0])
 
     @classmethod
     def from_mask(cls, mask: Any) -> RowRanges:
