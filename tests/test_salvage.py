@@ -327,6 +327,12 @@ def test_a_sound_file_is_copied(tmp_path):
     assert path.read_bytes() == data and report.lost == []
 
 
+def test_a_file_that_does_not_begin_as_it_should_gets_its_magic_number_back(tmp_path):
+    data = base()
+    report, path = saved(tmp_path, b"\0\0\0\0" + data[4:])
+    assert path.read_bytes() == data and report.lost == []
+
+
 @pytest.mark.parametrize("part", range(3))
 def test_flipped_bytes_make_no_row_another(tmp_path, part):
     """Of pages with checksums, what is saved is what was written, or nothing."""

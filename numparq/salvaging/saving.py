@@ -26,6 +26,7 @@ from .schemas import schema_of_file, schema_of_footer
 
 __all__ = ["Salvaged", "salvage"]
 
+_BLOCK = 1 << 20  # bytes copied at once
 _TAIL = 8
 
 
@@ -83,7 +84,8 @@ def salvage(
         try:
             findings = Findings()
             tail = read_tail(source, findings)
-            if tail is not None and not findings.count("error"):
+            faults = {deviation.check for deviation in findings.deviations if deviation.severity == "error"}
+            if tail is not None and faults <= {"magic-head"}:
                 return _with_footer(source, tail, out)
             return _without_footer(source, out, schema, number, row_group_size)
         finally:
@@ -111,9 +113,14 @@ def _codec_number(codec: str | None) -> int | None:
 
 
 def _write(source: FileSource, out: Any, length: int, footer: bytes) -> None:
-    """Write the beginning of the file and a footer."""
+    """Write the beginning of the file, under the magic number that belongs there, and a footer."""
     with open_sink(out) as sink:
-        copy_prefix(source.name, sink, length)
+        if read_bytes(source, 0, len(MAGIC)) == MAGIC:
+            copy_prefix(source.name, sink, length)
+        else:
+            sink.write(MAGIC)
+            for position in range(len(MAGIC), length, _BLOCK):
+                sink.write(read_bytes(source, position, min(_BLOCK, length - position)))
         if footer:
             sink.write(footer + len(footer).to_bytes(4, "little") + MAGIC)
 
