@@ -93,7 +93,7 @@ def _keys(rng: Generator, name: str, data: bytes) -> bytes:
     return next(make(data, int(rng.integers(0, 1 << 32)), 1))[1]
 
 
-_WAYS = (_flipped, _flipped, _cut, _moved, _footer, _foreign_footer, _index, _index, _keys)
+_WAYS = (_flipped, _flipped, _cut, _cut, _moved, _footer, _foreign_footer, _index, _index, _keys)
 
 
 def case(rng: Generator) -> Case:
