@@ -165,7 +165,7 @@ def test_in_words():
 def test_as_a_picture():
     found = ElementTree.fromstring(example()._repr_html_())
     titles = [title.text for title in found.iter("{http://www.w3.org/2000/svg}title")]
-    assert titles == ["10 rows", "a: 1 of 4 pages", "b: 2 of 3 pages"]
+    assert titles == ["10 rows", "a: 100 of 696 bytes", "b: 300 of 600 bytes"]
     filled = [path.get("d") for path in found.iter("{http://www.w3.org/2000/svg}path") if path.get("fill")]
     assert filled == ["M270 0h120v12h-120z", "M270 18h120v12h-120z", "M150 36h360v12h-360z"]
     assert [cell.text for cell in found.iter("td")][:4] == ["statistics", "30", "600", "a < 5 & b == '<&>'"]

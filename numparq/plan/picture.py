@@ -67,16 +67,16 @@ def _map(plan: ReadPlan) -> str:
 
 def _column_lane(plan: ReadPlan, column: int, name: str, starts: np.ndarray, scale: float) -> str:
     """Draw the pages of a column that are read, and where pages begin."""
-    read, begins, num_read, num_pages = [], [], 0, 0
+    read, begins, num_bytes, all_bytes = [], [], 0, 0
     for group, start in zip(plan.row_groups, starts, strict=True):
-        chunk, needed = group.chunks[column], group.needed(column)
-        read.append((chunk.rows_of(needed).bounds + start) * scale)
-        num_read, num_pages = num_read + len(needed), num_pages + chunk.num_pages
+        chunk = group.chunks[column]
+        read.append((chunk.rows_of(group.needed(column)).bounds + start) * scale)
+        num_bytes, all_bytes = num_bytes + chunk.num_bytes(group.rows), all_bytes + chunk.end - chunk.start
         if chunk.is_indexed:
             begins.append((chunk.first_rows + start) * scale)
     y = (column + 1) * _STEP
     edges = _edges(np.concatenate(begins), y, _HEIGHT, 0.4) if begins else ""
-    return _lane(y, name, f"{name}: {num_read:,} of {num_pages:,} pages", read, _PAGES) + edges
+    return _lane(y, name, f"{name}: {num_bytes:,} of {all_bytes:,} bytes", read, _PAGES) + edges
 
 
 def _lane(y: int, label: str, title: str, filled: list[np.ndarray], colour: str) -> str:
