@@ -96,6 +96,8 @@ def _sparse_note(dtype: pd.SparseDtype) -> Any:
 
 def needed_note(dtype: Any) -> Any:
     """Describe a dtype; None where the words that all writers have for it are enough."""
+    if isinstance(dtype, np.dtype):
+        return None
     note = note_of(dtype)
     if isinstance(dtype, pd.DatetimeTZDtype):
         key = getattr(dtype.tz, "key", "UTC" if str(dtype.tz) == "UTC" else None)

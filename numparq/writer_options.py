@@ -75,14 +75,23 @@ class WriterOptions:
         TypeError, ValueError
             When an option is not what it must be.
         """
-        self._check_names(leaves)
+        named = self._check_names(leaves)
         if self.column_order not in COLUMN_ORDERS:
             raise ValueError(f"column_order is one of {', '.join(COLUMN_ORDERS)}, not {self.column_order!r}")
         if self.data_page_version not in _VERSIONS:
             raise ValueError(f"data_page_version is '1.0' or '2.0', not {self.data_page_version!r}")
         for name in ("data_page_size", "max_rows_per_page", "dictionary_pagesize_limit"):
             _positive(name, getattr(self, name))
-        return [self._of(leaf) for leaf in leaves]
+        of_type: dict[int, ColumnOptions] = {}  # of leaves that no option names, the same for all of a type
+        settled = []
+        for leaf in leaves:
+            if not named.isdisjoint(_names(leaf)):
+                settled.append(self._of(leaf))
+                continue
+            if leaf.physical not in of_type:
+                of_type[leaf.physical] = self._of(leaf)
+            settled.append(of_type[leaf.physical])
+        return settled
 
     def _of(self, leaf: Leaf) -> ColumnOptions:
         codec = _codec(_choice(self.compression, leaf, "snappy"))
@@ -111,8 +120,9 @@ class WriterOptions:
             raise ValueError(f"column_encoding {name!r} is not one of {', '.join(NAMES)}")
         return encoding if _suits(encoding, leaf) else None  # one for several columns concerns those that it is for
 
-    def _check_names(self, leaves: list[Leaf]) -> None:
-        """Check that there is what options name, and that what they say can be true of one leaf at least."""
+    def _check_names(self, leaves: list[Leaf]) -> set[str]:
+        """Check that there is what options name, and that what they say can be true of a leaf; give the names."""
+        all_named: set[str] = set()
         below: dict[str, list[Leaf]] = {}
         for leaf in leaves:
             for name in _names(leaf):
@@ -124,6 +134,7 @@ class WriterOptions:
             for name in named:
                 if name not in below:
                     raise _missing(option, name, below)
+            all_named.update(named)
         if isinstance(self.column_encoding, Mapping):
             for name, encoding in self.column_encoding.items():
                 _check_encoding(name, encoding, below[name])
@@ -131,6 +142,7 @@ class WriterOptions:
             for name, options in self.bloom_filter_options.items():
                 if _bloom(options) and all(leaf.physical == BOOLEAN for leaf in below[name]):
                     raise SchemaError("a BOOLEAN column can have no Bloom filter", column=name)
+        return all_named
 
 
 def _missing(option: str, name: Any, known: Iterable[str]) -> SchemaError:

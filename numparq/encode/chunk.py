@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from ..codecs.compress import compressor
 from ..column.scratch import Scratch
 from ..kernels.tables import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN, RLE, RLE_DICTIONARY
 from ..leaves import LeafValues
-from ..metadata.encode import encode
+from ..metadata.encode import Encoded, encode, encode_value
 from ..page_index import PageSizes, column_index, offset_index, page_sizes, size_statistics
 from ..schema import Leaf
 from ..statistics import Order, PageBounds, chunk_statistics, page_bounds, page_statistics
@@ -128,13 +129,13 @@ def encode_chunk(
     dictionary, pages = _pages(leaf, values, encoding, cuts, options, in_headers, null_counts, scratch)
     every = [dictionary, *pages] if dictionary else pages
     columns = {
-        "encodings": sorted({RLE, encoding, *([PLAIN] if dictionary else [])}), "codec": options.codec,
+        "encodings": _encodings(dictionary is not None, encoding), "codec": options.codec,
         "num_values": values.num_entries,
         "total_uncompressed_size": sum(page.uncompressed for page in every),
         "total_compressed_size": sum(page.size for page in every),
         "statistics": bounds and chunk_statistics(bounds, sum(null_counts), length=options.truncate_length),
         "size_statistics": size_statistics(sizes),
-        "encoding_stats": _encoding_stats(dictionary, len(pages), encoding, options),
+        "encoding_stats": _encoding_stats(dictionary is not None, len(pages), encoding, options.data_page_version),
     }  # fmt: skip
     bloom = None if options.bloom is None else _bloom_filter(leaf, values, options.bloom)
     return EncodedChunk(pages, dictionary, [page.size for page in pages], cuts.rows[:-1].tolist(), columns, sizes,
@@ -176,12 +177,22 @@ def _described(
     return bounds, sizes
 
 
-def _encoding_stats(dictionary: Page | None, count: int, encoding: int, options: ColumnOptions) -> list[dict]:
-    data_page = DATA_PAGE if options.data_page_version == 1 else DATA_PAGE_V2
+# What is said of encodings is the same in most chunks, and so is encoded only once.
+
+
+@lru_cache(maxsize=64)
+def _encodings(has_dictionary: bool, encoding: int) -> Encoded:
+    found = sorted({RLE, encoding, *([PLAIN] if has_dictionary else [])})
+    return Encoded(encode_value("ColumnMetaData", "encodings", found))
+
+
+@lru_cache(maxsize=1024)
+def _encoding_stats(has_dictionary: bool, count: int, encoding: int, version: int) -> Encoded:
+    data_page = DATA_PAGE if version == 1 else DATA_PAGE_V2
     found = [{"page_type": data_page, "encoding": encoding, "count": count}]
-    if dictionary:
+    if has_dictionary:
         found.insert(0, {"page_type": DICTIONARY_PAGE, "encoding": PLAIN, "count": 1})
-    return found
+    return Encoded(encode_value("ColumnMetaData", "encoding_stats", found))
 
 
 def _bloom_filter(leaf: Leaf, values: Dense, options: BloomOptions) -> bytes | None:

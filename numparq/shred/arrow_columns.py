@@ -8,6 +8,7 @@ from __future__ import annotations
 import binascii
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ _MS_OF_DAY = 86_400_000
 _NESTED = {"list", "large_list", "list_view", "large_list_view", "fixed_size_list", "struct", "map", "union"}
 
 
+@lru_cache(maxsize=64)
 def arrow_type_of(data_type: Any) -> ArrowType:
     """Describe a type of pyarrow's.
 
