@@ -261,18 +261,25 @@ class _BinaryValues:
         utf8 = self._job.target.utf8
         self._dictionary = self._job._binary_dictionary(pages, utf8) or self._dictionary
         first = int(pages.pages[0, P_TYPE] == DICTIONARY_PAGE)
-        pages = Pages(pages.raw, pages.chunks, pages.pages[first:])
+        try:
+            self._data_pages(Pages(pages.raw, pages.chunks, pages.pages[first:]), levels, scratch)
+        except PageFailure as failure:
+            failure.page += first
+            raise
+
+    def _data_pages(self, pages: Pages, levels: _Levels, scratch: Scratch) -> None:
         if not len(pages.pages):
             return
         all_indices = _all_indices(pages)
         pages.chunks[0, C_ROW_START] = levels.num_values
         most = int(pages.pages[:, P_NUM_VALUES].sum())
-        if self._job.target.coded and all_indices and self._dictionary and _SMALLER * len(self._dictionary) <= most:
-            self._pieces.append(self._codes(pages, levels, self._dictionary, most, scratch))
+        dictionary = self._dictionary
+        if self._job.target.coded and all_indices and dictionary and _SMALLER * len(dictionary) <= most:
+            self._pieces.append(self._codes(pages, levels, dictionary, most, scratch))
             return
         piece = self._decoded(pages, levels, most, scratch)
         self._pieces.append(piece)
-        if utf8 and not all_indices:
+        if self._job.target.utf8 and not all_indices:
             self._job._check_utf8(piece, pages)
 
     def _codes(

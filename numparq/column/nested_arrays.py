@@ -102,8 +102,10 @@ def joined(pieces: Sequence[NestedPiece], leaf: Leaf, target: Target) -> NestedP
     """
     if len(pieces) == 1:
         return pieces[0]
-    values: Any = [part for piece in pieces for part in piece.values]
-    if target.storage != "binary":
+    values: Any
+    if target.storage == "binary":
+        values = [part for piece in pieces for part in piece.values]
+    else:
         nothing = np.empty(0, object if target.dtype is None else target.dtype)
         values = np.concatenate([nothing, *(piece.values for piece in pieces)])
     return NestedPiece(
