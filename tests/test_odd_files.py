@@ -345,11 +345,13 @@ def test_levels_in_the_old_encoding_as_impala_packs_them():
 
 
 def test_nulls_that_the_header_of_a_page_does_not_count():
-    """parquet-cpp says 0 in V2 pages of columns without statistics, such as INT96."""
+    """parquet-cpp says 0 in V2 pages of columns without statistics, such as INT96, and parquet-java says -1."""
     present = [1, 0, 1, 1]
     section, values = bits(present, 1), plain(INT64, [7, 8, 9])
-    got = column_of([data_page_v2(4, 0, section, values)], INT64, 4, OPTIONAL)
-    assert [None if pd.isna(value) else value for value in got] == [7, None, 8, 9]
+    for said in (0, -1):
+        got = column_of([data_page_v2(4, said, section, values)], INT64, 4, OPTIONAL)
+        assert [None if pd.isna(value) else value for value in got] == [7, None, 8, 9]
+        assert column_of([data_page_v2(3, said, b"", values)], INT64, 3) == [7, 8, 9]
     with pytest.raises(CorruptPageError, match="the number of values is not what the header says"):
         column_of([data_page_v2(4, 2, section, values)], INT64, 4, OPTIONAL)
 

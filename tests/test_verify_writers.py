@@ -28,7 +28,7 @@ def test_the_table_names_checks():
 
 
 @pytest.mark.parametrize("check", FAULTS)
-@pytest.mark.parametrize("created_by", [OTHER, "parquet-mr version 1.13.1"])
+@pytest.mark.parametrize("created_by", [OTHER, "parquet-mr version 1.18.1"])
 def test_of_others_it_is_an_error(check, created_by):
     make, _, expected = FAULTS[check]
     found = checks(make(created_by))
@@ -104,6 +104,12 @@ def test_checksums_that_are_not_0_are_checked():
     assert checks(faults.one([page.with_crc()], 2, "Parquet.jl 0.6.0")) == set()
     page.header.crc = 1
     assert checks(faults.one([page], 2, "Parquet.jl 0.6.0")) == {"page-crc"}
+
+
+def test_nulls_that_parquet_java_did_not_count():
+    assert checks(faults.nulls("parquet-mr version 1.17.0 (build 0)", -1)) == {"writer-null-count"}
+    assert checks(faults.nulls("parquet-mr version 1.18.0 (build 0)", -1)) == {"page-null-count"}
+    assert "page-counts" in checks(faults.nulls("parquet-mr version 1.17.0 (build 0)", -2))
 
 
 def test_counts_that_are_wrong_otherwise():

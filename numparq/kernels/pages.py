@@ -108,14 +108,15 @@ def read_data_header_v2(record, slots, pages, page, chunks, chunk):
         return BAD_LENGTH
     if definition + repetition > pages[page + P_UNCOMPRESSED]:
         return BAD_LENGTH
-    if num_nulls < 0 or num_nulls > num_values:
+    # Where they did not count, parquet-java before 1.18 says -1, and others 0.
+    if num_nulls < -1 or num_nulls > num_values:
         return BAD_COUNT
     num_rows = record[slots[_V2_NUM_ROWS]]
     # Some writers (those in Go) leave it at 0.
     if chunks[chunk + C_MAX_DEFINITION] <= 1 and num_rows != num_values and num_rows != 0:
         return BAD_COUNT
     pages[page + P_NUM_VALUES] = num_values
-    pages[page + P_NUM_NULLS] = num_nulls
+    pages[page + P_NUM_NULLS] = max(num_nulls, 0)
     pages[page + P_ENCODING] = record[slots[_V2_ENCODING]]
     pages[page + P_DEFINITION_BYTES] = definition
     pages[page + P_REPETITION_BYTES] = repetition

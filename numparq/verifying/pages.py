@@ -42,8 +42,8 @@ from ..statistics import Bounds, Order, page_bounds
 from .bounds import BoundCheck, check_range, int96_bounds
 from .deviations import Findings, Place
 from .statistics import Truth, check_statistics
-from .stored import StoredPage
-from .values import COUNTS, Dictionary, PageDecoder, PageTrouble, PageValues
+from .stored import NOT_COUNTED, StoredPage, has_negative_counts
+from .values import Dictionary, PageDecoder, PageTrouble, PageValues
 
 __all__ = ["ENCODINGS", "Budget", "PageFacts", "PagesCheck"]
 
@@ -282,7 +282,7 @@ class PagesCheck:
         required = [item.name for item in load_idl().structs[_HEADERS[page.header["type"]]].fields if item.required]
         if any(name not in about for name in required):
             return False
-        if any(about.get(name, 0) < 0 for name in COUNTS):
+        if has_negative_counts(about):
             self.findings.add("page-counts", "a count in the page header is negative", place)
             return False
         return True
@@ -320,7 +320,7 @@ class PagesCheck:
         about = facts.stored.about
         nulls = values.num_entries - values.num_values
         if "num_nulls" in about and about["num_nulls"] != nulls:
-            check = "page-null-count" if about["num_nulls"] else "writer-null-count"
+            check = "writer-null-count" if about["num_nulls"] in (0, NOT_COUNTED) else "page-null-count"
             self.findings.add(check, f"the header says {about['num_nulls']:,} nulls, and there are {nulls:,}", place)
         if "num_rows" in about and about["num_rows"] != values.num_rows:
             check = "writer-row-count" if about["num_rows"] in (0, values.num_entries) else "page-row-count"

@@ -13,8 +13,11 @@ from .deviations import Findings, Place
 from .footer import read_bytes
 from .thrift import Unreadable, read_struct
 
-__all__ = ["StoredPage", "stored_pages"]
+__all__ = ["NOT_COUNTED", "StoredPage", "has_negative_counts", "stored_pages"]
 
+NOT_COUNTED = -1  # num_nulls, as parquet-java wrote it
+_LEAST = {"num_values": 0, "num_nulls": NOT_COUNTED, "num_rows": 0, "definition_levels_byte_length": 0,
+          "repetition_levels_byte_length": 0}  # fmt: skip
 _FIRST_LOOK, _LONGEST_HEADER = 1 << 12, 1 << 26
 _STRUCTS = {DATA_PAGE: "data_page_header", INDEX_PAGE: "index_page_header", DICTIONARY_PAGE: "dictionary_page_header",
             DATA_PAGE_V2: "data_page_header_v2"}  # fmt: skip
@@ -50,6 +53,11 @@ class StoredPage:
     def about(self) -> dict[str, Any]:
         """The header of its type."""
         return self.header[_STRUCTS[self.header["type"]]]
+
+
+def has_negative_counts(about: dict[str, Any]) -> bool:
+    """Tell whether a header claims what cannot be counted or measured, of nulls but that they were not."""
+    return any(about.get(name, 0) < least for name, least in _LEAST.items())
 
 
 def stored_pages(

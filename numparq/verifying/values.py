@@ -71,11 +71,9 @@ from ..kernels.tables import (
 )
 from ..schema import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96, Leaf
 from .deltas import first_of, widest_of
+from .stored import has_negative_counts
 
-__all__ = ["COUNTS", "Dictionary", "PageDecoder", "PageTrouble", "PageValues"]
-
-# Fields of page headers that are no less than 0.
-COUNTS = ("num_values", "num_nulls", "num_rows", "definition_levels_byte_length", "repetition_levels_byte_length")
+__all__ = ["Dictionary", "PageDecoder", "PageTrouble", "PageValues"]
 
 _SIZES = {BOOLEAN: 0, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8, BYTE_ARRAY: 0}
 _DTYPES = {INT32: "i4", INT64: "i8", FLOAT: "f4", DOUBLE: "f8"}
@@ -426,7 +424,7 @@ def _body(row: np.ndarray, raw: np.ndarray, decompressed: np.ndarray) -> np.ndar
 
 def _check_counts(header: dict[str, Any], about: dict[str, Any]) -> None:
     """Refuse what kernels take as checked: counts that are negative, levels that are longer than the page."""
-    if any(about.get(name, 0) < 0 for name in COUNTS):
+    if has_negative_counts(about):
         raise PageTrouble("page-counts", "a count in the page header is negative")
     stored, plain = header["compressed_page_size"], header["uncompressed_page_size"]
     levels = about.get("definition_levels_byte_length", 0) + about.get("repetition_levels_byte_length", 0)

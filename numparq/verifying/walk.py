@@ -10,7 +10,7 @@ from ..io.source import Source
 from ..kernels.tables import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE
 from .deviations import NOWHERE, Findings
 from .footer import read_bytes
-from .stored import StoredPage, stored_pages
+from .stored import StoredPage, has_negative_counts, stored_pages
 from .thrift import Unreadable, read_struct
 
 __all__ = ["Walk", "walk_pages"]
@@ -18,7 +18,6 @@ __all__ = ["Walk", "walk_pages"]
 _KINDS = (DATA_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2)
 _BLOCK = 1 << 16
 _LONGEST_METADATA = 1 << 16
-_COUNTS = ("num_values", "num_nulls", "num_rows", "definition_levels_byte_length", "repetition_levels_byte_length")
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ def _trouble(source: Source, page: StoredPage) -> str:
     """Say what speaks against a page; empty where nothing does."""
     if page.header["type"] not in _KINDS:
         return "it is of a type that there is not"
-    if any(page.about.get(name, 0) < 0 for name in _COUNTS):
+    if has_negative_counts(page.about):
         return "its header is damaged"
     crc = page.header.get("crc")
     if crc is not None and zlib.crc32(read_bytes(source, page.body, page.end - page.body)) != crc & 0xFFFFFFFF:

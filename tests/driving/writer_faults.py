@@ -42,8 +42,8 @@ def one(pages: list[h.Page], rows: int, created_by: str | None, physical: int = 
     return h.file([facts.pop("num_rows", rows)], [column], created_by=created_by).stored(settle)
 
 
-def nulls(created_by: str | None) -> bytes:
-    page = data_page_v2(4, 0, h.bits([1, 0, 1, 1], 1), plain(h.INT64, [7, 8, 9]))
+def nulls(created_by: str | None, said: int = 0) -> bytes:
+    page = data_page_v2(4, said, h.bits([1, 0, 1, 1], 1), plain(h.INT64, [7, 8, 9]))
     return one([page], 4, created_by, repetition=h.OPTIONAL)
 
 

@@ -218,8 +218,8 @@ def read_rows(column: Column, page: Page, codec: int, entries: Sequence[Value] |
         levels = read(definition, 1, page.num_values)
     if any(level > 1 for level in levels):
         raise Damaged("a level")
-    # A writer that did not count them says that there are none.
-    if page.type == DATA_PAGE_V2 and more["num_nulls"] not in (0, levels.count(0)):
+    # A writer that did not count them says that there are none, or -1.
+    if page.type == DATA_PAGE_V2 and more["num_nulls"] not in (-1, 0, levels.count(0)):
         raise Damaged("the number of nulls")
     values = iter(_decode_values(column, body, more["encoding"], levels.count(1), entries, page.num_values))
     return [next(values) if level else None for level in levels]
