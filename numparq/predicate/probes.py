@@ -11,6 +11,7 @@ from ..bloom_filter import BloomFilter, hash_values
 from ..schema import BOOLEAN, BYTE_ARRAY, INT32, INT96
 from .bound import ElementTest, Leafy, NullTest, ValueTest, decide
 from .expression import Expression
+from .ranges import TOP
 
 # A range of so many keys is as good as a list of them; more are not worth their probes.
 MAX_PROBES = 4096
@@ -61,10 +62,13 @@ def _numbers(test: ValueTest, most: int) -> list[bytes] | None:
 
 
 def _bytes(test: ValueTest, most: int) -> list[bytes] | None:
-    """List the values of ranges of one value each: up to it with a zero byte behind."""
-    if len(test.ranges) > most or any(high != low + b"\0" for low, high in test.ranges):
+    """List the values of ranges that have few: the first one, and it with more and more zero bytes behind."""
+    if len(test.ranges) > most or any(
+        high is TOP or high.rstrip(b"\0") != low.rstrip(b"\0") for low, high in test.ranges
+    ):
         return None
-    return [low for low, _ in test.ranges]
+    found = [(low, count) for low, high in test.ranges for count in range(min(len(high) - len(low), most + 1))]
+    return [low + bytes(count) for low, count in found] if len(found) <= most else None
 
 
 def may_contain(bound: Expression, filters: Mapping[int, Any]) -> bool:
