@@ -251,7 +251,7 @@ FORMS = [
     (group("c", leaf("element", REPEATED), logical=LIST), [[1, 2], None, []], ["c", "c.element"], {"c": [1, 2]}),
     (group("c", repeated("array", leaf("array", REPEATED), logical=LIST), logical=LIST), [[[1, 2], []], None],
      ["c.array.array"], {"c": [1, 2]}),
-    (group("c", repeated("array", text("s")), logical=LIST), [["x"], None, []], ["c", "c.array"], {"s": ["x"]}),
+    (group("c", repeated("array", text("s")), logical=LIST), [[{"s": "x"}], None, []], ["c", "c.array"], {"s": ["x"]}),
     (group("c", repeated("bag", text("s")), logical=LIST), [["x"], None, []], ["c", "c.bag", "c.bag.s"], {"c": ["x"]}),
     (group("c", repeated("map", text("s"), leaf("n")), logical=MAP), [[("a", 1)], None, []], ["c", "c.map"],
      {"s": ["a"], "n": [1]}),

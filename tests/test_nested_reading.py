@@ -198,13 +198,13 @@ FORMS = {
     ),
     "rule 4, array": (
         group("c", repeated("array", text("s")), logical=LIST),
-        [["x"], None, []],
         [[{"s": "x"}], None, []],
+        None,
     ),
     "rule 4, tuple": (
         group("c", repeated("c_tuple", text("s")), logical=LIST),
-        [["x"], None, []],
         [[{"s": "x"}], None, []],
+        None,
     ),
     "not rule 4": (group("c", repeated("d_tuple", text("s")), logical=LIST), [["x"], None, []], None),
     "rule 5": (group("c", repeated("element", text("s", OPTIONAL)), logical=LIST), [["x", None], None, []], None),
