@@ -22,6 +22,7 @@ _COMMANDS: dict[str, tuple[str, str, str, tuple[tuple[str, dict], ...]]] = {
     "verify": ("verify", "verify", "hold files against the specification: 0 sound, 1 errors, 2 no Parquet file", (
         ("file", {"nargs": "+", "help": "the Parquet files"}),
         ("--strict", {"action": "store_true", "help": "warnings count as errors"}),
+        ("--external-files", {"action": "store_true", "help": "check column chunks in other files, too"}),
     )),
     "salvage": ("salvage", "salvage", "save what is left of a damaged file: 0 all of it, 1 a part, 2 nothing", (
         _FILE,

@@ -14,7 +14,7 @@ SOUND, DEVIATES, UNREADABLE = 0, 1, 2
 _COLORS = {"error": "bold red", "warning": "yellow"}
 
 
-def verify(file: list[str], strict: bool) -> int:
+def verify(file: list[str], strict: bool, external_files: bool = False) -> int:
     """Print what is wrong with files.
 
     Returns
@@ -26,7 +26,7 @@ def verify(file: list[str], strict: bool) -> int:
     status = SOUND
     for name in file:
         try:
-            report = examine(name)
+            report = examine(name, external_files=external_files)
         except (ParquetError, OSError) as error:
             print(f"numparq: {error}", file=sys.stderr)
             status = UNREADABLE

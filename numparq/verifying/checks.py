@@ -69,6 +69,7 @@ CHECKS: dict[str, Check] = {
         chunk_metadata="a column chunk has metadata",
         chunk_type="the type is that of the schema",
         chunk_path="the path is that of the schema",
+        chunk_file="the file that a column chunk is in is there",
         chunk_place="the chunk lies between the magic number and the footer",
         overlap="no two parts of the file lie over each other",
         chunk_data_offset="data_page_offset is where the first data page begins",

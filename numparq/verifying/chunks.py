@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,8 @@ import numpy as np
 from ..bloom_filter import hash_values
 from ..column.scratch import Scratch
 from ..column.writers import Faults
+from ..errors import ParquetError
+from ..io.beside import Beside
 from ..io.source import Source
 from ..kernels.tables import BIT_PACKED, DATA_PAGE, DATA_PAGE_V2, PLAIN, PLAIN_DICTIONARY, RLE
 from ..metadata.enums import enum_value
@@ -26,8 +29,9 @@ from .statistics import Truth, check_size_statistics, check_statistics
 from .stored import stored_pages
 from .values import PageValues
 
-__all__ = ["ChunkCheck", "Region"]
+__all__ = ["MOST_PER_BYTE", "ChunkCheck", "Region"]
 
+MOST_PER_BYTE = 256  # bytes and values that are decoded of a file, for each byte of it
 _MAGIC_BYTES = 4
 
 Region = tuple[int, int, str, Place]  # begin, end, what lies there
@@ -83,10 +87,12 @@ class ChunkCheck:
         Buffers.
     budget : Budget
         What may still be decoded.
-    regions : list of Region
-        What the file is made of; the chunk's parts are added.
+    regions : dict of str to list of Region
+        What each file is made of, by its path (empty: the file itself); the chunk's parts are added.
     watchers : list
         Called with each decoded page.
+    files : Beside or None
+        What opens the files that chunks may be in; None where they are not looked at.
     """
 
     source: Source
@@ -100,8 +106,9 @@ class ChunkCheck:
     findings: Findings
     scratch: Scratch
     budget: Budget
-    regions: list[Region]
+    regions: dict[str, list[Region]]
     watchers: list[Any] = field(default_factory=list)
+    files: Beside | None = None
 
     def run(self) -> None:
         """Do it."""
@@ -120,15 +127,43 @@ class ChunkCheck:
             path = ".".join(facts.get("path_in_schema", ()))
             self._add("chunk-path", f"the column chunk is that of {path!r} by its path, where the schema has "
                                     f"{self.leaf.name!r}")  # fmt: skip
-        if self.chunk.get("file_path"):
-            self._add("not-checked", f"the column chunk is in another file, {self.chunk['file_path']!r}")
-            return
-        bounds = self._bounds(facts)
-        if bounds is not None:
-            self._check_pages(facts, *bounds)
+        with self._opened() as source:
+            bounds = None if source is None else self._bounds(facts)
+            if bounds is not None:
+                self._check_pages(facts, *bounds)
 
     def _add(self, check: str, message: str) -> None:
         self.findings.add(check, message, self.place)
+
+    @contextmanager
+    def _opened(self) -> Iterator[Source | None]:
+        """Open the file that the chunk is in; None where that cannot be, or is not wanted."""
+        path = self.chunk.get("file_path")
+        if not path:
+            yield self.source
+            return
+        if self.files is None:
+            self._add("not-checked", f"the column chunk is in another file, {path!r}")
+            yield None
+            return
+        try:
+            source = self.files.open(path)
+        except ParquetError as error:
+            self._add("chunk-file", error.message)
+            yield None
+            return
+        try:
+            if path not in self.regions:
+                self.regions[path] = []
+                self.budget.left += MOST_PER_BYTE * source.size
+            self.source, self.limit = source, source.size
+            yield source
+        finally:
+            source.close()
+
+    def _region(self, begin: int, end: int, what: str) -> None:
+        """Note where a part of the chunk lies."""
+        self.regions.setdefault(self.chunk.get("file_path", ""), []).append((begin, end, what, self.place))
 
     def _bounds(self, facts: dict[str, Any]) -> tuple[int, int] | None:
         """Give where the chunk begins and ends by the footer; None where that cannot be."""
@@ -153,7 +188,7 @@ class ChunkCheck:
                 return None
             end = min(end, self.limit)
         if size:
-            self.regions.append((start, end, "the pages", self.place))
+            self._region(start, end, "the pages")
         return start, end
 
     # --- pages --------------------------------------------------------------------------------------------------------
@@ -164,7 +199,7 @@ class ChunkCheck:
         bloom, length = read_bloom_filter(self.source, facts, self.leaf, self.limit, self.findings, self.place)
         if length:
             place = facts["bloom_filter_offset"]
-            self.regions.append((place, place + length, "the Bloom filter", self.place))
+            self._region(place, place + length, "the Bloom filter")
         distinct = DistinctCount(self.leaf) if "distinct_count" in facts.get("statistics", {}) else None
         watchers = [*self.watchers, *(each for each in (bloom, distinct) if each is not None)]
         pages = PagesCheck(self.source, self.leaf, self.order, facts["codec"], self.place, self.findings, self.scratch,
@@ -186,7 +221,7 @@ class ChunkCheck:
         if found is not None:
             stem = "column_index" if struct == "ColumnIndex" else "offset_index"
             offset = self.chunk[f"{stem}_offset"]
-            self.regions.append((offset, offset + self.chunk[f"{stem}_length"], f"the {stem}", self.place))
+            self._region(offset, offset + self.chunk[f"{stem}_length"], f"the {stem}")
         return found
 
     def _take(self, pages: PagesCheck, start: int, end: int, resume: list[int]) -> bool:

@@ -7,10 +7,11 @@ from typing import Any
 
 from ..column.scratch import Scratch
 from ..column.writers import faults_of
+from ..io.beside import Beside
 from ..io.source import Source
 from ..schema import Leaf
 from ..statistics import NO_ORDER, Order, order_of
-from .chunks import ChunkCheck, Region
+from .chunks import MOST_PER_BYTE, ChunkCheck, Region
 from .deviations import Findings, Place
 from .footer import Tail
 from .pages import Budget
@@ -20,7 +21,7 @@ __all__ = ["check_row_groups", "orders_of"]
 
 _ORDERS = {"": "type", "TYPE_ORDER": "type", "IEEE_754_TOTAL_ORDER": "ieee754", "INT96_TIMESTAMP_ORDER": "int96"}
 _LAST_ORDINAL = (1 << 15) - 1
-_MOST_PER_BYTE, _MOST_ANYWAY = 256, 1 << 32  # bytes and values that are decoded of a file
+_MOST_ANYWAY = 1 << 32  # bytes and values that are decoded of a file, however small
 
 
 def orders_of(leaves: list[Leaf | None], names: list[str]) -> list[Order]:
@@ -34,7 +35,7 @@ def orders_of(leaves: list[Leaf | None], names: list[str]) -> list[Order]:
 
 def check_row_groups(
     source: Source, tail: Tail, leaves: list[Leaf | None], orders: list[Order], findings: Findings,
-    progress: Callable[[int], None],
+    progress: Callable[[int], None], files: Beside | None = None,
 ) -> None:  # fmt: skip
     """Check all row groups, and that no two parts of the file lie over each other.
 
@@ -50,9 +51,11 @@ def check_row_groups(
         What is wrong goes there.
     progress : callable
         Called with the rows of each column chunk that is done.
+    files : Beside or None
+        As in `ChunkCheck`.
     """
-    regions: list[Region] = []
-    scratch, budget = Scratch(), Budget(_MOST_ANYWAY + _MOST_PER_BYTE * source.size)
+    regions: dict[str, list[Region]] = {}
+    scratch, budget = Scratch(), Budget(_MOST_ANYWAY + MOST_PER_BYTE * source.size)
     faults = faults_of(tail.metadata.get("created_by"))
     for number, group in enumerate(tail.metadata.get("row_groups", [])):
         place = Place(row_group=number)
@@ -67,12 +70,13 @@ def check_row_groups(
             if leaf is not None and budget.left >= 0:
                 ChunkCheck(source, tail.start, leaf, order, group.get("num_rows", 0), chunk, faults,
                            place._replace(column=leaf.name), findings, scratch, budget, regions,
-                           [keys[leaf.index]] if leaf.index in keys else []).run()  # fmt: skip
+                           [keys[leaf.index]] if leaf.index in keys else [], files).run()  # fmt: skip
                 findings.looked_at["column chunks"] += 1
                 progress(max(group.get("num_rows", 0), 0))
         check_sorting(group, keys, findings, place)
         findings.looked_at["row groups"] += 1
-    _check_overlaps(regions, findings)
+    for parts in regions.values():
+        _check_overlaps(parts, findings)
 
 
 def _check_facts(group: dict[str, Any], number: int, place: Place, findings: Findings) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import located
+from ..io.beside import Beside
 from ..io.source import Source, open_source
 from ..progress import Progress
 from .deviations import Deviation, Findings
@@ -63,7 +64,7 @@ class Report:
         return not self.errors
 
 
-def verify(path: Any) -> list[Deviation]:
+def verify(path: Any, *, external_files: bool = False) -> list[Deviation]:
     """Hold a file against the specification, and name everything in which it differs.
 
     All of it is read: magic numbers, footer, schema, offsets, every page with its checksum, levels and values,
@@ -74,6 +75,8 @@ def verify(path: Any) -> list[Deviation]:
     ----------
     path : str, os.PathLike, bytes-like, or binary file object
         The file.
+    external_files : bool
+        Whether column chunks in other files, which the file names, are checked: those below its own folder.
 
     Returns
     -------
@@ -96,10 +99,10 @@ def verify(path: Any) -> list[Deviation]:
     >>> numparq.verify(numparq.to_parquet(pandas.DataFrame({"a": [1, 2, 3]})))
     []
     """
-    return examine(path, progress=False).deviations
+    return examine(path, False, external_files=external_files).deviations
 
 
-def examine(path: Any, progress: bool | None = None) -> Report:
+def examine(path: Any, progress: bool | None = None, *, external_files: bool = False) -> Report:
     """Hold a file against the specification, as `verify` does, and say what was looked at besides.
 
     Parameters
@@ -108,6 +111,8 @@ def examine(path: Any, progress: bool | None = None) -> Report:
         As for `verify`.
     progress : bool, optional
         Whether to show a bar; by default only in a terminal, and only when it takes long.
+    external_files : bool
+        As for `verify`.
 
     Returns
     -------
@@ -117,7 +122,8 @@ def examine(path: Any, progress: bool | None = None) -> Report:
     findings = Findings()
     try:
         with located(file=source.name):
-            metadata = _examine(source, findings, progress)
+            files = Beside(path) if external_files else None
+            metadata = _examine(source, findings, progress, files)
     finally:
         source.close()
     groups = metadata.get("row_groups", [])
@@ -129,7 +135,7 @@ def examine(path: Any, progress: bool | None = None) -> Report:
     )  # fmt: skip
 
 
-def _examine(source: Source, findings: Findings, progress: bool | None) -> dict[str, Any]:
+def _examine(source: Source, findings: Findings, progress: bool | None, files: Beside | None) -> dict[str, Any]:
     """Check everything; give FileMetaData, as far as it could be read."""
     tail = read_tail(source, findings)
     if tail is None:
@@ -144,7 +150,7 @@ def _examine(source: Source, findings: Findings, progress: bool | None) -> dict[
     bar = Progress(progress, "checking values")
     bar.expect(max(sum(group.get("num_rows", 0) for group in tail.metadata.get("row_groups", [])), 0) * len(leaves))
     try:
-        check_row_groups(source, tail, leaves, orders, findings, bar.advance)
+        check_row_groups(source, tail, leaves, orders, findings, bar.advance, files)
     finally:
         bar.close()
     return tail.metadata

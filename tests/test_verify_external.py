@@ -1,0 +1,78 @@
+"""`numparq verify --external-files`: column chunks in other files, and files that are not there."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from driving.broken_files import base
+from hostile import handmade as h
+
+import numparq
+from numparq.cli import main
+from numparq.errors import UnsupportedError
+from numparq.verifying import examine
+
+PATH = "part/a.parquet"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A file with everything in it, and one with its footer alone."""
+    data = base()
+    (tmp_path / "part").mkdir()
+    (tmp_path / PATH).write_bytes(data)
+    (length,) = struct.unpack("<I", data[-8:-4])
+    footer, _ = h.from_bytes("FileMetaData", data[-8 - length : -8])
+    for group in footer.row_groups:
+        for chunk in group.columns:
+            chunk.file_path = PATH
+    (tmp_path / "_metadata").write_bytes(h.with_footer(b"PAR1", footer))
+    return tmp_path
+
+
+def checks(path, **options):
+    return {deviation.check for deviation in numparq.verify(path, **options)}
+
+
+def test_what_is_elsewhere_is_checked(folder):
+    report = examine(folder / "_metadata", external_files=True)
+    assert report.deviations == [] and report.looked_at == examine(base()).looked_at
+    assert checks(folder / "_metadata") == {"not-checked"}
+
+
+def test_damage_elsewhere_is_found(folder):
+    data = bytearray((folder / PATH).read_bytes())
+    facts = numparq.ParquetFile(base()).metadata.row_groups[0].columns[0].meta_data
+    data[facts.data_page_offset + facts.total_compressed_size - 1] ^= 1
+    (folder / PATH).write_bytes(data)
+    assert "page-crc" in checks(folder / "_metadata", external_files=True)
+
+
+def test_files_that_are_not_there(folder):
+    (folder / PATH).rename(folder / "part" / "b.parquet")
+    found = numparq.verify(folder / "_metadata", external_files=True)
+    assert {deviation.check for deviation in found} == {"chunk-file"} and len(found) == 8
+    assert "No such file" in found[0].message and (found[0].row_group, found[0].column) == (0, "i")
+
+
+@pytest.mark.parametrize("path", ["../a.parquet", "/etc/passwd", "https://example.org/a.parquet"])
+def test_files_that_are_not_opened(folder, path):
+    data = (folder / "_metadata").read_bytes()
+    (length,) = struct.unpack("<I", data[-8:-4])
+    footer, _ = h.from_bytes("FileMetaData", data[-8 - length : -8])
+    footer.row_groups[0].columns[0].file_path = path
+    (folder / "_metadata").write_bytes(h.with_footer(b"PAR1", footer))
+    assert checks(folder / "_metadata", external_files=True) == {"chunk-file"}
+
+
+def test_bytes_are_in_no_folder():
+    with pytest.raises(UnsupportedError, match="the name of a file"):
+        numparq.verify(base(), external_files=True)
+
+
+def test_the_command(folder, capsys):
+    name = str(folder / "_metadata")
+    assert main(["verify", "--strict", name]) == 1
+    assert main(["verify", "--strict", "--external-files", name]) == 0
+    assert "26 pages, 26 checksums" in capsys.readouterr().out
