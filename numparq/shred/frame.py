@@ -106,6 +106,10 @@ def column_of(name: str, values: Any, given: GivenColumn | None = None) -> Sourc
         The type that it is to have.
     """
     with located(column=name):
+        if given is not None and given.is_variant:
+            from .variants import variant_column
+
+            return variant_column(name, values.array, given)
         try:
             source = _source(values)
         except Nested:

@@ -34,6 +34,12 @@ class GivenColumn:
         """Whether it is one leaf, that is not repeated."""
         return self.node.physical is not None and self.node.repetition != REPEATED
 
+    @property
+    def is_variant(self) -> bool:
+        """Whether it is a VARIANT that is not shredded."""
+        logical, parts = self.node.logical, {child.name for child in self.node.children}
+        return logical is not None and logical.kind == "VARIANT" and parts == {"metadata", "value"}
+
 
 @dataclass(frozen=True, slots=True)
 class GivenSchema:
