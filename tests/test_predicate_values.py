@@ -138,6 +138,8 @@ def facts_about(draw, name, items, validity):
         negative = kind.plain(-0.0)
         low, high = (kind.plain(draw(st.sampled_from([0.0, -0.0]))) if bound in (negative, bytes(len(negative)))
                      else bound for bound in (low, high))  # fmt: skip
+    if order.is_float and numbers and not order.total and draw(st.integers(0, 9)) == 0:
+        low, high = draw(st.sampled_from([(kind.plain(math.nan), high), (low, kind.plain(math.nan))]))
     if low is not None and order.cut != "whole" and draw(st.booleans()):
         (low, first), (high, second) = truncate_min(low, 2, order), truncate_max(high, 2, order)
         exact = exact and first and second

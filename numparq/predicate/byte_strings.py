@@ -12,6 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 _WORD = 8
+# The first so many bytes of a word.
+_HEADS = np.array([(1 << 64) - (1 << 8 * (_WORD - kept)) for kept in range(_WORD + 1)], np.uint64)
 
 
 class ByteStrings(NamedTuple):
@@ -52,11 +54,13 @@ class ByteStrings(NamedTuple):
         """Give the eight bytes from a position on of some strings, as big-endian numbers."""
         left = np.clip(self.sizes[rows] - position, 0, _WORD)
         wanted = self.starts[rows] + position
-        loaded = np.clip(wanted, 0, len(self.data) - _WORD)  # earlier where the data ends too soon
-        windows = np.ndarray((len(self.data) - _WORD + 1,), ">u8", self.data, strides=(1,))
-        found = windows[loaded].astype(np.uint64)
-        found = _shifted_left(found, np.minimum(wanted - loaded, _WORD))
-        return found & ~_shifted_right(np.full(len(rows), -1, np.int64).view(np.uint64), left)
+        last = len(self.data) - _WORD
+        windows = np.ndarray((last + 1,), ">u8", self.data, strides=(1,))
+        found = windows[np.clip(wanted, 0, last)].astype(np.uint64)
+        late = np.flatnonzero(wanted > last)  # where the data ends too soon, what was read began earlier
+        if len(late):
+            found[late] = _shifted_left(found[late], np.minimum(wanted[late] - last, _WORD))
+        return found & _HEADS[left]
 
 
 def _roomy(data: np.ndarray) -> np.ndarray:
@@ -68,10 +72,6 @@ def _roomy(data: np.ndarray) -> np.ndarray:
 def _shifted_left(words: np.ndarray, count: np.ndarray) -> np.ndarray:
     """Shift by bytes; by eight of them nothing is left."""
     return np.where(count >= _WORD, np.uint64(0), words << (np.minimum(count, _WORD - 1) * 8).astype(np.uint64))
-
-
-def _shifted_right(words: np.ndarray, count: np.ndarray) -> np.ndarray:
-    return np.where(count >= _WORD, np.uint64(0), words >> (np.minimum(count, _WORD - 1) * 8).astype(np.uint64))
 
 
 def at_least(strings: ByteStrings, others: ByteStrings, chosen: np.ndarray) -> np.ndarray:
@@ -101,6 +101,31 @@ def at_least(strings: ByteStrings, others: ByteStrings, chosen: np.ndarray) -> n
         goes_on = ~differ & (np.minimum(strings.sizes[rows], others.sizes[chosen[rows]]) > position)
         # Where one has ended, zero bytes of the other may be all that follows in this word: the sizes tell.
         rows = rows[goes_on]
+    return found
+
+
+def equal_to(strings: ByteStrings, value: bytes) -> np.ndarray:
+    """Say of strings whether they are a certain one; quicker than by `count_at_most`.
+
+    Parameters
+    ----------
+    strings : ByteStrings
+        Any.
+    value : bytes
+        The one.
+
+    Returns
+    -------
+    bool array
+    """
+    found = strings.sizes == len(value)
+    rows = np.flatnonzero(found)
+    other = ByteStrings.of([value])
+    for position in range(0, len(value), _WORD):
+        same = strings.words(rows, position) == other.words(np.zeros(1, np.int64), position)
+        rows = rows[same]
+    found[:] = False
+    found[rows] = True
     return found
 
 

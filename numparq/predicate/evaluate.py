@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .bound import ElementTest, NullTest, ValueTest
-from .byte_strings import ByteStrings, count_at_most
+from .byte_strings import ByteStrings, count_at_most, equal_to
 from .expression import And, Constant, Expression, Or
 from .ranges import TOP, Ranges
 from .unscaled import inside_unscaled, offset_binary
@@ -194,6 +194,11 @@ def strings_of(test: ValueTest, column: Values) -> ByteStrings:
 
 def inside_bytes(strings: ByteStrings, ranges: Ranges) -> np.ndarray:
     """Say of strings whether they are in a set."""
+    if 0 < len(ranges) <= _FEW_RANGES and all(high is not TOP and high == low + b"\0" for low, high in ranges):
+        found = equal_to(strings, ranges[0][0])
+        for low, _ in ranges[1:]:
+            found |= equal_to(strings, low)
+        return found
     edges = [edge for pair in ranges for edge in pair if edge is not TOP]
     if not edges:
         return np.full(len(strings.sizes), bool(ranges))

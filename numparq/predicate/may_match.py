@@ -20,6 +20,7 @@ from .ranges import covers, overlaps
 
 _MOST_YEARS = 290_000  # INT96 moments beyond are read as what Spark meant by them, which is in no order
 _NS_OF_YEAR = 31_556_952 * 10**9
+_WORTHLESS = object()
 
 
 class Facts(NamedTuple):
@@ -166,10 +167,12 @@ def _run(test: ValueTest, facts: Facts) -> _Run:
 def _interval(domain: Domain, facts: Facts) -> tuple[Any, Any]:
     """Give the keys that the values lie between, the second one not included; all keys where that is not known."""
     low, high = _key(domain, facts, facts.min_value), _key(domain, facts, facts.max_value)
+    if low is _WORTHLESS or high is _WORTHLESS:
+        return domain.low, domain.high
     if domain.is_float:
         # Neither order nor writer need have told the zeros apart.
         low, high = (-1 if low == 0 else low), (0 if high == -1 else high)
-    if (low is False or high is False) or (low is not None and high is not None and low > high):
+    if low is not None and high is not None and low > high:
         return domain.low, domain.high
     after = domain.high if high is None else domain.after(high)
     if domain.kind == "bytes" and low is not None and low == high and not facts.is_exact:
@@ -178,15 +181,15 @@ def _interval(domain: Domain, facts: Facts) -> tuple[Any, Any]:
 
 
 def _key(domain: Domain, facts: Facts, bound: bytes | None) -> Any:
-    """Give the key of a bound, None where there is none, and False where it makes both worthless."""
+    """Give the key of a bound, None where there is none, and `_WORTHLESS` where it makes both so."""
     if bound is None or facts.order.kind != domain.kind or domain.kind == "none":
         return None
     if domain.width and len(bound) != domain.width:
         return None
     if domain.is_float and is_nan(bound):
         # Under the total order only values that are all NaN have such bounds: they lie beside all keys.
-        return domain.key(bound) if facts.order.total else False
+        return domain.key(bound) if facts.order.total else _WORTHLESS
     key = domain.key(bound)
     if domain.kind == "int96":
-        return key if abs(key) < _MOST_YEARS * _NS_OF_YEAR else False
-    return key if domain.kind in ("bytes", "decimal") or domain.low <= key < domain.high else False
+        return key if abs(key) < _MOST_YEARS * _NS_OF_YEAR else _WORTHLESS
+    return key if domain.kind in ("bytes", "decimal") or domain.low <= key < domain.high else _WORTHLESS

@@ -1,0 +1,223 @@
+"""What statistics say of a test: each trap by itself."""
+
+from __future__ import annotations
+
+import io
+import struct
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from driving.predicates import FlatSchema, int96, leaf
+
+import numparq
+from numparq import col
+from numparq.predicate.bind import bind
+from numparq.predicate.may_match import Facts, facts_of, may_match, must_match
+from numparq.predicate.probes import bloom_probes
+from numparq.statistics.order import INT96_ORDER, NO_ORDER, TOTAL_ORDER, TYPE_ORDER, order_of
+
+X, NAN = col("x"), float("nan")
+INTEGER, UNSIGNED, TEXT = leaf(1), leaf(1, "INTEGER", bit_width=32, signed=False), leaf(6, "STRING")
+DOUBLE, SMALL, MOMENT = leaf(5), leaf(1, "INTEGER", bit_width=8, signed=True), leaf(3)
+UNSCALED = leaf(6, "DECIMAL", precision=10, scale=0)
+CODES = {id(INTEGER): "<i", id(UNSIGNED): "<I", id(DOUBLE): "<d", id(SMALL): "<i"}
+
+
+def plain(column, value):
+    if value is None or isinstance(value, bytes):
+        return value
+    return struct.pack(CODES[id(column)], value)
+
+
+def facts(column, low=None, high=None, *, order=TYPE_ORDER, rows=10, **more):
+    return Facts(rows, plain(column, low), plain(column, high), order=order_of(column, order), **more)
+
+
+def may(expression, column, known):
+    return may_match(bind(expression, FlatSchema([column])), {0: known})
+
+
+def must(expression, column, known):
+    return must_match(bind(expression, FlatSchema([column])), {0: known})
+
+
+@pytest.mark.parametrize(
+    ("column", "expression", "known", "expected"),
+    [
+        # bounds
+        (INTEGER, X > 5, facts(INTEGER, 1, 5), False),
+        (INTEGER, X >= 5, facts(INTEGER, 1, 5), True),
+        (INTEGER, X < 1, facts(INTEGER, 1, 5), False),
+        (INTEGER, X < 1, facts(INTEGER, None, 5), True),
+        (INTEGER, X > 5, facts(INTEGER, None, 5), False),
+        (INTEGER, X.isin([0, 9]), facts(INTEGER, 1, 5), False),
+        (INTEGER, X.isin([0, 3, 9]), facts(INTEGER, 1, 5), True),
+        (INTEGER, X.between(6, 7), facts(INTEGER, 1, 5), False),
+        (INTEGER, X > 5, facts(INTEGER, 5, 1), True),
+        (INTEGER, X > 5, facts(INTEGER, b"\x01", b"\x02"), True),
+        (INTEGER, X > 5, Facts(10, plain(INTEGER, 1), plain(INTEGER, 5), order=NO_ORDER), True),
+        (INTEGER, X > 5, Facts(0), False),
+        (INTEGER, (X > 5) | (X == 3), facts(INTEGER, 1, 5), True),
+        # another order than the column's
+        (UNSIGNED, X > 5, Facts(10, plain(INTEGER, 1), plain(INTEGER, 5), order=order_of(INTEGER)), True),
+        (UNSIGNED, X > 2**31, facts(UNSIGNED, 1, 2**32 - 1), True),
+        # what the type cannot hold stands for something else
+        (SMALL, X == 1, facts(SMALL, 257, 257), True),
+        # nulls
+        (INTEGER, X.is_null(), facts(INTEGER, 1, 5), True),
+        (INTEGER, X.is_null(), facts(INTEGER, 1, 5, null_count=0), False),
+        (INTEGER, X.is_not_null(), facts(INTEGER, null_count=10), False),
+        (INTEGER, X.is_not_null(), facts(INTEGER, null_count=9), True),
+        (INTEGER, X.is_not_null(), facts(INTEGER, all_null=True), False),
+        (INTEGER, X != 3, facts(INTEGER, all_null=True), False),
+        (INTEGER, X.is_null(), facts(INTEGER, all_null=True, null_count=0), True),
+        # != and not in
+        (INTEGER, X != 3, facts(INTEGER, 3, 3), False),
+        (INTEGER, X != 3, facts(INTEGER, 3, 4), True),
+        (INTEGER, X.not_in([3, 4]), facts(INTEGER, 3, 4), False),
+        (DOUBLE, X != 3, facts(DOUBLE, 3.0, 3.0), True),
+        (DOUBLE, X != 3, facts(DOUBLE, 3.0, 3.0, nan_count=1), True),
+        (DOUBLE, X != 3, facts(DOUBLE, 3.0, 3.0, nan_count=0), False),
+        (TEXT, X != "a", facts(TEXT, b"a", b"a"), True),
+        (TEXT, X != "a", facts(TEXT, b"a", b"a", is_exact=True), False),
+        (TEXT, X == "b", facts(TEXT, b"a", b"a"), False),
+        # NaN
+        (DOUBLE, ~(X > 3), facts(DOUBLE, 5.0, 6.0), True),
+        (DOUBLE, X <= 3, facts(DOUBLE, 5.0, 6.0), False),
+        (DOUBLE, ~(X > 3), facts(DOUBLE, 5.0, 6.0, nan_count=0), False),
+        (DOUBLE, X > 3, facts(DOUBLE, NAN, NAN), True),
+        (DOUBLE, X > 3, facts(DOUBLE, 1.0, NAN), True),
+        (DOUBLE, X > 3, facts(DOUBLE, NAN, 1.0), True),
+        (DOUBLE, X > 3, facts(DOUBLE, NAN, NAN, order=TOTAL_ORDER), False),
+        (DOUBLE, X != 3, facts(DOUBLE, NAN, NAN, order=TOTAL_ORDER), True),
+        (DOUBLE, X > 3, facts(DOUBLE, null_count=4, nan_count=6), False),
+        (DOUBLE, ~(X > 3), facts(DOUBLE, null_count=4, nan_count=6), True),
+        (DOUBLE, X.isin([NAN]), facts(DOUBLE, nan_count=5), False),
+        (DOUBLE, X == NAN, facts(DOUBLE), False),
+        # zeros
+        (DOUBLE, X == 0, facts(DOUBLE, -1.0, -0.0), True),
+        (DOUBLE, X >= 0, facts(DOUBLE, -1.0, -0.0), True),
+        (DOUBLE, X == -0.0, facts(DOUBLE, 0.0, 1.0), True),
+        (DOUBLE, X <= -0.0, facts(DOUBLE, 0.0, 1.0, order=TOTAL_ORDER), True),
+        (DOUBLE, X < 0, facts(DOUBLE, 0.0, 1.0), False),
+        (DOUBLE, X == 0, facts(DOUBLE, 0.0, -0.0), True),
+        # strings, their bounds cut
+        (TEXT, X.startswith("abc"), facts(TEXT, b"ab", b"ac"), True),
+        (TEXT, X.startswith("abc"), facts(TEXT, b"abd", b"ac"), False),
+        (TEXT, X.startswith("b"), facts(TEXT, b"a", b"b"), True),
+        (TEXT, X.startswith("b"), facts(TEXT, b"a", b"az"), False),
+        (TEXT, X.like("b%x"), facts(TEXT, b"c", b"d"), False),
+        (TEXT, X.like("%x"), facts(TEXT, b"c", b"d"), True),
+        (TEXT, ~X.like("b%x"), facts(TEXT, b"b", b"b", is_exact=True), True),
+        (TEXT, ~X.startswith("b"), facts(TEXT, b"b1", b"b2"), False),
+        # decimals of any length, INT96
+        (UNSCALED, X > 5, facts(UNSCALED, b"\xff", b"\x00\x05"), False),
+        (UNSCALED, X < 0, facts(UNSCALED, b"\xff\xff", b"\x05"), True),
+        (MOMENT, X > "1970-01-01", facts(MOMENT, int96(-5), int96(0), order=INT96_ORDER), False),
+        (MOMENT, X > "1970-01-01", facts(MOMENT, int96(-5), int96(0)), True),
+        (MOMENT, X > "1970-01-01", facts(MOMENT, b"\xff" * 11 + b"\x80", int96(0), order=INT96_ORDER), True),
+    ],
+)
+def test_what_may_match(column, expression, known, expected):
+    assert may(expression, column, known) is expected
+
+
+@pytest.mark.parametrize(
+    ("column", "expression", "known", "expected"),
+    [
+        (INTEGER, X > 0, facts(INTEGER, 1, 5, null_count=0), True),
+        (INTEGER, X > 0, facts(INTEGER, 1, 5), False),
+        (INTEGER, X > 1, facts(INTEGER, 1, 5, null_count=0), False),
+        (INTEGER, X > 0, facts(INTEGER, 1, None, null_count=0), True),
+        (INTEGER, X.is_not_null(), facts(INTEGER, null_count=0), True),
+        (INTEGER, X.is_null(), facts(INTEGER, null_count=10), True),
+        (INTEGER, X.is_null(), facts(INTEGER, null_count=9), False),
+        (DOUBLE, X > 0, facts(DOUBLE, 1.0, 5.0, null_count=0), False),
+        (DOUBLE, X > 0, facts(DOUBLE, 1.0, 5.0, null_count=0, nan_count=0), True),
+        (DOUBLE, ~(X < 0), facts(DOUBLE, 1.0, 5.0, null_count=0), True),
+        (DOUBLE, X != 9, facts(DOUBLE, null_count=0, nan_count=10), True),
+        (TEXT, X.startswith("a"), facts(TEXT, b"a", b"az", null_count=0), True),
+        (TEXT, ~X.like("b%x"), facts(TEXT, b"c", b"d", null_count=0), True),
+        (TEXT, X.like("b%x"), facts(TEXT, b"b", b"bz", null_count=0), False),
+    ],
+)
+def test_what_must_match(column, expression, known, expected):
+    assert must(expression, column, known) is expected
+
+
+def test_a_null_count_within_groups_decides_nothing():
+    column = replace(INTEGER, path=("s", "x"), max_definition_level=2)
+    schema = SimpleNamespace(
+        columns=["s"], positions={"s": 0}, num_leaves=1, flat_leaf=lambda place: None, element_of=lambda place: 1,
+        leaf=lambda place: column, leaves_of=lambda place: range(1),
+        describe=lambda number: SimpleNamespace(name=".sx"[number], repetition=1, leaf=None if number == 1 else 0,
+                                                children=[2]),
+    )  # fmt: skip
+    none, every = facts(INTEGER, 1, 5, null_count=0), facts(INTEGER, 1, 5, null_count=10)
+    for expression in (col("s.x").is_null(), col("s.x").is_not_null(), col("s").is_null(), col("s").is_not_null()):
+        for known in (none, every):
+            assert may_match(bind(expression, schema), {0: known})
+            assert not must_match(bind(expression, schema), {0: known})
+    assert not may_match(bind(col("s.x") > 5, schema), {0: none})
+    assert not must_match(bind(col("s.x") > 0, schema), {0: none})
+    assert not may_match(bind(col("s.x").is_not_null(), schema), {0: none._replace(all_null=True)})
+
+
+def test_columns_of_which_nothing_is_known():
+    bound = bind((X > 5) & col("y").is_null(), FlatSchema([INTEGER, leaf(1, name="y")]))
+    assert may_match(bound, {}) and not must_match(bound, {})
+    assert not may_match(bound, {0: facts(INTEGER, 1, 5)})
+
+
+def test_facts_of_statistics():
+    statistics = SimpleNamespace(min_value=b"a", max_value=b"b", min=None, max=None, null_count=2, nan_count=None,
+                                 is_min_value_exact=True, is_max_value_exact=None)  # fmt: skip
+    found = facts_of(statistics, 10, TEXT, order_of(TEXT), None)
+    assert found == Facts(10, b"a", b"b", 2, None, False, order=order_of(TEXT))
+    statistics.is_max_value_exact = True
+    assert facts_of(statistics, 10, TEXT, order_of(TEXT), None).is_exact
+    assert facts_of(None, 10, TEXT, order_of(TEXT), None).min_value is None
+    deprecated = SimpleNamespace(**{**vars(statistics), "min_value": None, "max_value": None, "min": plain(INTEGER, 1),
+                                    "max": plain(INTEGER, 5)})  # fmt: skip
+    assert not may(X > 5, INTEGER, facts_of(deprecated, 10, INTEGER, order_of(INTEGER), None))
+    assert may(X > 5, UNSIGNED, facts_of(deprecated, 10, UNSIGNED, order_of(UNSIGNED), None))
+
+
+def test_statistics_of_a_file():
+    frame = pd.DataFrame({"x": np.arange(10.0), "t": pd.date_range("2020", periods=10)})
+    file = numparq.ParquetFile(io.BytesIO(numparq.to_parquet(frame)))
+    chunks = file.metadata.row_groups[0].columns
+    known = {
+        place: facts_of(chunk.meta_data.statistics, 10, leaf_, order_of(leaf_, order), "numparq version 0.1.0")
+        for place, (chunk, leaf_, order) in enumerate(zip(chunks, file.schema, (TOTAL_ORDER, TYPE_ORDER), strict=True))
+    }
+    assert not may_match(bind(X > 9, file.schema), known)
+    assert may_match(bind((X > 8) & (col("t") >= "2020-01-10"), file.schema), known)
+    assert not may_match(bind(col("t") > "2020-01-10", file.schema), known)
+    assert must_match(bind(col("t") >= "2020-01-01", file.schema), known)
+
+
+def probes(expression, column):
+    return bloom_probes(bind(expression, FlatSchema([column])))
+
+
+def test_what_bloom_filters_are_not_asked():
+    for expression in (X != 3, X > 3, X.is_null(), ~X.isin([3])):
+        assert probes(expression, INTEGER) is None
+    for column in (leaf(0), SMALL, UNSCALED):
+        assert probes(X == 1, column) is None
+    assert probes(X == "1970-01-01", MOMENT) is None
+    assert probes(X != NAN, DOUBLE) is None
+    assert probes(~X.like("a%b"), TEXT) is None and probes(X.like("a%b"), TEXT) is None
+
+
+def test_what_bloom_filters_are_asked():
+    assert len(probes(X == 0, DOUBLE)) == len(probes(X == -0.0, DOUBLE)) == 2
+    assert len(probes(X.isin([0.0, 1.5, NAN]), DOUBLE)) == 3
+    assert len(probes(X.between(3, 6), INTEGER)) == 4
+    assert probes(X.isin([5, 7]), INTEGER).tolist() == [probes(X.isin([n]), INTEGER)[0] for n in (5, 7)]
+    assert len(probes(X.isin(["a", "a\0", "a\0\0", "b"]), TEXT)) == 4
+    assert probes(X == "a", TEXT)[0] == probes(X.like("a"), TEXT)[0]
