@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import struct
 
 import pandas as pd
@@ -9,8 +10,10 @@ import pytest
 from driving import writer_faults as faults
 from driving.writer_faults import FAULTS, OTHER
 from hostile import handmade as h
+from hostile.damage import flips
 
 import numparq
+from numparq.errors import ParquetError
 from numparq.schema import OPTIONAL, REQUIRED
 from numparq.verifying import CHECKS, examine
 from numparq.verifying.deltas import first_of, widest_of
@@ -145,3 +148,11 @@ def test_deltas_of_duckdb(tmp_path):
     duckdb.sql(f"copy (select ({numbers})::integer a from range(5000) r(i)) to '{path}' "
                "(format parquet, parquet_version v2, dictionary_size_limit 1)")  # fmt: skip
     assert checks(path) <= {"writer-deltas", "chunk-encodings-beside"}
+
+
+@pytest.mark.parametrize("check", FAULTS)
+def test_flipped_bytes_never_get_the_better_of_it(check):
+    make, writer, _ = FAULTS[check]
+    for _, damaged in flips(make(writer), 11, 0, 40):
+        with contextlib.suppress(ParquetError):
+            numparq.verify(damaged)

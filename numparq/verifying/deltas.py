@@ -9,12 +9,13 @@ _MOST_BLOCKS = 1 << 16  # of a page: what lies behind is not looked at
 
 def _varint(data: bytes, pos: int) -> tuple[int, int]:
     value = shift = 0
-    while True:
+    while pos < len(data):
         byte = data[pos]
         value |= (byte & 0x7F) << shift
         pos, shift = pos + 1, shift + 7
         if byte < 0x80 or shift > 63:
-            return value, pos
+            break
+    return value, pos
 
 
 def first_of(data: bytes) -> int:
@@ -46,14 +47,14 @@ def widest_of(data: bytes) -> int:
     miniblocks, pos = _varint(data, pos)
     total, pos = _varint(data, pos)
     _, pos = _varint(data, pos)
-    each, left, widest = block // max(miniblocks, 1), total - 1, 0
+    each, left, widest = max(block // max(miniblocks, 1), 1), total - 1, 0
     for _ in range(_MOST_BLOCKS):
         if left <= 0 or pos >= len(data):
             break
         _, pos = _varint(data, pos)
         used = min(-(-left // each), miniblocks)  # widths of the others may be anything
         widths = data[pos : pos + used]
-        widest = max(widest, *widths)
+        widest = max([widest, *widths])
         pos += miniblocks + sum((each * width + 7) >> 3 for width in widths)
         left -= block
     return widest
