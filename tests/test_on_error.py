@@ -122,6 +122,8 @@ def test_the_argument_is_checked() -> None:
 
 def test_conformance_files_are_read_as_ever(parquet_testing) -> None:
     for path in sorted((parquet_testing / "data").glob("*.parquet")):
+        if path.name == "large_string_map.brotli.parquet":
+            continue  # two strings of a gigabyte each
         try:
             expected = numparq.read_parquet(path)
         except numparq.ParquetError:

@@ -134,7 +134,7 @@ def _decompress(block: bytes, room: int) -> bytes:
             length, distance = (3, 2049) if before == 4 else (2, 1)
             distance += (take(1)[0] << 2) + int(binary[4:6], 2)
             before = code & 3
-        elif binary.startswith("0001") or binary.startswith("001"):
+        elif binary.startswith(("0001", "001")):
             far = binary.startswith("0001")
             length = length_of(3 if far else 5) + 2
             low = int.from_bytes(take(2), "little")
