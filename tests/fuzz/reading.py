@@ -170,7 +170,8 @@ def _under_checksum(case: Case, rng: np.random.Generator, folder: Path) -> int:
     """Read what has a wrong checksum: it is refused, or the rows that it has are left out."""
     import numparq
 
-    whole = numparq.read_parquet(case.sound, threads=1)
+    # Arrow's, since the dtype of arrays of integers is another where a null is lost.
+    whole = numparq.read_parquet(case.sound, dtype_backend="pyarrow", threads=1)
     if rng.random() < 0.5:
         try:
             numparq.read_parquet(case.data, threads=1)
@@ -178,7 +179,8 @@ def _under_checksum(case: Case, rng: np.random.Generator, folder: Path) -> int:
             assert "checksum" in error.message
             return 0
         raise AssertionError("changed bytes under a checksum were read")
-    found = numparq.read_parquet(case.data, on_error="skip", include=("row_number",), threads=1)
+    ways = {"on_error": "skip", "include": ("row_number",), "dtype_backend": "pyarrow", "threads": 1}
+    found = numparq.read_parquet(case.data, **ways)
     assert found.attrs["numparq.lost"], "nothing is said to be lost"
     rows = found.pop("row_number").to_numpy()
     assert len(rows) < len(whole) or found.shape[1] < whole.shape[1], "nothing is lost"
