@@ -17,6 +17,8 @@ from fuzz.footer import split
 from fuzz.worker import TARGETS, target_of
 from twins import thrift
 
+pytestmark = pytest.mark.filterwarnings("ignore:lz4_hadoop")
+
 
 def check(target, folder, seed, count):
     report = watch.run(target, seed, 600, count, folder)
