@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import base64
+import json
 import struct
 
 import pytest
 from hostile.handmade import INT64, Column, data_page_v2, dictionary_page, file, parse, plain
-from hostile.samples import written
+from hostile.samples import SAMPLES, written
 
 import numparq
-from numparq import CorruptPageError, ParquetError
+from numparq import CorruptPageError, ParquetError, UnsupportedError
 
 
 def page_with(**fields):
@@ -75,3 +76,17 @@ def test_lists_of_a_size_that_the_arrow_schema_has_wrong(size, values):
     found = numparq.read_parquet(whole.stored(), dtype_backend="pyarrow")["a"]
     assert pa.array(found).nbytes < 1000
     assert [None if value is None else list(value) for value in pa.array(found).to_pylist()] == values
+
+
+def test_levels_that_pandas_cannot_make():
+    """The pandas metadata may name columns as levels of the index that Arrow cannot tell the values apart of."""
+    pytest.importorskip("pyarrow")
+    whole = parse(SAMPLES["pairs"]())
+    (pair,) = (pair for pair in whole.footer.key_value_metadata if pair.key in ("pandas", b"pandas"))
+    document = json.loads(pair.value)
+    document["index_columns"] = ["i", *document["index_columns"]]
+    pair.value = json.dumps(document)
+    data = whole.stored()
+    assert numparq.read_parquet(data).index.nlevels == 2
+    with pytest.raises(UnsupportedError, match="no index of levels of such types"):
+        numparq.read_parquet(data, dtype_backend="pyarrow")

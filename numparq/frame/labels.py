@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..errors import UnsupportedError
 from ..pandas_metadata import PandasMetadata, RangeLevel
 from .strings import text_of
 
@@ -53,10 +54,18 @@ def row_index(metadata: PandasMetadata | None, levels: dict[str, Any], num_rows:
         arrays = [array if isinstance(array, pd.Index) else pd.Index(array, dtype=array.dtype, copy=False)
                   for array in arrays]  # fmt: skip
     if len(arrays) > 1:
-        return pd.MultiIndex.from_arrays(arrays, names=names)
+        return _levels(arrays, names)
     if isinstance(arrays[0], pd.RangeIndex):
         return arrays[0].rename(_hashable(names[0]))
     return pd.Index(arrays[0], name=names[0], copy=False)
+
+
+def _levels(arrays: list[Any], names: list[Any]) -> pd.MultiIndex:
+    """Make an index of several levels; Arrow cannot tell the values of some of its types apart (intervals)."""
+    try:
+        return pd.MultiIndex.from_arrays(arrays, names=names)
+    except (NotImplementedError, TypeError) as error:
+        raise UnsupportedError(f"pandas can make no index of levels of such types: {error}") from error
 
 
 def _range_length(level: RangeLevel) -> int:
