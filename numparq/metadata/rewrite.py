@@ -134,9 +134,16 @@ def take_apart(footer: Footer) -> ExistingFooter:
     UnsupportedError
         When the file is encrypted or signed, or its row groups lie in other files.
     InvalidFileError
-        When a field is there twice.
+        When a field is there twice, or does not end.
     """
     _check_that_it_can_grow(footer)
+    try:
+        return _parts(footer)
+    except IndexError:
+        raise InvalidFileError("a field of the footer goes on behind its end") from None
+
+
+def _parts(footer: Footer) -> ExistingFooter:
     data = footer.data[: footer.length].tobytes()
     known = {item.id: item for item in load_idl().structs["FileMetaData"].fields}
     fields: dict[int, tuple[int, bytes]] = {}
