@@ -6,6 +6,7 @@ import base64
 import json
 import struct
 
+import pandas as pd
 import pytest
 from hostile.handmade import INT64, Column, data_page_v2, dictionary_page, file, parse, plain
 from hostile.samples import SAMPLES, written
@@ -90,3 +91,17 @@ def test_levels_that_pandas_cannot_make():
     assert numparq.read_parquet(data).index.nlevels == 2
     with pytest.raises(UnsupportedError, match="no index of levels of such types"):
         numparq.read_parquet(data, dtype_backend="pyarrow")
+
+
+def test_an_end_of_a_struct_with_other_bits_in_it(tmp_path):
+    """What takes a footer apart went on behind it, where the readers end."""
+    data = numparq.to_parquet(pd.DataFrame({"a": [1, 2]}))
+    assert data[-9:-8] == b"\0" and data[-12:-8] == b"\x1c\0\0\0"  # of the last column order, and of the footer
+    path = tmp_path / "file.parquet"
+    for place in (-9, -10, -11):
+        changed = bytearray(data)
+        changed[place] = 0x20
+        assert numparq.read_parquet(bytes(changed))["a"].tolist() == [1, 2]
+        path.write_bytes(changed)
+        numparq.to_parquet(pd.DataFrame({"a": [3]}), path, append=True)
+        assert numparq.read_parquet(path)["a"].tolist() == [1, 2, 3]

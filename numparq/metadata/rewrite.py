@@ -149,7 +149,7 @@ def _parts(footer: Footer) -> ExistingFooter:
     fields: dict[int, tuple[int, bytes]] = {}
     row_groups: list[Encoded] = []
     position = last = 0
-    while data[position]:
+    while data[position] & 15:  # a field's type; the end of a struct has none, whatever else is in that byte
         kind, number, start = _field(data, position, last)
         about = known.get(number)
         if about is not None and about.name == "row_groups":
@@ -257,7 +257,7 @@ def _skip(data: bytes, position: int, kind: int, depth: int = 0, in_list: bool =
         return position + length
     if kind == wire.STRUCT:
         last = 0
-        while data[position]:
+        while data[position] & 15:
             inner, last, position = _field(data, position, last)
             position = _skip(data, position, inner, depth + 1)
         return position + 1
