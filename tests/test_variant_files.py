@@ -403,8 +403,9 @@ def test_metadata_and_groups_of_fields_that_are_optional():
     assert read_parquet(data)["v"].tolist() == [{"a": 5}, None, {}, 7]
     rows[2]["metadata"] = None
     plain_rows = [None if row is None else {"metadata": row["metadata"], "value": b"\x0c\7"} for row in rows]
-    for typed, items in (({"a": 6, "b": 6}, rows), (None, plain_rows)):
-        frame = pd.DataFrame({"v": pd.Series(items, dtype=object)})
+    parts = pd.ArrowDtype(pa.struct({"metadata": pa.binary(), "value": pa.binary()}))
+    for typed, items, dtype in (({"a": 6, "b": 6}, rows, object), (None, plain_rows, parts)):
+        frame = pd.DataFrame({"v": pd.Series(items, dtype=dtype)})
         data = to_parquet(frame, schema=[nullable(variant_node(typed))])
         for form in ({}, {"variants": "bytes"}, {"dtype_backend": "pyarrow"}):
             with pytest.raises(InvalidFileError, match="a variant has no metadata") as caught:
