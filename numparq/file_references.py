@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .errors import CorruptPageError, InvalidFileError, LimitError, UnsupportedError
+from .errors import InvalidFileError, LimitError, UnsupportedError
 from .io.beside import checked_path
 from .io.source import Source
 
@@ -135,10 +135,8 @@ def verify(checksum: str | None, data: np.ndarray) -> None:
 
     Raises
     ------
-    CorruptPageError
-        When they are not those.
     InvalidFileError
-        As `checked_digest`.
+        When they are not those; and as `checked_digest`.
     """
     known = checked_digest(checksum) if checksum else None
     if known is None:
@@ -146,7 +144,7 @@ def verify(checksum: str | None, data: np.ndarray) -> None:
     algorithm, digest = known
     found = _ALGORITHMS[algorithm][1](data)
     if found != digest:
-        raise CorruptPageError(f"the bytes of the FILE reference have the {algorithm} {found}, and it says {digest}")
+        raise InvalidFileError(f"the bytes of the FILE reference have the {algorithm} {found}, and it says {digest}")
 
 
 def _crc32c(data: np.ndarray) -> int:

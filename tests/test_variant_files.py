@@ -9,7 +9,6 @@ import json
 import uuid
 from dataclasses import replace
 
-import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -361,7 +360,7 @@ def test_other_forms():
 ])  # fmt: skip
 def test_files_of_duckdb(tmp_path, query):
     """DuckDB shreds by what it finds; what it reads is the oracle, but where its types are others."""
-    connection = duckdb.connect()
+    connection = pytest.importorskip("duckdb").connect()
     for number, options in enumerate(["", ", row_group_size 100", ", shredding {v: 'struct(a bigint, q varchar)'}"]):
         path = str(tmp_path / f"{number}.parquet")
         connection.execute("create or replace table t as " + query)
