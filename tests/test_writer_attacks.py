@@ -137,17 +137,20 @@ def test_byte_stream_split_concerns_the_columns_that_are_named(split: Any):
 def test_buffers_are_given_back_when_no_thread_uses_them_any_more(monkeypatch: pytest.MonkeyPatch):
     df = pd.DataFrame({"a": np.arange(5000), "b": np.arange(5000)})
     numparq.to_parquet(df, threads=2)  # kernels are loaded: a job is quick
-    encode, running, given_back = writer_module.encode_chunk, threading.Semaphore(0), []
+    encode, running, done, given_back = writer_module.encode_chunk, threading.Event(), threading.Event(), []
 
     def slow(*arguments: Any) -> Any:
-        if threading.current_thread() is not threading.main_thread():
-            running.release()
-            time.sleep(0.1)  # the main thread has no job any more, and waits
-            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # type: ignore[arg-type]
-            time.sleep(0.1)
-            given_back.append(bool(scratch._idle))
-        else:
-            running.acquire()
+        if threading.current_thread() is threading.main_thread():
+            running.wait(10)
+            made = encode(*arguments)
+            done.set()
+            return made
+        running.set()
+        done.wait(10)
+        time.sleep(0.1)  # the main thread has no job any more, and waits
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # type: ignore[arg-type]
+        time.sleep(0.1)
+        given_back.append(bool(scratch._idle))
         return encode(*arguments)
 
     monkeypatch.setattr(writer_module, "encode_chunk", slow)
