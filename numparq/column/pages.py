@@ -45,7 +45,7 @@ from .scratch import Scratch
 # Bytes fetched at once of chunks that are larger: they stay in the cache until they are decoded.
 WINDOW_BYTES = 4 << 20
 # Bytes decompressed at once: small pages together, so that a call serves many of them; a large one alone.
-BATCH_BYTES = 1 << 20
+BATCH_BYTES = 2 << 20
 
 
 @dataclass
