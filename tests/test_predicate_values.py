@@ -101,6 +101,23 @@ def test_rows_are_those_of_the_twin(name, data):
     assert found.tolist() == by_twin(expression, [name], rows_of(name, items, validity))
 
 
+@EVERY_KIND
+@FEW
+@given(data=st.data())
+def test_rows_by_codes_are_those_of_the_values_themselves(name, data):
+    expression = data.draw(expressions(name))
+    entries = data.draw(st.lists(KINDS[name].stored, max_size=5))
+    codes = data.draw(st.lists(st.integers(-1, len(entries) - 1), max_size=9))
+    validity = data.draw(st.none() | st.lists(st.booleans(), min_size=len(codes), max_size=len(codes)))
+    items = [entries[code] if code >= 0 else None for code in codes]
+    there = [code >= 0 and (validity is None or validity[place]) for place, code in enumerate(codes)]
+    values = KINDS[name].values(entries)
+    values.codes = np.array(codes, np.int32)
+    values.validity = None if validity is None else np.array(validity, np.uint8)
+    found = evaluate(bind(expression, schema_of(name)), {0: values}, len(codes))
+    assert found.tolist() == by_twin(expression, [name], rows_of(name, items, there))
+
+
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_rows_of_several_columns_are_those_of_the_twin(data):

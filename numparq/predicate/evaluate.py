@@ -40,6 +40,9 @@ class Values:
         everywhere.
     list_offsets : int array or None
         Of a leaf in lists: where in the values the list of each row begins, and where the last one ends.
+    codes : int32 array or None
+        Where it is not None, `values` and `offsets` are entries of a dictionary, and `codes` has an item a value: the
+        number of its entry, -1 for a null. Entries are tested once, whatever the number of values.
     """
 
     values: np.ndarray
@@ -47,6 +50,7 @@ class Values:
     validity: np.ndarray | None = None
     levels: Mapping[int, np.ndarray | None] = field(default_factory=dict)
     list_offsets: np.ndarray | None = None
+    codes: np.ndarray | None = None
 
 
 def evaluate(bound: Expression, columns: Mapping[int, Values], num_rows: int) -> np.ndarray:
@@ -77,8 +81,7 @@ def evaluate(bound: Expression, columns: Mapping[int, Values], num_rows: int) ->
     assert isinstance(bound, (ValueTest, NullTest, ElementTest))
     column = columns[bound.leaf.index]
     if isinstance(bound, NullTest):
-        there = column.validity if bound.is_of_leaf else column.levels.get(bound.level)
-        present = _mask(there, num_rows)
+        present = _present(column, num_rows) if bound.is_of_leaf else _mask(column.levels.get(bound.level), num_rows)
         return present if bound.negated else ~present
     if isinstance(bound, ElementTest):
         return _in_lists(bound, column, num_rows)
@@ -100,14 +103,32 @@ def satisfying(test: ValueTest, column: Values) -> np.ndarray:
     bool array
         An item a value; False for nulls.
     """
+    found = _coded(test, column, column.codes) if column.codes is not None else _tested(test, column)
+    if column.validity is not None:
+        found &= _mask(column.validity, len(found))
+    return found
+
+
+def _tested(test: ValueTest, column: Values) -> np.ndarray:
+    """Test the values themselves, whatever is null."""
     found = _INSIDE[test.domain.kind](test, column)
     if test.pattern is not None:
         _match(test, column, found)
         if test.negated:
             np.logical_not(found, out=found)
-    if column.validity is not None:
-        found &= _mask(column.validity, len(found))
     return found
+
+
+def _coded(test: ValueTest, column: Values, codes: np.ndarray) -> np.ndarray:
+    """Test the entries of a dictionary, and look up what was found of each value's."""
+    entries = _tested(test, Values(column.values, column.offsets))
+    return np.append(entries, False)[codes]  # -1 is the item behind the entries
+
+
+def _present(column: Values, count: int) -> np.ndarray:
+    """Say of each value whether there is one."""
+    there = _mask(column.validity, count)
+    return there if column.codes is None else there & (column.codes >= 0)
 
 
 def _mask(there: np.ndarray | None, count: int) -> np.ndarray:
