@@ -6,13 +6,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .arrow_schema import ArrowSchema
-from .errors import located
+from .errors import UnsupportedError, located
 from .io.source import Source, open_source
-from .metadata.footer import Footer, read_tail
+from .metadata.footer import Footer, keep_tail, last_bytes, read_tail
 from .pandas_metadata import PandasMetadata
+from .plan.byte_ranges import LOCAL, OBJECT_STORE, Coalescing
 from .schema import Schema
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from .geospatial import GeospatialColumn
     from .io.joint import JointSource
     from .metadata.records import Record
@@ -24,14 +27,22 @@ class OpenedFile:
     Parameters
     ----------
     path : str, os.PathLike, bytes-like, or binary file object
-        The file's name, its bytes, or an object with ``read`` and ``seek``.
+        The file's name or URL, its bytes, or an object with ``read`` and ``seek``.
+    storage_options : dict, optional
+        For the file system of a URL.
+    filesystem : fsspec or pyarrow file system, optional
+        Where `path` is.
+    coalescing : Coalescing, optional
+        How much is fetched at once; by default what suits local files, or an object store.
     external_files : bool
         Whether column chunks may be in other files, below the file's own folder.
 
     Attributes
     ----------
     source : Source
-        Where its bytes come from.
+        Where its bytes come from. Its end is in memory: to read what lies within `tail` costs no request.
+    coalescing : Coalescing
+        Which byte ranges are fetched together.
     files : JointSource or None
         The same, where column chunks may be in other files.
     footer : Footer
@@ -40,8 +51,14 @@ class OpenedFile:
         Where it begins.
     """
 
-    def __init__(self, path: Any, *, external_files: bool = False) -> None:
-        self.source: Source = open_source(path)
+    def __init__(
+        self, path: Any, *, storage_options: dict[str, Any] | None = None, filesystem: Any = None,
+        coalescing: Coalescing | None = None, external_files: bool = False,
+    ) -> None:  # fmt: skip
+        if not isinstance(coalescing, (Coalescing, type(None))):
+            raise TypeError(f"coalescing is a numparq.Coalescing or None, not {type(coalescing).__name__}")
+        self.source: Source = keep_tail(open_source(path, storage_options, filesystem))
+        self.coalescing = coalescing or (OBJECT_STORE if self.source.is_remote else LOCAL)
         self.files: JointSource | None = None
         try:
             if external_files:
@@ -52,6 +69,11 @@ class OpenedFile:
         except BaseException:
             self.source.close()
             raise
+
+    @property
+    def tail(self) -> np.ndarray:
+        """The last bytes of the file (uint8, 64 KiB or the whole file), which were read together with the footer."""
+        return last_bytes(self.source)
 
     @property
     def num_rows(self) -> int:
@@ -109,4 +131,6 @@ def _joint(source: Source, path: Any) -> JointSource:
     from .io.beside import Beside
     from .io.joint import JointSource
 
+    if source.is_remote:
+        raise UnsupportedError("external_files=True needs a local file: nothing beside a remote one is opened")
     return JointSource(source, Beside(path))

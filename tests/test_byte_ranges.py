@@ -44,6 +44,8 @@ def test_requests(wanted, gap, max_bytes):
 def test_the_defaults_differ_by_what_a_request_costs():
     wanted = np.array([[0, 10], [100_000, 100_010], [3 << 20, (3 << 20) + 10]])
     assert [len(coalesce(wanted, how).blobs) for how in (LOCAL, OBJECT_STORE, Coalescing(0, 1))] == [3, 2, 3]
+    near = np.array([[0, 10], [11, 20], [20, 30]])
+    assert coalesce(near, LOCAL).blobs.tolist() == [[0, 10], [11, 30]], "not a byte that nobody wants"
     assert len(coalesce(wanted, Coalescing(2**70, 2**70)).blobs) == 1
 
 

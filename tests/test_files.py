@@ -86,10 +86,6 @@ def test_what_is_no_single_local_file(tmp_path, path):
     for source in (tmp_path, str(tmp_path)):
         with pytest.raises(UnsupportedError, match="directories"):
             read_parquet(source)
-    for source in ("s3://bucket/key", "https://example.org/file.parquet"):
-        with pytest.raises(UnsupportedError, match="URLs") as caught:
-            read_parquet(source)
-        assert caught.value.where["file"] == source
     for source in ([path], (path, path), []):
         with pytest.raises(UnsupportedError, match="several files"):
             read_parquet(source)

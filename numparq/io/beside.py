@@ -104,7 +104,7 @@ class Beside:
     Raises
     ------
     UnsupportedError
-        When that is no name of a file: bytes and file objects have no folder.
+        When that is no name of a local file: bytes and file objects have no folder.
     """
 
     def __init__(self, path: Any) -> None:
@@ -114,6 +114,8 @@ class Beside:
                 "files could be in"
             )
         name = os.fsdecode(os.fspath(path)).removeprefix("file://")
+        if "://" in name:
+            raise UnsupportedError(f"external_files=True needs a local file, and {_shown(name)} is a URL")
         self.folder = os.path.realpath(os.path.dirname(os.path.abspath(os.path.expanduser(name))))
         self._device = os.stat(self.folder).st_dev
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import InvalidFileError, LimitError
 from .beside import Beside
-from .source import FileSource, Source
+from .source import FileSource, Ranges, Source, too_short
 
 __all__ = ["JointSource"]
 
@@ -49,6 +49,7 @@ class JointSource:
         self._beside = beside
         self.name = first.name
         self.size = first.size
+        self.is_remote = first.is_remote
         self._files: list[_File] = []
         self._ordinals: dict[str, int] = {}
         self._open: dict[int, None] = {}  # ordinals, those used last behind
@@ -120,6 +121,27 @@ class JointSource:
             return
         with self._opened(ordinal) as source:
             source.read_into(within, out)
+
+    def read_ranges(self, ranges: Ranges) -> list[np.ndarray]:
+        """Read byte ranges, each of one file; those of a file together."""
+        wanted = [(int(start), int(stop)) for start, stop in ranges]
+        by_file: dict[int, list[int]] = {}
+        for place, (start, stop) in enumerate(wanted):
+            ordinal = start // STRIDE
+            if not 0 <= ordinal <= len(self._files) or stop > (ordinal + 1) * STRIDE:
+                raise too_short(self, start, stop - start)
+            by_file.setdefault(ordinal, []).append(place)
+        found: dict[int, np.ndarray] = {}
+        for ordinal, places in by_file.items():
+            within = [(wanted[place][0] % STRIDE, wanted[place][1] - ordinal * STRIDE) for place in places]
+            found.update(zip(places, self._read_ranges_of(ordinal, within), strict=True))
+        return [found[place] for place in range(len(wanted))]
+
+    def _read_ranges_of(self, ordinal: int, ranges: list[tuple[int, int]]) -> list[np.ndarray]:
+        if not ordinal:
+            return self._first.read_ranges(ranges)
+        with self._opened(ordinal) as source:
+            return source.read_ranges(ranges)
 
     @contextmanager
     def _opened(self, ordinal: int) -> Iterator[FileSource]:

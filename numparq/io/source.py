@@ -5,12 +5,18 @@ from __future__ import annotations
 import io
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 import numpy as np
 
-from ..errors import InvalidFileError, UnsupportedError
+from ..errors import InvalidFileError, LimitError, UnsupportedError
+from ..kernels.tables import SLACK
+
+__all__ = ["BytesSource", "FileObjectSource", "FileSource", "ReadSource", "Source", "checked_ranges", "open_source",
+           "room_for"]  # fmt: skip
+
+Ranges = Iterable[tuple[int, int]]
 
 
 class Source(Protocol):
@@ -22,12 +28,18 @@ class Source(Protocol):
         What to call it in messages.
     size : int
         Bytes.
+    is_remote : bool
+        Whether a request has a latency that is worth saving; False for local files, bytes and file objects.
     num_requests, num_bytes : int
         Reads so far, and the bytes that they brought.
     """
 
     name: str
     size: int
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether a request has a latency that is worth saving."""
 
     @property
     def num_requests(self) -> int:
@@ -43,47 +55,91 @@ class Source(Protocol):
     def view(self, position: int, length: int, slack: int) -> np.ndarray | None:
         """Give bytes that are in memory already, with `slack` readable ones behind them, or None."""
 
+    def read_ranges(self, ranges: Ranges) -> list[np.ndarray]:
+        """Read several byte ranges, side by side where that takes less time.
+
+        Parameters
+        ----------
+        ranges : iterable of (int, int)
+            First byte, and the byte behind the last; in any order, none begins behind its end. An int64 array of two
+            columns will do.
+
+        Returns
+        -------
+        list of uint8 array
+            One for each, of its bytes and SLACK readable ones behind them; it may be read-only.
+
+        Raises
+        ------
+        InvalidFileError
+            When one lies outside of the file; nothing is read then.
+        LimitError
+            When memory does not suffice.
+        """
+
     def close(self) -> None:
         """Give back what `open_source` opened."""
 
 
-class BytesSource:
+class Counted:
+    """Counts of requests and bytes, which stay right where several threads read at once."""
+
+    def __init__(self) -> None:
+        self.num_requests = self.num_bytes = 0
+        self._counting = threading.Lock()
+
+    def _count(self, num_bytes: int, requests: int = 1) -> None:
+        with self._counting:
+            self.num_requests += requests
+            self.num_bytes += num_bytes
+
+
+class BytesSource(Counted):
     """Bytes in memory (``bytes``, ``bytearray``, ``memoryview``); nothing is copied."""
 
+    is_remote = False
+
     def __init__(self, data: Any, name: str = "<bytes>") -> None:
+        super().__init__()
         self._data = np.frombuffer(data, np.uint8)
         self.name = name
         self.size = len(self._data)
-        self.num_requests = self.num_bytes = 0
 
     def view(self, position: int, length: int, slack: int) -> np.ndarray | None:
         """Give bytes of the data itself; None where there is no slack behind them."""
         if position < 0 or length < 0 or position + length + slack > self.size:
             return None
-        self.num_requests += 1
-        self.num_bytes += length
+        self._count(length)
         return self._data[position : position + length + slack]
 
     def read_into(self, position: int, out: np.ndarray) -> None:
         """Copy bytes of the data."""
         if position < 0 or position + len(out) > self.size:
-            raise _too_short(self, position, len(out))
-        self.num_requests += 1
-        self.num_bytes += len(out)
+            raise too_short(self, position, len(out))
+        self._count(len(out))
         out[:] = self._data[position : position + len(out)]
+
+    def read_ranges(self, ranges: Ranges) -> list[np.ndarray]:
+        """Give views of the data; copies of what has too little behind it."""
+        return [self._piece(start, stop - start) for start, stop in checked_ranges(ranges, self)]
+
+    def _piece(self, position: int, length: int) -> np.ndarray:
+        found = self.view(position, length, SLACK)
+        if found is None:
+            found = room_for(length)
+            self.read_into(position, found[:length])
+        return found
 
     def close(self) -> None:
         """Do nothing: the bytes are their owner's."""
 
 
-class _ReadSource:
+class ReadSource(Counted):
     """What reads have in common: repeated until all is there, counted."""
 
     name: str
     size: int
-
-    def __init__(self) -> None:
-        self.num_requests = self.num_bytes = 0
+    is_remote = False
 
     def view(self, position: int, length: int, slack: int) -> np.ndarray | None:
         """Give None: nothing is in memory."""
@@ -92,22 +148,32 @@ class _ReadSource:
     def read_into(self, position: int, out: np.ndarray) -> None:
         """Read until `out` is full."""
         if position < 0 or position + len(out) > self.size:
-            raise _too_short(self, position, len(out))
+            raise too_short(self, position, len(out))
         left = memoryview(out.data)
         while left:
             count = self._read_some(position, left)
             if not count:
-                raise _too_short(self, position, len(left))
-            self.num_requests += 1
-            self.num_bytes += count
+                raise too_short(self, position, len(left))
+            self._count(count)
             position += count
             left = left[count:]
+
+    def read_ranges(self, ranges: Ranges) -> list[np.ndarray]:
+        """Read one after the other."""
+        pieces = []
+        for start, stop in checked_ranges(ranges, self):
+            pieces.append(room_for(stop - start))
+            self.read_into(start, pieces[-1][: stop - start])
+        return pieces
 
     def _read_some(self, position: int, out: memoryview) -> int:
         raise NotImplementedError
 
+    def close(self) -> None:
+        """Give back what was opened."""
 
-class FileSource(_ReadSource):
+
+class FileSource(ReadSource):
     """A local file, read at positions without a shared cursor where the system can do that.
 
     It is not mapped into memory: a mapped file that somebody truncates kills the process.
@@ -146,7 +212,7 @@ class FileSource(_ReadSource):
         self._file.close()
 
 
-class FileObjectSource(_ReadSource):
+class FileObjectSource(ReadSource):
     """A binary file object that can seek; reads take turns."""
 
     def __init__(self, file: Any) -> None:
@@ -176,13 +242,17 @@ class FileObjectSource(_ReadSource):
             self._file.seek(self._start)
 
 
-def open_source(path: Any) -> Source:
+def open_source(path: Any, storage_options: dict[str, Any] | None = None, filesystem: Any = None) -> Source:
     """Open what a user calls a path.
 
     Parameters
     ----------
     path : str, os.PathLike, bytes-like, or binary file object
-        A file's name; the bytes of a file; or an object with ``read`` and ``seek``.
+        A file's name or URL; the bytes of a file; or an object with ``read`` and ``seek``.
+    storage_options : dict, optional
+        For the file system of a URL.
+    filesystem : fsspec or pyarrow file system, optional
+        Where `path` is.
 
     Returns
     -------
@@ -192,32 +262,85 @@ def open_source(path: Any) -> Source:
     ------
     FileNotFoundError, PermissionError, IsADirectoryError
         As `open` does.
+    ImportError
+        For a URL, when fsspec, or what it needs for this kind of URL, is not installed.
     UnsupportedError
-        For a URL, a directory or a list of paths, which this version does not read.
-    TypeError
-        For anything else.
+        For a directory or a list of paths, which this version does not read.
+    TypeError, ValueError
+        For anything else, and for options that do not go with it.
     """
-    if isinstance(path, (bytes, bytearray, memoryview)):
-        return BytesSource(path)
     if isinstance(path, (str, os.PathLike)):
-        name = os.fspath(path)
-        if isinstance(name, bytes):
-            name = os.fsdecode(name)
-        if name.startswith("file://"):
-            name = name[len("file://") :]
-        elif "://" in name:
-            raise UnsupportedError("numparq does not read URLs yet; download the file, or pass an open file", file=name)
-        if os.path.isdir(name):
-            raise UnsupportedError("numparq does not read directories yet; name one file of it", file=name)
-        return FileSource(os.path.expanduser(name))
+        return _open_name(os.fsdecode(path), storage_options or {}, filesystem)
     if isinstance(path, (list, tuple)):
         raise UnsupportedError("numparq does not read several files at once yet; read them one by one")
+    if storage_options or filesystem is not None:
+        raise ValueError("storage_options and filesystem go with a path or URL only")
+    if isinstance(path, (bytes, bytearray, memoryview)):
+        return BytesSource(path)
     if hasattr(path, "read") and hasattr(path, "seek"):
         return FileObjectSource(path)
     raise TypeError(f"path is a str, PathLike, bytes or binary file object, not {type(path).__name__}")
 
 
-def _too_short(source: Source | _ReadSource, position: int, length: int) -> InvalidFileError:
+def _open_name(name: str, storage_options: dict[str, Any], filesystem: Any) -> Source:
+    if filesystem is not None:
+        if storage_options:
+            raise ValueError("storage_options are for URLs; the file system has its own already")
+        from .remote_source import open_on
+
+        return open_on(filesystem, name)
+    if "://" in name and not name.startswith("file://"):
+        from .remote_source import open_url
+
+        return open_url(name, storage_options)
+    if storage_options:
+        raise ValueError(f"storage_options are for URLs, and {name!r} is a local path")
+    return open_local(name.removeprefix("file://"))
+
+
+def open_local(name: str) -> FileSource:
+    """Open a local file by its name; UnsupportedError for a directory."""
+    if os.path.isdir(name):
+        raise UnsupportedError("numparq does not read directories yet; name one file of it", file=name)
+    return FileSource(os.path.expanduser(name))
+
+
+def checked_ranges(ranges: Ranges, source: Source) -> list[tuple[int, int]]:
+    """Check that byte ranges lie within a source, before anything is done for them; gives them as Python's ints.
+
+    Parameters
+    ----------
+    ranges : iterable of (int, int)
+        First byte, and the byte behind the last.
+    source : Source
+        What has to have them.
+
+    Returns
+    -------
+    list of (int, int)
+
+    Raises
+    ------
+    InvalidFileError
+        When one does not.
+    """
+    checked = [(int(start), int(stop)) for start, stop in ranges]
+    for start, stop in checked:
+        if not 0 <= start <= stop <= source.size:
+            raise too_short(source, start, stop - start)
+    return checked
+
+
+def room_for(length: int) -> np.ndarray:
+    """Give a uint8 array for so many bytes, with SLACK behind; LimitError where memory does not suffice."""
+    try:
+        return np.empty(length + SLACK, np.uint8)
+    except MemoryError:
+        raise LimitError(f"there is not enough memory for {length:,} bytes of the file") from None
+
+
+def too_short(source: Source, position: int, length: int) -> InvalidFileError:
+    """Make an error that says what was wanted, and what there is."""
     return InvalidFileError(
         f"bytes {position} to {position + length} are wanted, but there are only {source.size}: the file is cut off, "
         "or an offset in it is wrong",

@@ -11,7 +11,8 @@ from functools import cached_property
 import numpy as np
 
 from ..errors import InvalidFileError, LimitError, UnsupportedError
-from ..io.source import Source
+from ..io.source import BytesSource, Source
+from ..io.tail import TailSource
 from .chunks import ColumnChunks
 from .decode import read_record
 from .idl import load_idl
@@ -141,8 +142,24 @@ def warm_up() -> None:
     load_idl()
 
 
+def keep_tail(source: Source) -> Source:
+    """Read the end of a file, in the hope that the footer is not longer, and what is of use besides, in front of it.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+
+    Returns
+    -------
+    Source
+        One in front of it, that gives the last TAIL_BYTES from memory; bytes are in memory anyway.
+    """
+    return source if isinstance(source, BytesSource) else TailSource(source, min(source.size, TAIL_BYTES))
+
+
 def read_tail(source: Source) -> tuple[Footer, int]:
-    """Read the footer of a file.
+    """Read the footer of a file, by one request, or two when it is long.
 
     Parameters
     ----------
@@ -167,8 +184,7 @@ def read_tail(source: Source) -> tuple[Footer, int]:
             f"the file has {source.size} bytes, and the smallest Parquet file has {_SMALLEST_FILE}: it is cut off, or "
             "no Parquet file"
         )
-    tail = np.empty(min(source.size, TAIL_BYTES), np.uint8)
-    source.read_into(source.size - len(tail), tail)
+    tail = last_bytes(source)
     length = _footer_length(source, tail)
     start = source.size - 8 - length
     data = _footer_bytes(source, tail[:-8], start, length)
@@ -177,6 +193,17 @@ def read_tail(source: Source) -> tuple[Footer, int]:
     except InvalidFileError as error:
         error.message = f"the footer is damaged: {error.message}"
         raise
+
+
+def last_bytes(source: Source) -> np.ndarray:
+    """Give the last TAIL_BYTES of a file, or as many as it has; by one request, where they are not in memory."""
+    count = min(source.size, TAIL_BYTES)
+    kept = source.view(source.size - count, count, 0)
+    if kept is not None:
+        return kept
+    tail = np.empty(count, np.uint8)
+    source.read_into(source.size - count, tail)
+    return tail
 
 
 def _footer_bytes(source: Source, tail: np.ndarray, start: int, length: int) -> np.ndarray:
@@ -203,7 +230,8 @@ def _footer_length(source: Source, tail: np.ndarray) -> int:
             f"the file ends with {last!r} where a Parquet file has {MAGIC!r}: "
             + ("it begins like one, so it was cut off, or never finished" if begins else "it is no Parquet file")
         )
-    if source_head(source) != MAGIC:
+    # Of a remote file the head is looked at where it costs nothing: no other byte depends on it.
+    if (not source.is_remote or len(tail) == source.size) and source_head(source) != MAGIC:
         raise InvalidFileError(f"the file does not begin with {MAGIC!r}: it is damaged, or no Parquet file")
     length = int.from_bytes(tail[-8:-4].tobytes(), "little")
     if length > source.size - _SMALLEST_FILE:

@@ -1,0 +1,228 @@
+"""Files that are not local: through fsspec (an optional dependency), or a file system of pyarrow."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidFileError, UnsupportedError
+from ..threads import Crew
+from .source import Ranges, ReadSource, Source, checked_ranges, open_local, room_for, too_short
+
+__all__ = ["ArrowSource", "FsspecSource", "RemoteSource", "open_on", "open_url"]
+
+# Requests side by side, where the file system makes them one by one. Object stores answer each connection at its own
+# speed, some 50 to 100 MB/s: so many fill a fast network, and are no burden for a small machine.
+SIDE_BY_SIDE = 16
+
+
+def open_url(url: str, storage_options: dict[str, Any]) -> Source:
+    """Open a URL for reading.
+
+    Parameters
+    ----------
+    url : str
+        As fsspec takes it: ``s3://bucket/key``.
+    storage_options : dict
+        For its file system.
+
+    Returns
+    -------
+    Source
+
+    Raises
+    ------
+    FileNotFoundError
+        When there is no such file.
+    ImportError
+        When fsspec, or what it needs for this kind of URL, is not installed.
+    """
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError:
+        raise ImportError(f"{url} is a URL, which takes fsspec: pip install 'numparq[fsspec]'") from None
+    filesystem, path = url_to_fs(url, **storage_options)
+    return open_on(filesystem, path, url)
+
+
+def open_on(filesystem: Any, path: str, name: str | None = None) -> Source:
+    """Open a file on a file system for reading.
+
+    Parameters
+    ----------
+    filesystem : fsspec or pyarrow file system
+        Of local ones, `numparq.io.source.FileSource` does the work.
+    path : str
+        The file there.
+    name : str, optional
+        What to call it in messages.
+
+    Returns
+    -------
+    Source
+
+    Raises
+    ------
+    FileNotFoundError
+        When there is no such file.
+    UnsupportedError
+        For a directory.
+    """
+    if hasattr(filesystem, "open_input_file"):
+        if filesystem.type_name == "local":
+            return open_local(filesystem.normalize_path(path))
+        wrapped = getattr(getattr(filesystem, "handler", None), "fs", None)
+        return ArrowSource(filesystem, path, name or path) if wrapped is None else open_on(wrapped, path, name)
+    if not hasattr(filesystem, "cat_file"):
+        raise TypeError(f"filesystem is one of fsspec or pyarrow, not {type(filesystem).__name__}")
+    protocol = getattr(filesystem, "protocol", ())
+    if "file" in ((protocol,) if isinstance(protocol, str) else protocol):
+        return open_local(filesystem._strip_protocol(path))
+    return FsspecSource(filesystem, path, name or path)
+
+
+class RemoteSource(ReadSource):
+    """A file whose bytes come by requests that take their time.
+
+    A request gives all of its bytes or fails: it is not repeated here, for the file system does that where it is
+    worth while.
+    """
+
+    is_remote = True
+
+    def __init__(self, name: str, size: int) -> None:
+        super().__init__()
+        self.name = name
+        self.size = size
+        self._crew: Crew | None = None
+        self._making_crew = threading.Lock()
+        self._closed = False
+
+    def read_into(self, position: int, out: np.ndarray) -> None:
+        """Fill `out` with one request."""
+        self._check_open()
+        if position < 0 or position + len(out) > self.size:
+            raise too_short(self, position, len(out))
+        if len(out):
+            self._fill(position, out, self._get(position, position + len(out)))
+
+    def read_ranges(self, ranges: Ranges) -> list[np.ndarray]:
+        """Ask for all of them at once."""
+        self._check_open()
+        wanted = checked_ranges(ranges, self)
+        pieces = [room_for(stop - start) for start, stop in wanted]
+        asked = [place for place, (start, stop) in enumerate(wanted) if start < stop]
+        if len(asked) == 1:
+            start, stop = wanted[asked[0]]
+            self._fill(start, pieces[asked[0]][: stop - start], self._get(start, stop))
+        elif asked:
+            targets = [pieces[place][: wanted[place][1] - wanted[place][0]] for place in asked]
+            self._read_many([wanted[place] for place in asked], targets)
+        return pieces
+
+    def _get(self, start: int, stop: int) -> bytes:
+        """Make one request."""
+        raise NotImplementedError
+
+    def _read_many(self, ranges: Sequence[tuple[int, int]], targets: Sequence[np.ndarray]) -> None:
+        """Make several requests, by threads."""
+
+        def job(start: int, stop: int, out: np.ndarray) -> None:
+            self._fill(start, out, self._get(start, stop))
+
+        with self._making_crew:
+            self._crew = self._crew or Crew(SIDE_BY_SIDE)
+        jobs: list[Callable[[], None]] = [
+            partial(job, start, stop, out) for (start, stop), out in zip(ranges, targets, strict=True)
+        ]
+        self._crew.run(jobs)
+
+    def _fill(self, start: int, out: np.ndarray, data: bytes) -> None:
+        """Take a request's answer, which has as many bytes as were asked for."""
+        self._count(len(data))
+        if len(data) < len(out):
+            raise InvalidFileError(
+                f"{len(out):,} bytes from byte {start:,} on were asked for, and {len(data):,} came: the file was cut "
+                "off since it was opened, or the file system does not give what it was asked for",
+                file=self.name,
+            )
+        if len(data) > len(out):
+            raise UnsupportedError(
+                f"{len(out):,} bytes from byte {start:,} on were asked for, and {len(data):,} came: what serves the "
+                "file cannot give a part of it; download the file",
+                file=self.name,
+            )
+        out[:] = np.frombuffer(data, np.uint8)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ValueError(f"{self.name} is closed: nothing more can be read")
+
+    def close(self) -> None:
+        """Let go of the file; requests under way are waited for."""
+        self._closed = True
+        if self._crew is not None:
+            self._crew.__exit__()
+
+
+class FsspecSource(RemoteSource):
+    """A file of an fsspec file system.
+
+    Most of those that a network is behind make requests side by side by themselves; for the others threads do it.
+    """
+
+    def __init__(self, filesystem: Any, path: str, name: str) -> None:
+        super().__init__(name, _size_of(filesystem, path, name))
+        self._filesystem = filesystem
+        self._path = path
+        self._many_at_once = _has_own_cat_ranges(filesystem)
+
+    def _get(self, start: int, stop: int) -> bytes:
+        return self._filesystem.cat_file(self._path, start=start, end=stop)
+
+    def _read_many(self, ranges: Sequence[tuple[int, int]], targets: Sequence[np.ndarray]) -> None:
+        if not self._many_at_once:
+            super()._read_many(ranges, targets)
+            return
+        starts, stops = (list(numbers) for numbers in zip(*ranges, strict=True))
+        answers = self._filesystem.cat_ranges([self._path] * len(ranges), starts, stops, on_error="return")
+        for start, out, answer in zip(starts, targets, answers, strict=True):
+            if isinstance(answer, BaseException):
+                raise answer
+            self._fill(start, out, answer)
+
+
+def _size_of(filesystem: Any, path: str, name: str) -> int:
+    info = filesystem.info(path)
+    if info.get("type") == "directory":
+        raise UnsupportedError("numparq does not read directories yet; name one file of it", file=name)
+    if not isinstance(info.get("size"), int):
+        raise UnsupportedError("the file system does not say how long the file is; download it", file=name)
+    return info["size"]
+
+
+def _has_own_cat_ranges(filesystem: Any) -> bool:
+    """Whether a file system has more to offer for many ranges than to ask for one after the other."""
+    from fsspec.spec import AbstractFileSystem
+
+    return getattr(filesystem.cat_ranges, "__func__", None) is not AbstractFileSystem.cat_ranges
+
+
+class ArrowSource(RemoteSource):
+    """A file of a pyarrow file system."""
+
+    def __init__(self, filesystem: Any, path: str, name: str) -> None:
+        self._file = filesystem.open_input_file(path)
+        super().__init__(name, self._file.size())
+
+    def _get(self, start: int, stop: int) -> bytes:
+        return self._file.read_at(stop - start, start)
+
+    def close(self) -> None:
+        """Close the file."""
+        super().close()
+        self._file.close()

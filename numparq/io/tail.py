@@ -1,0 +1,94 @@
+"""A source whose last bytes are in memory: the footer is there, and mostly the page indexes in front of it."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+
+from .source import Ranges, Source, checked_ranges
+
+__all__ = ["TailSource"]
+
+
+class TailSource:
+    """A source in front of another: what lies within the end of the file costs no request.
+
+    Parameters
+    ----------
+    source : Source
+        The file; closed along with this.
+    length : int
+        Bytes at its end that are read at once, by one request, when one of them is first asked for.
+    """
+
+    def __init__(self, source: Source, length: int) -> None:
+        self._source = source
+        self.name = source.name
+        self.size = source.size
+        self.is_remote = source.is_remote
+        self._start = source.size - length
+        self._bytes: np.ndarray | None = None
+        self._reading = threading.Lock()
+
+    @property
+    def num_requests(self) -> int:
+        """Reads so far of the source behind."""
+        return self._source.num_requests
+
+    @property
+    def num_bytes(self) -> int:
+        """The bytes that they brought."""
+        return self._source.num_bytes
+
+    @property
+    def tail(self) -> np.ndarray:
+        """The bytes at the end (uint8, read-only)."""
+        return self._tail()[: self.size - self._start]
+
+    def _tail(self) -> np.ndarray:
+        """Give the bytes at the end and the readable ones behind them; reads them the first time."""
+        with self._reading:
+            if self._bytes is None:
+                self._bytes = self._source.read_ranges([(self._start, self.size)])[0]
+                self._bytes.flags.writeable = False
+            return self._bytes
+
+    def view(self, position: int, length: int, slack: int) -> np.ndarray | None:
+        """Give bytes of the end, or what the source behind has in memory."""
+        if position < self._start or length < 0 or position + length > self.size:
+            return self._source.view(position, length, slack)
+        tail, within = self._tail(), position - self._start
+        if within + length + slack > len(tail):
+            return None
+        return tail[within : within + length + slack]
+
+    def read_into(self, position: int, out: np.ndarray) -> None:
+        """Fill `out` with the bytes from a position."""
+        kept = self._kept(position, position + len(out))
+        if kept is None:
+            self._source.read_into(position, out)
+        else:
+            out[:] = kept[: len(out)]
+
+    def read_ranges(self, ranges: Ranges) -> list[np.ndarray]:
+        """Read byte ranges; only those that do not lie within the end are asked for."""
+        wanted = checked_ranges(ranges, self)
+        pieces = [self._kept(start, stop) for start, stop in wanted]
+        missing = [place for place, piece in enumerate(pieces) if piece is None]
+        fetched = self._source.read_ranges([wanted[place] for place in missing]) if missing else []
+        for place, piece in zip(missing, fetched, strict=True):
+            pieces[place] = piece
+        return [piece for piece in pieces if piece is not None]
+
+    def _kept(self, start: int, stop: int) -> np.ndarray | None:
+        """Give bytes of the end, and readable ones behind them; None where they do not lie within."""
+        if not self._start <= start <= stop <= self.size:
+            return None
+        tail = self._tail()
+        return tail[start - self._start : stop - self._start + len(tail) - (self.size - self._start)]
+
+    def close(self) -> None:
+        """Close the source behind; the end of the file is let go of."""
+        self._source.close()
+        self._bytes = None
