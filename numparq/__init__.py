@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
     from .kernels import warmup
+    from .plan.byte_ranges import Coalescing
     from .predicate.expression import col
     from .reader import ParquetFile
     from .salvaging import Salvaged, salvage
@@ -48,6 +49,7 @@ _HOMES = {
     "Deviation": "verifying",
     "warmup": "kernels",
     "col": "predicate.expression",
+    "Coalescing": "plan.byte_ranges",
     "ParquetError": "errors",
     "InvalidFileError": "errors",
     "CorruptPageError": "errors",
@@ -58,6 +60,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Coalescing",
     "CorruptPageError",
     "DecryptionError",
     "Deviation",

@@ -12,6 +12,8 @@ from .reader import ParquetFile
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .plan.byte_ranges import Coalescing
+
 _DEFAULT = object()
 DTYPE_BACKENDS = ("numpy", "numpy_nullable", "pyarrow")
 
@@ -25,6 +27,7 @@ def read_parquet(
     dtype_backend: Any = _DEFAULT,
     storage_options: dict[str, Any] | None = None,
     filesystem: Any = None,
+    coalescing: Coalescing | None = None,
     row_groups: Sequence[int] | None = None,
     row_range: tuple[int | None, int | None] | None = None,
     nrows: int | None = None,
@@ -51,7 +54,7 @@ def read_parquet(
     Parameters
     ----------
     path : str, os.PathLike, bytes-like, or binary file object
-        The file's name, its bytes, or an object with ``read`` and ``seek``.
+        The file's name or URL (with ``fsspec``), its bytes, or an object with ``read`` and ``seek``.
     columns : list of str, optional
         Names of the columns to read, in the order wanted; by default all. The columns of the index are read along. A
         name with dots that is none of a column is a path into a nested one, as is a tuple of names; only the leaves
@@ -63,6 +66,13 @@ def read_parquet(
         columns by field, maps by key and value.
     dtype_backend : {"numpy_nullable", "pyarrow"}, optional
         As in pandas; by default columns of NumPy dtypes, and ``str`` for strings.
+    storage_options : dict, optional
+        For a URL's file system.
+    filesystem : fsspec or pyarrow file system, optional
+        Where `path` is.
+    coalescing : Coalescing, optional
+        Which byte ranges are fetched together: the bytes between two of them (`gap`), and those of a request
+        (`max_bytes`). By default none that nobody wants of a local file, up to 1 MiB between two ranges of a remote one.
     row_groups : list of int, optional
         Ordinals of the row groups to read, in the order wanted.
     row_range : (int, int), optional
@@ -97,7 +107,7 @@ def read_parquet(
     external_files : bool
         Whether a file that names others, as those called ``_metadata`` do, may have column chunks read from them: from
         regular files below its own folder, on the same file system, and from nothing else.
-    filters, storage_options, filesystem, partitioning, schema, resolve, decryption, memory_limit
+    filters, partitioning, schema, resolve, decryption, memory_limit
         Not supported yet: anything but the default raises UnsupportedError.
 
     Returns
@@ -108,6 +118,8 @@ def read_parquet(
     ------
     FileNotFoundError
         When there is no such file.
+    ImportError
+        For a URL, when fsspec, or what it needs for this kind of URL, is not installed.
     InvalidFileError
         When the file is damaged, or no Parquet file; the message says where.
     SchemaError
@@ -129,15 +141,16 @@ def read_parquet(
     """
     _refuse(
         filters=(filters, lambda value: value is None),
-        storage_options=(storage_options, lambda value: not value),
-        filesystem=(filesystem, lambda value: value is None),
         partitioning=(partitioning, lambda value: value in ("hive", None)),
         schema=(schema, lambda value: value is None),
         resolve=(resolve, lambda value: value == "name"),
         decryption=(decryption, lambda value: value is None),
         memory_limit=(memory_limit, lambda value: value is None),
     )
-    with _opened(path, on_error, external_files=external_files) as file:
+    with _opened(
+        path, on_error, storage_options=storage_options, filesystem=filesystem, coalescing=coalescing,
+        external_files=external_files,
+    ) as file:  # fmt: skip
         return file.read(
             columns, explode=explode, dtype_backend=_backend(dtype_backend), row_groups=row_groups,
             row_range=row_range, nrows=nrows, categories=categories, include=include, geometries=geometries,

@@ -19,7 +19,9 @@ class ParquetFile(OpenedFile):
     Parameters
     ----------
     path : str, os.PathLike, bytes-like, or binary file object
-        The file's name, its bytes, or an object with ``read`` and ``seek``.
+        The file's name or URL, its bytes, or an object with ``read`` and ``seek``.
+    storage_options, filesystem, coalescing
+        As in `numparq.read_parquet`.
     external_files : bool
         As in `numparq.read_parquet`.
 
