@@ -71,8 +71,8 @@ def read_parquet(
     filesystem : fsspec or pyarrow file system, optional
         Where `path` is.
     coalescing : Coalescing, optional
-        Which byte ranges are fetched together: the bytes between two of them (`gap`), and those of a request
-        (`max_bytes`). By default none that nobody wants of a local file, up to 1 MiB between two ranges of a remote one.
+        Which byte ranges are fetched together: the most bytes between two of them (`gap`), and the most of a request
+        (`max_bytes`). By default, no byte that nobody wants of a local file; of a remote one, up to 1 MiB in a gap.
     row_groups : list of int, optional
         Ordinals of the row groups to read, in the order wanted.
     row_range : (int, int), optional
