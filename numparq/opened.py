@@ -49,6 +49,9 @@ class OpenedFile:
         What a read needs of the footer.
     footer_start : int
         Where it begins.
+    indexes : dict
+        What planning has read of it: page indexes and Bloom filters, so that the next read need not. Filled by
+        `numparq.pruning`; a thread that is too early reads again what another one is reading.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class OpenedFile:
         self.source: Source = keep_tail(open_source(path, storage_options, filesystem))
         self.coalescing = coalescing or (OBJECT_STORE if self.source.is_remote else LOCAL)
         self.files: JointSource | None = None
+        self.indexes: dict[Any, Any] = {}
         try:
             if external_files:
                 self.source = self.files = _joint(self.source, path)

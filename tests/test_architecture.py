@@ -33,6 +33,7 @@ LAYERS = [
     ["dtypes", "json_columns", "pandas_metadata", "appending"],
     ["restored", "opened"],
     ["column"],
+    ["pruning"],
     ["encode"],
     ["arrow", "frame"],
     ["variant"],

@@ -136,6 +136,38 @@ class ColumnChunks:
                     error.message = f"the footer is damaged where it describes column chunk {column}: {error.message}"
                     raise
 
+    @property
+    def data(self) -> np.ndarray:
+        """The bytes of FileMetaData, which positions in records of chunks are positions in; uint8."""
+        return self._data
+
+    def words(self, wanted: Layout, row_groups: Any, columns: Any) -> np.ndarray:
+        """Read what a projection of ColumnChunk wants of some chunks; it wants no lists.
+
+        Parameters
+        ----------
+        wanted : Layout
+            Of ColumnChunk.
+        row_groups, columns : sequence of int
+            Ordinals, one of each a chunk.
+
+        Returns
+        -------
+        int64 array, (chunks, wanted.words)
+            A record a chunk.
+
+        Raises
+        ------
+        InvalidFileError
+            When a ColumnChunk is damaged.
+        """
+        starts = self._starts[np.asarray(row_groups, np.intp), np.asarray(columns, np.intp)]
+        words = np.empty(len(starts) * wanted.words, np.int64)
+        stack, places = new_stack(len(words), len(words)), np.arange(len(starts))
+        check(kernels.read_thrifts(self._data, starts, places, len(starts), self._length, wanted.table, words, stack),
+              InvalidFileError)  # fmt: skip
+        return words.reshape(len(starts), wanted.words)
+
     def texts(self, field: str, row_groups: Sequence[int], columns: Sequence[int]) -> list[str]:
         """Read a string field of some chunks.
 
@@ -151,14 +183,10 @@ class ColumnChunks:
         list of str
             Empty where it is absent; bytes that are not UTF-8 are lone surrogates.
         """
-        wanted, count = layout("ColumnChunk", field), len(row_groups)
-        starts = self._starts[np.asarray(row_groups, np.intp), np.asarray(columns, np.intp)]
-        words = np.empty(count * wanted.words, np.int64)
-        stack, places = new_stack(len(words), len(words)), np.arange(count)
-        check(kernels.read_thrifts(self._data, starts, places, count, self._length, wanted.table, words, stack),
-              InvalidFileError)  # fmt: skip
+        wanted = layout("ColumnChunk", field)
+        words = self.words(wanted, row_groups, columns)
         slot = wanted.slot(field)
-        found = words.reshape(count, -1)[:, slot : slot + 2].tolist()
+        found = words[:, slot : slot + 2].tolist()
         data = self._data.data
         return [str(data[start : start + length], "utf-8", "surrogateescape") if start >= 0 else ""
                 for start, length in found]  # fmt: skip
