@@ -107,12 +107,13 @@ def _dictionary_page(pages: Pages, scratch: Scratch) -> tuple[np.ndarray, int, i
 
 
 def decode_binary(pages: Pages, dictionary: BinaryPiece | None, size_hint: int, scratch: Scratch) -> BinaryPiece:
-    """Decompress and decode the pages of one chunk; nulls are added up in the chunk table.
+    """Decompress and decode pages; nulls are added up in the chunk table.
 
     Parameters
     ----------
     pages : Pages
-        Data pages of one chunk; its C_ROW_START and C_ROW_STOP bound the rows of the piece.
+        Data pages with one dictionary, of one chunk or, of several, in their order; each chunk's C_ROW_START and
+        C_ROW_STOP bound its rows, and C_MASK is the row of the piece that they begin with.
     dictionary : BinaryPiece or None
         As `decode_binary_dictionary` gave it.
     size_hint : int
@@ -129,13 +130,13 @@ def decode_binary(pages: Pages, dictionary: BinaryPiece | None, size_hint: int, 
     ------
     PageFailure
     """
-    chunk = pages.chunks[0]
-    rows = max(int(chunk[C_ROW_STOP] - chunk[C_ROW_START]), 0)
-    nulls_before = int(chunk[C_NULL_COUNT])
+    chunks = pages.chunks
+    rows = int((chunks[:, C_ROW_STOP] - chunks[:, C_ROW_START]).clip(0).sum())
+    nulls_before = int(chunks[:, C_NULL_COUNT].sum())
     entries = dictionary or NO_DICTIONARY
     offsets = allocate(rows + 1, "i8")
     offsets[0] = 0
-    validity = allocate(rows) if chunk[C_MAX_DEFINITION] else scratch.take("validity", rows)
+    validity = allocate(rows) if chunks[0, C_MAX_DEFINITION] else scratch.take("validity", rows)
     placement = Placement(pages)
     decompressed = scratch.take("decompressed", placement.decompressed)
     indices, levels = scratch.take("indices", 4 * placement.values), scratch.take("levels", placement.values)
@@ -145,7 +146,7 @@ def decode_binary(pages: Pages, dictionary: BinaryPiece | None, size_hint: int, 
         decompress(pages, batch, decompressed)
         for part in readable(pages, batch, decompressed, scratch):
             out = decode_part(pages, part, entries, indices, levels, validity, offsets, out, state)
-    return BinaryPiece(offsets, out, validity if chunk[C_NULL_COUNT] > nulls_before else None)
+    return BinaryPiece(offsets, out, validity if int(chunks[:, C_NULL_COUNT].sum()) > nulls_before else None)
 
 
 def decode_part(

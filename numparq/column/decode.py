@@ -147,7 +147,7 @@ class Job:
         """Fetch and walk the chunks; gives their pages window by window, checked."""
         scratch = self.context.scratch
         scratch.strings.clear()
-        walk = self.context.walk(self.chunks)
+        walk = self._walk()
         windows = walk.windows(scratch)
         while True:
             try:
@@ -156,9 +156,18 @@ class Job:
                 raise self._placed(error, walk.failed_chunk) from None
             if pages is None:
                 return
+            pages = self._needed(pages)
             with self.placing(pages):
                 self.context.check(self.row_group, self.columns, pages)
             yield pages
+
+    def _walk(self) -> PageWalk:
+        """Give what fetches the pages and walks over them."""
+        return self.context.walk(self.chunks)
+
+    def _needed(self, pages: Pages) -> Pages:
+        """Leave out those pages of a window that are not needed after all."""
+        return pages
 
     @contextmanager
     def placing(self, pages: Pages) -> Iterator[None]:
@@ -214,7 +223,9 @@ def _page_of_bad_utf8(piece: BinaryPiece, pages: Pages) -> int:
     """Find the page that the first string that is not UTF-8 is in; a dictionary stands in the first page."""
     if pages.pages[0, P_TYPE] == DICTIONARY_PAGE:
         return 0
-    firsts = (pages.pages[:, P_ROW] - pages.chunks[0, C_ROW_START]).clip(0, len(piece)).tolist()
+    chunks = pages.chunks[pages.pages[:, P_CHUNK]]
+    places = chunks[:, C_MASK] + (pages.pages[:, P_ROW] - chunks[:, C_ROW_START]).clip(0)
+    firsts = places.clip(0, len(piece)).tolist()
     for number, (first, last) in enumerate(zip(firsts, [*firsts[1:], len(piece)], strict=True)):
         if kernels.check_utf8(piece.offsets[first : last + 1], last - first, piece.data) < 0:
             return number
@@ -282,10 +293,10 @@ class FixedJob(Job):
                         dictionary = self.context.scratch.take("dictionary", placement.dictionary)
                     decode_fixed(pages, placement, self.output, dictionary, self.context.scratch)
                     return
-            except _Retarget as again:
+            except Retarget as again:
                 pages = self._without(pages, again)
 
-    def _without(self, pages: Pages, again: _Retarget) -> Pages:
+    def _without(self, pages: Pages, again: Retarget) -> Pages:
         self.failed[self.columns[again.chunk]] = again.status
         pages.chunks[:, C_NULL_COUNT] = 0
         return Pages(pages.raw, pages.chunks, np.ascontiguousarray(pages.pages[pages.pages[:, P_CHUNK] != again.chunk]))
@@ -298,7 +309,7 @@ class FixedJob(Job):
         except PageFailure as failure:
             chunk = int(pages.pages[failure.page, P_CHUNK])
             if failure.status in RETARGET and not self._is_final(pages, chunk, failure.status):
-                raise _Retarget(chunk, failure.status) from None
+                raise Retarget(chunk, failure.status) from None
             error = failure.error
             raise self._placed(error, pages.locate(error, failure.page)) from None
 
@@ -324,7 +335,7 @@ class FixedJob(Job):
         self.in_parts(pages, work)
 
 
-class _Retarget(Exception):
+class Retarget(Exception):
     """A chunk of a job has to be decoded as another target."""
 
     def __init__(self, chunk: int, status: int) -> None:
@@ -416,8 +427,7 @@ class DictionaryJob(FixedJob):
         self.failed.clear()
         self.chunks = untouched
         if self._is_binary:
-            plain = BinaryJob(self.context, self.row_group, self.columns, untouched, self.share, utf8=self.utf8,
-                              size_hint=self.size_hint)  # fmt: skip
+            plain = self._plain()
             plain()
             self.pieces.extend(plain.pieces)
         else:
@@ -435,13 +445,21 @@ class DictionaryJob(FixedJob):
                 found = copy_fixed_dictionary(pages, self.context.scratch)
         self.dictionary = found or self.dictionary
 
+    def _plain(self) -> Job:
+        """Make the job that decodes a chunk of BYTE_ARRAY values into these."""
+        return BinaryJob(self.context, self.row_group, self.columns, self.chunks, self.share, utf8=self.utf8,
+                         size_hint=self.size_hint)  # fmt: skip
+
+    def _stored(self, output: FixedOutput) -> Job:
+        """Make the job that decodes a chunk of values of a fixed size into what is stored."""
+        return FixedJob(self.context, self.row_group, self.columns, self.chunks, self.share, output=output)
+
     def _fixed_values(self) -> BinaryPiece:
         """Decode a chunk of values of a fixed size, kept as they are stored."""
         width = int(self.chunks[0, C_TYPE_LENGTH])
         values, validity = allocate(len(self.codes) * width + SLACK), allocate(len(self.codes) + SLACK)
         self.chunks[0, [C_CONVERSION, C_ITEM_SIZE, C_NULLS]] = COPY, width, NULLS_MASK
-        FixedJob(self.context, self.row_group, self.columns, self.chunks, self.share,
-                 output=FixedOutput(values, validity))()  # fmt: skip
+        self._stored(FixedOutput(values, validity))()
         return fixed_piece(values[: len(self.codes) * width], width, validity[: len(self.codes)])
 
 

@@ -40,7 +40,7 @@ ALONE_BYTES = 256 << 10
 SHARES = 4
 SMALLEST_SHARE = 64 << 10
 
-_NO_MASK = np.empty(0, np.uint8)
+NO_MASK = np.empty(0, np.uint8)
 
 
 class Memory(Protocol):
@@ -135,11 +135,11 @@ class JobMaker:
                 others.append(place)
             else:
                 validity = memory.validity[column]
-                output = FixedOutput(values.view(np.uint8), _NO_MASK if validity is None else validity)
+                output = FixedOutput(values.view(np.uint8), NO_MASK if validity is None else validity)
                 groups.append(_Group(np.array([place]), np.zeros(1, np.int64), output))
         for block, places in blocks.items():
             lanes = np.array([memory.row_of[columns[place]] for place in places], np.int64)
-            output = FixedOutput(memory.blocks[block].reshape(-1).view(np.uint8), _NO_MASK)
+            output = FixedOutput(memory.blocks[block].reshape(-1).view(np.uint8), NO_MASK)
             groups.append(_Group(np.array(places), lanes, output))
         return groups, others
 
@@ -163,14 +163,14 @@ class JobMaker:
         size = int(table[0, C_END] - table[0, C_START])
         shared = size > share
         hint = self._tables.byte_array_size(column, rows)
-        if target.storage == "binary":
-            return BinaryJob(self._context, rows.row_group, [column], table.copy(), shared, utf8=target.utf8,
-                             size_hint=hint)  # fmt: skip
-        codes = allocate(len(rows), "i4")
         chunks = table.copy()
         chunks[0, C_OUT] = chunks[0, C_MASK] = 0
+        if target.storage == "binary":
+            return BinaryJob(self._context, rows.row_group, [column], chunks, shared, utf8=target.utf8,
+                             size_hint=hint)  # fmt: skip
+        codes = allocate(len(rows), "i4")
         return DictionaryJob(self._context, rows.row_group, [column], chunks, shared, codes=codes, utf8=target.utf8,
-                             size_hint=hint, output=FixedOutput(codes.view(np.uint8), _NO_MASK))  # fmt: skip
+                             size_hint=hint, output=FixedOutput(codes.view(np.uint8), NO_MASK))  # fmt: skip
 
     def _nested(self, column: int, target: Target, table: np.ndarray, rows: RowSlice) -> Job:
         chunks = table.copy()

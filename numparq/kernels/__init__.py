@@ -17,9 +17,20 @@ from .registry import KERNELS, Kernel
 # The modules that hold kernels. A group is compiled and loaded as a whole, when one of its kernels is first used, so
 # that nobody waits for what he does not need.
 GROUPS = {
-    "reading": ("binary", "compact_protocol", "crc32", "fixed", "pages", "placement", "snappy", "utf8"),
+    "reading": (
+        "binary",
+        "compact_protocol",
+        "crc32",
+        "fixed",
+        "located_pages",
+        "pages",
+        "placement",
+        "snappy",
+        "utf8",
+    ),  # fmt: skip
     "objects": ("objects",),
     "nested": ("nested",),
+    "selecting": ("selecting",),
     "delta": ("byte_stream_split", "delta", "delta_strings", "to_plain"),
     "alp": ("alp",),
     "writing": ("encode_dictionary", "encode_plain", "encode_runs", "compact"),
@@ -30,11 +41,12 @@ GROUPS = {
     "text": ("addresses", "dates", "text"),
     "lzo": ("lzo",),
     "checksums": ("crc32c",),
+    "predicates": ("byte_tests", "key_tests", "masks"),
 }
 
 __all__ = ["ALL", "GROUPS", "alp_kernels", "alp_writing_kernels", "delta_kernels", "delta_writing_kernels", "kernels",
-           "lzo_kernels", "nested_kernels", "object_kernels", "shredding_kernels", "statistics_kernels", "text_kernels",
-           "warmup", "writing_kernels"]  # fmt: skip
+           "lzo_kernels", "nested_kernels", "object_kernels", "selecting_kernels", "shredding_kernels",
+           "statistics_kernels", "text_kernels", "warmup", "writing_kernels"]  # fmt: skip
 
 
 class Kernels:
@@ -83,6 +95,7 @@ class Kernels:
 kernels = Kernels("reading")
 object_kernels = Kernels("objects")
 nested_kernels = Kernels("nested")
+selecting_kernels = Kernels("selecting")
 delta_kernels = Kernels("delta")
 alp_kernels = Kernels("alp")
 writing_kernels = Kernels("writing")
@@ -93,10 +106,12 @@ shredding_kernels = Kernels("shredding")
 text_kernels = Kernels("text")
 lzo_kernels = Kernels("lzo")
 checksum_kernels = Kernels("checksums")
+predicate_kernels = Kernels("predicates")
 ALL = (
     kernels,
     object_kernels,
     nested_kernels,
+    selecting_kernels,
     delta_kernels,
     alp_kernels,
     writing_kernels,
@@ -107,6 +122,7 @@ ALL = (
     text_kernels,
     lzo_kernels,
     checksum_kernels,
+    predicate_kernels,
 )
 
 

@@ -10,6 +10,7 @@ from .place import count_present
 from .registry import helper, kernel
 from .tables import (
     C_DICTIONARY_SIZE,
+    C_MASK,
     C_NULL_COUNT,
     C_ROW_START,
     CHUNK_FIELDS,
@@ -145,7 +146,7 @@ def decode_binary_pages(
     chunks, pages, first, last, raw, scratch, entry_offsets, entries, indices, levels, validity, offsets, out, room,
     state,
 ):  # fmt: skip
-    """Decode rows `first` to `last` of the page table, all of one chunk, into offsets and bytes.
+    """Decode rows `first` to `last` of the page table, all with one dictionary, into offsets and bytes.
 
     Parameters
     ----------
@@ -158,7 +159,7 @@ def decode_binary_pages(
     validity : uint8, one a row
         Written for optional columns.
     offsets : int64, rows + 1
-        Item 0 is set by the caller; row i of the chunk's wanted rows sets item i + 1.
+        Item 0 is set by the caller; row i of a chunk's wanted rows sets item C_MASK + i + 1. Rows go one by one.
     out : uint8
         The bytes; `room` of them may be used.
     state : int64, STATE_FIELDS
@@ -188,7 +189,7 @@ def decode_binary_pages(
         optional = present < pages[page + P_NUM_VALUES]
         skip = count_present(levels, 0, start) if optional else start
         wanted = count_present(levels, start, stop - start) if optional else stop - start
-        row = pages[page + P_ROW] + start - chunks[chunk + C_ROW_START]
+        row = chunks[chunk + C_MASK] + pages[page + P_ROW] + start - chunks[chunk + C_ROW_START]
         data = scratch if pages[page + P_IS_COMPRESSED] else raw
         pos = state[VALUES_POS]
         end = state[VALUES_END]

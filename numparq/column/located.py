@@ -1,0 +1,91 @@
+"""Pages whose places an offset index tells (PageIndex.md): only these are fetched, and no others walked over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..errors import check
+from ..io.source import Source
+from ..kernels import kernels
+from ..kernels.located_pages import L_END, L_IN_CHUNK, L_ROW, L_START
+from ..kernels.tables import C_DICTIONARY_PAGE, DICTIONARY_PAGE, P_TYPE, PAGE_FIELDS, SLACK
+from .pages import WINDOW_BYTES, Pages, PageWalk
+from .scratch import Scratch
+
+__all__ = ["LocatedWalk"]
+
+
+class LocatedWalk(PageWalk):
+    """Fetches pages of one column chunk by their places.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    chunks : int64 array, (1, CHUNK_FIELDS)
+        The chunk table.
+    located : int64 array, (pages, LOCATED_FIELDS)
+        The pages, as `located_pages` gives them.
+    is_flat : bool
+        Whether a page has as many values as rows.
+    """
+
+    def __init__(self, source: Source, chunks: np.ndarray, located: np.ndarray, is_flat: bool) -> None:
+        super().__init__(source, chunks)
+        self._located = located
+        self._is_flat = is_flat
+        chunks[0, C_DICTIONARY_PAGE] = -1
+
+    def windows(self, scratch: Scratch) -> Iterator[Pages]:
+        """Fetch the pages, some at a time, and read their headers; a window's bytes last until the next one.
+
+        Raises
+        ------
+        ParquetError
+            For headers that break the format, or are not those of the pages that the offset index tells of.
+        """
+        sizes = np.cumsum(self._located[:, L_END] - self._located[:, L_START])
+        first = 0
+        while first < len(sizes):
+            before = sizes[first - 1] if first else 0
+            last = max(int(np.searchsorted(sizes, before + WINDOW_BYTES, side="right")), first + 1)
+            located = self._located[first:last].copy()
+            raw = self._fetched(located, scratch)
+            yield Pages(raw, self.chunks, self._headers(raw, located))
+            first = last
+
+    def _fetched(self, located: np.ndarray, scratch: Scratch) -> np.ndarray:
+        """Fetch pages, those that touch together; their places become those in the bytes given."""
+        starts, ends = located[:, L_START].copy(), located[:, L_END].copy()
+        cuts = np.flatnonzero(starts[1:] != ends[:-1]) + 1
+        runs = np.stack([starts[np.append(0, cuts)], ends[np.append(cuts, len(ends)) - 1]], axis=1).tolist()
+        length = sum(stop - start for start, stop in runs)
+        if len(runs) == 1:
+            raw = self._source.view(runs[0][0], length, SLACK)
+            if raw is not None:
+                located[:, [L_START, L_END]] -= runs[0][0]
+                return raw
+        raw = scratch.take("raw", length)
+        position = 0
+        for start, stop in runs:
+            self._source.read_into(start, raw[position : position + stop - start])
+            position += stop - start
+        places = np.cumsum(ends - starts)
+        located[:, L_START], located[:, L_END] = places - (ends - starts), places
+        return raw
+
+    def _headers(self, raw: np.ndarray, located: np.ndarray) -> np.ndarray:
+        """Read the headers of pages into a page table; where a dictionary page may be and is not, there is no row."""
+        count = len(located)
+        table = np.empty((count, PAGE_FIELDS), np.int64)
+        state = np.zeros(1, np.int64)
+        status = kernels.scan_located_pages(
+            raw, located.reshape(-1), count, int(self._is_flat), self.chunks.reshape(-1), table.reshape(-1),
+            self._table, self._slots, self._record, self._stack, state,
+        )  # fmt: skip
+        if status < 0:
+            check(status, page=int(located[int(state[0]), L_IN_CHUNK]))
+        has_other = located[0, L_ROW] < 0 and table[0, P_TYPE] != DICTIONARY_PAGE
+        return table[1:] if has_other else table

@@ -1,0 +1,208 @@
+"""Jobs for rows here and there of a column chunk: pages without such rows are passed, of the others these are taken.
+
+A page that holds wanted rows is decoded from the first of them to the last, into memory that is used again; from there
+the wanted ones are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..kernels.tables import (
+    C_FAULTS,
+    C_ITEM_SIZE,
+    C_MASK,
+    C_MAX_DEFINITION,
+    C_NULL_COUNT,
+    C_NULLS,
+    C_OUT,
+    DICTIONARY_PAGE,
+    NULLS_FILL,
+    NULLS_MASK,
+    P_NUM_VALUES,
+    P_ROW,
+    P_TYPE,
+    PREFIXES_GO_ON,
+)
+from .binary import decode_binary
+from .buffer import BinaryPiece
+from .decode import BinaryJob, DictionaryJob, FixedJob, Job, Retarget, _all_indices
+from .fixed import FixedOutput, decode_fixed
+from .located import LocatedWalk
+from .nested import NestedJob
+from .nested_rows import rows_of
+from .pages import Pages, PageWalk, Placement
+from .taking import strings_of, take_items
+from .wanted import Gathered, gathered
+
+__all__ = ["SelectedBinaryJob", "SelectedDictionaryJob", "SelectedFixedJob", "SelectedNestedJob"]
+
+# Rows of pages that are decoded before the wanted ones are taken: few enough to be in the cache still.
+GROUP_ROWS = 128 << 10
+
+
+@dataclass
+class Selected(Job):
+    """A job for some rows of one chunk.
+
+    Parameters
+    ----------
+    wanted : int64 array, (ranges, 2)
+        The rows.
+    located : int64 array, (pages, LOCATED_FIELDS), or None
+        The pages that hold some, if an offset index tells; None: the whole chunk is fetched and walked over.
+    """
+
+    wanted: np.ndarray = field(kw_only=True)
+    located: np.ndarray | None = field(kw_only=True)
+
+    def _walk(self) -> PageWalk:
+        if self.located is None:
+            return super()._walk()
+        return LocatedWalk(self.context.source, self.chunks, self.located, self._is_flat)
+
+    _is_flat = True
+
+    def _needed(self, pages: Pages) -> Pages:
+        """Leave out data pages that hold no wanted row, unless others cannot be read without them."""
+        if self.located is not None or self.chunks[0, C_FAULTS] & PREFIXES_GO_ON:
+            return pages
+        table = pages.pages
+        first, last = table[:, P_ROW], table[:, P_ROW] + table[:, P_NUM_VALUES]
+        before = np.searchsorted(self.wanted[:, 1], first, side="right")
+        holds = np.searchsorted(self.wanted[:, 0], last, side="left") > before
+        return Pages(pages.raw, pages.chunks, table[holds | (table[:, P_TYPE] == DICTIONARY_PAGE)])
+
+    def groups(self, pages: Pages) -> Iterator[Gathered]:
+        """Set out the data pages of a window for the rows wanted, so many at a time that these stay in the cache."""
+        first = int(len(pages.pages) > 0 and pages.pages[0, P_TYPE] == DICTIONARY_PAGE)
+        table = pages.pages[first:]
+        if self.chunks[0, C_FAULTS] & PREFIXES_GO_ON:
+            yield gathered(Pages(pages.raw, pages.chunks, table), self.wanted)
+            return
+        ends = np.cumsum(table[:, P_NUM_VALUES])
+        start = 0
+        while start < len(table):
+            before = ends[start - 1] if start else 0
+            stop = max(int(np.searchsorted(ends, before + GROUP_ROWS, side="right")), start + 1)
+            found = gathered(Pages(pages.raw, pages.chunks, table[start:stop]), self.wanted)
+            if found.num_wanted:
+                yield found
+            start = stop
+
+
+@dataclass
+class SelectedFixedJob(Selected, FixedJob):
+    """Rows of one chunk of values of a fixed size."""
+
+    def __call__(self) -> None:
+        """Decode the rows into the output."""
+        taken = nulls = 0
+        try:
+            for pages in self.windows():
+                self._begin(pages)
+                if len(pages.pages) and pages.pages[0, P_TYPE] == DICTIONARY_PAGE:
+                    head = Pages(pages.raw, pages.chunks, pages.pages[:1])
+                    self._decode_to(head, self.output, Placement(head).dictionary)
+                for found in self.groups(pages):
+                    nulls += self._decode_dense(found, taken) if found.is_dense else self._decode_some(found, taken)
+                    taken += found.num_wanted
+        except Retarget as again:
+            self.failed[self.columns[0]] = again.status
+        self.chunks[0, C_NULL_COUNT] = nulls
+
+    def _decode_to(self, pages: Pages, output: FixedOutput, dictionary_bytes: int = 0) -> None:
+        with self.placing(pages):
+            placement = Placement(pages)
+            dictionary = self.context.scratch.take("dictionary", dictionary_bytes)
+            decode_fixed(pages, placement, output, dictionary, self.context.scratch)
+
+    def _decode_dense(self, found: Gathered, taken: int) -> int:
+        """Decode rows to where they belong; gives the nulls among them."""
+        chunk = self.chunks[0]
+        pages = found.at(int(chunk[C_OUT] + taken * chunk[C_ITEM_SIZE]), int(chunk[C_MASK] + taken))
+        self._decode_to(pages, self.output)
+        return int(pages.chunks[:, C_NULL_COUNT].sum())
+
+    def _decode_some(self, found: Gathered, taken: int) -> int:
+        """Decode rows, and take those that are wanted; gives the nulls among these."""
+        chunk, scratch = self.chunks[0], self.context.scratch
+        item, keeps_nulls = int(chunk[C_ITEM_SIZE]), bool(chunk[C_NULLS] == NULLS_MASK)
+        if chunk[C_MAX_DEFINITION] and chunk[C_NULLS] == NULLS_FILL:
+            found.pages.chunks[:, C_NULLS] = NULLS_MASK  # filled as well, and then they can be counted
+        values = scratch.take("decoded rows", found.num_decoded * item)
+        mask = scratch.take("decoded mask", found.num_decoded)
+        self._decode_to(found.pages, FixedOutput(values, mask))
+        out, row = int(chunk[C_OUT] + taken * item), int(chunk[C_MASK] + taken)
+        take_items(values, item, found.spans, self.output.out, out)
+        if not chunk[C_MAX_DEFINITION] or found.pages.chunks[0, C_NULLS] != NULLS_MASK:
+            if keeps_nulls:
+                self.output.mask[row : row + found.num_wanted] = 1
+            return 0
+        if not keeps_nulls:
+            row, kept = 0, scratch.take("taken mask", found.num_wanted)
+        else:
+            kept = self.output.mask
+        take_items(mask, 1, found.spans, kept, row)
+        return found.num_wanted - int(np.count_nonzero(kept[row : row + found.num_wanted]))
+
+
+@dataclass
+class SelectedBinaryJob(Selected, BinaryJob):
+    """Rows of one chunk of BYTE_ARRAY values."""
+
+    def __call__(self) -> None:
+        """Decode the rows into pieces."""
+        dictionary: BinaryPiece | None = None
+        for pages in self.windows():
+            dictionary = self._binary_dictionary(pages, self.utf8) or dictionary
+            for found in self.groups(pages):
+                self._take_piece(found, dictionary)
+
+    def _take_piece(self, found: Gathered, dictionary: BinaryPiece | None) -> None:
+        pages = found.pages
+        with self.placing(pages):
+            piece = decode_binary(pages, dictionary, self._hint(found), self.context.scratch)
+        if self.utf8 and not _all_indices(pages):
+            self._check_utf8(piece, pages)
+        if not found.is_dense:
+            piece = strings_of(piece, found.spans)
+        if piece.validity is not None:
+            self.chunks[0, C_NULL_COUNT] += len(piece) - int(np.count_nonzero(piece.validity[: len(piece)]))
+        self.pieces.append(piece)
+
+    def _hint(self, found: Gathered) -> int:
+        """Guess how many bytes some rows take, as those wanted do on the average."""
+        rows = int((self.wanted[:, 1] - self.wanted[:, 0]).sum())
+        return self.size_hint * found.num_decoded // max(rows, 1) * 17 // 16
+
+
+@dataclass
+class SelectedDictionaryJob(DictionaryJob, SelectedFixedJob):
+    """Rows of one chunk whose dictionary indices are wanted as they are."""
+
+    def _plain(self) -> Job:
+        return SelectedBinaryJob(self.context, self.row_group, self.columns, self.chunks, self.share, utf8=self.utf8,
+                                 size_hint=self.size_hint, wanted=self.wanted, located=self.located)  # fmt: skip
+
+    def _stored(self, output: FixedOutput) -> Job:
+        return SelectedFixedJob(self.context, self.row_group, self.columns, self.chunks, self.share, output=output,
+                                wanted=self.wanted, located=self.located)  # fmt: skip
+
+
+@dataclass
+class SelectedNestedJob(Selected, NestedJob):
+    """Rows of one chunk of a leaf of a nested column; `rows` and `num_rows` are all those that are decoded."""
+
+    _is_flat = False
+
+    def _needed(self, pages: Pages) -> Pages:
+        return pages
+
+    def __call__(self) -> None:
+        """Decode the pages into one piece, and take the rows."""
+        super().__call__()
+        self.pieces = [rows_of(piece, self.leaf, self.wanted) for piece in self.pieces]

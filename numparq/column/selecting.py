@@ -1,0 +1,108 @@
+"""From columns and wanted rows, here and there in row groups, to jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..kernels.tables import C_FAULTS, C_ITEM_SIZE, C_MASK, C_NUM_VALUES, C_OUT, C_ROW_START, C_ROW_STOP, PREFIXES_GO_ON
+from ..plan.row_ranges import RowRanges
+from ..targets import Target
+from .chunks import RowSlice, columns_table
+from .decode import Job
+from .fixed import FixedOutput
+from .jobs import NO_MASK, JobMaker
+from .scratch import allocate
+from .selected import SelectedBinaryJob, SelectedDictionaryJob, SelectedFixedJob, SelectedNestedJob
+from .wanted import WantedRows, located_pages
+
+__all__ = ["SelectingMaker"]
+
+# Where there are fewer jobs than so many for each thread, the rows of a job are shared out, unless they are this few.
+JOBS_OF_THREAD = 2
+SMALLEST_PART = 64 << 10
+
+
+class SelectingMaker(JobMaker):
+    """Makes the jobs that decode rows here and there; parameters as of `JobMaker`."""
+
+    def jobs(self, slices: Sequence[WantedRows | RowSlice], wanted: Collection[int]) -> list[Job]:
+        """Make the jobs for some columns (positions among those read) and all the rows wanted.
+
+        Raises
+        ------
+        ParquetError
+            For a chunk that the footer describes wrongly, or that this version does not read.
+        """
+        targets = self._memory.targets
+        columns = [column for column in wanted if targets[column].storage != "null" or targets[column].nested]
+        rows = [part for part in slices if isinstance(part, WantedRows)]
+        if not columns or not rows:
+            return super().jobs([part for part in slices if isinstance(part, RowSlice)], wanted)
+        common = columns_table(self._leaves, targets)
+        made = []
+        for part in self._shared_out(rows, columns):
+            hull = RowSlice(part.row_group, int(part.rows.starts[0]), part.rows.stop, part.out)
+            table = self._tables.of_row_group(common, np.array(columns, np.intp), hull)
+            for place, column in enumerate(columns):
+                made.append(self._selected(column, table[place : place + 1].copy(), part))
+        return made
+
+    def _shared_out(self, rows: Sequence[WantedRows], columns: Sequence[int]) -> Iterator[WantedRows]:
+        """Divide the rows where there are too few jobs for all threads, and no page is walked over twice for it."""
+        threads = self._context.crew.threads
+        count = -(-JOBS_OF_THREAD * threads // (len(rows) * len(columns))) if threads > 1 else 1
+        for part in rows:
+            parts = min(count, len(part) // SMALLEST_PART)
+            indexed = all(part.chunks[column].is_indexed for column in columns)
+            yield from part.parts(parts) if parts > 1 and indexed else [part]
+
+    def _selected(self, column: int, chunk: np.ndarray, rows: WantedRows) -> Job:
+        """Make the job for a column and the rows of one row group."""
+        target, memory = self._memory.targets[column], self._memory
+        pages = rows.chunks[column]
+        is_located = pages.is_indexed and not chunk[0, C_FAULTS] & PREFIXES_GO_ON
+        located = located_pages(pages, rows.rows) if is_located else None
+        common: dict[str, Any] = {"wanted": rows.rows.bounds, "located": located}
+        place: tuple[Any, ...] = (self._context, rows.row_group, [column], chunk, False)
+        if target.nested:
+            return self._nested_rows(column, target, chunk, rows, located)
+        block, values = memory.block_of[column], memory.values[column]
+        if block is not None or values is not None:
+            chunk[0, C_OUT] = (self._lane(column) * memory.num_rows + rows.out) * chunk[0, C_ITEM_SIZE]
+            return SelectedFixedJob(*place, output=self._output(column), **common)
+        chunk[0, C_OUT] = chunk[0, C_MASK] = 0
+        hint = self._tables.byte_array_size(column, RowSlice(rows.row_group, 0, len(rows), 0))
+        if target.storage == "binary":
+            return SelectedBinaryJob(*place, utf8=target.utf8, size_hint=hint, **common)
+        codes = allocate(len(rows), "i4")
+        return SelectedDictionaryJob(*place, codes=codes, utf8=target.utf8, size_hint=hint,
+                                     output=FixedOutput(codes.view(np.uint8), NO_MASK), **common)  # fmt: skip
+
+    def _lane(self, column: int) -> int:
+        """Give which row of its block a column is, if it is in one."""
+        return self._memory.row_of[column] or 0
+
+    def _output(self, column: int) -> FixedOutput:
+        """Give the memory that a column of fixed storage is in."""
+        memory = self._memory
+        block, values, validity = memory.block_of[column], memory.values[column], memory.validity[column]
+        if block is not None:
+            return FixedOutput(memory.blocks[block].reshape(-1).view(np.uint8), NO_MASK)
+        assert values is not None
+        return FixedOutput(values.view(np.uint8), NO_MASK if validity is None else validity)
+
+    def _nested_rows(
+        self, column: int, target: Target, chunk: np.ndarray, rows: WantedRows, located: np.ndarray | None
+    ) -> SelectedNestedJob:
+        """Make the job for a leaf of a nested column: what is decoded are all rows of some pages."""
+        chunk[0, C_ROW_START], chunk[0, C_ROW_STOP] = 0, chunk[0, C_NUM_VALUES]
+        pages, wanted = rows.chunks[column], rows.rows
+        decoded = pages.rows_of(pages.needed(wanted)) if located is not None else RowRanges.all(pages.num_rows)
+        whole = RowSlice(rows.row_group, 0, decoded.count, rows.out)
+        return SelectedNestedJob(
+            self._context, rows.row_group, [column], chunk, False, leaf=self._leaves[column], target=target, rows=whole,
+            num_rows=decoded.count, wanted=wanted.places_in(decoded).bounds, located=located,
+        )  # fmt: skip

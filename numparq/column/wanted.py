@@ -1,0 +1,174 @@
+"""Rows of a row group that are wanted, where these are not one run of rows, and the pages that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from ..kernels import selecting_kernels
+from ..kernels.located_pages import L_END, L_IN_CHUNK, L_ROW, L_ROWS, L_START, LOCATED_FIELDS
+from ..kernels.selecting import K_FIELDS, K_PAGE, K_START, K_STOP, SELECTED_PAGES, SELECTED_ROWS
+from ..kernels.tables import (
+    C_ITEM_SIZE,
+    C_MASK,
+    C_NULL_COUNT,
+    C_OUT,
+    C_ROW_START,
+    C_ROW_STOP,
+    P_CHUNK,
+    P_NUM_VALUES,
+    P_ROW,
+)
+from ..plan.pages import ChunkPages
+from ..plan.row_ranges import RowRanges
+from .pages import Pages
+
+__all__ = ["Gathered", "WantedRows", "gathered", "located_pages"]
+
+
+@dataclass(frozen=True)
+class WantedRows:
+    """Rows of one row group, and where they go.
+
+    Parameters
+    ----------
+    row_group : int
+        Its ordinal.
+    rows : RowRanges
+        The rows wanted, counted within it.
+    out : int
+        The row of the output that the first of them becomes.
+    chunks : sequence of ChunkPages
+        By the position of a column among those read: where the pages of its chunk are.
+    """
+
+    row_group: int
+    rows: RowRanges
+    out: int
+    chunks: Sequence[ChunkPages]
+
+    def __len__(self) -> int:
+        return self.rows.count
+
+    def numbers(self) -> np.ndarray:
+        """Give the numbers of the rows within the row group, int64."""
+        return self.rows.indices()
+
+    def parts(self, count: int) -> list[WantedRows]:
+        """Divide the rows into at most `count` parts of about as many, one behind the other."""
+        edges = np.linspace(0, len(self), count + 1).astype(np.int64).tolist()
+        found = []
+        for first, last in pairwise(edges):
+            if first < last:
+                rows = self.rows.select(RowRanges([(first, last)]))
+                found.append(WantedRows(self.row_group, rows, self.out + first, self.chunks))
+        return found
+
+
+def located_pages(chunk: ChunkPages, rows: RowRanges) -> np.ndarray:
+    """Give the places of the pages of a chunk that are needed for some rows.
+
+    Parameters
+    ----------
+    chunk : ChunkPages
+        With an offset index.
+    rows : RowRanges
+        Within the row group.
+
+    Returns
+    -------
+    int64 array, (pages, LOCATED_FIELDS)
+        The dictionary page first, if there may be one; positions are in the file.
+    """
+    needed = chunk.needed(rows)
+    dictionary = chunk.dictionary if len(needed) else None
+    first = int(dictionary is not None)
+    table = np.empty((first + len(needed), LOCATED_FIELDS), np.int64)
+    if dictionary is not None:
+        table[0] = *dictionary, -1, 0, 0
+    pages = table[first:]
+    pages[:, L_START] = chunk.offsets[needed]
+    pages[:, L_END] = pages[:, L_START] + chunk.sizes[needed]
+    pages[:, L_ROW] = chunk.first_rows[needed]
+    pages[:, L_ROWS] = _rows_of_each(chunk)[needed]
+    pages[:, L_IN_CHUNK] = needed + first
+    return table
+
+
+def _rows_of_each(chunk: ChunkPages) -> np.ndarray:
+    """Give the rows of each page; of pages that begin with the same row, all but the last have none."""
+    return np.diff(np.append(chunk.first_rows, chunk.num_rows))
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Pages with wanted rows, set out to be decoded one behind the other, each from its first to its last such row.
+
+    Parameters
+    ----------
+    pages : Pages
+        Every page is a chunk of its own in the chunk table, whose C_OUT and C_MASK count from the first row decoded.
+    spans : int64 array, (runs, 2)
+        Where the wanted rows are among those decoded: first row, and number, of each run.
+    num_decoded, num_wanted : int
+        How many rows are decoded, and how many of them are wanted.
+    """
+
+    pages: Pages
+    spans: np.ndarray
+    num_decoded: int
+    num_wanted: int
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether all that is decoded is wanted."""
+        return self.num_decoded == self.num_wanted
+
+    def at(self, out: int, mask: int) -> Pages:
+        """Give the pages, to be decoded from the positions `out` and `mask` of an output on."""
+        chunks = self.pages.chunks.copy()
+        chunks[:, C_OUT] += out
+        chunks[:, C_MASK] += mask
+        return Pages(self.pages.raw, chunks, self.pages.pages)
+
+
+def gathered(pages: Pages, rows: np.ndarray) -> Gathered:
+    """Set out the data pages of a flat chunk for the rows wanted of them.
+
+    Parameters
+    ----------
+    pages : Pages
+        Data pages of one chunk, in order; their positions in the page table are not changed.
+    rows : int64 array, (ranges, 2)
+        The rows wanted, counted as in P_ROW.
+
+    Returns
+    -------
+    Gathered
+    """
+    table = pages.pages
+    count = len(table)
+    if count:  # only the ranges that meet these pages
+        first = int(np.searchsorted(rows[:, 1], table[0, P_ROW], side="right"))
+        last = int(np.searchsorted(rows[:, 0], table[-1, P_ROW] + table[-1, P_NUM_VALUES], side="left"))
+        rows = np.ascontiguousarray(rows[first : max(first, last)])
+    kept = np.empty((count, K_FIELDS), np.int64)
+    spans = np.empty((len(rows) + count, 2), np.int64)
+    state = np.zeros(2, np.int64)
+    found = selecting_kernels.select_pages(
+        np.ascontiguousarray(table).reshape(-1), 0, count, rows.reshape(-1), len(rows), kept.reshape(-1),
+        spans.reshape(-1), state,
+    )  # fmt: skip
+    kept, spans = kept[: int(state[SELECTED_PAGES])], spans[:found]
+    chunks = np.repeat(pages.chunks[:1], len(kept), axis=0)
+    lengths = kept[:, K_STOP] - kept[:, K_START]
+    places = np.cumsum(lengths) - lengths
+    chunks[:, C_ROW_START], chunks[:, C_ROW_STOP] = kept[:, K_START], kept[:, K_STOP]
+    chunks[:, C_OUT], chunks[:, C_MASK] = places * chunks[:, C_ITEM_SIZE], places
+    chunks[:, C_NULL_COUNT] = 0
+    chosen = table[kept[:, K_PAGE]]
+    chosen[:, P_CHUNK] = np.arange(len(kept))
+    return Gathered(Pages(pages.raw, chunks, chosen), spans, int(state[SELECTED_ROWS]), int(spans[:, 1].sum()))

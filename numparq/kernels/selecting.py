@@ -1,0 +1,157 @@
+"""Pages of values in rows that are wanted, where these are not all rows: which pages hold them, and values taken."""
+
+from __future__ import annotations
+
+from .memory import copy_bytes, load8, load16, load32, load64, store8, store16, store32, store64
+from .registry import helper, kernel
+from .tables import P_NUM_VALUES, P_ROW, PAGE_FIELDS
+
+# --- rows of pages ---------------------------------------------------------------------------------------------------
+K_PAGE = 0  # the page's row in the page table
+K_START = 1  # the first row wanted of it
+K_STOP = 2  # the row behind the last one wanted
+K_FIELDS = 3
+# Items of the `state` of select_pages: pages kept, rows from the first to the last wanted one of each page together.
+SELECTED_PAGES, SELECTED_ROWS = 0, 1
+
+
+@kernel("i8 x x i8 x i8 i8 i8")
+def select_pages(pages, first, last, bounds, num_ranges, kept, spans, state):
+    """Find the pages that hold wanted rows, and where these lie among what is decoded of the pages.
+
+    Of each page everything from its first wanted row to its last is decoded, one page behind the other.
+
+    Parameters
+    ----------
+    pages, first, last
+        The page table, and the rows of it: the data pages of a flat chunk, in order.
+    bounds, num_ranges
+        The rows wanted: of each range the first row, and the one behind the last; in order, apart.
+    kept : int64, (last - first) * K_FIELDS
+        The pages that hold some.
+    spans : int64, 2 * (num_ranges + last - first)
+        Where runs of wanted rows begin in what is decoded, and how long they are; in order.
+    state : int64, 2
+        Items SELECTED_...
+
+    Returns
+    -------
+    int
+        The number of runs.
+    """
+    count = 0
+    rows = 0
+    found = 0
+    current = 0
+    for number in range(first, last):
+        page = number * PAGE_FIELDS
+        begin = pages[page + P_ROW]
+        end = begin + pages[page + P_NUM_VALUES]
+        while current < num_ranges and bounds[2 * current + 1] <= begin:
+            current += 1
+        if current >= num_ranges:
+            break
+        if bounds[2 * current] >= end:
+            continue
+        start = max(bounds[2 * current], begin)
+        stop = start
+        inner = current
+        while inner < num_ranges and bounds[2 * inner] < end:
+            low = max(bounds[2 * inner], begin)
+            stop = min(bounds[2 * inner + 1], end)
+            spans[2 * found] = rows + low - start
+            spans[2 * found + 1] = stop - low
+            found += 1
+            inner += 1
+        kept[count * K_FIELDS + K_PAGE] = number
+        kept[count * K_FIELDS + K_START] = start
+        kept[count * K_FIELDS + K_STOP] = stop
+        count += 1
+        rows += stop - start
+    state[SELECTED_PAGES] = count
+    state[SELECTED_ROWS] = rows
+    return found
+
+
+# --- values taken ----------------------------------------------------------------------------------------------------
+
+
+@helper
+def take_run(source, start, item, length, out, out_pos):
+    """Copy a run of items; short runs of items of a machine's word without a call."""
+    if length > 4:
+        copy_bytes(out, out_pos, source, start * item, length * item)
+    elif item == 8:
+        for i in range(length):
+            store64(out, out_pos + (i << 3), load64(source, (start + i) << 3))
+    elif item == 4:
+        for i in range(length):
+            store32(out, out_pos + (i << 2), load32(source, (start + i) << 2))
+    elif item == 1:
+        for i in range(length):
+            store8(out, out_pos + i, load8(source, start + i))
+    elif item == 2:
+        for i in range(length):
+            store16(out, out_pos + (i << 1), load16(source, (start + i) << 1))
+    else:
+        copy_bytes(out, out_pos, source, start * item, length * item)
+    return 0
+
+
+@kernel("u1 x i8 x u1 x")
+def take_items(source, item, spans, num_spans, out, out_pos):
+    """Copy runs of items of a fixed size, one behind the other; gives the position behind the last.
+
+    Parameters
+    ----------
+    source, item
+        The items, and the bytes of each.
+    spans, num_spans
+        Of each run its first item, and how many there are.
+    out, out_pos
+        Where they go.
+    """
+    for span in range(num_spans):
+        length = spans[2 * span + 1]
+        take_run(source, spans[2 * span], item, length, out, out_pos)
+        out_pos += length * item
+    return out_pos
+
+
+@kernel("i8 i8 x")
+def count_string_bytes(offsets, spans, num_spans):
+    """Add up the bytes of runs of strings."""
+    total = 0
+    for span in range(num_spans):
+        start = spans[2 * span]
+        total += offsets[start + spans[2 * span + 1]] - offsets[start]
+    return total
+
+
+@kernel("i8 u1 i8 x i8 u1")
+def take_strings(offsets, data, spans, num_spans, out_offsets, out):
+    """Copy runs of strings, one behind the other; gives their bytes.
+
+    Parameters
+    ----------
+    offsets, data
+        The strings, as in `BinaryPiece`.
+    spans, num_spans
+        As in `take_items`.
+    out_offsets, out
+        Where they go: an offset more than there are strings, the first of them 0; and the bytes.
+    """
+    written = 0
+    row = 0
+    out_offsets[0] = 0
+    for span in range(num_spans):
+        start = spans[2 * span]
+        length = spans[2 * span + 1]
+        moved = written - offsets[start]
+        size = offsets[start + length] - offsets[start]
+        copy_bytes(out, written, data, offsets[start], size)
+        for i in range(length):
+            row += 1
+            out_offsets[row] = offsets[start + i + 1] + moved
+        written += size
+    return written
