@@ -1,0 +1,106 @@
+"""What the footer says of the values of column chunks, for many row groups at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from ..metadata.decode import read_record
+from ..metadata.footer import Footer
+from ..metadata.layout import Layout, layout
+from ..opened import OpenedFile
+from ..schema import BYTE_ARRAY, Leaf
+from ..statistics.distrust import DEPRECATED_MIN_MAX, MIN_MAX, NULL_COUNT, distrusted
+from ..statistics.order import Order, order_of
+from ..statistics.reading import declared_orders
+from .runs import UNKNOWN, Runs, counts
+
+__all__ = ["chunk_runs", "order_in"]
+
+_STATISTICS = "meta_data.statistics"
+
+
+@lru_cache(maxsize=1)
+def _wanted() -> Layout:
+    return layout("ColumnChunk", "meta_data.num_values", _STATISTICS)
+
+
+def chunk_runs(file: OpenedFile, leaf: Leaf, row_groups: Sequence[int]) -> Runs:
+    """Take from the statistics of a column's chunks what can be trusted.
+
+    Parameters
+    ----------
+    file : OpenedFile
+        The file; nothing but its footer is looked at.
+    leaf : Leaf
+        The column.
+    row_groups : sequence of int
+        Ordinals.
+
+    Returns
+    -------
+    Runs
+        A run a row group.
+    """
+    wanted, wrong = _wanted(), distrusted(file.footer.created_by, leaf)
+    words = file.footer.chunks.words(wanted, row_groups, [leaf.index] * len(row_groups))
+
+    def number(path: str) -> np.ndarray:
+        return words[:, wanted.slot(path)]
+
+    def bounds(name: str, old: str) -> np.ndarray:
+        slot = wanted.slot(f"{_STATISTICS}.{name}")
+        found, older = words[:, slot : slot + 2], wanted.slot(f"{_STATISTICS}.{old}")
+        return np.where(is_old[:, None], words[:, older : older + 2], found)
+
+    num_values, unknown = number("meta_data.num_values"), np.full(len(words), UNKNOWN)
+    order = order_in(file, leaf)
+    is_old = _has_only_old(number(f"{_STATISTICS}.min_value"), number(f"{_STATISTICS}.max_value"))
+    useless = np.where(is_old, not _trusts_old(leaf, wrong), MIN_MAX in wrong)
+    flags = np.stack([number(f"{_STATISTICS}.is_{which}_value_exact") for which in ("min", "max")])
+    return Runs(
+        file.footer.chunks.data,
+        np.where(useless[:, None], UNKNOWN, bounds("min_value", "min")),
+        np.where(useless[:, None], UNKNOWN, bounds("max_value", "max")),
+        num_values,
+        unknown if NULL_COUNT in wrong else counts(number(f"{_STATISTICS}.null_count"), num_values),
+        counts(number(f"{_STATISTICS}.nan_count"), num_values) if order.is_float else unknown,
+        np.zeros(len(words), np.bool_),
+        (flags == 1).all(axis=0) | ((flags != 0).all(axis=0) & (leaf.physical != BYTE_ARRAY)),
+        order,
+    )
+
+
+def _has_only_old(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Tell where neither min_value nor max_value is there, so that the deprecated min and max may be."""
+    return (low < 0) & (high < 0)
+
+
+def _trusts_old(leaf: Leaf, wrong: frozenset[str]) -> bool:
+    """Tell whether the deprecated bounds of a column mean anything; no order was ever declared for them."""
+    return order_of(leaf).kind in ("boolean", "signed", "float") and DEPRECATED_MIN_MAX not in wrong
+
+
+def order_in(file: OpenedFile, leaf: Leaf) -> Order:
+    """Give the order of a column as the file declares it; `NO_ORDER` where its bounds mean nothing."""
+    key = ("column orders",)
+    if key not in file.indexes:
+        file.indexes[key] = _column_orders(file.footer)
+    names = file.indexes[key]
+    if names is None:
+        return declared_orders([leaf], None)[0]
+    return declared_orders([leaf], [names[leaf.index]])[0]
+
+
+def _column_orders(footer: Footer) -> list[str | None] | None:
+    """Read which member of the union each of FileMetaData.column_orders is; None where that is not said of each."""
+    wanted = layout("FileMetaData", "column_orders")
+    words, record = read_record(footer.data, footer.length, wanted), wanted.record_of("column_orders")
+    first, count = words[wanted.slot("column_orders") :][:2].tolist()
+    if first < 0 or count != footer.num_leaves:
+        return None
+    masks = words[first : first + count * record.words : record.words].tolist()
+    names = {1 << field.id: field.name for field in record.struct.fields}
+    return [names.get(mask) for mask in masks]

@@ -1,0 +1,126 @@
+"""A ColumnIndex (PageIndex.md) as arrays, and what it says of the pages of a chunk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..metadata.decode import read_record
+from ..metadata.layout import Layout, layout
+from ..plan.pages import ChunkPages
+from ..schema import BYTE_ARRAY, Leaf
+from ..statistics.distrust import MIN_MAX, NULL_COUNT, distrusted
+from ..statistics.order import Order
+from .runs import UNKNOWN, Runs, counts
+
+__all__ = ["ColumnIndex"]
+
+_FIELDS = ("null_pages", "min_values", "max_values", "boundary_order", "null_counts", "nan_counts")
+_BOUNDARY_ORDERS = range(3)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnIndex:
+    """A ColumnIndex; all lists are known to be of the same length.
+
+    Parameters
+    ----------
+    data : uint8 array
+        The bytes that bounds lie in.
+    null_pages : bool array
+        Which pages are said to have nothing but nulls.
+    lows, highs : int64 array, (pages, 2)
+        Where in `data` the bounds lie, and their lengths.
+    null_counts, nan_counts : int64 array
+        `UNKNOWN` where the index does not tell.
+    """
+
+    data: np.ndarray
+    null_pages: np.ndarray
+    lows: np.ndarray
+    highs: np.ndarray
+    null_counts: np.ndarray
+    nan_counts: np.ndarray
+
+    @classmethod
+    def read(cls, data: np.ndarray, length: int) -> ColumnIndex | None:
+        """Decode one.
+
+        Parameters
+        ----------
+        data : uint8 array
+            Its bytes, and SLACK readable ones behind.
+        length : int
+            How many may belong to it.
+
+        Returns
+        -------
+        ColumnIndex or None
+            None where its lists are not all of the same length, or its boundary order is none that there is.
+
+        Raises
+        ------
+        InvalidFileError
+            When the bytes are no ColumnIndex.
+        """
+        wanted = layout("ColumnIndex", *_FIELDS)
+        words = read_record(data, length, wanted)
+        null_pages = _list(words, wanted, "null_pages")
+        count = len(null_pages)
+        lows, highs = (_list(words, wanted, f"{which}_values", 2) for which in ("min", "max"))
+        nulls, nans = (_list(words, wanted, f"{which}_counts") for which in ("null", "nan"))
+        if len(lows) != count or len(highs) != count or len(nulls) not in (0, count) or len(nans) not in (0, count):
+            return None
+        if int(words[wanted.slot("boundary_order")]) not in _BOUNDARY_ORDERS:
+            return None
+        unknown = np.full(count, UNKNOWN, np.int64)
+        return cls(data, null_pages != 0, lows, highs, nulls if len(nulls) else unknown, nans if len(nans) else unknown)
+
+    def runs(self, pages: ChunkPages, leaf: Leaf, order: Order, created_by: str | None) -> Runs | None:
+        """Give what can be trusted of it.
+
+        Parameters
+        ----------
+        pages : ChunkPages
+            By the chunk's offset index.
+        leaf : Leaf
+            The column.
+        order : Order
+            As the file declares it.
+        created_by : str or None
+            The writer.
+
+        Returns
+        -------
+        Runs or None
+            A run a page; None where the indexes are not of the same pages.
+        """
+        if pages.num_pages != len(self.null_pages):
+            return None
+        wrong = distrusted(created_by, leaf)
+        unknown = np.full(pages.num_pages, UNKNOWN, np.int64)
+        # A page in front of an empty one, or of one that goes on with its last row, is taken for longer than it is.
+        num_values = unknown if leaf.is_nested else pages.row_stops - pages.first_rows
+        nulls = unknown if NULL_COUNT in wrong else counts(self.null_counts, num_values)
+        # Pages that are said to have nothing but nulls, and to have fewer nulls than rows, may have anything.
+        has_values = self.null_pages & (nulls >= 0) & (nulls < num_values)
+        useless = (self.null_pages | (MIN_MAX in wrong))[:, None]
+        return Runs(
+            self.data,
+            np.where(useless, UNKNOWN, self.lows),
+            np.where(useless, UNKNOWN, self.highs),
+            num_values,
+            nulls,
+            counts(self.nan_counts, num_values) if order.is_float else unknown,
+            self.null_pages & ~has_values,
+            np.full(pages.num_pages, leaf.physical != BYTE_ARRAY),  # what is of one size is never cut
+            order,
+        )
+
+
+def _list(words: np.ndarray, wanted: Layout, name: str, width: int = 1) -> np.ndarray:
+    """Give the elements of a list; of bytes their positions and lengths. None of them where it is absent."""
+    first, count = words[wanted.slot(name) :][:2].tolist()
+    found = words[max(first, 0) : max(first, 0) + count * width]
+    return found if width == 1 else found.reshape(count, width)

@@ -1,0 +1,162 @@
+"""Page indexes of column chunks: fetched together, decoded, checked, and kept with the file.
+
+Indexes are an aid. One that is missing, damaged, untrusted or at odds with its chunk is None here, and the chunk is
+read as a whole; that changes what is read, never the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import ParquetError
+from ..kernels.tables import SLACK
+from ..metadata.decode import read_record
+from ..metadata.layout import layout
+from ..opened import OpenedFile
+from ..plan.byte_ranges import coalesce
+from ..plan.pages import PAGE_OFFSET, PAGE_ROW, PAGE_SIZE, ChunkPages
+from ..schema import Leaf
+from ..statistics import distrust
+from .column_index import ColumnIndex
+from .places import COLUMN_INDEX, NOWHERE, OFFSET_INDEX, places_of
+
+__all__ = ["Indexes", "Wanted", "fetch"]
+
+_LOCATION = {PAGE_OFFSET: "offset", PAGE_SIZE: "compressed_page_size", PAGE_ROW: "first_row_index"}
+_DISTRUST = {COLUMN_INDEX: distrust.COLUMN_INDEX, OFFSET_INDEX: distrust.OFFSET_INDEX}
+
+
+class Wanted(NamedTuple):
+    """An index: COLUMN_INDEX or OFFSET_INDEX, of the chunk of a leaf in a row group (ordinals)."""
+
+    what: str
+    row_group: int
+    leaf: int
+
+
+class Indexes:
+    """The page indexes of a file.
+
+    Parameters
+    ----------
+    file : OpenedFile
+        The file; what is read is kept in ``file.indexes``.
+    leaves : iterable of Leaf
+        The columns that may be asked for.
+    """
+
+    def __init__(self, file: OpenedFile, leaves: Iterable[Leaf]) -> None:
+        self._file = file
+        created_by = file.footer.created_by
+        self._wrong = {leaf.index: distrust.distrusted(created_by, leaf) for leaf in leaves}
+
+    def is_there(self, wanted: list[Wanted]) -> np.ndarray:
+        """Tell which indexes there are, as far as the footer says, and are trusted; nothing is fetched."""
+        return self._places(wanted)[:, 0] != NOWHERE
+
+    def load(self, wanted: Iterable[Wanted]) -> None:
+        """Fetch and decode indexes that have not been, all of them together.
+
+        Parameters
+        ----------
+        wanted : iterable of Wanted
+            Any; those that are not there are passed over.
+        """
+        known = self._file.indexes
+        missing = [index for index in dict.fromkeys(wanted) if index not in known]
+        places = self._places(missing)
+        there = np.flatnonzero(places[:, 0] != NOWHERE).tolist()
+        # Indexes do not lie over each other: a file that claims more of them than it has bytes has none.
+        if there and int(places[there, 1].sum()) > self._file.source.size:
+            there = []
+        data = fetch(self._file, places[there]) if there else []
+        found = dict.fromkeys(missing)
+        for place, piece in zip(there, data, strict=True):
+            index = missing[place]
+            found[index] = _decoded(_READ[index.what], piece)
+        known.update(found)
+
+    def _places(self, wanted: list[Wanted]) -> np.ndarray:
+        places = np.full((len(wanted), 2), NOWHERE, np.int64)
+        for what, bug in _DISTRUST.items():
+            chosen = [
+                place for place, index in enumerate(wanted) if index.what == what and bug not in self._wrong[index.leaf]
+            ]
+            groups, leaves = [wanted[place].row_group for place in chosen], [wanted[place].leaf for place in chosen]
+            places[chosen] = places_of(self._file, what, groups, leaves)
+        return places
+
+    def column_index(self, row_group: int, leaf: int) -> ColumnIndex | None:
+        """Give a column index that has been loaded."""
+        return self._file.indexes.get(Wanted(COLUMN_INDEX, row_group, leaf))
+
+    def pages(self, whole: ChunkPages, row_group: int, leaf: int) -> ChunkPages | None:
+        """Give the pages of a chunk by its offset index, which has been loaded.
+
+        Parameters
+        ----------
+        whole : ChunkPages
+            The chunk, as a single page or as it was found before.
+        row_group, leaf : int
+            Ordinals.
+
+        Returns
+        -------
+        ChunkPages or None
+            None where the offset index cannot help.
+        """
+        if whole.is_indexed:
+            return whole
+        locations = self._file.indexes.get(Wanted(OFFSET_INDEX, row_group, leaf))
+        if locations is None or not len(locations):
+            return None
+        try:
+            return ChunkPages(whole.start, whole.end, whole.num_rows, locations)
+        except ParquetError:
+            return None
+
+
+def _decoded(read: Callable[[np.ndarray, int], Any], piece: np.ndarray) -> Any:
+    """Decode an index; None where it is none."""
+    try:
+        return read(piece, len(piece) - SLACK)
+    except ParquetError:
+        return None
+
+
+def _locations(data: np.ndarray, length: int) -> np.ndarray:
+    """Decode an OffsetIndex: int64, (pages, 3), as `ChunkPages` has them."""
+    wanted = layout("OffsetIndex", *(f"page_locations.{name}" for name in _LOCATION.values()))
+    words = read_record(data, length, wanted)
+    record = wanted.record_of("page_locations")
+    first, count = words[wanted.slot("page_locations") :][:2].tolist()
+    rows = words[max(first, 0) : max(first, 0) + count * record.words].reshape(count, record.words)
+    return rows[:, [record.slots[_LOCATION[column]].word for column in sorted(_LOCATION)]]
+
+
+_READ: dict[str, Callable[[np.ndarray, int], Any]] = {COLUMN_INDEX: ColumnIndex.read, OFFSET_INDEX: _locations}
+
+
+def fetch(file: OpenedFile, places: np.ndarray) -> list[np.ndarray]:
+    """Read byte ranges, those that lie near each other together.
+
+    Parameters
+    ----------
+    file : OpenedFile
+        The file.
+    places : int64 array, (ranges, 2)
+        Position and length of each; none is empty, all are within the file.
+
+    Returns
+    -------
+    list of uint8 array
+        The bytes of each, and SLACK readable ones behind.
+    """
+    wanted = np.stack([places[:, 0], places[:, 0] + places[:, 1]], axis=1)
+    fetches = coalesce(wanted, file.coalescing)
+    blobs = file.source.read_ranges(fetches.blobs)
+    pieces = zip(fetches.blob_of.tolist(), fetches.position.tolist(), fetches.size.tolist(), strict=True)
+    return [blobs[blob][position : position + size + SLACK] for blob, position, size in pieces]

@@ -1,0 +1,225 @@
+"""The plan of a read, cut down by what a file says of its values, level by level."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ..column.chunks import ChunkTables, RowSlice
+from ..kernels.tables import C_END, C_START, CHUNK_FIELDS
+from ..opened import OpenedFile
+from ..plan.read_plan import ReadPlan, narrow, with_pages
+from ..plan.row_group_plan import RowGroupPlan
+from ..plan.row_ranges import RowRanges
+from ..predicate.bound import leaves_of
+from ..predicate.expression import Constant, Expression
+from ..schema import Leaf
+from .bloom import BloomFilters
+from .chunk_facts import chunk_runs
+from .indexes import Indexes, Wanted
+from .match import runs_that_may, runs_that_must
+from .page_rows import PageRows
+from .places import COLUMN_INDEX, OFFSET_INDEX
+from .reasons import conjuncts, reason
+
+__all__ = ["Planner"]
+
+
+class Planner:
+    """Plans reads of some columns of a file.
+
+    Parameters
+    ----------
+    file : OpenedFile
+        The file.
+    leaves : sequence of Leaf
+        The columns that are read, those of the filters included.
+    names : sequence of str
+        What the plan calls them.
+    tables : ChunkTables
+        Where their chunks lie, checked; of these leaves, in this order.
+    """
+
+    def __init__(
+        self, file: OpenedFile, leaves: Sequence[Leaf], names: Sequence[str], tables: ChunkTables
+    ) -> None:  # fmt: skip
+        self._file = file
+        self._leaves = list(leaves)
+        self._names = list(names)
+        self._tables = tables
+        self._indexes = Indexes(file, leaves)
+        self._bloom_filters = BloomFilters(file)
+
+    # --- without predicates ------------------------------------------------------------------------------------------
+
+    def whole(self, rows: Mapping[int, RowRanges]) -> ReadPlan:
+        """Make the plan that reads whole chunks.
+
+        Parameters
+        ----------
+        rows : mapping of int to RowRanges
+            The row groups, by their ordinals and in the order of the plan, and the rows wanted of each.
+
+        Returns
+        -------
+        ReadPlan
+            Nothing is fetched for it.
+        """
+        ordinals = list(rows)
+        counts = [self._tables.num_rows_of(group) for group in ordinals]
+        places = [self._places(group, count) for group, count in zip(ordinals, counts, strict=True)]
+        starts, ends = ([place[which] for place in places] for which in (0, 1))
+        plan = ReadPlan.whole(self._names, counts, starts, ends, ordinals)
+        partial = {
+            group: chosen for (group, chosen), count in zip(rows.items(), counts, strict=True) if chosen.count < count
+        }
+        return narrow(plan, partial, "rows", "not asked for")
+
+    def _places(self, row_group: int, num_rows: int) -> tuple[np.ndarray, np.ndarray]:
+        """Give where the chunks of a row group begin and end."""
+        count = len(self._leaves)
+        table = self._tables.of_row_group(
+            np.zeros((count, CHUNK_FIELDS), np.int64), np.arange(count), RowSlice(row_group, 0, num_rows, 0)
+        )
+        return table[:, C_START], table[:, C_END]
+
+    def located(self, plan: ReadPlan, leaves: Sequence[Leaf]) -> ReadPlan:
+        """Take up the offset indexes of row groups of which some rows are left out.
+
+        Parameters
+        ----------
+        plan : ReadPlan
+            As it is so far; of any of the planner's columns.
+        leaves : sequence of Leaf
+            Those of the columns that are to be located.
+
+        Returns
+        -------
+        ReadPlan
+            With the pages of all chunks that have a trusted offset index. Those not read before are fetched together.
+        """
+        places = [(place, leaf.index) for place, leaf in self._placed(plan, leaves)]
+        partial = [group for group in plan.left if group.rows.count < group.num_rows]
+        return self._with_pages(plan, partial, places)
+
+    def _with_pages(self, plan: ReadPlan, groups: Sequence[RowGroupPlan], places: list[tuple[int, int]]) -> ReadPlan:
+        """Take up offset indexes, of columns by their place in the plan and their ordinal."""
+        todo = [
+            (group, place, leaf) for group in groups for place, leaf in places if not group.chunks[place].is_indexed
+        ]
+        self._indexes.load(Wanted(OFFSET_INDEX, group.ordinal, leaf) for group, _, leaf in todo)
+        found = {
+            (group.ordinal, place): pages
+            for group, place, leaf in todo
+            if (pages := self._indexes.pages(group.chunks[place], group.ordinal, leaf)) is not None
+        }
+        return with_pages(plan, found) if found else plan
+
+    def _placed(self, plan: ReadPlan, leaves: Sequence[Leaf]) -> list[tuple[int, Leaf]]:
+        """Give the place of each leaf among the columns of a plan; those that it lacks are left out."""
+        if plan.columns == tuple(self._names):
+            place_of = {leaf.index: place for place, leaf in enumerate(self._leaves)}
+        else:
+            places = {name: place for place, name in enumerate(plan.columns)}
+            named = zip(self._leaves, self._names, strict=True)
+            place_of = {leaf.index: places[name] for leaf, name in named if name in places}
+        return [(place_of[leaf.index], leaf) for leaf in leaves if leaf.index in place_of]
+
+    # --- with predicates ---------------------------------------------------------------------------------------------
+
+    def decided(self, plan: ReadPlan, bound: Expression) -> set[int]:
+        """Find the row groups of which all rows satisfy a predicate, by their statistics alone.
+
+        Parameters
+        ----------
+        plan : ReadPlan
+            Its row groups with rows left are looked at.
+        bound : Expression
+            Made by `bind`.
+
+        Returns
+        -------
+        set of int
+            Ordinals: no row of these need be looked at to know that it is wanted.
+        """
+        groups = [group.ordinal for group in plan.left]
+        runs = {leaf.index: chunk_runs(self._file, leaf, groups) for leaf in leaves_of(bound)}
+        sure = runs_that_must(bound, runs, len(groups))
+        return {group for group, is_sure in zip(groups, sure.tolist(), strict=True) if is_sure}
+
+    def pruned(self, plan: ReadPlan, bound: Expression) -> ReadPlan:
+        """Leave out the rows of which the file says that they cannot satisfy a predicate.
+
+        Parameters
+        ----------
+        plan : ReadPlan
+            As it is so far, with all columns of the planner.
+        bound : Expression
+            Made by `bind`.
+
+        Returns
+        -------
+        ReadPlan
+            By row-group statistics, Bloom filters, column indexes and dictionaries, in this order. Of row groups that
+            the statistics decide, nothing is fetched. Where rows are left out, all chunks have their pages, if they
+            have a trusted offset index.
+        """
+        if isinstance(bound, Constant):
+            nothing = {} if bound.value else {group.ordinal: RowRanges() for group in plan.row_groups}
+            return narrow(plan, nothing, "predicate", "no row can satisfy it")
+        plan = self._by_statistics(plan, bound)
+        decided = self.decided(plan, bound)
+        plan = self._by_bloom_filters(plan, bound, decided)
+        plan = self._by_pages(plan, bound, decided)
+        return self.located(plan, self._leaves)
+
+    def _by_statistics(self, plan: ReadPlan, bound: Expression) -> ReadPlan:
+        for part in conjuncts(bound):
+            groups = [group.ordinal for group in plan.left]
+            runs = {leaf.index: chunk_runs(self._file, leaf, groups) for leaf in leaves_of(part)}
+            may = runs_that_may(part, runs, len(groups)).tolist()
+            dropped = {group: RowRanges() for group, kept in zip(groups, may, strict=True) if not kept}
+            plan = narrow(plan, dropped, "statistics", reason(part))
+        return plan
+
+    def _by_bloom_filters(self, plan: ReadPlan, bound: Expression, decided: set[int]) -> ReadPlan:
+        for part, dropped in self._bloom_filters.dropped(bound, _undecided(plan, decided)):
+            left = {group.ordinal for group in plan.left}
+            plan = narrow(plan, {g: RowRanges() for g in dropped if g in left}, "Bloom filter", reason(part))
+        return plan
+
+    def _by_pages(self, plan: ReadPlan, bound: Expression, decided: set[int]) -> ReadPlan:
+        asked = self._placed(plan, leaves_of(bound))
+        groups = self._load_page_indexes(_undecided(plan, decided), [leaf for _, leaf in asked])
+        found: list[tuple[Expression, dict[int, RowRanges]]] = [(part, {}) for part in conjuncts(bound)]
+        partial = []
+        for ordinal in groups:
+            group = plan[ordinal]
+            rows = PageRows(self._file, self._indexes, group, asked)
+            left = group.rows
+            for part, kept in found:
+                kept[ordinal] = rows.that_may(part)
+                left = left & kept[ordinal]
+            if left and left != group.rows:
+                partial.append(group)
+        every = [(place, leaf.index) for place, leaf in self._placed(plan, self._leaves)]
+        plan = self._with_pages(plan, partial, every)
+        for part, kept in found:
+            plan = narrow(plan, kept, "column index", reason(part))
+        return plan
+
+    def _load_page_indexes(self, groups: list[int], asked: list[Leaf]) -> list[int]:
+        """Fetch what the rows of row groups are told by; gives those that have any column index of a column asked."""
+        candidates = [Wanted(COLUMN_INDEX, group, leaf.index) for group in groups for leaf in asked]
+        there = self._indexes.is_there(candidates)
+        wanted = [index for index, is_there in zip(candidates, there.tolist(), strict=True) if is_there]
+        useful = list(dict.fromkeys(index.row_group for index in wanted))
+        # Where a request takes its time, the pages of all columns are asked for at once.
+        others = self._leaves if self._file.source.is_remote else asked
+        self._indexes.load([*wanted, *(Wanted(OFFSET_INDEX, group, leaf.index) for group in useful for leaf in others)])
+        return useful
+
+
+def _undecided(plan: ReadPlan, decided: set[int]) -> list[int]:
+    return [group.ordinal for group in plan.left if group.ordinal not in decided]
