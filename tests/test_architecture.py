@@ -26,6 +26,7 @@ LAYERS = [
     ["dtype_notes"],
     ["statistics", "page_index", "bloom_filter"],
     ["plan"],
+    ["fetching"],
     ["logical", "geospatial"],
     ["predicate"],
     ["targets"],

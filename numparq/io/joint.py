@@ -11,7 +11,8 @@ import numpy as np
 
 from ..errors import InvalidFileError, LimitError
 from .beside import Beside
-from .source import FileSource, Ranges, Source, too_short
+from .ranges import Ranges, checked_ranges
+from .source import FileSource, Source
 
 __all__ = ["JointSource"]
 
@@ -109,6 +110,15 @@ class JointSource:
         self._open[ordinal] = None
         self._close_some()
 
+    def has(self, start: int, stop: int) -> bool:
+        """Whether there are such bytes, all in one file."""
+        ordinal = start // STRIDE
+        if not ordinal:
+            return self._first.has(start, stop)
+        if not 0 < ordinal <= len(self._files):
+            return False
+        return start <= stop <= ordinal * STRIDE + self._files[ordinal - 1].size
+
     def view(self, position: int, length: int, slack: int) -> np.ndarray | None:
         """Give bytes that are in memory already: those of the first file, if any."""
         return self._first.view(position, length, slack) if position < STRIDE else None
@@ -124,13 +134,10 @@ class JointSource:
 
     def read_ranges(self, ranges: Ranges) -> list[np.ndarray]:
         """Read byte ranges, each of one file; those of a file together."""
-        wanted = [(int(start), int(stop)) for start, stop in ranges]
+        wanted = checked_ranges(ranges, self)
         by_file: dict[int, list[int]] = {}
-        for place, (start, stop) in enumerate(wanted):
-            ordinal = start // STRIDE
-            if not 0 <= ordinal <= len(self._files) or stop > (ordinal + 1) * STRIDE:
-                raise too_short(self, start, stop - start)
-            by_file.setdefault(ordinal, []).append(place)
+        for place, (start, _) in enumerate(wanted):
+            by_file.setdefault(start // STRIDE, []).append(place)
         found: dict[int, np.ndarray] = {}
         for ordinal, places in by_file.items():
             within = [(wanted[place][0] % STRIDE, wanted[place][1] - ordinal * STRIDE) for place in places]

@@ -11,7 +11,8 @@ import numpy as np
 
 from ..errors import InvalidFileError, UnsupportedError
 from ..threads import Crew
-from .source import Ranges, ReadSource, Source, checked_ranges, open_local, room_for, too_short
+from .ranges import Ranges, checked_ranges, room_for, too_short
+from .source import ReadSource, Source, open_local
 
 __all__ = ["ArrowSource", "FsspecSource", "RemoteSource", "open_on", "open_url"]
 

@@ -5,18 +5,16 @@ from __future__ import annotations
 import io
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
 
-from ..errors import InvalidFileError, LimitError, UnsupportedError
+from ..errors import UnsupportedError
 from ..kernels.tables import SLACK
+from .ranges import Ranges, checked_ranges, room_for, too_short
 
-__all__ = ["BytesSource", "FileObjectSource", "FileSource", "ReadSource", "Source", "checked_ranges", "open_source",
-           "room_for"]  # fmt: skip
-
-Ranges = Iterable[tuple[int, int]]
+__all__ = ["BytesSource", "FileObjectSource", "FileSource", "ReadSource", "Source", "open_local", "open_source"]
 
 
 class Source(Protocol):
@@ -48,6 +46,9 @@ class Source(Protocol):
     @property
     def num_bytes(self) -> int:
         """The bytes that they brought."""
+
+    def has(self, start: int, stop: int) -> bool:
+        """Whether there are such bytes: a first one, and the one behind the last."""
 
     def read_into(self, position: int, out: np.ndarray) -> None:
         """Fill `out` (uint8) with the bytes from `position`; InvalidFileError where there are too few."""
@@ -84,6 +85,8 @@ class Source(Protocol):
 class Counted:
     """Counts of requests and bytes, which stay right where several threads read at once."""
 
+    size: int
+
     def __init__(self) -> None:
         self.num_requests = self.num_bytes = 0
         self._counting = threading.Lock()
@@ -92,6 +95,10 @@ class Counted:
         with self._counting:
             self.num_requests += requests
             self.num_bytes += num_bytes
+
+    def has(self, start: int, stop: int) -> bool:
+        """Whether there are such bytes."""
+        return 0 <= start <= stop <= self.size
 
 
 class BytesSource(Counted):
@@ -138,7 +145,6 @@ class ReadSource(Counted):
     """What reads have in common: repeated until all is there, counted."""
 
     name: str
-    size: int
     is_remote = False
 
     def view(self, position: int, length: int, slack: int) -> np.ndarray | None:
@@ -303,46 +309,3 @@ def open_local(name: str) -> FileSource:
     if os.path.isdir(name):
         raise UnsupportedError("numparq does not read directories yet; name one file of it", file=name)
     return FileSource(os.path.expanduser(name))
-
-
-def checked_ranges(ranges: Ranges, source: Source) -> list[tuple[int, int]]:
-    """Check that byte ranges lie within a source, before anything is done for them; gives them as Python's ints.
-
-    Parameters
-    ----------
-    ranges : iterable of (int, int)
-        First byte, and the byte behind the last.
-    source : Source
-        What has to have them.
-
-    Returns
-    -------
-    list of (int, int)
-
-    Raises
-    ------
-    InvalidFileError
-        When one does not.
-    """
-    checked = [(int(start), int(stop)) for start, stop in ranges]
-    for start, stop in checked:
-        if not 0 <= start <= stop <= source.size:
-            raise too_short(source, start, stop - start)
-    return checked
-
-
-def room_for(length: int) -> np.ndarray:
-    """Give a uint8 array for so many bytes, with SLACK behind; LimitError where memory does not suffice."""
-    try:
-        return np.empty(length + SLACK, np.uint8)
-    except MemoryError:
-        raise LimitError(f"there is not enough memory for {length:,} bytes of the file") from None
-
-
-def too_short(source: Source, position: int, length: int) -> InvalidFileError:
-    """Make an error that says what was wanted, and what there is."""
-    return InvalidFileError(
-        f"bytes {position} to {position + length} are wanted, but there are only {source.size}: the file is cut off, "
-        "or an offset in it is wrong",
-        file=source.name,
-    )

@@ -6,7 +6,8 @@ import threading
 
 import numpy as np
 
-from .source import Ranges, Source, checked_ranges
+from .ranges import Ranges, checked_ranges, completed
+from .source import Source
 
 __all__ = ["TailSource"]
 
@@ -54,6 +55,10 @@ class TailSource:
                 self._bytes.flags.writeable = False
             return self._bytes
 
+    def has(self, start: int, stop: int) -> bool:
+        """Whether there are such bytes."""
+        return self._source.has(start, stop)
+
     def view(self, position: int, length: int, slack: int) -> np.ndarray | None:
         """Give bytes of the end, or what the source behind has in memory."""
         if position < self._start or length < 0 or position + length > self.size:
@@ -74,12 +79,7 @@ class TailSource:
     def read_ranges(self, ranges: Ranges) -> list[np.ndarray]:
         """Read byte ranges; only those that do not lie within the end are asked for."""
         wanted = checked_ranges(ranges, self)
-        pieces = [self._kept(start, stop) for start, stop in wanted]
-        missing = [place for place, piece in enumerate(pieces) if piece is None]
-        fetched = self._source.read_ranges([wanted[place] for place in missing]) if missing else []
-        for place, piece in zip(missing, fetched, strict=True):
-            pieces[place] = piece
-        return [piece for piece in pieces if piece is not None]
+        return completed([self._kept(start, stop) for start, stop in wanted], wanted, self._source)
 
     def _kept(self, start: int, stop: int) -> np.ndarray | None:
         """Give bytes of the end, and readable ones behind them; None where they do not lie within."""
