@@ -1,0 +1,103 @@
+"""Statistics of many runs at once say of a test what those of each run do by themselves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from driving.predicates import KINDS
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_predicate_values import expressions, schema_of
+
+from numparq.predicate import col
+from numparq.predicate.bind import bind
+from numparq.predicate.bound import ElementTest, NullTest, ValueTest, each_test
+from numparq.predicate.may_match import may_match, must_match
+from numparq.pruning.match import may_mask, must_mask, runs_that_may, runs_that_must
+from numparq.pruning.prefixes import apart
+from numparq.pruning.runs import UNKNOWN, Runs
+from numparq.statistics.order import INT96_ORDER, NO_ORDER, TOTAL_ORDER, TYPE_ORDER, order_of
+
+
+def orders_of(leaf):
+    found = [order_of(leaf, TYPE_ORDER), order_of(leaf, TOTAL_ORDER), order_of(leaf, INT96_ORDER), NO_ORDER]
+    return st.sampled_from([*found[:2], *found])
+
+
+@st.composite
+def runs_about(draw, name):
+    """Runs whose bounds may be anything: of values, in any order, of odd lengths, absent; counts likewise."""
+    kind = KINDS[name]
+    bound = st.none() | kind.stored.map(kind.plain) | kind.stored.map(kind.plain) | st.binary(max_size=17)
+    plain = draw(st.lists(st.tuples(bound, bound), min_size=1, max_size=5))
+    data, places = bytearray(b"?"), []
+    for pair in plain:
+        for value in pair:
+            places.append((UNKNOWN, 0) if value is None else (len(data), len(value)))
+            data += value or b""
+    ends = np.array(places, np.int64).reshape(-1, 2, 2)
+    count = len(plain)
+    numbers = st.lists(st.integers(UNKNOWN, 3), min_size=count, max_size=count).map(lambda n: np.array(n, np.int64))
+    flags = st.lists(st.booleans(), min_size=count, max_size=count).map(np.array)
+    num_values = draw(numbers)
+    nulls, nans = (np.minimum(draw(numbers), np.where(num_values < 0, 3, num_values)) for _ in "ab")
+    return Runs(np.frombuffer(bytes(data), np.uint8), ends[:, 0], ends[:, 1], num_values, nulls, nans, draw(flags),
+                draw(flags), draw(orders_of(kind.leaf)))  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KINDS)
+@settings(max_examples=50, deadline=None)
+@given(data=st.data())
+def test_all_runs_at_once_are_answered_as_each_by_itself(name, data):
+    runs = data.draw(runs_about(name))
+    schema = schema_of(name)
+    if data.draw(st.booleans()):
+        schema.leaves[0] = replace(schema.leaves[0], max_definition_level=0)
+    bound = bind(data.draw(expressions(name)), schema)
+    each = [{0: runs.facts(run)} for run in range(len(runs))]
+    assert runs_that_may(bound, {0: runs}, len(runs)).tolist() == [may_match(bound, facts) for facts in each]
+    assert runs_that_must(bound, {0: runs}, len(runs)).tolist() == [must_match(bound, facts) for facts in each]
+
+
+@pytest.mark.parametrize("name", ["int64", "double", "string"])
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_runs_of_lists_are_answered_as_each_by_itself(name, data):
+    runs = data.draw(runs_about(name))
+    leaf = replace(KINDS[name].leaf, path=(name, "list", "element"), max_definition_level=3, max_repetition_level=1)
+    bound = bind(data.draw(expressions(name)), schema_of(name))
+    for test in each_test(bound):
+        inner = replace(test, leaf=leaf)
+        for asked in (
+            [inner] if isinstance(test, NullTest) else [inner, *(ElementTest(leaf, 1, inner, no) for no in (0, 1))]
+        ):
+            each = [{leaf.index: runs.facts(run)} for run in range(len(runs))]
+            assert may_mask(asked, runs).tolist() == [may_match(asked, facts) for facts in each]
+            assert must_mask(asked, runs).tolist() == [must_match(asked, facts) for facts in each]
+
+
+def test_columns_of_which_nothing_is_known():
+    bound = bind((col("int64") > 5) | col("string").is_null(), schema_of("int64", "string"))
+    assert runs_that_may(bound, {}, 3).tolist() == [True] * 3
+    assert runs_that_must(bound, {}, 3).tolist() == [False] * 3
+
+
+def strings(*pairs):
+    data, places = b"", []
+    for value in (value for pair in pairs for value in pair):
+        places.append((len(data), len(value)))
+        data += value
+    ends = np.array(places, np.int64).reshape(-1, 2, 2)
+    known = Runs.unknown(np.full(len(pairs), 9))
+    return replace(known, data=np.frombuffer(data, np.uint8), lows=ends[:, 0], highs=ends[:, 1],
+                   order=order_of(KINDS["string"].leaf))  # fmt: skip
+
+
+def test_most_strings_are_told_apart_by_eight_bytes():
+    runs = strings((b"a", b"b"), (b"abcdefgh1", b"abcdefgh9"), (b"x", b"x"), (b"z", b"a"), (b"c", b"d"))
+    test = bind(col("string") == "k", schema_of("string"))
+    assert isinstance(test, ValueTest)
+    assert apart(test, runs).tolist() == [True, False, False, False, True]
+    assert may_mask(test, runs).tolist() == [False, False, False, True, False]
