@@ -23,6 +23,7 @@ def read_parquet(
     columns: Sequence[str | tuple[str, ...]] | None = None,
     filters: Any = None,
     *,
+    runtime_filters: Any = (),
     explode: str | tuple[str, ...] | None = None,
     dtype_backend: Any = _DEFAULT,
     storage_options: dict[str, Any] | None = None,
@@ -60,6 +61,13 @@ def read_parquet(
         name with dots that is none of a column is a path into a nested one, as is a tuple of names; only the leaves
         below are read. A field of structs becomes a column; of lists and maps (``"l.list.element.x"``), what is
         beside it is left out.
+    filters : expression, or list of tuples, optional
+        Which rows: an expression on `numparq.col`, or tuples ``(column, operator, value)`` as pandas has them: a list
+        of which all have to hold, or a list of such lists, of which one has to. Nulls satisfy no comparison;
+        ``docs/filtering.md`` has it all. What cannot hold wanted rows is not read. The columns asked need not be among
+        `columns`.
+    runtime_filters : list of RuntimeFilter, optional
+        Filters that leave out rows from the moment on that they are known, which may be while the read runs.
     explode : str or tuple of str, optional
         The path of a list or map whose elements are to be the rows, one each; ``docs/exploding.md`` has it all.
         Columns around it are repeated; a row whose list is null or empty gives none. Structs that it leads to become
@@ -79,7 +87,7 @@ def read_parquet(
         First row, and the one behind the last, counted over the whole file. Together with `row_groups`: the rows
         that both select.
     nrows : int, optional
-        At most so many rows, the first of those selected.
+        At most so many rows, the first of those selected; with `filters`, of those that satisfy them.
     categories : collection of str, optional
         Columns to read as Categorical. Those that were Categorical when they were written are so anyway.
     include : list of {"file", "row_group", "row_number"}, optional
@@ -107,7 +115,7 @@ def read_parquet(
     external_files : bool
         Whether a file that names others, as those called ``_metadata`` do, may have column chunks read from them: from
         regular files below its own folder, on the same file system, and from nothing else.
-    filters, partitioning, schema, resolve, decryption, memory_limit
+    partitioning, schema, resolve, decryption, memory_limit
         Not supported yet: anything but the default raises UnsupportedError.
 
     Returns
@@ -140,7 +148,6 @@ def read_parquet(
     1  NaN
     """
     _refuse(
-        filters=(filters, lambda value: value is None),
         partitioning=(partitioning, lambda value: value in ("hive", None)),
         schema=(schema, lambda value: value is None),
         resolve=(resolve, lambda value: value == "name"),
@@ -152,9 +159,10 @@ def read_parquet(
         external_files=external_files,
     ) as file:  # fmt: skip
         return file.read(
-            columns, explode=explode, dtype_backend=_backend(dtype_backend), row_groups=row_groups,
-            row_range=row_range, nrows=nrows, categories=categories, include=include, geometries=geometries,
-            variants=variants, files=files, verify_crc=verify_crc, on_error=on_error, threads=threads,
+            columns, filters, runtime_filters=runtime_filters, explode=explode, dtype_backend=_backend(dtype_backend),
+            row_groups=row_groups, row_range=row_range, nrows=nrows, categories=categories, include=include,
+            geometries=geometries, variants=variants, files=files, verify_crc=verify_crc, on_error=on_error,
+            threads=threads,
         )  # fmt: skip
 
 

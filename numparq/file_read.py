@@ -13,9 +13,12 @@ from .column.buffer import ColumnBuffer
 from .column.chunks import ChunkTables, RowSlice
 from .column.decode import Context
 from .column.jobs import JobMaker
+from .column.selecting import SelectingMaker
+from .column.wanted import WantedRows
 from .column.writers import faults_of
 from .dtypes import choose, uses_origin
 from .errors import LimitError, ParquetError, SchemaError, located
+from .filtering.condition import Condition
 from .frame import Layout, allocate, assemble
 from .frame.strings import text_of
 from .kernels.tables import C_NULL_COUNT
@@ -41,6 +44,8 @@ _WORDS = {"variants": ("values", "bytes"), "files": ("references", "bytes")}
 class Choices:
     """What a read is asked for besides columns; as in `numparq.read_parquet`."""
 
+    filters: Any = None
+    runtime_filters: Any = ()
     explode: Any = None
     dtype_backend: str = "numpy"
     row_groups: Any = None
@@ -75,15 +80,20 @@ class Choices:
 class Strict:
     """A read that ends at the first damage: what it has decoded is whole."""
 
-    context, tables, maker = Context, ChunkTables, JobMaker
+    context, tables, maker = Context, ChunkTables, SelectingMaker
 
     @staticmethod
     def whole(
         layout: Layout, buffers: list[ColumnBuffer], labels: list[str | None], nested: list[NestedRead],
-        virtual: list[tuple[str, Any]], leaves: list[Leaf], slices: list[RowSlice],
+        virtual: list[tuple[str, Any]], leaves: list[Leaf], slices: Sequence[RowSlice | WantedRows],
     ) -> tuple[Layout, list[ColumnBuffer], list[str | None], list[NestedRead], list[tuple[str, Any]]]:  # fmt: skip
         """Give the columns and rows that the frame is made of."""
         return layout, buffers, labels, nested, virtual
+
+    @staticmethod
+    def rows(read: FileRead, tables: ChunkTables, context: Context) -> Sequence[RowSlice | WantedRows]:
+        """Find the rows to decode."""
+        return read.rows_left(tables, context)
 
     @staticmethod
     def label(frame: pd.DataFrame, metadata: PandasMetadata | None) -> None:
@@ -102,6 +112,11 @@ class FileRead:
     choices : Choices
         What else is asked for.
 
+    Attributes
+    ----------
+    slices : sequence of RowSlice or WantedRows
+        The rows to read: chosen by position, and once that is known by their values.
+
     Raises
     ------
     SchemaError
@@ -118,14 +133,18 @@ class FileRead:
         self._leaves, self._labels = flattened(self._selected)
         self._names = [leaf.name for leaf in self._leaves]
         self._nested = self._nested_reads()
-        self._slices = select_rows(
-            file.footer.row_group_num_rows.tolist(), choices.row_groups, choices.row_range, choices.nrows
-        )
+        self._condition = Condition(file, choices.filters, choices.runtime_filters)
+        shown = {leaf.index for leaf in self._leaves}
+        self._asked = [leaf for leaf in self._condition.leaves if leaf.index not in shown]
+        self.slices: Sequence[RowSlice | WantedRows] = select_rows(
+            file.footer.row_group_num_rows.tolist(), choices.row_groups, choices.row_range,
+            None if self._condition else choices.nrows,
+        )  # fmt: skip
         for name in self._virtual:
             if name in self._labels:
                 raise SchemaError(f"the file has a column {name!r} already; include={name!r} would make a second one")
-        if not self._slices and file.is_own and file.num_row_groups:
-            self._slices = [RowSlice(0, 0, 0, 0)]  # for the categories, which the first row group has
+        if not self.slices and file.is_own and file.num_row_groups:
+            self.slices = [RowSlice(0, 0, 0, 0)]  # for the categories, which the first row group has
 
     def frame(self, ways: Strict | Recovery) -> pd.DataFrame:
         """Read.
@@ -139,17 +158,19 @@ class FileRead:
         -------
         pandas.DataFrame
         """
-        groups = [rows.row_group for rows in self._slices]
-        tables = ways.tables(self._file.footer, self._leaves, groups, self._file.footer_start, self._file.files)
-        targets = self._targets(tables.null_counts())
+        groups = [rows.row_group for rows in self.slices]
+        leaves = [*self._leaves, *self._asked]
+        tables = ways.tables(self._file.footer, leaves, groups, self._file.footer_start, self._file.files)
+        targets = self._targets(tables.null_counts()[: len(self._leaves)])
         if self._explosion is not None:
             self._explosion.take(self._nested, self._labels)
         index = set(self._index)
         try:
             separate = [place for place, name in enumerate(self._names) if name in index]
-            layout = allocate(targets, self._num_rows, separate)
             with Crew(thread_count(self._choices.threads)) as crew, closing(self._context(crew, ways)) as context:
-                buffers = _decode(ways.maker(context, tables, self._leaves, layout), layout, self._slices)
+                self.slices = ways.rows(self, tables, context)
+                layout = allocate(targets, self._num_rows, separate)
+                buffers = _decode(ways.maker(context, tables, self._leaves, layout), layout, self.slices)
             return self._assembled(layout, buffers, ways)
         except ParquetError as error:
             tables.name_file(error)
@@ -159,8 +180,27 @@ class FileRead:
             raise LimitError(f"there is not enough memory to read {what}") from error
 
     @property
+    def has_condition(self) -> bool:
+        """Whether rows are chosen by what is in them."""
+        return bool(self._condition)
+
+    def rows_left(self, tables: ChunkTables, context: Context) -> Sequence[RowSlice | WantedRows]:
+        """Find the rows to decode: those chosen by position that satisfy the condition."""
+        slices = [rows for rows in self.slices if isinstance(rows, RowSlice)]
+        num_rows = self._file.footer.row_group_num_rows
+        if not self._condition and all(len(rows) in (0, num_rows[rows.row_group]) for rows in slices):
+            return slices
+        if not slices or not len(slices[-1]):
+            return slices
+        from .filtering.choice import RowChoice
+
+        choice = RowChoice(self._file, tables, [*self._leaves, *self._asked], self._condition)
+        found = choice.rows(slices, context, self._choices.nrows if self._condition else None)
+        return found or [RowSlice(slices[0].row_group, 0, 0, 0)]
+
+    @property
     def _num_rows(self) -> int:
-        return self._slices[-1].out + len(self._slices[-1]) if self._slices else 0
+        return self.slices[-1].out + len(self.slices[-1]) if self.slices else 0
 
     def _select(self, columns: Any) -> tuple[list[Leaf | NestedColumn], list[str]]:
         """Find the columns to read and the virtual ones, and how a collection becomes rows, if one is to."""
@@ -203,7 +243,8 @@ class FileRead:
     def _context(self, crew: Crew, ways: Strict | Recovery) -> Context:
         faults = faults_of(self._file.footer.created_by)
         verify_crc = self._choices.verify_crc and faults.has_checksums
-        return ways.context(self._file.source, self._names, crew, verify_crc, bit_packed=faults.bit_packed)
+        names = [*self._names, *(leaf.name for leaf in self._asked)]
+        return ways.context(self._file.source, names, crew, verify_crc, bit_packed=faults.bit_packed)
 
     def _targets(self, null_counts: Sequence[int | None]) -> list[Target]:
         """Choose how each leaf is decoded."""
@@ -242,7 +283,7 @@ class FileRead:
     def _assembled(self, layout: Layout, buffers: list[ColumnBuffer], ways: Strict | Recovery) -> pd.DataFrame:
         """Make the frame of what was decoded."""
         layout, buffers, labels, nested, virtual = ways.whole(
-            layout, buffers, self._labels, self._nested, self._virtual_columns(), self._leaves, self._slices
+            layout, buffers, self._labels, self._nested, self._virtual_columns(), self._leaves, self.slices
         )
         made = {column.places.start: column.finished(layout.targets, buffers) for column in nested}
         frame = assemble(layout, buffers, labels, self._metadata, virtual, made)
@@ -264,9 +305,8 @@ class FileRead:
                 made.append((name, text_of([self._file.source.name]).take(np.zeros(self._num_rows, np.intp))))
                 continue
             values = np.empty(self._num_rows, np.int64)
-            for rows in self._slices:
-                first = starts[rows.row_group] + rows.start
-                numbers = rows.row_group if name == "row_group" else np.arange(first, first + len(rows))
+            for rows in self.slices:
+                numbers = rows.row_group if name == "row_group" else starts[rows.row_group] + rows.numbers()
                 values[rows.out : rows.out + len(rows)] = numbers
             made.append((name, values))
         return made
@@ -280,7 +320,7 @@ class FileRead:
         return with_geometries(frame, [column.name for column in shown], columns, self._file.footer)
 
 
-def _decode(maker: JobMaker, layout: Layout, slices: list[RowSlice]) -> list[ColumnBuffer]:
+def _decode(maker: JobMaker, layout: Layout, slices: Sequence[Any]) -> list[ColumnBuffer]:
     """Decode all columns; those whose values do not allow the target that was chosen first, once more as the next."""
     buffers = [ColumnBuffer(*memory) for memory in zip(layout.values, layout.validity, strict=True)]
     wanted: Collection[int] = range(len(buffers))

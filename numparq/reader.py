@@ -56,7 +56,9 @@ class ParquetFile(OpenedFile):
     def read(
         self,
         columns: Sequence[str | tuple[str, ...]] | None = None,
+        filters: Any = None,
         *,
+        runtime_filters: Any = (),
         explode: str | tuple[str, ...] | None = None,
         dtype_backend: str = "numpy",
         row_groups: Sequence[int] | None = None,
@@ -75,9 +77,9 @@ class ParquetFile(OpenedFile):
 
         Parameters
         ----------
-        columns, explode, dtype_backend, row_groups, row_range, nrows, categories, include, geometries, variants
+        columns, filters, runtime_filters, explode, dtype_backend, row_groups, row_range, nrows, categories, include
             As in `numparq.read_parquet`.
-        files, verify_crc, on_error, threads
+        geometries, variants, files, verify_crc, on_error, threads
             As in `numparq.read_parquet`.
 
         Returns
@@ -85,9 +87,9 @@ class ParquetFile(OpenedFile):
         pandas.DataFrame
         """
         choices = Choices(
-            explode=explode, dtype_backend=dtype_backend, row_groups=row_groups, row_range=row_range, nrows=nrows,
-            categories=categories, include=include, geometries=geometries, variants=variants, files=files,
-            verify_crc=verify_crc, threads=threads,
+            filters=filters, runtime_filters=runtime_filters, explode=explode, dtype_backend=dtype_backend,
+            row_groups=row_groups, row_range=row_range, nrows=nrows, categories=categories, include=include,
+            geometries=geometries, variants=variants, files=files, verify_crc=verify_crc, threads=threads,
         )  # fmt: skip
         with located(file=self.source.name):
             if on_error == "raise":

@@ -47,6 +47,7 @@ LAYERS = [
     ["writer_options", "assembly", "appending"],
     ["existing", "geodata"],
     ["recovery"],
+    ["filtering"],
     ["file_read"],
     ["reader", "category_order", "writer"],
     ["api", "verifying"],

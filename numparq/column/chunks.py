@@ -81,6 +81,10 @@ class RowSlice:
     def __len__(self) -> int:
         return self.stop - self.start
 
+    def numbers(self) -> np.ndarray:
+        """Give the numbers of the rows within the row group, int64."""
+        return np.arange(self.start, self.stop)
+
 
 def columns_table(leaves: Sequence[Leaf], targets: Sequence[Target]) -> np.ndarray:
     """Make a chunk table of what is the same in every row group: types, and what is to become of the values.

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..column.buffer import ColumnBuffer
 from ..column.chunks import RowSlice
-from ..errors import LimitError, ParquetError, SchemaError
+from ..errors import LimitError, ParquetError, SchemaError, UnsupportedError
 from ..frame.labels import row_index
 from ..frame.layout import Layout
 from ..metadata.footer import Footer
@@ -24,6 +24,7 @@ from .rows import kept_rows
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..file_read import FileRead
     from ..io.joint import JointSource
 
 __all__ = ["LOST", "Recovery"]
@@ -86,6 +87,13 @@ class Recovery:
             frame.attrs = {**frame.attrs, LOST: gone + self._listed}
             return frame
 
+    @staticmethod
+    def rows(read: FileRead, tables: Any, context: Any) -> Sequence[Any]:
+        """Give the rows to decode: all that were chosen by position, for pages that are lost answer no filter."""
+        if read.has_condition:
+            raise UnsupportedError("on_error='skip' does not go with filters: read without them, and filter the frame")
+        return read.slices
+
     def _without(self, error: ParquetError, columns: Any, known: Sequence[str]) -> Any:
         """Note what an error is about, and give the columns to go on with; raise it where that is not known."""
         leaf, row_group = error.where.get("column"), error.where.get("row_group")
@@ -114,7 +122,7 @@ class Recovery:
 
     def whole(
         self, layout: Layout, buffers: list[ColumnBuffer], labels: list[str | None], nested: list[NestedRead],
-        virtual: list[tuple[str, Any]], leaves: list[Leaf], slices: list[RowSlice],
+        virtual: list[tuple[str, Any]], leaves: list[Leaf], slices: Sequence[Any],
     ) -> tuple[Layout, list[ColumnBuffer], list[str | None], list[NestedRead], list[tuple[str, Any]]]:  # fmt: skip
         """Give the columns and rows that are whole.
 

@@ -1,0 +1,238 @@
+"""The columns that a filter asks, decoded as they are stored, for `numparq.predicate.evaluate`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..arrow_schema import ArrowType
+from ..column.buffer import BinaryPiece, DictionaryPiece
+from ..column.chunks import ChunkTables, RowSlice
+from ..column.decode import Context
+from ..column.nested import NestedPiece
+from ..column.scratch import Scratch
+from ..column.selecting import SelectingMaker
+from ..column.wanted import WantedRows
+from ..kernels.tables import C_NULL_COUNT, INT96_NS, INT96_US, SLACK
+from ..plan.row_group_plan import RowGroupPlan
+from ..plan.row_ranges import RowRanges
+from ..predicate.evaluate import Values
+from ..schema import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96, Leaf
+from ..targets import Target, retarget
+
+__all__ = ["AskedColumns"]
+
+_DTYPES = {BOOLEAN: "u1", INT32: "i4", INT64: "i8", FLOAT: "f4", DOUBLE: "f8"}
+_NO_TYPE = ArrowType("null")
+
+
+def stored_target(leaf: Leaf) -> Target:
+    """Choose how a leaf is decoded to be tested: as its values are stored, INT96 as moments.
+
+    Parameters
+    ----------
+    leaf : Leaf
+        The column, or what is within one.
+
+    Returns
+    -------
+    Target
+    """
+    common: dict[str, Any] = {"finish": "", "type": _NO_TYPE, "physical": leaf.physical, "nested": leaf.is_nested}
+    if leaf.physical == BYTE_ARRAY:
+        storage = "binary" if leaf.is_nested else "dictionary"
+        return Target(storage, dtype=None if leaf.is_nested else np.dtype("i4"), **common)
+    common["nulls"] = "refuse" if leaf.is_nested else "mask"
+    if leaf.physical == INT96:
+        coarse = Target("fixed", dtype=np.dtype("M8[us]"), conversion=INT96_US, **common)
+        return Target("fixed", dtype=np.dtype("M8[ns]"), conversion=INT96_NS, on_inexact=coarse, **common)
+    fixed = f"V{leaf.type_length or 0}" if leaf.physical == FIXED_LEN_BYTE_ARRAY else _DTYPES[leaf.physical]
+    return Target("fixed", dtype=np.dtype(fixed), **common)
+
+
+@dataclass
+class _Memory:
+    """The memory that the columns asked are decoded to: buffers of the thread, used again for each row group."""
+
+    num_rows: int
+    targets: list[Target]
+    values: list[np.ndarray | None]
+    validity: list[np.ndarray | None]
+    blocks: list[np.ndarray]
+    block_of: list[int | None]
+    row_of: list[int | None]
+
+    @classmethod
+    def of(cls, targets: Sequence[Target], num_rows: int) -> _Memory:
+        nothing: list[Any] = [None] * len(targets)
+        return cls(num_rows, list(targets), nothing, nothing.copy(), [], nothing.copy(), nothing.copy())
+
+    def place(self, column: int, scratch: Scratch) -> None:
+        """Find room for a column of fixed storage that is not nested."""
+        target = self.targets[column]
+        if target.storage == "fixed" and target.dtype is not None and not target.nested:
+            size = self.num_rows * target.dtype.itemsize
+            self.values[column] = scratch.take(f"asked {column}", size)[:size].view(target.dtype)
+            self.validity[column] = scratch.take(f"asked validity {column}", self.num_rows)[: self.num_rows]
+
+
+class AskedColumns:
+    """Decodes the leaves that a filter asks.
+
+    Parameters
+    ----------
+    context : Context
+        Of the read.
+    tables : ChunkTables
+        The chunks of all columns read.
+    leaves : sequence of Leaf
+        All columns read.
+    """
+
+    def __init__(self, context: Context, tables: ChunkTables, leaves: Sequence[Leaf]) -> None:
+        self._context = context
+        self._tables = tables
+        self._leaves = leaves
+        self._targets = [stored_target(leaf) for leaf in leaves]
+
+    def values(self, group: RowGroupPlan, rows: RowRanges, places: Sequence[int]) -> dict[int, Values]:
+        """Decode some columns in some rows of a row group.
+
+        Parameters
+        ----------
+        group : RowGroupPlan
+            The row group; where its pages are.
+        rows : RowRanges
+            The rows, within the row group; at least one.
+        places : sequence of int
+            The columns: positions among all that are read.
+
+        Returns
+        -------
+        dict of int to Values
+            By the ordinals of the leaves. What is in them lasts until this thread decodes again.
+        """
+        scratch = self._context.scratch
+        memory = _Memory.of(self._targets, rows.count)
+        found: dict[int, Values] = {}
+        wanted = list(places)
+        part: WantedRows | RowSlice = WantedRows(group.ordinal, rows, 0, group.chunks)
+        if rows.count == group.num_rows:
+            part = RowSlice(group.ordinal, 0, group.num_rows, 0)
+        while wanted:
+            for place in wanted:
+                memory.place(place, scratch)
+            maker = SelectingMaker(self._context, self._tables, self._leaves, memory)
+            jobs = maker.jobs([part], wanted)  # type: ignore[list-item]
+            maker.run(jobs)
+            failed: dict[int, int] = {}
+            pieces: dict[int, list[Any]] = {place: [] for place in wanted}
+            nulls = dict.fromkeys(wanted, 0)
+            for job in jobs:
+                failed.update(job.failed)
+                for place, count in zip(job.columns, job.chunks[:, C_NULL_COUNT].tolist(), strict=True):
+                    nulls[place] += count
+                pieces[job.columns[0]].extend(job.pieces)
+            for place in wanted:
+                if place in failed:
+                    memory.targets[place] = retarget(memory.targets[place], failed[place])
+                else:
+                    leaf = self._leaves[place]
+                    found[leaf.index] = _made(leaf, memory, place, pieces[place], nulls[place])
+            wanted = list(failed)
+        return found
+
+
+def _made(leaf: Leaf, memory: _Memory, place: int, pieces: list[Any], nulls: int) -> Values:
+    """Make of what a leaf was decoded to what `evaluate` takes."""
+    if leaf.is_nested:
+        return _nested(leaf, pieces)
+    values = memory.values[place]
+    if values is not None:
+        return Values(values, validity=memory.validity[place] if nulls else None)
+    return _strings(pieces)
+
+
+def _strings(pieces: list[BinaryPiece | DictionaryPiece]) -> Values:
+    """Make them of strings: of codes, where all rows have codes of one dictionary."""
+    if len(pieces) == 1 and isinstance(pieces[0], DictionaryPiece):
+        coded = pieces[0]
+        return Values(coded.dictionary.data, coded.dictionary.offsets, codes=coded.codes)
+    one = joined([_plain(piece) for piece in pieces])
+    return Values(one.data, one.offsets, one.validity)
+
+
+def _plain(piece: BinaryPiece | DictionaryPiece) -> BinaryPiece:
+    if isinstance(piece, BinaryPiece):
+        return piece
+    entries, codes = piece.dictionary, piece.codes.clip(0)
+    sizes = (
+        np.where(piece.codes < 0, 0, np.diff(entries.offsets)[codes]) if len(entries) else np.zeros(len(piece), "i8")
+    )
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    starts = entries.offsets[codes] if len(entries) else np.zeros(len(piece), "i8")
+    places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
+    return BinaryPiece(offsets, np.append(entries.data[places], np.zeros(SLACK, np.uint8)), piece.codes >= 0)
+
+
+def joined(pieces: Sequence[BinaryPiece]) -> BinaryPiece:
+    """Put pieces one behind the other.
+
+    Parameters
+    ----------
+    pieces : sequence of BinaryPiece
+        Any number.
+
+    Returns
+    -------
+    BinaryPiece
+    """
+    if len(pieces) == 1:
+        return pieces[0]
+    sizes = [int(piece.offsets[-1]) for piece in pieces]
+    moved = np.cumsum([0, *sizes])
+    data = np.empty(int(moved[-1]) + SLACK, np.uint8)
+    offsets = [np.zeros(1, np.int64)]
+    for piece, size, start in zip(pieces, sizes, moved.tolist(), strict=False):
+        data[start : start + size] = piece.data[:size]
+        offsets.append(piece.offsets[1:] + start)
+    validity = None
+    if any(piece.validity is not None for piece in pieces):
+        parts = [np.ones(len(piece), np.uint8) if piece.validity is None else piece.validity[: len(piece)]
+                 for piece in pieces]  # fmt: skip
+        validity = np.concatenate(parts)
+    return BinaryPiece(np.concatenate(offsets), data, validity)
+
+
+def _nested(leaf: Leaf, pieces: Sequence[NestedPiece]) -> Values:
+    """Make them of a leaf of structs or lists: its values dense, and by its levels where they belong."""
+    (piece,) = pieces
+    count = piece.num_entries
+    definition = np.zeros(count, np.uint8) if piece.definition is None else piece.definition[:count]
+    there = definition == leaf.max_definition_level
+    values = _dense(piece)
+    if piece.repetition is None:
+        codes = np.where(there, np.cumsum(there) - 1, -1).astype(np.int32)
+        levels = {level: definition >= level for level in range(1, leaf.max_definition_level)}
+        validity = None if there.all() else there
+        return replace(values, codes=codes, levels=levels, validity=validity)
+    starts = np.flatnonzero(piece.repetition[:count] == 0)
+    before = np.concatenate([[0], np.cumsum(there)])
+    heads = definition[starts]
+    levels = {level: heads >= level for level in range(1, leaf.max_definition_level + 1)}
+    return replace(values, list_offsets=before[np.append(starts, count)], levels=levels)
+
+
+def _dense(piece: NestedPiece) -> Values:
+    if isinstance(piece.values, np.ndarray):
+        return Values(piece.values)
+    return _strings(piece.values) if piece.values else Values(np.zeros(SLACK, np.uint8), np.zeros(1, np.int64))
+
+
+def ordinals(leaves: Sequence[Leaf], asked: Sequence[Leaf]) -> Mapping[int, int]:
+    """Give for each leaf asked, by its ordinal, the position among all leaves that are read."""
+    wanted = {leaf.index for leaf in asked}
+    return {leaf.index: place for place, leaf in enumerate(leaves) if leaf.index in wanted}

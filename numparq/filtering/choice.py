@@ -1,0 +1,110 @@
+"""Which rows a read decodes: chosen by position, by what planning leaves out, and by a filter's own columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..column.chunks import ChunkTables, RowSlice
+from ..column.decode import Context
+from ..column.wanted import WantedRows
+from ..opened import OpenedFile
+from ..plan.read_plan import ReadPlan, narrow
+from ..plan.row_group_plan import RowGroupPlan
+from ..plan.row_ranges import RowRanges
+from ..predicate.expression import Constant, Expression
+from ..pruning import Planner
+from ..schema import Leaf
+from .condition import Condition
+from .rows import RowFinder
+
+__all__ = ["RowChoice"]
+
+
+class RowChoice:
+    """Chooses the rows of a read.
+
+    Parameters
+    ----------
+    file : OpenedFile
+        The file.
+    tables : ChunkTables
+        The chunks of all columns read, those that only filters ask included.
+    leaves : sequence of Leaf
+        All these columns.
+    condition : Condition
+        What the rows have to satisfy.
+    """
+
+    def __init__(self, file: OpenedFile, tables: ChunkTables, leaves: Sequence[Leaf], condition: Condition) -> None:
+        self._tables = tables
+        self._leaves = leaves
+        self._condition = condition
+        self._planner = Planner(file, leaves, [leaf.name for leaf in leaves], tables)
+
+    def plan(self, slices: Sequence[RowSlice]) -> ReadPlan:
+        """Plan what is decoded to find the rows: what positions, statistics and indexes leave.
+
+        Parameters
+        ----------
+        slices : sequence of RowSlice
+            The rows chosen by position.
+
+        Returns
+        -------
+        ReadPlan
+        """
+        rows = {part.row_group: RowRanges([(part.start, part.stop)]) for part in slices}
+        plan = self._planner.whole(rows)
+        asked = self._condition.now()
+        return self._planner.located(plan, self._leaves) if asked is None else self._planner.pruned(plan, asked)
+
+    def rows(self, slices: Sequence[RowSlice], context: Context, limit: int | None = None) -> list[WantedRows]:
+        """Find the rows to decode.
+
+        Parameters
+        ----------
+        slices : sequence of RowSlice
+            The rows chosen by position; a row group may be there more than once.
+        context : Context
+            Of the read.
+        limit : int or None
+            At most so many rows of those that satisfy the filter.
+
+        Returns
+        -------
+        list of WantedRows
+            In the order of `slices`.
+        """
+        plan = self.plan(slices)
+        if self._condition:
+            found = RowFinder(context, self._tables, self._leaves).find(plan, self._narrowed, limit)
+            left = {group.ordinal: found.get(group.ordinal, RowRanges()) for group in plan.row_groups}
+            plan = narrow(plan, left, "filter", repr(self._condition))
+            plan = self._planner.located(plan, self._leaves)
+        return _placed(plan, slices, limit)
+
+    def _narrowed(self, group: RowGroupPlan) -> tuple[RowGroupPlan, Expression]:
+        """Give what is left of a row group, and what its rows have to satisfy, when its turn comes."""
+        bound = self._condition.now()
+        if bound is None:
+            return group, Constant(True)
+        plan = ReadPlan(tuple(leaf.name for leaf in self._leaves), (group,))
+        if self._condition.may_change:  # one of them may have arrived since
+            plan = self._planner.pruned(plan, bound)
+        return plan.row_groups[0], Constant(True) if self._planner.decided(plan, bound) else bound
+
+
+def _placed(plan: ReadPlan, slices: Sequence[RowSlice], limit: int | None) -> list[WantedRows]:
+    """Give the rows left in the order of the slices, as many as are wanted."""
+    found: list[WantedRows] = []
+    out = 0
+    groups = {group.ordinal: group for group in plan.row_groups}
+    for part in slices:
+        group = groups[part.row_group]
+        rows = group.rows
+        if limit is not None and rows.count > limit - out:
+            rows = rows.select(RowRanges([(0, limit - out)]))
+        if rows:
+            found.append(WantedRows(part.row_group, rows, out, group.chunks))
+            out += rows.count
+    return found

@@ -1,0 +1,122 @@
+"""The rows that satisfy a filter, row group by row group, test by test: each test sees what those before have left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from ..column.chunks import ChunkTables
+from ..column.decode import Context
+from ..errors import located
+from ..plan.read_plan import ReadPlan
+from ..plan.row_group_plan import RowGroupPlan
+from ..plan.row_ranges import RowRanges
+from ..predicate.bound import leaves_of
+from ..predicate.evaluate import evaluate
+from ..predicate.expression import And, Constant, Expression
+from ..predicate.normal import all_of
+from ..schema import Leaf
+from .asked import AskedColumns, ordinals
+
+__all__ = ["RowFinder", "steps"]
+
+
+class RowFinder:
+    """Finds the rows that satisfy a filter.
+
+    Parameters
+    ----------
+    context : Context
+        Of the read.
+    tables : ChunkTables
+        The chunks of all columns read, those that only the filter asks included.
+    leaves : sequence of Leaf
+        All these columns.
+    """
+
+    def __init__(self, context: Context, tables: ChunkTables, leaves: Sequence[Leaf]) -> None:
+        self._context = context
+        self._leaves = leaves
+        self._asked = AskedColumns(context, tables, leaves)
+
+    def find(
+        self, plan: ReadPlan, narrowed: Callable[[RowGroupPlan], tuple[RowGroupPlan, Expression]],
+        limit: int | None = None,
+    ) -> dict[int, RowRanges]:  # fmt: skip
+        """Find the rows of all row groups of a plan.
+
+        Parameters
+        ----------
+        plan : ReadPlan
+            What statistics and indexes have left.
+        narrowed : callable
+            Called for each row group when its turn comes: gives what is left of it by then, and the bound expression
+            that its rows have to satisfy.
+        limit : int or None
+            So many rows are enough, the first ones of the plan.
+
+        Returns
+        -------
+        dict of int to RowRanges
+            By the ordinals of row groups; those without rows left are not in it.
+        """
+        found: dict[int, RowRanges] = {}
+        count = 0
+
+        def work(group: RowGroupPlan) -> None:
+            with located(row_group=group.ordinal):
+                found[group.ordinal] = self._rows(*narrowed(group))
+
+        for wave in self._waves(plan.left, limit):
+            self._context.crew.run([lambda group=group: work(group) for group in wave])  # type: ignore[misc]
+            count += sum(found[group.ordinal].count for group in wave)
+            if limit is not None and count >= limit:
+                break
+        return {ordinal: rows for ordinal, rows in found.items() if rows}
+
+    def _waves(self, groups: Sequence[RowGroupPlan], limit: int | None) -> Iterator[Sequence[RowGroupPlan]]:
+        """Divide row groups into those that are looked through at once: all, unless the first may have enough."""
+        size = len(groups) if limit is None else self._context.crew.threads
+        for first in range(0, len(groups), max(size, 1)):
+            yield groups[first : first + size]
+
+    def _rows(self, group: RowGroupPlan, bound: Expression) -> RowRanges:
+        """Find the rows of a row group."""
+        rows = group.rows
+        for step in steps(bound):
+            if not rows:
+                break
+            if isinstance(step, Constant):
+                rows = rows if step.value else RowRanges()
+                continue
+            places = ordinals(self._leaves, leaves_of(step))
+            values = self._asked.values(group, rows, list(places.values()))
+            rows = rows.select(RowRanges.from_mask(evaluate(step, values, rows.count)))
+        return rows
+
+
+def steps(bound: Expression) -> list[Expression]:
+    """Divide an expression into parts that all have to hold, each leaf in one of them only.
+
+    Parameters
+    ----------
+    bound : Expression
+        Made by `bind`.
+
+    Returns
+    -------
+    list of Expression
+        In its order.
+    """
+    parts = list(bound.parts) if isinstance(bound, And) else [bound]
+    groups: list[tuple[set[int], list[Expression]]] = []
+    for part in parts:
+        asked = {leaf.index for leaf in leaves_of(part)}
+        together = [part]
+        apart = []
+        for leaves, members in groups:
+            if leaves & asked:
+                asked, together = asked | leaves, members + together
+            else:
+                apart.append((leaves, members))
+        groups = [*apart, (asked, together)]
+    return [all_of(members) for _, members in groups]
