@@ -32,7 +32,9 @@ class BloomFilters:
     def __init__(self, file: OpenedFile) -> None:
         self._file = file
 
-    def dropped(self, bound: Expression, row_groups: Sequence[int]) -> Iterator[tuple[Expression, list[int]]]:
+    def dropped(
+        self, bound: Expression, row_groups: Sequence[int], answered: set[tuple[int, int]]
+    ) -> Iterator[tuple[Expression, list[int]]]:
         """Find the row groups in which no row can satisfy a predicate.
 
         Parameters
@@ -41,6 +43,8 @@ class BloomFilters:
             Made by `bind`.
         row_groups : sequence of int
             Ordinals of those that are in question.
+        answered : set of (int, int)
+            Takes the chunks, by the ordinals of row group and leaf, whose filters were asked.
 
         Yields
         ------
@@ -56,6 +60,7 @@ class BloomFilters:
         if not asked:
             return
         filters = load_blocks(self._file, asked)
+        answered.update(filters)
         for part in parts:
             leaves = [leaf.index for leaf in leaves_of(part)]
             gone = []

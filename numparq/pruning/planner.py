@@ -17,6 +17,7 @@ from ..predicate.expression import Constant, Expression
 from ..schema import Leaf
 from .bloom import BloomFilters
 from .chunk_facts import chunk_runs
+from .dictionaries import Dictionaries
 from .indexes import Indexes, Wanted
 from .match import runs_that_may, runs_that_must
 from .page_rows import PageRows
@@ -50,6 +51,7 @@ class Planner:
         self._tables = tables
         self._indexes = Indexes(file, leaves)
         self._bloom_filters = BloomFilters(file)
+        self._dictionaries = Dictionaries(file, leaves, tables)
 
     # --- without predicates ------------------------------------------------------------------------------------------
 
@@ -170,8 +172,9 @@ class Planner:
             return narrow(plan, nothing, "predicate", "no row can satisfy it")
         plan = self._by_statistics(plan, bound)
         decided = self.decided(plan, bound)
-        plan = self._by_bloom_filters(plan, bound, decided)
+        plan, answered = self._by_bloom_filters(plan, bound, decided)
         plan = self._by_pages(plan, bound, decided)
+        plan = self._by_dictionaries(plan, bound, decided, answered)
         return self.located(plan, self._leaves)
 
     def _by_statistics(self, plan: ReadPlan, bound: Expression) -> ReadPlan:
@@ -183,10 +186,21 @@ class Planner:
             plan = narrow(plan, dropped, "statistics", reason(part))
         return plan
 
-    def _by_bloom_filters(self, plan: ReadPlan, bound: Expression, decided: set[int]) -> ReadPlan:
-        for part, dropped in self._bloom_filters.dropped(bound, _undecided(plan, decided)):
-            left = {group.ordinal for group in plan.left}
-            plan = narrow(plan, {g: RowRanges() for g in dropped if g in left}, "Bloom filter", reason(part))
+    def _by_bloom_filters(
+        self, plan: ReadPlan, bound: Expression, decided: set[int]
+    ) -> tuple[ReadPlan, set[tuple[int, int]]]:
+        """Narrow, and tell which chunks (ordinals of row group and leaf) had a Bloom filter to ask."""
+        groups = _undecided(plan, decided)
+        answered: set[tuple[int, int]] = set()
+        for part, dropped in self._bloom_filters.dropped(bound, groups, answered):
+            plan = narrow(plan, dict.fromkeys(dropped, RowRanges()), "Bloom filter", reason(part))
+        return plan, answered
+
+    def _by_dictionaries(
+        self, plan: ReadPlan, bound: Expression, decided: set[int], answered: set[tuple[int, int]]
+    ) -> ReadPlan:
+        for part, dropped in self._dictionaries.dropped(plan, bound, _undecided(plan, decided), answered):
+            plan = narrow(plan, dict.fromkeys(dropped, RowRanges()), "dictionary", reason(part))
         return plan
 
     def _by_pages(self, plan: ReadPlan, bound: Expression, decided: set[int]) -> ReadPlan:

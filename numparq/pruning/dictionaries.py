@@ -1,0 +1,134 @@
+"""Dictionaries held against a predicate: what is not in them is not in their chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..column.chunks import ChunkTables
+from ..opened import OpenedFile
+from ..plan.read_plan import ReadPlan
+from ..predicate.bound import ElementTest, ValueTest, decide, each_test
+from ..predicate.evaluate import Values, satisfying
+from ..predicate.expression import Expression
+from ..schema import Leaf
+from .dictionary_page import dictionary_place, entries
+from .indexes import fetch
+from .reasons import conjuncts
+
+__all__ = ["Dictionaries"]
+
+_LARGEST = 1 << 20
+_SHARE = 4  # a dictionary is read if it has at most a quarter of the bytes that it may save
+_WORTH_A_TRIP = 4 << 20  # bytes that take as long as the latency of an object store
+_TRIED = 2  # row groups whose dictionaries are read first: if none of them helps, those of the others need not
+
+
+class _Asked(NamedTuple):
+    """A dictionary: the ordinals of row group and leaf, the leaf's place among the columns, where its page lies."""
+
+    row_group: int
+    leaf: int
+    place: int
+    start: int
+    stop: int
+
+
+class Dictionaries:
+    """The dictionaries of a file, as far as they tell of a predicate.
+
+    Parameters
+    ----------
+    file : OpenedFile
+        The file.
+    leaves : sequence of Leaf
+        The columns of `tables`.
+    tables : ChunkTables
+        Where their chunks lie.
+    """
+
+    def __init__(self, file: OpenedFile, leaves: Sequence[Leaf], tables: ChunkTables) -> None:
+        self._file = file
+        self._tables = tables
+        self._place_of = {leaf.index: place for place, leaf in enumerate(leaves)}
+
+    def dropped(
+        self, plan: ReadPlan, bound: Expression, row_groups: Sequence[int], answered: set[tuple[int, int]]
+    ) -> Iterator[tuple[Expression, list[int]]]:
+        """Find the row groups in which no row can satisfy a predicate.
+
+        Parameters
+        ----------
+        plan : ReadPlan
+            As it is so far, with all columns.
+        bound : Expression
+            Made by `bind`.
+        row_groups : sequence of int
+            Ordinals of those that are in question.
+        answered : set of (int, int)
+            Chunks, by the ordinals of row group and leaf, whose Bloom filters were asked; their dictionaries are not.
+
+        Yields
+        ------
+        part : Expression
+            One of the parts of `bound` that all have to hold.
+        row_groups : list of int
+            Those in which it cannot.
+        """
+        for part in conjuncts(bound):
+            if decide(part, lambda test: not _is_of_values(test)):
+                continue
+            asked = [found for group in row_groups if (found := self._asked(plan, part, group, answered))]
+            gone = self._gone(part, asked[:_TRIED])
+            if gone:
+                gone += self._gone(part, asked[_TRIED:])
+            yield part, gone
+
+    def _asked(
+        self, plan: ReadPlan, part: Expression, row_group: int, answered: set[tuple[int, int]]
+    ) -> list[_Asked]:  # fmt: skip
+        """Find the dictionaries of a row group by which a part of the predicate may be refuted; all or none."""
+        group, found = plan[row_group], {}
+        least = _WORTH_A_TRIP if self._file.source.is_remote else 0
+        saved = group.num_bytes
+        if saved < least:
+            return []
+        for test in each_test(part):
+            leaf = test.leaf
+            place = self._place_of.get(leaf.index)
+            if place is None or not _is_of_values(test) or (row_group, leaf.index) in answered:
+                continue
+            where = dictionary_place(self._file, group.chunks[place], row_group, leaf)
+            if where is not None and where[1] - where[0] <= _LARGEST:
+                found[leaf.index] = _Asked(row_group, leaf.index, place, *where)
+        refutes = not decide(part, lambda test: test.leaf.index not in found or not _is_of_values(test))
+        size = sum(asked.stop - asked.start for asked in found.values())
+        return list(found.values()) if refutes and _SHARE * size <= saved else []
+
+    def _gone(self, part: Expression, asked: Sequence[list[_Asked]]) -> list[int]:
+        """Fetch dictionaries, and give the row groups that they refute a part of the predicate of."""
+        every = [one for group in asked for one in group]
+        if not every:
+            return []
+        pieces = fetch(self._file, np.array([(one.start, one.stop - one.start) for one in every], np.int64))
+        leaves = {test.leaf.index: test.leaf for test in each_test(part)}
+        known: dict[int, dict[int, Values]] = {}
+        for one, piece in zip(every, pieces, strict=True):
+            values = entries(piece, one.row_group, one.place, leaves[one.leaf], self._tables)
+            if values is not None:
+                known.setdefault(one.row_group, {})[one.leaf] = values
+        return [group for group, values in known.items() if not decide(part, lambda test: _may(test, values))]  # noqa: B023
+
+
+def _is_of_values(test: Any) -> bool:
+    """Tell whether a test can be answered by the values alone that there are."""
+    return isinstance(test, ValueTest) or (isinstance(test, ElementTest) and not test.negated)
+
+
+def _may(test: Any, known: dict[int, Values]) -> bool:
+    values = known.get(test.leaf.index)
+    if values is None or not _is_of_values(test):
+        return True
+    return bool(satisfying(test.test if isinstance(test, ElementTest) else test, values).any())

@@ -1,0 +1,111 @@
+"""The dictionary of a column chunk, decoded by itself, where the footer proves that no value is outside of it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..arrow_schema import ArrowType
+from ..column.chunks import ChunkTables, RowSlice, columns_table
+from ..column.decode import Context, DictionaryJob
+from ..column.fixed import FixedOutput
+from ..errors import ParquetError
+from ..io.source import BytesSource
+from ..kernels.tables import (
+    C_END,
+    C_START,
+    DATA_PAGE,
+    DATA_PAGE_V2,
+    DOUBLE,
+    FIXED_LEN_BYTE_ARRAY,
+    FLOAT,
+    INT32,
+    INT64,
+    PLAIN_DICTIONARY,
+    RLE_DICTIONARY,
+    SLACK,
+)
+from ..opened import OpenedFile
+from ..plan.pages import ChunkPages
+from ..predicate.evaluate import Values
+from ..schema import BYTE_ARRAY, Leaf
+from ..targets import Target
+from ..threads import Crew
+
+__all__ = ["dictionary_place", "entries"]
+
+# Of other types there is no dictionary, or none whose entries compare as they are stored.
+_DTYPES = {INT32: "<i4", INT64: "<i8", FLOAT: "<f4", DOUBLE: "<f8", FIXED_LEN_BYTE_ARRAY: "u1", BYTE_ARRAY: "u1"}
+_NONE = np.empty(0, np.uint8)
+_TARGET = Target("dictionary", "", ArrowType("binary"), np.dtype("i4"))
+
+
+def dictionary_place(file: OpenedFile, pages: ChunkPages, row_group: int, leaf: Leaf) -> tuple[int, int] | None:
+    """Find the dictionary of a chunk all of whose values are in it.
+
+    Parameters
+    ----------
+    file : OpenedFile
+        The file; nothing but its footer is looked at.
+    pages : ChunkPages
+        The chunk.
+    row_group : int
+        Its ordinal.
+    leaf : Leaf
+        The column.
+
+    Returns
+    -------
+    (int, int) or None
+        Between which positions of the file its page lies; None unless encoding_stats prove that all data pages have
+        dictionary indices.
+    """
+    if leaf.physical not in _DTYPES:
+        return None
+    chunk = file.footer.chunks.record(row_group, leaf.index).meta_data
+    stats = [] if chunk is None else chunk.encoding_stats or []
+    encodings = {stat.encoding for stat in stats if stat.page_type in (DATA_PAGE, DATA_PAGE_V2) and stat.count > 0}
+    if not encodings or encodings - {PLAIN_DICTIONARY, RLE_DICTIONARY}:
+        return None
+    if pages.is_indexed:
+        return pages.dictionary
+    first = chunk.data_page_offset
+    return (pages.start, first) if pages.start < first < pages.end else None
+
+
+def entries(data: np.ndarray, row_group: int, place: int, leaf: Leaf, tables: ChunkTables) -> Values | None:
+    """Decode a dictionary.
+
+    Parameters
+    ----------
+    data : uint8 array
+        Its page, with SLACK readable bytes behind.
+    row_group : int
+        The ordinal of its row group.
+    place : int
+        The place of its column among those of `tables`.
+    leaf : Leaf
+        The column.
+    tables : ChunkTables
+        The chunks.
+
+    Returns
+    -------
+    Values or None
+        The entries, for `satisfying`; None where the page is damaged.
+    """
+    common = np.repeat(columns_table([leaf], [_TARGET]), place + 1, axis=0)
+    table = tables.of_row_group(common, np.array([place]), RowSlice(row_group, 0, 0, 0))
+    table[0, C_START], table[0, C_END] = 0, len(data) - SLACK
+    with Crew(1) as crew:
+        context = Context(BytesSource(memoryview(data)), [leaf.name], crew, True)  # type: ignore[arg-type]
+        job = DictionaryJob(context, row_group, [0], table, False, codes=np.empty(0, np.int32), utf8=False,
+                            size_hint=0, output=FixedOutput(_NONE, _NONE))  # fmt: skip
+        try:
+            job()
+        except ParquetError:
+            return None
+        finally:
+            context.close()
+    found = job.dictionary
+    values = found.data[: int(found.offsets[-1])].view(_DTYPES[leaf.physical])
+    return Values(values, found.offsets if leaf.physical == BYTE_ARRAY else None)
