@@ -61,6 +61,10 @@ class ObjectStore(MemoryFileSystem):
         self.num_bytes = self.round_trips = self.most_at_once = self.infos = 0
         self._under_way = self._answered = 0  # requests; the round trips of those that were answered
 
+    @classmethod
+    def _strip_protocol(cls, path: Any) -> str:
+        return super()._strip_protocol(path.rpartition("://")[2] if isinstance(path, str) else path)
+
     def info(self, path: str, **options: Any) -> dict:
         with self._lock:
             self.infos += 1

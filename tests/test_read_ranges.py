@@ -1,0 +1,148 @@
+"""Several byte ranges at once, of every kind of source; and the end of a file, which stays in memory."""
+
+from __future__ import annotations
+
+import io
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from numparq import Coalescing, ParquetFile, to_parquet
+from numparq.errors import InvalidFileError, LimitError
+from numparq.io import ranges as ranges_module
+from numparq.io.beside import Beside
+from numparq.io.joint import STRIDE, JointSource
+from numparq.io.source import BytesSource, FileObjectSource, FileSource
+from numparq.io.tail import TailSource
+from numparq.kernels.tables import SLACK
+from numparq.metadata import footer as footer_module
+from numparq.plan.byte_ranges import LOCAL
+
+DATA = np.random.default_rng(3).integers(0, 256, 3000, np.uint8).tobytes()
+KINDS = ["bytes", "file", "file object", "tail", "whole tail", "joint"]
+
+
+@pytest.fixture(params=KINDS)
+def source(request, tmp_path):
+    (tmp_path / "file").write_bytes(DATA)
+    made = {
+        "bytes": lambda: BytesSource(DATA),
+        "file": lambda: FileSource(tmp_path / "file"),
+        "file object": lambda: FileObjectSource(io.BytesIO(DATA)),
+        "tail": lambda: TailSource(FileSource(tmp_path / "file"), 100),
+        "whole tail": lambda: TailSource(FileSource(tmp_path / "file"), 3000),
+        "joint": lambda: JointSource(FileSource(tmp_path / "file"), Beside(tmp_path / "file")),
+    }[request.param]()
+    yield made
+    made.close()
+
+
+def test_each_range_has_its_bytes_and_slack(source):
+    wanted = [(0, 3000), (5, 5), (2999, 3000), (2900, 2950), (0, 1), (2890, 2910), (3000, 3000)]
+    for ranges in (wanted, np.array(wanted, np.int64), iter(wanted)):
+        pieces = source.read_ranges(ranges)
+        assert [len(piece) for piece in pieces] == [stop - start + SLACK for start, stop in wanted]
+        for piece, (start, stop) in zip(pieces, wanted, strict=True):
+            assert piece.dtype == np.uint8 and piece[: stop - start].tobytes() == DATA[start:stop]
+    assert source.read_ranges([]) == [] and source.is_remote is False
+
+
+def test_what_the_file_does_not_have_is_refused_before_memory_is_taken(source):
+    before = source.num_requests
+    for start, stop in ((0, 3001), (-1, 5), (7, 6), (0, 2**60), (2**61, 2**61 + 1), (-(2**63), 2**63 - 1)):
+        assert not source.has(start, stop)
+        with pytest.raises(InvalidFileError, match="there are only 3000"):
+            source.read_ranges([(0, 10), (start, stop)])
+    assert source.num_requests == before and source.has(0, 3000)
+
+
+def test_too_little_memory(monkeypatch):
+    def none(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(ranges_module.np, "empty", none)
+    with pytest.raises(LimitError, match="3,000 bytes of the file"):
+        FileObjectSource(io.BytesIO(DATA)).read_ranges([(0, 3000)])
+
+
+def test_counts_of_many_threads(source):
+    before = source.num_requests, source.num_bytes
+    with ThreadPoolExecutor(8) as pool:
+        for _ in pool.map(lambda _: [source.read_into(7, np.empty(11, np.uint8)) for _ in range(300)], range(8)):
+            pass
+    requests, num_bytes = source.num_requests - before[0], source.num_bytes - before[1]
+    assert (requests, num_bytes) in ((2400, 2400 * 11), (1, 3000)), "or all of it, once, in the tail"
+
+
+def test_ranges_of_several_files(tmp_path):
+    (tmp_path / "first").write_bytes(DATA)
+    (tmp_path / "a").write_bytes(b"a" * 50)
+    (tmp_path / "b").write_bytes(b"b" * 60)
+    source = JointSource(FileSource(tmp_path / "first"), Beside(tmp_path / "first"))
+    a, b = source.place_of("a")[0], source.place_of("b")[0]
+    pieces = source.read_ranges([(b + 10, b + 60), (0, 5), (a, a + 50), (b, b + 1)])
+    assert [piece[: len(piece) - SLACK].tobytes() for piece in pieces] == [b"b" * 50, DATA[:5], b"a" * 50, b"b"]
+    assert source.num_requests == 4 and source.num_bytes == 106
+    for start, stop in ((a, a + 51), (a, b + 1), (0, a + 1), (3 * STRIDE, 3 * STRIDE + 1), (-STRIDE, 1 - STRIDE)):
+        assert not source.has(start, stop)
+        with pytest.raises(InvalidFileError):
+            source.read_ranges([(start, stop)])
+    source.close()
+
+
+# --- the end of a file ------------------------------------------------------------------------------------------------
+
+
+def test_the_end_is_read_once():
+    behind = FileObjectSource(io.BytesIO(DATA))
+    source = TailSource(behind, 1000)
+    assert source.num_requests == 0
+    assert source.tail.tobytes() == DATA[2000:] and not source.tail.flags.writeable
+    for start, stop in ((2000, 3000), (2000, 2001), (2999, 3000), (2500, 2500)):
+        assert source.view(start, stop - start, SLACK)[: stop - start].tobytes() == DATA[start:stop]
+        out = np.empty(stop - start, np.uint8)
+        source.read_into(start, out)
+        assert out.tobytes() == DATA[start:stop]
+        source.read_ranges([(start, stop)])
+    assert source.num_requests == 1 and source.num_bytes == 1000
+    assert source.view(1999, 2, 0) is None and source.view(2999, 2, 0) is None
+    assert source.view(2990, 10, SLACK + 1) is None
+    source.read_ranges([(2100, 2200), (1990, 2010), (0, 5), (2300, 2400)])
+    assert source.num_requests == 3 and source.num_bytes == 1000 + 25
+    with pytest.raises(InvalidFileError):
+        source.read_into(2999, np.empty(2, np.uint8))
+
+
+def test_a_file_that_was_opened_keeps_its_end(tmp_path, frame, monkeypatch):
+    data = to_parquet(frame)
+    (tmp_path / "file.parquet").write_bytes(data)
+    for path in (tmp_path / "file.parquet", io.BytesIO(data), data):
+        with ParquetFile(path) as file:
+            assert file.source.num_requests == 2, "the end, and the first four bytes"
+            assert file.tail.tobytes() == data[-(64 << 10) :] and file.coalescing is LOCAL
+            before = file.source.num_requests
+            chunk = file.metadata.row_groups[0].columns[0]
+            start, length = chunk.column_index_offset, chunk.column_index_length
+            (piece,) = file.source.read_ranges([(start, start + length)])
+            assert piece[:length].tobytes() == data[start : start + length]
+            assert file.source.num_requests - before == (path is data), "views of bytes count"
+    monkeypatch.setattr(footer_module, "TAIL_BYTES", 100)
+    with ParquetFile(tmp_path / "file.parquet") as file:
+        assert file.source.num_requests == 3 and file.source.num_bytes == len(data) - file.footer_start - 8 + 8 + 4
+        assert len(file.tail) == 100
+
+
+def test_coalescing_is_as_given(frame):
+    how = Coalescing(gap=5, max_bytes=1000)
+    with ParquetFile(to_parquet(frame), coalescing=how) as file:
+        assert file.coalescing is how
+    with pytest.raises(TypeError, match=r"coalescing is a numparq\.Coalescing or None, not int"):
+        ParquetFile(to_parquet(frame), coalescing=5)
+
+
+@pytest.fixture
+def frame():
+    import pandas as pd
+
+    return pd.DataFrame({"number": np.random.default_rng(1).random(20_000)})
