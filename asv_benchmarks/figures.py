@@ -42,3 +42,18 @@ def summarise(results: Results, base: str, peer: str) -> Summary:
         compared=len(known),
         slower=tuple(workload for workload, value in known.items() if value < 1.0),
     )
+
+
+@dataclass(frozen=True)
+class Best:
+    """The fastest of some peers, and its time over that of the base."""
+
+    peer: str
+    ratio: float
+
+
+def best_of(outcomes: Mapping[str, Outcome], base: str, peers: Iterable[str]) -> Best | None:
+    """Fastest of `peers`; None where it or `base` has no time."""
+    ratios = {peer: ratio(outcomes, base, peer) for peer in peers}
+    known = [Best(peer, value) for peer, value in ratios.items() if value is not None]
+    return min(known, key=lambda best: best.ratio, default=None)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import pyarrow.parquet as pq
 
-from asv_benchmarks.workloads import GENERATOR_VERSION, DataFile, Workload
+from asv_benchmarks.workloads import DataFile
 
 
 def default_folder() -> Path:
@@ -23,7 +25,7 @@ def ensure(file: DataFile, folder: Path, scale: float) -> Path:
     Parameters
     ----------
     file : DataFile
-        One of the table in `workloads`.
+        One of those in `workloads` or `querying.files`.
     folder : Path
         Made when missing.
     scale : float
@@ -34,18 +36,25 @@ def ensure(file: DataFile, folder: Path, scale: float) -> Path:
     Path
         A whole file: it is written under another name and then renamed.
     """
-    path = folder / f"{file.name}-v{GENERATOR_VERSION}-x{scale:g}.parquet"
+    path = folder / f"{file.name}-v{file.version}-x{scale:g}.parquet"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_suffix(f".{os.getpid()}.tmp")
         try:
-            pq.write_table(file.make(scale), unfinished, **file.options)
+            file.write(scale, unfinished)
             unfinished.replace(path)
         finally:
             unfinished.unlink(missing_ok=True)
     return path
 
 
-def columns_of(workload: Workload, path: Path) -> list[str] | None:
+class Picking(Protocol):
+    """A workload or a query: ``pick`` chooses among a file's columns."""
+
+    @property
+    def pick(self) -> Callable[[Sequence[str]], list[str]] | None: ...
+
+
+def columns_of(workload: Picking, path: Path) -> list[str] | None:
     """Names of the columns that `workload` reads of the file at `path`; None means all."""
     return None if workload.pick is None else workload.pick(pq.read_schema(path).names)

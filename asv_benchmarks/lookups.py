@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from asv_benchmarks.counting import CountingFile
+from asv_benchmarks.indexes import chunk_bytes
 
 KEY = "orderkey"
 COLUMNS = [KEY, "extendedprice", "comment"]
@@ -110,24 +111,6 @@ def bytes_by_index(path: Path, wanted: Sequence[Wanted]) -> float:
             for group, end in zip(groups, ends, strict=True):
                 start, stop = (row - (end - group.num_rows) for row in one.rows)
                 if start < group.num_rows and stop > 0:
-                    total += sum(_chunk_bytes(raw, chunk, start, stop) for chunk in group.columns
+                    total += sum(chunk_bytes(raw, chunk, start, stop) for chunk in group.columns
                                  if ".".join(chunk.meta_data.path_in_schema) in COLUMNS)  # fmt: skip
     return total / len(wanted)
-
-
-def _chunk_bytes(raw: BinaryIO, chunk: Any, start: int, stop: int) -> int:
-    """Bytes of a chunk's offset index, its dictionary page, and its pages that hold rows from `start` to `stop`."""
-    from thriftpy2.protocol.compact import TCompactProtocol
-    from thriftpy2.transport import TMemoryBuffer
-
-    from numparq.metadata.idl import thrift_module
-
-    raw.seek(chunk.offset_index_offset)
-    index = thrift_module().OffsetIndex()
-    index.read(TCompactProtocol(TMemoryBuffer(raw.read(chunk.offset_index_length))))
-    pages = index.page_locations
-    following = [page.first_row_index for page in pages[1:]] + [stop]
-    data = sum(page.compressed_page_size for page, end in zip(pages, following, strict=True)
-               if page.first_row_index < stop and end > start)  # fmt: skip
-    first = chunk.meta_data.dictionary_page_offset
-    return chunk.offset_index_length + data + (pages[0].offset - first if first else 0)

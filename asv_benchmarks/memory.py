@@ -67,9 +67,9 @@ def measure_here(name: str, path: Path, columns: list[str] | None, small: Path, 
         reader = load(name, threads)
     except ReaderUnavailable as reason:
         return Peak(failure=str(reason))
-    attempt(reader, small, None)
+    attempt(reader.read, small, None)
     meter = PeakMeter()
-    frame, failure = attempt(reader, path, columns)
+    frame, failure = attempt(reader.read, path, columns)
     peak = meter.peak()
     if frame is None:
         return Peak(failure=failure)

@@ -12,6 +12,7 @@ from rich.console import Console
 from asv_benchmarks import memory, report, startup
 from asv_benchmarks.files import columns_of, ensure
 from asv_benchmarks.frames import FrameToWrite
+from asv_benchmarks.querying.queries import Query
 from asv_benchmarks.readers import Reader, load, load_all
 from asv_benchmarks.timing import Outcome, race
 from asv_benchmarks.workloads import MEMORY_BOUND, WORKLOADS, Workload
@@ -32,6 +33,7 @@ class Settings:
     check: bool
     json: Path | None
     frames: tuple[FrameToWrite, ...] = ()
+    queries: tuple[Query, ...] = ()
     sync: bool = False
 
     def summary(self) -> dict[str, object]:

@@ -5,28 +5,55 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from rich.console import Console
 
 from asv_benchmarks import modes, report, write_modes
 from asv_benchmarks.files import default_folder
 from asv_benchmarks.frames import FRAMES
+from asv_benchmarks.querying import modes as query_modes
+from asv_benchmarks.querying.queries import QUERIES
 from asv_benchmarks.readers import PEERS, limit_threads, peers_named
 from asv_benchmarks.workloads import WORKLOADS, chosen
 
+
+@dataclass(frozen=True)
+class Subject:
+    """What is measured: the field of `modes.Settings` that it goes to, the table to choose from, what can be done."""
+
+    field: str
+    table: Mapping[str, Any]
+    modes: Mapping[str, Callable[[Console, modes.Settings], bool]]
+
+
 READING = {"times": modes.compare_times, "memory": modes.compare_memory, "startup": modes.compare_startup}
 WRITING = {"times": write_modes.compare_writing, "memory": write_modes.compare_write_memory}
+QUERYING = {"times": query_modes.compare_queries, "memory": query_modes.compare_query_memory}
+
+SUBJECTS = {
+    "read": Subject("workloads", WORKLOADS, READING),
+    "write": Subject("frames", FRAMES, WRITING),
+    "queries": Subject("queries", QUERIES, QUERYING),
+}
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m asv_benchmarks.peers", description="numparq against its peers")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--memory", dest="mode", action="store_const", const="memory",
-                       help="peak memory over the frame, each read (or write) in a fresh process")  # fmt: skip
+                       help="peak memory over the frame, each read (write, query) in a fresh process")  # fmt: skip
     which.add_argument("--startup", dest="mode", action="store_const", const="startup",
                        help="wall time of fresh processes, with a warm and an empty kernel cache")  # fmt: skip
     which.add_argument("--list", dest="mode", action="store_const", const="list", help="print the workloads' names")
-    parser.add_argument("--write", action="store_true", help="writing instead of reading: times and sizes, or --memory")
+    subject = parser.add_mutually_exclusive_group()
+    subject.add_argument("--write", dest="subject", action="store_const", const="write",
+                         help="writing instead of reading: times and sizes, or --memory")  # fmt: skip
+    subject.add_argument("--queries", dest="subject", action="store_const", const="queries",
+                         help="reading with filters: times, bytes asked and goals, or --memory")  # fmt: skip
     parser.add_argument("--only", metavar="NAME,...", help="workloads to run; without it all")
     parser.add_argument("--peers", metavar="NAME,...", help=f"of {', '.join(PEERS)}; without it all")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the full size (default 1.0)")
@@ -38,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
                         help="hold numparq's frame against that of pandas with pyarrow (default: yes)")  # fmt: skip
     parser.add_argument("--sync", action="store_true",
                         help="with --write: peers' files have to be on the disk too, as numparq's are")  # fmt: skip
-    parser.set_defaults(mode="times")
+    parser.set_defaults(mode="times", subject="read")
     return parser
 
 
@@ -53,31 +80,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0, or 1 when numparq failed, differed from pyarrow, or broke the memory bound.
+        0, or 1 when numparq failed, differed from its peers, or missed what does not depend on the machine.
     """
     parser = _parser()
     options = parser.parse_args(arguments)
-    table = FRAMES if options.write else WORKLOADS
+    subject = SUBJECTS[options.subject]
     if options.mode == "list":
-        sys.stdout.write("\n".join(table) + "\n")
+        sys.stdout.write("\n".join(subject.table) + "\n")
         return 0
-    comparisons = WRITING if options.write else READING
-    if options.mode not in comparisons:
+    if options.mode not in subject.modes:
         parser.error(f"--{options.mode} is of reading only")
     try:
-        workloads = () if options.write else chosen(options.only, WORKLOADS)
-        frames = chosen(options.only, FRAMES) if options.write else ()
+        what = {
+            **{one.field: () for one in SUBJECTS.values()},
+            subject.field: tuple(chosen(options.only, subject.table)),
+        }
         peers = peers_named(options.peers)
     except ValueError as error:
         parser.error(str(error))
     limit_threads(options.threads)
     warnings.simplefilter("ignore")  # peers warn of pandas' deprecations, between the lines of the table
     settings = modes.Settings(
-        workloads=tuple(workloads), peers=tuple(peers), folder=options.data.absolute(), scale=options.scale,
-        threads=options.threads, repeat=options.repeat, check=options.check, json=options.json,
-        frames=tuple(frames), sync=options.sync,
+        **what, peers=tuple(peers), folder=options.data.absolute(), scale=options.scale, threads=options.threads,
+        repeat=options.repeat, check=options.check, json=options.json, sync=options.sync,
     )  # fmt: skip
-    return 0 if comparisons[options.mode](report.console(), settings) else 1
+    return 0 if subject.modes[options.mode](report.console(), settings) else 1
 
 
 if __name__ == "__main__":

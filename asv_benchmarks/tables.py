@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from asv_benchmarks import columns as make
 
 WIDE_ROWS = 2_000
+DRAWS = 100_000
 
 
 def numbers(rng: np.random.Generator, size: int) -> pa.Table:
@@ -191,3 +193,33 @@ def growing_keys(rng: np.random.Generator, size: int) -> pa.Table:
 def small(rng: np.random.Generator, size: int) -> pa.Table:
     """A look-up table: a number and a name."""
     return pa.table({"id": np.arange(size), "name": make.choice(rng, size, make.CITIES)})
+
+
+def _item_names(rng: np.random.Generator, size: int) -> pa.Array:
+    """Strings of twelve bytes: ``item`` and eight random digits."""
+    digits = pc.ascii_lpad(pc.cast(pa.array(rng.integers(0, 10**8, size)), pa.string()), 8, "0")
+    return pc.binary_join_element_wise(pa.scalar("item"), digits, "")
+
+
+def points(rng: np.random.Generator, size: int) -> pa.Table:
+    """A sorted key without duplicates, a measured value, and a name."""
+    key = np.cumsum(rng.integers(1, 5, size)) + 1_000_000
+    return pa.table({"key": key, "value": make.normal(rng, size), "name": _item_names(rng, size)})
+
+
+def shuffled(rng: np.random.Generator, size: int) -> pa.Table:
+    """Every even number once, in random order, and a measured value."""
+    return pa.table({"key": rng.permutation(size) * 2, "value": make.normal(rng, size)})
+
+
+def mixed(rng: np.random.Generator, size: int) -> pa.Table:
+    """A serial number, a draw of `DRAWS` numbers that nothing depends on, a price, a name, and one of 120 places."""
+    return pa.table(
+        {
+            "id": np.arange(size),
+            "draw": rng.integers(0, DRAWS, size),
+            "price": make.prices(rng, size),
+            "name": _item_names(rng, size),
+            "city": make.choice(rng, size, make.CITIES),
+        }
+    )

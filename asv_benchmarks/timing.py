@@ -47,7 +47,7 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {lines[0][:160]}" if lines else type(error).__name__
 
 
-def attempt(reader: Reader, path: Path, columns: list[str] | None) -> tuple[pd.DataFrame | None, str | None]:
+def attempt(read: Callable[..., pd.DataFrame], *arguments: object) -> tuple[pd.DataFrame | None, str | None]:
     """Read once.
 
     Returns
@@ -58,7 +58,7 @@ def attempt(reader: Reader, path: Path, columns: list[str] | None) -> tuple[pd.D
         Why it failed.
     """
     try:
-        return reader.read(path, columns), None
+        return read(*arguments), None
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # polars' panics are no Exceptions
@@ -80,18 +80,18 @@ def warm_up(
     """Read once with each reader, untimed, and hold numparq's frame against `expected` where that is given."""
     outcomes = {}
     for reader in readers:
-        frame, failure = attempt(reader, path, columns)
+        frame, failure = attempt(reader.read, path, columns)
         outcome = outcomes[reader.name] = Outcome(failure=failure)
         if frame is not None and expected is not None and reader.name == "numparq":
             outcome.difference = difference(frame, expected)
     return outcomes
 
 
-def _timed(reader: Reader, path: Path, columns: list[str] | None, outcome: Outcome) -> None:
+def add_time(outcome: Outcome, read: Callable[..., pd.DataFrame], *arguments: object) -> None:
     """Add one time to `outcome`; giving the frame back is not part of it."""
     gc.collect()
     start = time.perf_counter()
-    frame, outcome.failure = attempt(reader, path, columns)
+    frame, outcome.failure = attempt(read, *arguments)
     outcome.times.append(time.perf_counter() - start)
     del frame
 
@@ -146,5 +146,9 @@ def race(
         By the readers' names. A reader that fails drops out, the others go on.
     """
     outcomes = warm_up(readers, path, columns, expected)
-    take_turns(readers, outcomes, lambda reader, outcome: _timed(reader, path, columns, outcome), repeat, min_seconds)
+
+    def timed(reader: Reader, outcome: Outcome) -> None:
+        add_time(outcome, reader.read, path, columns)
+
+    take_turns(readers, outcomes, timed, repeat, min_seconds)
     return outcomes

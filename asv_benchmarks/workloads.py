@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from asv_benchmarks import tables
 
 GENERATOR_VERSION = 1
-"""Part of the cached files' names: raise it with every change of what the files hold."""
+"""Version of the files of this table."""
 
 SEED = 20_260
 SMALLEST = 100
@@ -35,18 +37,25 @@ class DataFile:
     size : int
         What ``table`` gets at scale 1: the number of rows (of columns for the wide table).
     options : mapping
-        Keyword arguments of `pyarrow.parquet.write_table`.
+        Keyword arguments of what writes it, `pyarrow.parquet.write_table`.
+    version : int
+        Part of the file's name: raise it with every change of what the file holds.
     """
 
     name: str
     table: Callable[[np.random.Generator, int], pa.Table]
     size: int
     options: Mapping[str, object] = field(default_factory=dict)
+    version: int = GENERATOR_VERSION
 
     def make(self, scale: float) -> pa.Table:
         """Table of this file at `scale`; the same seed for all, so that files of one table hold the same data."""
         size = max(min(self.size, SMALLEST), round(self.size * scale))
         return self.table(np.random.default_rng(SEED), size)
+
+    def write(self, scale: float, path: Path) -> None:
+        """Write the table to `path`."""
+        pq.write_table(self.make(scale), path, **self.options)
 
 
 @dataclass(frozen=True)
@@ -58,7 +67,7 @@ class Workload:
     pick: Callable[[Sequence[str]], list[str]] | None = None
 
 
-def _first_middle_last(names: Sequence[str]) -> list[str]:
+def first_middle_last(names: Sequence[str]) -> list[str]:
     """Three columns spread over the footer, so that a reader cannot stop early in it."""
     return [names[0], names[len(names) // 2], names[-1]]
 
@@ -107,7 +116,7 @@ WORKLOADS: dict[str, Workload] = {
     for workload in (
         *(Workload(file.name, file) for file in _OF_WHOLE_FILES),
         Workload("wide-whole", _WIDE),
-        Workload("wide-three", _WIDE, _first_middle_last),
+        Workload("wide-three", _WIDE, first_middle_last),
     )
 }
 """All workloads by name, in the order in which they are run."""

@@ -1,0 +1,63 @@
+"""Reading with filters: time, peak memory, bytes and requests of numparq, and the best peer beside it."""
+
+from asv_benchmarks.figures import best_of
+from asv_benchmarks.files import default_folder
+from asv_benchmarks.querying.contenders import load_contender, load_contenders
+from asv_benchmarks.querying.memory import measure
+from asv_benchmarks.querying.queries import ALL, QUERIES
+from asv_benchmarks.querying.race import asked, invited, race
+from asv_benchmarks.settings import REPEAT, SCALE, THREADS
+
+
+class Query:
+    """One query to a DataFrame; files, imports and kernels are there before."""
+
+    params = tuple(QUERIES)
+    param_names = ("query",)
+    number = 1
+    repeat = (5, 20, 10.0)
+    warmup_time = 0.0
+    timeout = 600.0
+
+    def setup(self, name):
+        self.task = QUERIES[name].task(default_folder(), SCALE)
+        self.run = load_contender("numparq", THREADS).run
+        self.run(self.task)  # asv leaves out what is not implemented
+
+    def time_query(self, name):
+        self.run(self.task)
+
+    def peakmem_query(self, name):
+        self.run(self.task)
+
+    def track_bytes_asked(self, name):
+        return asked(self.task, THREADS).bytes
+
+    def track_requests(self, name):
+        return asked(self.task, THREADS).requests
+
+    track_bytes_asked.unit = "bytes"
+    track_requests.unit = "requests"
+
+
+class CompareQueries:
+    """numparq beside pyarrow, polars and duckdb in one query."""
+
+    params = tuple(QUERIES)
+    param_names = ("query",)
+    timeout = 600.0
+
+    def setup(self, name):
+        self.task = QUERIES[name].task(default_folder(), SCALE)
+
+    def track_best_peer_over_numparq(self, name):
+        contenders, _ = load_contenders(("pyarrow", "polars", "duckdb"), THREADS)
+        outcomes = race(invited(contenders, QUERIES[name]), self.task, THREADS, REPEAT).outcomes
+        best = best_of(outcomes, "numparq", ALL)
+        return None if best is None else best.ratio
+
+    def track_bytes_over_frame(self, name):
+        return measure(name, "numparq", default_folder(), SCALE, THREADS).over
+
+    track_best_peer_over_numparq.unit = "ratio"
+    track_bytes_over_frame.unit = "bytes"

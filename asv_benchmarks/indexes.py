@@ -1,0 +1,60 @@
+"""Byte ranges that a reader needs of a column chunk when it follows the indexes: taken from the file, by thriftpy2."""
+
+from __future__ import annotations
+
+from typing import Any, BinaryIO
+
+Range = tuple[int, int]
+"""First byte in the file, and the one behind the last."""
+
+
+def thrift_struct(raw: BinaryIO, position: int, length: int, name: str) -> tuple[Any, int]:
+    """Read a struct of the format.
+
+    Returns
+    -------
+    object
+        The struct.
+    int
+        How many of the `length` bytes it takes.
+    """
+    from thriftpy2.protocol.compact import TCompactProtocol
+    from thriftpy2.transport import TMemoryBuffer
+
+    from numparq.metadata.idl import thrift_module
+
+    raw.seek(position)
+    buffer = TMemoryBuffer(raw.read(length))
+    made = getattr(thrift_module(), name)()
+    made.read(TCompactProtocol(buffer))
+    return made, length - len(buffer.read(length))
+
+
+def offset_index(chunk: Any) -> Range:
+    """Place of a chunk's offset index."""
+    return chunk.offset_index_offset, chunk.offset_index_offset + chunk.offset_index_length
+
+
+def column_index(chunk: Any) -> Range:
+    """Place of a chunk's column index."""
+    return chunk.column_index_offset, chunk.column_index_offset + chunk.column_index_length
+
+
+def pages(raw: BinaryIO, chunk: Any, start: int, stop: int) -> list[Range]:
+    """Places of a chunk's dictionary page, if it has one, and of its data pages that hold rows `start` to `stop`."""
+    index, _ = thrift_struct(raw, chunk.offset_index_offset, chunk.offset_index_length, "OffsetIndex")
+    locations = index.page_locations
+    following = [page.first_row_index for page in locations[1:]] + [stop]
+    data = [
+        (page.offset, page.offset + page.compressed_page_size)
+        for page, end in zip(locations, following, strict=True)
+        if page.first_row_index < stop and end > start
+    ]
+    first = chunk.meta_data.dictionary_page_offset
+    return [(first, locations[0].offset), *data] if first else data
+
+
+def chunk_bytes(raw: BinaryIO, chunk: Any, start: int, stop: int) -> int:
+    """Bytes of a chunk's offset index, its dictionary page, and its pages that hold rows `start` to `stop`."""
+    ranges = [offset_index(chunk), *pages(raw, chunk, start, stop)]
+    return sum(stop - start for start, stop in ranges)

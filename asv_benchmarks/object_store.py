@@ -1,0 +1,118 @@
+"""A simulated object store: an fsspec file system over local files, each request with a latency, all on one line."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
+
+LATENCY = 0.05
+BANDWIDTH = 100e6
+CONNECTIONS = 64
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request: when it began and ended (in seconds of `time.perf_counter`), and bytes handed out."""
+
+    begin: float
+    end: float
+    bytes: int
+
+
+def round_trips(requests: Sequence[Request]) -> int:
+    """Count the longest chain of requests of which each began when the one before had ended."""
+    trips, free_at = 0, float("-inf")
+    for request in sorted(requests, key=lambda request: request.end):
+        if request.begin >= free_at:
+            trips, free_at = trips + 1, request.end
+    return trips
+
+
+class ObjectStore(AbstractFileSystem):
+    """Local files, by absolute paths, as if they were far away.
+
+    Parameters
+    ----------
+    latency : float
+        Seconds that every request takes, that for a file's size included.
+    bandwidth : float
+        Bytes per second of all requests together.
+
+    Attributes
+    ----------
+    requests : list of Request
+        All since it was made, or since the list was cleared.
+    """
+
+    protocol = "slowstore"
+    cachable = False
+
+    def __init__(self, latency: float = LATENCY, bandwidth: float = BANDWIDTH) -> None:
+        super().__init__()
+        self.latency = latency
+        self.bandwidth = bandwidth
+        self.requests: list[Request] = []
+        self._lock = threading.Lock()
+        self._free_at = 0.0
+        self._pool = ThreadPoolExecutor(CONNECTIONS)
+
+    def _pass_time(self, begin: float, num_bytes: int) -> None:
+        """Wait until a request that was made at `begin` is answered: its latency, its turn on the line, its bytes."""
+        with self._lock:
+            self._free_at = end = max(begin + self.latency, self._free_at) + num_bytes / self.bandwidth
+        time.sleep(max(0.0, end - time.perf_counter()))
+        self.requests.append(Request(begin, time.perf_counter(), num_bytes))
+
+    def info(self, path: str, **options: Any) -> dict[str, Any]:
+        """Ask for a file's size."""
+        self._pass_time(time.perf_counter(), 0)
+        local = Path(self._strip_protocol(path))
+        return {"name": str(local), "size": local.stat().st_size, "type": "file" if local.is_file() else "directory"}
+
+    def modified(self, path: str) -> datetime:
+        """Ask when a file was written."""
+        self._pass_time(time.perf_counter(), 0)
+        return datetime.fromtimestamp(Path(self._strip_protocol(path)).stat().st_mtime, UTC)
+
+    def cat_file(self, path: str, start: int | None = None, end: int | None = None, **options: Any) -> bytes:
+        """Ask for bytes; positions below 0 count from the end, as those of HTTP's ranges may."""
+        return self._get(time.perf_counter(), path, start, end)
+
+    def cat_ranges(
+        self, paths: Sequence[str], starts: Any, ends: Any, max_gap: int | None = None, on_error: str = "return",
+        **options: Any,
+    ) -> list[Any]:  # fmt: skip
+        """Ask for many ranges at once, as asynchronous file systems do."""
+        count = len(paths)
+        firsts, lasts = ([given] * count if isinstance(given, int | None) else given for given in (starts, ends))
+        return list(self._pool.map(self._get, [time.perf_counter()] * count, paths, firsts, lasts))
+
+    def _get(self, begin: float, path: str, start: int | None, end: int | None) -> bytes:
+        with Path(self._strip_protocol(path)).open("rb") as file:
+            first, last, _ = slice(start, end).indices(file.seek(0, 2))
+            file.seek(first)
+            data = file.read(max(0, last - first))
+        self._pass_time(begin, len(data))
+        return data
+
+    def _open(self, path: str, mode: str = "rb", **options: Any) -> StoredFile:
+        return StoredFile(self, path, mode, **options)
+
+    @classmethod
+    def _strip_protocol(cls, path: Any) -> str:
+        return str(path).removeprefix(f"{cls.protocol}://")
+
+
+class StoredFile(AbstractBufferedFile):
+    """A file that is read through fsspec's read-ahead, as those of real object stores are by default."""
+
+    def _fetch_range(self, start: int, end: int) -> bytes:
+        return self.fs.cat_file(self.path, start, end)

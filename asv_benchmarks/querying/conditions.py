@@ -1,0 +1,126 @@
+"""Conditions, written once: as expressions of numparq, pyarrow and polars, as a mask of pandas, and as SQL."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+
+
+@dataclass(frozen=True)
+class At:
+    """A literal that the file has: the value of the column at a share of its rows, and what is added to it."""
+
+    share: float
+    plus: int = 0
+
+    def of(self, path: Path, column: str) -> Any:
+        """Look it up."""
+        with pq.ParquetFile(path) as file:
+            row = int(self.share * file.metadata.num_rows)
+            group = 0
+            while row >= file.metadata.row_group(group).num_rows:
+                row -= file.metadata.row_group(group).num_rows
+                group += 1
+            return file.read_row_group(group, columns=[column])[column][row].as_py() + self.plus
+
+
+@dataclass(frozen=True)
+class Term:
+    """A comparison of a column with a literal; conditions are tuples of terms that all have to hold.
+
+    Attributes
+    ----------
+    column : str
+        Its name.
+    operator : {"==", ">=", "<", "in", "startswith"}
+        How it is compared.
+    value : object
+        The literal: a number, a string, a list of such, or an `At`.
+    """
+
+    column: str
+    operator: str
+    value: Any
+
+    def on(self, path: Path) -> Term:
+        """Give the term with a literal that the file at `path` has."""
+        return replace(self, value=self.value.of(path, self.column)) if isinstance(self.value, At) else self
+
+
+Way = Callable[[Any, Any], Any]
+_COMPARED: Mapping[str, Way] = {"==": operator.eq, ">=": operator.ge, "<": operator.lt}
+
+
+def _expression(terms: Sequence[Term], column: Callable[[str], Any], is_in: Way, starts_with: Way) -> Any:
+    """Put an expression together of a library's own columns; None of no terms."""
+    ways = {**_COMPARED, "in": is_in, "startswith": starts_with}
+    parts = [ways[term.operator](column(term.column), term.value) for term in terms]
+    return reduce(operator.and_, parts) if parts else None
+
+
+def for_numparq(terms: Sequence[Term]) -> Any:
+    """Make what ``filters=`` of numparq takes."""
+    import numparq
+
+    return _expression(
+        terms, numparq.col, lambda column, values: column.isin(values), lambda column, text: column.startswith(text)
+    )
+
+
+def for_pyarrow(terms: Sequence[Term]) -> Any:
+    """Make what ``filters=`` of pandas with pyarrow and ``filter=`` of a dataset take."""
+    import pyarrow.compute as pc
+
+    return _expression(terms, pc.field, lambda column, values: column.isin(values), pc.starts_with)
+
+
+def for_polars(terms: Sequence[Term]) -> Any:
+    """Make what polars' ``filter`` takes."""
+    import polars as pl
+
+    return _expression(
+        terms, pl.col, lambda column, values: column.is_in(values), lambda column, text: column.str.starts_with(text)
+    )
+
+
+def mask_of(frame: pd.DataFrame, terms: Sequence[Term]) -> pd.Series:
+    """Evaluate on a frame."""
+    return _expression(
+        terms,
+        frame.__getitem__,
+        lambda column, values: column.isin(values),
+        lambda column, text: column.str.startswith(text),
+    )
+
+
+_SQL = {
+    "==": "{} = {}",
+    ">=": "{} >= {}",
+    "<": "{} < {}",
+    "in": "{} IN ({})",
+    "startswith": "starts_with({}, {})",
+}
+
+
+def quoted(name: str) -> str:
+    """Quote a column's name for SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(_literal(one) for one in value)
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
+
+
+def for_sql(terms: Sequence[Term]) -> str:
+    """Make a WHERE clause; nothing of no terms."""
+    parts = [_SQL[term.operator].format(quoted(term.column), _literal(term.value)) for term in terms]
+    return " WHERE " + " AND ".join(parts) if parts else ""

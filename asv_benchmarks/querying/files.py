@@ -1,0 +1,38 @@
+"""The files that are queried: with page indexes, and at every scale with the same number of row groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from asv_benchmarks import tables
+from asv_benchmarks.workloads import MILLION, DataFile
+
+VERSION = 1
+"""Of what these files hold, and how."""
+
+NO_LIMIT = 1 << 30
+
+
+@dataclass(frozen=True)
+class NumparqFile(DataFile):
+    """A file that `numparq.to_parquet` writes: its ``options``, and into how many row groups."""
+
+    row_groups: int = 10
+    version: int = VERSION
+
+    def write(self, scale: float, path: Path) -> None:
+        """Write the table to `path`."""
+        import numparq
+
+        frame = self.make(scale).to_pandas()
+        numparq.to_parquet(frame, path, row_group_size=-(-len(frame) // self.row_groups), **self.options)
+
+
+_SMALL_PAGES = {"data_page_size": 64 << 10, "max_rows_per_page": NO_LIMIT}
+
+POINTS = NumparqFile("points", tables.points, 10 * MILLION, _SMALL_PAGES)
+SHUFFLED = NumparqFile("shuffled", tables.shuffled, 10 * MILLION, {"bloom_filter_options": {"key": {"fpp": 1e-4}}})
+# Pages of 1 MiB, whatever rows that is: a row in 30,000 is then in nearly every page.
+MIXED = NumparqFile("mixed", tables.mixed, 5 * MILLION, {"max_rows_per_page": NO_LIMIT}, row_groups=5)
+WIDE = DataFile("wide-20", tables.wide, 10_000, {"row_group_size": tables.WIDE_ROWS // 20}, VERSION)

@@ -1,0 +1,137 @@
+"""All contenders take turns on one query; their rows are compared, and numparq's requests are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from asv_benchmarks.object_store import round_trips
+from asv_benchmarks.querying import conditions
+from asv_benchmarks.querying.contenders import Contender
+from asv_benchmarks.querying.queries import Query, Task
+from asv_benchmarks.timing import MIN_SECONDS, Outcome, add_time, attempt, describe, take_turns
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What numparq asked of a file: bytes, requests, the bytes that opening it took, sequential round trips."""
+
+    bytes: int
+    requests: int
+    tail_bytes: int
+    round_trips: int | None = None
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What came of a query: of each contender, how many rows there are, and what numparq asked for (or why not)."""
+
+    outcomes: Mapping[str, Outcome]
+    num_rows: int | None = None
+    asked: Asked | None = None
+    failure: str | None = None
+
+
+def asked(task: Task, threads: int) -> Asked:
+    """Query with numparq once, and count at its source (on an object store: there)."""
+    import numparq
+
+    if task.store is not None:
+        task.store.requests.clear()
+    with numparq.ParquetFile(task.path, **({} if task.store is None else {"filesystem": task.store})) as file:
+        tail_bytes = file.source.num_bytes
+        file.read(task.columns, filters=conditions.for_numparq(task.terms), threads=threads)
+        if task.store is None:
+            return Asked(file.source.num_bytes, file.source.num_requests, tail_bytes)
+    done = list(task.store.requests)
+    return Asked(sum(request.bytes for request in done), len(done), tail_bytes, round_trips(done))
+
+
+def difference(frame: pd.DataFrame, expected: pd.DataFrame) -> str | None:
+    """Say how `frame` differs in rows or values; order, dtypes and index do not count.
+
+    The first column of queried files has no value twice, or keeps its order with all contenders.
+    """
+    if list(frame.columns) != list(expected.columns):
+        return f"columns {list(frame.columns)} instead of {list(expected.columns)}"
+    if len(frame) != len(expected):
+        return f"{len(frame)} rows instead of {len(expected)}"
+    orders = [np.argsort(one.iloc[:, 0].to_numpy(), kind="stable") for one in (frame, expected)]
+    for name in frame.columns:
+        mine, theirs = (_values(one[name])[order] for one, order in zip((frame, expected), orders, strict=True))
+        if not np.array_equal(mine, theirs):
+            return f"other values in column {name}"
+    return None
+
+
+def _values(column: pd.Series) -> np.ndarray:
+    return column.to_numpy() if isinstance(column.dtype, np.dtype) else column.to_numpy(object)
+
+
+def warm_up(contenders: Sequence[Contender], task: Task) -> tuple[dict[str, Outcome], int | None]:
+    """Ask each once, untimed, and hold its rows against those of the first peer that gave any.
+
+    Returns
+    -------
+    dict of str to Outcome
+        By the contenders' names.
+    int or None
+        The number of rows; None when all peers failed.
+    """
+    outcomes: dict[str, Outcome] = {}
+    expected: pd.DataFrame | None = None
+    peers_first = sorted(contenders, key=lambda contender: contender.name == "numparq")
+    for contender in peers_first:
+        frame, failure = attempt(contender.run, task)
+        outcome = outcomes[contender.name] = Outcome(failure=failure)
+        if frame is None:
+            continue
+        if expected is None:
+            expected = frame
+        outcome.difference = difference(frame, expected)
+    in_order = {contender.name: outcomes[contender.name] for contender in contenders}
+    return in_order, None if expected is None else len(expected)
+
+
+def invited(contenders: Sequence[Contender], query: Query) -> list[Contender]:
+    """Those who take part in a query."""
+    everywhere = [contender for contender in contenders if contender.name != "read-all"]
+    besides = [contender for contender in contenders if contender.name in query.besides]
+    return [contender for contender in (*everywhere, *besides) if contender.takes_stores or not query.remote]
+
+
+def race(
+    contenders: Sequence[Contender], task: Task, threads: int, repeat: int, min_seconds: float = MIN_SECONDS
+) -> Answers:
+    """Time all contenders on one query, in turns, after one round in which their rows are compared.
+
+    Parameters
+    ----------
+    contenders : sequence of Contender
+        Those who take part.
+    task : Task
+        The query.
+    threads : int
+        Of numparq, for counting what it asks for.
+    repeat : int
+        Least number of timed rounds; short queries go on until `min_seconds` have passed.
+
+    Returns
+    -------
+    Answers
+    """
+    outcomes, num_rows = warm_up(contenders, task)
+
+    def timed(contender: Contender, outcome: Outcome) -> None:
+        add_time(outcome, contender.run, task)
+
+    take_turns(contenders, outcomes, timed, repeat, min_seconds)
+    if "numparq" not in outcomes or outcomes["numparq"].failure:
+        return Answers(outcomes, num_rows)
+    try:
+        return Answers(outcomes, num_rows, asked(task, threads))
+    except Exception as error:
+        return Answers(outcomes, num_rows, failure=describe(error))
