@@ -20,6 +20,7 @@ __all__ = ["FilterBlocks", "load_blocks"]
 _HEADER_BYTES = 64  # read where the length of the filter, and so that of its header, is not known
 _MOST_KEPT = 1 << 15  # blocks of a filter
 _WHOLE_FROM = 4  # where every fourth block is asked for, all are read
+_KEY = "Bloom filter"  # in `OpenedFile.indexes`, with the ordinals of row group and leaf
 _HALF = np.uint64(32)
 
 
@@ -91,15 +92,16 @@ def load_blocks(
     One round trip, where the footer tells the lengths: they tell the size of the bit set, which is a multiple of 32,
     since headers have less than 32 bytes. A second one where a header says otherwise.
     """
-    known = {chunk: file.indexes.get(("Bloom filter", *chunk)) for chunk in asked}
-    guesses = {chunk: _guess(*asked[chunk][:2]) for chunk, found in known.items() if found is None
-               and ("Bloom filter", *chunk) not in file.indexes}  # fmt: skip
+    known = {chunk: file.indexes.get((_KEY, *chunk)) for chunk in asked}
+    guesses = {chunk: _guess(*asked[chunk][:2]) for chunk in asked if (_KEY, *chunk) not in file.indexes}
     _read_headers(file, asked, guesses, known)
+    wrong = {chunk: None for chunk, guess in guesses.items() if guess is not None and known[chunk] is None}
+    _read_headers(file, asked, wrong, known)
     _read_blocks(file, {chunk: found for chunk, found in known.items() if found is not None}, asked)
     for chunk, found in known.items():
         if found is not None and len(found.blocks) > _MOST_KEPT:
             found = FilterBlocks(found.start, found.num_blocks)
-        file.indexes["Bloom filter", *chunk] = found
+        file.indexes[_KEY, *chunk] = found
     return {chunk: found for chunk, found in known.items() if found is not None}
 
 

@@ -49,6 +49,8 @@ class Planner:
         self._leaves = list(leaves)
         self._names = list(names)
         self._tables = tables
+        self._row_groups: list[int] = []  # of the read
+        self._sure: tuple[Expression | None, frozenset[int]] = None, frozenset()
         self._indexes = Indexes(file, leaves)
         self._bloom_filters = BloomFilters(file)
         self._dictionaries = Dictionaries(file, leaves, tables)
@@ -68,7 +70,7 @@ class Planner:
         ReadPlan
             Nothing is fetched for it.
         """
-        ordinals = list(rows)
+        self._row_groups = ordinals = list(rows)
         counts = [self._tables.num_rows_of(group) for group in ordinals]
         places = [self._places(group, count) for group, count in zip(ordinals, counts, strict=True)]
         starts, ends = ([place[which] for place in places] for which in (0, 1))
@@ -145,10 +147,14 @@ class Planner:
         set of int
             Ordinals: no row of these need be looked at to know that it is wanted.
         """
-        groups = [group.ordinal for group in plan.left]
-        runs = {leaf.index: chunk_runs(self._file, leaf, groups) for leaf in leaves_of(bound)}
-        sure = runs_that_must(bound, runs, len(groups))
-        return {group for group, is_sure in zip(groups, sure.tolist(), strict=True) if is_sure}
+        asked, sure = self._sure
+        if asked is not bound:  # of all row groups at once: a read asks of one after the other
+            groups = sorted({*self._row_groups, *(group.ordinal for group in plan.row_groups)})
+            runs = {leaf.index: chunk_runs(self._file, leaf, groups) for leaf in leaves_of(bound)}
+            found = runs_that_must(bound, runs, len(groups)).tolist()
+            sure = frozenset(group for group, is_sure in zip(groups, found, strict=True) if is_sure)
+            self._sure = bound, sure
+        return {group.ordinal for group in plan.left} & sure
 
     def pruned(self, plan: ReadPlan, bound: Expression) -> ReadPlan:
         """Leave out the rows of which the file says that they cannot satisfy a predicate.
