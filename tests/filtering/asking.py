@@ -1,0 +1,108 @@
+"""Random predicates over a table: literals out of the data and beside it, nested up to three deep."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .literals import Literal, pattern_for, pick
+from .tables import Table, Target, targets
+from .truth import COMPARE, All, Ask, No, Some, Tuples
+
+Rng = np.random.Generator
+
+
+def random_predicate(rng: Rng, table: Table) -> Any:
+    askable = targets(table)
+    if rng.random() < 0.25:
+        return _random_tuples(rng, table, [target for target in askable if target.about.near is not None])
+    return _random_expression(rng, table, askable, int(rng.integers(0, 4)))
+
+
+def _random_expression(rng: Rng, table: Table, askable: list[Target], depth: int) -> Any:
+    if depth == 0 or rng.random() < 0.2:
+        return random_question(rng, table, pick(rng, *askable))
+    kind = pick(rng, "all", "all", "some", "some", "no")
+    if kind == "no":
+        return No(_random_expression(rng, table, askable, depth - 1))
+    parts = tuple(_random_expression(rng, table, askable, depth - 1) for _ in range(int(rng.integers(2, 4))))
+    return All(parts) if kind == "all" else Some(parts)
+
+
+def _random_tuples(rng: Rng, table: Table, askable: list[Target]) -> Any:
+    if not askable:
+        return random_question(rng, table, pick(rng, *targets(table)))
+
+    def conjunction() -> Any:
+        asks = tuple(_tuple_question(rng, table, pick(rng, *askable)) for _ in range(int(rng.integers(1, 4))))
+        return All(asks)
+
+    if rng.random() < 0.5:
+        return Tuples(conjunction())
+    return Tuples(Some(tuple(conjunction() for _ in range(int(rng.integers(1, 4))))))
+
+
+def _tuple_question(rng: Rng, table: Table, target: Target) -> Ask:
+    op = pick(rng, *COMPARE, "isin", "not_in")
+    said = some_literals(rng, table, target) if op in ("isin", "not_in") else literal(rng, table, target)
+    return Ask(target.name, op, said)
+
+
+def random_question(rng: Rng, table: Table, target: Target) -> Ask:
+    """Ask a column one thing that it can be asked."""
+    about = target.about
+    ops = ["is_null", "is_not_null"]
+    if about.near is not None:
+        ops += [*COMPARE, "==", "==", "isin", "isin", "not_in", "between", "between"] * 2
+    if about.text:
+        ops += ["startswith", "like"] * 4
+    if about.element is not None and about.element.near is not None:
+        ops += ["contains"] * 4
+    op = pick(rng, *ops)
+    if op.startswith("is_"):
+        return Ask(target.name, op)
+    if op in ("isin", "not_in"):
+        return Ask(target.name, op, some_literals(rng, table, target))
+    if op == "between":
+        return Ask(target.name, op, (literal(rng, table, target), literal(rng, table, target)))
+    if op == "like":
+        return Ask(target.name, op, pattern_for(rng, value_near(rng, table, target)))
+    if op == "startswith":
+        value = value_near(rng, table, target)
+        cut = value[: int(rng.integers(0, len(value) + 1))]
+        return Ask(target.name, op, Literal(cut, cut) if rng.random() < 0.7 else _plain(about.near(rng, value)))
+    return Ask(target.name, op, literal(rng, table, target))
+
+
+def _plain(said: Literal) -> Literal:
+    """The same in str or bytes, which prefixes have to be."""
+    return Literal(said.worth, said.worth)
+
+
+def some_literals(rng: Rng, table: Table, target: Target) -> tuple[Literal, ...]:
+    found = [literal(rng, table, target) for _ in range(pick(rng, 0, 1, 2, 5, 40))]
+    if rng.random() < 0.2:
+        found.append(Literal(None, None))
+    return tuple(found)
+
+
+def literal(rng: Rng, table: Table, target: Target) -> Literal:
+    about = target.about.element if target.about.element is not None else target.about
+    return about.near(rng, value_near(rng, table, target))
+
+
+def value_near(rng: Rng, table: Table, target: Target) -> Any:
+    """A value of the data, of a row or two beside, or one that might have been there."""
+    values = target.values(table)
+    about = target.about
+    found = None
+    if values and rng.random() < 0.75:
+        found = values[int(rng.integers(0, len(values)))]
+    if about.element is not None:
+        found = found[int(rng.integers(0, len(found)))] if found else None
+        about = about.element
+    if found is None:
+        found = about.make(int(rng.integers(0, 2500))) if rng.random() < 0.7 or not about.edges else pick(
+            rng, *about.edges)  # fmt: skip
+    return 0 if found is None else found  # of a column that has only nulls

@@ -1,0 +1,169 @@
+"""Cases: a table, how it is stored, a predicate and a read; drawn by a seed, checked, made smaller when they fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from numparq import ParquetFile
+
+from .asking import random_predicate
+from .forging import forged, random_forgeries, spoils_null_counts
+from .literals import pick
+from .reading import assert_same, expected_frame, filtered_frame, random_read, rows_selected, settled
+from .storing import has_statistics, random_options, stored
+from .tables import Column, Table, num_rows, random_table, targets
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is stored, how, and what is asked of it."""
+
+    table: Table = field(repr=False)
+    writer: str
+    options: dict[str, Any]
+    forgeries: tuple[str, ...]
+    predicate: Any
+    read: dict[str, Any]
+
+    def data(self) -> bytes:
+        return forged(stored(self.table, self.writer, self.options), self.forgeries)
+
+    def check(self, data: bytes | None = None) -> None:
+        """Hold the filtered read against reading everything and filtering."""
+        data = self.data() if data is None else data
+        with ParquetFile(data) as file:
+            group_rows = [group.num_rows for group in file.metadata.row_groups]
+        read = settled(self.read, group_rows)
+        asked = {target.name: target for target in targets(self.table)}
+        worths = {name: asked[name].worths(self.table) for name in self.predicate.names}
+        truths = self.predicate.truths(worths)
+        expected = expected_frame(data, read, rows_selected(read, group_rows), truths)
+        got = filtered_frame(data, read, self.predicate.expression())
+        assert_same(got, expected, loose=self.is_loose)
+
+    @property
+    def is_loose(self) -> bool:
+        """Whether dtypes may follow from the rows that are read, not from what the file says of all."""
+        if not has_statistics(self.writer, self.options) or spoils_null_counts(self.forgeries):
+            return True
+        return any(map(_follows_from_values, self.table.values()))
+
+    def __str__(self) -> str:
+        columns = "\n".join(f"    {name!r}: {column.kind}, nullable={column.nullable}, {_shown(column.values)}"
+                            for name, column in self.table.items())  # fmt: skip
+        return (f"{num_rows(self.table)} rows by {self.writer} {self.options}, forged: {self.forgeries}\n{columns}\n"
+                f"  filters={self.predicate.expression()!r}\n  read: {self.read}")  # fmt: skip
+
+
+def _shown(values: Any) -> str:
+    return repr(list(values)) if len(values) <= 12 else f"{list(values[:12])!r} ... of {len(values)}"
+
+
+def _follows_from_values(column: Column) -> bool:
+    """Whether a dtype depends on odd values: integers beside nulls that are no floats, times of less than a µs."""
+    values = [value for value in column.values if value is not None]
+    if column.kind == "clockns":
+        return any(value % 1000 for value in values)
+    return column.kind in ("int64", "uint64") and len(values) < len(column.values) and any(
+        abs(value) > 2**53 for value in values)  # fmt: skip
+
+
+# --- by seed ----------------------------------------------------------------------------------------------------------
+
+
+def random_cases(
+    seed: int, writers: tuple[str, ...], asks: int = 6, forging: bool = False, forgeries: tuple[str, ...] = ()
+) -> Iterator[Case]:
+    """Draw a stored table, and several predicates and reads of it."""
+    rng = np.random.default_rng([seed, 5])
+    writer = pick(rng, *writers)
+    table = random_table(rng, writer)
+    options = random_options(rng, table, writer)
+    if forgeries and forgeries[0].startswith("parquet-cpp version"):
+        options["data_page_version"] = "1.0"  # theirs of version 2 are to be read otherwise
+    if forging:
+        forgeries = random_forgeries(rng, options)
+    for _ in range(asks):
+        yield Case(table, writer, options, forgeries, random_predicate(rng, table), random_read(rng, table))
+
+
+def check_seed(seed: int, writers: tuple[str, ...], **drawn: Any) -> None:
+    """Check the cases of a seed; of the first that fails, tell the smallest that fails alike."""
+    data = None
+    for number, case in enumerate(random_cases(seed, writers, **drawn)):
+        try:
+            data = case.data() if data is None else data
+            case.check(data)
+        except Exception as error:
+            small = reduced(case)
+            error.add_note(f"seed {seed}, case {number}\n{small}")
+            raise
+
+
+# --- smaller ones -----------------------------------------------------------------------------------------------------
+
+
+def reduced(case: Case, most: int = 300) -> Case:
+    """Make a case smaller as long as it fails, with whatever exception."""
+    left = most
+    found = True
+    while found and left > 0:
+        found = False
+        for smaller in _smaller(case):
+            left -= 1
+            if _fails(smaller):
+                case, found = smaller, True
+                break
+            if left <= 0:
+                break
+    return case
+
+
+def _fails(case: Case) -> bool:
+    try:
+        data = case.data()
+    except Exception:
+        return False
+    try:
+        case.check(data)
+    except KeyError:  # something is gone that the predicate asks for
+        return False
+    except Exception:
+        return True
+    return False
+
+
+def _smaller(case: Case) -> Iterator[Case]:
+    for part in case.predicate.parts:
+        yield replace(case, predicate=part)
+    if len(case.predicate.parts) > 1 and type(case.predicate).__name__ in ("All", "Some"):
+        for gone in range(len(case.predicate.parts)):
+            parts = case.predicate.parts[:gone] + case.predicate.parts[gone + 1 :]
+            yield replace(case, predicate=type(case.predicate)(parts))
+    for name in case.read:
+        yield replace(case, read={key: value for key, value in case.read.items() if key != name})
+    for number in range(len(case.forgeries)):
+        yield replace(case, forgeries=case.forgeries[:number] + case.forgeries[number + 1 :])
+    for name in case.table:
+        if len(case.table) > 1 and not _mentions(case, name):
+            rest = {key: column for key, column in case.table.items() if key != name}
+            yield replace(case, table=rest)
+    rows = num_rows(case.table)
+    for start, stop in ((0, rows // 2), (rows // 2, rows), (0, rows - 1), (1, rows)) if rows > 1 else ():
+        yield replace(case, table={name: replace(column, values=list(column.values)[start:stop])
+                                   for name, column in case.table.items()})  # fmt: skip
+    for name in case.options:
+        if name not in ("arrow_dtypes", "index"):
+            yield replace(case, options={key: value for key, value in case.options.items() if key != name})
+
+
+def _mentions(case: Case, name: str) -> bool:
+    """Whether options or the read name a column."""
+    return any(name == item or (isinstance(item, tuple) and name in item) or
+               (isinstance(item, (list, dict)) and any(name == part or (isinstance(part, tuple) and name in part)
+                                                       for part in item))
+               for item in (*case.options.values(), *case.read.values()))  # fmt: skip
