@@ -332,7 +332,7 @@ def test_dtype_backend(data):
 
 @pytest.mark.parametrize(
     "option",
-    [{"filters": [("number", ">", 3)]}, {"schema": {}},
+    [{"schema": {}},
      {"partitioning": "directory"}, {"resolve": "field_id"}, {"decryption": {}},
      {"memory_limit": 1}],
     ids=lambda option: next(iter(option)),
