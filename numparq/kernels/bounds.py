@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .byte_order import first_word, swapped
 from .memory import load8, load64
 from .registry import helper, inlined, kernel
 
@@ -16,8 +17,6 @@ LEAST = -(1 << 63)
 MOST = (1 << 63) - 1
 UNSIGNED, FIXED_DECIMAL, DECIMAL = range(3)  # how bytes compare
 
-_BYTES = np.uint64(0x00FF00FF00FF00FF)
-_PAIRS = np.uint64(0x0000FFFF0000FFFF)
 _TOP_BIT = np.uint64(1 << 63)
 
 
@@ -79,29 +78,6 @@ def bounds_coded(codes, keys, bounds, num_pages, lowest, highest, out):
 
 
 # --- bytes ------------------------------------------------------------------------------------------------------------
-
-
-@inlined
-def swapped(word):
-    """Reverse the bytes of a uint64 (LLVM makes one instruction of it)."""
-    word = ((word >> np.uint64(8)) & _BYTES) | ((word & _BYTES) << np.uint64(8))
-    word = ((word >> np.uint64(16)) & _PAIRS) | ((word & _PAIRS) << np.uint64(16))
-    return (word >> np.uint64(32)) | (word << np.uint64(32))
-
-
-@inlined
-def first_word(data, size, start, end):
-    """Give the first eight bytes of a value as a big-endian uint64, zeros behind a shorter one."""
-    count = min(end - start, 8)
-    word = np.uint64(0)
-    if count <= 0:
-        return word
-    if start + 8 <= size:
-        unused = np.uint64(64 - 8 * count)
-        return (swapped(load64(data, start)) >> unused) << unused
-    for i in range(count):
-        word |= np.uint64(load8(data, start + i)) << np.uint64(56 - 8 * i)
-    return word
 
 
 @inlined

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ..kernels import predicate_kernels
+
 __all__ = ["RowRanges"]
 
 
@@ -83,9 +85,10 @@ class RowRanges:
         mask = np.asarray(mask, np.bool_)
         if mask.ndim != 1:
             raise ValueError(f"a mask of rows has one dimension, not {mask.ndim}")
-        framed = np.zeros(len(mask) + 2, np.bool_)
-        framed[1:-1] = mask
-        return cls._of(np.flatnonzero(framed[1:] != framed[:-1]).astype(np.int64).reshape(-1, 2))
+        mask = np.ascontiguousarray(mask).view(np.uint8)
+        bounds = np.empty(len(mask) + 2, np.int64)
+        count = predicate_kernels.mask_to_ranges(mask, len(mask), bounds)
+        return cls._of(bounds[: 2 * count].reshape(-1, 2).copy())
 
     @classmethod
     def from_indices(cls, rows: Any) -> RowRanges:

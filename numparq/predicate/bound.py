@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..bloom_filter import BloomFilter
 from ..schema import Leaf
 from .domain import Domain
 from .expression import And, Constant, Expression, Or
@@ -22,7 +23,7 @@ class ValueTest(Expression):
     """Whether the value of a column is one of some; a null is none.
 
     Without a pattern a value satisfies it if its key is in `ranges`, or if it is a NaN and `nan` is set. With one it
-    has to be in `ranges` and match, and if `negated`, that must not be so.
+    has to match, which only values in `ranges` do; and if `negated`, it must not.
 
     Parameters
     ----------
@@ -49,9 +50,40 @@ class ValueTest(Expression):
     pattern: Pattern | None = None
     negated: bool = False
     text: str = field(default="", compare=False)
+    # What `asking` makes of it when it first meets values.
+    ready: list[Any] = field(default_factory=list, init=False, compare=False, repr=False)
 
     def __repr__(self) -> str:
         return self.text or f"<{self.leaf.name} in {self.ranges}>"
+
+
+@dataclass(frozen=True, slots=True)
+class MemberTest(Expression):
+    """Whether the value of a column may be in a Bloom filter; a null is not.
+
+    Where a filter cannot tell, a value satisfies it: NaNs, and all values of columns where equal ones may be stored in
+    several ways (`probes.has_one_form`). Of zeros, either is as good as the other.
+
+    Parameters
+    ----------
+    leaf : Leaf
+        The column.
+    domain : Domain
+        Its keys.
+    filter : BloomFilter
+        Of values of the column's type, hashed in PLAIN form.
+    text : str
+        How it is shown.
+    """
+
+    leaf: Leaf
+    domain: Domain
+    filter: BloomFilter
+    text: str = field(default="", compare=False)
+    ready: list[Any] = field(default_factory=list, init=False, compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        return self.text or f"<{self.leaf.name} in {self.filter!r}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +144,7 @@ class ElementTest(Expression):
         return self.text or f"<{'~' * self.negated}{self.leaf.name} contains {self.test!r}>"
 
 
-Leafy = ValueTest | NullTest | ElementTest
+Leafy = ValueTest | MemberTest | NullTest | ElementTest
 
 
 def each_test(bound: Expression) -> Iterator[Leafy]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ..schema import BYTE_ARRAY, Leaf
 from ..statistics.order import NO_ORDER, Order
 from ..statistics.reading import is_nan, known
-from .bound import ElementTest, Leafy, NullTest, ValueTest, decide
+from .bound import ElementTest, Leafy, MemberTest, NullTest, ValueTest, decide
 from .domain import Domain
 from .expression import Expression
 from .pattern import after_prefix
@@ -110,6 +110,8 @@ def _may(test: Leafy, facts: Facts) -> bool:
         return _may_be_null(test, facts)
     if isinstance(test, ElementTest):
         return test.negated or _may(test.test, facts)
+    if isinstance(test, MemberTest):  # bounds say nothing of a Bloom filter
+        return not (facts.all_null or _all_null(test.leaf, facts))
     run = _run(test, facts)
     if run.all_null:
         return False
@@ -125,7 +127,7 @@ def _may(test: Leafy, facts: Facts) -> bool:
 def _must(test: Leafy, facts: Facts) -> bool:
     if facts.num_values == 0:
         return True
-    if isinstance(test, ElementTest):
+    if isinstance(test, (ElementTest, MemberTest)):
         return False
     if isinstance(test, NullTest):
         return not _may_be_null(NullTest(test.leaf, test.level, not test.negated), facts)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 from .ranges import TOP, Ranges
 from .unfit import Unfit
 
-# One character as UTF-8 has it; of bytes that are none, one byte.
-_CODE_POINT = rb"(?:[\x00-\x7f]|[\xc0-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf7][\x80-\xbf]{3})"
-_ANY, _ONE = 0, 1
+ONE = None  # of the tokens that are no bytes: any one character
+_ANY = 0
 _PERCENT, _UNDERSCORE = b"%"[0], b"_"[0]
 
 
@@ -20,21 +19,16 @@ class Pattern:
 
     Parameters
     ----------
-    source : bytes
-        The regular expression that values have to match as a whole.
-    regex : re.Pattern
-        The same, compiled.
+    pieces : tuple of tuple of bytes or None
+        What has to stand in a value in this order, with anything between one piece and the next: the first piece at
+        the beginning, the last one at the end, of which either may be empty. A piece is bytes, and `ONE` for a
+        character that may be any. A single piece is the whole value.
+    is_text : bool
+        Whether a character is a code point of UTF-8 (bytes that are none fit nothing but bytes), not a byte.
     """
 
-    source: bytes
-    regex: re.Pattern[bytes] = field(init=False, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "regex", re.compile(self.source, re.DOTALL))
-
-    def matches(self, value: bytes | memoryview) -> bool:
-        """Tell whether a value fits."""
-        return self.regex.fullmatch(value) is not None
+    pieces: tuple[tuple[bytes | None, ...], ...]
+    is_text: bool
 
 
 def after_prefix(prefix: bytes) -> object:
@@ -74,31 +68,29 @@ def parsed(pattern: bytes, escape: bytes | None, text: bool) -> tuple[Ranges, Pa
     """
     tokens = _tokens(pattern, escape)
     if all(isinstance(token, bytes) for token in tokens):
-        whole = b"".join(tokens)  # type: ignore[arg-type]
+        whole = b"".join(tokens)
         return ((whole, whole + b"\0"),), None
     prefix = tokens[0] if isinstance(tokens[0], bytes) else b""
     rest = tokens[1:] if prefix else tokens
     if all(token == _ANY for token in rest):
         return with_prefix(prefix), None
-    return with_prefix(prefix), Pattern(_source(tokens, _CODE_POINT if text else b"."))
+    return with_prefix(prefix), Pattern(_pieces(tokens), text)
 
 
-def _source(tokens: list[bytes | int], one: bytes) -> bytes:
-    """Write a regular expression that never tries a place twice: what lies between two ``%`` is best found early."""
-    pieces = [b""]
+def _pieces(tokens: list[Any]) -> tuple[tuple[bytes | None, ...], ...]:
+    """Cut where anything may stand."""
+    pieces: list[list[bytes | None]] = [[]]
     for token in tokens:
         if token == _ANY:
-            pieces.append(b"")
+            pieces.append([])
         else:
-            pieces[-1] += re.escape(token) if isinstance(token, bytes) else one
-    if len(pieces) == 1:
-        return pieces[0]
-    return b"".join([pieces[0], *(b"(?>.*?" + piece + b")" for piece in pieces[1:-1]), b".*", pieces[-1]])
+            pieces[-1].append(token)
+    return tuple(map(tuple, pieces))
 
 
-def _tokens(pattern: bytes, escape: bytes | None) -> list[bytes | int]:
+def _tokens(pattern: bytes, escape: bytes | None) -> list[Any]:
     """Give runs of literal bytes, and what stands between them; several ``%`` are one."""
-    tokens: list[bytes | int] = []
+    tokens: list[Any] = []
     place, literal = 0, bytearray()
     while place < len(pattern):
         byte = pattern[place]
@@ -118,5 +110,5 @@ def _tokens(pattern: bytes, escape: bytes | None) -> list[bytes | int]:
             tokens.append(bytes(literal))
             literal.clear()
         if byte == _UNDERSCORE or not tokens or tokens[-1] != _ANY:
-            tokens.append(_ONE if byte == _UNDERSCORE else _ANY)
+            tokens.append(ONE if byte == _UNDERSCORE else _ANY)
     return [*tokens, bytes(literal)] if literal else tokens or [b""]

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..bloom_filter import BloomFilter, hash_values
-from ..schema import BOOLEAN, BYTE_ARRAY, INT32, INT96
-from .bound import ElementTest, Leafy, NullTest, ValueTest, decide
+from ..schema import BOOLEAN, BYTE_ARRAY, INT32, INT96, Leaf
+from .bound import ElementTest, Leafy, MemberTest, NullTest, ValueTest, decide
+from .domain import Domain
 from .expression import Expression
 from .ranges import TOP
 
@@ -17,12 +18,22 @@ from .ranges import TOP
 MAX_PROBES = 4096
 
 
+def has_one_form(leaf: Leaf, domain: Domain) -> bool:
+    """Say whether equal values of a column have the same bytes, apart from zeros and NaNs, so that a filter has them.
+
+    Those of BYTE_ARRAY decimals, INT96 and integers narrower than their physical type need not; BOOLEAN has no filter.
+    """
+    narrow = leaf.physical == INT32 and domain.high - domain.low < 1 << 32
+    several_forms = domain.kind == "decimal" and leaf.physical == BYTE_ARRAY
+    return not (leaf.physical in (BOOLEAN, INT96) or narrow or several_forms or domain.kind == "none")
+
+
 def bloom_probes(test: Leafy, max_probes: int = MAX_PROBES) -> np.ndarray | None:
     """Give the hashes of all values that satisfy a test.
 
     Parameters
     ----------
-    test : ValueTest, NullTest or ElementTest
+    test : ValueTest, MemberTest, NullTest or ElementTest
         Bound.
     max_probes : int
         More are not made.
@@ -36,12 +47,10 @@ def bloom_probes(test: Leafy, max_probes: int = MAX_PROBES) -> np.ndarray | None
     """
     if isinstance(test, ElementTest):
         return None if test.negated else bloom_probes(test.test, max_probes)
-    if isinstance(test, NullTest) or test.nan or (test.pattern is not None and test.negated):
+    if isinstance(test, (NullTest, MemberTest)) or test.nan or (test.pattern is not None and test.negated):
         return None
     leaf, domain = test.leaf, test.domain
-    narrow = leaf.physical == INT32 and domain.high - domain.low < 1 << 32
-    several_forms = domain.kind == "decimal" and leaf.physical == BYTE_ARRAY
-    if leaf.physical in (BOOLEAN, INT96) or narrow or several_forms or domain.kind == "none":
+    if not has_one_form(leaf, domain):
         return None
     plain = _bytes(test, max_probes) if domain.kind == "bytes" else _numbers(test, max_probes)
     if plain is None:

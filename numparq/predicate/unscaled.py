@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .byte_strings import ByteStrings
+from .byte_set import ByteSet, Strings
+from .joining import Mask
 from .ranges import TOP, Ranges
+from .values import Values
 
 _CHUNK_BYTES = 1 << 24
 
@@ -25,39 +26,41 @@ def offset_binary(ranges: Ranges, width: int) -> Ranges:
     return tuple((edge(low), edge(high)) for low, high in ranges if low < half and high > -half)
 
 
-def inside_unscaled(
-    strings: ByteStrings, ranges: Ranges, inside: Callable[[ByteStrings, Ranges], np.ndarray]
-) -> np.ndarray:
-    """Say of numbers of any length whether they are in a set.
+def join_unscaled(column: Values, ranges: Ranges, into: Mask) -> None:
+    """Join with a mask whether numbers of any length are in a set.
 
     Parameters
     ----------
-    strings : ByteStrings
-        Big-endian two's complement; no bytes are 0.
+    column : Values
+        Byte strings: big-endian two's complement; no bytes are 0.
     ranges : Ranges
         Of ints.
-    inside : callable
-        Says it of bytes that compare unsigned.
+    into : Mask
+        Of as many rows.
     """
-    width = max(int(strings.sizes.max(initial=1)), 1)
+    assert column.offsets is not None
+    starts = column.offsets[:-1].astype(np.int64)
+    sizes = column.offsets[1:] - starts
+    data = np.ascontiguousarray(column.values).view(np.uint8)
+    width = max(int(sizes.max(initial=1)), 1)
     step = max(_CHUNK_BYTES // width, 1)
-    wanted = offset_binary(ranges, width)
-    parts = [
-        inside(_widened(strings, slice(start, start + step), width), wanted)
-        for start in range(0, len(strings.sizes), step)
-    ]
-    return np.concatenate(parts) if parts else np.zeros(0, bool)
+    wanted = ByteSet(offset_binary(ranges, width))
+    for start in range(0, len(sizes), step):
+        rows = slice(start, start + step)
+        wide = _widened(data, starts[rows], sizes[rows], width)
+        wanted.join(Strings.of_width(wide, width), into.part(start, start + step))
 
 
-def _widened(strings: ByteStrings, rows: slice, width: int) -> ByteStrings:
+def _widened(data: np.ndarray, starts: np.ndarray, sizes: np.ndarray, width: int) -> np.ndarray:
     """Extend numbers by their sign to one size, and turn their sign bits round."""
-    starts, sizes = strings.starts[rows], strings.sizes[rows]
-    last = len(strings.data) - 1
-    negative = (sizes > 0) & (strings.data[np.minimum(starts, last)] >= 0x80)
+    if not len(data):
+        data = np.zeros(1, np.uint8)
+    last = len(data) - 1
+    negative = (sizes > 0) & (data[np.minimum(starts, last)] >= 0x80)
     wide = np.empty((len(sizes), width), np.uint8)
     for column in range(width):
         place = column - (width - sizes)  # in the number; before it begins, there is its sign
-        stored = strings.data[np.clip(starts + place, 0, last)]
+        stored = data[np.clip(starts + place, 0, last)]
         wide[:, column] = np.where(place >= 0, stored, np.where(negative, 0xFF, 0))
     wide[:, 0] ^= 0x80
-    return ByteStrings.of_width(wide.reshape(-1), width)
+    return wide.reshape(-1)

@@ -1,0 +1,34 @@
+"""Bytes as big-endian numbers, eight at a time: such numbers compare as the bytes do."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .memory import load8, load64
+from .registry import inlined
+
+_BYTES = np.uint64(0x00FF00FF00FF00FF)
+_PAIRS = np.uint64(0x0000FFFF0000FFFF)
+
+
+@inlined
+def swapped(word):
+    """Reverse the bytes of a uint64 (LLVM makes one instruction of it)."""
+    word = ((word >> np.uint64(8)) & _BYTES) | ((word & _BYTES) << np.uint64(8))
+    word = ((word >> np.uint64(16)) & _PAIRS) | ((word & _PAIRS) << np.uint64(16))
+    return (word >> np.uint64(32)) | (word << np.uint64(32))
+
+
+@inlined
+def first_word(data, size, start, end):
+    """Give the first eight bytes of a value as a big-endian uint64, zeros behind a shorter one."""
+    count = min(end - start, 8)
+    word = np.uint64(0)
+    if count <= 0:
+        return word
+    if start + 8 <= size:
+        unused = np.uint64(64 - 8 * count)
+        return (swapped(load64(data, start)) >> unused) << unused
+    for i in range(count):
+        word |= np.uint64(load8(data, start + i)) << np.uint64(56 - 8 * i)
+    return word

@@ -1,0 +1,269 @@
+"""Tests of byte strings: whether they are in ranges, and whether they fit a pattern of LIKE.
+
+String i lies between offset i and offset i + 1, little-endian numbers of `item` bytes (4 or 8); or, if `item` is 0, all
+are of `width` bytes. How a test is joined with the mask `out` is told in `masks`; rows that it cannot change are not
+looked at.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .byte_order import first_word, swapped
+from .masks import is_settled, joined
+from .memory import load8, load32, load64
+from .registry import helper, inlined, kernel
+
+FIRST, STOP, HEAD, HEAD_MASK, WHOLE_HEAD, NUM_ONES, PIECE_FIELDS = range(7)  # of a piece of a pattern
+
+
+@inlined
+def place_of(offsets, item, width, i):
+    """Give where a string begins."""
+    if item == 4:
+        return load32(offsets, 4 * i)
+    if item == 8:
+        return np.int64(load64(offsets, 8 * i))
+    return i * width
+
+
+@inlined
+def sign_of(first, second):
+    """Compare two words: negative, 0 or positive."""
+    return (1 if first > second else 0) - (1 if first < second else 0)
+
+
+@helper
+def compare_strings(data, size, start, end, other, other_size, other_start, other_end):
+    """Compare two strings as unsigned bytes: negative, 0 or positive."""
+    while (end - start >= 8) & (other_end - other_start >= 8):
+        first = load64(data, start)
+        second = load64(other, other_start)
+        if first != second:
+            return sign_of(swapped(first), swapped(second))
+        start += 8
+        other_start += 8
+    order = sign_of(first_word(data, size, start, end), first_word(other, other_size, other_start, other_end))
+    return order if order != 0 else (end - start) - (other_end - other_start)
+
+
+@helper
+def edges_below(data, size, start, end, edges, edges_size, places, num_edges, words, low, shared):
+    """Count the edges that a string is not below, where it begins with the word of edge `low`, behind what all share.
+
+    It is not below those in front; those that have the same word are compared with it.
+    """
+    word = words[low]
+    first = low
+    high = num_edges
+    while first < high:
+        middle = (first + high) >> 1
+        if words[middle] == word:
+            first = middle + 1
+        else:
+            high = middle
+    skipped = shared + 8
+    while low < high:
+        middle = (low + high) >> 1
+        edge = places[middle]
+        stop = places[middle + 1]
+        if end - start > skipped and stop - edge > skipped:
+            order = compare_strings(data, size, start + skipped, end, edges, edges_size, edge + skipped, stop)
+        else:
+            order = (end - start) - (stop - edge)  # with the same word, the longer one has zeros behind
+        if order >= 0:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inlined
+def words_below(words, steps, word):
+    """Count the words that are less than one, without a jump that could be guessed wrong."""
+    place = 0
+    for step in range(steps - 1, -1, -1):
+        place += np.int64(words[place + (1 << step) - 1] < word) << step
+    return place
+
+
+@kernel("u1 x u1 x x u1 x i8 x u8 x x x u1 x x x x u1")
+def join_byte_ranges(data, size, offsets, item, width, edges, edges_size, places, num_edges, words, steps, shared,
+                     flip, validity, has_validity, opens, keeps, count, out):  # fmt: skip
+    """Join whether strings are in ranges.
+
+    Parameters
+    ----------
+    data, size : uint8 array, int
+        The strings, and how many bytes there are.
+    edges, edges_size : uint8 array, int
+        Where ranges begin and end, by turns, ascending, one string behind the other. An odd number leaves the last
+        range without an end.
+    places : int64 array
+        Where each edge begins, and where the last one ends.
+    words : uint64 array
+        The first eight bytes of each edge behind what all share, big-endian; ``(1 << steps) - 1`` items, of which
+        those behind the edges' have all bits set.
+    shared : int
+        The bytes with which all edges begin.
+    flip : int
+        What the first word of a string is xor-ed with: 0, or where strings are numbers of one width in big-endian
+        two's complement, and edges such numbers with the sign bit turned round, the top bit; then nothing is shared.
+    """
+    turned = np.uint64(np.int64(flip))
+    for i in range(count):
+        before = out[i]
+        if is_settled(before, opens, keeps):
+            out[i] = 1 if opens == 1 else 0
+            continue
+        if has_validity and validity[i] == 0:
+            out[i] = joined(before, 0, opens, keeps)
+            continue
+        start = place_of(offsets, item, width, i)
+        end = place_of(offsets, item, width, i + 1)
+        order = 0
+        if shared:
+            stop = min(end, start + shared)
+            order = compare_strings(data, size, start, stop, edges, edges_size, places[0], places[0] + shared)
+        if order != 0:
+            found = num_edges & 1 if order > 0 else 0
+        else:
+            word = first_word(data, size, start + shared, end) ^ turned
+            below = words_below(words, steps, word)
+            if below < num_edges and words[below] == word:
+                below = edges_below(data, size, start, end, edges, edges_size, places, num_edges, words, below, shared)
+            found = below & 1
+        out[i] = joined(before, found, opens, keeps)
+    return count
+
+
+# --- patterns ---------------------------------------------------------------------------------------------------------
+
+
+@inlined
+def is_inside(data, place):
+    """Whether a byte is one that follows in a code point of several."""
+    return load8(data, place) & 0xC0 == 0x80
+
+
+@helper
+def code_point_size(data, place, end):
+    """Count the bytes of the code point at a place; 0 where there is none."""
+    byte = load8(data, place)
+    if byte < 0x80:
+        return 1
+    if byte < 0xC0 or byte >= 0xF8:
+        return 0
+    size = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+    if end - place < size:
+        return 0
+    for i in range(1, size):
+        if not is_inside(data, place + i):
+            return 0
+    return size
+
+
+@helper
+def fits_at(data, place, end, letters, ones, first, stop, is_text):
+    """Give the place behind a piece of a pattern that fits here; -1 where it does not."""
+    for i in range(first, stop):
+        if place >= end:
+            return -1
+        if ones[i]:
+            taken = code_point_size(data, place, end) if is_text else 1
+            if taken == 0:
+                return -1
+            place += taken
+        else:
+            if load8(data, place) != np.int64(letters[i]):
+                return -1
+            place += 1
+    return place
+
+
+@helper
+def found_from(data, size, place, end, letters, ones, pieces, piece, is_text):
+    """Give the place behind the first fit of a piece from a place on; -1 where there is none."""
+    first = pieces[piece + FIRST]
+    stop = pieces[piece + STOP]
+    head = np.uint64(pieces[piece + HEAD])
+    mask = np.uint64(pieces[piece + HEAD_MASK])
+    is_whole = pieces[piece + WHOLE_HEAD]
+    last = end - (stop - first)  # each item takes a byte at least
+    quick = min(last, size - 8)
+    while place <= quick:
+        if load64(data, place) & mask == head:
+            if is_whole:
+                return place + stop - first
+            behind = fits_at(data, place, end, letters, ones, first, stop, is_text)
+            if behind >= 0:
+                return behind
+        place += 1
+    while place <= last:
+        behind = fits_at(data, place, end, letters, ones, first, stop, is_text)
+        if behind >= 0:
+            return behind
+        place += 1
+    return -1
+
+
+@helper
+def ends_with(data, place, end, letters, ones, pieces, piece, is_text):
+    """Whether the last piece fits somewhere from a place on, so that it ends with the string."""
+    first = pieces[piece + FIRST]
+    stop = pieces[piece + STOP]
+    last = end - (stop - first)
+    if pieces[piece + NUM_ONES] == 0 or not is_text:
+        return last >= place and fits_at(data, last, end, letters, ones, first, stop, is_text) >= 0
+    while place <= last:
+        if fits_at(data, place, end, letters, ones, first, stop, is_text) == end:
+            return True
+        place += 1
+    return False
+
+
+@helper
+def fits_pattern(data, size, start, end, letters, ones, pieces, num_pieces, is_text):
+    """Whether a string fits as a whole."""
+    place = fits_at(data, start, end, letters, ones, pieces[FIRST], pieces[STOP], is_text)
+    if num_pieces == 1:
+        return place == end
+    last = (num_pieces - 1) * PIECE_FIELDS
+    piece = PIECE_FIELDS
+    while place >= 0 and piece < last:
+        place = found_from(data, size, place, end, letters, ones, pieces, piece, is_text)
+        piece += PIECE_FIELDS
+    return place >= 0 and ends_with(data, place, end, letters, ones, pieces, last, is_text)
+
+
+@kernel("u1 x u1 x x u1 u1 i8 x x x u1 x x x x u1")
+def join_like(data, size, offsets, item, width, letters, ones, pieces, num_pieces, is_text, negated, validity,
+              has_validity, opens, keeps, count, out):  # fmt: skip
+    """Join whether strings fit a pattern, or if `negated` (1) do not.
+
+    Parameters
+    ----------
+    data, size : uint8 array, int
+        The strings, and how many bytes there are.
+    letters, ones : uint8 arrays
+        What the pieces consist of: a byte, or where `ones` is 1 any one character.
+    pieces : int64 array
+        PIECE_FIELDS items a piece, between which anything may stand: where it begins and ends in `letters`; its first
+        bytes up to a character that may be any, at most eight, as a little-endian word, and the mask of these; whether
+        they are all that it has; and how many of its characters may be any.
+    is_text : int
+        Whether a character is a code point of UTF-8, not a byte.
+    """
+    for i in range(count):
+        before = out[i]
+        if is_settled(before, opens, keeps):
+            out[i] = 1 if opens == 1 else 0
+            continue
+        found = 0
+        if not (has_validity and validity[i] == 0):
+            start = place_of(offsets, item, width, i)
+            end = place_of(offsets, item, width, i + 1)
+            fits = fits_pattern(data, size, start, end, letters, ones, pieces, num_pieces, is_text)
+            found = (1 if fits else 0) ^ negated
+        out[i] = joined(before, found, opens, keeps)
+    return count

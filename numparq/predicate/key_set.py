@@ -1,0 +1,117 @@
+"""Sets of keys of a fixed size, made ready for the kernels: one range, a few, a table, single keys, or many ranges.
+
+Keys are taken as unsigned numbers that go around (`numparq.kernels.key_tests`): a range across the end of a domain is
+one, and so are the NaNs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..kernels import predicate_kernels
+from .joining import Mask
+from .ranges import Ranges
+
+_FEW = 4
+_TABLE_SPAN = 1 << 18  # so that a table stays in the processor's cache
+_SLOTS_A_KEY = 4
+_KEYS_A_RANGE = 4
+
+Spans = list[tuple[int, int]]
+
+
+class KeySet:
+    """A set of keys.
+
+    Parameters
+    ----------
+    ranges : Ranges
+        Of ints, ascending.
+    bits : int
+        How many bits a key has, at most 64; those of `ranges` are taken modulo that.
+    fold : bool
+        Whether the keys are those of floats of that size.
+    """
+
+    __slots__ = ("_arguments", "_fold", "_mask", "_name")
+
+    def __init__(self, ranges: Ranges, bits: int, fold: bool = False) -> None:
+        self._mask = (1 << bits) - 1
+        self._fold = (1 << bits - 1) - 1 if fold else 0
+        self._name, self._arguments = _made_ready(_around(ranges, bits), bits)
+
+    def join(self, values: np.ndarray, into: Mask) -> None:
+        """Join with a mask whether values are in the set.
+
+        Parameters
+        ----------
+        values : int32 or int64 array
+            C-contiguous.
+        into : Mask
+            Of as many rows.
+        """
+        run = getattr(predicate_kernels, f"{self._name}{values.dtype.itemsize}")
+        run(values, self._fold, _signed(self._mask), *self._arguments, *into.tail)
+
+
+def _signed(number: int) -> int:
+    """Give the int64 that has the bits of a number."""
+    return number - (1 << 64) if number >> 63 else number
+
+
+def _around(ranges: Ranges, bits: int) -> Spans:
+    """Give ranges as first keys and spans, ascending from the first one on; the last one may go around."""
+    size = 1 << bits
+    spans = [(low % size, high - low - 1) for low, high in ranges]
+    if len(spans) > 1 and ranges[-1][1] - ranges[0][0] == size:  # the last one ends where the first one begins
+        (_, more), *spans = spans
+        first, span = spans[-1]
+        spans[-1] = (first, span + more + 1)
+    return spans
+
+
+def _made_ready(spans: Spans, bits: int) -> tuple[str, tuple[Any, ...]]:
+    """Choose the kernel for some ranges, and its arguments."""
+    if not spans:
+        return "join_table", (0, 0, np.zeros(1, np.uint8))
+    if len(spans) == 1:
+        return "join_range", (_signed(spans[0][0]), _signed(spans[0][1]))
+    if len(spans) <= _FEW:
+        return "join_four_ranges", (np.array([*spans, *[spans[-1]] * (_FEW - len(spans))], np.uint64).reshape(-1),)
+    firsts, sizes = np.ascontiguousarray(np.array(spans, np.uint64).T)
+    return _many((firsts - firsts[0]) & np.uint64((1 << bits) - 1), sizes, spans[0][0], bits)
+
+
+def _many(firsts: np.ndarray, spans: np.ndarray, base: int, bits: int) -> tuple[str, tuple[Any, ...]]:
+    """Make ready more than a few ranges; their keys count from `base`, that of the first one."""
+    most = int(firsts[-1]) + int(spans[-1])
+    if most < _TABLE_SPAN:
+        return "join_table", (_signed(base), most, _table(firsts.astype(np.int64), spans.astype(np.int64), most))
+    if spans.max() < _KEYS_A_RANGE:
+        return "join_keys", _hashed((_single(firsts, spans) + np.uint64(base)) & np.uint64((1 << bits) - 1))
+    steps = (len(firsts) - 1).bit_length()
+    more = (0, (1 << steps) - len(firsts))
+    return "join_ranges", (_signed(base), np.pad(firsts, more, "edge"), np.pad(spans, more, "edge"), steps)
+
+
+def _table(firsts: np.ndarray, spans: np.ndarray, most: int) -> np.ndarray:
+    """Say of each key from the first to the last one whether it is in any range."""
+    changes = np.zeros(most + 2, np.int8)
+    changes[firsts] = 1
+    changes[firsts + spans + 1] -= 1
+    return np.cumsum(changes, dtype=np.int8).view(np.uint8)
+
+
+def _single(firsts: np.ndarray, spans: np.ndarray) -> np.ndarray:
+    """List the keys of short ranges."""
+    return np.concatenate([firsts[spans >= offset] + offset for offset in np.arange(_KEYS_A_RANGE, dtype=np.uint64)])
+
+
+def _hashed(keys: np.ndarray) -> tuple[Any, ...]:
+    bits = math.ceil(math.log2(_SLOTS_A_KEY * len(keys)))
+    table = np.full(1 << bits, keys[0], np.uint64)
+    predicate_kernels.fill_key_table(keys, len(keys), table, 64 - bits)
+    return table, 64 - bits, _signed(int(keys[0]))
