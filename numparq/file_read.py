@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from .explode import Explosion
+    from .filtering.choice import RowChoice
+    from .plan.read_plan import ReadPlan
     from .recovery import Recovery
 
 _WORDS = {"variants": ("values", "bytes"), "files": ("references", "bytes")}
@@ -184,19 +186,27 @@ class FileRead:
         """Whether rows are chosen by what is in them."""
         return bool(self._condition)
 
+    def plan(self) -> ReadPlan:
+        """Plan what is decoded, or, of rows that have to satisfy a condition, what is left to look through."""
+        slices = [rows for rows in self.slices if isinstance(rows, RowSlice) and len(rows)]
+        groups = [rows.row_group for rows in slices]
+        leaves = [*self._leaves, *self._asked]
+        tables = ChunkTables(self._file.footer, leaves, groups, self._file.footer_start, self._file.files)
+        return self._choice(tables).plan(slices)
+
     def rows_left(self, tables: ChunkTables, context: Context) -> Sequence[RowSlice | WantedRows]:
         """Find the rows to decode: those chosen by position that satisfy the condition."""
-        slices = [rows for rows in self.slices if isinstance(rows, RowSlice)]
+        slices = [rows for rows in self.slices if isinstance(rows, RowSlice) and len(rows)]
         num_rows = self._file.footer.row_group_num_rows
-        if not self._condition and all(len(rows) in (0, num_rows[rows.row_group]) for rows in slices):
-            return slices
-        if not slices or not len(slices[-1]):
-            return slices
+        if not slices or not (self._condition or any(len(rows) < num_rows[rows.row_group] for rows in slices)):
+            return self.slices
+        limit = self._choices.nrows if self._condition else None
+        return self._choice(tables).rows(slices, context, limit) or [RowSlice(slices[0].row_group, 0, 0, 0)]
+
+    def _choice(self, tables: ChunkTables) -> RowChoice:
         from .filtering.choice import RowChoice
 
-        choice = RowChoice(self._file, tables, [*self._leaves, *self._asked], self._condition)
-        found = choice.rows(slices, context, self._choices.nrows if self._condition else None)
-        return found or [RowSlice(slices[0].row_group, 0, 0, 0)]
+        return RowChoice(self._file, tables, [*self._leaves, *self._asked], self._condition)
 
     @property
     def _num_rows(self) -> int:

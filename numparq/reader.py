@@ -12,6 +12,8 @@ from .opened import OpenedFile
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .plan.read_plan import ReadPlan
+
 
 class ParquetFile(OpenedFile):
     """A Parquet file, open for reading.
@@ -102,6 +104,41 @@ class ParquetFile(OpenedFile):
             return recovery.read(
                 lambda wanted: FileRead(self, wanted, choices).frame(recovery), columns, self.schema.columns
             )
+
+    def plan(
+        self,
+        columns: Sequence[str | tuple[str, ...]] | None = None,
+        filters: Any = None,
+        *,
+        row_groups: Sequence[int] | None = None,
+        row_range: tuple[int | None, int | None] | None = None,
+        nrows: int | None = None,
+    ) -> ReadPlan:
+        """Plan a read: what statistics, Bloom filters and indexes leave of the file, and why.
+
+        Parameters
+        ----------
+        columns, filters, row_groups, row_range, nrows
+            As in `numparq.read_parquet`.
+
+        Returns
+        -------
+        ReadPlan
+            Its columns are those of the read, and behind them those that only the filters ask. `ReadPlan.explain` says
+            it in words; in a notebook it is a picture. Only indexes have been read for it. With filters, which of the
+            rows left satisfy them is found when their columns are decoded, and `nrows` counts these.
+
+        Examples
+        --------
+        >>> import pandas, numparq
+        >>> frame = pandas.DataFrame({"a": range(10_000)})
+        >>> data = numparq.to_parquet(frame, row_group_size=5000, max_rows_per_page=1000)
+        >>> print(numparq.ParquetFile(data).plan(filters=numparq.col("a") == 7).explain().splitlines()[-1])
+          row group 0: 1,000 of 5,000 rows in 1 range; a: 1 of 5 pages
+        """
+        choices = Choices(filters=filters, row_groups=row_groups, row_range=row_range, nrows=nrows)
+        with located(file=self.source.name):
+            return FileRead(self, columns, choices).plan()
 
     def file_bytes(self, reference: Mapping[str, Any], *, verify_checksum: bool = True) -> bytes:
         """Get the bytes that a value of the FILE type stands for.

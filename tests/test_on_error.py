@@ -675,7 +675,9 @@ def test_damage_without_checksums_is_skipped_or_not_noticed_but_no_error(kind: s
 # --- other errors -----------------------------------------------------------------------------------------------------
 
 
-def test_io_errors_are_raised() -> None:
+def test_io_errors_are_raised(monkeypatch) -> None:
+    monkeypatch.setattr("numparq.metadata.footer.TAIL_BYTES", 100)  # the end of a file stays in memory
+
     class Broken(io.BytesIO):
         broken = False
 
@@ -684,7 +686,8 @@ def test_io_errors_are_raised() -> None:
                 raise OSError("the disk is gone")
             return super().readinto(out)
 
-    file = numparq.ParquetFile(source := Broken(own(column_encoding=None)))
+    frame = pd.DataFrame({"a": np.arange(50_000)})  # more than what is kept of a file's end
+    file = numparq.ParquetFile(source := Broken(own(frame=frame, compression=None, use_dictionary=False)))
     source.broken = True
     with pytest.raises(OSError, match="the disk is gone"):
         file.read(on_error="skip")
