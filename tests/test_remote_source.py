@@ -105,6 +105,18 @@ def test_ranges_are_asked_for_side_by_side(kind):
     source.close()
 
 
+def test_who_can_serve_only_one_serves_one_after_the_other():
+    class OneConnection(PlainStore):
+        protocol = ("ftp",)
+
+    store = OneConnection(latency=0.01)
+    source = opened(store, DATA)
+    assert [piece[:5].tobytes() for piece in source.read_ranges([(0, 5), (10, 15), (20, 25)])] == [
+        DATA[:5], DATA[10:15], DATA[20:25]
+    ]  # fmt: skip
+    assert store.most_at_once == 1 and store.round_trips == 3
+
+
 def test_no_bytes_are_no_request(store):
     source = opened(store, DATA)
     assert source.read_ranges([]) == [] and [len(piece) for piece in source.read_ranges([(5, 5)])] == [SLACK]

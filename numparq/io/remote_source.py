@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -19,6 +20,8 @@ __all__ = ["ArrowSource", "FsspecSource", "RemoteSource", "open_on", "open_url"]
 # Requests side by side, where the file system makes them one by one. Object stores answer each connection at its own
 # speed, some 50 to 100 MB/s: so many fill a fast network, and are no burden for a small machine.
 SIDE_BY_SIDE = 16
+# File systems of fsspec that have one connection, or one cursor, for all who read.
+_IN_TURNS = frozenset(("ftp", "libarchive", "tar"))
 
 
 def open_url(url: str, storage_options: dict[str, Any]) -> Source:
@@ -80,10 +83,14 @@ def open_on(filesystem: Any, path: str, name: str | None = None) -> Source:
         return ArrowSource(filesystem, path, name or path) if wrapped is None else open_on(wrapped, path, name)
     if not hasattr(filesystem, "cat_file"):
         raise TypeError(f"filesystem is one of fsspec or pyarrow, not {type(filesystem).__name__}")
-    protocol = getattr(filesystem, "protocol", ())
-    if "file" in ((protocol,) if isinstance(protocol, str) else protocol):
+    if "file" in _protocols(filesystem):
         return open_local(filesystem._strip_protocol(path))
     return FsspecSource(filesystem, path, name or path)
+
+
+def _protocols(filesystem: Any) -> tuple[str, ...]:
+    protocol = getattr(filesystem, "protocol", ())
+    return (protocol,) if isinstance(protocol, str) else tuple(protocol)
 
 
 class RemoteSource(ReadSource):
@@ -173,7 +180,8 @@ class RemoteSource(ReadSource):
 class FsspecSource(RemoteSource):
     """A file of an fsspec file system.
 
-    Most of those that a network is behind make requests side by side by themselves; for the others threads do it.
+    Most of those that a network is behind make requests side by side by themselves; for the others threads do it, but
+    for those that can only serve one at a time.
     """
 
     def __init__(self, filesystem: Any, path: str, name: str) -> None:
@@ -181,9 +189,12 @@ class FsspecSource(RemoteSource):
         self._filesystem = filesystem
         self._path = path
         self._many_at_once = _has_own_cat_ranges(filesystem)
+        in_turns = not _IN_TURNS.isdisjoint(_protocols(filesystem))
+        self._turn: AbstractContextManager = threading.Lock() if in_turns else nullcontext()
 
     def _get(self, start: int, stop: int) -> bytes:
-        return self._filesystem.cat_file(self._path, start=start, end=stop)
+        with self._turn:
+            return self._filesystem.cat_file(self._path, start=start, end=stop)
 
     def _read_many(self, ranges: Sequence[tuple[int, int]], targets: Sequence[np.ndarray]) -> None:
         if not self._many_at_once:
