@@ -19,6 +19,12 @@ _COMMANDS: dict[str, tuple[str, str, str, tuple[tuple[str, dict], ...]]] = {
         ("-n", {"type": int, "default": 10, "metavar": "ROWS", "help": "how many (10)"}),
         ("--columns", {"nargs": "+", "metavar": "NAME", "help": "only these columns"}),
     )),
+    "plan": ("plan", "plan", "print what a filter leaves to be read, and what cuts the rest", (
+        _FILE,
+        ("--filter", {"metavar": "TEXT", "help": "such as: fare > 10 and zone in ('A', 'B')"}),
+        ("--columns", {"metavar": "NAME,NAME", "help": "only these columns"}),
+        ("--pages", {"action": "store_true", "help": "draw which pages are read"}),
+    )),
     "verify": ("verify", "verify", "hold files against the specification: 0 sound, 1 errors, 2 no Parquet file", (
         ("file", {"nargs": "+", "help": "the Parquet files"}),
         ("--strict", {"action": "store_true", "help": "warnings count as errors"}),

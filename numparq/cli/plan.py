@@ -1,0 +1,134 @@
+"""``numparq plan``: which rows, pages and bytes of a file a filter leaves to be read, and what it is that cuts them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+from rich.console import Console
+from rich.text import Text
+
+from ..column.chunks import ChunkTables
+from ..errors import SchemaError
+from ..filtering.condition import bound_to
+from ..nested_columns import flattened
+from ..plan.read_plan import ReadPlan
+from ..plan.row_group_plan import RowGroupPlan
+from ..plan.row_ranges import RowRanges
+from ..predicate.bound import leaves_of
+from ..predicate.columns import find
+from ..pruning import Planner
+from ..reader import ParquetFile
+from ..schema import Leaf
+from ..selection import select_columns
+from .filter_text import parse
+
+__all__ = ["plan"]
+
+_WIDTH = 72  # characters of a column's map, each a page or several
+_READ, _SOME, _SKIPPED = "#", "+", "."
+_STYLES = {_READ: "green", _SOME: "yellow", _SKIPPED: "dim"}
+
+
+def plan(file: str, filter: str | None, columns: str | None, pages: bool) -> None:
+    """Print the plan of a read."""
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
+    with ParquetFile(file) as parquet:
+        source = parquet.source
+        opened = source.num_requests, source.num_bytes
+        found = planned(parquet, None if columns is None else columns.split(","), filter)
+        headline, *lines = found.explain().splitlines()
+        console.print(headline, style="bold", markup=False, soft_wrap=True)
+        for line in lines:
+            console.print(line, markup=False, soft_wrap=True)
+        for what, requests, num_bytes in (
+            ("the footer", *opened),
+            ("planning", source.num_requests - opened[0], source.num_bytes - opened[1]),
+        ):
+            console.print(f"{what} took {requests:,} requests, {num_bytes:,} bytes", style="dim")
+        if pages:
+            for row in page_map(found):
+                console.print(row, soft_wrap=True)
+
+
+def planned(parquet: ParquetFile, columns: list[str] | None, text: str | None) -> ReadPlan:
+    """Plan a read.
+
+    Parameters
+    ----------
+    parquet : ParquetFile
+        The file.
+    columns : list of str or None
+        The columns that are read; None: all.
+    text : str or None
+        The filter.
+
+    Returns
+    -------
+    ReadPlan
+    """
+
+    def is_decimal(name: str) -> bool:
+        try:
+            leaf = find(parquet.schema, name).leaf
+        except SchemaError:
+            return False  # which binding says better
+        return leaf.logical is not None and leaf.logical.kind == "DECIMAL"
+
+    bound = None if text is None else bound_to(parquet, parse(text, is_decimal))
+    read, _ = flattened(select_columns(parquet.schema, columns))
+    leaves: dict[int, Leaf] = {leaf.index: leaf for leaf in [*read, *([] if bound is None else leaves_of(bound))]}
+    every = list(leaves.values())
+    counts = parquet.footer.row_group_num_rows.tolist()
+    tables = ChunkTables(parquet.footer, every, range(len(counts)), parquet.footer_start)
+    planner = Planner(parquet, every, [leaf.name for leaf in every], tables)
+    whole = planner.whole({group: RowRanges.all(count) for group, count in enumerate(counts)})
+    return whole if bound is None else planner.pruned(whole, bound)
+
+
+# --- a map of pages ---------------------------------------------------------------------------------------------------
+
+
+def page_map(found: ReadPlan) -> Iterator[Text]:
+    """Draw the pages of each column chunk: ``#`` is read, ``.`` is not; ``+``, of several pages, some.
+
+    Parameters
+    ----------
+    found : ReadPlan
+        The plan.
+
+    Yields
+    ------
+    rich.text.Text
+        Lines.
+    """
+    width = max(map(len, found.columns), default=0)
+    for group in found:
+        if not group.rows:
+            yield Text(f"row group {group.ordinal}: skipped", style="dim")
+            continue
+        yield Text(f"row group {group.ordinal}: {group.rows.count:,} of {group.num_rows:,} rows")
+        for place, name in enumerate(found.columns):
+            line = Text(f"  {name:<{width}} ")
+            for mark in _marks(group, place):
+                line.append(mark, _STYLES[mark])
+            yield line.append(_count(group, place))
+
+
+def _count(group: RowGroupPlan, place: int) -> str:
+    chunk = group.chunks[place]
+    return f" {len(group.needed(place)):,} of {chunk.num_pages:,}" if chunk.is_indexed else " all pages"
+
+
+def _marks(group: RowGroupPlan, place: int) -> str:
+    is_read = np.zeros(group.chunks[place].num_pages, np.int64)
+    is_read[group.needed(place)] = 1
+    if not group.chunks[place].is_indexed:
+        return _READ
+    if len(is_read) <= _WIDTH:
+        return "".join(_READ if flag else _SKIPPED for flag in is_read.tolist())
+    edges = np.arange(_WIDTH + 1) * len(is_read) // _WIDTH
+    before = np.concatenate([[0], np.cumsum(is_read)])
+    shares = (before[edges[1:]] - before[edges[:-1]]) / (edges[1:] - edges[:-1])
+    return "".join(_READ if share == 1 else _SOME if share else _SKIPPED for share in shares.tolist())
