@@ -27,8 +27,9 @@ from asv_benchmarks.querying import modes as query_modes  # noqa: E402
 from asv_benchmarks.querying.conditions import At, Term  # noqa: E402
 from asv_benchmarks.querying.contenders import KINDS, load_contender, load_contenders  # noqa: E402
 from asv_benchmarks.querying.memory import measure  # noqa: E402
-from asv_benchmarks.querying.queries import QUERIES, Task  # noqa: E402
-from asv_benchmarks.querying.race import Answers, Asked, asked, difference, invited, race  # noqa: E402
+from asv_benchmarks.querying.queries import QUERIES  # noqa: E402
+from asv_benchmarks.querying.race import asked, difference, invited, race  # noqa: E402
+from asv_benchmarks.querying.task import Answers, Asked, Task  # noqa: E402
 from asv_benchmarks.report import console  # noqa: E402
 from asv_benchmarks.timing import Outcome  # noqa: E402
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from asv_benchmarks.querying import conditions
-from asv_benchmarks.querying.queries import Task
+from asv_benchmarks.querying.task import Task
 from asv_benchmarks.readers import available, load
 
 Run = Callable[[Task], pd.DataFrame]

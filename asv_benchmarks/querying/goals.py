@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from asv_benchmarks.figures import best_of
-
-if TYPE_CHECKING:
-    from asv_benchmarks.querying.needed import Bounds
-    from asv_benchmarks.querying.queries import Task
-    from asv_benchmarks.querying.race import Answers, Asked
+from asv_benchmarks.querying.needed import Bounds
+from asv_benchmarks.querying.task import Answers, Task
 
 
 @dataclass(frozen=True)
@@ -77,7 +74,7 @@ class ReadsOnly:
     wanted = "only needed bytes are read"
 
     def judge(self, task: Task, answers: Answers) -> Verdict:
-        asked: Asked | None = answers.asked
+        asked = answers.asked
         if asked is None:
             return UNKNOWN
         bounds = self.needed(task, asked.tail_bytes)

@@ -15,7 +15,8 @@ from asv_benchmarks.querying.contenders import Contender, load_contenders
 from asv_benchmarks.querying.goals import Judged
 from asv_benchmarks.querying.memory import measure
 from asv_benchmarks.querying.queries import ALL, Query
-from asv_benchmarks.querying.race import Answers, invited, race
+from asv_benchmarks.querying.race import invited, race
+from asv_benchmarks.querying.task import Answers
 
 
 def time_query(settings: Settings, query: Query, contenders: Sequence[Contender]) -> tuple[Answers, list[Judged]]:
@@ -42,9 +43,8 @@ def _peer_cell(answers: Answers, name: str) -> str:
     if outcome.best is None:
         return "failed"
     value = ratio(answers.outcomes, "numparq", name)
-    return (f"({outcome.best * 1e3:,.2f} ms)" if value is None else report.shown_ratio(value)) + (
-        " (!)" if outcome.difference else ""
-    )
+    shown = f"({outcome.best * 1e3:,.2f} ms)" if value is None else report.shown_ratio(value)
+    return shown + (" (!)" if outcome.difference else "")
 
 
 def _best_cell(answers: Answers) -> str:
@@ -113,8 +113,10 @@ def compare_queries(out: Console, settings: Settings) -> bool:
         versions = {contender.name: contender.version for contender in contenders}
         report.save(settings.json, "queries", {**settings.summary(), "versions": versions}, plain)
     own = [answers.outcomes["numparq"] for answers in results.values() if "numparq" in answers.outcomes]
+    wrong = any(outcome.failure or outcome.difference for outcome in own)
+    uncounted = any(answers.failure for answers in results.values())
     missed = any(one.fails_the_run for judged in goals.values() for one in judged)
-    return not missed and not any(outcome.failure or outcome.difference for outcome in own)
+    return not (wrong or uncounted or missed)
 
 
 def compare_query_memory(out: Console, settings: Settings) -> bool:

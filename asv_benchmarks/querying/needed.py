@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 
 from asv_benchmarks import indexes
-
-if TYPE_CHECKING:
-    from asv_benchmarks.querying.queries import Task
+from asv_benchmarks.querying.conditions import mask_of
+from asv_benchmarks.querying.task import Task
 
 BLOCK = 32
 """Bytes of a Bloom filter's block."""
@@ -83,10 +83,6 @@ def of_sorted_key(task: Task, tail_bytes: int) -> Bounds:
 
 
 def _holds(values: np.ndarray, task: Task) -> np.ndarray:
-    import pandas as pd
-
-    from asv_benchmarks.querying.conditions import mask_of
-
     return mask_of(pd.DataFrame({task.terms[0].column: values}), task.terms).to_numpy()
 
 

@@ -12,32 +12,11 @@ from asv_benchmarks.querying import needed
 from asv_benchmarks.querying.conditions import At, Term
 from asv_benchmarks.querying.files import MIXED, POINTS, SHUFFLED, WIDE
 from asv_benchmarks.querying.goals import Faster, Goal, ReadsOnly, RoundTrips
+from asv_benchmarks.querying.task import Task
 from asv_benchmarks.tables import DRAWS
 from asv_benchmarks.workloads import DataFile, first_middle_last
 
 ALL = ("pyarrow", "dataset", "polars", "duckdb")
-
-
-@dataclass(frozen=True)
-class Task:
-    """A query made ready for a file that is there.
-
-    Attributes
-    ----------
-    path : Path
-        The file.
-    columns : list of str or None
-        What is wanted; None means all.
-    terms : tuple of Term
-        What has to hold of the rows.
-    store : ObjectStore or None
-        Where the file is to be read from; None means the local file.
-    """
-
-    path: Path
-    columns: list[str] | None
-    terms: tuple[Term, ...]
-    store: ObjectStore | None = None
 
 
 @dataclass(frozen=True)

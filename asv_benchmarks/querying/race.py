@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -11,28 +10,9 @@ import pandas as pd
 from asv_benchmarks.object_store import round_trips
 from asv_benchmarks.querying import conditions
 from asv_benchmarks.querying.contenders import Contender
-from asv_benchmarks.querying.queries import Query, Task
+from asv_benchmarks.querying.queries import Query
+from asv_benchmarks.querying.task import Answers, Asked, Task
 from asv_benchmarks.timing import MIN_SECONDS, Outcome, add_time, attempt, describe, take_turns
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What numparq asked of a file: bytes, requests, the bytes that opening it took, sequential round trips."""
-
-    bytes: int
-    requests: int
-    tail_bytes: int
-    round_trips: int | None = None
-
-
-@dataclass(frozen=True)
-class Answers:
-    """What came of a query: of each contender, how many rows there are, and what numparq asked for (or why not)."""
-
-    outcomes: Mapping[str, Outcome]
-    num_rows: int | None = None
-    asked: Asked | None = None
-    failure: str | None = None
 
 
 def asked(task: Task, threads: int) -> Asked:
