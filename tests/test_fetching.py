@@ -11,13 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numparq.errors import InvalidFileError, located
-from numparq.fetching import PrefetchedSource
+from numparq.fetching import PrefetchedSource, pieces
 from numparq.io.source import BytesSource
 from numparq.kernels.tables import SLACK
 from numparq.plan.byte_ranges import Coalescing
 
 DATA = np.random.default_rng(5).integers(0, 256, 5000, np.uint8).tobytes()
 ALONE = Coalescing(0, 1000)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_pieces():
+    """Cut small ranges too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces, "SMALLEST_CUT", 1)
+        yield
 
 
 class Slow(BytesSource):
@@ -116,6 +124,15 @@ def test_near_ranges_are_one_request_and_large_ones_several():
         assert given_by(ahead, 1800, 1900) == DATA[1800:1900]
         assert given_by(ahead, 1833, 3166) == DATA[1833:3166]
         assert given_by(ahead, 4400, 4501) is None
+
+
+def test_pieces_have_a_smallest_size(monkeypatch):
+    monkeypatch.setattr(pieces, "SMALLEST_CUT", 1000)
+    source = Slow()
+    with prefetched(source, [[0, 1000], [2000, 3001]], how=Coalescing(0, 1)) as ahead:
+        ahead.begin(0)
+        settle(ahead)
+        assert sorted(pair for load in source.loads for pair in load) == [(0, 1000), (2000, 2500), (2500, 3001)]
 
 
 def test_small_batches_are_fetched_together_and_large_ones_apart():

@@ -117,6 +117,37 @@ def test_who_can_serve_only_one_serves_one_after_the_other():
     assert store.most_at_once == 1 and store.round_trips == 3
 
 
+def test_file_systems_of_coroutines():
+    import asyncio
+
+    from fsspec.asyn import AsyncFileSystem
+
+    class Coroutines(AsyncFileSystem):
+        cachable = False
+        under_way = most_at_once = 0
+
+        async def _info(self, path, **options):
+            return {"name": path, "size": len(DATA), "type": "file"}
+
+        async def _cat_file(self, path, start=None, end=None, **options):
+            self.under_way += 1
+            self.most_at_once = max(self.most_at_once, self.under_way)
+            await asyncio.sleep(0.01)
+            self.under_way -= 1
+            if start == 77:
+                raise PermissionError(path)
+            return DATA[start:end]
+
+    store = Coroutines()
+    pd.testing.assert_frame_equal(read_parquet("it", filesystem=store), FRAME)
+    source = open_source("it", filesystem=store)
+    pieces = source.read_ranges([(number * 10, number * 10 + 5) for number in range(9)])
+    assert b"".join(piece[:5].tobytes() for piece in pieces) == b"".join(DATA[i * 10 :][:5] for i in range(9))
+    assert store.most_at_once == 9
+    with pytest.raises(PermissionError):
+        source.read_ranges([(70, 80), (77, 80)])
+
+
 def test_no_bytes_are_no_request(store):
     source = opened(store, DATA)
     assert source.read_ranges([]) == [] and [len(piece) for piece in source.read_ranges([(5, 5)])] == [SLACK]

@@ -16,6 +16,9 @@ from ..plan.byte_ranges import Coalescing, coalesce
 
 __all__ = ["Batch", "Piece"]
 
+# What is larger than a request is cut, but not into pieces that are smaller than this, whatever is asked for.
+SMALLEST_CUT = 256 << 10
+
 
 class Piece:
     """A byte range that is fetched by one request.
@@ -81,7 +84,7 @@ class Batch:
     source : Source
         The file; what it does not have is left out, for memory is taken for what is here.
     how : Coalescing
-        Which of them are fetched together; a piece has at most its ``max_bytes``.
+        Which of them are fetched together. A range that is larger than its ``max_bytes`` becomes several pieces.
     """
 
     def __init__(self, ranges: np.ndarray, source: Source, how: Coalescing) -> None:
@@ -116,6 +119,6 @@ def _requests(ranges: np.ndarray, source: Source, how: Coalescing) -> Iterator[t
     for start, stop in coalesce(np.array(there, np.int64).reshape(-1, 2), how).blobs.tolist():
         if not source.has(start, stop):  # it goes from one file to another
             continue
-        count = -(-(stop - start) // how.max_bytes)
+        count = -(-(stop - start) // max(how.max_bytes, SMALLEST_CUT))
         edges = [start + (stop - start) * number // count for number in range(count + 1)]
         yield from pairwise(edges)
