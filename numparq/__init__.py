@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .plan.byte_ranges import Coalescing
     from .predicate.expression import col
     from .reader import ParquetFile
+    from .runtime_filter import RuntimeFilter
     from .salvaging import Salvaged, salvage
     from .verifying import Deviation, verify
     from .writer import ParquetWriter
@@ -49,6 +50,7 @@ _HOMES = {
     "Deviation": "verifying",
     "warmup": "kernels",
     "col": "predicate.expression",
+    "RuntimeFilter": "runtime_filter",
     "Coalescing": "plan.byte_ranges",
     "ParquetError": "errors",
     "InvalidFileError": "errors",
@@ -69,6 +71,7 @@ __all__ = [
     "ParquetError",
     "ParquetFile",
     "ParquetWriter",
+    "RuntimeFilter",
     "Salvaged",
     "SchemaError",
     "UnsupportedError",

@@ -29,6 +29,7 @@ LAYERS = [
     ["fetching"],
     ["logical", "geospatial"],
     ["predicate"],
+    ["runtime_filter"],
     ["targets"],
     ["target_tables"],
     ["dtypes", "json_columns", "pandas_metadata", "appending"],

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from ..arrow_schema import ArrowType
+from ..bloom_filter import BloomFilter
 from ..errors import SchemaError
 from ..schema import PHYSICAL_NAMES, Leaf, Schema
-from .bound import ElementTest, Leafy, NullTest, ValueTest
+from .bound import ElementTest, Leafy, MemberTest, NullTest, ValueTest
 from .columns import Found, find
 from .domain import Domain, domain_of
-from .expression import And, Constant, Expression, Not, Or, Test
+from .expression import And, Column, Constant, Expression, Name, Not, Or, Test
 from .literals import Cut, cut, prefix_bytes
 from .normal import all_of, any_of, normal_form
 from .pattern import Pattern, parsed, with_prefix
@@ -108,12 +111,47 @@ def bind_test(test: Test, found: Found, negated: bool, origin: ArrowType | None 
             raise SchemaError(f"{test!r}: contains is for lists of simple values, one deep", column=leaf.name)
         element = value_test(Test(test.name, "==", test.operand), leaf, False, origin, text)
         return ElementTest(leaf, _list_level(found), element, negated, text)
-    if not found.is_leaf:
-        what = "is nested" if not found.leaf.max_repetition_level else "is a list, or has lists in it"
-        raise SchemaError(f"{test!r}: the column {what}; ask one of its fields, or contains()", column=leaf.name)
-    if found.lists:
-        raise SchemaError(f"{test!r}: the column is in a list; ask the list by contains()", column=leaf.name)
+    _check_single(found, repr(test))
     return value_test(test, leaf, negated, origin, text)
+
+
+def bind_member(
+    name: Name, bloom_filter: BloomFilter, schema: Schema, origins: Mapping[int, ArrowType] | None = None
+) -> Expression:
+    """Bind a question whether the values of a column may be in a Bloom filter.
+
+    Parameters
+    ----------
+    name : str or tuple of str
+        The column.
+    bloom_filter : BloomFilter
+        Of values of its type.
+    schema, origins
+        As in `bind`.
+
+    Returns
+    -------
+    Expression
+        A MemberTest, or a Constant where there are only nulls.
+
+    Raises
+    ------
+    SchemaError
+        When the file has no such column, or a row has not one value of it.
+    """
+    found, text = find(schema, name), f"({Column(name)!r} in {bloom_filter!r})"
+    _check_single(found, text)
+    domain = domain_of(found.leaf, (origins or {}).get(found.leaf.index))
+    return Constant(False) if domain.kind == "none" else MemberTest(found.leaf, domain, bloom_filter, text)
+
+
+def _check_single(found: Found, what: str) -> None:
+    """Fail where a row has not one value of a column."""
+    if not found.is_leaf:
+        kind = "is nested" if not found.leaf.max_repetition_level else "is a list, or has lists in it"
+        raise SchemaError(f"{what}: the column {kind}; ask one of its fields, or contains()", column=found.leaf.name)
+    if found.lists:
+        raise SchemaError(f"{what}: the column is in a list; ask the list by contains()", column=found.leaf.name)
 
 
 def _list_level(found: Found) -> int:
@@ -157,6 +195,8 @@ def _satisfying(test: Test, leaf: Leaf, domain: Domain) -> tuple[Ranges, Pattern
     value = test.operand
     try:
         if test.op == "in":
+            if domain.type.kind == "int" and all(map(_is_int, test.operand)):
+                return union((number, number + 1) for number in _within(test.operand, domain)), None
             cuts = []
             for value in test.operand:
                 cuts.append(cut(value, domain))
@@ -174,6 +214,15 @@ def _satisfying(test: Test, leaf: Leaf, domain: Domain) -> tuple[Ranges, Pattern
             f"{value!r} cannot be compared with the column {leaf.name!r} of type {type_name(leaf)}: {error}",
             column=leaf.name,
         ) from None
+
+
+def _is_int(value: Any) -> bool:
+    return type(value) is int or (isinstance(value, np.integer) and not isinstance(value, np.timedelta64))
+
+
+def _within(numbers: Iterable[Any], domain: Domain) -> set[int]:
+    """Give the numbers that integers of a column may be: quicker than by their cuts, where there are millions."""
+    return {number for number in map(int, numbers) if domain.low <= number < domain.high}
 
 
 def type_name(leaf: Leaf) -> str:
