@@ -67,7 +67,7 @@ def test_a_chunk_without_an_offset_index_is_one_page():
     assert chunk.rows_of([0]) == RowRanges.all(30)
     assert chunk != ChunkPages(100, 400, 30, [[100, 300, 0]])
     assert ChunkPages.whole(100, 100, 0).needed(RowRanges()).tolist() == []
-    assert ChunkPages.whole_chunks([100, 400], [400, 450], 30) == [chunk, ChunkPages.whole(400, 450, 30)]
+    assert ChunkPages.whole_chunks([[100, 400]], [[400, 450]], [30]) == [[chunk, ChunkPages.whole(400, 450, 30)]]
     with pytest.raises(ValueError, match="read-only"):
         chunk.offsets[0] = 1
     for start, end, num_rows in ((100, 99, 0), (100, 100, 30), (100, 99, 30)):

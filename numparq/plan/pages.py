@@ -77,39 +77,43 @@ class ChunkPages:
         -------
         ChunkPages
         """
-        return cls.whole_chunks([start], [end], num_rows)[0]
+        return cls.whole_chunks([[start]], [[end]], [num_rows])[0][0]
 
     @classmethod
-    def whole_chunks(cls, starts: Any, ends: Any, num_rows: int) -> list[ChunkPages]:
-        """Make those of the chunks of a row group, as `whole` does; thousands of them take a microsecond or two each.
+    def whole_chunks(cls, starts: Any, ends: Any, num_rows: Any) -> list[list[ChunkPages]]:
+        """Make those of the chunks of row groups, as `whole` does; thousands of them take a microsecond or two each.
 
         Parameters
         ----------
-        starts, ends : int array-like, (chunks,)
+        starts, ends : int array-like, (row groups, columns)
             Where each lies.
-        num_rows : int
-            Rows of the row group.
+        num_rows : int array-like, (row groups,)
+            Rows of each row group.
 
         Returns
         -------
-        list of ChunkPages
+        list of list of ChunkPages
+            By row group and column.
         """
-        starts, ends = np.asarray(starts, np.int64), np.asarray(ends, np.int64)
-        _refuse_chunks(starts, ends, num_rows)
-        locations = np.stack([starts, ends - starts, np.zeros_like(starts)], axis=-1).reshape(-1, 1, 3)
+        starts, ends, counts = (np.array(given, np.int64) for given in (starts, ends, num_rows))
+        _refuse_chunks(starts, ends, counts)
+        locations = np.stack([starts, ends - starts, np.zeros_like(starts)], axis=-1)[:, :, None]
         locations.flags.writeable = False
-        row_stops = np.array([num_rows], np.int64)
+        groups = zip(starts.tolist(), ends.tolist(), counts.tolist(), locations, counts[:, None], strict=True)
         return [
-            cls._unchecked(start, end, num_rows, location, False, row_stops)
-            for start, end, location in zip(starts.tolist(), ends.tolist(), locations, strict=True)
+            [
+                cls._unchecked((start, end, count, location, False, row_stops))
+                for start, end, location in zip(first, last, several, strict=True)
+            ]
+            for first, last, count, several, row_stops in groups
         ]
 
     @classmethod
-    def _unchecked(cls, *values: Any) -> ChunkPages:
+    def _unchecked(cls, values: tuple) -> ChunkPages:
         """Make one of the values of its fields."""
         made = cls.__new__(cls)
-        for name, value in zip(_FIELDS, values, strict=True):
-            object.__setattr__(made, name, value)
+        for give, value in zip(_SETTERS, values, strict=True):
+            give(made, value)
         return made
 
     # --- what is there -----------------------------------------------------------------------------------------------
@@ -215,7 +219,8 @@ class ChunkPages:
         return hash(self._key())
 
 
-_FIELDS = tuple(entry.name for entry in fields(ChunkPages))
+# What fills a field of one that is frozen; faster than object.__setattr__.
+_SETTERS = tuple(getattr(ChunkPages, entry.name).__set__ for entry in fields(ChunkPages))
 
 
 def _row_stops(first_rows: np.ndarray, num_rows: int) -> np.ndarray:
@@ -247,10 +252,12 @@ def _check_rows(first_rows: np.ndarray, num_rows: int) -> None:
     _refuse(first_rows <= num_rows, "the offset index has a page that begins behind the last row of the row group")
 
 
-def _refuse_chunks(starts: np.ndarray, ends: np.ndarray, num_rows: int) -> None:
-    """Raise where a column chunk has no bytes, though there are rows, or less than none."""
-    if (ends < starts).any() or (num_rows and (ends == starts).any()):
-        raise InvalidFileError(f"a column chunk has no bytes, and its row group has {num_rows:,} rows")
+def _refuse_chunks(starts: np.ndarray, ends: np.ndarray, num_rows: np.ndarray) -> None:
+    """Raise where a column chunk has no bytes, though there are rows, or less than none; by row group and column."""
+    bad = (ends < starts) | ((ends == starts) & (num_rows[:, None] > 0))
+    if bad.any():
+        count = int(num_rows[np.argwhere(bad)[0, 0]])
+        raise InvalidFileError(f"a column chunk has no bytes, and its row group has {count:,} rows")
 
 
 def _refuse(good: np.ndarray, message: str) -> None:

@@ -101,11 +101,13 @@ class ReadPlan:
         -------
         ReadPlan
         """
-        counts = np.asarray(num_rows, np.int64).tolist()
+        counts = np.asarray(num_rows, np.int64)
         numbers = range(len(counts)) if ordinals is None else ordinals
+        shape = len(counts), len(columns)
+        chunks = ChunkPages.whole_chunks(np.reshape(starts, shape), np.reshape(ends, shape), counts)
         groups = [
-            RowGroupPlan(number, count, RowRanges.all(count), tuple(ChunkPages.whole_chunks(first, last, count)))
-            for number, count, first, last in zip(numbers, counts, starts, ends, strict=True)
+            RowGroupPlan(number, count, RowRanges.all(count), tuple(found))
+            for number, count, found in zip(numbers, counts.tolist(), chunks, strict=True)
         ]
         return cls(tuple(columns), tuple(groups))
 
@@ -239,7 +241,7 @@ def narrow(plan: ReadPlan, row_ranges: Mapping[int, RowRanges], level: str = "ro
     if unknown:
         raise ValueError(f"the plan has no row group {min(unknown)}")
     changed = {
-        group.ordinal: replace(group, rows=group.rows & row_ranges[group.ordinal])
+        group.ordinal: group.with_rows(group.rows & row_ranges[group.ordinal])
         for group in plan.row_groups
         if group.ordinal in row_ranges
     }
@@ -260,18 +262,22 @@ def with_pages(plan: ReadPlan, pages: Mapping[tuple[int, int], ChunkPages]) -> R
     -------
     ReadPlan
     """
-    chunks = {ordinal: list(plan[ordinal].chunks) for ordinal in {ordinal for ordinal, _ in pages}}
+    touched = {ordinal for ordinal, _ in pages}
+    groups = {group.ordinal: group for group in plan.row_groups if group.ordinal in touched}
+    chunks = {ordinal: list(group.chunks) for ordinal, group in groups.items()}
     for (ordinal, column), found in pages.items():
         before = chunks[ordinal][column]
         if (found.start, found.end) != (before.start, before.end):
             raise ValueError(f"the pages are not those of column {plan.columns[column]!r} in row group {ordinal}")
         chunks[ordinal][column] = found
-    changed = {ordinal: replace(plan[ordinal], chunks=tuple(found)) for ordinal, found in chunks.items()}
+    changed = {ordinal: replace(groups[ordinal], chunks=tuple(found)) for ordinal, found in chunks.items()}
     return _changed(plan, changed, "offset index", "pages without wanted rows")
 
 
 def _changed(plan: ReadPlan, changed: Mapping[int, RowGroupPlan], level: str, reason: str) -> ReadPlan:
     """Put row groups in the place of those of before, and note what that has cut."""
+    if not changed:
+        return plan
     pairs = [(group, changed[group.ordinal]) for group in plan.row_groups if group.ordinal in changed]
     num_rows = sum(old.rows.count - new.rows.count for old, new in pairs)
     num_bytes = sum(old.num_bytes - new.num_bytes for old, new in pairs)

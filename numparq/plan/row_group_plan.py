@@ -42,6 +42,10 @@ class RowGroupPlan:
         if self.rows.stop > self.num_rows or any(chunk.num_rows != self.num_rows for chunk in self.chunks):
             raise ValueError(f"row group {self.ordinal} has {self.num_rows:,} rows; its ranges or pages say otherwise")
 
+    def with_rows(self, rows: RowRanges) -> RowGroupPlan:
+        """Give the same with other rows."""
+        return RowGroupPlan(self.ordinal, self.num_rows, rows, self.chunks)
+
     @property
     def num_bytes(self) -> int:
         """How many bytes of its chunks are needed."""

@@ -134,6 +134,8 @@ class RowRanges:
     @property
     def count(self) -> int:
         """How many rows there are."""
+        if len(self) == 1:  # as it is of row groups that are not cut, which are many
+            return int(self._bounds[0, 1] - self._bounds[0, 0])
         return int(self.lengths.sum())
 
     @property
@@ -178,6 +180,8 @@ class RowRanges:
 
     def __and__(self, other: RowRanges) -> RowRanges:
         """The rows that are in both."""
+        if not len(self) or not len(other):
+            return other if len(self) else self
         ours, theirs = _overlaps(self._bounds, other._bounds)
         return RowRanges._of(_common(self._bounds[ours], other._bounds[theirs]))
 
