@@ -16,7 +16,7 @@ from ..io.tail import TailSource
 from .chunks import ColumnChunks
 from .decode import read_record
 from .idl import load_idl
-from .layout import layout
+from .layout import Layout, layout
 from .records import Record, record
 
 MAGIC, ENCRYPTED_MAGIC = b"PAR1", b"PARE"
@@ -24,6 +24,7 @@ TAIL_BYTES = 64 << 10  # read at once from the end of a file, in the hope that t
 _SMALLEST_FILE = 12
 _MOST_ROWS = 1 << 48
 _WANTED = ("version", "schema", "row_groups.num_rows", "row_groups.columns.@", "key_value_metadata", "created_by")
+_HELPS = ("column_orders",)
 
 
 class Footer:
@@ -60,8 +61,7 @@ class Footer:
     def __init__(self, data: np.ndarray, length: int) -> None:
         self.data = data
         self.length = length
-        self._layout = layout("FileMetaData", *_WANTED)
-        self._words = read_record(data, length, self._layout)
+        self._layout, self._words = _read(data, length)
         self._bytes = memoryview(data)  # type: ignore[arg-type]
         self.schema_layout = self._layout.record_of("schema")
         self.schema_records = self._list("schema", self.schema_layout.words)
@@ -131,10 +131,33 @@ class Footer:
         return found
 
     @cached_property
+    def column_orders(self) -> list[str | None] | None:
+        """How the values of each leaf compare: the members of the union ColumnOrder, by name; None: not known.
+
+        None as a whole where the file does not say that of all its leaves.
+        """
+        if "column_orders" not in self._layout.record.slots:
+            return None
+        record = self._layout.record_of("column_orders")
+        masks = self._list("column_orders", record.words)[:, 0].tolist()
+        names = {1 << field.id: field.name for field in record.struct.fields}
+        return [names.get(mask) for mask in masks] if len(masks) == self.num_leaves else None
+
+    @cached_property
     def full(self) -> Record:
         """FileMetaData with everything in it."""
         whole = layout("FileMetaData")
         return record(whole, read_record(self.data, self.length, whole), self.data)
+
+
+def _read(data: np.ndarray, length: int) -> tuple[Layout, np.ndarray]:
+    """Read what is wanted; if something is wrong with what only helps to skip, without that."""
+    try:
+        wanted = layout("FileMetaData", *_WANTED, *_HELPS)
+        return wanted, read_record(data, length, wanted)
+    except InvalidFileError:
+        wanted = layout("FileMetaData", *_WANTED)
+        return wanted, read_record(data, length, wanted)
 
 
 def warm_up() -> None:

@@ -7,8 +7,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..metadata.decode import read_record
-from ..metadata.footer import Footer
 from ..metadata.layout import Layout, layout
 from ..opened import OpenedFile
 from ..schema import BYTE_ARRAY, Leaf
@@ -85,22 +83,5 @@ def _trusts_old(leaf: Leaf, wrong: frozenset[str]) -> bool:
 
 def order_in(file: OpenedFile, leaf: Leaf) -> Order:
     """Give the order of a column as the file declares it; `NO_ORDER` where its bounds mean nothing."""
-    key = ("column orders",)
-    if key not in file.indexes:
-        file.indexes[key] = _column_orders(file.footer)
-    names = file.indexes[key]
-    if names is None:
-        return declared_orders([leaf], None)[0]
-    return declared_orders([leaf], [names[leaf.index]])[0]
-
-
-def _column_orders(footer: Footer) -> list[str | None] | None:
-    """Read which member of the union each of FileMetaData.column_orders is; None where that is not said of each."""
-    wanted = layout("FileMetaData", "column_orders")
-    words, record = read_record(footer.data, footer.length, wanted), wanted.record_of("column_orders")
-    first, count = words[wanted.slot("column_orders") :][:2].tolist()
-    if first < 0 or count != footer.num_leaves:
-        return None
-    masks = words[first : first + count * record.words : record.words].tolist()
-    names = {1 << field.id: field.name for field in record.struct.fields}
-    return [names.get(mask) for mask in masks]
+    names = file.footer.column_orders
+    return declared_orders([leaf], None if names is None else [names[leaf.index]])[0]
