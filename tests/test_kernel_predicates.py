@@ -138,8 +138,10 @@ def strings_of(data, values, width=0):
 def test_ranges_of_bytes(data):
     front = data.draw(st.sampled_from([b"", b"ab", b"abcdefghij", b"\0\0"]), "front")
     edges = [front + word for word in data.draw(st.lists(WORDS, max_size=14, unique=True), "edges")]
-    ranges = [(edge, edge + b"\0") if data.draw(st.booleans()) else (edge, TOP) for edge in edges[::2]]
-    ranges = union(ranges, [pair for pair in zip(edges[::2], edges[1::2], strict=False) if pair[0] < pair[1]])
+    singles = [(edge, edge + b"\0") for edge in edges]
+    pairs = [(low, high) for low, high in zip(edges[::2], edges[1::2], strict=False) if low < high]
+    wide = [*pairs, *singles[:3], *((edge, TOP) for edge in edges[:1])]
+    ranges = union(data.draw(st.sampled_from([singles, pairs, wide]), "ranges"))
     some = st.sampled_from([edge for pair in ranges for edge in pair if edge is not TOP] or [b""])
     near = st.one_of(some, some.map(lambda edge: edge[:-1]), st.tuples(some, WORDS).map(b"".join), WORDS)
     values = data.draw(st.lists(near, max_size=9), "values")

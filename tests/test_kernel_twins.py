@@ -138,6 +138,7 @@ TESTS = {
     "join_keys8": Places("test_kernel_predicates.test_numbers"),
     "fill_key_table": Places("test_kernel_predicates.test_numbers"),
     "join_byte_ranges": Places("test_kernel_predicates.test_ranges_of_bytes"),
+    "fill_word_table": Places("test_kernel_predicates.test_ranges_of_bytes"),
     "join_like": Places("test_kernel_predicates.test_patterns"),
     "join_masks": Places("test_kernel_predicates.test_masks"),
     "join_coded": Places("test_kernel_predicates.test_codes"),

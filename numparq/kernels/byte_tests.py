@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from .byte_order import first_word, swapped
+from .key_tests import slot_of
 from .masks import is_settled, joined
 from .memory import load8, load32, load64
 from .registry import helper, inlined, kernel
@@ -81,15 +82,40 @@ def edges_below(data, size, start, end, edges, edges_size, places, num_edges, wo
 @inlined
 def words_below(words, steps, word):
     """Count the words that are less than one, without a jump that could be guessed wrong."""
-    place = 0
-    for step in range(steps - 1, -1, -1):
-        place += np.int64(words[place + (1 << step) - 1] < word) << step
-    return place
+    place = np.uint64(0)  # unsigned: Numba would look whether an index is negative
+    for step in range(steps):
+        half = np.uint64(1 << (steps - 1 - step))
+        place += half * np.uint64(words[place + half - np.uint64(1)] < word)
+    return np.int64(place)
 
 
-@kernel("u1 x u1 x x u1 x i8 x u8 x x x u1 x x x x u1")
-def join_byte_ranges(data, size, offsets, item, width, edges, edges_size, places, num_edges, words, steps, shared,
-                     flip, validity, has_validity, opens, keeps, count, out):  # fmt: skip
+@kernel("u8 x u8 i8 x")
+def fill_word_table(words, num_edges, table, firsts, shift):
+    """Fill a table of the different words of edges, as `fill_key_table`, and with each its first edge."""
+    last = (1 << (64 - shift)) - 1
+    for i in range(num_edges):
+        if i == 0 or words[i] != words[i - 1]:
+            slot = slot_of(words[i], shift)
+            while table[slot] != words[0] and i > 0:
+                slot = (slot + 1) & last
+            table[slot] = words[i]
+            firsts[slot] = i
+    return num_edges
+
+
+@inlined
+def edge_of(table, firsts, shift, empty, none, word):
+    """Give the first of the edges that have a word; `none` if none has it."""
+    last = (1 << (64 - shift)) - 1
+    slot = slot_of(word, shift)
+    while (table[slot] != word) & (table[slot] != empty):
+        slot = (slot + 1) & last
+    return firsts[slot] if table[slot] == word else none
+
+
+@kernel("u1 x u1 x x u1 x i8 x u8 x u8 i8 x x x u1 x x x x u1")
+def join_byte_ranges(data, size, offsets, item, width, edges, edges_size, places, num_edges, words, steps, table,
+                     firsts, shift, shared, flip, validity, has_validity, opens, keeps, count, out):  # fmt: skip
     """Join whether strings are in ranges.
 
     Parameters
@@ -104,6 +130,10 @@ def join_byte_ranges(data, size, offsets, item, width, edges, edges_size, places
     words : uint64 array
         The first eight bytes of each edge behind what all share, big-endian; ``(1 << steps) - 1`` items, of which
         those behind the edges' have all bits set.
+    table, firsts, shift : uint64 array, int64 array, int
+        If all ranges are of a single string: the different words of edges, in ``1 << (64 - shift)`` slots, and of each
+        the first edge; both as `fill_word_table` fills them, with the first word and 0 in all of them before. Else
+        `shift` is 0.
     shared : int
         The bytes with which all edges begin.
     flip : int
@@ -129,7 +159,10 @@ def join_byte_ranges(data, size, offsets, item, width, edges, edges_size, places
             found = num_edges & 1 if order > 0 else 0
         else:
             word = first_word(data, size, start + shared, end) ^ turned
-            below = words_below(words, steps, word)
+            if shift:
+                below = edge_of(table, firsts, shift, words[0], num_edges, word)
+            else:
+                below = words_below(words, steps, word)
             if below < num_edges and words[below] == word:
                 below = edges_below(data, size, start, end, edges, edges_size, places, num_edges, words, below, shared)
             found = below & 1

@@ -90,9 +90,10 @@ def join_ranges(values, fold, mask, base, firsts, spans, steps, validity, has_va
     start = word_of(base)
     for i in range(count):
         key = (folded(values[i], fold) - start) & bits
-        place = 0
-        for step in range(steps - 1, -1, -1):
-            place += np.int64(firsts[place + (1 << step)] <= key) << step
+        place = np.uint64(0)  # unsigned: Numba would look whether an index is negative
+        for step in range(steps):
+            half = np.uint64(1 << (steps - 1 - step))
+            place += half * np.uint64(firsts[place + half] <= key)
         found = 1 if key - firsts[place] <= spans[place] else 0
         if has_validity:
             found = found if validity[i] != 0 else 0
