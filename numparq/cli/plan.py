@@ -9,19 +9,12 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from ..column.chunks import ChunkTables
 from ..errors import SchemaError
-from ..filtering.condition import bound_to
-from ..nested_columns import flattened
 from ..plan.read_plan import ReadPlan
 from ..plan.row_group_plan import RowGroupPlan
-from ..plan.row_ranges import RowRanges
-from ..predicate.bound import leaves_of
+from ..predicate import Expression
 from ..predicate.columns import find
-from ..pruning import Planner
 from ..reader import ParquetFile
-from ..schema import Leaf
-from ..selection import select_columns
 from .filter_text import parse
 
 __all__ = ["plan"]
@@ -37,7 +30,8 @@ def plan(file: str, filter: str | None, columns: str | None, pages: bool) -> Non
     with ParquetFile(file) as parquet:
         source = parquet.source
         opened = source.num_requests, source.num_bytes
-        found = planned(parquet, None if columns is None else columns.split(","), filter)
+        filters = None if filter is None else _expression(parquet, filter)
+        found = parquet.plan(None if columns is None else columns.split(","), filters)
         headline, *lines = found.explain().splitlines()
         console.print(headline, style="bold", markup=False, soft_wrap=True)
         for line in lines:
@@ -52,22 +46,8 @@ def plan(file: str, filter: str | None, columns: str | None, pages: bool) -> Non
                 console.print(row, soft_wrap=True)
 
 
-def planned(parquet: ParquetFile, columns: list[str] | None, text: str | None) -> ReadPlan:
-    """Plan a read.
-
-    Parameters
-    ----------
-    parquet : ParquetFile
-        The file.
-    columns : list of str or None
-        The columns that are read; None: all.
-    text : str or None
-        The filter.
-
-    Returns
-    -------
-    ReadPlan
-    """
+def _expression(parquet: ParquetFile, text: str) -> Expression:
+    """Read a filter; numbers beside DECIMAL columns are decimals."""
 
     def is_decimal(name: str) -> bool:
         try:
@@ -76,15 +56,7 @@ def planned(parquet: ParquetFile, columns: list[str] | None, text: str | None) -
             return False  # which binding says better
         return leaf.logical is not None and leaf.logical.kind == "DECIMAL"
 
-    bound = None if text is None else bound_to(parquet, parse(text, is_decimal))
-    read, _ = flattened(select_columns(parquet.schema, columns))
-    leaves: dict[int, Leaf] = {leaf.index: leaf for leaf in [*read, *([] if bound is None else leaves_of(bound))]}
-    every = list(leaves.values())
-    counts = parquet.footer.row_group_num_rows.tolist()
-    tables = ChunkTables(parquet.footer, every, range(len(counts)), parquet.footer_start)
-    planner = Planner(parquet, every, [leaf.name for leaf in every], tables)
-    whole = planner.whole({group: RowRanges.all(count) for group, count in enumerate(counts)})
-    return whole if bound is None else planner.pruned(whole, bound)
+    return parse(text, is_decimal)
 
 
 # --- a map of pages ---------------------------------------------------------------------------------------------------
