@@ -206,7 +206,8 @@ class FileRead:
     def _choice(self, tables: ChunkTables) -> RowChoice:
         from .filtering.choice import RowChoice
 
-        return RowChoice(self._file, tables, [*self._leaves, *self._asked], self._condition)
+        leaves = [*self._leaves, *self._asked]
+        return RowChoice(self._file, tables, leaves, len(self._leaves), self._condition)
 
     @property
     def _num_rows(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -233,11 +233,8 @@ class ChunkTables:
         """
         table = common[columns]
         place = self._place[rows.row_group]
-        starts = self._starts[place, columns]
         codecs = self._facts["codec"][place, columns]
-        table[:, C_START] = starts
-        ends = starts + self._facts["total_compressed_size"][place, columns]
-        table[:, C_END] = np.minimum(ends + self._faults.missing_bytes, self._ends[place, columns])
+        table[:, C_START], table[:, C_END] = self._bounds((place, columns))
         table[:, C_NUM_VALUES] = self._facts["num_values"][place, columns]
         table[:, C_CODEC] = codecs
         table[:, C_MAX_RATIO] = max_ratios(codecs)
@@ -247,6 +244,27 @@ class ChunkTables:
         table[:, C_ROW_START], table[:, C_ROW_STOP] = rows.start, rows.stop
         table[:, C_OUT] = table[:, C_MASK] = rows.out
         return table
+
+    def places(self, row_groups: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Give where chunks lie.
+
+        Parameters
+        ----------
+        row_groups : sequence of int
+            Ordinals of row groups that are read.
+
+        Returns
+        -------
+        starts, ends : int64 array, (row groups, columns)
+            Positions of the first byte, and of the one behind the last.
+        """
+        return self._bounds([self._place[group] for group in row_groups])
+
+    def _bounds(self, chosen: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Give where chunks begin and end; `chosen` indexes row groups and columns."""
+        starts = self._starts[chosen]
+        ends = starts + self._facts["total_compressed_size"][chosen] + self._faults.missing_bytes
+        return starts, np.minimum(ends, self._ends[chosen])
 
     def num_rows_of(self, row_group: int) -> int:
         """Give the rows of a row group that is read."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from .chunks import RowSlice, columns_table
 from .decode import Job
 from .fixed import FixedOutput
 from .jobs import NO_MASK, JobMaker
+from .kept import KeptFixed, KeptFixedJob, KeptStrings, KeptStringsJob
 from .scratch import allocate
 from .selected import SelectedBinaryJob, SelectedDictionaryJob, SelectedFixedJob, SelectedNestedJob
 from .wanted import WantedRows, located_pages
@@ -42,22 +43,38 @@ class SelectingMaker(JobMaker):
         if not columns or not rows:
             return super().jobs([part for part in slices if isinstance(part, RowSlice)], wanted)
         common = columns_table(self._leaves, targets)
-        made = []
-        for part in self._shared_out(rows, columns):
+        made: list[Job] = []
+        parts = -(-JOBS_OF_THREAD * self._context.crew.threads // (len(rows) * len(columns)))
+        for part in rows:
             hull = RowSlice(part.row_group, int(part.rows.starts[0]), part.rows.stop, part.out)
             table = self._tables.of_row_group(common, np.array(columns, np.intp), hull)
             for place, column in enumerate(columns):
-                made.append(self._selected(column, table[place : place + 1].copy(), part))
+                chunk = table[place : place + 1]
+                made.extend(self._kept(column, chunk.copy(), part) or self._shared_out(column, chunk, part, parts))
         return made
 
-    def _shared_out(self, rows: Sequence[WantedRows], columns: Sequence[int]) -> Iterator[WantedRows]:
-        """Divide the rows where there are too few jobs for all threads, and no page is walked over twice for it."""
-        threads = self._context.crew.threads
-        count = -(-JOBS_OF_THREAD * threads // (len(rows) * len(columns))) if threads > 1 else 1
-        for part in rows:
-            parts = min(count, len(part) // SMALLEST_PART)
-            indexed = all(part.chunks[column].is_indexed for column in columns)
-            yield from part.parts(parts) if parts > 1 and indexed else [part]
+    def _shared_out(self, column: int, chunk: np.ndarray, rows: WantedRows, parts: int) -> list[Job]:
+        """Make the jobs for a column: several, where there are few, and no page is walked over twice for it."""
+        parts = min(parts, len(rows) // SMALLEST_PART) if self._context.crew.threads > 1 else 1
+        shares = rows.parts(parts) if parts > 1 and rows.chunks[column].is_indexed else [rows]
+        made = []
+        for share in shares:
+            table = chunk.copy()
+            table[0, [C_ROW_START, C_ROW_STOP]] = int(share.rows.starts[0]), share.rows.stop
+            table[0, [C_OUT, C_MASK]] = share.out
+            made.append(self._selected(column, table, share))
+        return made
+
+    def _kept(self, column: int, chunk: np.ndarray, rows: WantedRows) -> list[Job]:
+        """Make the job for a column whose values are known, if they are."""
+        target, kept = self._memory.targets[column], rows.kept.get(column)
+        place: tuple[Any, ...] = (self._context, rows.row_group, [column], chunk, False)
+        if isinstance(kept, KeptFixed) and target.storage == "fixed":
+            chunk[0, C_OUT] = (self._lane(column) * self._memory.num_rows + rows.out) * chunk[0, C_ITEM_SIZE]
+            return [KeptFixedJob(*place, output=self._output(column), kept=kept)]
+        if isinstance(kept, KeptStrings) and target.storage in ("binary", "dictionary"):
+            return [KeptStringsJob(*place, kept=kept, coded=target.storage == "dictionary", utf8=target.utf8)]
+        return []
 
     def _selected(self, column: int, chunk: np.ndarray, rows: WantedRows) -> Job:
         """Make the job for a column and the rows of one row group."""

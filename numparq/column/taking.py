@@ -6,10 +6,10 @@ import numpy as np
 
 from ..kernels import selecting_kernels
 from ..kernels.tables import SLACK
-from .buffer import BinaryPiece
+from .buffer import BinaryPiece, DictionaryPiece
 from .scratch import allocate
 
-__all__ = ["items_of", "spans_of", "strings_of", "take_items"]
+__all__ = ["entries_of", "items_of", "spans_of", "strings_of", "take_items"]
 
 
 def spans_of(ranges: np.ndarray) -> np.ndarray:
@@ -62,3 +62,22 @@ def strings_of(piece: BinaryPiece, spans: np.ndarray) -> BinaryPiece:
     data = allocate(selecting_kernels.count_string_bytes(piece.offsets, flat, len(spans)) + SLACK)
     selecting_kernels.take_strings(piece.offsets, piece.data, flat, len(spans), offsets, data)
     return BinaryPiece(offsets, data, None if piece.validity is None else items_of(piece.validity, spans))
+
+
+def entries_of(piece: DictionaryPiece) -> BinaryPiece:
+    """Give the strings that codes stand for, in memory of their own."""
+    codes, entries = piece.codes, piece.dictionary
+    if not len(entries):
+        return BinaryPiece(
+            np.zeros(len(codes) + 1, np.int64), np.zeros(SLACK, np.uint8), np.zeros(len(codes), np.uint8)
+        )
+    spans = np.ones((len(codes), 2), np.int64)
+    spans[:, 0] = codes
+    nulls = codes < 0
+    if not nulls.any():
+        return strings_of(entries, spans)
+    spans[nulls] = 0
+    found = strings_of(BinaryPiece(entries.offsets, entries.data), spans[~nulls])
+    sizes = np.zeros(len(codes), np.int64)
+    sizes[~nulls] = np.diff(found.offsets)
+    return BinaryPiece(np.concatenate([[0], np.cumsum(sizes)]), found.data, (~nulls).view(np.uint8))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -43,12 +44,15 @@ class WantedRows:
         The row of the output that the first of them becomes.
     chunks : sequence of ChunkPages
         By the position of a column among those read: where the pages of its chunk are.
+    kept : mapping of int to KeptFixed or KeptStrings
+        By the position of a column: the values of these rows, where they are known already.
     """
 
     row_group: int
     rows: RowRanges
     out: int
     chunks: Sequence[ChunkPages]
+    kept: Mapping[int, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return self.rows.count
@@ -58,7 +62,7 @@ class WantedRows:
         return self.rows.indices()
 
     def parts(self, count: int) -> list[WantedRows]:
-        """Divide the rows into at most `count` parts of about as many, one behind the other."""
+        """Divide the rows into at most `count` parts of about as many, one behind the other; without what was kept."""
         edges = np.linspace(0, len(self), count + 1).astype(np.int64).tolist()
         found = []
         for first, last in pairwise(edges):

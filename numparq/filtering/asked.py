@@ -12,6 +12,7 @@ from ..arrow_schema import ArrowType
 from ..column.buffer import BinaryPiece, DictionaryPiece
 from ..column.chunks import ChunkTables, RowSlice
 from ..column.decode import Context
+from ..column.kept import KeptFixed, KeptStrings
 from ..column.nested import NestedPiece
 from ..column.scratch import Scratch
 from ..column.selecting import SelectingMaker
@@ -23,7 +24,7 @@ from ..predicate.evaluate import Values
 from ..schema import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96, Leaf
 from ..targets import Target, retarget
 
-__all__ = ["AskedColumns"]
+__all__ = ["AskedColumns", "kept", "ordinals"]
 
 _DTYPES = {BOOLEAN: "u1", INT32: "i4", INT64: "i8", FLOAT: "f4", DOUBLE: "f8"}
 _NO_TYPE = ArrowType("null")
@@ -230,6 +231,26 @@ def _dense(piece: NestedPiece) -> Values:
     if isinstance(piece.values, np.ndarray):
         return Values(piece.values)
     return _strings(piece.values) if piece.values else Values(np.zeros(SLACK, np.uint8), np.zeros(1, np.int64))
+
+
+def kept(leaf: Leaf, values: Values) -> KeptFixed | KeptStrings | None:
+    """Give what was decoded of a leaf as values to be kept; None where they are not as they are stored.
+
+    Parameters
+    ----------
+    leaf : Leaf
+        The leaf.
+    values : Values
+        As `AskedColumns.values` gives them; nothing is copied.
+    """
+    if leaf.is_nested or leaf.physical == INT96:
+        return None
+    if leaf.physical != BYTE_ARRAY:
+        return KeptFixed(values.values, values.validity)
+    assert values.offsets is not None
+    if values.codes is not None:
+        return KeptStrings(DictionaryPiece(values.codes, BinaryPiece(values.offsets, values.values)))
+    return KeptStrings(BinaryPiece(values.offsets, values.values, values.validity))
 
 
 def ordinals(leaves: Sequence[Leaf], asked: Sequence[Leaf]) -> Mapping[int, int]:

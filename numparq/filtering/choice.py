@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from ..column.chunks import ChunkTables, RowSlice
 from ..column.decode import Context
@@ -15,7 +17,7 @@ from ..predicate.expression import Constant, Expression
 from ..pruning import Planner
 from ..schema import Leaf
 from .condition import Condition
-from .rows import RowFinder
+from .rows import Found, RowFinder
 
 __all__ = ["RowChoice"]
 
@@ -31,13 +33,18 @@ class RowChoice:
         The chunks of all columns read, those that only filters ask included.
     leaves : sequence of Leaf
         All these columns.
+    num_shown : int
+        How many of them, from the first one on, are wanted themselves.
     condition : Condition
         What the rows have to satisfy.
     """
 
-    def __init__(self, file: OpenedFile, tables: ChunkTables, leaves: Sequence[Leaf], condition: Condition) -> None:
+    def __init__(
+        self, file: OpenedFile, tables: ChunkTables, leaves: Sequence[Leaf], num_shown: int, condition: Condition
+    ) -> None:
         self._tables = tables
         self._leaves = leaves
+        self._num_shown = num_shown
         self._condition = condition
         self._planner = Planner(file, leaves, [leaf.name for leaf in leaves], tables)
 
@@ -76,12 +83,13 @@ class RowChoice:
             In the order of `slices`.
         """
         plan = self.plan(slices)
-        if self._condition:
-            found = RowFinder(context, self._tables, self._leaves).find(plan, self._narrowed, limit)
-            left = {group.ordinal: found.get(group.ordinal, RowRanges()) for group in plan.row_groups}
-            plan = narrow(plan, left, "filter", repr(self._condition))
-            plan = self._planner.located(plan, self._leaves)
-        return _placed(plan, slices, limit)
+        if not self._condition:
+            return _placed(plan, slices, {}, limit)
+        finder = RowFinder(context, self._tables, self._leaves, self._num_shown)
+        found = finder.find(plan, self._narrowed, limit)
+        left = {group.ordinal: found[group.ordinal].rows if group.ordinal in found else RowRanges() for group in plan}
+        plan = narrow(plan, left, "filter", repr(self._condition))
+        return _placed(self._planner.located(plan, self._leaves[: self._num_shown]), slices, found, limit)
 
     def _narrowed(self, group: RowGroupPlan) -> tuple[RowGroupPlan, Expression]:
         """Give what is left of a row group, and what its rows have to satisfy, when its turn comes."""
@@ -94,17 +102,21 @@ class RowChoice:
         return plan.row_groups[0], Constant(True) if self._planner.decided(plan, bound) else bound
 
 
-def _placed(plan: ReadPlan, slices: Sequence[RowSlice], limit: int | None) -> list[WantedRows]:
+def _placed(
+    plan: ReadPlan, slices: Sequence[RowSlice], found: Mapping[int, Found], limit: int | None
+) -> list[WantedRows]:
     """Give the rows left in the order of the slices, as many as are wanted."""
-    found: list[WantedRows] = []
+    placed: list[WantedRows] = []
     out = 0
     groups = {group.ordinal: group for group in plan.row_groups}
     for part in slices:
         group = groups[part.row_group]
-        rows = group.rows
+        rows, kept = group.rows, found[part.row_group].kept if part.row_group in found else {}
         if limit is not None and rows.count > limit - out:
-            rows = rows.select(RowRanges([(0, limit - out)]))
+            first = np.array([[0, limit - out]])
+            rows = rows.select(RowRanges(first))
+            kept = {place: some.taken(first) for place, some in kept.items()}
         if rows:
-            found.append(WantedRows(part.row_group, rows, out, group.chunks))
+            placed.append(WantedRows(part.row_group, rows, out, group.chunks, kept))
             out += rows.count
-    return found
+    return placed

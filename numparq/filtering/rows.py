@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from ..column.chunks import ChunkTables
 from ..column.decode import Context
+from ..column.kept import KeptFixed, KeptStrings
+from ..column.taking import spans_of
 from ..errors import located
 from ..plan.read_plan import ReadPlan
 from ..plan.row_group_plan import RowGroupPlan
@@ -15,9 +18,25 @@ from ..predicate.evaluate import evaluate
 from ..predicate.expression import And, Constant, Expression
 from ..predicate.normal import all_of
 from ..schema import Leaf
-from .asked import AskedColumns, ordinals
+from .asked import AskedColumns, kept, ordinals
 
-__all__ = ["RowFinder", "steps"]
+__all__ = ["Found", "RowFinder", "steps"]
+
+
+@dataclass(frozen=True)
+class Found:
+    """The rows of a row group that satisfy a filter.
+
+    Parameters
+    ----------
+    rows : RowRanges
+        Within the row group.
+    kept : dict of int to KeptFixed or KeptStrings
+        By the positions of columns: their values in these rows, of those that were asked and are wanted, too.
+    """
+
+    rows: RowRanges
+    kept: dict[int, KeptFixed | KeptStrings]
 
 
 class RowFinder:
@@ -31,17 +50,20 @@ class RowFinder:
         The chunks of all columns read, those that only the filter asks included.
     leaves : sequence of Leaf
         All these columns.
+    num_shown : int
+        How many of them, from the first one on, are wanted themselves.
     """
 
-    def __init__(self, context: Context, tables: ChunkTables, leaves: Sequence[Leaf]) -> None:
+    def __init__(self, context: Context, tables: ChunkTables, leaves: Sequence[Leaf], num_shown: int) -> None:
         self._context = context
         self._leaves = leaves
+        self._num_shown = num_shown
         self._asked = AskedColumns(context, tables, leaves)
 
     def find(
         self, plan: ReadPlan, narrowed: Callable[[RowGroupPlan], tuple[RowGroupPlan, Expression]],
         limit: int | None = None,
-    ) -> dict[int, RowRanges]:  # fmt: skip
+    ) -> dict[int, Found]:  # fmt: skip
         """Find the rows of all row groups of a plan.
 
         Parameters
@@ -56,10 +78,10 @@ class RowFinder:
 
         Returns
         -------
-        dict of int to RowRanges
+        dict of int to Found
             By the ordinals of row groups; those without rows left are not in it.
         """
-        found: dict[int, RowRanges] = {}
+        found: dict[int, Found] = {}
         count = 0
 
         def work(group: RowGroupPlan) -> None:
@@ -68,10 +90,10 @@ class RowFinder:
 
         for wave in self._waves(plan.left, limit):
             self._context.crew.run([lambda group=group: work(group) for group in wave])  # type: ignore[misc]
-            count += sum(found[group.ordinal].count for group in wave)
+            count += sum(found[group.ordinal].rows.count for group in wave)
             if limit is not None and count >= limit:
                 break
-        return {ordinal: rows for ordinal, rows in found.items() if rows}
+        return {ordinal: some for ordinal, some in found.items() if some.rows}
 
     def _waves(self, groups: Sequence[RowGroupPlan], limit: int | None) -> Iterator[Sequence[RowGroupPlan]]:
         """Divide row groups into those that are looked through at once: all, unless the first may have enough."""
@@ -79,19 +101,27 @@ class RowFinder:
         for first in range(0, len(groups), max(size, 1)):
             yield groups[first : first + size]
 
-    def _rows(self, group: RowGroupPlan, bound: Expression) -> RowRanges:
+    def _rows(self, group: RowGroupPlan, bound: Expression) -> Found:
         """Find the rows of a row group."""
-        rows = group.rows
+        rows, known = group.rows, dict[int, KeptFixed | KeptStrings]()
         for step in steps(bound):
+            if isinstance(step, Constant):
+                rows = rows if step.value else RowRanges()
             if not rows:
                 break
             if isinstance(step, Constant):
-                rows = rows if step.value else RowRanges()
                 continue
             places = ordinals(self._leaves, leaves_of(step))
             values = self._asked.values(group, rows, list(places.values()))
-            rows = rows.select(RowRanges.from_mask(evaluate(step, values, rows.count)))
-        return rows
+            left = RowRanges.from_mask(evaluate(step, values, rows.count))
+            spans = spans_of(left.bounds)
+            rows = rows.select(left)
+            known = {place: some.taken(spans) for place, some in known.items()}
+            for index, place in places.items():
+                some = kept(self._leaves[place], values[index]) if place < self._num_shown else None
+                if some is not None:
+                    known[place] = some.taken(spans)
+        return Found(rows, known)
 
 
 def steps(bound: Expression) -> list[Expression]:

@@ -1,0 +1,183 @@
+"""Values that were decoded to be tested, and are wanted as well: they become columns without being fetched again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..errors import ParquetError
+from ..kernels.tables import (
+    BOOLEAN,
+    C_CODEC,
+    C_FAULTS,
+    C_MAX_DEFINITION,
+    C_NULL_COUNT,
+    C_NUM_VALUES,
+    C_ROW_START,
+    C_ROW_STOP,
+    C_TYPE,
+    DATA_PAGE,
+    P_COMPRESSED,
+    P_CRC,
+    P_DEFINITION_ENCODING,
+    P_ENCODING,
+    P_NUM_NULLS,
+    P_NUM_VALUES,
+    P_TYPE,
+    P_UNCOMPRESSED,
+    PAGE_FIELDS,
+    PLAIN,
+    RLE,
+    SLACK,
+    UNCOMPRESSED,
+)
+from .binary import check_utf8
+from .buffer import BinaryPiece, DictionaryPiece
+from .decode import FixedJob, Job
+from .pages import Pages, PageWalk
+from .scratch import Scratch
+from .taking import entries_of, items_of, strings_of
+
+__all__ = ["KeptFixed", "KeptFixedJob", "KeptStrings", "KeptStringsJob"]
+
+
+@dataclass(frozen=True)
+class KeptFixed:
+    """Values of a fixed size, as they are stored.
+
+    Parameters
+    ----------
+    values : numpy.ndarray
+        An item a row; what is at nulls does not count.
+    validity : uint8 array or None
+        1 where there is a value; None: everywhere.
+    """
+
+    values: np.ndarray
+    validity: np.ndarray | None
+
+    def taken(self, spans: np.ndarray) -> KeptFixed:
+        """Take runs of rows: int64 of shape (runs, 2), first row and number of each; in memory of their own."""
+        validity = None if self.validity is None else items_of(self.validity, spans)
+        return KeptFixed(items_of(self.values, spans), validity)
+
+    def as_page(self, physical: int, is_optional: bool) -> np.ndarray:
+        """Give the values as the body of a data page of version 1 in PLAIN, with SLACK behind it; uint8."""
+        values, validity = self.values, self.validity
+        if validity is not None and is_optional:
+            values = values[validity != 0]
+        plain = np.packbits(values != 0, bitorder="little") if physical == BOOLEAN else values.view(np.uint8)
+        levels = _levels(len(self.values), validity) if is_optional else b""
+        return np.concatenate([np.frombuffer(levels, np.uint8), plain, np.zeros(SLACK, np.uint8)])
+
+
+def _levels(count: int, validity: np.ndarray | None) -> bytes:
+    """Encode definition levels of 0 and 1 as a data page has them (Encodings.md, RLE): in a single run."""
+    if validity is None:
+        section = _varint(count << 1) + b"\1"
+    else:
+        bits = np.packbits(validity != 0, bitorder="little")
+        section = _varint(len(bits) << 1 | 1) + bits.tobytes()
+    return len(section).to_bytes(4, "little") + section
+
+
+def _varint(number: int) -> bytes:
+    found = bytearray()
+    while number > 0x7F:
+        found.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*found, number])
+
+
+@dataclass(frozen=True)
+class KeptStrings:
+    """Values of BYTE_ARRAY, or codes of them; a row each."""
+
+    piece: BinaryPiece | DictionaryPiece
+
+    def taken(self, spans: np.ndarray) -> KeptStrings:
+        """Take runs of rows, as `KeptFixed.taken` does."""
+        if isinstance(self.piece, DictionaryPiece):
+            return KeptStrings(DictionaryPiece(items_of(self.piece.codes, spans), self.piece.dictionary))
+        return KeptStrings(strings_of(self.piece, spans))
+
+
+@dataclass
+class KeptFixedJob(FixedJob):
+    """Makes rows of the output of values that were kept: they are decoded as the page that they might be from."""
+
+    kept: KeptFixed = field(kw_only=True)
+
+    def __call__(self) -> None:
+        """Decode the values into the output."""
+        chunk, count = self.chunks[0], len(self.kept.values)
+        chunk[[C_ROW_START, C_CODEC, C_FAULTS]] = 0, UNCOMPRESSED, 0
+        chunk[[C_ROW_STOP, C_NUM_VALUES]] = count
+        super().__call__()
+
+    def _walk(self) -> PageWalk:
+        physical, is_optional = int(self.chunks[0, C_TYPE]), bool(self.chunks[0, C_MAX_DEFINITION])
+        return _OnePage(self.chunks, self.kept.as_page(physical, is_optional))
+
+
+class _OnePage(PageWalk):
+    """A page that is in memory."""
+
+    def __init__(self, chunks: np.ndarray, body: np.ndarray) -> None:
+        self.chunks = chunks
+        self._body = body
+
+    @property
+    def failed_chunk(self) -> int:
+        """The row of the chunk table."""
+        return 0
+
+    def windows(self, scratch: Scratch) -> Iterator[Pages]:
+        """Give the page."""
+        page = np.zeros((1, PAGE_FIELDS), np.int64)
+        page[0, [P_TYPE, P_ENCODING, P_DEFINITION_ENCODING]] = DATA_PAGE, PLAIN, RLE
+        page[0, [P_NUM_NULLS, P_CRC]] = -1
+        page[0, P_NUM_VALUES] = self.chunks[0, C_NUM_VALUES]
+        page[0, [P_COMPRESSED, P_UNCOMPRESSED]] = len(self._body) - SLACK
+        yield Pages(self._body, self.chunks, page)
+
+
+@dataclass
+class KeptStringsJob(Job):
+    """Makes pieces of strings that were kept.
+
+    Parameters
+    ----------
+    kept : KeptStrings
+        The strings.
+    coded : bool
+        Whether codes are wanted as they are.
+    utf8 : bool
+        Whether the strings must be valid UTF-8.
+    """
+
+    kept: KeptStrings = field(kw_only=True)
+    coded: bool = field(kw_only=True)
+    utf8: bool = field(kw_only=True)
+
+    def __call__(self) -> None:
+        """Make the piece."""
+        piece = self.kept.piece
+        if isinstance(piece, DictionaryPiece):
+            self.chunks[0, C_NULL_COUNT] = int(np.count_nonzero(piece.codes < 0))
+            self._check_text(piece.dictionary)
+            self.pieces.append(piece if self.coded else entries_of(piece))
+            return
+        self._check_text(piece)
+        if piece.validity is not None:
+            self.chunks[0, C_NULL_COUNT] = len(piece) - int(np.count_nonzero(piece.validity))
+        self.pieces.append(piece)
+
+    def _check_text(self, piece: BinaryPiece) -> None:
+        if self.utf8:
+            try:
+                check_utf8(piece)
+            except ParquetError as error:
+                raise self._placed(error, 0) from None
