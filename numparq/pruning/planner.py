@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
-from ..column.chunks import ChunkTables, RowSlice
-from ..kernels.tables import C_END, C_START, CHUNK_FIELDS
+from ..column.chunks import ChunkTables
 from ..opened import OpenedFile
 from ..plan.read_plan import ReadPlan, narrow, with_pages
 from ..plan.row_group_plan import RowGroupPlan
@@ -72,21 +69,11 @@ class Planner:
         """
         self._row_groups = ordinals = list(rows)
         counts = [self._tables.num_rows_of(group) for group in ordinals]
-        places = [self._places(group, count) for group, count in zip(ordinals, counts, strict=True)]
-        starts, ends = ([place[which] for place in places] for which in (0, 1))
-        plan = ReadPlan.whole(self._names, counts, starts, ends, ordinals)
+        plan = ReadPlan.whole(self._names, counts, *self._tables.places(ordinals), ordinals)
         partial = {
             group: chosen for (group, chosen), count in zip(rows.items(), counts, strict=True) if chosen.count < count
         }
         return narrow(plan, partial, "rows", "not asked for")
-
-    def _places(self, row_group: int, num_rows: int) -> tuple[np.ndarray, np.ndarray]:
-        """Give where the chunks of a row group begin and end."""
-        count = len(self._leaves)
-        table = self._tables.of_row_group(
-            np.zeros((count, CHUNK_FIELDS), np.int64), np.arange(count), RowSlice(row_group, 0, num_rows, 0)
-        )
-        return table[:, C_START], table[:, C_END]
 
     def located(self, plan: ReadPlan, leaves: Sequence[Leaf]) -> ReadPlan:
         """Take up the offset indexes of row groups of which some rows are left out.
