@@ -75,6 +75,17 @@ def random_question(rng: Rng, table: Table, target: Target) -> Ask:
     return Ask(target.name, op, literal(rng, table, target))
 
 
+def random_runtime_filter(rng: Rng, table: Table) -> tuple[Ask, ...]:
+    """Ask of a column what a runtime filter may: that it is one of some values, or in a range."""
+    askable = [target for target in targets(table) if target.about.near is not None and target.column != "nothing"]
+    if not askable:
+        return ()
+    target = pick(rng, *askable)
+    if rng.random() < 0.6:
+        return (Ask(target.name, "isin", some_literals(rng, table, target)),)
+    return (Ask(target.name, pick(rng, ">=", "<="), literal(rng, table, target)),)
+
+
 def _plain(said: Literal) -> Literal:
     """The same in str or bytes, which prefixes have to be."""
     return Literal(said.worth, said.worth)

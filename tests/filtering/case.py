@@ -10,12 +10,13 @@ import numpy as np
 
 from numparq import ParquetFile
 
-from .asking import random_predicate
+from .asking import random_predicate, random_runtime_filter
 from .forging import forged, random_forgeries, spoils_null_counts
 from .literals import pick
 from .reading import assert_same, expected_frame, filtered_frame, random_read, rows_selected, settled
 from .storing import has_statistics, random_options, stored
 from .tables import Column, Table, num_rows, random_table, targets
+from .truth import All
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,9 @@ class Case:
             group_rows = [group.num_rows for group in file.metadata.row_groups]
         read = settled(self.read, group_rows)
         asked = {target.name: target for target in targets(self.table)}
-        worths = {name: asked[name].worths(self.table) for name in self.predicate.names}
-        truths = self.predicate.truths(worths)
+        predicate = All((self.predicate, *self.read.get("runtime", ())))
+        worths = {name: asked[name].worths(self.table) for name in predicate.names}
+        truths = predicate.truths(worths)
         expected = expected_frame(data, read, rows_selected(read, group_rows), truths)
         got = filtered_frame(data, read, self.predicate.expression())
         assert_same(got, expected, loose=self.is_loose)
@@ -88,7 +90,10 @@ def random_cases(
     if forging:
         forgeries = random_forgeries(rng, options)
     for _ in range(asks):
-        yield Case(table, writer, options, forgeries, random_predicate(rng, table), random_read(rng, table))
+        predicate, read = random_predicate(rng, table), random_read(rng, table)
+        if rng.random() < 0.15:
+            read["runtime"] = random_runtime_filter(rng, table)
+        yield Case(table, writer, options, forgeries, predicate, read)
 
 
 def check_seed(seed: int, writers: tuple[str, ...], **drawn: Any) -> None:

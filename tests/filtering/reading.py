@@ -33,6 +33,8 @@ SIZES = (
     (jobs, "ALONE_BYTES", 50), (jobs, "GROUP_BYTES", 400),
 )  # fmt: skip
 
+NOT_OF_ALL = ("source", "small", "runtime", "nrows", "threads")  # what a read of all rows is not told
+
 _numbers = itertools.count()
 
 
@@ -114,7 +116,7 @@ def rows_selected(options: Options, group_rows: Sequence[int]) -> list[int]:
 
 def expected_frame(data: bytes, options: Options, rows: Sequence[int], wanted: Sequence[bool | None]) -> pd.DataFrame:
     """Read without filters, and leave the rows that do not satisfy out."""
-    plain = {name: value for name, value in options.items() if name not in ("source", "small", "nrows", "threads")}
+    plain = {name: value for name, value in options.items() if name not in NOT_OF_ALL}
     whole = numparq.read_parquet(data, threads=1, **plain)
     assert len(whole) == len(rows)
     kept = [place for place, row in enumerate(rows) if wanted[row] is True][: options.get("nrows")]
@@ -123,8 +125,10 @@ def expected_frame(data: bytes, options: Options, rows: Sequence[int], wanted: S
 
 
 def filtered_frame(data: bytes, options: Options, filters: Any) -> pd.DataFrame:
-    """Read with filters, from where the options say."""
-    given = {name: value for name, value in options.items() if name not in ("source", "small")}
+    """Read with filters, from where the options say; ``runtime`` are questions that runtime filters ask."""
+    given = {name: value for name, value in options.items() if name not in ("source", "small", "runtime")}
+    if "runtime" in options:
+        given["runtime_filters"] = [ask.runtime_filter() for ask in options["runtime"]]
     in_parts = small_sizes() if options.get("small") else nullcontext()
     with source_of(data, options.get("source", "bytes")) as where, in_parts:
         return numparq.read_parquet(filters=filters, **where, **given)

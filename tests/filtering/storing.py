@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 import numparq
 
@@ -61,7 +62,7 @@ _ENCODINGS = ("PLAIN", "RLE_DICTIONARY", "DELTA_BINARY_PACKED", "DELTA_LENGTH_BY
 
 
 def _for_numparq(rng: Rng, table: Table) -> Options:
-    floats = [name for name, column in table.items() if column.about.is_float]
+    floats = [name for name, column in table.items() if column.kind in ("float", "double")]
     options: Options = {
         "row_group_size": _group_size(rng, table),
         "max_rows_per_page": int(pick(rng, 3, 10, 10, 64, 20_000)),
@@ -76,7 +77,7 @@ def _for_numparq(rng: Rng, table: Table) -> Options:
         "store_schema": _only_arrow_knows(table) or pick(rng, True, True, True, False),
         "threads": 1,
         "arrow_dtypes": pick(rng, True, False),
-        "index": pick(rng, *table) if rng.random() < 0.1 else None,
+        "index": pick(rng, None, *_index_columns(table)) if rng.random() < 0.2 else None,
     }
     if rng.random() < 0.3:
         options["column_encoding"] = pick(rng, *_ENCODINGS) if rng.random() < 0.8 or not floats else {floats[0]: "ALP"}
@@ -100,6 +101,11 @@ def _only_arrow_knows(table: Table) -> bool:
 def _has_zones(table: Table) -> bool:
     """Whether there are moments in UTC, which INT96 does not tell from others."""
     return any(getattr(column.about.arrow, "tz", None) for column in table.values())
+
+
+def _index_columns(table: Table) -> list[str]:
+    """Columns for the index: not of integers, of which pandas makes a RangeIndex where it can."""
+    return [name for name, column in table.items() if not pa.types.is_integer(column.about.arrow)]
 
 
 def _survives_numpy(column: Column) -> bool:

@@ -57,6 +57,14 @@ class Ask:
             return self.name, {"isin": "in", "not_in": "not in"}[self.op], [literal.said for literal in self.said]
         return self.name, self.op, self.said.said
 
+    def runtime_filter(self) -> Any:
+        """The same as a runtime filter that is known beforehand; of isin, >= or <=."""
+        from numparq import RuntimeFilter
+
+        if self.op == "isin":
+            return RuntimeFilter(self.name, [literal.said for literal in self.said])
+        return RuntimeFilter(self.name, **{{">=": "low", "<=": "high"}[self.op]: self.said.said})
+
     @property
     def names(self) -> set[Name]:
         return {self.name}
