@@ -11,12 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_predicate_values import expressions, schema_of
 
+from numparq.bloom_filter import BloomFilter
 from numparq.predicate import col
 from numparq.predicate.bind import bind
-from numparq.predicate.bound import ElementTest, NullTest, ValueTest, each_test
+from numparq.predicate.bound import ElementTest, MemberTest, NullTest, ValueTest, each_test
+from numparq.predicate.domain import domain_of
 from numparq.predicate.may_match import may_match, must_match
 from numparq.pruning.match import may_mask, must_mask, runs_that_may, runs_that_must
-from numparq.pruning.prefixes import apart
+from numparq.pruning.prefixes import told
 from numparq.pruning.runs import UNKNOWN, Runs
 from numparq.statistics.order import INT96_ORDER, NO_ORDER, TOTAL_ORDER, TYPE_ORDER, order_of
 
@@ -84,6 +86,16 @@ def test_columns_of_which_nothing_is_known():
     assert runs_that_must(bound, {}, 3).tolist() == [False] * 3
 
 
+@settings(max_examples=60, deadline=None)
+@given(runs=runs_about("int64"))
+def test_runs_of_which_a_bloom_filter_is_asked_are_answered_as_each_by_itself(runs):
+    leaf = schema_of("int64").leaves[0]
+    test = MemberTest(leaf, domain_of(leaf), BloomFilter(np.zeros(32, np.uint8)))
+    each = [{0: runs.facts(run)} for run in range(len(runs))]
+    assert may_mask(test, runs).tolist() == [may_match(test, facts) for facts in each]
+    assert must_mask(test, runs).tolist() == [must_match(test, facts) for facts in each]
+
+
 def strings(*pairs):
     data, places = b"", []
     for value in (value for pair in pairs for value in pair):
@@ -99,5 +111,7 @@ def test_most_strings_are_told_apart_by_eight_bytes():
     runs = strings((b"a", b"b"), (b"abcdefgh1", b"abcdefgh9"), (b"x", b"x"), (b"z", b"a"), (b"c", b"d"))
     test = bind(col("string") == "k", schema_of("string"))
     assert isinstance(test, ValueTest)
-    assert apart(test, runs).tolist() == [True, False, False, False, True]
-    assert may_mask(test, runs).tolist() == [False, False, False, True, False]
+    assert told(test, runs)[0].tolist() == [True, False, False, False, True]
+    test = bind(col("string").startswith("c") | (col("string") == "abcdefgh5"), schema_of("string"))
+    assert told(test, runs)[1].tolist() == [True, False, False, False, False]
+    assert may_mask(test, runs).tolist() == [True, True, False, True, True]

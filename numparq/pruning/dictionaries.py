@@ -10,7 +10,7 @@ import numpy as np
 from ..column.chunks import ChunkTables
 from ..opened import OpenedFile
 from ..plan.read_plan import ReadPlan
-from ..predicate.bound import ElementTest, ValueTest, decide, each_test
+from ..predicate.bound import ElementTest, MemberTest, ValueTest, decide, each_test
 from ..predicate.evaluate import Values, satisfying
 from ..predicate.expression import Expression
 from ..schema import Leaf
@@ -124,7 +124,7 @@ class Dictionaries:
 
 def _is_of_values(test: Any) -> bool:
     """Tell whether a test can be answered by the values alone that there are."""
-    return isinstance(test, ValueTest) or (isinstance(test, ElementTest) and not test.negated)
+    return isinstance(test, (ValueTest, MemberTest)) or (isinstance(test, ElementTest) and not test.negated)
 
 
 def _may(test: Any, known: dict[int, Values]) -> bool:

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ..predicate.bound import ElementTest, NullTest, ValueTest
+from ..predicate.bound import ElementTest, MemberTest, NullTest, ValueTest
 from ..predicate.expression import And, Constant, Expression, Or
 from ..predicate.may_match import may_match, must_match
 from ..predicate.ranges import Ranges
-from .prefixes import apart
+from .prefixes import told
 from .runs import Runs, has_numbers
 
 __all__ = ["fold", "may_mask", "must_mask", "runs_that_may", "runs_that_must"]
@@ -111,8 +111,7 @@ def _may_in_list(test: ElementTest, runs: Runs) -> np.ndarray:
 
 def _may_be_value(test: ValueTest, runs: Runs) -> np.ndarray:
     if not has_numbers(test.domain):
-        is_outside = test.pattern is not None and test.negated  # of the range lies what satisfies it, too
-        return _asked(test, runs, np.full(len(runs), True) if is_outside else ~apart(test, runs), may_match)
+        return _may_be_bytes(test, runs)
     found = _overlap(test.ranges, *runs.intervals(test.domain))
     if test.domain.is_float:
         present = runs.num_present(test.leaf)
@@ -120,6 +119,18 @@ def _may_be_value(test: ValueTest, runs: Runs) -> np.ndarray:
             found |= runs.nan_counts != 0
         found = np.where((runs.nan_counts == present) & (present >= 0), test.nan, found)
     return found & ~runs.only_nulls(test.leaf) & (runs.num_values != 0)
+
+
+def _may_be_bytes(test: ValueTest, runs: Runs) -> np.ndarray:
+    if test.pattern is not None and test.negated:  # what satisfies it may be outside of the ranges, too
+        return ~runs.only_nulls(test.leaf) & (runs.num_values != 0)
+    apart, meeting = told(test, runs)
+    meeting &= ~runs.only_nulls(test.leaf) & (runs.num_values != 0)
+    return meeting | _asked(test, runs, ~apart & ~meeting, may_match)
+
+
+def _may_be_member(test: MemberTest, runs: Runs) -> np.ndarray:
+    return ~runs.only_nulls(test.leaf) & (runs.num_values != 0)  # bounds say nothing of a Bloom filter
 
 
 def _may_one_by_one(test: Any, runs: Runs) -> np.ndarray:
@@ -137,6 +148,7 @@ def _asked(test: Any, runs: Runs, places: np.ndarray, question: Callable[..., bo
 
 _MAY: dict[type, Callable[[Any, Runs], np.ndarray]] = {
     NullTest: _may_be_null, ElementTest: _may_in_list, ValueTest: _may_be_value,
+    MemberTest: _may_be_member,
 }  # fmt: skip
 
 # --- must -------------------------------------------------------------------------------------------------------------
@@ -152,10 +164,6 @@ def _must_be_null(test: NullTest, runs: Runs) -> np.ndarray:
     return ~_may_be_null(opposite, runs)
 
 
-def _must_in_list(test: ElementTest, runs: Runs) -> np.ndarray:
-    return runs.num_values == 0
-
-
 def _must_be_value(test: ValueTest, runs: Runs) -> np.ndarray:
     no_nulls = (runs.num_nulls(test.leaf) == 0) & ~runs.all_null
     if not has_numbers(test.domain):
@@ -168,12 +176,16 @@ def _must_be_value(test: ValueTest, runs: Runs) -> np.ndarray:
     return (found & no_nulls) | (runs.num_values == 0)
 
 
+def _never(test: ElementTest | MemberTest, runs: Runs) -> np.ndarray:
+    return runs.num_values == 0
+
+
 def _must_one_by_one(test: Any, runs: Runs) -> np.ndarray:
     return _asked(test, runs, np.ones(len(runs), np.bool_), must_match)
 
 
 _MUST: dict[type, Callable[[Any, Runs], np.ndarray]] = {
-    NullTest: _must_be_null, ElementTest: _must_in_list, ValueTest: _must_be_value,
+    NullTest: _must_be_null, ElementTest: _never, ValueTest: _must_be_value, MemberTest: _never,
 }  # fmt: skip
 
 # --- ranges of numbers ------------------------------------------------------------------------------------------------

@@ -8,14 +8,14 @@ from ..predicate.bound import ValueTest
 from ..predicate.ranges import TOP
 from .runs import Runs
 
-__all__ = ["apart"]
+__all__ = ["told"]
 
 _SIZE = 8
 _MOST = np.uint64(2**64 - 1)
 
 
-def apart(test: ValueTest, runs: Runs) -> np.ndarray:
-    """Tell of which runs the first bytes of both bounds show that no value can satisfy a test.
+def told(test: ValueTest, runs: Runs) -> tuple[np.ndarray, np.ndarray]:
+    """Tell of which runs the first bytes of both bounds show whether a value may be in the ranges of a test.
 
     Parameters
     ----------
@@ -26,22 +26,27 @@ def apart(test: ValueTest, runs: Runs) -> np.ndarray:
 
     Returns
     -------
-    bool array, (runs,)
-        False where that is not clear, also where bounds are missing or may contradict each other.
+    apart, meeting : bool array, (runs,)
+        Of which it is clear that none can, and that one can. Neither, where bounds are missing, may contradict each
+        other, or have the same first bytes as the other bound or as a range.
     """
+    none = np.zeros(len(runs), np.bool_)
     if test.domain.kind != "bytes" or runs.order.kind != "bytes" or not len(runs) or not test.ranges:
-        return np.zeros(len(runs), np.bool_)
+        return none, none
     there = (runs.lows[:, 0] >= 0) & (runs.highs[:, 0] >= 0)
     if test.domain.width:
         there &= (runs.lows[:, 1] == test.domain.width) & (runs.highs[:, 1] == test.domain.width)
     lows, highs = _prefixes(runs.data, runs.lows, there), _prefixes(runs.data, runs.highs, there)
+    # Only of bounds that differ here it is sure that they are in order, and that no value is above the upper one: one
+    # that equals the lower one may have been cut without being made larger.
+    there &= lows < highs
     starts = np.array([_number(low) for low, _ in test.ranges], np.uint64)
     ends = np.array([_MOST if high is TOP else _number(high) for _, high in test.ranges], np.uint64)
     before = np.searchsorted(starts, highs, side="right")
-    meets = (before > 0) & (lows <= ends[before - 1])
-    # Only of bounds that differ here it is sure that they are in order, and that no value is above the upper one: one
-    # that equals the lower one may have been cut without being made larger.
-    return there & (lows < highs) & ~meets
+    reaches = (before > 0) & (lows <= ends[before - 1])
+    # Every range has its first key: where that lies between the bounds, a value may be in the range.
+    begins = np.searchsorted(starts, lows, side="right") < np.searchsorted(starts, highs, side="left")
+    return there & ~reaches, there & begins
 
 
 def _prefixes(data: np.ndarray, places: np.ndarray, there: np.ndarray) -> np.ndarray:
