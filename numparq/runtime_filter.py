@@ -75,7 +75,7 @@ class RuntimeFilter:
         self.column = col(column).name
         self._lock = Lock()
         self._given: tuple[Expression, BloomFilter | None] | None = None
-        self._bound: tuple[Schema, Mapping[int, ArrowType] | None, Expression] | None = None
+        self._bound: tuple[Schema, Expression] | None = None
         if any(given is not None for given in (values, low, high, bloom_filter)):
             self.arrive(values, low=low, high=high, bloom_filter=bloom_filter)
 
@@ -126,13 +126,13 @@ class RuntimeFilter:
         schema : Schema
             The file's.
         origins : mapping of int to ArrowType, optional
-            As in `numparq.predicate.bind.bind`.
+            As in `numparq.predicate.bind.bind`; those of the schema's file.
 
         Returns
         -------
         Expression or None
-            As `numparq.predicate.bind.bind` makes them, with a MemberTest for a Bloom filter; the same one each time
-            for a file. None while it has not arrived.
+            As `numparq.predicate.bind.bind` makes them, with a MemberTest for a Bloom filter; for one schema the same
+            one each time. None while it has not arrived.
 
         Raises
         ------
@@ -143,14 +143,14 @@ class RuntimeFilter:
             return None
         with self._lock:
             kept = self._bound
-            if kept is not None and kept[0] is schema and kept[1] == origins:
-                return kept[2]
+            if kept is not None and kept[0] is schema:
+                return kept[1]
             expression, bloom_filter = self._given
             parts = [bind(expression, schema, origins)]
             if bloom_filter is not None:
                 parts.append(bind_member(self.column, bloom_filter, schema, origins))
             bound = all_of(parts)
-            self._bound = schema, origins, bound
+            self._bound = schema, bound
             return bound
 
     def __repr__(self) -> str:

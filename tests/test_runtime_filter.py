@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -175,11 +176,23 @@ def test_nothing_passes_of_no_values():
 
 @FEW
 @given(numbers=st.lists(st.one_of(st.integers(-(2**65), 2**65), st.integers(-9, 9)), max_size=30),
-       name=st.sampled_from(["int32", "int64", "int8", "uint16", "uint32", "uint64"]))  # fmt: skip
-def test_integers_are_bound_as_one_by_one(numbers, name):
-    at_once = bind(col(name).isin(numbers), schema_of(name))
-    with_a_fraction = bind(col(name).isin([*numbers, 0.5]), schema_of(name))
-    assert getattr(at_once, "ranges", at_once) == getattr(with_a_fraction, "ranges", with_a_fraction)
+       name=st.sampled_from(["int32", "int64", "int8", "uint16", "uint32", "uint64", "double"]))  # fmt: skip
+def test_many_integers_are_bound_as_one_by_one(numbers, name):
+    check_many(name, numbers, Decimal("0.3"))
+
+
+@FEW
+@given(numbers=st.lists(st.one_of(st.floats(), st.sampled_from([0.0, -0.0, math.nan, math.inf, 5e-324])), max_size=30),
+       typed=st.booleans(), name=st.sampled_from(["double", "float", "int64"]))  # fmt: skip
+def test_many_floats_are_bound_as_one_by_one(numbers, typed, name):
+    check_many(name, [np.float64(number) for number in numbers] if typed else numbers, Decimal("0.3"))
+
+
+def check_many(name, literals, equals_nothing):
+    """Beside a literal of another type each is looked at alone."""
+    at_once = bind(col(name).isin(literals), schema_of(name))
+    alone = bind(col(name).isin([*literals, equals_nothing]), schema_of(name))
+    assert getattr(at_once, "ranges", at_once) == getattr(alone, "ranges", alone)
 
 
 def test_numpy_and_pandas_values():

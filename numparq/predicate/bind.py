@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from ..arrow_schema import ArrowType
 from ..bloom_filter import BloomFilter
@@ -17,6 +15,7 @@ from .columns import Found, find
 from .domain import Domain, domain_of
 from .expression import And, Column, Constant, Expression, Name, Not, Or, Test
 from .literals import Cut, cut, prefix_bytes
+from .many import ranges_of_many
 from .normal import all_of, any_of, normal_form
 from .pattern import Pattern, parsed, with_prefix
 from .ranges import Ranges, complement, intersection, union
@@ -195,8 +194,9 @@ def _satisfying(test: Test, leaf: Leaf, domain: Domain) -> tuple[Ranges, Pattern
     value = test.operand
     try:
         if test.op == "in":
-            if domain.type.kind == "int" and all(map(_is_int, test.operand)):
-                return union((number, number + 1) for number in _within(test.operand, domain)), None
+            ranges = ranges_of_many(test.operand, domain)
+            if ranges is not None:
+                return ranges, None
             cuts = []
             for value in test.operand:
                 cuts.append(cut(value, domain))
@@ -214,15 +214,6 @@ def _satisfying(test: Test, leaf: Leaf, domain: Domain) -> tuple[Ranges, Pattern
             f"{value!r} cannot be compared with the column {leaf.name!r} of type {type_name(leaf)}: {error}",
             column=leaf.name,
         ) from None
-
-
-def _is_int(value: Any) -> bool:
-    return type(value) is int or (isinstance(value, np.integer) and not isinstance(value, np.timedelta64))
-
-
-def _within(numbers: Iterable[Any], domain: Domain) -> set[int]:
-    """Give the numbers that integers of a column may be: quicker than by their cuts, where there are millions."""
-    return {number for number in map(int, numbers) if domain.low <= number < domain.high}
 
 
 def type_name(leaf: Leaf) -> str:

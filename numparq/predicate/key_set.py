@@ -20,8 +20,6 @@ _TABLE_SPAN = 1 << 18  # so that a table stays in the processor's cache
 _SLOTS_A_KEY = 4
 _KEYS_A_RANGE = 4
 
-Spans = list[tuple[int, int]]
-
 
 class KeySet:
     """A set of keys.
@@ -41,7 +39,7 @@ class KeySet:
     def __init__(self, ranges: Ranges, bits: int, fold: bool = False) -> None:
         self._mask = (1 << bits) - 1
         self._fold = (1 << bits - 1) - 1 if fold else 0
-        self._name, self._arguments = _made_ready(_around(ranges, bits), bits)
+        self._name, self._arguments = _made_ready(*_around(ranges, bits), bits)
 
     def join(self, values: np.ndarray, into: Mask) -> None:
         """Join with a mask whether values are in the set.
@@ -62,27 +60,27 @@ def _signed(number: int) -> int:
     return number - (1 << 64) if number >> 63 else number
 
 
-def _around(ranges: Ranges, bits: int) -> Spans:
+def _around(ranges: Ranges, bits: int) -> tuple[np.ndarray, np.ndarray]:
     """Give ranges as first keys and spans, ascending from the first one on; the last one may go around."""
     size = 1 << bits
-    spans = [(low % size, high - low - 1) for low, high in ranges]
-    if len(spans) > 1 and ranges[-1][1] - ranges[0][0] == size:  # the last one ends where the first one begins
-        (_, more), *spans = spans
-        first, span = spans[-1]
-        spans[-1] = (first, span + more + 1)
-    return spans
+    firsts = [low % size for low, _ in ranges]
+    spans = [high - low - 1 for low, high in ranges]
+    if len(ranges) > 1 and ranges[-1][1] - ranges[0][0] == size:  # the last one ends where the first one begins
+        spans[-1] += spans.pop(0) + 1
+        del firsts[0]
+    return np.array(firsts, np.uint64), np.array(spans, np.uint64)
 
 
-def _made_ready(spans: Spans, bits: int) -> tuple[str, tuple[Any, ...]]:
+def _made_ready(firsts: np.ndarray, spans: np.ndarray, bits: int) -> tuple[str, tuple[Any, ...]]:
     """Choose the kernel for some ranges, and its arguments."""
-    if not spans:
+    if not len(firsts):
         return "join_table", (0, 0, np.zeros(1, np.uint8))
-    if len(spans) == 1:
-        return "join_range", (_signed(spans[0][0]), _signed(spans[0][1]))
-    if len(spans) <= _FEW:
-        return "join_four_ranges", (np.array([*spans, *[spans[-1]] * (_FEW - len(spans))], np.uint64).reshape(-1),)
-    firsts, sizes = np.ascontiguousarray(np.array(spans, np.uint64).T)
-    return _many((firsts - firsts[0]) & np.uint64((1 << bits) - 1), sizes, spans[0][0], bits)
+    if len(firsts) == 1:
+        return "join_range", (_signed(int(firsts[0])), _signed(int(spans[0])))
+    if len(firsts) <= _FEW:
+        ranges = np.pad(np.stack([firsts, spans], axis=1), ((0, _FEW - len(firsts)), (0, 0)), "edge")
+        return "join_four_ranges", (ranges.reshape(-1),)
+    return _many((firsts - firsts[0]) & np.uint64((1 << bits) - 1), spans, int(firsts[0]), bits)
 
 
 def _many(firsts: np.ndarray, spans: np.ndarray, base: int, bits: int) -> tuple[str, tuple[Any, ...]]:
