@@ -163,7 +163,8 @@ class FileRead:
         groups = [rows.row_group for rows in self.slices]
         leaves = [*self._leaves, *self._asked]
         tables = ways.tables(self._file.footer, leaves, groups, self._file.footer_start, self._file.files)
-        targets = self._targets(tables.null_counts()[: len(self._leaves)])
+        null_counts = tables.null_counts()[: len(self._leaves)]
+        targets = self._targets(null_counts)
         if self._explosion is not None:
             self._explosion.take(self._nested, self._labels)
         index = set(self._index)
@@ -173,6 +174,8 @@ class FileRead:
                 self.slices = ways.rows(self, tables, context)
                 layout = allocate(targets, self._num_rows, separate)
                 buffers = _decode(ways.maker(context, tables, self._leaves, layout), layout, self.slices)
+            if self._condition:
+                _count_all_nulls(buffers, null_counts)
             return self._assembled(layout, buffers, ways)
         except ParquetError as error:
             tables.name_file(error)
@@ -351,3 +354,9 @@ def _decode(maker: JobMaker, layout: Layout, slices: Sequence[Any]) -> list[Colu
             buffers[column] = ColumnBuffer(layout.values[column], layout.validity[column])
         wanted = failed
     return buffers
+
+
+def _count_all_nulls(buffers: list[ColumnBuffer], null_counts: Sequence[int | None]) -> None:
+    """Let columns have the dtypes of a full read, though their nulls may not be among the rows that are left."""
+    for buffer, count in zip(buffers, null_counts, strict=True):
+        buffer.null_count = buffer.null_count or count or 0

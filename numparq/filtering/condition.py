@@ -70,6 +70,7 @@ class Condition:
 
     def __init__(self, file: OpenedFile, filters: Any, runtime_filters: Any = ()) -> None:
         self._file = file
+        self._origins: Any = _Origins(file)
         self._bound = None if filters is None else bound_to(file, filters)
         self._runtime: list[RuntimeFilter] = _listed(runtime_filters)
         self.may_change = bool(self._runtime)
@@ -90,7 +91,7 @@ class Condition:
 
     def now(self) -> Expression | None:
         """Give the filter, and the runtime filters that have arrived, as one bound expression; None without any."""
-        bounds = [self._bound, *(each.bound(self._file.schema) for each in self._runtime)]
+        bounds = [self._bound, *(each.bound(self._file.schema, self._origins) for each in self._runtime)]
         parts = [part for part in bounds if part is not None]
         return all_of(parts) if parts else None
 
