@@ -468,3 +468,44 @@ def test_a_bloom_filter_that_cannot_help(change):
     plan = planned.pruned(col("s") == "v00400x")
     assert "Bloom filter" not in levels(plan)
     assert set(np.flatnonzero(FRAME.s == "v00400").tolist()) <= planned.rows(planned.pruned(col("s") == "v00400"))
+
+
+# --- lists and structs ------------------------------------------------------------------------------------------------
+
+
+def nested_table():
+    pa = pytest.importorskip("pyarrow")
+    lists = [None if row % 50 == 7 else [row] * (row % 4) + [None] * (row % 2) for row in range(ROWS)]
+    structs = [None if row % 40 == 3 else {"a": None if row % 30 == 5 else row} for row in range(ROWS)]
+    return pa.table({"l": pa.array(lists, pa.list_(pa.int64())), "s": structs, "k": range(ROWS)})
+
+
+NESTED = {
+    "contains": (col("l").contains(1234), lambda row: row["l"] is not None and 1234 in row["l"], 100),
+    "contains nothing there": (col("l").contains(10**6), lambda row: False, 0),
+    "does not contain": (~col("l").contains(1234), lambda row: row["l"] is not None and 1234 not in row["l"], ROWS),
+    "field": (col("s.a") == 1234, lambda row: row["s"] is not None and row["s"]["a"] == 1234, 100),
+    "null field": (col("s.a").is_null(), lambda row: row["s"] is None or row["s"]["a"] is None, ROWS),
+    "null struct": (col("s").is_null(), lambda row: row["s"] is None, ROWS),
+    "both": (col("l").contains(1233) & (col("s.a") >= 1230) & (col("k") < 1290),
+             lambda row: row["k"] == 1233 and 1233 in (row["l"] or ()), 100),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("question", NESTED)
+@pytest.mark.parametrize("writer", ["numparq", "pyarrow", "pyarrow without dictionaries"])
+def test_rows_of_lists_and_structs(writer, question):
+    pq, table = pytest.importorskip("pyarrow.parquet"), nested_table()
+    expression, truth, most = NESTED[question]
+    if writer == "numparq":
+        data = numparq.to_parquet(table.to_pandas(), schema=table.schema, row_group_size=STEP, max_rows_per_page=100)
+    else:
+        out = io.BytesIO()
+        pq.write_table(table, out, row_group_size=STEP, data_page_size=256, write_page_index=True, write_batch_size=20,
+                       data_page_version="2.0", use_dictionary=writer == "pyarrow")  # fmt: skip
+        data = out.getvalue()
+    planned = Planned(data)
+    plan = planned.pruned(expression)
+    rows = table.to_pylist()
+    assert {number for number, row in enumerate(rows) if truth(row)} <= planned.rows(plan)
+    assert plan.num_rows <= most

@@ -134,8 +134,8 @@ class RowRanges:
     @property
     def count(self) -> int:
         """How many rows there are."""
-        if len(self) == 1:  # as it is of row groups that are not cut, which are many
-            return int(self._bounds[0, 1] - self._bounds[0, 0])
+        if len(self._bounds) < 2:  # row groups that are not cut, or wholly, are many
+            return int(self._bounds[0, 1] - self._bounds[0, 0]) if len(self._bounds) else 0
         return int(self.lengths.sum())
 
     @property

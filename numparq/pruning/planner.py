@@ -23,6 +23,8 @@ from .reasons import conjuncts, reason
 
 __all__ = ["Planner"]
 
+_NO_ROWS = RowRanges()
+
 
 class Planner:
     """Plans reads of some columns of a file.
@@ -161,7 +163,7 @@ class Planner:
             have a trusted offset index.
         """
         if isinstance(bound, Constant):
-            nothing = {} if bound.value else {group.ordinal: RowRanges() for group in plan.row_groups}
+            nothing = {} if bound.value else {group.ordinal: _NO_ROWS for group in plan.row_groups}
             return narrow(plan, nothing, "predicate", "no row can satisfy it")
         plan = self._by_statistics(plan, bound)
         decided = self.decided(plan, bound)
@@ -175,7 +177,7 @@ class Planner:
             groups = [group.ordinal for group in plan.left]
             runs = {leaf.index: chunk_runs(self._file, leaf, groups) for leaf in leaves_of(part)}
             may = runs_that_may(part, runs, len(groups)).tolist()
-            dropped = {group: RowRanges() for group, kept in zip(groups, may, strict=True) if not kept}
+            dropped = {group: _NO_ROWS for group, kept in zip(groups, may, strict=True) if not kept}
             plan = narrow(plan, dropped, "statistics", reason(part))
         return plan
 
@@ -186,14 +188,14 @@ class Planner:
         groups = _undecided(plan, decided)
         answered: set[tuple[int, int]] = set()
         for part, dropped in self._bloom_filters.dropped(bound, groups, answered):
-            plan = narrow(plan, dict.fromkeys(dropped, RowRanges()), "Bloom filter", reason(part))
+            plan = narrow(plan, dict.fromkeys(dropped, _NO_ROWS), "Bloom filter", reason(part))
         return plan, answered
 
     def _by_dictionaries(
         self, plan: ReadPlan, bound: Expression, decided: set[int], answered: set[tuple[int, int]]
     ) -> ReadPlan:
         for part, dropped in self._dictionaries.dropped(plan, bound, _undecided(plan, decided), answered):
-            plan = narrow(plan, dict.fromkeys(dropped, RowRanges()), "dictionary", reason(part))
+            plan = narrow(plan, dict.fromkeys(dropped, _NO_ROWS), "dictionary", reason(part))
         return plan
 
     def _by_pages(self, plan: ReadPlan, bound: Expression, decided: set[int]) -> ReadPlan:
