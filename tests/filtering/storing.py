@@ -104,8 +104,10 @@ def _has_zones(table: Table) -> bool:
 
 
 def _index_columns(table: Table) -> list[str]:
-    """Columns for the index: not of integers, of which pandas makes a RangeIndex where it can."""
-    return [name for name, column in table.items() if not pa.types.is_integer(column.about.arrow)]
+    """Columns for the index: not of integers, of which pandas makes a RangeIndex where it can, nor of float16."""
+    return [
+        name for name, column in table.items() if not pa.types.is_integer(column.about.arrow) and column.kind != "half"
+    ]
 
 
 def _survives_numpy(column: Column) -> bool:
