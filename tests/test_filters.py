@@ -6,6 +6,7 @@ import io
 import math
 import uuid
 from decimal import Decimal
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from filtering.touched import pages, regions, touched
 from frames import written
 
 from numparq import ParquetFile, col, read_parquet, to_parquet
+from numparq.column import pages as column_pages
 from numparq.errors import InvalidFileError, ParquetError, SchemaError, UnsupportedError
 
 NAN = math.nan
@@ -402,6 +404,19 @@ def test_the_first_rows_that_satisfy():
     frame, found = touched(DATA, columns=["value"], filters=filters, nrows=2)
     assert_same(frame, expected(FRAME["word"] == "w07", ["value"])[:2])
     assert {group for group, _ in pages(found, "value")} == {0}
+
+
+@pytest.mark.parametrize("limit", [50, 1 << 20])
+@pytest.mark.parametrize("size", [60, 200, 1000])
+def test_windows_without_a_wanted_row(size, limit):
+    """Of strings that nobody says who wrote, pages that are not wanted may be needed by later ones."""
+    values = ["v" * 80 + str(number % 3) for number in range(13)]
+    data = written(pa.table({"x": values}), write_batch_size=10, dictionary_pagesize_limit=limit)
+    for made in (data, forged(data, ("by nobody",))):
+        with mock.patch.object(column_pages, "WINDOW_BYTES", size):
+            assert numbers(made, x == values[0], row_range=(12, 13)) == [12]
+            assert read_parquet(made, filters=x == values[2])["x"].tolist() == [values[2]] * 4
+            assert read_parquet(made, row_range=(12, 13))["x"].tolist() == values[12:]
 
 
 def test_a_look_up_in_an_object_store():
