@@ -67,6 +67,8 @@ class Indexes:
         """
         known = self._file.indexes
         missing = [index for index in dict.fromkeys(wanted) if index not in known]
+        if not missing:
+            return
         places = self._places(missing)
         there = np.flatnonzero(places[:, 0] != NOWHERE).tolist()
         # Indexes do not lie over each other: a file that claims more of them than it has bytes has none.
@@ -85,6 +87,8 @@ class Indexes:
             chosen = [
                 place for place, index in enumerate(wanted) if index.what == what and bug not in self._wrong[index.leaf]
             ]
+            if not chosen:
+                continue
             groups, leaves = [wanted[place].row_group for place in chosen], [wanted[place].leaf for place in chosen]
             places[chosen] = places_of(self._file, what, groups, leaves)
         return places

@@ -21,9 +21,11 @@ _STEMS = {COLUMN_INDEX: "column_index", OFFSET_INDEX: "offset_index", BLOOM_FILT
 
 
 @lru_cache(maxsize=1)
-def _wanted() -> Layout:
-    fields = [f"{stem}_{what}" for stem in _STEMS.values() for what in ("offset", "length")]
-    return layout("ColumnChunk", *fields)
+def _wanted() -> tuple[Layout, dict[str, list[int]]]:
+    """Give the layout of a chunk, and the words of each offset and length in it."""
+    fields = {what: [f"{stem}_{which}" for which in ("offset", "length")] for what, stem in _STEMS.items()}
+    wanted = layout("ColumnChunk", *(name for names in fields.values() for name in names))
+    return wanted, {what: [wanted.slot(name) for name in names] for what, names in fields.items()}
 
 
 def places_of(file: OpenedFile, what: str, row_groups: Sequence[int], leaves: Sequence[int]) -> np.ndarray:
@@ -45,10 +47,9 @@ def places_of(file: OpenedFile, what: str, row_groups: Sequence[int], leaves: Se
         within the file's data, and where the chunk is in another file. The length of a Bloom filter is 0 where the
         file does not tell.
     """
-    wanted = _wanted()
+    wanted, slots = _wanted()
     words = file.footer.chunks.words(wanted, row_groups, leaves)
-    stem = _STEMS[what]
-    found = words[:, [wanted.slot(f"{stem}_offset"), wanted.slot(f"{stem}_length")]]
+    found = words[:, slots[what]]
     start, length = found.T
     if what == BLOOM_FILTER:
         length[length < 0] = 0
