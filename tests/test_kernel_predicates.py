@@ -109,7 +109,7 @@ def test_sets_of_many_numbers(engine, size, gap):
     """Tables, single keys and ranges, by thousands."""
     rng = np.random.default_rng(size)
     starts = np.unique(rng.integers(-1000, 1000, engine.size(1500, 30))) * gap * size
-    keys = np.concatenate([starts, starts - 1, starts + size, rng.integers(-(2**63), 2**63 - 1, 50)])
+    keys = np.concatenate([starts, starts - 1, starts + size - 1, starts + size, rng.integers(-(2**63), 2**63 - 1, 50)])
     out = Guarded(rng, len(keys))
     KeySet(tuple((start, start + size) for start in starts.tolist()), 64).join(keys, Mask(out.array))
     out.check()
@@ -117,9 +117,26 @@ def test_sets_of_many_numbers(engine, size, gap):
     assert out.array.tolist() == ((before >= 0) & (keys < starts[before] + size)).tolist()
 
 
+def test_a_search_for_a_key_goes_on_at_the_first_slot(engine):
+    bits = 4
+    spread = 0x9E3779B97F4A7C15
+    last = [key for key in range(2000) if (key * spread % (1 << 64)) >> (64 - bits) == (1 << bits) - 1]
+    keys = np.array([1, *last[:3]], np.uint64)
+    table = Guarded(np.random.default_rng(0), 1 << bits, "u8")
+    table.array[:] = keys[0]
+    engine.fill_key_table(keys, len(keys), table.array, 64 - bits)
+    table.check()
+    asked = np.array([1, 2, *last[:5]])
+    out = Guarded(np.random.default_rng(0), len(asked))
+    engine.join_keys8(asked, 0, -1, table.array, 64 - bits, 1, *Mask(out.array).tail)
+    out.check()
+    assert out.array.tolist() == [1, 0, 1, 1, 1, 0, 0]
+
+
 # --- bytes ------------------------------------------------------------------------------------------------------------
 
-LETTERS = st.sampled_from([b"a", b"b", b"\0", b"\xff", b"\xc3\xa9", b"\x80", b"\xf0\x90\x8d\x88", b"%", b"abcdefgh"])
+LETTERS = st.sampled_from([b"a", b"b", b"\0", b"\xff", b"\xc3\xa9", b"\x80", b"\xe0\xa4\x85", b"\xf0\x90\x8d\x88", b"%",
+                           b"abcdefgh"])  # fmt: skip
 WORDS = st.one_of(st.lists(LETTERS, max_size=6).map(b"".join), st.binary(max_size=20))
 
 
@@ -198,6 +215,29 @@ def test_patterns(data):
     rows = Rows(data, len(values))
     LikeSet(Pattern(pieces, is_text), negated).join(strings_of(data, values), rows.into)
     rows.check([twin.fits(value, pieces, is_text) != negated for value in values])
+
+
+@pytest.mark.parametrize("size", range(20))
+def test_a_search_ends_with_the_buffer(size):
+    """Nothing is loaded from behind the last string, and what ends it is found."""
+    for letters in (b"y", b"yz", b"xyzxyzxyz"):
+        for value in (b"x" * size, (b"x" * size + letters)[-size:] if size else b""):
+            strings = Strings.between(np.frombuffer(value, np.uint8), np.array([0, size]))
+            out = np.zeros(1, np.uint8)
+            LikeSet(Pattern(((), (letters,), ()), True), False).join(strings, Mask(out))
+            assert bool(out[0]) == (letters in value)
+
+
+def test_any_character_is_a_code_point():
+    leads = [0x00, 0x7F, 0x80, 0xBF, 0xC0, 0xDF, 0xE0, 0xEF, 0xF0, 0xF7, 0xF8, 0xFF]
+    tails = [*(b"\x80" * count for count in range(5)), b"\xbfa", b"\xc0"]
+    values = [bytes([lead]) + tail for lead in leads for tail in tails]
+    strings = Strings.between(np.frombuffer(b"".join(values), np.uint8), np.cumsum([0, *map(len, values)]))
+    for pieces in (((ONE,),), ((ONE, ONE),), ((), (ONE, b"a"), ()), ((), (ONE,))):
+        for is_text in (True, False):
+            out = np.zeros(len(values), np.uint8)
+            LikeSet(Pattern(pieces, is_text), False).join(strings, Mask(out))
+            assert out.tolist() == [twin.fits(value, pieces, is_text) for value in values]
 
 
 def merged(piece):
