@@ -212,6 +212,23 @@ def test_what_a_bloom_filter_is_read_for():
     assert planned.pruned((col("s") == "v00400x") | (col("k") == 1500.0)).num_rows == 128
 
 
+def test_a_bloom_filter_that_is_asked_much_is_read_at_once():
+    data = numparq.to_parquet(FRAME, bloom_filter_options={"s": True})
+    asked = [f"v{number:05d}x" for number in range(0, 1333, 20)]
+    planned = Planned(data)
+    planned.file.source = CountingSource(planned.file.source)
+    assert planned.pruned(col("s").isin(asked)).num_rows in (0, ROWS)
+    assert len(planned.file.source.ranges) == 1  # header and blocks lie beside each other
+    requests = planned.file.source.trips
+    planned.pruned(col("s") == "v00007")
+    assert planned.file.source.trips - requests <= 1
+    few = Planned(data)
+    few.file.source = CountingSource(few.file.source)
+    for text in asked:
+        few.pruned(col("s") == text)
+    assert all(stop - start <= 64 for start, stop in few.file.source.ranges[:10])
+
+
 class CountingSource:
     """Notes what is read of a source, and in how many calls."""
 

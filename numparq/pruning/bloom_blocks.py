@@ -18,10 +18,15 @@ from .indexes import fetch
 __all__ = ["FilterBlocks", "load_blocks"]
 
 _HEADER_BYTES = 64  # read where the length of the filter, and so that of its header, is not known
-_MOST_KEPT = 1 << 15  # blocks of a filter
-_WHOLE_FROM = 4  # where every fourth block is asked for, all are read
-_KEY = "Bloom filter"  # in `OpenedFile.indexes`, with the ordinals of row group and leaf
 _HALF = np.uint64(32)
+# From so many blocks on, all are read if a block asked for has no more than so many of them for itself: a read of a
+# local file takes as long as one of 16 KiB more.
+_MANY, _FOR_ITSELF = 16, (16 << 10) // BLOCK_BYTES
+_MOST_KEPT = 4 << 20  # bytes of a filter that stay with the file
+_KEY = "Bloom filter"  # in `OpenedFile.indexes`, with the ordinals of row group and leaf
+
+_Chunk = tuple[int, int]  # ordinals of row group and leaf
+_Asked = tuple[int, int, np.ndarray]  # where the filter lies, its length or 0, and the hashes to look up
 
 
 @dataclass(slots=True)
@@ -36,32 +41,45 @@ class FilterBlocks:
         How many blocks it has.
     blocks : dict of int to uint8 array
         Those that have been read.
+    whole : BloomFilter or None
+        All of them, if they have been.
     """
 
     start: int
     num_blocks: int
     blocks: dict[int, np.ndarray] = field(default_factory=dict)
+    whole: BloomFilter | None = None
 
     def lies_as(self, other: FilterBlocks) -> bool:
         """Tell whether the bit sets lie in the same place."""
         return (self.start, self.num_blocks) == (other.start, other.num_blocks)
 
-    def needed(self, hashes: np.ndarray) -> np.ndarray:
-        """Give the blocks that some hashes (uint64) are looked up in; each once, growing."""
-        return np.unique(self._block_of(hashes))
+    def missing(self, hashes: np.ndarray) -> list[tuple[int, int]]:
+        """Give what has to be read before hashes (uint64) can be looked up: first block, and number of blocks."""
+        if self.whole is not None:
+            return []
+        wanted = [block for block in np.unique(self._block_of(hashes)).tolist() if block not in self.blocks]
+        if len(wanted) >= _MANY and len(wanted) * _FOR_ITSELF >= self.num_blocks:
+            return [(0, self.num_blocks)]
+        return [(block, 1) for block in wanted]
 
-    def _block_of(self, hashes: np.ndarray) -> np.ndarray:
-        return ((hashes >> _HALF) * np.uint64(self.num_blocks) >> _HALF).astype(np.int64)
+    def take(self, first: int, count: int, data: np.ndarray) -> None:
+        """Be given what was missing."""
+        data = data[: count * BLOCK_BYTES].copy()
+        if count == self.num_blocks:
+            self.whole = BloomFilter(data)
+        else:
+            self.blocks[first] = data
 
-    def missing(self, hashes: np.ndarray) -> list[int]:
-        """Give the blocks that have to be read before hashes can be looked up; all of them where many do."""
-        wanted = self.needed(hashes)
-        if _WHOLE_FROM * len(wanted) >= self.num_blocks and self.num_blocks <= _MOST_KEPT:
-            wanted = np.arange(self.num_blocks)
-        return [block for block in wanted.tolist() if block not in self.blocks]
+    def kept(self) -> FilterBlocks:
+        """Give what of it is kept with the file."""
+        size = (self.num_blocks if self.whole else len(self.blocks)) * BLOCK_BYTES
+        return self if size <= _MOST_KEPT else FilterBlocks(self.start, self.num_blocks)
 
     def might_contain(self, hashes: np.ndarray) -> np.ndarray:
         """Say of hashes (uint64) whether they may have been inserted; their blocks have been read."""
+        if self.whole is not None:
+            return self.whole.might_contain(hashes)
         found = np.zeros(len(hashes), np.bool_)
         block_of = self._block_of(hashes)
         for block in np.unique(block_of).tolist():
@@ -69,10 +87,11 @@ class FilterBlocks:
             found[places] = BloomFilter(self.blocks[block]).might_contain(hashes[places])
         return found
 
+    def _block_of(self, hashes: np.ndarray) -> np.ndarray:
+        return ((hashes >> _HALF) * np.uint64(self.num_blocks) >> _HALF).astype(np.int64)
 
-def load_blocks(
-    file: OpenedFile, asked: Mapping[tuple[int, int], tuple[int, int, np.ndarray]]
-) -> dict[tuple[int, int], FilterBlocks]:
+
+def load_blocks(file: OpenedFile, asked: Mapping[_Chunk, _Asked]) -> dict[_Chunk, FilterBlocks]:
     """Read what the hashes are looked up in.
 
     Parameters
@@ -94,15 +113,13 @@ def load_blocks(
     """
     known = {chunk: file.indexes.get((_KEY, *chunk)) for chunk in asked}
     guesses = {chunk: _guess(*asked[chunk][:2]) for chunk in asked if (_KEY, *chunk) not in file.indexes}
-    _read_headers(file, asked, guesses, known)
+    known |= _read_headers(file, asked, guesses)
     wrong = {chunk: None for chunk, guess in guesses.items() if guess is not None and known[chunk] is None}
-    _read_headers(file, asked, wrong, known)
-    _read_blocks(file, {chunk: found for chunk, found in known.items() if found is not None}, asked)
-    for chunk, found in known.items():
-        if found is not None and len(found.blocks) > _MOST_KEPT:
-            found = FilterBlocks(found.start, found.num_blocks)
-        file.indexes[_KEY, *chunk] = found
-    return {chunk: found for chunk, found in known.items() if found is not None}
+    known |= _read_headers(file, asked, wrong)
+    good = {chunk: found for chunk, found in known.items() if found is not None}
+    _read_blocks(file, good, asked)
+    file.indexes.update({(_KEY, *chunk): None if found is None else found.kept() for chunk, found in known.items()})
+    return good
 
 
 def _guess(start: int, length: int) -> FilterBlocks | None:
@@ -114,29 +131,31 @@ def _guess(start: int, length: int) -> FilterBlocks | None:
 
 
 def _read_headers(
-    file: OpenedFile,
-    asked: Mapping[tuple[int, int], tuple[int, int, np.ndarray]],
-    guesses: Mapping[tuple[int, int], FilterBlocks | None],
-    known: dict[tuple[int, int], FilterBlocks | None],
-) -> None:
+    file: OpenedFile, asked: Mapping[_Chunk, _Asked], guesses: Mapping[_Chunk, FilterBlocks | None]
+) -> dict[_Chunk, FilterBlocks | None]:
     """Read headers, and along with each the blocks that are asked for if it is what its length suggests."""
     places: list[tuple[int, int]] = []
-    todo: list[tuple[tuple[int, int], list[int]]] = []
+    missing: dict[_Chunk, list[tuple[int, int]]] = {}
     for chunk, guess in guesses.items():
         start, _, hashes = asked[chunk]
         size = _HEADER_BYTES if guess is None else guess.start - start
         places.append((start, min(size, file.footer_start - start)))
-        blocks = [] if guess is None else guess.missing(hashes)
-        places += [(guess.start + BLOCK_BYTES * block, BLOCK_BYTES) for block in blocks if guess is not None]
-        todo.append((chunk, blocks))
+        missing[chunk] = [] if guess is None else guess.missing(hashes)
+        places += [] if guess is None else _places(guess, missing[chunk])
     pieces = iter(fetch(file, np.array(places, np.int64)) if places else [])
-    for chunk, blocks in todo:
-        found = _header(next(pieces), asked[chunk][0], file.footer_start)
-        read = {block: next(pieces)[:BLOCK_BYTES].copy() for block in blocks}
-        guess = guesses[chunk]
-        if found is not None and guess is not None and found.lies_as(guess):
-            found.blocks.update(read)
-        known[chunk] = found
+    found: dict[_Chunk, FilterBlocks | None] = {}
+    for chunk, guess in guesses.items():
+        header = found[chunk] = _header(next(pieces), asked[chunk][0], file.footer_start)
+        for part in missing[chunk]:
+            piece = next(pieces)
+            if header is not None and guess is not None and header.lies_as(guess):
+                header.take(*part, piece)
+    return found
+
+
+def _places(blocks: FilterBlocks, parts: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Give positions in the file, and bytes, of some blocks."""
+    return [(blocks.start + BLOCK_BYTES * first, BLOCK_BYTES * count) for first, count in parts]
 
 
 def _header(piece: np.ndarray, start: int, limit: int) -> FilterBlocks | None:
@@ -155,14 +174,10 @@ def _header(piece: np.ndarray, start: int, limit: int) -> FilterBlocks | None:
     return FilterBlocks(start + end, size // BLOCK_BYTES)
 
 
-def _read_blocks(
-    file: OpenedFile,
-    filters: Mapping[tuple[int, int], FilterBlocks],
-    asked: Mapping[tuple[int, int], tuple[int, int, np.ndarray]],
-) -> None:
+def _read_blocks(file: OpenedFile, filters: Mapping[_Chunk, FilterBlocks], asked: Mapping[_Chunk, _Asked]) -> None:
     """Read the blocks that are missing."""
-    todo = [(found, block) for chunk, found in filters.items() for block in found.missing(asked[chunk][2])]
-    places = [(found.start + BLOCK_BYTES * block, BLOCK_BYTES) for found, block in todo]
+    todo = [(found, part) for chunk, found in filters.items() for part in found.missing(asked[chunk][2])]
+    places = [place for found, part in todo for place in _places(found, [part])]
     pieces = fetch(file, np.array(places, np.int64)) if places else []
-    for (found, block), piece in zip(todo, pieces, strict=True):
-        found.blocks[block] = piece[:BLOCK_BYTES].copy()
+    for (found, part), piece in zip(todo, pieces, strict=True):
+        found.take(*part, piece)
