@@ -264,3 +264,10 @@ def test_its_name_and_its_words():
     assert repr(RuntimeFilter("x", low=3)) == "<RuntimeFilter (col('x') >= 3)>"
     assert repr(RuntimeFilter("x", bloom_filter=BloomFilter(FULL))).startswith("<RuntimeFilter col('x') in <Bloom")
     assert repr(RuntimeFilter("x", [1], bloom_filter=BloomFilter(FULL))).count(" & ") == 1
+
+
+@pytest.mark.parametrize("span", [pd.Timedelta(3), np.timedelta64(3, "ns")])
+def test_a_duration_is_no_number(span):
+    for filter_ in (RuntimeFilter("int64", [span]), RuntimeFilter("int64", low=span)):
+        with pytest.raises(SchemaError, match="it is no number"):
+            filter_.bound(schema_of("int64"))

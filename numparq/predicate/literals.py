@@ -132,7 +132,7 @@ def _decimal(value: Decimal) -> Number:
 
 def number_of(value: Any, arrow_type: ArrowType | None = None) -> Number:
     """Give the number that a literal is, exactly."""
-    if isinstance(value, (bool, np.bool_, int, np.integer)):
+    if isinstance(value, (bool, np.bool_, int, np.integer)) and not isinstance(value, np.timedelta64):
         return Fraction(int(value))
     if isinstance(value, (float, np.floating)):
         return Fraction(*value.as_integer_ratio()) if math.isfinite(value) else float(value)
