@@ -6,6 +6,7 @@ import io
 import math
 import uuid
 from decimal import Decimal
+from functools import partial
 from unittest import mock
 
 import numpy as np
@@ -17,7 +18,7 @@ from filtering.reading import assert_same
 from filtering.touched import pages, regions, touched
 from frames import written
 
-from numparq import ParquetFile, col, read_parquet, to_parquet
+from numparq import ParquetFile, RuntimeFilter, col, read_parquet, to_parquet
 from numparq.column import pages as column_pages
 from numparq.errors import InvalidFileError, ParquetError, SchemaError, UnsupportedError
 
@@ -572,6 +573,39 @@ def test_explode():
     assert_same(got, whole[whole["n"] >= 2].reset_index(drop=True), loose=True)
     got = read_parquet(data, explode="l", filters=col("l").contains(7))
     assert_same(got, whole[whole["n"] == 4].reset_index(drop=True), loose=True)
+
+
+class Telling(io.BytesIO):
+    """A file object that does something when it is read for the n-th time."""
+
+    def __init__(self, data, number, what):
+        super().__init__(data)
+        self.left, self.what = number, what
+
+    def readinto(self, out):
+        self.left -= 1
+        if self.left == 0:
+            self.what()
+        return super().readinto(out)
+
+
+@pytest.mark.parametrize("filters", [None, key >= 100, col("note").like("%7%")], ids=repr)
+@pytest.mark.parametrize("given", [{"values": [2 * 50, 2 * 450, 2 * 451, 7, None]}, {"low": 800, "high": 2 * 450}])
+def test_a_runtime_filter_that_arrives_meanwhile(filters, given):
+    """From then on rows that do not pass are left out; those that pass are all there, in their order."""
+    whole = read_parquet(DATA, filters=filters)["key"].tolist()
+    late = RuntimeFilter("key")
+    assert read_parquet(DATA, filters=filters, runtime_filters=[late])["key"].tolist() == whole
+    known = read_parquet(DATA, filters=filters, runtime_filters=[RuntimeFilter("key", **given)])["key"].tolist()
+    passes = (lambda value: value in given["values"]) if "values" in given else lambda value: 800 <= value <= 900
+    assert known == [value for value in whole if passes(value)]
+    for number in (1, 2, 3, 4, 5, 7, 9, 12, 20):
+        for threads in (1, 3):
+            late = RuntimeFilter("key")
+            source = Telling(DATA, number, partial(late.arrive, **given))
+            got = read_parquet(source, ["key"], filters, runtime_filters=[late], threads=threads)["key"].tolist()
+            assert [value for value in got if passes(value)] == known
+            assert set(got) <= set(whole) and got == sorted(got)
 
 
 def test_one_file_read_many_times():
