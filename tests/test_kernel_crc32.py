@@ -1,18 +1,76 @@
-"""CRC-32 of pages, against zlib's."""
+"""CRC-32 of pages, against zlib's: by carry-less multiplication, by tables, and as Python."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import zlib
+from functools import cache
+from itertools import accumulate
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from driving import guard_pages
 from driving.buffers import with_slack
-from driving.engines import ENGINES
+from driving.engines import CHECKED, COMPILED, Strict
 
 from numparq.errors import BAD_CRC
+from numparq.kernels import bound_entry, carry_less, crc32
 from numparq.kernels import tables as t
+from numparq.kernels.build import build
+from numparq.kernels.carry_less import fold_crc32
+from numparq.kernels.load import load
+from numparq.kernels.registry import KERNELS, Kernel
 
-pytestmark = pytest.mark.parametrize("engine", ENGINES, ids=repr)
+HERE = Path(__file__).parent
+
+
+def take(data, pos, end, out):
+    """The kernel with nothing but what is there to be tested: where it stops, and the register in `out`."""
+    out[0], stop = fold_crc32(data, pos, end)
+    return stop
+
+
+APART = {"check_crcs": KERNELS["check_crcs"], "take": Kernel(take, ("u1", "x", "x", "i8"))}
+
+
+@cache
+def compiled_where(there, **target):
+    """Compile as for a CPU with or without the instruction; an engine with just that."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(carry_less, "is_there", lambda: there)
+        entries = load(build(APART, **target), list(APART))
+    made = {name: bound_entry(name, APART[name].signature, entry) for name, entry in entries.items()}
+    return SimpleNamespace(**made, size=COMPILED.size)
+
+
+def tables_in_python():
+    """Give the way by tables with every load held against the bounds."""
+
+    def check_crcs(pages, first, last, raw, state):
+        with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore"):
+            patch.setattr(crc32, "fold_crc32", lambda data, pos, end: (carry_less.ALL_ONES, pos))
+            return crc32.check_crcs(pages, first, last, raw.view(Strict), state)
+
+    return SimpleNamespace(check_crcs=check_crcs, size=CHECKED.size)
+
+
+WAYS = {
+    "compiled": lambda: COMPILED,
+    "checked": lambda: CHECKED,
+    "tables": lambda: compiled_where(False),
+    "tables in Python": tables_in_python,
+}
+if carry_less.is_there():  # code for any x86-64 may have the instruction all the same
+    WAYS["plain CPU"] = lambda: compiled_where(True, cpu="x86-64", features="")
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def engine(request):
+    return WAYS[request.param]()
 
 
 def bodies(rng, sizes):
@@ -39,11 +97,44 @@ def test_sizes_and_places(engine):
     assert check(engine, raw, pages) == (0, -1)
 
 
-def test_every_damaged_bit_is_noticed(engine):
+def prefixes(data):
+    """Give the CRCs of the first 0, 1, 2, ... bytes."""
+    return list(accumulate(data, lambda crc, byte: zlib.crc32(bytes([byte]), crc), initial=0))
+
+
+def test_every_length_at_every_alignment(engine):
+    rng = np.random.default_rng(3)
+    for start in range(0, 16, 16 // engine.size(16, least=3)):
+        data = rng.bytes(engine.size(4096))
+        pages = np.zeros((len(data) + 1, t.PAGE_FIELDS), np.int64)
+        pages[:, t.P_BODY], pages[:, t.P_COMPRESSED] = start, np.arange(len(pages))
+        pages[:, t.P_CRC] = prefixes(data)
+        assert check(engine, rng.bytes(start) + data, pages) == (0, -1)
+        pages[-1, t.P_CRC] ^= 1 << 31
+        assert check(engine, rng.bytes(start) + data, pages) == (BAD_CRC, len(data))
+
+
+def test_large_bodies(engine):
+    raw, pages = bodies(np.random.default_rng(4), [engine.size(size) for size in (1_000_003, 3_000_000, 64 * 5001)])
+    assert check(engine, raw, pages) == (0, -1)
+    pages[2, t.P_CRC] ^= 1 << 7
+    assert check(engine, raw, pages) == (BAD_CRC, 2)
+
+
+def test_bytes_that_are_all_the_same(engine):
+    for byte in (b"\0", b"\xff"):
+        data = byte * 300
+        pages = np.zeros((301, t.PAGE_FIELDS), np.int64)
+        pages[:, t.P_COMPRESSED], pages[:, t.P_CRC] = np.arange(301), prefixes(data)
+        assert check(engine, data, pages) == (0, -1)
+
+
+@pytest.mark.parametrize("size", [17, 64 * 2 + 16 * 3 + 8 + 5])
+def test_every_damaged_bit_is_noticed(engine, size):
     rng = np.random.default_rng(1)
-    raw, pages = bodies(rng, [3, 17, 5])
+    raw, pages = bodies(rng, [3, size, 5])
     start = pages[1, t.P_BODY]
-    for bit in range(8 * 17):
+    for bit in range(8 * size):
         damaged = bytearray(raw)
         damaged[start + bit // 8] ^= 1 << bit % 8
         assert check(engine, bytes(damaged), pages) == (BAD_CRC, 1)
@@ -57,3 +148,39 @@ def test_pages_without_a_crc_are_passed_over(engine):
     assert check(engine, raw, pages) == (BAD_CRC, 1)
     pages[1, t.P_CRC] = -1
     assert check(engine, raw, pages) == (0, -1)
+
+
+@pytest.mark.parametrize("there", sorted({False, carry_less.is_there()}))
+def test_as_the_twin(there):
+    """The register and the place, not only what comes of them; bytes before and behind do not matter."""
+    taking = compiled_where(there)
+    data, out = np.random.default_rng(5).integers(0, 256, 700, np.uint8), np.zeros(1, np.int64)
+    for start in (0, 1, 16):
+        for end in range(start, len(data)):
+            stop = taking.take(data, start, end, out)
+            assert (out[0], stop) == (fold_crc32(data, start, end) if there else (carry_less.ALL_ONES, start))
+
+
+def stay_within(way):
+    """Check bodies that end at, or begin behind, memory that nobody may touch; not even slack is asked for."""
+    engine, guarded, state = WAYS[way](), guard_pages.GuardPages(), np.zeros(1, np.int64)
+    page = np.zeros(t.PAGE_FIELDS, np.int64)
+    for size in [*range(300), 4095, 4096, 8191]:
+        body = bytes(range(255, 0, -1)) * 33
+        page[t.P_COMPRESSED], page[t.P_CRC] = size, zlib.crc32(body[:size])
+        for _ in range(2):
+            assert engine.check_crcs(page, 0, 1, guarded.copy_of(body[:size]), state) == 0
+
+
+@pytest.mark.skipif(not guard_pages.AVAILABLE, reason="memory is guarded by mprotect, as Linux has it")
+@pytest.mark.parametrize("way", ["compiled", "tables"])
+def test_nothing_else_is_read(way):
+    done = subprocess.run(
+        [sys.executable, "-c", f"import test_kernel_crc32; test_kernel_crc32.stay_within({way!r})"],
+        cwd=HERE,
+        env={**os.environ, "PYTHONPATH": f"{HERE}{os.pathsep}{HERE.parent}"},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,10 +1,11 @@
-"""CRC-32 (the polynomial of gzip) of page bodies, eight bytes a step."""
+"""CRC-32 (the polynomial of gzip) of page bodies: by carry-less multiplication or, eight bytes a step, by tables."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ..errors import BAD_CRC
+from .carry_less import POLYNOMIAL, fold_crc32
 from .memory import load8, load64
 from .registry import helper, kernel
 from .tables import P_BODY, P_COMPRESSED, P_CRC, PAGE_FIELDS
@@ -14,7 +15,7 @@ def _tables() -> np.ndarray:
     """Give the eight tables of 256 entries, one after the other: table k is for a byte with k bytes behind it."""
     table = np.arange(256, dtype=np.uint32)
     for _ in range(8):
-        table = np.where(table & 1, (table >> 1) ^ np.uint32(0xEDB88320), table >> 1).astype(np.uint32)
+        table = np.where(table & 1, (table >> 1) ^ np.uint32(POLYNOMIAL), table >> 1).astype(np.uint32)
     tables = [table]
     for _ in range(7):
         tables.append((tables[-1] >> 8) ^ table[tables[-1] & 0xFF])
@@ -27,8 +28,9 @@ _TABLES = _tables().astype(np.int64)
 @helper
 def crc32(data, pos, count):
     """Give the CRC-32 of ``data[pos : pos + count]``."""
-    crc = 0xFFFFFFFF
-    whole = pos + (count & ~7)
+    end = pos + count
+    crc, pos = fold_crc32(data, pos, end)
+    whole = end - ((end - pos) & 7)
     while pos < whole:
         word = load64(data, pos)
         low = np.int64(word & np.uint64(0xFFFFFFFF)) ^ crc
@@ -44,8 +46,8 @@ def crc32(data, pos, count):
             ^ _TABLES[high >> 24]
         )
         pos += 8
-    for i in range(count & 7):
-        crc = (crc >> 8) ^ _TABLES[(crc ^ load8(data, pos + i)) & 0xFF]
+    for i in range(pos, end):
+        crc = (crc >> 8) ^ _TABLES[(crc ^ load8(data, i)) & 0xFF]
     return crc ^ 0xFFFFFFFF
 
 
