@@ -526,3 +526,20 @@ def test_rows_of_lists_and_structs(writer, question):
     rows = table.to_pylist()
     assert {number for number, row in enumerate(rows) if truth(row)} <= planned.rows(plan)
     assert plan.num_rows <= most
+
+
+def test_bytes_of_indexes_and_bloom_filters_that_are_damaged_never_stop_a_read():
+    data = numparq.to_parquet(FRAME[:600], row_group_size=300, max_rows_per_page=40, bloom_filter_options={"s": True})
+    with numparq.ParquetFile(data) as file:
+        last = max(chunk.meta_data.data_page_offset for chunk in file.metadata.row_groups[1].columns)
+        end = file.footer_start
+    rng = np.random.default_rng(8)
+    questions = [QUESTIONS[name][0] for name in ("point", "nulls", "not", "prefix", "like", "gap", "several")]
+    for _ in range(80):
+        damaged = bytearray(data)
+        for place in rng.integers(last + 200, end, rng.integers(1, 6)).tolist():
+            damaged[place] = rng.integers(256)
+        planned = Planned(bytes(damaged))
+        for question in [*questions, col("s") == "v00100", (col("s") == "v00100x") | (col("k") == 150)]:
+            plan = planned.pruned(question)
+            assert plan.num_rows <= 600

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..errors import ParquetError
 from ..metadata.layout import Layout, layout
 from ..opened import OpenedFile
 from ..schema import BYTE_ARRAY, Leaf
@@ -43,7 +44,10 @@ def chunk_runs(file: OpenedFile, leaf: Leaf, row_groups: Sequence[int]) -> Runs:
         A run a row group.
     """
     wanted, wrong = _wanted(), distrusted(file.footer.created_by, leaf)
-    words = file.footer.chunks.words(wanted, row_groups, [leaf.index] * len(row_groups))
+    try:
+        words = file.footer.chunks.words(wanted, row_groups, [leaf.index] * len(row_groups))
+    except ParquetError:
+        return Runs.unknown(np.full(len(row_groups), UNKNOWN, np.int64))
 
     def number(path: str) -> np.ndarray:
         return words[:, wanted.slot(path)]

@@ -61,7 +61,10 @@ def dictionary_place(file: OpenedFile, pages: ChunkPages, row_group: int, leaf: 
     """
     if leaf.physical not in _DTYPES:
         return None
-    chunk = file.footer.chunks.record(row_group, leaf.index).meta_data
+    try:
+        chunk = file.footer.chunks.record(row_group, leaf.index).meta_data
+    except ParquetError:
+        return None
     stats = [] if chunk is None else chunk.encoding_stats or []
     encodings = {stat.encoding for stat in stats if stat.page_type in (DATA_PAGE, DATA_PAGE_V2) and stat.count > 0}
     if not encodings or encodings - {PLAIN_DICTIONARY, RLE_DICTIONARY}:

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..errors import ParquetError
 from ..metadata.layout import Layout, layout
 from ..opened import OpenedFile
 
@@ -48,7 +49,10 @@ def places_of(file: OpenedFile, what: str, row_groups: Sequence[int], leaves: Se
         file does not tell.
     """
     wanted, slots = _wanted()
-    words = file.footer.chunks.words(wanted, row_groups, leaves)
+    try:
+        words = file.footer.chunks.words(wanted, row_groups, leaves)
+    except ParquetError:
+        return np.full((len(row_groups), 2), (NOWHERE, 0), np.int64)
     found = words[:, slots[what]]
     start, length = found.T
     if what == BLOOM_FILTER:
