@@ -145,11 +145,17 @@ TESTS = {
     "join_lists": Places("test_kernel_predicates.test_lists"),
     "mask_to_ranges": Places("test_kernel_predicates.test_ranges_of_a_mask"),
     "crc32c": Places("test_kernel_crc32c.test_as_the_twin"),
+    "select_pages": Places("test_kernel_selecting.test_pages_with_wanted_rows"),
+    "take_items": Places("test_kernel_selecting.test_items"),
+    "count_string_bytes": Places("test_kernel_selecting.test_strings"),
+    "take_strings": Places("test_kernel_selecting.test_strings"),
+    "scan_located_pages": Places("test_kernel_selecting.test_located_pages",
+                                 "test_kernel_selecting.test_located_pages_that_are_cut"),
 }  # fmt: skip
 # Kernels that are handed bytes as they stand in the file, whose structure they follow.
 PARSERS = {"decode_fixed_pages", "decode_binary_pages", "decode_binary_dictionary", "read_thrift", "read_thrifts",
            "scan_pages", "decompress_snappy_pages", "check_utf8", "take_levels", "decode_to_plain",
-           "decode_alp_to_plain", "decompress_lzo"}  # fmt: skip
+           "decode_alp_to_plain", "decompress_lzo", "scan_located_pages"}  # fmt: skip
 
 
 def _decorators(test: str) -> list[str]:

@@ -1,0 +1,134 @@
+"""Any rows of a file, read as filters have them read: pages by their places in the offset index, or whole chunks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+from filtering.forging import Parts
+
+import numparq
+from numparq import ParquetFile
+from numparq.column import selected  # noqa: F401  (the modules that have the sizes below are there)
+from numparq.column.chunks import RowSlice
+from numparq.column.wanted import WantedRows
+from numparq.file_read import Choices, FileRead, Strict
+from numparq.opened import OpenedFile
+from numparq.plan.pages import ChunkPages
+from numparq.plan.row_ranges import RowRanges
+from numparq.pruning import Planner
+
+# How a chunk is found: its offset index's locations (int64, (pages, 3)) may be changed first; None: as a whole.
+Change = Callable[[int, int, np.ndarray], np.ndarray | None]
+SIZES = ("WINDOW_BYTES", "BATCH_BYTES", "PART_BYTES", "GROUP_ROWS", "SMALLEST_PART", "SMALLEST_SHARE")
+
+
+@contextmanager
+def sizes(**given: int) -> Iterator[None]:
+    """Let windows, groups of rows and the like be so large, wherever they are known."""
+    with ExitStack() as stack:
+        found = set()
+        for name, module in list(sys.modules.items()):
+            for size in given.keys() & vars(module).keys() if name.startswith("numparq.column") else ():
+                stack.enter_context(mock.patch.object(module, size, given[size]))
+                found.add(size)
+        assert found == given.keys(), "there is no such size"
+        yield
+
+
+def as_told(row_group: int, leaf: int, locations: np.ndarray) -> np.ndarray | None:
+    """Take the offset index at its word."""
+    return locations
+
+
+def as_whole(row_group: int, leaf: int, locations: np.ndarray) -> np.ndarray | None:
+    """Take chunks as a whole."""
+    return None
+
+
+def locations_of(data: bytes) -> dict[tuple[int, int], np.ndarray]:
+    """The places of the pages of all chunks, by row group and leaf, as an offset index has them; none without one."""
+    found = {}
+    for place, indexes in Parts(data).indexes.items():
+        if indexes["OffsetIndex"] is not None:
+            rows = [(one.offset, one.compressed_page_size, one.first_row_index)
+                    for one in indexes["OffsetIndex"].page_locations]  # fmt: skip
+            found[place] = np.array(rows, np.int64).reshape(-1, 3)
+    return found
+
+
+class _Chosen(Strict):
+    """Reads the rows given."""
+
+    def __init__(self, data: bytes, rows: Mapping[int, RowRanges], change: Change) -> None:
+        self._rows = rows
+        self._change = change
+        self._locations = locations_of(data)
+
+    def rows(self, read: Any, tables: Any, context: Any) -> list[WantedRows | RowSlice]:  # type: ignore[override]
+        leaves = self.leaves
+        plan = Planner(self.file, leaves, [leaf.name for leaf in leaves], tables).whole(self._rows)
+        found: list[WantedRows | RowSlice] = []
+        out = 0
+        for group in plan.row_groups:
+            wanted = self._rows[group.ordinal]
+            if wanted:
+                chunks = [self._placed(group.ordinal, leaf.index, chunk)
+                          for leaf, chunk in zip(leaves, group.chunks, strict=True)]  # fmt: skip
+                found.append(WantedRows(group.ordinal, wanted, out, chunks))
+                out += wanted.count
+        return found or [RowSlice(0, 0, 0, 0)]
+
+    def _placed(self, row_group: int, leaf: int, whole: ChunkPages) -> ChunkPages:
+        locations = self._locations.get((row_group, leaf))
+        locations = None if locations is None else self._change(row_group, leaf, locations.copy())
+        return whole if locations is None else ChunkPages(whole.start, whole.end, whole.num_rows, locations)
+
+
+def read_rows(data: bytes, rows: Mapping[int, Any], change: Change = as_told, **options: Any) -> pd.DataFrame:
+    """Read rows, by the ordinals of their row groups; all columns."""
+    file = OpenedFile(data)
+    try:
+        wanted = {group: RowRanges.from_indices(np.asarray(some, np.int64)) for group, some in rows.items()}
+        chosen = _Chosen(data, wanted, change)
+        chosen.file = file
+        chosen.leaves = [file.schema.leaf(index) for index in range(file.schema.num_leaves)]
+        options["dtype_backend"] = options.get("dtype_backend") or "numpy"
+        return FileRead(file, None, Choices(**options)).frame(chosen)
+    finally:
+        file.close()
+
+
+def rows_of_file(data: bytes) -> list[int]:
+    """How many rows each row group has."""
+    with ParquetFile(data) as file:
+        return [int(group.num_rows) for group in file.metadata.row_groups]
+
+
+def expected_rows(data: bytes, rows: Mapping[int, Any], **options: Any) -> pd.DataFrame:
+    """The same rows of all rows."""
+    starts = np.cumsum([0, *rows_of_file(data)])
+    places = [starts[group] + np.sort(np.asarray(some, np.int64)) for group, some in rows.items()]
+    whole = numparq.read_parquet(data, threads=1, **options)
+    return whole.iloc[np.concatenate([np.empty(0, np.int64), *places])].reset_index(drop=True)
+
+
+def random_rows(rng: np.random.Generator, num_rows: int) -> np.ndarray:
+    """Some rows, here and there or in runs; at times none, one, or all of them."""
+    way = int(rng.integers(0, 6))
+    if way == 0 or not num_rows:
+        return np.flatnonzero(np.arange(num_rows) == (rng.integers(0, num_rows) if num_rows else 0))
+    if way == 1:
+        return np.arange(num_rows)
+    if way == 2:
+        first, stop = sorted(rng.integers(0, num_rows + 1, 2).tolist())
+        return np.arange(first, stop)
+    if way == 3:
+        edges = np.repeat(rng.random(num_rows // 5 + 1) < 0.4, rng.integers(1, 12, num_rows // 5 + 1))
+        return np.flatnonzero(edges[:num_rows])
+    return np.flatnonzero(rng.random(num_rows) < rng.choice([0.03, 0.5, 0.95]))

@@ -1,0 +1,175 @@
+"""Rows here and there of column chunks: those of the whole read, however pages are found, and by any threads."""
+
+from __future__ import annotations
+
+import datetime
+import io
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from driving import write_matrix
+from driving.selected_rows import (
+    as_told,
+    as_whole,
+    expected_rows,
+    locations_of,
+    random_rows,
+    read_rows,
+    rows_of_file,
+    sizes,
+)
+from filtering.reading import assert_same
+
+from numparq import to_parquet
+
+SMALL = (
+    {},
+    {"WINDOW_BYTES": 1, "GROUP_ROWS": 1, "SMALLEST_PART": 1},
+    {"WINDOW_BYTES": 300, "GROUP_ROWS": 40},
+    {"GROUP_ROWS": 25, "SMALLEST_PART": 7, "BATCH_BYTES": 64},
+    {"WINDOW_BYTES": 900, "PART_BYTES": 100},
+)
+
+
+def some_columns(row_group, leaf, locations):
+    """Some chunks have an offset index, and others none."""
+    return locations if (row_group + leaf) % 2 else None
+
+
+WAYS = (as_told, as_whole, some_columns)
+
+
+def check(data, rng, repetitions=4, **options):
+    """Hold random rows of a file against those of the whole read; options are the same for both."""
+    counts = rows_of_file(data)
+    for number in range(repetitions):
+        groups = rng.permutation(len(counts))[: int(rng.integers(1, len(counts) + 1))].tolist()
+        rows = {group: random_rows(rng, counts[group]) for group in groups}
+        expected = expected_rows(data, rows, **options)
+        for way in WAYS:
+            with sizes(**SMALL[int(rng.integers(0, len(SMALL)))]):
+                got = read_rows(data, rows, way, threads=(1, 3)[number % 2], **options)
+            loose = options.get("dtype_backend") is None  # which dtypes there are may follow from the nulls found
+            assert_same(got, expected, loose=loose)
+
+
+# --- what numparq writes ----------------------------------------------------------------------------------------------
+
+MATRIX = [case for case in write_matrix.product() if case.size in ("rows", "bytes") and case.kind != "category"]
+FILES = write_matrix.by_file(write_matrix.cover(MATRIX, 2, seed=3))
+
+
+@pytest.mark.parametrize("about", FILES, ids=lambda about: "-".join(map(str, about)))
+@pytest.mark.parametrize("backend", [None, "pyarrow"])
+def test_matrix(about, backend):
+    """All dtypes, encodings, nestings, codecs and kinds of nulls."""
+    data, _, _ = write_matrix.write(FILES[about])
+    check(data, np.random.default_rng(len(data)), **({} if backend is None else {"dtype_backend": backend}))
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_alp(version):
+    rng = np.random.default_rng(1)
+    values = rng.integers(0, 10_000, 3000) / 100
+    frame = pd.DataFrame({
+        "double": values, "single": values.astype("f4"),
+        "odd": np.where(rng.random(3000) < 0.2, np.pi * values, values),
+        "nulls": pd.array(np.where(rng.random(3000) < 0.3, None, values), "Float64"),
+    })  # fmt: skip
+    data = to_parquet(frame, column_encoding="ALP", data_page_version=version, max_rows_per_page=170,
+                      row_group_size=1300, index=False)  # fmt: skip
+    check(data, rng)
+
+
+def test_dictionaries_that_are_given_up():
+    """Chunks whose first pages have codes and the others values, of strings and of fixed sizes, as categories too."""
+    rng = np.random.default_rng(2)
+    few, many = rng.integers(0, 9, 900), rng.integers(0, 1 << 40, 600)
+    numbers = np.concatenate([few, many])
+    names = [f"name {number}" if number % 7 else None for number in numbers.tolist()]
+    table = pa.table({"n": numbers, "s": pa.array(names), "b": pa.array([name and name.encode() for name in names]),
+                      "f": pa.array([b"%012d" % (number % 10**12) for number in numbers], pa.binary(12))})  # fmt: skip
+    out = io.BytesIO()
+    pq.write_table(table, out, dictionary_pagesize_limit=2000, data_page_size=400, write_batch_size=50,
+                   write_page_index=True, row_group_size=1200)  # fmt: skip
+    data = out.getvalue()
+    encodings = pq.ParquetFile(io.BytesIO(data)).metadata.row_group(0).column(0).encodings
+    assert {"PLAIN", "RLE_DICTIONARY"} <= set(encodings)
+    for options in ({}, {"categories": ["s"]}, {"categories": ["s", "b"], "dtype_backend": "pyarrow"}):
+        check(data, rng, **options)
+
+
+# --- what pyarrow writes ----------------------------------------------------------------------------------------------
+
+
+def arrow_table(rows=500):
+    rng = np.random.default_rng(5)
+    numbers = rng.integers(-100, 100, rows)
+    lists = [None if n % 9 == 0 else [None if k % 5 == 0 else k for k in range(n % 6)] for n in numbers.tolist()]
+    moments = [datetime.datetime(2020, 1, 1) + datetime.timedelta(hours=int(n)) for n in numbers]
+    nulls = rng.random(rows) < 0.3
+    text = [f"text {n % 40}" for n in numbers]
+    word_lists = [value and [f"w{k}" for k in value] for value in lists]
+    structs = [None if value is None else {"a": len(value), "b": value} for value in lists]
+    maps = [value and [(f"k{k}", k) for k in value] for value in lists]
+    return pa.table({
+        "i1": pa.array(numbers, pa.int8()), "u2": pa.array(numbers + 100, pa.uint16()),
+        "i4": pa.array(numbers, pa.int32()), "i8": pa.array(numbers, pa.int64(), mask=nulls),
+        "f4": pa.array(numbers / 8, pa.float32(), mask=nulls), "f8": numbers / 8,
+        "bool": pa.array(numbers > 0, mask=nulls), "text": pa.array(text, mask=nulls),
+        "bytes": [value.encode() for value in text], "fixed": pa.array([b"%7d" % n for n in numbers], pa.binary(7)),
+        "wide": pa.array([b"%16d" % n for n in numbers], pa.binary(16)),
+        "moment": pa.array(moments, pa.timestamp("ns"), mask=nulls),
+        "decimal": pa.array(numbers.tolist(), pa.decimal128(20, 2)), "nothing": pa.nulls(rows, pa.int32()),
+        "no type": pa.nulls(rows), "list": pa.array(lists, pa.list_(pa.int64())), "words": pa.array(word_lists),
+        "struct": pa.array(structs), "map": pa.array(maps, pa.map_(pa.string(), pa.int64())),
+        "deep": pa.array([[value, [], value] for value in lists]),
+    })  # fmt: skip
+
+
+def by_pyarrow(table, **options):
+    out = io.BytesIO()
+    given = {"data_page_size": 200, "write_batch_size": 13, "row_group_size": 220, "write_page_index": True,
+             "use_deprecated_int96_timestamps": "moment" in table.column_names}  # fmt: skip
+    pq.write_table(table, out, **given | options)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("codec", ["none", "snappy", "zstd", "gzip", "brotli", "lz4"])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("dictionary", [False, True])
+def test_pyarrow(codec, version, dictionary):
+    data = by_pyarrow(arrow_table(), compression=codec, data_page_version=version, use_dictionary=dictionary,
+                      write_page_checksum=codec == "zstd")  # fmt: skip
+    assert max(map(len, locations_of(data).values())) > 5
+    check(data, np.random.default_rng(7), repetitions=3)
+    check(data, np.random.default_rng(8), repetitions=2, dtype_backend="numpy_nullable")
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_encodings_of_pyarrow(version):
+    encodings = {
+        "i4": "DELTA_BINARY_PACKED", "i8": "DELTA_BINARY_PACKED", "u2": "BYTE_STREAM_SPLIT", "f4": "BYTE_STREAM_SPLIT",
+        "f8": "BYTE_STREAM_SPLIT", "fixed": "BYTE_STREAM_SPLIT", "text": "DELTA_BYTE_ARRAY", "bool": "RLE",
+        "bytes": "DELTA_LENGTH_BYTE_ARRAY", "wide": "DELTA_BYTE_ARRAY", "list.list.element": "DELTA_BINARY_PACKED",
+        "words.list.element": "DELTA_BYTE_ARRAY",
+    }  # fmt: skip
+    data = by_pyarrow(arrow_table(), data_page_version=version, use_dictionary=False, column_encoding=encodings)
+    check(data, np.random.default_rng(9), repetitions=8)
+
+
+def test_files_without_offset_indexes():
+    data = by_pyarrow(arrow_table(), write_page_index=False)
+    assert not locations_of(data)
+    check(data, np.random.default_rng(10))
+
+
+def test_required_columns():
+    table = arrow_table()
+    names = ["i4", "f8", "bytes", "fixed", "decimal"]
+    schema = pa.schema([pa.field(name, table[name].type, nullable=False) for name in names])
+    for options in ({}, {"use_dictionary": False}, {"data_page_version": "2.0"}):
+        check(by_pyarrow(table.select(names).cast(schema), **options), np.random.default_rng(11))
