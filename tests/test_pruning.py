@@ -543,3 +543,26 @@ def test_bytes_of_indexes_and_bloom_filters_that_are_damaged_never_stop_a_read()
         for question in [*questions, col("s") == "v00100", (col("s") == "v00100x") | (col("k") == 150)]:
             plan = planned.pruned(question)
             assert plan.num_rows <= 600
+
+
+def test_round_trips_of_planning_on_an_object_store():
+    pytest.importorskip("fsspec")
+    from object_store import ObjectStore
+
+    rows = 100_000
+    rng = np.random.default_rng(4)
+    made = pd.DataFrame({"s": [f"v{n}" for n in rng.permutation(rows)], "k": np.arange(rows), "x": rng.random(rows)})
+    data = numparq.to_parquet(made, row_group_size=rows // 4, max_rows_per_page=100, bloom_filter_options={"s": True})
+    store = ObjectStore()
+    store.pipe("/b.parquet", data)
+    with numparq.ParquetFile("/b.parquet", filesystem=store) as file:
+        store.reset()
+        plan = file.plan(filters=col("s") == "v777777")
+        assert plan.num_rows == 0 and store.round_trips == 1 and store.num_bytes < 4 * (32 + 32)
+        store.reset()
+        plan = file.plan(filters=(col("s") == made.s[33_333]) & (col("k") == 33_333))
+        assert plan.num_rows == 100 and store.round_trips <= 2
+        assert all(chunk.is_indexed for chunk in plan[1].chunks)
+        store.reset()
+        assert file.plan(filters=(col("s") == made.s[33_333]) & (col("k") == 33_333)).num_rows == 100
+        assert not store.requests

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -22,6 +22,7 @@ _HALF = np.uint64(32)
 # From so many blocks on, all are read if a block asked for has no more than so many of them for itself: a read of a
 # local file takes as long as one of 16 KiB more.
 _MANY, _FOR_ITSELF = 16, (16 << 10) // BLOCK_BYTES
+_LARGEST_GAP = 32 << 10
 _MOST_KEPT = 4 << 20  # bytes of a filter that stay with the file
 _KEY = "Bloom filter"  # in `OpenedFile.indexes`, with the ordinals of row group and leaf
 
@@ -142,7 +143,7 @@ def _read_headers(
         places.append((start, min(size, file.footer_start - start)))
         missing[chunk] = [] if guess is None else guess.missing(hashes)
         places += [] if guess is None else _places(guess, missing[chunk])
-    pieces = iter(fetch(file, np.array(places, np.int64)) if places else [])
+    pieces = iter(_fetched(file, places))
     found: dict[_Chunk, FilterBlocks | None] = {}
     for chunk, guess in guesses.items():
         header = found[chunk] = _header(next(pieces), asked[chunk][0], file.footer_start)
@@ -151,6 +152,12 @@ def _read_headers(
             if header is not None and guess is not None and header.lies_as(guess):
                 header.take(*part, piece)
     return found
+
+
+def _fetched(file: OpenedFile, places: list[tuple[int, int]]) -> list[np.ndarray]:
+    """Read byte ranges: blocks are far from each other, and of what is between them nothing is of use."""
+    how = replace(file.coalescing, gap=min(file.coalescing.gap, _LARGEST_GAP))
+    return fetch(file, np.array(places, np.int64), how) if places else []
 
 
 def _places(blocks: FilterBlocks, parts: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -178,6 +185,6 @@ def _read_blocks(file: OpenedFile, filters: Mapping[_Chunk, FilterBlocks], asked
     """Read the blocks that are missing."""
     todo = [(found, part) for chunk, found in filters.items() for part in found.missing(asked[chunk][2])]
     places = [place for found, part in todo for place in _places(found, [part])]
-    pieces = fetch(file, np.array(places, np.int64)) if places else []
+    pieces = _fetched(file, places)
     for (found, part), piece in zip(todo, pieces, strict=True):
         found.take(*part, piece)

@@ -16,7 +16,7 @@ from ..kernels.tables import SLACK
 from ..metadata.decode import read_record
 from ..metadata.layout import layout
 from ..opened import OpenedFile
-from ..plan.byte_ranges import coalesce
+from ..plan.byte_ranges import Coalescing, coalesce
 from ..plan.pages import PAGE_OFFSET, PAGE_ROW, PAGE_SIZE, ChunkPages
 from ..schema import Leaf
 from ..statistics import distrust
@@ -144,7 +144,7 @@ def _locations(data: np.ndarray, length: int) -> np.ndarray:
 _READ: dict[str, Callable[[np.ndarray, int], Any]] = {COLUMN_INDEX: ColumnIndex.read, OFFSET_INDEX: _locations}
 
 
-def fetch(file: OpenedFile, places: np.ndarray) -> list[np.ndarray]:
+def fetch(file: OpenedFile, places: np.ndarray, how: Coalescing | None = None) -> list[np.ndarray]:
     """Read byte ranges, those that lie near each other together.
 
     Parameters
@@ -153,6 +153,8 @@ def fetch(file: OpenedFile, places: np.ndarray) -> list[np.ndarray]:
         The file.
     places : int64 array, (ranges, 2)
         Position and length of each; none is empty, all are within the file.
+    how : Coalescing, optional
+        Which are read together; by default as the file has it.
 
     Returns
     -------
@@ -160,7 +162,7 @@ def fetch(file: OpenedFile, places: np.ndarray) -> list[np.ndarray]:
         The bytes of each, and SLACK readable ones behind.
     """
     wanted = np.stack([places[:, 0], places[:, 0] + places[:, 1]], axis=1)
-    fetches = coalesce(wanted, file.coalescing)
+    fetches = coalesce(wanted, how or file.coalescing)
     blobs = file.source.read_ranges(fetches.blobs)
     pieces = zip(fetches.blob_of.tolist(), fetches.position.tolist(), fetches.size.tolist(), strict=True)
     return [blobs[blob][position : position + size + SLACK] for blob, position, size in pieces]
