@@ -22,7 +22,7 @@ _HALF = np.uint64(32)
 # From so many blocks on, all are read if a block asked for has no more than so many of them for itself: a read of a
 # local file takes as long as one of 16 KiB more.
 _MANY, _FOR_ITSELF = 16, (16 << 10) // BLOCK_BYTES
-_LARGEST_GAP = 32 << 10
+_FEW = 64  # requests that may be under way side by side
 _MOST_KEPT = 4 << 20  # bytes of a filter that stay with the file
 _KEY = "Bloom filter"  # in `OpenedFile.indexes`, with the ordinals of row group and leaf
 
@@ -155,8 +155,8 @@ def _read_headers(
 
 
 def _fetched(file: OpenedFile, places: list[tuple[int, int]]) -> list[np.ndarray]:
-    """Read byte ranges: blocks are far from each other, and of what is between them nothing is of use."""
-    how = replace(file.coalescing, gap=min(file.coalescing.gap, _LARGEST_GAP))
+    """Read byte ranges: a few side by side, without the bytes between them; many as the file has it."""
+    how = replace(file.coalescing, gap=0) if len(places) <= _FEW else file.coalescing
     return fetch(file, np.array(places, np.int64), how) if places else []
 
 
