@@ -175,7 +175,7 @@ class FileRead:
                 layout = allocate(targets, self._num_rows, separate)
                 buffers = _decode(ways.maker(context, tables, self._leaves, layout), layout, self.slices)
             if self._condition:
-                _count_all_nulls(buffers, null_counts)
+                self._count_all_nulls(buffers, null_counts)
             return self._assembled(layout, buffers, ways)
         except ParquetError as error:
             tables.name_file(error)
@@ -310,6 +310,14 @@ class FileRead:
             shown = self._explosion.shown
         return frame if self._choices.geometries == "wkb" else self._with_geometries(frame, shown)
 
+    def _count_all_nulls(self, buffers: list[ColumnBuffer], null_counts: Sequence[int | None]) -> None:
+        """Let columns have the dtypes of a full read, though their nulls may not be among the rows that are left."""
+        known = {leaf.index: count for leaf, count in zip(self._leaves, null_counts, strict=True) if count}
+        for leaf, buffer in zip(self._leaves, buffers, strict=True):
+            buffer.null_count = buffer.null_count or known.get(leaf.index, 0)
+        for column in self._nested:
+            column.null_counts = known
+
     def _virtual_columns(self) -> list[tuple[str, Any]]:
         """Make the virtual columns asked for."""
         starts = np.cumsum([0, *self._file.footer.row_group_num_rows.tolist()])
@@ -354,9 +362,3 @@ def _decode(maker: JobMaker, layout: Layout, slices: Sequence[Any]) -> list[Colu
             buffers[column] = ColumnBuffer(layout.values[column], layout.validity[column])
         wanted = failed
     return buffers
-
-
-def _count_all_nulls(buffers: list[ColumnBuffer], null_counts: Sequence[int | None]) -> None:
-    """Let columns have the dtypes of a full read, though their nulls may not be among the rows that are left."""
-    for buffer, count in zip(buffers, null_counts, strict=True):
-        buffer.null_count = buffer.null_count or count or 0

@@ -74,6 +74,8 @@ class NestedRead:
     ----------
     places : slice
         The positions of its leaves.
+    null_counts : mapping of int to int
+        Nulls of leaves, by their ordinals, where these are known and may be in rows that a filter leaves out.
     fetcher : Fetcher or None
         What gets the bytes of FILE references; None where these stay references.
     variants : {"values", "bytes"}
@@ -96,6 +98,7 @@ class NestedRead:
         self._hint = hint_within(column.whole, hint, column.shape)
         self._whole_hint = hint
         self.fetcher: Fetcher | None = None
+        self.null_counts: Mapping[int, int] = {}
         self.variants = "values"
         self.by_entries = dtype_backend != "pyarrow" and column.shape.leaf is None
         self._has_variants = _has_variants(column.shape)
@@ -197,7 +200,9 @@ class NestedRead:
             One item for each place of the array.
         """
         if isinstance(array, LeafArray):
-            return lifted(array, self._flat_target(array))
+            assert array.shape.leaf is not None
+            elsewhere = self.null_counts.get(array.shape.leaf.index, 0)
+            return lifted(array, self._flat_target(array, elsewhere), elsewhere)
         variants = self._variant_columns(array, by_leaf)
         if self._backend == "pyarrow":
             make = variants.arrow if variants else None
@@ -241,12 +246,12 @@ class NestedRead:
         """Make what Arrow has of a leaf within others."""
         return lifted(array, large_enough(self._flat_target(array), array))
 
-    def _flat_target(self, array: LeafArray) -> Target:
+    def _flat_target(self, array: LeafArray, nulls_elsewhere: int = 0) -> Target:
         """Choose a target for a leaf as if it were a flat column."""
         leaf = array.shape.leaf
         assert leaf is not None
-        nulls = array.length - array.num_values
-        flat = replace(leaf, max_definition_level=int(array.validity is not None))
+        nulls = max(array.length - array.num_values, nulls_elsewhere)
+        flat = replace(leaf, max_definition_level=int(array.validity is not None or nulls > 0))
         origin = self._origins.get(leaf.index)
         if origin is not None:
             origin = replace(origin, dictionary=None)

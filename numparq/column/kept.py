@@ -38,7 +38,7 @@ from .buffer import BinaryPiece, DictionaryPiece
 from .decode import FixedJob, Job
 from .pages import Pages, PageWalk
 from .scratch import Scratch
-from .taking import entries_of, items_of, strings_of
+from .taking import Taking, entries_of, items_of, strings_of
 
 __all__ = ["KeptFixed", "KeptFixedJob", "KeptStrings", "KeptStringsJob"]
 
@@ -58,10 +58,10 @@ class KeptFixed:
     values: np.ndarray
     validity: np.ndarray | None
 
-    def taken(self, spans: np.ndarray) -> KeptFixed:
-        """Take runs of rows: int64 of shape (runs, 2), first row and number of each; in memory of their own."""
-        validity = None if self.validity is None else items_of(self.validity, spans)
-        return KeptFixed(items_of(self.values, spans), validity)
+    def taken(self, taking: Taking) -> KeptFixed:
+        """Take some of the rows, in memory of their own."""
+        validity = None if self.validity is None else items_of(self.validity, taking)
+        return KeptFixed(items_of(self.values, taking), validity)
 
     def as_page(self, physical: int, is_optional: bool) -> np.ndarray:
         """Give the values as the body of a data page of version 1 in PLAIN, with SLACK behind it; uint8."""
@@ -97,11 +97,11 @@ class KeptStrings:
 
     piece: BinaryPiece | DictionaryPiece
 
-    def taken(self, spans: np.ndarray) -> KeptStrings:
-        """Take runs of rows, as `KeptFixed.taken` does."""
+    def taken(self, taking: Taking) -> KeptStrings:
+        """Take some of the rows, in memory of their own."""
         if isinstance(self.piece, DictionaryPiece):
-            return KeptStrings(DictionaryPiece(items_of(self.piece.codes, spans), self.piece.dictionary))
-        return KeptStrings(strings_of(self.piece, spans))
+            return KeptStrings(DictionaryPiece(items_of(self.piece.codes, taking), self.piece.dictionary))
+        return KeptStrings(strings_of(self.piece, taking))
 
 
 @dataclass

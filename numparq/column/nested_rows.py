@@ -9,7 +9,7 @@ import numpy as np
 from ..schema import Leaf
 from .buffer import DictionaryPiece
 from .nested import NestedPiece
-from .taking import items_of, spans_of, strings_of
+from .taking import Runs, items_of, strings_of
 
 __all__ = ["rows_of"]
 
@@ -39,24 +39,24 @@ def rows_of(piece: NestedPiece, leaf: Leaf, rows: np.ndarray) -> NestedPiece:
         there = piece.definition[: piece.num_entries] == leaf.max_definition_level
         values = np.concatenate([[0], np.cumsum(there)])[entries]
     count = int((entries[:, 1] - entries[:, 0]).sum())
-    spans = spans_of(entries)
-    definition = None if piece.definition is None else items_of(piece.definition, spans)
-    repetition = None if piece.repetition is None else items_of(piece.repetition, spans)
+    taking = Runs.between(entries)
+    definition = None if piece.definition is None else items_of(piece.definition, taking)
+    repetition = None if piece.repetition is None else items_of(piece.repetition, taking)
     return NestedPiece(definition, repetition, count, _values(piece.values, values), piece.row_group)
 
 
 def _values(values: Any, ranges: np.ndarray) -> Any:
     """Take ranges of the values of a leaf, in an array or in pieces."""
     if isinstance(values, np.ndarray):
-        return items_of(values, spans_of(ranges))
+        return items_of(values, Runs.between(ranges))
     found: list[Any] = []
     first = 0
     for piece in values:
         within = np.clip(ranges, first, first + len(piece)) - first
-        spans = spans_of(within[within[:, 0] < within[:, 1]])
+        taking = Runs.between(within[within[:, 0] < within[:, 1]])
         if isinstance(piece, DictionaryPiece):
-            found.append(DictionaryPiece(items_of(piece.codes, spans), piece.dictionary))
+            found.append(DictionaryPiece(items_of(piece.codes, taking), piece.dictionary))
         else:
-            found.append(strings_of(piece, spans))
+            found.append(strings_of(piece, taking))
         first += len(piece)
     return [piece for piece in found if len(piece)]

@@ -35,8 +35,8 @@ from .located import LocatedWalk
 from .nested import NestedJob
 from .nested_rows import rows_of
 from .pages import Pages, PageWalk, Placement
-from .taking import strings_of, take_items
-from .wanted import Gathered, gathered
+from .taking import Places, Runs, strings_of
+from .wanted import Gathered, gathered, in_one
 
 __all__ = ["SelectedBinaryJob", "SelectedDictionaryJob", "SelectedFixedJob", "SelectedNestedJob"]
 
@@ -52,11 +52,14 @@ class Selected(Job):
     ----------
     wanted : int64 array, (ranges, 2)
         The rows.
+    mask : uint8 array or None
+        Which rows of the one range they are (1) and which not (0), where not all are.
     located : int64 array, (pages, LOCATED_FIELDS), or None
         The pages that hold some, if an offset index tells; None: the whole chunk is fetched and walked over.
     """
 
     wanted: np.ndarray = field(kw_only=True)
+    mask: np.ndarray | None = field(kw_only=True, default=None)
     located: np.ndarray | None = field(kw_only=True)
 
     def _walk(self) -> PageWalk:
@@ -81,17 +84,36 @@ class Selected(Job):
         first = int(len(pages.pages) > 0 and pages.pages[0, P_TYPE] == DICTIONARY_PAGE)
         table = pages.pages[first:]
         if self.chunks[0, C_FAULTS] & PREFIXES_GO_ON:
-            yield gathered(Pages(pages.raw, pages.chunks, table), self.wanted)
+            yield from self._set_out(Pages(pages.raw, pages.chunks, table))
             return
         ends = np.cumsum(table[:, P_NUM_VALUES])
         start = 0
         while start < len(table):
             before = ends[start - 1] if start else 0
             stop = max(int(np.searchsorted(ends, before + GROUP_ROWS, side="right")), start + 1)
-            found = gathered(Pages(pages.raw, pages.chunks, table[start:stop]), self.wanted)
-            if found.num_wanted:
-                yield found
+            yield from self._set_out(Pages(pages.raw, pages.chunks, table[start:stop]))
             start = stop
+
+    def _set_out(self, pages: Pages) -> Iterator[Gathered]:
+        """Set out some data pages, if they hold wanted rows."""
+        table = pages.pages
+        if not len(table):
+            return
+        if self.mask is None and not self.chunks[0, C_FAULTS] & PREFIXES_GO_ON:
+            found = gathered(pages, self.wanted)
+        else:
+            rows = np.clip(self.wanted, table[0, P_ROW], table[-1, P_ROW] + table[-1, P_NUM_VALUES])
+            rows = rows[rows[:, 0] < rows[:, 1]]
+            if not len(rows):
+                return
+            start, stop = int(rows[0, 0]), int(rows[-1, 1])
+            if self.mask is None:
+                found = in_one(pages, start, stop, Runs.between(rows - start))
+            else:
+                first = int(self.wanted[0, 0])
+                found = in_one(pages, start, stop, Places.where(self.mask[start - first : stop - first]))
+        if found.taking.count:
+            yield found
 
 
 @dataclass
@@ -105,19 +127,18 @@ class SelectedFixedJob(Selected, FixedJob):
             for pages in self.windows():
                 self._begin(pages)
                 if len(pages.pages) and pages.pages[0, P_TYPE] == DICTIONARY_PAGE:
-                    head = Pages(pages.raw, pages.chunks, pages.pages[:1])
-                    self._decode_to(head, self.output, Placement(head).dictionary)
+                    self._decode_to(Pages(pages.raw, pages.chunks, pages.pages[:1]), self.output)
                 for found in self.groups(pages):
                     nulls += self._decode_dense(found, taken) if found.is_dense else self._decode_some(found, taken)
-                    taken += found.num_wanted
+                    taken += found.taking.count
         except Retarget as again:
             self.failed[self.columns[0]] = again.status
         self.chunks[0, C_NULL_COUNT] = nulls
 
-    def _decode_to(self, pages: Pages, output: FixedOutput, dictionary_bytes: int = 0) -> None:
+    def _decode_to(self, pages: Pages, output: FixedOutput) -> None:
         with self.placing(pages):
             placement = Placement(pages)
-            dictionary = self.context.scratch.take("dictionary", dictionary_bytes)
+            dictionary = self.context.scratch.take("dictionary", placement.dictionary)
             decode_fixed(pages, placement, output, dictionary, self.context.scratch)
 
     def _decode_dense(self, found: Gathered, taken: int) -> int:
@@ -137,17 +158,18 @@ class SelectedFixedJob(Selected, FixedJob):
         mask = scratch.take("decoded mask", found.num_decoded)
         self._decode_to(found.pages, FixedOutput(values, mask))
         out, row = int(chunk[C_OUT] + taken * item), int(chunk[C_MASK] + taken)
-        take_items(values, item, found.spans, self.output.out, out)
+        count = found.taking.count
+        found.taking.take_items(values, item, self.output.out, out)
         if not chunk[C_MAX_DEFINITION] or found.pages.chunks[0, C_NULLS] != NULLS_MASK:
             if keeps_nulls:
-                self.output.mask[row : row + found.num_wanted] = 1
+                self.output.mask[row : row + count] = 1
             return 0
         if not keeps_nulls:
-            row, kept = 0, scratch.take("taken mask", found.num_wanted)
+            row, kept = 0, scratch.take("taken mask", count)
         else:
             kept = self.output.mask
-        take_items(mask, 1, found.spans, kept, row)
-        return found.num_wanted - int(np.count_nonzero(kept[row : row + found.num_wanted]))
+        found.taking.take_items(mask, 1, kept, row)
+        return count - int(np.count_nonzero(kept[row : row + count]))
 
 
 @dataclass
@@ -169,7 +191,7 @@ class SelectedBinaryJob(Selected, BinaryJob):
         if self.utf8 and not _all_indices(pages):
             self._check_utf8(piece, pages)
         if not found.is_dense:
-            piece = strings_of(piece, found.spans)
+            piece = strings_of(piece, found.taking)
         if piece.validity is not None:
             self.chunks[0, C_NULL_COUNT] += len(piece) - int(np.count_nonzero(piece.validity[: len(piece)]))
         self.pieces.append(piece)
@@ -186,11 +208,12 @@ class SelectedDictionaryJob(DictionaryJob, SelectedFixedJob):
 
     def _plain(self) -> Job:
         return SelectedBinaryJob(self.context, self.row_group, self.columns, self.chunks, self.share, utf8=self.utf8,
-                                 size_hint=self.size_hint, wanted=self.wanted, located=self.located)  # fmt: skip
+                                 size_hint=self.size_hint, wanted=self.wanted, mask=self.mask,
+                                 located=self.located)  # fmt: skip
 
     def _stored(self, output: FixedOutput) -> Job:
         return SelectedFixedJob(self.context, self.row_group, self.columns, self.chunks, self.share, output=output,
-                                wanted=self.wanted, located=self.located)  # fmt: skip
+                                wanted=self.wanted, mask=self.mask, located=self.located)  # fmt: skip
 
 
 @dataclass

@@ -56,7 +56,8 @@ class SelectingMaker(JobMaker):
     def _shared_out(self, column: int, chunk: np.ndarray, rows: WantedRows, parts: int) -> list[Job]:
         """Make the jobs for a column: several, where there are few, and no page is walked over twice for it."""
         parts = min(parts, len(rows) // SMALLEST_PART) if self._context.crew.threads > 1 else 1
-        shares = rows.parts(parts) if parts > 1 and rows.chunks[column].is_indexed else [rows]
+        is_shared = parts > 1 and rows.mask is None and rows.chunks[column].is_indexed
+        shares = rows.parts(parts) if is_shared else [rows]
         made = []
         for share in shares:
             table = chunk.copy()
@@ -82,7 +83,7 @@ class SelectingMaker(JobMaker):
         pages = rows.chunks[column]
         is_located = pages.is_indexed and not chunk[0, C_FAULTS] & PREFIXES_GO_ON
         located = located_pages(pages, rows.rows) if is_located else None
-        common: dict[str, Any] = {"wanted": rows.rows.bounds, "located": located}
+        common: dict[str, Any] = {"wanted": rows.rows.bounds, "mask": rows.mask, "located": located}
         place: tuple[Any, ...] = (self._context, rows.row_group, [column], chunk, False)
         if target.nested:
             return self._nested_rows(column, target, chunk, rows, located)
@@ -116,7 +117,7 @@ class SelectingMaker(JobMaker):
     ) -> SelectedNestedJob:
         """Make the job for a leaf of a nested column: what is decoded are all rows of some pages."""
         chunk[0, C_ROW_START], chunk[0, C_ROW_STOP] = 0, chunk[0, C_NUM_VALUES]
-        pages, wanted = rows.chunks[column], rows.rows
+        pages, wanted = rows.chunks[column], rows.ranges
         decoded = pages.rows_of(pages.needed(wanted)) if located is not None else RowRanges.all(pages.num_rows)
         whole = RowSlice(rows.row_group, 0, decoded.count, rows.out)
         return SelectedNestedJob(

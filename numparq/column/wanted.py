@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -26,8 +27,9 @@ from ..kernels.tables import (
 from ..plan.pages import ChunkPages
 from ..plan.row_ranges import RowRanges
 from .pages import Pages
+from .taking import Runs, Taking
 
-__all__ = ["Gathered", "WantedRows", "gathered", "located_pages"]
+__all__ = ["Gathered", "WantedRows", "gathered", "in_one", "located_pages"]
 
 
 @dataclass(frozen=True)
@@ -39,13 +41,15 @@ class WantedRows:
     row_group : int
         Its ordinal.
     rows : RowRanges
-        The rows wanted, counted within it.
+        The rows wanted, counted within it; with a mask, the one range that it is for.
     out : int
         The row of the output that the first of them becomes.
     chunks : sequence of ChunkPages
         By the position of a column among those read: where the pages of its chunk are.
     kept : mapping of int to KeptFixed or KeptStrings
         By the position of a column: the values of these rows, where they are known already.
+    mask : uint8 array or None
+        Of each row of the range, whether it is wanted (1) or not (0): where many are, here and there.
     """
 
     row_group: int
@@ -53,13 +57,23 @@ class WantedRows:
     out: int
     chunks: Sequence[ChunkPages]
     kept: Mapping[int, Any] = field(default_factory=dict)
+    mask: np.ndarray | None = None
 
     def __len__(self) -> int:
-        return self.rows.count
+        return self._count
+
+    @cached_property
+    def _count(self) -> int:
+        return self.rows.count if self.mask is None else int(np.count_nonzero(self.mask))
+
+    @property
+    def ranges(self) -> RowRanges:
+        """The rows wanted, as ranges."""
+        return self.rows if self.mask is None else self.rows.select(RowRanges.from_mask(self.mask))
 
     def numbers(self) -> np.ndarray:
         """Give the numbers of the rows within the row group, int64."""
-        return self.rows.indices()
+        return self.ranges.indices()
 
     def parts(self, count: int) -> list[WantedRows]:
         """Divide the rows into at most `count` parts of about as many, one behind the other; without what was kept."""
@@ -114,22 +128,22 @@ class Gathered:
     Parameters
     ----------
     pages : Pages
-        Every page is a chunk of its own in the chunk table, whose C_OUT and C_MASK count from the first row decoded.
-    spans : int64 array, (runs, 2)
-        Where the wanted rows are among those decoded: first row, and number, of each run.
-    num_decoded, num_wanted : int
-        How many rows are decoded, and how many of them are wanted.
+        The C_OUT and C_MASK of each row of the chunk table, which may stand for one page, count from the first row
+        decoded.
+    taking : Taking
+        Which of the rows decoded are wanted.
+    num_decoded : int
+        How many rows are decoded.
     """
 
     pages: Pages
-    spans: np.ndarray
+    taking: Taking
     num_decoded: int
-    num_wanted: int
 
     @property
     def is_dense(self) -> bool:
         """Whether all that is decoded is wanted."""
-        return self.num_decoded == self.num_wanted
+        return self.num_decoded == self.taking.count
 
     def at(self, out: int, mask: int) -> Pages:
         """Give the pages, to be decoded from the positions `out` and `mask` of an output on."""
@@ -175,4 +189,12 @@ def gathered(pages: Pages, rows: np.ndarray) -> Gathered:
     chunks[:, C_NULL_COUNT] = 0
     chosen = table[kept[:, K_PAGE]]
     chosen[:, P_CHUNK] = np.arange(len(kept))
-    return Gathered(Pages(pages.raw, chunks, chosen), spans, int(state[SELECTED_ROWS]), int(spans[:, 1].sum()))
+    return Gathered(Pages(pages.raw, chunks, chosen), Runs(spans), int(state[SELECTED_ROWS]))
+
+
+def in_one(pages: Pages, start: int, stop: int, taking: Taking) -> Gathered:
+    """Set out data pages of a flat chunk to be decoded as they stand, from row `start` to row `stop`."""
+    chunks = pages.chunks.copy()
+    chunks[0, [C_ROW_START, C_ROW_STOP]] = start, stop
+    chunks[0, [C_OUT, C_MASK, C_NULL_COUNT]] = 0
+    return Gathered(Pages(pages.raw, chunks, pages.pages), taking, stop - start)

@@ -230,7 +230,10 @@ def _nested(leaf: Leaf, pieces: Sequence[NestedPiece]) -> Values:
 def _dense(piece: NestedPiece) -> Values:
     if isinstance(piece.values, np.ndarray):
         return Values(piece.values)
-    return _strings(piece.values) if piece.values else Values(np.zeros(SLACK, np.uint8), np.zeros(1, np.int64))
+    if not piece.values:
+        return Values(np.zeros(SLACK, np.uint8), np.zeros(1, np.int64))
+    one = joined([_plain(part) for part in piece.values])
+    return Values(one.data, one.offsets)
 
 
 def kept(leaf: Leaf, values: Values) -> KeptFixed | KeptStrings | None:

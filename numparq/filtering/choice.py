@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from ..column.chunks import ChunkTables, RowSlice
 from ..column.decode import Context
+from ..column.taking import Runs
 from ..column.wanted import WantedRows
 from ..opened import OpenedFile
 from ..plan.read_plan import ReadPlan, narrow
@@ -109,14 +108,16 @@ def _placed(
     placed: list[WantedRows] = []
     out = 0
     groups = {group.ordinal: group for group in plan.row_groups}
+    nothing = Found(RowRanges(), {})
     for part in slices:
         group = groups[part.row_group]
-        rows, kept = group.rows, found[part.row_group].kept if part.row_group in found else {}
+        some = found.get(part.row_group, nothing)
+        rows, kept = group.rows, some.kept
         if limit is not None and rows.count > limit - out:
-            first = np.array([[0, limit - out]])
-            rows = rows.select(RowRanges(first))
-            kept = {place: some.taken(first) for place, some in kept.items()}
+            first = RowRanges([(0, limit - out)])
+            rows = rows.select(first)
+            kept = {place: column.taken(Runs.between(first.bounds)) for place, column in kept.items()}
         if rows:
-            placed.append(WantedRows(part.row_group, rows, out, group.chunks, kept))
-            out += rows.count
+            placed.append(WantedRows(part.row_group, rows, out, group.chunks, kept, some.mask))
+            out += len(placed[-1])
     return placed

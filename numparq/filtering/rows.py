@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..column.chunks import ChunkTables
 from ..column.decode import Context
 from ..column.kept import KeptFixed, KeptStrings
-from ..column.taking import spans_of
+from ..column.taking import Places, Runs, Taking
 from ..errors import located
 from ..plan.read_plan import ReadPlan
 from ..plan.row_group_plan import RowGroupPlan
@@ -22,6 +24,9 @@ from .asked import AskedColumns, kept, ordinals
 
 __all__ = ["Found", "RowFinder", "steps"]
 
+# Rows are told by a mask where there is more than one edge of a run in so many rows.
+RUN_ROWS = 16
+
 
 @dataclass(frozen=True)
 class Found:
@@ -30,13 +35,21 @@ class Found:
     Parameters
     ----------
     rows : RowRanges
-        Within the row group.
+        Within the row group; with a mask, the one range that it is for.
     kept : dict of int to KeptFixed or KeptStrings
         By the positions of columns: their values in these rows, of those that were asked and are wanted, too.
+    mask : uint8 array or None
+        Of each row of the range, whether it satisfies the filter (1) or not (0): where many do, here and there.
     """
 
     rows: RowRanges
     kept: dict[int, KeptFixed | KeptStrings]
+    mask: np.ndarray | None = None
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return self.rows.count if self.mask is None else int(np.count_nonzero(self.mask))
 
 
 class RowFinder:
@@ -86,11 +99,11 @@ class RowFinder:
 
         def work(group: RowGroupPlan) -> None:
             with located(row_group=group.ordinal):
-                found[group.ordinal] = self._rows(*narrowed(group))
+                found[group.ordinal] = self._rows(*narrowed(group), limit is None)
 
         for wave in self._waves(plan.left, limit):
             self._context.crew.run([lambda group=group: work(group) for group in wave])  # type: ignore[misc]
-            count += sum(found[group.ordinal].rows.count for group in wave)
+            count += sum(found[group.ordinal].count for group in wave)
             if limit is not None and count >= limit:
                 break
         return {ordinal: some for ordinal, some in found.items() if some.rows}
@@ -101,10 +114,12 @@ class RowFinder:
         for first in range(0, len(groups), max(size, 1)):
             yield groups[first : first + size]
 
-    def _rows(self, group: RowGroupPlan, bound: Expression) -> Found:
-        """Find the rows of a row group."""
+    def _rows(self, group: RowGroupPlan, bound: Expression, may_mask: bool) -> Found:
+        """Find the rows of a row group, as a mask where there may be one and that is the shorter way to say it."""
         rows, known = group.rows, dict[int, KeptFixed | KeptStrings]()
-        for step in steps(bound):
+        mask: np.ndarray | None = None
+        parts = steps(bound)
+        for step in parts:
             if isinstance(step, Constant):
                 rows = rows if step.value else RowRanges()
             if not rows:
@@ -113,15 +128,26 @@ class RowFinder:
                 continue
             places = ordinals(self._leaves, leaves_of(step))
             values = self._asked.values(group, rows, list(places.values()))
-            left = RowRanges.from_mask(evaluate(step, values, rows.count))
-            spans = spans_of(left.bounds)
-            rows = rows.select(left)
-            known = {place: some.taken(spans) for place, some in known.items()}
+            answers = evaluate(step, values, rows.count)
+            taking: Taking
+            if may_mask and step is parts[-1] and len(rows) == 1 and _is_scattered(answers):
+                mask = answers.view(np.uint8)
+                taking = Places.where(mask)
+            else:
+                left = RowRanges.from_mask(answers)
+                taking = Runs.between(left.bounds)
+                rows = rows.select(left)
+            known = {place: some.taken(taking) for place, some in known.items()}
             for index, place in places.items():
                 some = kept(self._leaves[place], values[index]) if place < self._num_shown else None
                 if some is not None:
-                    known[place] = some.taken(spans)
-        return Found(rows, known)
+                    known[place] = some.taken(taking)
+        return Found(rows, known, mask)
+
+
+def _is_scattered(answers: np.ndarray) -> bool:
+    """Tell whether there are too many runs of rows for these to be worth counting."""
+    return int(np.count_nonzero(answers[1:] != answers[:-1])) * RUN_ROWS > len(answers)
 
 
 def steps(bound: Expression) -> list[Expression]:

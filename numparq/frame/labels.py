@@ -57,7 +57,10 @@ def row_index(metadata: PandasMetadata | None, levels: dict[str, Any], num_rows:
         return _levels(arrays, names)
     if isinstance(arrays[0], pd.RangeIndex):
         return arrays[0].rename(_hashable(names[0]))
-    return pd.Index(arrays[0], name=names[0], copy=False)
+    try:
+        return pd.Index(arrays[0], name=names[0], copy=False)
+    except NotImplementedError as error:  # of float16, among nullable dtypes
+        raise UnsupportedError(f"pandas can make no index of such values: {error}") from error
 
 
 def _levels(arrays: list[Any], names: list[Any]) -> pd.MultiIndex:

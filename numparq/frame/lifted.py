@@ -19,7 +19,7 @@ __all__ = ["lifted"]
 _LARGEST_EXACT = 1 << 53
 
 
-def lifted(array: LeafArray, target: Target) -> Any:
+def lifted(array: LeafArray, target: Target, nulls_elsewhere: int = 0) -> Any:
     """Make a column of the values of a leaf.
 
     Parameters
@@ -28,13 +28,15 @@ def lifted(array: LeafArray, target: Target) -> Any:
         The values, without a list around them.
     target : Target
         What the column would be decoded to if it were flat and had as many nulls.
+    nulls_elsewhere : int
+        Nulls that a full read has; the dtype is to be as if they were here.
 
     Returns
     -------
     numpy.ndarray or pandas.api.extensions.ExtensionArray
         One item a row, as `numparq.frame.finish.finish` makes them.
     """
-    nulls = array.length - array.num_values
+    nulls = max(array.length - array.num_values, nulls_elsewhere)
     if target.storage == "null":
         return finish(target, ColumnBuffer(null_count=array.length), array.length)
     if not isinstance(array.values, np.ndarray):
@@ -46,7 +48,8 @@ def lifted(array: LeafArray, target: Target) -> Any:
             out[:] = np.frombuffer(target.fill, values.dtype)[0]
         out[array.validity.view(bool)] = values
         values = out
-    return finish(target, ColumnBuffer(values, array.validity, nulls), array.length)
+    validity = np.ones(array.length, np.uint8) if array.validity is None and nulls else array.validity
+    return finish(target, ColumnBuffer(values, validity, nulls), array.length)
 
 
 def _as_stored(values: np.ndarray, target: Target) -> tuple[np.ndarray, Target]:

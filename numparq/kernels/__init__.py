@@ -27,7 +27,7 @@ GROUPS = {
         "placement",
         "snappy",
         "utf8",
-    ),  # fmt: skip
+    ),
     "objects": ("objects",),
     "nested": ("nested",),
     "selecting": ("selecting",),

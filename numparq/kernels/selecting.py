@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .memory import copy_bytes, load8, load16, load32, load64, store8, store16, store32, store64
+from .memory import copy16, copy_bytes, load8, load16, load32, load64, store8, store16, store32, store64
 from .registry import helper, kernel
 from .tables import P_NUM_VALUES, P_ROW, PAGE_FIELDS
 
@@ -154,4 +154,71 @@ def take_strings(offsets, data, spans, num_spans, out_offsets, out):
             row += 1
             out_offsets[row] = offsets[start + i + 1] + moved
         written += size
+    return written
+
+
+# --- values taken one by one: where runs are short, for no branch depends on what is wanted ---------------------------
+
+
+@kernel("u1 x i4")
+def mask_to_places(mask, count, out):
+    """Write the places of all items of a mask that are 1 (none is above) to `out`, which has room for `count` and one.
+
+    Gives their number.
+    """
+    found = 0
+    for i in range(count):
+        out[found] = i
+        found += load8(mask, i)
+    return found
+
+
+@kernel("u1 x i4 x u1 x")
+def take_items_at(source, item, places, count, out, out_pos):
+    """Copy items of a fixed size from `count` places, one behind the other; gives the position behind the last."""
+    if item == 8:
+        for i in range(count):
+            store64(out, out_pos + (i << 3), load64(source, places[i] << 3))
+    elif item == 4:
+        for i in range(count):
+            store32(out, out_pos + (i << 2), load32(source, places[i] << 2))
+    elif item == 1:
+        for i in range(count):
+            store8(out, out_pos + i, load8(source, places[i]))
+    else:
+        for i in range(count):
+            copy_bytes(out, out_pos + i * item, source, places[i] * item, item)
+    return out_pos + count * item
+
+
+@kernel("i8 i4 x")
+def count_string_bytes_at(offsets, places, count):
+    """Add up the bytes of the strings at `count` places; none of a negative one."""
+    total = 0
+    for i in range(count):
+        place = places[i]
+        if place >= 0:
+            total += offsets[place + 1] - offsets[place]
+    return total
+
+
+@kernel("i8 u1 i4 x i8 u1")
+def take_strings_at(offsets, data, places, count, out_offsets, out):
+    """Copy strings from `count` places, one behind the other, an empty one for a negative place; gives their bytes.
+
+    Up to 16 bytes behind the strings, and behind what is written, may be touched.
+    """
+    written = 0
+    out_offsets[0] = 0
+    for i in range(count):
+        place = places[i]
+        if place >= 0:
+            start = offsets[place]
+            length = offsets[place + 1] - start
+            if length <= 16:
+                copy16(out, written, data, start)
+            else:
+                copy_bytes(out, written, data, start, length)
+            written += length
+        out_offsets[i + 1] = written
     return written

@@ -64,6 +64,8 @@ class RowGroupPlan:
         """Give the byte ranges that are needed, as `ReadPlan.requests` does."""
         whole, tables = [], []
         for column, chunk in enumerate(self.chunks if self.rows else ()):
+            if chunk.start == chunk.end:
+                continue
             if chunk.is_indexed:
                 tables.append(self._page_requests(column, chunk))
             else:
