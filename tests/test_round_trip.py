@@ -256,3 +256,11 @@ def test_notes_that_cannot_be_understood_are_left_out(note, monkeypatch):
     monkeypatch.setattr(pandas_document, "needed_note", lambda dtype: note)
     frame = pd.DataFrame({"a": [1, 2], "b": ["x", None]})
     assert back(frame).isna().sum().tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.int16(), pa.binary(3), pa.timestamp("us")], ids=str)
+def test_categories_that_there_are_none_of(kind):
+    """Found by the property test of filters: nothing but codes of no category, and a schema that names their type."""
+    schema = pa.schema({"c": pa.dictionary(pa.int32(), kind)})
+    data = numparq.to_parquet(pd.DataFrame({"c": pd.Categorical([None, None], categories=[])}), schema=schema)
+    assert numparq.read_parquet(data)["c"].isna().tolist() == [True, True]

@@ -106,7 +106,7 @@ def bind_test(test: Test, found: Found, negated: bool, origin: ArrowType | None 
     """
     leaf, text = found.leaf, repr(Not(test) if negated else test)
     if test.op == "contains":
-        if len(found.leaves) != 1 or found.leaf.max_repetition_level != 1:
+        if not found.is_simple_list:
             raise SchemaError(f"{test!r}: contains is for lists of simple values, one deep", column=leaf.name)
         element = value_test(Test(test.name, "==", test.operand), leaf, False, origin, text)
         return ElementTest(leaf, _list_level(found), element, negated, text)

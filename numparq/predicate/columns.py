@@ -25,6 +25,8 @@ class Found(NamedTuple):
         The lists that it lies in, without itself.
     leaves : list of Leaf
         All leaves within it.
+    path : tuple of str
+        The names down to it.
     """
 
     leaf: Leaf
@@ -32,6 +34,13 @@ class Found(NamedTuple):
     level: int
     lists: int
     leaves: list[Leaf]
+    path: tuple[str, ...]
+
+    @property
+    def is_simple_list(self) -> bool:
+        """Whether it is a list of leaves, one deep, in the form of three levels, of two, or of a repeated leaf."""
+        below = len(self.leaf.path) - len(self.path)
+        return len(self.leaves) == 1 and self.leaf.max_repetition_level == 1 and self.lists == 0 and below <= 2
 
 
 def find(schema: Schema, name: Name) -> Found:
@@ -59,7 +68,7 @@ def find(schema: Schema, name: Name) -> Found:
     if flat is not None:
         if len(path) > 1:
             raise _missing(schema, name)
-        return Found(flat, True, flat.max_definition_level, 0, [flat])
+        return Found(flat, True, flat.max_definition_level, 0, [flat], path)
     chain = _chain(schema, schema.element_of(position), path, name)
     leaves = [leaf for leaf in map(schema.leaf, schema.leaves_of(position)) if leaf.path[: len(path)] == path]
     if not leaves:
@@ -67,7 +76,7 @@ def find(schema: Schema, name: Name) -> Found:
     level = sum(element.repetition != 0 for element in chain[:-1]) + (chain[-1].repetition == OPTIONAL)
     lists = sum(element.repetition == REPEATED for element in chain[:-1])
     is_leaf = chain[-1].leaf is not None and chain[-1].repetition != REPEATED
-    return Found(leaves[0], is_leaf, level, lists, leaves)
+    return Found(leaves[0], is_leaf, level, lists, leaves, path)
 
 
 def _chain(schema: Schema, top: int, path: tuple[str, ...], name: Name) -> list[Element]:

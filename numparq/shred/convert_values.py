@@ -72,7 +72,7 @@ def of_nulls(before: ArrowType, after: ArrowType) -> Step:
     physical, length, _ = stored_as(after)
 
     def step(leaf: LeafValues) -> LeafValues:
-        return empty_leaf(physical, length, len(leaf.values))
+        return empty_leaf(physical, length, len(leaf.values if leaf.codes is None else leaf.codes))
 
     return step
 
