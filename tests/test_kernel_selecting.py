@@ -219,6 +219,61 @@ def test_strings_of_odd_lengths(engine):
     assert take_strings(engine, [], []) == []
 
 
+# --- values taken one by one ------------------------------------------------------------------------------------------
+
+
+@few
+@given(mask=st.lists(st.booleans(), max_size=200))
+def test_places_of_a_mask(mask):
+    for engine in ENGINES:
+        # There is room for one more than there may be.
+        out = Guarded(np.random.default_rng(0), len(mask) + 1, "i4")
+        count = engine.mask_to_places(np.array(mask, np.uint8), len(mask), out.array)
+        out.check()
+        assert out.array[:count].tolist() == [place for place, there in enumerate(mask) if there]
+
+
+@few
+@given(data=st.data(), size=st.sampled_from([1, 2, 3, 4, 8, 12, 16]), place=st.integers(0, 40), seed=SEEDS)
+def test_items_one_by_one(data, size, place, seed):
+    """Items in any order, some more than once, behind what is in the output already; nothing beside them is touched."""
+    rng = np.random.default_rng(seed)
+    count = data.draw(st.integers(1, 100))
+    items = [one.tobytes() for one in random_bytes(rng, count * size).reshape(count, size)]
+    places = data.draw(st.lists(st.integers(0, count - 1), max_size=60))
+    source, flat = np.frombuffer(b"".join(items), np.uint8), np.array(places, np.int32)
+    for engine in ENGINES:
+        out = Guarded(rng, place + len(places) * size + 5)
+        before = out.array.tobytes()
+        end = engine.take_items_at(source, size, flat, len(places), out.array, place)
+        out.check()
+        assert end == place + len(places) * size
+        assert out.array[place:end].tobytes() == b"".join(selecting.take_at(items, places))
+        assert out.array[:place].tobytes() == before[:place] and out.array[end:].tobytes() == before[end:]
+
+
+@few
+@given(data=st.data(), values=st.lists(st.one_of(st.binary(max_size=5), st.binary(max_size=60)), max_size=40))
+def test_strings_one_by_one(data, values):
+    """Strings in any order, and empty ones for negative places; up to 16 bytes behind them may be touched."""
+    rng = np.random.default_rng(len(values))
+    places = data.draw(st.lists(st.integers(-2, len(values) - 1), max_size=60))
+    start = data.draw(st.integers(0, 9))
+    stored = with_slack(rng, bytes(start) + b"".join(values), 16)
+    offsets, flat = np.cumsum([start, *map(len, values)]).astype(np.int64), np.array(places, np.int32)
+    expected = selecting.take_at(values, places, b"")
+    for engine in ENGINES:
+        size = engine.count_string_bytes_at(offsets, flat, len(places))
+        assert size == sum(map(len, expected))
+        out_offsets, out = Guarded(rng, len(places) + 1, "i8"), Guarded(rng, size + 16)
+        assert engine.take_strings_at(offsets, stored, flat, len(places), out_offsets.array, out.array) == size
+        out_offsets.check()
+        out.check()
+        taken = out.array.tobytes()
+        found = [taken[first:last] for first, last in itertools.pairwise(out_offsets.array.tolist())]
+        assert found == expected
+
+
 # --- pages whose places are known -------------------------------------------------------------------------------------
 
 

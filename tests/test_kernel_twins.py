@@ -149,6 +149,10 @@ TESTS = {
     "take_items": Places("test_kernel_selecting.test_items"),
     "count_string_bytes": Places("test_kernel_selecting.test_strings"),
     "take_strings": Places("test_kernel_selecting.test_strings"),
+    "mask_to_places": Places("test_kernel_selecting.test_places_of_a_mask"),
+    "take_items_at": Places("test_kernel_selecting.test_items_one_by_one"),
+    "count_string_bytes_at": Places("test_kernel_selecting.test_strings_one_by_one"),
+    "take_strings_at": Places("test_kernel_selecting.test_strings_one_by_one"),
     "scan_located_pages": Places("test_kernel_selecting.test_located_pages",
                                  "test_kernel_selecting.test_located_pages_that_are_cut"),
 }  # fmt: skip

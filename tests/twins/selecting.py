@@ -44,3 +44,8 @@ def select_pages(pages: Runs, ranges: Runs) -> tuple[list[tuple[int, int, int]],
 def take(values: Sequence, spans: Runs) -> list:
     """Take runs of values, one behind the other; each run is its first value, and how many there are."""
     return [values[first + step] for first, count in spans for step in range(count)]
+
+
+def take_at(values: Sequence, places: Sequence[int], nothing: object = None) -> list:
+    """Take single values, in any order; `nothing` stands for a negative place."""
+    return [nothing if place < 0 else values[place] for place in places]
