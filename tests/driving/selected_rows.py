@@ -23,8 +23,9 @@ from numparq.plan.pages import ChunkPages
 from numparq.plan.row_ranges import RowRanges
 from numparq.pruning import Planner
 
-# How a chunk is found: its offset index's locations (int64, (pages, 3)) may be changed first; None: as a whole.
-Change = Callable[[int, int, np.ndarray], np.ndarray | None]
+# How a chunk is found, by row group, leaf, and the locations of its offset index (int64, (pages, 3); None without one):
+# by these, changed or not; None: as a whole.
+Change = Callable[[int, int, np.ndarray | None], np.ndarray | None]
 SIZES = ("WINDOW_BYTES", "BATCH_BYTES", "PART_BYTES", "GROUP_ROWS", "SMALLEST_PART", "SMALLEST_SHARE")
 
 
@@ -41,12 +42,12 @@ def sizes(**given: int) -> Iterator[None]:
         yield
 
 
-def as_told(row_group: int, leaf: int, locations: np.ndarray) -> np.ndarray | None:
+def as_told(row_group: int, leaf: int, locations: np.ndarray | None) -> np.ndarray | None:
     """Take the offset index at its word."""
     return locations
 
 
-def as_whole(row_group: int, leaf: int, locations: np.ndarray) -> np.ndarray | None:
+def as_whole(row_group: int, leaf: int, locations: np.ndarray | None) -> np.ndarray | None:
     """Take chunks as a whole."""
     return None
 
@@ -65,8 +66,9 @@ def locations_of(data: bytes) -> dict[tuple[int, int], np.ndarray]:
 class _Chosen(Strict):
     """Reads the rows given."""
 
-    def __init__(self, data: bytes, rows: Mapping[int, RowRanges], change: Change) -> None:
+    def __init__(self, data: bytes, rows: Mapping[int, RowRanges], change: Change, masked: bool) -> None:
         self._rows = rows
+        self._masked = masked
         self._change = change
         self._locations = locations_of(data)
 
@@ -80,22 +82,32 @@ class _Chosen(Strict):
             if wanted:
                 chunks = [self._placed(group.ordinal, leaf.index, chunk)
                           for leaf, chunk in zip(leaves, group.chunks, strict=True)]  # fmt: skip
-                found.append(WantedRows(group.ordinal, wanted, out, chunks))
+                found.append(self._wanted(group.ordinal, wanted, out, chunks))
                 out += wanted.count
         return found or [RowSlice(0, 0, 0, 0)]
 
+    def _wanted(self, row_group: int, rows: RowRanges, out: int, chunks: list[ChunkPages]) -> WantedRows:
+        if not self._masked:
+            return WantedRows(row_group, rows, out, chunks)
+        first, stop = int(rows.starts[0]), rows.stop
+        mask = np.zeros(stop - first, np.uint8)
+        mask[rows.indices() - first] = 1
+        return WantedRows(row_group, RowRanges([(first, stop)]), out, chunks, mask=mask)
+
     def _placed(self, row_group: int, leaf: int, whole: ChunkPages) -> ChunkPages:
         locations = self._locations.get((row_group, leaf))
-        locations = None if locations is None else self._change(row_group, leaf, locations.copy())
+        locations = self._change(row_group, leaf, None if locations is None else locations.copy())
         return whole if locations is None else ChunkPages(whole.start, whole.end, whole.num_rows, locations)
 
 
-def read_rows(data: bytes, rows: Mapping[int, Any], change: Change = as_told, **options: Any) -> pd.DataFrame:
-    """Read rows, by the ordinals of their row groups; all columns."""
+def read_rows(
+    data: bytes, rows: Mapping[int, Any], change: Change = as_told, *, masked: bool = False, **options: Any
+) -> pd.DataFrame:
+    """Read rows, by the ordinals of their row groups, which are handed over as ranges or as a mask; all columns."""
     file = OpenedFile(data)
     try:
         wanted = {group: RowRanges.from_indices(np.asarray(some, np.int64)) for group, some in rows.items()}
-        chosen = _Chosen(data, wanted, change)
+        chosen = _Chosen(data, wanted, change, masked)
         chosen.file = file
         chosen.leaves = [file.schema.leaf(index) for index in range(file.schema.num_leaves)]
         options["dtype_backend"] = options.get("dtype_backend") or "numpy"
