@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 
 import numpy as np
@@ -12,6 +13,7 @@ import numparq
 from numparq import col
 from numparq.cli import main
 from numparq.cli.filter_text import FilterTextError, parse
+from numparq.cli.plan import page_map
 
 FILTERS = {
     "a = 3": col("a") == 3,
@@ -120,3 +122,22 @@ def test_many_pages_are_drawn_together(tmp_path, capsys):
     drawn = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("  x "))
     marks = drawn.split()[1]
     assert len(marks) == 72 and marks[0] == marks[-1] == "+" and set(marks) == {"#", "+", "."}
+
+
+def test_maps_fit_into_a_narrow_terminal(tmp_path):
+    path = tmp_path / "many.parquet"
+    frame = pd.DataFrame({"x": np.arange(30_000), "a longer name": np.arange(30_000)})
+    numparq.to_parquet(frame, path, row_group_size=5000, max_rows_per_page=50)
+    with numparq.ParquetFile(path) as file:
+        plan = file.plan(filters=col("x") > 10_060)
+    lines = [row.plain for row in page_map(plan, 60)]
+    assert lines[0] == "row groups 0 to 1: skipped" and max(map(len, lines)) <= 60
+    assert lines[2].split()[1] == "+" + "#" * 27
+
+
+def test_lines_are_folded_between_words_in_a_terminal(path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "50")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert main(["plan", path, "--filter", "ride between 1190 and 1210"]) == 0
+    lines = re.sub(r"\x1b\[\d*m", "", capsys.readouterr().out).splitlines()
+    assert max(map(len, lines)) <= 50 and "      (col('ride') >= 1190) & (col('ride') <=" in lines

@@ -157,9 +157,10 @@ def test_in_words():
     many = ReadPlan.whole([f"c{n}" for n in range(9)], [1] * 23, *(np.full((23, 9), n) for n in (4, 5)))
     lines = many.explain().splitlines()
     assert lines[-1] == "  and 3 more row groups" and len(lines) == 23
-    assert lines[2].endswith(
-        "1 of 1 row in 1 range; " + "; ".join(f"c{n}: all pages" for n in range(6)) + "; 3 more columns"
-    )
+    assert lines[2] == "  row group 0: the row; c0, c1, c2, c3, c4, c5: all pages; 3 more columns"
+    apart = narrow(WHOLE, {0: RowRanges([(0, 1), (20, 21)]), 1: RowRanges()})
+    assert apart.explain().endswith("  row group 0: 2 of 30 rows in 2 ranges; a, b: all pages")
+    assert WHOLE.explain().endswith("  row group 1: all 30 rows; a, b: all pages")
 
 
 def test_as_a_picture():

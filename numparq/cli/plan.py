@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Iterator
+from itertools import groupby
 
 import numpy as np
 from rich.console import Console
@@ -12,6 +14,7 @@ from rich.text import Text
 from ..errors import SchemaError
 from ..plan.read_plan import ReadPlan
 from ..plan.row_group_plan import RowGroupPlan
+from ..plan.words import counted
 from ..predicate import Expression
 from ..predicate.columns import find
 from ..reader import ParquetFile
@@ -19,7 +22,9 @@ from .filter_text import parse
 
 __all__ = ["plan"]
 
-_WIDTH = 72  # characters of a column's map, each a page or several
+_WIDTH = 72  # at most so many characters of a column's map, each a page or several
+_LEAST_WIDTH = 8
+_COUNT = 16  # characters behind a map: " 1,000 of 10,000"
 _READ, _SOME, _SKIPPED = "#", "+", "."
 _STYLES = {_READ: "green", _SOME: "yellow", _SKIPPED: "dim"}
 
@@ -32,18 +37,23 @@ def plan(file: str, filter: str | None, columns: str | None, pages: bool) -> Non
         opened = source.num_requests, source.num_bytes
         filters = None if filter is None else _expression(parquet, filter)
         found = parquet.plan(None if columns is None else columns.split(","), filters)
-        headline, *lines = found.explain().splitlines()
-        console.print(headline, style="bold", markup=False, soft_wrap=True)
-        for line in lines:
-            console.print(line, markup=False, soft_wrap=True)
+        for number, line in enumerate(found.explain().splitlines()):
+            console.print(_folded(line, console), style="" if number else "bold", markup=False, soft_wrap=True)
         for what, requests, num_bytes in (
             ("the footer", *opened),
             ("planning", source.num_requests - opened[0], source.num_bytes - opened[1]),
         ):
-            console.print(f"{what} took {requests:,} requests, {num_bytes:,} bytes", style="dim")
+            console.print(f"{what} took {counted(requests, 'request')}, {counted(num_bytes, 'byte')}", style="dim")
         if pages:
-            for row in page_map(found):
+            for row in page_map(found, console.width):
                 console.print(row, soft_wrap=True)
+
+
+def _folded(line: str, console: Console) -> str:
+    """Fold a line at blanks where a terminal would cut words; what is not a terminal has lines of any length."""
+    if not console.is_terminal:
+        return line
+    return textwrap.fill(line, console.width, subsequent_indent=" " * 6, break_long_words=False, break_on_hyphens=False)
 
 
 def _expression(parquet: ParquetFile, text: str) -> Expression:
@@ -62,30 +72,40 @@ def _expression(parquet: ParquetFile, text: str) -> Expression:
 # --- a map of pages ---------------------------------------------------------------------------------------------------
 
 
-def page_map(found: ReadPlan) -> Iterator[Text]:
+def page_map(found: ReadPlan, width: int = 200) -> Iterator[Text]:
     """Draw the pages of each column chunk: ``#`` is read, ``.`` is not; ``+``, of several pages, some.
 
     Parameters
     ----------
     found : ReadPlan
-        The plan.
+        The plan, of all row groups of a file.
+    width : int
+        Characters that a line may have, if the names of the columns are not too long.
 
     Yields
     ------
     rich.text.Text
         Lines.
     """
-    width = max(map(len, found.columns), default=0)
-    for group in found:
-        if not group.rows:
-            yield Text(f"row group {group.ordinal}: skipped", style="dim")
+    longest = max(map(len, found.columns), default=0)
+    most = max(min(_WIDTH, width - longest - len("  ") - len(" ") - _COUNT), _LEAST_WIDTH)
+    for is_left, neighbours in groupby(found, lambda group: bool(group.rows)):
+        groups = list(neighbours)
+        if not is_left:
+            yield Text(_skipped(groups), style="dim")
             continue
-        yield Text(f"row group {group.ordinal}: {group.rows.count:,} of {group.num_rows:,} rows")
-        for place, name in enumerate(found.columns):
-            line = Text(f"  {name:<{width}} ")
-            for mark in _marks(group, place):
-                line.append(mark, _STYLES[mark])
-            yield line.append(_count(group, place))
+        for group in groups:
+            yield Text(f"row group {group.ordinal}: {group.rows.count:,} of {counted(group.num_rows, 'row')}")
+            for place, name in enumerate(found.columns):
+                line = Text(f"  {name:<{longest}} ")
+                for mark in _marks(group, place, most):
+                    line.append(mark, _STYLES[mark])
+                yield line.append(_count(group, place))
+
+
+def _skipped(groups: list[RowGroupPlan]) -> str:
+    first, last = groups[0].ordinal, groups[-1].ordinal
+    return f"row group {first}: skipped" if first == last else f"row groups {first} to {last}: skipped"
 
 
 def _count(group: RowGroupPlan, place: int) -> str:
@@ -93,14 +113,14 @@ def _count(group: RowGroupPlan, place: int) -> str:
     return f" {len(group.needed(place)):,} of {chunk.num_pages:,}" if chunk.is_indexed else " all pages"
 
 
-def _marks(group: RowGroupPlan, place: int) -> str:
+def _marks(group: RowGroupPlan, place: int, most: int) -> str:
     is_read = np.zeros(group.chunks[place].num_pages, np.int64)
     is_read[group.needed(place)] = 1
     if not group.chunks[place].is_indexed:
         return _READ
-    if len(is_read) <= _WIDTH:
+    if len(is_read) <= most:
         return "".join(_READ if flag else _SKIPPED for flag in is_read.tolist())
-    edges = np.arange(_WIDTH + 1) * len(is_read) // _WIDTH
+    edges = np.arange(most + 1) * len(is_read) // most
     before = np.concatenate([[0], np.cumsum(is_read)])
     shares = (before[edges[1:]] - before[edges[:-1]]) / (edges[1:] - edges[:-1])
     return "".join(_READ if share == 1 else _SOME if share else _SKIPPED for share in shares.tolist())

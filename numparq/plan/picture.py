@@ -23,6 +23,10 @@ _MOST_LANES = 40
 # Edges of pages or row groups closer than that, on the average, would only be a grey.
 _NEAREST_EDGES = 4
 _ROWS, _PAGES = "#e08214", "#2b7bba"
+_LEGEND = (
+    f'The rows of the file from left to right: <span style="color: {_ROWS}">■</span> wanted, '
+    f'<span style="color: {_PAGES}">■</span> read of a column; between the lines row groups, and pages as far as known.'
+)
 _CELL = 'style="text-align: {}; padding: 0 1em 0 0"'
 
 
@@ -60,8 +64,9 @@ def _map(plan: ReadPlan) -> str:
     edges = _edges(starts[1:] * scale, 0, bottom - _STEP + _HEIGHT, 1.0)
     height = bottom + (_STEP if len(plan.columns) > len(shown) else 0)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_LABEL + _WIDTH}" height="{height}" font-size="11" '
-        f'font-family="sans-serif" fill="currentColor">{"".join(lanes)}{edges}</svg>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_LABEL + _WIDTH}" viewBox="0 0 {_LABEL + _WIDTH} {height}" '
+        f'style="max-width: 100%" font-size="11" font-family="sans-serif" fill="currentColor">'
+        f'{"".join(lanes)}{edges}</svg><p style="font-size: 11px; margin: 0 0 1em 0">{_LEGEND}</p>'
     )
 
 
@@ -106,7 +111,8 @@ def _edges(points: np.ndarray, y: int, height: int, width: float) -> str:
 def _cuts(plan: ReadPlan) -> str:
     if not plan.cuts:
         return ""
-    head = "".join(f"<th {_CELL.format('left')}>{text}</th>" for text in ("cut by", "rows", "bytes", ""))
+    titles = {"cut by": "left", "rows": "right", "bytes": "right", "because of": "left"}
+    head = "".join(f"<th {_CELL.format(side)}>{text}</th>" for text, side in titles.items())
     body = "".join(
         f"<tr><td {_CELL.format('left')}>{escape(cut.level)}</td><td {_CELL.format('right')}>{cut.num_rows:,}</td>"
         f"<td {_CELL.format('right')}>{cut.num_bytes:,}</td><td {_CELL.format('left')}>{escape(cut.reason)}</td></tr>"
