@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from .column.wanted import WantedRows
 from .column.writers import faults_of
 from .dtypes import choose, uses_origin
 from .errors import LimitError, ParquetError, SchemaError, located
-from .filtering.condition import Condition
+from .filtering.ahead import Ahead, ranges_of_rows
 from .frame import Layout, allocate, assemble
 from .frame.strings import text_of
 from .kernels.tables import C_NULL_COUNT
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from .explode import Explosion
     from .filtering.choice import RowChoice
+    from .filtering.condition import Condition
     from .plan.read_plan import ReadPlan
     from .recovery import Recovery
 
@@ -93,9 +94,9 @@ class Strict:
         return layout, buffers, labels, nested, virtual
 
     @staticmethod
-    def rows(read: FileRead, tables: ChunkTables, context: Context) -> Sequence[RowSlice | WantedRows]:
+    def rows(read: FileRead, tables: ChunkTables, context: Context, ahead: Ahead) -> Sequence[RowSlice | WantedRows]:
         """Find the rows to decode."""
-        return read.rows_left(tables, context)
+        return read.rows_left(tables, context, ahead)
 
     @staticmethod
     def label(frame: pd.DataFrame, metadata: PandasMetadata | None) -> None:
@@ -135,9 +136,9 @@ class FileRead:
         self._leaves, self._labels = flattened(self._selected)
         self._names = [leaf.name for leaf in self._leaves]
         self._nested = self._nested_reads()
-        self._condition = Condition(file, choices.filters, choices.runtime_filters)
+        self._condition = self._made_condition()
         shown = {leaf.index for leaf in self._leaves}
-        self._asked = [leaf for leaf in self._condition.leaves if leaf.index not in shown]
+        self._asked = [leaf for leaf in self._condition.leaves if leaf.index not in shown] if self._condition else []
         self.slices: Sequence[RowSlice | WantedRows] = select_rows(
             file.footer.row_group_num_rows.tolist(), choices.row_groups, choices.row_range,
             None if self._condition else choices.nrows,
@@ -170,10 +171,14 @@ class FileRead:
         index = set(self._index)
         try:
             separate = [place for place, name in enumerate(self._names) if name in index]
-            with Crew(thread_count(self._choices.threads)) as crew, closing(self._context(crew, ways)) as context:
-                self.slices = ways.rows(self, tables, context)
+            with (
+                Crew(thread_count(self._choices.threads)) as crew,
+                closing(self._context(crew, ways)) as context,
+                closing(Ahead(context, self._file.coalescing)) as ahead,
+            ):
+                self.slices = ways.rows(self, tables, context, ahead)
                 layout = allocate(targets, self._num_rows, separate)
-                buffers = _decode(ways.maker(context, tables, self._leaves, layout), layout, self.slices)
+                buffers = _decode(ways.maker(context, tables, self._leaves, layout), layout, self._turns(tables, ahead))
             if self._condition:
                 self._count_all_nulls(buffers, null_counts)
             return self._assembled(layout, buffers, ways)
@@ -189,6 +194,14 @@ class FileRead:
         """Whether rows are chosen by what is in them."""
         return bool(self._condition)
 
+    def _made_condition(self) -> Condition | None:
+        """Bind what the rows have to satisfy, if anything."""
+        if self._choices.filters is None and not self._choices.runtime_filters:
+            return None
+        from .filtering.condition import Condition
+
+        return Condition(self._file, self._choices.filters, self._choices.runtime_filters)
+
     def plan(self) -> ReadPlan:
         """Plan what is decoded, or, of rows that have to satisfy a condition, what is left to look through."""
         slices = [rows for rows in self.slices if isinstance(rows, RowSlice) and len(rows)]
@@ -197,14 +210,28 @@ class FileRead:
         tables = ChunkTables(self._file.footer, leaves, groups, self._file.footer_start, self._file.files)
         return self._choice(tables).plan(slices)
 
-    def rows_left(self, tables: ChunkTables, context: Context) -> Sequence[RowSlice | WantedRows]:
+    def rows_left(self, tables: ChunkTables, context: Context, ahead: Ahead) -> Sequence[RowSlice | WantedRows]:
         """Find the rows to decode: those chosen by position that satisfy the condition."""
         slices = [rows for rows in self.slices if isinstance(rows, RowSlice) and len(rows)]
         num_rows = self._file.footer.row_group_num_rows
         if not slices or not (self._condition or any(len(rows) < num_rows[rows.row_group] for rows in slices)):
             return self.slices
         limit = self._choices.nrows if self._condition else None
-        return self._choice(tables).rows(slices, context, limit) or [RowSlice(slices[0].row_group, 0, 0, 0)]
+        return self._choice(tables).rows(slices, context, ahead, limit) or [RowSlice(slices[0].row_group, 0, 0, 0)]
+
+    def _turns(self, tables: ChunkTables, ahead: Ahead) -> Callable[[], Iterator[Sequence[RowSlice | WantedRows]]]:
+        """Give what divides the rows into those that are decoded together: all, or a row group when it is fetched."""
+        if not ahead.is_worth_it:
+            return lambda: iter([self.slices])
+        columns = range(len(self._leaves))
+
+        def turns() -> Iterator[Sequence[RowSlice | WantedRows]]:
+            ahead.take_turns([ranges_of_rows(part, tables, columns) for part in self.slices])
+            for turn, part in enumerate(self.slices):
+                with ahead.turn(turn):
+                    yield [part]
+
+        return turns
 
     def _choice(self, tables: ChunkTables) -> RowChoice:
         from .filtering.choice import RowChoice
@@ -342,21 +369,27 @@ class FileRead:
         return with_geometries(frame, [column.name for column in shown], columns, self._file.footer)
 
 
-def _decode(maker: JobMaker, layout: Layout, slices: Sequence[Any]) -> list[ColumnBuffer]:
-    """Decode all columns; those whose values do not allow the target that was chosen first, once more as the next."""
+def _decode(
+    maker: JobMaker, layout: Layout, turns: Callable[[], Iterable[Sequence[RowSlice | WantedRows]]]
+) -> list[ColumnBuffer]:
+    """Decode all columns; those whose values do not allow the target that was chosen first, once more as the next.
+
+    `turns` gives the rows that are decoded together, as often as it is called.
+    """
     buffers = [ColumnBuffer(*memory) for memory in zip(layout.values, layout.validity, strict=True)]
     wanted: Collection[int] = range(len(buffers))
     if not layout.num_rows:
         wanted = [column for column, target in enumerate(layout.targets) if target.entries is not None]
     while wanted:
-        jobs = maker.jobs(slices, wanted)
-        maker.run(jobs)
         failed: dict[int, int] = {}
-        for job in jobs:
-            failed.update(job.failed)
-            for column, nulls in zip(job.columns, job.chunks[:, C_NULL_COUNT].tolist(), strict=True):
-                buffers[column].null_count += nulls
-            buffers[job.columns[0]].pieces.extend(job.pieces)
+        for rows in turns():
+            jobs = maker.jobs(rows, wanted)  # type: ignore[arg-type]
+            maker.run(jobs)
+            for job in jobs:
+                failed.update(job.failed)
+                for column, nulls in zip(job.columns, job.chunks[:, C_NULL_COUNT].tolist(), strict=True):
+                    buffers[column].null_count += nulls
+                buffers[job.columns[0]].pieces.extend(job.pieces)
         for column, status in failed.items():
             layout.replace(column, retarget(layout.targets[column], status))
             buffers[column] = ColumnBuffer(layout.values[column], layout.validity[column])

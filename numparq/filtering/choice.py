@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from ..column.chunks import ChunkTables, RowSlice
 from ..column.decode import Context
 from ..column.taking import Runs
@@ -15,6 +17,8 @@ from ..plan.row_ranges import RowRanges
 from ..predicate.expression import Constant, Expression
 from ..pruning import Planner
 from ..schema import Leaf
+from .ahead import Ahead, ranges_of_group
+from .asked import ordinals
 from .condition import Condition
 from .rows import Found, RowFinder
 
@@ -34,12 +38,12 @@ class RowChoice:
         All these columns.
     num_shown : int
         How many of them, from the first one on, are wanted themselves.
-    condition : Condition
+    condition : Condition or None
         What the rows have to satisfy.
     """
 
     def __init__(
-        self, file: OpenedFile, tables: ChunkTables, leaves: Sequence[Leaf], num_shown: int, condition: Condition
+        self, file: OpenedFile, tables: ChunkTables, leaves: Sequence[Leaf], num_shown: int, condition: Condition | None
     ) -> None:
         self._tables = tables
         self._leaves = leaves
@@ -61,10 +65,12 @@ class RowChoice:
         """
         rows = {part.row_group: RowRanges([(part.start, part.stop)]) for part in slices}
         plan = self._planner.whole(rows)
-        asked = self._condition.now()
+        asked = None if self._condition is None else self._condition.now()
         return self._planner.located(plan, self._leaves) if asked is None else self._planner.pruned(plan, asked)
 
-    def rows(self, slices: Sequence[RowSlice], context: Context, limit: int | None = None) -> list[WantedRows]:
+    def rows(
+        self, slices: Sequence[RowSlice], context: Context, ahead: Ahead, limit: int | None = None
+    ) -> list[WantedRows]:
         """Find the rows to decode.
 
         Parameters
@@ -73,6 +79,8 @@ class RowChoice:
             The rows chosen by position; a row group may be there more than once.
         context : Context
             Of the read.
+        ahead : Ahead
+            What fetches the pages.
         limit : int or None
             At most so many rows of those that satisfy the filter.
 
@@ -82,21 +90,34 @@ class RowChoice:
             In the order of `slices`.
         """
         plan = self.plan(slices)
-        if not self._condition:
+        if self._condition is None:
             return _placed(plan, slices, {}, limit)
+        condition = self._condition
+        if ahead.is_worth_it:
+            self._fetch(plan, ahead, condition.leaves)
         finder = RowFinder(context, self._tables, self._leaves, self._num_shown)
-        found = finder.find(plan, self._narrowed, limit)
+        found = finder.find(plan, lambda group: self._narrowed(group, condition), ahead, limit)
         left = {group.ordinal: found[group.ordinal].rows if group.ordinal in found else RowRanges() for group in plan}
-        plan = narrow(plan, left, "filter", repr(self._condition))
+        plan = narrow(plan, left, "filter", repr(condition))
         return _placed(self._planner.located(plan, self._leaves[: self._num_shown]), slices, found, limit)
 
-    def _narrowed(self, group: RowGroupPlan) -> tuple[RowGroupPlan, Expression]:
+    def _fetch(self, plan: ReadPlan, ahead: Ahead, leaves: Sequence[Leaf]) -> None:
+        """Have the pages of the columns asked fetched; those of all columns, where that is little."""
+        if plan.num_bytes <= ahead.little:
+            everything = range(len(self._leaves))
+            nothing = np.empty((0, 2), np.int64)
+            ahead.hold(np.concatenate([nothing, *(ranges_of_group(group, everything) for group in plan.left)]))
+            return
+        asked = list(ordinals(self._leaves, leaves).values())
+        ahead.take_turns([ranges_of_group(group, asked) for group in plan.left])
+
+    def _narrowed(self, group: RowGroupPlan, condition: Condition) -> tuple[RowGroupPlan, Expression]:
         """Give what is left of a row group, and what its rows have to satisfy, when its turn comes."""
-        bound = self._condition.now()
+        bound = condition.now()
         if bound is None:
             return group, Constant(True)
         plan = ReadPlan(tuple(leaf.name for leaf in self._leaves), (group,))
-        if self._condition.may_change:  # one of them may have arrived since
+        if condition.may_change:  # one of them may have arrived since
             plan = self._planner.pruned(plan, bound)
         return plan.row_groups[0], Constant(True) if self._planner.decided(plan, bound) else bound
 

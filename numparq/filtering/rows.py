@@ -20,6 +20,7 @@ from ..predicate.evaluate import evaluate
 from ..predicate.expression import And, Constant, Expression
 from ..predicate.normal import all_of
 from ..schema import Leaf
+from .ahead import Ahead
 from .asked import AskedColumns, kept, ordinals
 
 __all__ = ["Found", "RowFinder", "steps"]
@@ -75,7 +76,7 @@ class RowFinder:
 
     def find(
         self, plan: ReadPlan, narrowed: Callable[[RowGroupPlan], tuple[RowGroupPlan, Expression]],
-        limit: int | None = None,
+        ahead: Ahead, limit: int | None = None,
     ) -> dict[int, Found]:  # fmt: skip
         """Find the rows of all row groups of a plan.
 
@@ -86,6 +87,8 @@ class RowFinder:
         narrowed : callable
             Called for each row group when its turn comes: gives what is left of it by then, and the bound expression
             that its rows have to satisfy.
+        ahead : Ahead
+            What fetches the pages of the columns asked, in the order of ``plan.left``.
         limit : int or None
             So many rows are enough, the first ones of the plan.
 
@@ -97,8 +100,10 @@ class RowFinder:
         found: dict[int, Found] = {}
         count = 0
 
+        turns = {group.ordinal: turn for turn, group in enumerate(plan.left)}
+
         def work(group: RowGroupPlan) -> None:
-            with located(row_group=group.ordinal):
+            with located(row_group=group.ordinal), ahead.turn(turns[group.ordinal]):
                 found[group.ordinal] = self._rows(*narrowed(group), limit is None)
 
         for wave in self._waves(plan.left, limit):
