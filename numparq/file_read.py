@@ -13,8 +13,6 @@ from .column.buffer import ColumnBuffer
 from .column.chunks import ChunkTables, RowSlice
 from .column.decode import Context
 from .column.jobs import JobMaker
-from .column.selecting import SelectingMaker
-from .column.wanted import WantedRows
 from .column.writers import faults_of
 from .dtypes import choose, uses_origin
 from .errors import LimitError, ParquetError, SchemaError, located
@@ -34,6 +32,7 @@ from .threads import Crew, thread_count
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .column.wanted import WantedRows
     from .explode import Explosion
     from .filtering.choice import RowChoice
     from .filtering.condition import Condition
@@ -83,7 +82,19 @@ class Choices:
 class Strict:
     """A read that ends at the first damage: what it has decoded is whole."""
 
-    context, tables, maker = Context, ChunkTables, SelectingMaker
+    context, tables = Context, ChunkTables
+
+    @staticmethod
+    def maker(
+        context: Context, tables: ChunkTables, leaves: Sequence[Leaf], memory: Layout,
+        slices: Sequence[RowSlice | WantedRows],
+    ) -> JobMaker:  # fmt: skip
+        """Make what makes the jobs: that for rows here and there where some are so."""
+        if all(isinstance(part, RowSlice) for part in slices):
+            return JobMaker(context, tables, leaves, memory)
+        from .column.selecting import SelectingMaker
+
+        return SelectingMaker(context, tables, leaves, memory)
 
     @staticmethod
     def whole(
@@ -178,7 +189,8 @@ class FileRead:
             ):
                 self.slices = ways.rows(self, tables, context, ahead)
                 layout = allocate(targets, self._num_rows, separate)
-                buffers = _decode(ways.maker(context, tables, self._leaves, layout), layout, self._turns(tables, ahead))
+                maker = ways.maker(context, tables, self._leaves, layout, self.slices)
+                buffers = _decode(maker, layout, self._turns(tables, ahead))
             if self._condition:
                 self._count_all_nulls(buffers, null_counts)
             return self._assembled(layout, buffers, ways)

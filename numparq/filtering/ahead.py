@@ -11,14 +11,14 @@ import numpy as np
 
 from ..column.chunks import ChunkTables, RowSlice
 from ..column.decode import Context
-from ..column.wanted import WantedRows
 from ..plan.byte_ranges import Coalescing
-from ..plan.pages import ChunkPages
-from ..plan.row_ranges import RowRanges
 
 if TYPE_CHECKING:
+    from ..column.wanted import WantedRows
     from ..fetching import PrefetchedSource
+    from ..plan.pages import ChunkPages
     from ..plan.row_group_plan import RowGroupPlan
+    from ..plan.row_ranges import RowRanges
 
 __all__ = ["Ahead", "ranges_of_group", "ranges_of_rows"]
 

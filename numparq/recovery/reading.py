@@ -116,7 +116,9 @@ class Recovery:
         """Make the chunk tables, as `ChunkTables` does."""
         return SoundTables(footer, leaves, row_groups, end, files, self._chunks)
 
-    def maker(self, context: Any, tables: Any, leaves: Sequence[Leaf], memory: Layout) -> RecoveringMaker:
+    def maker(
+        self, context: Any, tables: Any, leaves: Sequence[Leaf], memory: Layout, slices: Sequence[Any]
+    ) -> RecoveringMaker:
         """Make what makes the jobs, as `JobMaker`."""
         return RecoveringMaker(context, tables, memory, self._losses)
 
