@@ -39,7 +39,6 @@ def some_columns(row_group, leaf, locations):
     return locations if (row_group + leaf) % 2 else None
 
 
-BUG = pytest.mark.xfail(strict=True, reason="of nested columns, pages are located by all rows that a mask is for")
 WAYS = (as_told, as_whole, some_columns)
 
 
@@ -177,7 +176,7 @@ def test_required_columns():
         check(by_pyarrow(table.select(names).cast(schema), **options), np.random.default_rng(11))
 
 
-@pytest.mark.parametrize("nested", [False, pytest.param(True, marks=BUG)])
+@pytest.mark.parametrize("nested", [False, True])
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 def test_masks(version, nested):
     """Scattered rows are handed over as a mask of a range of them."""
@@ -188,7 +187,6 @@ def test_masks(version, nested):
         check(data, rng, repetitions=8, masked=True)
 
 
-@BUG
 def test_a_mask_that_leaves_a_page_out():
     """By a filter, of a sound file: a range of rows, scattered ones of it, and none of some pages in its middle."""
     rows = np.arange(1200)

@@ -30,8 +30,6 @@ from numparq import InvalidFileError, ParquetFile, read_parquet
 from numparq.metadata import footer as footer_module
 from numparq.plan.pages import PAGE_OFFSET, PAGE_ROW, PAGE_SIZE, ChunkPages
 
-ROWS_BUG = pytest.mark.xfail(strict=True, reason="rows of nested pages are not held against the offset index")
-STRINGS_BUG = pytest.mark.xfail(strict=True, reason="windows without a wanted row are passed, with the strings in them")
 FLAT = ["i4", "i8", "f8", "bool", "text", "fixed", "moment"]
 NESTED = ["list", "words", "struct", "map", "deep", "one"]
 
@@ -129,9 +127,7 @@ def test_pages_are_held_against_the_index(version, dictionary, lie):
     assert refused or lie in (swapped_places, other_starts)
 
 
-@pytest.mark.parametrize(
-    "name", [*FLAT, "struct", *(pytest.param(name, marks=ROWS_BUG) for name in NESTED if name != "struct")]
-)
+@pytest.mark.parametrize("name", [*FLAT, *NESTED])
 def test_rows_that_lies_move_from_one_page_to_another(name):
     """The numbers of rows of the pages that are read are right together, and each is wrong."""
     data = by_pyarrow(
@@ -151,7 +147,6 @@ def test_rows_that_lies_move_from_one_page_to_another(name):
     assert_same(got, expected_rows(data, {0: [0, second - 1]}), loose=True)
 
 
-@ROWS_BUG
 def test_pages_that_begin_within_a_row():
     """There is no offset index of such pages: a list that goes on would become one of what is in front of a gap."""
     stored = [([0, 1, 0], [1, 2, 3]), ([0, 0], [4, 5]), ([1, 0], [6, 7])]
@@ -243,7 +238,6 @@ def by_headers(data):
     return change
 
 
-@STRINGS_BUG
 @pytest.mark.parametrize("make", [data_page, v2], ids=["v1", "v2"])
 @pytest.mark.parametrize("fixed", [False, True])
 @pytest.mark.parametrize("located", [False, True])

@@ -9,8 +9,8 @@ import numpy as np
 from ..errors import check
 from ..io.source import Source
 from ..kernels import kernels
-from ..kernels.located_pages import L_END, L_IN_CHUNK, L_ROW, L_START
-from ..kernels.tables import C_DICTIONARY_PAGE, DICTIONARY_PAGE, P_TYPE, PAGE_FIELDS, SLACK
+from ..kernels.located_pages import L_END, L_IN_CHUNK, L_START
+from ..kernels.tables import C_DICTIONARY_PAGE, PAGE_FIELDS, SLACK
 from .pages import WINDOW_BYTES, Pages, PageWalk
 from .scratch import Scratch
 
@@ -77,7 +77,7 @@ class LocatedWalk(PageWalk):
         return raw
 
     def _headers(self, raw: np.ndarray, located: np.ndarray) -> np.ndarray:
-        """Read the headers of pages into a page table; where a dictionary page may be and is not, there is no row."""
+        """Read the headers of pages into a page table."""
         count = len(located)
         table = np.empty((count, PAGE_FIELDS), np.int64)
         state = np.zeros(1, np.int64)
@@ -87,5 +87,4 @@ class LocatedWalk(PageWalk):
         )  # fmt: skip
         if status < 0:
             check(status, page=int(located[int(state[0]), L_IN_CHUNK]))
-        has_other = located[0, L_ROW] < 0 and table[0, P_TYPE] != DICTIONARY_PAGE
-        return table[1:] if has_other else table
+        return table

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..errors import InvalidFileError
+from ..kernels.located_pages import L_IN_CHUNK, L_ROW, L_ROWS
 from ..kernels.tables import (
     C_FAULTS,
     C_ITEM_SIZE,
@@ -95,24 +97,25 @@ class Selected(Job):
             start = stop
 
     def _set_out(self, pages: Pages) -> Iterator[Gathered]:
-        """Set out some data pages, if they hold wanted rows."""
+        """Set out some data pages, if they hold wanted rows, or the strings that those behind them begin with."""
         table = pages.pages
         if not len(table):
             return
-        if self.mask is None and not self.chunks[0, C_FAULTS] & PREFIXES_GO_ON:
+        goes_on = bool(self.chunks[0, C_FAULTS] & PREFIXES_GO_ON)
+        if self.mask is None and not goes_on:
             found = gathered(pages, self.wanted)
         else:
             rows = np.clip(self.wanted, table[0, P_ROW], table[-1, P_ROW] + table[-1, P_NUM_VALUES])
             rows = rows[rows[:, 0] < rows[:, 1]]
-            if not len(rows):
+            if not len(rows) and not goes_on:
                 return
-            start, stop = int(rows[0, 0]), int(rows[-1, 1])
+            start, stop = (int(rows[0, 0]), int(rows[-1, 1])) if len(rows) else (int(table[0, P_ROW]),) * 2
             if self.mask is None:
                 found = in_one(pages, start, stop, Runs.between(rows - start))
             else:
                 first = int(self.wanted[0, 0])
                 found = in_one(pages, start, stop, Places.where(self.mask[start - first : stop - first]))
-        if found.taking.count:
+        if found.taking.count or goes_on:
             yield found
 
 
@@ -220,12 +223,35 @@ class SelectedDictionaryJob(DictionaryJob, SelectedFixedJob):
 class SelectedNestedJob(Selected, NestedJob):
     """Rows of one chunk of a leaf of a nested column; `rows` and `num_rows` are all those that are decoded."""
 
-    _is_flat = False
+    _sizes: list[int] = field(default_factory=list, init=False)  # entries of each data page
+
+    @property
+    def _is_flat(self) -> bool:  # type: ignore[override]
+        return not self.leaf.max_repetition_level
 
     def _needed(self, pages: Pages) -> Pages:
+        table = pages.pages
+        self._sizes.extend(table[table[:, P_TYPE] != DICTIONARY_PAGE, P_NUM_VALUES].tolist())
         return pages
 
     def __call__(self) -> None:
         """Decode the pages into one piece, and take the rows."""
         super().__call__()
+        for piece in self.pieces:
+            if self.located is not None and piece.repetition is not None:
+                self._check_places(piece.repetition[: piece.num_entries] == 0, self.located)
         self.pieces = [rows_of(piece, self.leaf, self.wanted) for piece in self.pieces]
+
+    def _check_places(self, begins: np.ndarray, located: np.ndarray) -> None:
+        """Hold the rows of pages, by their levels, against the offset index; `begins`: entries that begin a row."""
+        located = located[located[:, L_ROW] >= 0]
+        heads = np.flatnonzero(np.diff(located[:, L_ROW], prepend=-1))  # pages that begin with one row: together
+        starts = np.concatenate([[0], np.cumsum(self._sizes)])[heads]
+        before = np.concatenate([[0], np.cumsum(begins)])
+        wrong = np.diff(np.append(before[starts], before[-1])) != np.add.reduceat(located[:, L_ROWS], heads)
+        there = starts < len(begins)
+        wrong[there] |= ~begins[starts[there]]
+        if wrong.any():
+            page = int(located[heads[np.argmax(wrong)], L_IN_CHUNK])
+            message = "a page has other rows than the offset index says, or begins within one"
+            raise self._placed(InvalidFileError(message, page=page), 0)

@@ -82,7 +82,8 @@ class SelectingMaker(JobMaker):
         target, memory = self._memory.targets[column], self._memory
         pages = rows.chunks[column]
         is_located = pages.is_indexed and not chunk[0, C_FAULTS] & PREFIXES_GO_ON
-        located = located_pages(pages, rows.rows) if is_located else None
+        # Of nested columns a page that the mask leaves no row of is not decoded.
+        located = located_pages(pages, rows.ranges if target.nested else rows.rows) if is_located else None
         common: dict[str, Any] = {"wanted": rows.rows.bounds, "mask": rows.mask, "located": located}
         place: tuple[Any, ...] = (self._context, rows.row_group, [column], chunk, False)
         if target.nested:

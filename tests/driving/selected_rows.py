@@ -14,7 +14,7 @@ from filtering.forging import Parts
 
 import numparq
 from numparq import ParquetFile
-from numparq.column import selected  # noqa: F401  (the modules that have the sizes below are there)
+from numparq.column import selecting  # noqa: F401  (the modules that have the sizes below are there)
 from numparq.column.chunks import RowSlice
 from numparq.column.wanted import WantedRows
 from numparq.file_read import Choices, FileRead, Strict
@@ -72,7 +72,7 @@ class _Chosen(Strict):
         self._change = change
         self._locations = locations_of(data)
 
-    def rows(self, read: Any, tables: Any, context: Any) -> list[WantedRows | RowSlice]:  # type: ignore[override]
+    def rows(self, read: Any, tables: Any, context: Any, ahead: Any) -> list[WantedRows | RowSlice]:  # type: ignore[override]
         leaves = self.leaves
         plan = Planner(self.file, leaves, [leaf.name for leaf in leaves], tables).whole(self._rows)
         found: list[WantedRows | RowSlice] = []
