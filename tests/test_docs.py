@@ -80,7 +80,9 @@ def test_commands_of_the_readme(rides: Path, capsys: pytest.CaptureFixture) -> N
 
 def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     assert main(["demo", "--rows", "3000", "--keep", str(tmp_path / "kept.parquet")]) == 0
-    assert "the frames are equal" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert out.count("the frames are equal") == 3
+    assert re.search(r"\n  statistics +[\d,]+ rows .*pickup", out) and "satisfy the filter" in out
     assert numparq.ParquetFile(tmp_path / "kept.parquet").num_rows == 3000
 
 

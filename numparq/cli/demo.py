@@ -16,14 +16,15 @@ from rich.table import Table
 
 from ..api import to_parquet
 from ..kernels import warmup
+from ..predicate import col
 from ..reader import ParquetFile
-from ..threads import thread_count
+from .plan import folded, page_map
 
 ROW_GROUPS = 8
 
 
 def demo(rows: int, keep: str | None) -> None:
-    """Write a file of taxi rides, read all of it and a small part of it, and show what that took."""
+    """Write a file of taxi rides, read all of it and small parts of it, and show what that took."""
     console = Console(highlight=False)
     if not _has_pyarrow():
         console.print("pyarrow is not installed: there is nothing to compare with")
@@ -45,7 +46,7 @@ def demo(rows: int, keep: str | None) -> None:
         columns = ["pickup", "fare"]
         _compare(console, path, {"columns": columns, "row_range": (first, stop)},
                  lambda: pd.read_parquet(path, engine="pyarrow", columns=columns).iloc[first:stop])  # fmt: skip
-        _show_map(console, path, columns, first, stop)
+        _read_filtered(console, path)
         if keep:
             console.print(f"\nthe file is kept as {keep}")
 
@@ -113,6 +114,25 @@ def _compare(console: Console, path: str, options: dict[str, Any], peer: Callabl
     console.print(table)
 
 
+def _read_filtered(console: Console, path: str) -> None:
+    """Read the rows that satisfy a filter, and show the plan of that."""
+    columns, days = ["ride", "fare", "tip"], ("2026-07-01", "2026-07-08")
+    wanted = (col("pickup") >= days[0]) & (col("pickup") < days[1]) & (col("fare") > 60)
+    tuples = [("pickup", ">=", pd.Timestamp(days[0])), ("pickup", "<", pd.Timestamp(days[1])), ("fare", ">", 60)]
+    console.print(f"\n[bold]three columns of the rows with[/] {wanted}")
+    _compare(console, path, {"columns": columns, "filters": wanted},
+             lambda: pd.read_parquet(path, engine="pyarrow", columns=columns, filters=tuples))  # fmt: skip
+    with ParquetFile(path) as file:
+        plan = file.plan(columns, wanted)
+        found = len(file.read(columns, wanted))
+    console.print("the plan of that, before a value is decoded:")
+    for line in (*plan.explain().splitlines(), "pages that are read (#), and that are not (.)"):
+        console.print(folded(line, console), markup=False, soft_wrap=True)
+    for row in page_map(plan, console.width):
+        console.print(row, soft_wrap=True)
+    console.print(f"of the {plan.num_rows:,} rows left, {found:,} satisfy the filter")
+
+
 def _best(read: Callable[[], object], times: int = 5) -> float:
     taken = []
     for _ in range(times):
@@ -120,15 +140,3 @@ def _best(read: Callable[[], object], times: int = 5) -> float:
         read()
         taken.append(time.perf_counter() - began)
     return min(taken)
-
-
-def _show_map(console: Console, path: str, columns: list[str], first: int, stop: int) -> None:
-    """Draw the file: a line a column, a cell a row group, filled where it was read."""
-    with ParquetFile(path) as file:
-        edges = np.cumsum([0, *(group.num_rows for group in file.metadata.row_groups)])
-        names = file.schema.columns
-    width = max(map(len, names))
-    console.print(f"what was read ([green]█[/]) and skipped ([dim]░[/]), with {thread_count(None)} threads:")
-    for name in names:
-        cells = [name in columns and edges[i] < stop and edges[i + 1] > first for i in range(len(edges) - 1)]
-        console.print(f"  {name:{width}} " + "".join("[green]██[/]" if cell else "[dim]░░[/]" for cell in cells))

@@ -20,7 +20,7 @@ from ..predicate.columns import find
 from ..reader import ParquetFile
 from .filter_text import parse
 
-__all__ = ["plan"]
+__all__ = ["folded", "page_map", "plan"]
 
 _WIDTH = 72  # at most so many characters of a column's map, each a page or several
 _LEAST_WIDTH = 8
@@ -38,7 +38,7 @@ def plan(file: str, filter: str | None, columns: str | None, pages: bool) -> Non
         filters = None if filter is None else _expression(parquet, filter)
         found = parquet.plan(None if columns is None else columns.split(","), filters)
         for number, line in enumerate(found.explain().splitlines()):
-            console.print(_folded(line, console), style="" if number else "bold", markup=False, soft_wrap=True)
+            console.print(folded(line, console), style="" if number else "bold", markup=False, soft_wrap=True)
         for what, requests, num_bytes in (
             ("the footer", *opened),
             ("planning", source.num_requests - opened[0], source.num_bytes - opened[1]),
@@ -49,7 +49,7 @@ def plan(file: str, filter: str | None, columns: str | None, pages: bool) -> Non
                 console.print(row, soft_wrap=True)
 
 
-def _folded(line: str, console: Console) -> str:
+def folded(line: str, console: Console) -> str:
     """Fold a line at blanks where a terminal would cut words; what is not a terminal has lines of any length."""
     if not console.is_terminal:
         return line
