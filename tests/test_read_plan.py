@@ -154,6 +154,7 @@ def test_in_words():
         "left in 1 of 2 row groups",
         "  row group 0: 10 of 30 rows in 1 range; a: 1 of 3 pages; b: 2 of 2 pages",
     ]
+    assert repr(example()) == "<ReadPlan: 2 columns, 10 of 60 rows, 400 of 1,296 bytes>"
     many = ReadPlan.whole([f"c{n}" for n in range(9)], [1] * 23, *(np.full((23, 9), n) for n in (4, 5)))
     lines = many.explain().splitlines()
     assert lines[-1] == "  and 3 more row groups" and len(lines) == 23

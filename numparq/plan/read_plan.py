@@ -40,7 +40,7 @@ class Cut:
     num_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ReadPlan:
     """What is read of a file.
 
@@ -201,6 +201,11 @@ class ReadPlan:
         from .words import reads
 
         return reads(self)
+
+    def __repr__(self) -> str:
+        from .words import headline
+
+        return f"<ReadPlan: {headline(self)}>"
 
     def explain(self) -> str:
         """Say what is read, and what is not and why.
