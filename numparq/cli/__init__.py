@@ -11,6 +11,10 @@ from ..errors import ParquetError
 
 # Command -> (module, function) that does it, the line of help, and its arguments.
 _FILE = ("file", {"help": "the Parquet file"})
+_FILTER_HELP = (
+    "such as: fare > 10 and zone in ('A', 'B'); with and, or, not and parentheses, = != < <= > >=, in, between, "
+    "is null, like, startswith, contains; strings, dates and times in single quotes, odd names of columns in double quotes"
+)
 _COMMANDS: dict[str, tuple[str, str, str, tuple[tuple[str, dict], ...]]] = {
     "schema": ("show", "schema", "print the tree of columns", (_FILE,)),
     "meta": ("show", "meta", "print what the footer says: row groups, columns, sizes, encodings", (_FILE,)),
@@ -21,9 +25,10 @@ _COMMANDS: dict[str, tuple[str, str, str, tuple[tuple[str, dict], ...]]] = {
     )),
     "plan": ("plan", "plan", "print what a filter leaves to be read, and what cuts the rest", (
         _FILE,
-        ("--filter", {"metavar": "TEXT", "help": "such as: fare > 10 and zone in ('A', 'B')"}),
+        ("--filter", {"metavar": "TEXT", "help": _FILTER_HELP}),
         ("--columns", {"metavar": "NAME,NAME", "help": "only these columns"}),
-        ("--pages", {"action": "store_true", "help": "draw which pages are read"}),
+        ("--pages", {"action": "store_true",
+                     "help": "draw which pages are read (#) and which are not (.), or, of several, some (+)"}),
     )),
     "verify": ("verify", "verify", "hold files against the specification: 0 sound, 1 errors, 2 no Parquet file", (
         ("file", {"nargs": "+", "help": "the Parquet files"}),
