@@ -17,6 +17,7 @@ from ..kernels.tables import (
     BIT_PACKED,
     BYTE_ARRAY,
     C_CONVERSION,
+    C_END,
     C_ITEM_SIZE,
     C_MASK,
     C_NULL_COUNT,
@@ -25,6 +26,7 @@ from ..kernels.tables import (
     C_OUT,
     C_ROW_START,
     C_ROW_STOP,
+    C_START,
     C_TYPE,
     C_TYPE_LENGTH,
     CODES,
@@ -142,6 +144,11 @@ class Job:
     def __call__(self) -> None:
         """Do it."""
         raise NotImplementedError
+
+    @property
+    def num_bytes(self) -> int:
+        """The bytes of the file that it reads."""
+        return int((self.chunks[:, C_END] - self.chunks[:, C_START]).sum())
 
     def windows(self) -> Iterator[Pages]:
         """Fetch and walk the chunks; gives their pages window by window, checked."""

@@ -115,7 +115,7 @@ class JobMaker:
 
     def run(self, jobs: Sequence[Job]) -> None:
         """Do jobs, on all threads of the crew where that pays."""
-        if sum(int((job.chunks[:, C_END] - job.chunks[:, C_START]).sum()) for job in jobs) < ALONE_BYTES:
+        if sum(job.num_bytes for job in jobs) < ALONE_BYTES:
             for job in jobs:
                 job()
         else:

@@ -110,6 +110,11 @@ class KeptFixedJob(FixedJob):
 
     kept: KeptFixed = field(kw_only=True)
 
+    @property
+    def num_bytes(self) -> int:
+        """The bytes that it goes over."""
+        return self.kept.values.nbytes
+
     def __call__(self) -> None:
         """Decode the values into the output."""
         chunk, count = self.chunks[0], len(self.kept.values)
@@ -161,6 +166,15 @@ class KeptStringsJob(Job):
     kept: KeptStrings = field(kw_only=True)
     coded: bool = field(kw_only=True)
     utf8: bool = field(kw_only=True)
+
+    @property
+    def num_bytes(self) -> int:
+        """The bytes that it goes over."""
+        return (
+            self.kept.piece.codes.nbytes
+            if isinstance(self.kept.piece, DictionaryPiece)
+            else self.kept.piece.data.nbytes
+        )
 
     def __call__(self) -> None:
         """Make the piece."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..errors import InvalidFileError
-from ..kernels.located_pages import L_IN_CHUNK, L_ROW, L_ROWS
+from ..kernels.located_pages import L_END, L_IN_CHUNK, L_ROW, L_ROWS, L_START
 from ..kernels.tables import (
     C_FAULTS,
     C_ITEM_SIZE,
@@ -63,6 +63,15 @@ class Selected(Job):
     wanted: np.ndarray = field(kw_only=True)
     mask: np.ndarray | None = field(kw_only=True, default=None)
     located: np.ndarray | None = field(kw_only=True)
+
+    @property
+    def num_bytes(self) -> int:
+        """The bytes of the file that it reads."""
+        return (
+            super().num_bytes
+            if self.located is None
+            else int((self.located[:, L_END] - self.located[:, L_START]).sum())
+        )
 
     def _walk(self) -> PageWalk:
         if self.located is None:

@@ -63,8 +63,7 @@ class RowChoice:
         -------
         ReadPlan
         """
-        rows = {part.row_group: RowRanges([(part.start, part.stop)]) for part in slices}
-        plan = self._planner.whole(rows)
+        plan = self._planner.whole(_ranges(slices))
         asked = None if self._condition is None else self._condition.now()
         return self._planner.located(plan, self._leaves) if asked is None else self._planner.pruned(plan, asked)
 
@@ -89,10 +88,15 @@ class RowChoice:
         list of WantedRows
             In the order of `slices`.
         """
-        plan = self.plan(slices)
         if self._condition is None:
-            return _placed(plan, slices, {}, limit)
+            return _placed(self.plan(slices), slices, {}, limit)
         condition = self._condition
+        bound = condition.now()
+        if bound is not None:  # what is left out by statistics is not worth a plan
+            candidates = set(self._planner.candidates([part.row_group for part in slices], bound))
+            slices = [part for part in slices if part.row_group in candidates]
+        plan = self._planner.whole(_ranges(slices))
+        plan = plan if bound is None else self._planner.refined(plan, bound)
         if ahead.is_worth_it:
             self._fetch(plan, ahead, condition.leaves)
         finder = RowFinder(context, self._tables, self._leaves, self._num_shown)
@@ -120,6 +124,14 @@ class RowChoice:
         if condition.may_change:  # one of them may have arrived since
             plan = self._planner.pruned(plan, bound)
         return plan.row_groups[0], Constant(True) if self._planner.decided(plan, bound) else bound
+
+
+def _ranges(slices: Sequence[RowSlice]) -> dict[int, RowRanges]:
+    """Give the rows of slices by the ordinals of row groups."""
+    return {
+        part.row_group: RowRanges.all(part.stop) if part.start == 0 else RowRanges([(part.start, part.stop)])
+        for part in slices
+    }
 
 
 def _placed(

@@ -165,7 +165,34 @@ class Planner:
         if isinstance(bound, Constant):
             nothing = {} if bound.value else {group.ordinal: _NO_ROWS for group in plan.row_groups}
             return narrow(plan, nothing, "predicate", "no row can satisfy it")
-        plan = self._by_statistics(plan, bound)
+        return self.refined(self._by_statistics(plan, bound), bound)
+
+    def candidates(self, row_groups: Sequence[int], bound: Expression) -> list[int]:
+        """Give the row groups of which the statistics do not say that no row satisfies a predicate.
+
+        Parameters
+        ----------
+        row_groups : sequence of int
+            Ordinals.
+        bound : Expression
+            Made by `bind`.
+
+        Returns
+        -------
+        list of int
+            Those that a plan is worth making of; nothing is fetched for it.
+        """
+        groups = list(dict.fromkeys(row_groups))
+        if isinstance(bound, Constant):
+            return groups if bound.value else []
+        runs = {leaf.index: chunk_runs(self._file, leaf, groups) for leaf in leaves_of(bound)}
+        may = runs_that_may(bound, runs, len(groups)).tolist()
+        return [group for group, kept in zip(groups, may, strict=True) if kept]
+
+    def refined(self, plan: ReadPlan, bound: Expression) -> ReadPlan:
+        """Do what `pruned` does, but for the statistics of row groups, which have been asked already."""
+        if isinstance(bound, Constant) or not plan.left:
+            return plan
         decided = self.decided(plan, bound)
         plan, answered = self._by_bloom_filters(plan, bound, decided)
         plan = self._by_pages(plan, bound, decided)

@@ -52,6 +52,11 @@ class _Trial:
         """The job's chunk table."""
         return self.job.chunks
 
+    @property
+    def num_bytes(self) -> int:
+        """The bytes of the file that it reads."""
+        return self.job.num_bytes
+
     def __call__(self) -> None:
         try:
             self.job()
