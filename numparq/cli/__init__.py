@@ -13,7 +13,7 @@ from ..errors import ParquetError
 _FILE = ("file", {"help": "the Parquet file"})
 _FILTER_HELP = (
     "such as: fare > 10 and zone in ('A', 'B'); with and, or, not and parentheses, = != < <= > >=, in, between, "
-    "is null, like, startswith, contains; strings, dates and times in single quotes, odd names of columns in double quotes"
+    "is null, like, startswith, contains; strings, dates and times in single quotes, odd names in double quotes"
 )
 _COMMANDS: dict[str, tuple[str, str, str, tuple[tuple[str, dict], ...]]] = {
     "schema": ("show", "schema", "print the tree of columns", (_FILE,)),
