@@ -20,13 +20,12 @@ from .filtering.ahead import Ahead, ranges_of_rows
 from .frame import Layout, allocate, assemble
 from .frame.strings import text_of
 from .kernels.tables import C_NULL_COUNT
-from .nested_columns import NOT_YET, NestedRead, flattened
 from .opened import OpenedFile
 from .pandas_metadata import PandasMetadata
 from .restored import restored_target, stored_arrow_type
 from .schema import Leaf
-from .selection import NestedColumn, select_columns, select_rows, virtual_columns
-from .targets import Target, retarget
+from .selection import NestedColumn, flattened, select_columns, select_rows, virtual_columns
+from .targets import NOT_YET, Target, retarget
 from .threads import Crew, thread_count
 
 if TYPE_CHECKING:
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from .explode import Explosion
     from .filtering.choice import RowChoice
     from .filtering.condition import Condition
+    from .nested_columns import NestedRead
     from .plan.read_plan import ReadPlan
     from .recovery import Recovery
 
@@ -185,7 +185,7 @@ class FileRead:
             with (
                 Crew(thread_count(self._choices.threads)) as crew,
                 closing(self._context(crew, ways)) as context,
-                closing(Ahead(context, self._file.coalescing)) as ahead,
+                closing(Ahead(context, self._file)) as ahead,
             ):
                 self.slices = ways.rows(self, tables, context, ahead)
                 layout = allocate(targets, self._num_rows, separate)
@@ -279,6 +279,8 @@ class FileRead:
             if isinstance(column, Leaf):
                 place += 1
                 continue
+            from .nested_columns import NestedRead
+
             name = column.whole.name
             with located(column=name):
                 made = NestedRead(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .arrow_schema import ArrowHint, ArrowType
+from .arrow_schema import ArrowHint
 from .column.buffer import ColumnBuffer
 from .column.nested import NestedPiece
 from .column.nested_arrays import LeafArray, NestedArray, StructArray, joined, nested_array
@@ -19,7 +19,6 @@ from .frame.lifted import lifted
 from .frame.nested import ObjectMaker
 from .frame.nested_arrow import arrow_nested, large_enough
 from .frame.pairs import closed_of, complex_numbers, intervals, is_pair
-from .schema import Leaf
 from .selection import NestedColumn
 from .targets import Target
 
@@ -27,29 +26,10 @@ if TYPE_CHECKING:
     from .file_references import Fetcher
     from .variant.column import VariantColumns
 
-__all__ = ["NOT_YET", "NestedRead", "flattened"]
+__all__ = ["NestedRead"]
 
 _COMPLEX = ("complex64", "complex128")
 _OF_ENTRIES = ("text_objects", "bytes")  # finishers whose objects may be had in several places
-
-
-# Holds the place of a nested leaf among the targets of the flat columns.
-NOT_YET = Target("null", "nulls", ArrowType("null"), nested=True)
-
-
-def flattened(columns: Sequence[Leaf | NestedColumn]) -> tuple[list[Leaf], list[str | None]]:
-    """Give the leaves of all columns, and for each the name of the column that it is or begins; else None."""
-    leaves: list[Leaf] = []
-    labels: list[str | None] = []
-    for column in columns:
-        if isinstance(column, Leaf):
-            leaves.append(column)
-            labels.append(column.name)
-        else:
-            found = column.leaves
-            leaves.extend(found)
-            labels.extend([column.name, *[None] * (len(found) - 1)])
-    return leaves, labels
 
 
 class NestedRead:

@@ -10,7 +10,6 @@ from .errors import UnsupportedError, located
 from .io.source import Source, open_source
 from .metadata.footer import Footer, keep_tail, last_bytes, read_tail
 from .pandas_metadata import PandasMetadata
-from .plan.byte_ranges import LOCAL, OBJECT_STORE, Coalescing
 from .schema import Schema
 
 if TYPE_CHECKING:
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from .geospatial import GeospatialColumn
     from .io.joint import JointSource
     from .metadata.records import Record
+    from .plan.byte_ranges import Coalescing
 
 
 class OpenedFile:
@@ -41,8 +41,6 @@ class OpenedFile:
     ----------
     source : Source
         Where its bytes come from. Its end is in memory: to read what lies within `tail` costs no request.
-    coalescing : Coalescing
-        Which byte ranges are fetched together.
     files : JointSource or None
         The same, where column chunks may be in other files.
     footer : Footer
@@ -58,10 +56,10 @@ class OpenedFile:
         self, path: Any, *, storage_options: dict[str, Any] | None = None, filesystem: Any = None,
         coalescing: Coalescing | None = None, external_files: bool = False,
     ) -> None:  # fmt: skip
-        if not isinstance(coalescing, (Coalescing, type(None))):
-            raise TypeError(f"coalescing is a numparq.Coalescing or None, not {type(coalescing).__name__}")
+        if coalescing is not None:
+            _check(coalescing)
+        self._coalescing = coalescing
         self.source: Source = keep_tail(open_source(path, storage_options, filesystem))
-        self.coalescing = coalescing or (OBJECT_STORE if self.source.is_remote else LOCAL)
         self.files: JointSource | None = None
         self.indexes: dict[Any, Any] = {}
         try:
@@ -73,6 +71,13 @@ class OpenedFile:
         except BaseException:
             self.source.close()
             raise
+
+    @cached_property
+    def coalescing(self) -> Coalescing:
+        """Which byte ranges are fetched together."""
+        from .plan.byte_ranges import LOCAL, OBJECT_STORE
+
+        return self._coalescing or (OBJECT_STORE if self.source.is_remote else LOCAL)
 
     @property
     def tail(self) -> np.ndarray:
@@ -128,6 +133,13 @@ class OpenedFile:
     def close(self) -> None:
         """Close the file, if it was opened here."""
         self.source.close()
+
+
+def _check(coalescing: Any) -> None:
+    from .plan.byte_ranges import Coalescing
+
+    if not isinstance(coalescing, Coalescing):
+        raise TypeError(f"coalescing is a numparq.Coalescing or None, not {type(coalescing).__name__}")
 
 
 def _joint(source: Source, path: Any) -> JointSource:

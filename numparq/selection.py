@@ -6,12 +6,14 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .column.chunks import RowSlice
-from .column.shape import Shape, leaves_of, pruned, shape_of
 from .errors import SchemaError, located
 from .schema import Leaf, Schema
+
+if TYPE_CHECKING:
+    from .column.shape import Shape
 
 VIRTUAL_COLUMNS = ("file", "row_group", "row_number")
 # The one that there is for exploded columns besides: where in its list an element stands.
@@ -45,6 +47,8 @@ class NestedColumn:
     @property
     def leaves(self) -> list[Leaf]:
         """The leaves to read."""
+        from .column.shape import leaves_of
+
         return list(leaves_of(self.shape))
 
 
@@ -78,6 +82,21 @@ def select_columns(schema: Schema, columns: Any, always: Sequence[str] = ()) -> 
         return [_column(schema, position) for position in range(len(schema.columns)) if schema.has_leaves(position)]
     found = together(select_column(schema, name) for name in names_of(columns))
     return found + always_read(schema, always, found)
+
+
+def flattened(columns: Sequence[Leaf | NestedColumn]) -> tuple[list[Leaf], list[str | None]]:
+    """Give the leaves of all columns, and for each the name of the column that it is or begins; else None."""
+    leaves: list[Leaf] = []
+    labels: list[str | None] = []
+    for column in columns:
+        if isinstance(column, Leaf):
+            leaves.append(column)
+            labels.append(column.name)
+        else:
+            found = column.leaves
+            leaves.extend(found)
+            labels.extend([column.name, *[None] * (len(found) - 1)])
+    return leaves, labels
 
 
 def names_of(columns: Any) -> list[Any]:
@@ -151,6 +170,8 @@ def _column(schema: Schema, position: int) -> Leaf | NestedColumn:
     leaf = schema.flat_leaf(position)
     if leaf is not None:
         return leaf
+    from .column.shape import shape_of  # most files have nothing nested
+
     name = schema.columns[position]
     with located(column=name):
         shape = shape_of(schema, position)
@@ -172,6 +193,8 @@ def _part(schema: Schema, position: int, path: tuple[str, ...], name: Any) -> Ne
         field = inside[0]
     else:
         return NestedColumn(path[-1], position, column.whole, field)
+    from .column.shape import pruned
+
     kept = pruned(column.whole, {leaf.index for leaf in leaves})
     assert kept is not None
     return NestedColumn(column.name, position, column.whole, kept, True)
@@ -179,6 +202,8 @@ def _part(schema: Schema, position: int, path: tuple[str, ...], name: Any) -> Ne
 
 def _united(first: Any, second: NestedColumn) -> NestedColumn:
     """Give what two parts of one column hold together."""
+    from .column.shape import pruned
+
     kept = pruned(second.whole, {leaf.index for part in (first, second) for leaf in part.leaves})
     assert kept is not None
     return replace(second, shape=kept)

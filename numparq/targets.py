@@ -104,6 +104,10 @@ class Target:
         return int.from_bytes(self.fill, "little", signed=True) if len(self.fill) <= 8 else 0
 
 
+# Holds the place of a nested leaf among the targets of the flat columns.
+NOT_YET = Target("null", "nulls", ArrowType("null"), nested=True)
+
+
 def retarget(target: Target, status: int) -> Target:
     """Give the next target for a column that a kernel could not decode as `target` says.
 

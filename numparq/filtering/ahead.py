@@ -11,11 +11,12 @@ import numpy as np
 
 from ..column.chunks import ChunkTables, RowSlice
 from ..column.decode import Context
-from ..plan.byte_ranges import Coalescing
 
 if TYPE_CHECKING:
     from ..column.wanted import WantedRows
     from ..fetching import PrefetchedSource
+    from ..opened import OpenedFile
+    from ..plan.byte_ranges import Coalescing
     from ..plan.pages import ChunkPages
     from ..plan.row_group_plan import RowGroupPlan
     from ..plan.row_ranges import RowRanges
@@ -33,14 +34,14 @@ class Ahead:
     ----------
     context : Context
         Of the read; its source is replaced by one that has the bytes.
-    how : Coalescing
-        Which bytes are fetched together.
+    file : OpenedFile
+        The file; it knows which bytes are fetched together.
     """
 
-    def __init__(self, context: Context, how: Coalescing) -> None:
+    def __init__(self, context: Context, file: OpenedFile) -> None:
         self._context = context
         self._source = context.source
-        self._how = how
+        self._file = file
         self._fetched: PrefetchedSource | None = None
         self.is_worth_it = context.source.is_remote
         self._holds_all = False
@@ -48,7 +49,7 @@ class Ahead:
     @property
     def little(self) -> int:
         """So few bytes are rather fetched too many than a request more is made."""
-        return self._how.gap
+        return self._file.coalescing.gap
 
     def hold(self, ranges: np.ndarray) -> None:
         """Fetch byte ranges at once, and keep them until the end: everything that will be read.
@@ -58,7 +59,8 @@ class Ahead:
         ranges : int64 array, (n, 2)
             First byte, and the byte behind the last.
         """
-        self._replace([ranges], replace(self._how, gap=min(self._how.gap, GAP_OF_FEW)))
+        how = self._file.coalescing
+        self._replace([ranges], replace(how, gap=min(how.gap, GAP_OF_FEW)))
         self._holds_all = True
         assert self._fetched is not None
         self._fetched.begin(0)
@@ -72,7 +74,7 @@ class Ahead:
             In the order in which `turn` will name them.
         """
         if self.is_worth_it and not self._holds_all:
-            self._replace(batches, self._how)
+            self._replace(batches, self._file.coalescing)
 
     @contextmanager
     def turn(self, batch: int) -> Iterator[None]:
