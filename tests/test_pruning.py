@@ -487,6 +487,28 @@ def test_a_bloom_filter_that_cannot_help(change):
     assert set(np.flatnonzero(FRAME.s == "v00400").tolist()) <= planned.rows(planned.pruned(col("s") == "v00400"))
 
 
+# --- dictionaries that are none ---------------------------------------------------------------------------------------
+
+
+def test_encoding_stats_of_a_dictionary_where_none_is():
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    out, table = io.BytesIO(), pa.table({"s": [f"v{row % 5}" for row in range(ROWS)], "k": range(ROWS)})
+    pq.write_table(table, out, use_dictionary=False, write_statistics=False, data_page_size=1, write_batch_size=100,
+                   data_page_version="2.0")  # fmt: skip
+    data = out.getvalue()
+    (length,) = struct.unpack("<I", data[-8:-4])
+    footer, _ = from_bytes("FileMetaData", data[-8 - length : -8])
+    for chunk, question in zip(footer.row_groups[0].columns, (col("s") == "v1", col("k") == 1), strict=True):
+        meta = chunk.meta_data
+        first, size = from_bytes("PageHeader", data[meta.data_page_offset :])
+        meta.dictionary_page_offset = meta.data_page_offset
+        meta.data_page_offset += size + first.compressed_page_size
+        for stat in meta.encoding_stats:
+            stat.encoding = 8
+        lying = Planned(with_footer(data[: -8 - length], footer))
+        assert lying.pruned(question).num_rows == ROWS
+
+
 # --- lists and structs ------------------------------------------------------------------------------------------------
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrow_schema import ArrowType
+from ..column.binary import NO_DICTIONARY
 from ..column.chunks import ChunkTables, RowSlice, columns_table
 from ..column.decode import Context, DictionaryJob
 from ..column.fixed import FixedOutput
@@ -94,7 +95,7 @@ def entries(data: np.ndarray, row_group: int, place: int, leaf: Leaf, tables: Ch
     Returns
     -------
     Values or None
-        The entries, for `satisfying`; None where the page is damaged.
+        The entries, for `satisfying`; None where the page is damaged, or none of a dictionary.
     """
     common = np.repeat(columns_table([leaf], [_TARGET]), place + 1, axis=0)
     table = tables.of_row_group(common, np.array([place]), RowSlice(row_group, 0, 0, 0))
@@ -110,5 +111,7 @@ def entries(data: np.ndarray, row_group: int, place: int, leaf: Leaf, tables: Ch
         finally:
             context.close()
     found = job.dictionary
+    if found is NO_DICTIONARY:  # there may be any value in the chunk
+        return None
     values = found.data[: int(found.offsets[-1])].view(_DTYPES[leaf.physical])
     return Values(values, found.offsets if leaf.physical == BYTE_ARRAY else None)
