@@ -24,7 +24,7 @@ from .opened import OpenedFile
 from .pandas_metadata import PandasMetadata
 from .restored import restored_target, stored_arrow_type
 from .schema import Leaf
-from .selection import NestedColumn, flattened, select_columns, select_rows, virtual_columns
+from .selection import NestedColumn, checked_count, flattened, select_columns, select_rows, virtual_columns
 from .targets import NOT_YET, Target, retarget
 from .threads import Crew, thread_count
 
@@ -105,9 +105,11 @@ class Strict:
         return layout, buffers, labels, nested, virtual
 
     @staticmethod
-    def rows(read: FileRead, tables: ChunkTables, context: Context, ahead: Ahead) -> Sequence[RowSlice | WantedRows]:
+    def rows(
+        read: FileRead, tables: ChunkTables, context: Context, ahead: Ahead, targets: Sequence[Target]
+    ) -> Sequence[RowSlice | WantedRows]:
         """Find the rows to decode."""
-        return read.rows_left(tables, context, ahead)
+        return read.rows_left(tables, context, ahead, targets)
 
     @staticmethod
     def label(frame: pd.DataFrame, metadata: PandasMetadata | None) -> None:
@@ -187,7 +189,7 @@ class FileRead:
                 closing(self._context(crew, ways)) as context,
                 closing(Ahead(context, self._file)) as ahead,
             ):
-                self.slices = ways.rows(self, tables, context, ahead)
+                self.slices = ways.rows(self, tables, context, ahead, targets)
                 layout = allocate(targets, self._num_rows, separate)
                 maker = ways.maker(context, tables, self._leaves, layout, self.slices)
                 buffers = _decode(maker, layout, self._turns(tables, ahead))
@@ -220,16 +222,21 @@ class FileRead:
         groups = [rows.row_group for rows in slices]
         leaves = [*self._leaves, *self._asked]
         tables = ChunkTables(self._file.footer, leaves, groups, self._file.footer_start, self._file.files)
-        return self._choice(tables).plan(slices)
+        return self._choice(tables, ()).plan(slices)
 
-    def rows_left(self, tables: ChunkTables, context: Context, ahead: Ahead) -> Sequence[RowSlice | WantedRows]:
+    def rows_left(
+        self, tables: ChunkTables, context: Context, ahead: Ahead, targets: Sequence[Target]
+    ) -> Sequence[RowSlice | WantedRows]:
         """Find the rows to decode: those chosen by position that satisfy the condition."""
         slices = [rows for rows in self.slices if isinstance(rows, RowSlice) and len(rows)]
         num_rows = self._file.footer.row_group_num_rows
         if not slices or not (self._condition or any(len(rows) < num_rows[rows.row_group] for rows in slices)):
             return self.slices
-        limit = self._choices.nrows if self._condition else None
-        return self._choice(tables).rows(slices, context, ahead, limit) or [RowSlice(slices[0].row_group, 0, 0, 0)]
+        limit = (
+            None if self._choices.nrows is None or not self._condition else checked_count(self._choices.nrows, "nrows")
+        )
+        found = self._choice(tables, targets).rows(slices, context, ahead, limit)
+        return found or [RowSlice(slices[0].row_group, 0, 0, 0)]
 
     def _turns(self, tables: ChunkTables, ahead: Ahead) -> Callable[[], Iterator[Sequence[RowSlice | WantedRows]]]:
         """Give what divides the rows into those that are decoded together: all, or a row group when it is fetched."""
@@ -245,11 +252,11 @@ class FileRead:
 
         return turns
 
-    def _choice(self, tables: ChunkTables) -> RowChoice:
+    def _choice(self, tables: ChunkTables, targets: Sequence[Target]) -> RowChoice:
         from .filtering.choice import RowChoice
 
         leaves = [*self._leaves, *self._asked]
-        return RowChoice(self._file, tables, leaves, len(self._leaves), self._condition)
+        return RowChoice(self._file, tables, leaves, targets, self._condition)
 
     @property
     def _num_rows(self) -> int:

@@ -239,7 +239,7 @@ def select_rows(
         None of them empty.
     """
     first, stop = _range(row_range)
-    left = None if nrows is None else _count(nrows, "nrows")
+    left = None if nrows is None else checked_count(nrows, "nrows")
     starts = [0]
     for count in num_rows:
         starts.append(starts[-1] + count)
@@ -280,14 +280,15 @@ def _range(row_range: Any) -> tuple[int, int | None]:
         first, stop = row_range
     except (TypeError, ValueError):
         raise TypeError(f"row_range is a pair (first, stop), not {row_range!r}") from None
-    begin = 0 if first is None else _count(first, "the start of row_range")
-    end = None if stop is None else _count(stop, "the stop of row_range")
+    begin = 0 if first is None else checked_count(first, "the start of row_range")
+    end = None if stop is None else checked_count(stop, "the stop of row_range")
     if end is not None and end < begin:
         raise ValueError(f"row_range ends at {end}, before it begins at {begin}")
     return begin, end
 
 
-def _count(value: Any, what: str) -> int:
+def checked_count(value: Any, what: str) -> int:
+    """Check a number of rows; `what` is what messages call it."""
     try:
         number = index(value)
     except TypeError:

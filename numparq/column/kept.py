@@ -103,6 +103,12 @@ class KeptStrings:
             return KeptStrings(DictionaryPiece(items_of(self.piece.codes, taking), self.piece.dictionary))
         return KeptStrings(strings_of(self.piece, taking))
 
+    def without_entries(self) -> KeptStrings:
+        """Give the strings themselves where they are fewer than a dictionary has, so that it need not be kept."""
+        piece = self.piece
+        is_smaller = isinstance(piece, DictionaryPiece) and len(piece) < len(piece.dictionary)
+        return KeptStrings(entries_of(piece)) if is_smaller else self  # type: ignore[arg-type]
+
 
 @dataclass
 class KeptFixedJob(FixedJob):

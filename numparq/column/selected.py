@@ -73,6 +73,14 @@ class Selected(Job):
             else int((self.located[:, L_END] - self.located[:, L_START]).sum())
         )
 
+    def _check_count(self, taken: int) -> None:
+        """Hold the rows that the pages had against those that are wanted: nothing may be left as it was before."""
+        ranges = int((self.wanted[:, 1] - self.wanted[:, 0]).sum())
+        count = ranges if self.mask is None else int(np.count_nonzero(self.mask))
+        if taken != count:
+            message = f"the pages have {taken:,} of the {count:,} rows that they should have"
+            raise self._placed(InvalidFileError(message), 0)
+
     def _walk(self) -> PageWalk:
         if self.located is None:
             return super()._walk()
@@ -145,7 +153,9 @@ class SelectedFixedJob(Selected, FixedJob):
                     taken += found.taking.count
         except Retarget as again:
             self.failed[self.columns[0]] = again.status
+            return
         self.chunks[0, C_NULL_COUNT] = nulls
+        self._check_count(taken)
 
     def _decode_to(self, pages: Pages, output: FixedOutput) -> None:
         with self.placing(pages):
@@ -195,6 +205,7 @@ class SelectedBinaryJob(Selected, BinaryJob):
             dictionary = self._binary_dictionary(pages, self.utf8) or dictionary
             for found in self.groups(pages):
                 self._take_piece(found, dictionary)
+        self._check_count(sum(map(len, self.pieces)))
 
     def _take_piece(self, found: Gathered, dictionary: BinaryPiece | None) -> None:
         pages = found.pages

@@ -55,9 +55,8 @@ class SelectingMaker(JobMaker):
 
     def _shared_out(self, column: int, chunk: np.ndarray, rows: WantedRows, parts: int) -> list[Job]:
         """Make the jobs for a column: several, where there are few, and no page is walked over twice for it."""
-        parts = min(parts, len(rows) // SMALLEST_PART) if self._context.crew.threads > 1 else 1
-        is_shared = parts > 1 and rows.mask is None and rows.chunks[column].is_indexed
-        shares = rows.parts(parts) if is_shared else [rows]
+        parts = self._parts(column, rows, parts)
+        shares = rows.parts(parts) if parts > 1 else [rows]
         made = []
         for share in shares:
             table = chunk.copy()
@@ -65,6 +64,11 @@ class SelectingMaker(JobMaker):
             table[0, [C_OUT, C_MASK]] = share.out
             made.append(self._selected(column, table, share))
         return made
+
+    def _parts(self, column: int, rows: WantedRows, parts: int) -> int:
+        """Say into how many parts rows are divided, at most `parts`."""
+        is_shared = self._context.crew.threads > 1 and rows.mask is None and rows.chunks[column].is_indexed
+        return min(parts, len(rows) // SMALLEST_PART) if is_shared else 1
 
     def _kept(self, column: int, chunk: np.ndarray, rows: WantedRows) -> list[Job]:
         """Make the job for a column whose values are known, if they are."""

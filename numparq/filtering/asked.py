@@ -16,7 +16,9 @@ from ..column.kept import KeptFixed, KeptStrings
 from ..column.nested import NestedPiece
 from ..column.scratch import Scratch
 from ..column.selecting import SelectingMaker
+from ..column.taking import entries_of
 from ..column.wanted import WantedRows
+from ..errors import LimitError
 from ..kernels.tables import C_NULL_COUNT, INT96_NS, INT96_US, SLACK
 from ..plan.row_group_plan import RowGroupPlan
 from ..plan.row_ranges import RowRanges
@@ -28,6 +30,7 @@ __all__ = ["AskedColumns", "kept", "ordinals"]
 
 _DTYPES = {BOOLEAN: "u1", INT32: "i4", INT64: "i8", FLOAT: "f4", DOUBLE: "f8"}
 _NO_TYPE = ArrowType("null")
+_MOST_ENTRIES = 1 << 31  # which places of 32 bits can tell apart
 
 
 def stored_target(leaf: Leaf) -> Target:
@@ -80,6 +83,13 @@ class _Memory:
             self.validity[column] = scratch.take(f"asked validity {column}", self.num_rows)[: self.num_rows]
 
 
+class _InOnePiece(SelectingMaker):
+    """Makes jobs that give the strings, or the nested values, of a row group in one piece."""
+
+    def _parts(self, column: int, rows: WantedRows, parts: int) -> int:
+        return super()._parts(column, rows, parts) if self._memory.values[column] is not None else 1
+
+
 class AskedColumns:
     """Decodes the leaves that a filter asks.
 
@@ -126,7 +136,7 @@ class AskedColumns:
         while wanted:
             for place in wanted:
                 memory.place(place, scratch)
-            maker = SelectingMaker(self._context, self._tables, self._leaves, memory)
+            maker = _InOnePiece(self._context, self._tables, self._leaves, memory)
             jobs = maker.jobs([part], wanted)  # type: ignore[list-item]
             maker.run(jobs)
             failed: dict[int, int] = {}
@@ -167,16 +177,7 @@ def _strings(pieces: list[BinaryPiece | DictionaryPiece]) -> Values:
 
 
 def _plain(piece: BinaryPiece | DictionaryPiece) -> BinaryPiece:
-    if isinstance(piece, BinaryPiece):
-        return piece
-    entries, codes = piece.dictionary, piece.codes.clip(0)
-    sizes = (
-        np.where(piece.codes < 0, 0, np.diff(entries.offsets)[codes]) if len(entries) else np.zeros(len(piece), "i8")
-    )
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
-    starts = entries.offsets[codes] if len(entries) else np.zeros(len(piece), "i8")
-    places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
-    return BinaryPiece(offsets, np.append(entries.data[places], np.zeros(SLACK, np.uint8)), piece.codes >= 0)
+    return piece if isinstance(piece, BinaryPiece) else entries_of(piece)
 
 
 def joined(pieces: Sequence[BinaryPiece]) -> BinaryPiece:
@@ -212,6 +213,8 @@ def _nested(leaf: Leaf, pieces: Sequence[NestedPiece]) -> Values:
     """Make them of a leaf of structs or lists: its values dense, and by its levels where they belong."""
     (piece,) = pieces
     count = piece.num_entries
+    if count >= _MOST_ENTRIES:
+        raise LimitError(f"there are {count:,} entries in a row group, too many to be filtered by", column=leaf.name)
     definition = np.zeros(count, np.uint8) if piece.definition is None else piece.definition[:count]
     there = definition == leaf.max_definition_level
     values = _dense(piece)

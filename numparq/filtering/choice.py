@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from ..column.chunks import ChunkTables, RowSlice
 from ..column.decode import Context
-from ..column.taking import Runs
 from ..column.wanted import WantedRows
 from ..opened import OpenedFile
 from ..plan.read_plan import ReadPlan, narrow
@@ -17,6 +17,7 @@ from ..plan.row_ranges import RowRanges
 from ..predicate.expression import Constant, Expression
 from ..pruning import Planner
 from ..schema import Leaf
+from ..targets import Target
 from .ahead import Ahead, ranges_of_group
 from .asked import ordinals
 from .condition import Condition
@@ -36,18 +37,19 @@ class RowChoice:
         The chunks of all columns read, those that only filters ask included.
     leaves : sequence of Leaf
         All these columns.
-    num_shown : int
-        How many of them, from the first one on, are wanted themselves.
+    shown : sequence of Target
+        How those of them are decoded, from the first one on, that are wanted themselves.
     condition : Condition or None
         What the rows have to satisfy.
     """
 
     def __init__(
-        self, file: OpenedFile, tables: ChunkTables, leaves: Sequence[Leaf], num_shown: int, condition: Condition | None
-    ) -> None:
+        self, file: OpenedFile, tables: ChunkTables, leaves: Sequence[Leaf], shown: Sequence[Target],
+        condition: Condition | None,
+    ) -> None:  # fmt: skip
         self._tables = tables
         self._leaves = leaves
-        self._num_shown = num_shown
+        self._shown = shown
         self._condition = condition
         self._planner = Planner(file, leaves, [leaf.name for leaf in leaves], tables)
 
@@ -99,11 +101,11 @@ class RowChoice:
         plan = plan if bound is None else self._planner.refined(plan, bound)
         if ahead.is_worth_it:
             self._fetch(plan, ahead, condition.leaves)
-        finder = RowFinder(context, self._tables, self._leaves, self._num_shown)
-        found = finder.find(plan, lambda group: self._narrowed(group, condition), ahead, limit)
+        finder = RowFinder(context, self._tables, self._leaves, self._shown)
+        found = finder.find(plan, lambda group: self._narrowed(group, condition, bound), ahead, limit)
         left = {group.ordinal: found[group.ordinal].rows if group.ordinal in found else RowRanges() for group in plan}
         plan = narrow(plan, left, "filter", repr(condition))
-        return _placed(self._planner.located(plan, self._leaves[: self._num_shown]), slices, found, limit)
+        return _placed(self._planner.located(plan, self._leaves[: len(self._shown)]), slices, found, limit)
 
     def _fetch(self, plan: ReadPlan, ahead: Ahead, leaves: Sequence[Leaf]) -> None:
         """Have the pages of the columns asked fetched; those of all columns, where that is little."""
@@ -115,23 +117,26 @@ class RowChoice:
         asked = list(ordinals(self._leaves, leaves).values())
         ahead.take_turns([ranges_of_group(group, asked) for group in plan.left])
 
-    def _narrowed(self, group: RowGroupPlan, condition: Condition) -> tuple[RowGroupPlan, Expression]:
+    def _narrowed(
+        self, group: RowGroupPlan, condition: Condition, planned: Expression | None
+    ) -> tuple[RowGroupPlan, Expression]:
         """Give what is left of a row group, and what its rows have to satisfy, when its turn comes."""
         bound = condition.now()
         if bound is None:
             return group, Constant(True)
         plan = ReadPlan(tuple(leaf.name for leaf in self._leaves), (group,))
-        if condition.may_change:  # one of them may have arrived since
+        if bound is not planned:  # a runtime filter has arrived since
             plan = self._planner.pruned(plan, bound)
         return plan.row_groups[0], Constant(True) if self._planner.decided(plan, bound) else bound
 
 
 def _ranges(slices: Sequence[RowSlice]) -> dict[int, RowRanges]:
-    """Give the rows of slices by the ordinals of row groups."""
-    return {
-        part.row_group: RowRanges.all(part.stop) if part.start == 0 else RowRanges([(part.start, part.stop)])
-        for part in slices
-    }
+    """Give the rows of slices by the ordinals of row groups; those of one that is there more than once together."""
+    found: dict[int, RowRanges] = {}
+    for part in slices:
+        rows = RowRanges.all(part.stop) if part.start == 0 else RowRanges([(part.start, part.stop)])
+        found[part.row_group] = found[part.row_group] | rows if part.row_group in found else rows
+    return found
 
 
 def _placed(
@@ -141,16 +146,17 @@ def _placed(
     placed: list[WantedRows] = []
     out = 0
     groups = {group.ordinal: group for group in plan.row_groups}
-    nothing = Found(RowRanges(), {})
     for part in slices:
         group = groups[part.row_group]
-        some = found.get(part.row_group, nothing)
-        rows, kept = group.rows, some.kept
-        if limit is not None and rows.count > limit - out:
-            first = RowRanges([(0, limit - out)])
-            rows = rows.select(first)
-            kept = {place: column.taken(Runs.between(first.bounds)) for place, column in kept.items()}
-        if rows:
-            placed.append(WantedRows(part.row_group, rows, out, group.chunks, kept, some.mask))
+        some = replace(found.get(part.row_group, _NOTHING), rows=group.rows)
+        if some.rows and (some.rows.stop > part.stop or int(some.rows.starts[0]) < part.start):
+            some = some.within(part.start, part.stop)
+        if limit is not None and some.count > limit - out:
+            some = some.first(limit - out)
+        if some.rows:
+            placed.append(WantedRows(part.row_group, some.rows, out, group.chunks, some.kept, some.mask))
             out += len(placed[-1])
     return placed
+
+
+_NOTHING = Found(RowRanges(), {})

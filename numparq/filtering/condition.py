@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..arrow_schema import ArrowType
+from ..errors import SchemaError
 from ..opened import OpenedFile
 from ..predicate import as_expression
 from ..predicate.bind import bind
@@ -73,11 +74,12 @@ class Condition:
         self._origins: Any = _Origins(file)
         self._bound = None if filters is None else bound_to(file, filters)
         self._runtime: list[RuntimeFilter] = _listed(runtime_filters)
-        self.may_change = bool(self._runtime)
+        self._later = [_leaf_of(file, each) for each in self._runtime]
+        self._latest: tuple[tuple[Expression, ...], Expression | None] = (), None
 
     def __bool__(self) -> bool:
         """Whether there is any, or may be."""
-        return self._bound is not None or self.may_change
+        return self._bound is not None or bool(self._runtime)
 
     def __repr__(self) -> str:
         return repr(self.now())
@@ -86,14 +88,30 @@ class Condition:
     def leaves(self) -> list[Leaf]:
         """The leaves that are asked, or may be."""
         asked = [] if self._bound is None else leaves_of(self._bound)
-        later = (find(self._file.schema, each.column).leaf for each in self._runtime)
-        return list({leaf.index: leaf for leaf in (*asked, *later)}.values())
+        return list({leaf.index: leaf for leaf in (*asked, *self._later)}.values())
 
     def now(self) -> Expression | None:
-        """Give the filter, and the runtime filters that have arrived, as one bound expression; None without any."""
+        """Give the filter, and the runtime filters that have arrived, as one bound expression; None without any.
+
+        It is the same object until another one arrives.
+        """
+        if not self._runtime:
+            return self._bound
         bounds = [self._bound, *(each.bound(self._file.schema, self._origins) for each in self._runtime)]
-        parts = [part for part in bounds if part is not None]
-        return all_of(parts) if parts else None
+        parts = tuple(part for part in bounds if part is not None)
+        known, joined = self._latest
+        if len(known) != len(parts):
+            joined = all_of(list(parts))
+            self._latest = parts, joined
+        return joined
+
+
+def _leaf_of(file: OpenedFile, runtime_filter: RuntimeFilter) -> Leaf:
+    """Find the column of a runtime filter, which may arrive when it is too late for an error."""
+    found = find(file.schema, runtime_filter.column)
+    if found.lists or not found.is_leaf:
+        raise SchemaError(f"a runtime filter is for a column of simple values, not {runtime_filter.column!r}")
+    return found.leaf
 
 
 def _listed(runtime_filters: Any) -> list[RuntimeFilter]:

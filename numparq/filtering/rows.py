@@ -20,6 +20,7 @@ from ..predicate.evaluate import evaluate
 from ..predicate.expression import And, Constant, Expression
 from ..predicate.normal import all_of
 from ..schema import Leaf
+from ..targets import Target
 from .ahead import Ahead
 from .asked import AskedColumns, kept, ordinals
 
@@ -27,6 +28,8 @@ __all__ = ["Found", "RowFinder", "steps"]
 
 # Rows are told by a mask where there is more than one edge of a run in so many rows.
 RUN_ROWS = 16
+# And where the places in it are numbers of 32 bits.
+MOST_PLACES = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,23 @@ class Found:
         """How many rows there are."""
         return self.rows.count if self.mask is None else int(np.count_nonzero(self.mask))
 
+    def within(self, start: int, stop: int) -> Found:
+        """Give those of the rows from `start` up to, but not including, `stop`."""
+        rows = self._exact()
+        return self._taken(rows, rows.clip(start, stop))
+
+    def first(self, count: int) -> Found:
+        """Give the first `count` of the rows."""
+        rows = self._exact()
+        return self._taken(rows, rows.select(RowRanges.all(count)))
+
+    def _exact(self) -> RowRanges:
+        return self.rows if self.mask is None else self.rows.select(RowRanges.from_mask(self.mask))
+
+    def _taken(self, rows: RowRanges, chosen: RowRanges) -> Found:
+        taking = Runs.between(chosen.places_in(rows).bounds)
+        return Found(chosen, {place: column.taken(taking) for place, column in self.kept.items()})
+
 
 class RowFinder:
     """Finds the rows that satisfy a filter.
@@ -64,14 +84,14 @@ class RowFinder:
         The chunks of all columns read, those that only the filter asks included.
     leaves : sequence of Leaf
         All these columns.
-    num_shown : int
-        How many of them, from the first one on, are wanted themselves.
+    shown : sequence of Target
+        How those of them are decoded, from the first one on, that are wanted themselves.
     """
 
-    def __init__(self, context: Context, tables: ChunkTables, leaves: Sequence[Leaf], num_shown: int) -> None:
+    def __init__(self, context: Context, tables: ChunkTables, leaves: Sequence[Leaf], shown: Sequence[Target]) -> None:
         self._context = context
         self._leaves = leaves
-        self._num_shown = num_shown
+        self._shown = shown
         self._asked = AskedColumns(context, tables, leaves)
 
     def find(
@@ -135,7 +155,13 @@ class RowFinder:
             values = self._asked.values(group, rows, list(places.values()))
             answers = evaluate(step, values, rows.count)
             taking: Taking
-            if may_mask and step is parts[-1] and len(rows) == 1 and _is_scattered(answers):
+            if (
+                may_mask
+                and step is parts[-1]
+                and len(rows) == 1
+                and _is_scattered(answers)
+                and len(answers) < MOST_PLACES
+            ):
                 mask = answers.view(np.uint8)
                 taking = Places.where(mask)
             else:
@@ -144,9 +170,12 @@ class RowFinder:
                 rows = rows.select(left)
             known = {place: some.taken(taking) for place, some in known.items()}
             for index, place in places.items():
-                some = kept(self._leaves[place], values[index]) if place < self._num_shown else None
+                some = kept(self._leaves[place], values[index]) if place < len(self._shown) else None
                 if some is not None:
                     known[place] = some.taken(taking)
+        for place, some in known.items():
+            if isinstance(some, KeptStrings) and self._shown[place].storage != "dictionary":
+                known[place] = some.without_entries()
         return Found(rows, known, mask)
 
 

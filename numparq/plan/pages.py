@@ -144,6 +144,12 @@ class ChunkPages:
         first = int(self.offsets[0]) if self.num_pages else self.end
         return (self.start, first) if self.is_indexed and self.num_pages and first > self.start else None
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether the data pages touch, up to the end of the chunk: else one of them may have been left out."""
+        ends = self.offsets + self.sizes
+        return bool(self.num_pages and ends[-1] == self.end and (ends[:-1] == self.offsets[1:]).all())
+
     # --- rows to pages, and back -------------------------------------------------------------------------------------
 
     def needed(self, rows: RowRanges) -> np.ndarray:

@@ -118,9 +118,10 @@ class Indexes:
         if locations is None or not len(locations):
             return None
         try:
-            return ChunkPages(whole.start, whole.end, whole.num_rows, locations)
+            found = ChunkPages(whole.start, whole.end, whole.num_rows, locations)
         except ParquetError:
             return None
+        return found if found.is_complete else None
 
 
 def _decoded(read: Callable[[np.ndarray, int], Any], piece: np.ndarray) -> Any:

@@ -88,7 +88,7 @@ class Recovery:
             return frame
 
     @staticmethod
-    def rows(read: FileRead, tables: Any, context: Any, ahead: Any) -> Sequence[Any]:
+    def rows(read: FileRead, tables: Any, context: Any, ahead: Any, targets: Any) -> Sequence[Any]:
         """Give the rows to decode: all that were chosen by position, for pages that are lost answer no filter."""
         if read.has_condition:
             raise UnsupportedError("on_error='skip' does not go with filters: read without them, and filter the frame")

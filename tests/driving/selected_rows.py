@@ -72,7 +72,7 @@ class _Chosen(Strict):
         self._change = change
         self._locations = locations_of(data)
 
-    def rows(self, read: Any, tables: Any, context: Any, ahead: Any) -> list[WantedRows | RowSlice]:  # type: ignore[override]
+    def rows(self, read: Any, tables: Any, context: Any, ahead: Any, targets: Any) -> list[WantedRows | RowSlice]:  # type: ignore[override]
         leaves = self.leaves
         plan = Planner(self.file, leaves, [leaf.name for leaf in leaves], tables).whole(self._rows)
         found: list[WantedRows | RowSlice] = []

@@ -1,0 +1,88 @@
+"""What reviews and fuzzing found in filtered reads, each kept as a test."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import numparq
+from numparq import ParquetFile, RuntimeFilter, SchemaError, col, read_parquet, to_parquet
+from numparq.column import selecting
+from numparq.column.taking import Places, items_of
+
+
+def test_a_row_group_asked_for_twice():
+    frame = pd.DataFrame({"k": np.arange(30), "s": [f"{row % 7}" for row in range(30)]})
+    data = to_parquet(frame, row_group_size=10, max_rows_per_page=3)
+    twice = pd.concat([frame[:10], frame[:10]], ignore_index=True)
+    for nrows in (5, 10, 13, 15, 20, 99):
+        got = ParquetFile(data).read(row_groups=[0, 0], nrows=nrows)
+        pd.testing.assert_frame_equal(got, twice[:nrows])
+        got = ParquetFile(data).read(row_groups=[0, 2, 0], filters=col("s") == "3", nrows=nrows)
+        want = pd.concat([frame[:10], frame[20:], frame[:10]], ignore_index=True)
+        pd.testing.assert_frame_equal(got, want[want["s"] == "3"][:nrows].reset_index(drop=True))
+    got = ParquetFile(data).read(row_groups=[1, 1], row_range=(13, 17), filters=col("k") != 15)
+    assert got["k"].tolist() == [13, 14, 16] * 2
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_rows_of_nested_fields_are_looked_through_in_one_piece(threads, monkeypatch):
+    monkeypatch.setattr(selecting, "SMALLEST_PART", 4)
+    number = np.arange(400)
+    frame = pd.DataFrame({"k": number, "st": [{"x": int(row % 7), "y": f"{row % 5}"} for row in number]})
+    data = to_parquet(frame, max_rows_per_page=20)
+    got = read_parquet(data, ["k"], col("st.x") == 3, row_range=(1, 400), threads=threads)
+    assert got["k"].tolist() == [row for row in number if row % 7 == 3]
+    got = read_parquet(data, ["k", "st"], (col("st.y") == "2") & (col("k") > 37), threads=threads)
+    assert got["k"].tolist() == [row for row in number if row % 5 == 2 and row > 37]
+    assert [value["y"] for value in got["st"]] == ["2"] * len(got)
+
+
+def test_scattered_rows_of_nested_columns_in_pages_without_any():
+    number = np.arange(6000)
+    middle = np.where((number >= 2000) & (number < 4000), np.where(number % 2, 0, 2), number % 2)
+    frame = pd.DataFrame({"k": np.where(number < 1000, 9, middle), "l": [[int(row)] for row in number]})
+    got = read_parquet(to_parquet(frame, index=False, max_rows_per_page=500), filters=[("k", "==", 1)])
+    assert [value[0] for value in got["l"]] == frame.index[frame["k"] == 1].tolist()
+
+
+def test_columns_of_runtime_filters_are_looked_up_before_they_arrive():
+    data = to_parquet(pd.DataFrame({"st": [{"x": 1}], "l": [[1]], "k": [1]}))
+    for name in ("st", "l", "l.list.element"):
+        with pytest.raises(SchemaError, match="simple values"):
+            read_parquet(data, runtime_filters=[RuntimeFilter(name)])
+    assert len(read_parquet(data, runtime_filters=[RuntimeFilter("st.x"), RuntimeFilter("k")])) == 1
+
+
+@pytest.mark.parametrize(("nrows", "error"), [(-1, ValueError), ("x", TypeError), (2.5, TypeError)])
+def test_numbers_of_rows_are_checked_beside_filters(nrows, error):
+    data = to_parquet(pd.DataFrame({"a": range(10)}))
+    for filters in (None, col("a") > 1):
+        with pytest.raises(error, match="nrows"):
+            read_parquet(data, filters=filters, nrows=nrows)
+
+
+def test_dictionaries_of_which_little_is_left_are_not_kept():
+    frame = pd.DataFrame({"s": [f"{row % 900:04d}" for row in range(2000)], "n": np.arange(2000)})
+    data = to_parquet(frame, use_dictionary=["s"])
+    taken = []
+    make = numparq.column.kept.KeptStringsJob.__call__
+
+    def noted(job):
+        taken.append(job.kept.piece)
+        make(job)
+
+    with mock.patch.object(numparq.column.kept.KeptStringsJob, "__call__", noted):
+        got = read_parquet(data, filters=col("s") == "0123")
+        assert got["n"].tolist() == [123, 1023, 1923] and not hasattr(taken.pop(), "codes")
+        got = read_parquet(data, filters=col("s") == "0123", categories=["s"])
+    assert len(got["s"].cat.categories) == 900 and hasattr(taken.pop(), "codes")
+
+
+def test_places_are_those_of_the_mask():
+    mask = np.array([0, 1, 1, 0, 1], np.uint8)
+    assert Places.where(mask).places.tolist() == [1, 2, 4]
+    assert items_of(np.arange(5), Places.where(mask)).tolist() == [1, 2, 4]
