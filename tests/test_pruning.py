@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import struct
 
@@ -16,7 +17,7 @@ from numparq.column.chunks import ChunkTables
 from numparq.opened import OpenedFile
 from numparq.plan.row_ranges import RowRanges
 from numparq.predicate.bind import bind
-from numparq.pruning import Planner
+from numparq.pruning import Planner, bloom_blocks, bloom_loading
 
 ROWS = 4000
 STEP = 1000  # rows of a row group
@@ -437,8 +438,8 @@ def test_writers_whose_indexes_are_not_trusted():
 # --- Bloom filters that are not what they should be -------------------------------------------------------------------
 
 
-def with_bloom(change) -> bytes:
-    data = bytearray(WRITERS["numparq, Bloom filters"](None))
+def with_bloom(change, data=None) -> bytes:
+    data = bytearray(data or WRITERS["numparq, Bloom filters"](None))
     (length,) = struct.unpack("<I", data[-8:-4])
     footer, _ = from_bytes("FileMetaData", bytes(data[-8 - length : -8]))
     body = data[: -8 - length]
@@ -485,6 +486,77 @@ def test_a_bloom_filter_that_cannot_help(change):
     plan = planned.pruned(col("s") == "v00400x")
     assert "Bloom filter" not in levels(plan)
     assert set(np.flatnonzero(FRAME.s == "v00400").tolist()) <= planned.rows(planned.pruned(col("s") == "v00400"))
+
+
+def with_row_groups_again(data: bytes, times: int, change=lambda group, number: None) -> bytes:
+    """Have the footer list the first row group many times."""
+    (length,) = struct.unpack("<I", data[-8:-4])
+    footer, _ = from_bytes("FileMetaData", data[-8 - length : -8])
+    footer.row_groups = [copy.deepcopy(footer.row_groups[0]) for _ in range(times)]
+    for number, group in enumerate(footer.row_groups):
+        group.ordinal = None
+        change(group, number)
+    footer.num_rows = sum(group.num_rows for group in footer.row_groups)
+    return with_footer(data[: -8 - length], footer)
+
+
+MANY = [f"v{number:05d}x" for number in range(0, 1333, 20)]
+
+
+def one_filter() -> bytes:
+    return numparq.to_parquet(FRAME[["s"]], bloom_filter_options={"s": True}, write_statistics=False,
+                              write_page_index=False, use_dictionary=False)  # fmt: skip
+
+
+def test_bloom_filters_at_the_same_place_are_read_once():
+    planned = Planned(with_row_groups_again(one_filter(), 50))
+    planned.file.source = source = CountingSource(planned.file.source)
+    assert planned.pruned(col("s").isin(MANY)).num_rows in (0, 50 * ROWS)
+    assert sum(stop - start for start, stop in source.ranges) < planned.file.source.size
+
+
+def test_bloom_filters_that_claim_more_than_the_file_has():
+    def move(group, number):
+        group.columns[0].meta_data.bloom_filter_offset -= number
+
+    data = with_row_groups_again(one_filter(), 50, move)
+    planned = Planned(data)
+    planned.file.source = source = CountingSource(planned.file.source)
+    assert planned.pruned(col("s") == "v00400x").num_rows == 50 * ROWS and not source.ranges
+
+    def forget(group, number):  # ... by their headers
+        group.columns[0].meta_data.bloom_filter_length = None
+        group.columns[0].meta_data.bloom_filter_offset = headers + 16 * number
+
+    body = data[: -8 - struct.unpack("<I", data[-8:-4])[0]]
+    footer, _ = from_bytes("FileMetaData", data[len(body) : -8])
+    start = footer.row_groups[0].columns[0].meta_data.bloom_filter_offset
+    header, size = from_bytes("BloomFilterHeader", body[start : start + 64])
+    headers = len(body)
+    body += (body[start : start + size].ljust(16, b"\0")) * 50 + bytes(header.numBytes)
+    planned = Planned(with_row_groups_again(with_footer(body, footer), 50, forget))
+    assert planned.pruned(col("s") == "v00400x").num_rows == 50 * ROWS
+    assert planned.pruned(col("s").isin(MANY)).num_rows == 50 * ROWS
+
+
+@pytest.mark.parametrize("length", ["told", "not told"])
+def test_bloom_filters_are_read_in_turns_and_few_are_kept(length, monkeypatch):
+    wide = numparq.to_parquet(FRAME, row_group_size=STEP, bloom_filter_options={"s": True, "x": True})
+    wide = wide if length == "told" else with_bloom(set_length(None), wide)
+    question = col("s").isin(MANY) & ~col("x").is_null()
+    plan = Planned(wide).pruned(question)
+    monkeypatch.setattr(bloom_loading, "_AT_ONCE", 1)
+    monkeypatch.setattr(bloom_blocks, "_MOST_KEPT", 1500)
+    planned = Planned(wide)
+    planned.file.source = source = CountingSource(planned.file.source)
+    assert planned.pruned(question) == plan and "Bloom filter" in levels(plan)
+    assert source.trips >= 4
+    (store,) = [kept for kept in planned.file.indexes.values() if isinstance(kept, bloom_blocks.FilterStore)]
+    assert store.num_bytes <= 1500
+    planned.pruned(col("s") == "v00007x")
+    trips = source.trips
+    planned.pruned(col("s") == "v00007x")
+    assert source.trips == trips and 0 < store.num_bytes <= 1500
 
 
 # --- dictionaries that are none ---------------------------------------------------------------------------------------

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from ..opened import OpenedFile
-from ..predicate.bound import ElementTest, Leafy, ValueTest, decide, each_test, leaves_of
+from ..predicate.bound import Leafy, decide, each_test, leaves_of
 from ..predicate.expression import Expression
-from ..predicate.probes import bloom_probes, may_contain
-from ..statistics.distrust import distrusted
-from .bloom_blocks import load_blocks
+from ..predicate.probes import bloom_probes
+from ..schema import Leaf
+from .bloom_blocks import FilterBlocks
+from .bloom_loading import load_blocks
 from .places import BLOOM_FILTER, NOWHERE, places_of
 from .reasons import conjuncts
 
 __all__ = ["BloomFilters"]
-
-_Chunk = tuple[int, int]  # ordinals of a row group and a leaf
 
 
 class BloomFilters:
@@ -53,49 +52,60 @@ class BloomFilters:
         row_groups : list of int
             Those in which it cannot; a row group may come with several parts.
         """
-        probes = _probes(bound)
+        places = self._places(leaves_of(bound), row_groups)
+        if not places:
+            return
+        probes = _probes(bound, places)
         # A part is asked only if filters can refuse it: in an OR, that takes a filter for each test.
         parts = [part for part in conjuncts(bound) if not decide(part, lambda test: id(test) not in probes)]
-        asked = self._asked(parts, probes, row_groups)
-        if not asked:
-            return
-        filters = load_blocks(self._file, asked)
-        answered.update(filters)
-        for part in parts:
-            leaves = [leaf.index for leaf in leaves_of(part)]
-            gone = []
-            for group in row_groups:
-                known = {leaf: found for leaf in leaves if (found := filters.get((group, leaf))) is not None}
-                if known and not may_contain(part, {leaf: blocks.might_contain for leaf, blocks in known.items()}):
-                    gone.append(group)
-            yield part, gone
+        gone: list[list[int]] = [[] for _ in parts]
+        for filters in load_blocks(self._file, _asked(parts, probes, places)):
+            answered.update(filters)
+            for group, blocks in _by_row_group(filters).items():
+                for part, refused in zip(parts, gone, strict=True):
+                    if not decide(part, lambda test: _may(test, probes, blocks)):  # noqa: B023
+                        refused.append(group)
+        yield from zip(parts, gone, strict=True)
 
-    def _asked(
-        self, parts: Sequence[Expression], probes: Mapping[int, np.ndarray], row_groups: Sequence[int]
-    ) -> dict[_Chunk, tuple[int, int, np.ndarray]]:
-        """Give for each filter that can help where it lies, its length, and the hashes that it is asked for."""
-        found: dict[_Chunk, tuple[int, int, np.ndarray]] = {}
-        places: dict[int, list[list[int]]] = {}
-        for part in parts:
-            for leaf in leaves_of(part):
-                if leaf.index in places or BLOOM_FILTER in distrusted(self._file.footer.created_by, leaf):
-                    continue
-                leaves = [leaf.index] * len(row_groups)
-                places[leaf.index] = places_of(self._file, BLOOM_FILTER, row_groups, leaves).tolist()
-        hashes: dict[int, list[np.ndarray]] = {}
-        for part in parts:
-            for test in each_test(part):
-                if id(test) in probes:
-                    hashes.setdefault(test.leaf.index, []).append(probes[id(test)])
-        for leaf_index, several in hashes.items():
-            together = np.concatenate(several)
-            for group, (start, length) in zip(row_groups, places.get(leaf_index, []), strict=False):
-                if start != NOWHERE:
-                    found[group, leaf_index] = start, length, together
+    def _places(self, leaves: Sequence[Leaf], row_groups: Sequence[int]) -> dict[int, dict[int, tuple[int, int]]]:
+        """Give where filters lie, and their lengths, by the ordinals of leaves and of row groups."""
+        chunks = [(leaf.index, group) for leaf in leaves for group in row_groups]
+        found: dict[int, dict[int, tuple[int, int]]] = {}
+        places = places_of(self._file, BLOOM_FILTER, [group for _, group in chunks], [leaf for leaf, _ in chunks])
+        for at in np.flatnonzero(places[:, 0] != NOWHERE).tolist():
+            leaf, group = chunks[at]
+            found.setdefault(leaf, {})[group] = tuple(places[at].tolist())
         return found
 
 
-def _probes(bound: Expression) -> dict[int, np.ndarray]:
-    """Give the hashes that tests ask for, by the ids of the tests; of those that filters can answer."""
-    tests: list[Leafy] = [test for test in each_test(bound) if isinstance(test, (ValueTest, ElementTest))]
+def _probes(bound: Expression, leaves: Collection[int]) -> dict[int, np.ndarray]:
+    """Give the hashes that tests of some leaves ask for, by the ids of the tests; of those that filters can answer."""
+    tests = [test for test in each_test(bound) if test.leaf.index in leaves]
     return {id(test): hashes for test in tests if (hashes := bloom_probes(test)) is not None}
+
+
+def _asked(
+    parts: Sequence[Expression], probes: Mapping[int, np.ndarray], places: Mapping[int, dict[int, tuple[int, int]]]
+) -> dict[tuple[int, int], tuple[int, int, np.ndarray]]:
+    """Give for each filter that can help where it lies, its length, and the hashes that it is asked for."""
+    hashes: dict[int, list[np.ndarray]] = {}
+    for test in (test for part in parts for test in each_test(part)):
+        if id(test) in probes:
+            hashes.setdefault(test.leaf.index, []).append(probes[id(test)])
+    together = {leaf: np.concatenate(several) for leaf, several in hashes.items()}
+    return {
+        (group, leaf): (*place, several) for leaf, several in together.items() for group, place in places[leaf].items()
+    }
+
+
+def _by_row_group(filters: Mapping[tuple[int, int], FilterBlocks]) -> dict[int, dict[int, FilterBlocks]]:
+    found: dict[int, dict[int, FilterBlocks]] = {}
+    for (group, leaf), blocks in filters.items():
+        found.setdefault(group, {})[leaf] = blocks
+    return found
+
+
+def _may(test: Leafy, probes: Mapping[int, np.ndarray], filters: Mapping[int, FilterBlocks]) -> bool:
+    """Say whether a row of a row group may satisfy a test, by its filters."""
+    blocks, hashes = filters.get(test.leaf.index), probes.get(id(test))
+    return blocks is None or hashes is None or bool(blocks.might_contain(hashes).any())
