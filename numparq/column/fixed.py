@@ -29,6 +29,9 @@ class FixedOutput:
     mask: np.ndarray
 
 
+NO_MASK = np.empty(0, np.uint8)
+
+
 def decode_fixed(
     pages: Pages, placement: Placement, output: FixedOutput, dictionary: np.ndarray, scratch: Scratch
 ) -> None:

@@ -25,7 +25,7 @@ from ..schema import Leaf
 from ..targets import Target
 from .chunks import ChunkTables, RowSlice, columns_table
 from .decode import BinaryJob, Context, DictionaryJob, FixedJob, Job
-from .fixed import FixedOutput
+from .fixed import NO_MASK, FixedOutput
 from .nested import NestedJob
 from .pages import WINDOW_BYTES
 from .scratch import allocate
@@ -39,8 +39,6 @@ ALONE_BYTES = 256 << 10
 # A job of a single chunk shares its pages out when its bytes are more than one in this many of a thread's share.
 SHARES = 4
 SMALLEST_SHARE = 64 << 10
-
-NO_MASK = np.empty(0, np.uint8)
 
 
 class Memory(Protocol):

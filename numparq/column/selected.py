@@ -14,13 +14,17 @@ import numpy as np
 from ..errors import InvalidFileError
 from ..kernels.located_pages import L_END, L_IN_CHUNK, L_ROW, L_ROWS, L_START
 from ..kernels.tables import (
+    C_CONVERSION,
+    C_DICTIONARY,
     C_FAULTS,
+    C_FILL,
     C_ITEM_SIZE,
     C_MASK,
     C_MAX_DEFINITION,
     C_NULL_COUNT,
     C_NULLS,
     C_OUT,
+    CODES,
     DICTIONARY_PAGE,
     NULLS_FILL,
     NULLS_MASK,
@@ -30,14 +34,14 @@ from ..kernels.tables import (
     PREFIXES_GO_ON,
 )
 from .binary import decode_binary
-from .buffer import BinaryPiece
+from .buffer import BinaryPiece, DictionaryPiece
 from .decode import BinaryJob, DictionaryJob, FixedJob, Job, Retarget, _all_indices
-from .fixed import FixedOutput, decode_fixed
+from .fixed import NO_MASK, FixedOutput, decode_fixed
 from .located import LocatedWalk
 from .nested import NestedJob
 from .nested_rows import rows_of
 from .pages import Pages, PageWalk, Placement
-from .taking import Places, Runs, strings_of
+from .taking import Places, Runs, entries_of, items_of, strings_of
 from .wanted import Gathered, gathered, in_one
 
 __all__ = ["SelectedBinaryJob", "SelectedDictionaryJob", "SelectedFixedJob", "SelectedNestedJob"]
@@ -209,15 +213,34 @@ class SelectedBinaryJob(Selected, BinaryJob):
 
     def _take_piece(self, found: Gathered, dictionary: BinaryPiece | None) -> None:
         pages = found.pages
+        if dictionary is not None and not found.is_dense and _all_indices(pages):
+            piece = entries_of(DictionaryPiece(self._codes(found, len(dictionary)), dictionary))
+        else:
+            piece = self._strings(found, dictionary)
+        if piece.validity is not None:
+            self.chunks[0, C_NULL_COUNT] += len(piece) - int(np.count_nonzero(piece.validity[: len(piece)]))
+        self.pieces.append(piece)
+
+    def _strings(self, found: Gathered, dictionary: BinaryPiece | None) -> BinaryPiece:
+        """Decode rows to strings, and take those that are wanted."""
+        pages = found.pages
         with self.placing(pages):
             piece = decode_binary(pages, dictionary, self._hint(found), self.context.scratch)
         if self.utf8 and not _all_indices(pages):
             self._check_utf8(piece, pages)
-        if not found.is_dense:
-            piece = strings_of(piece, found.taking)
-        if piece.validity is not None:
-            self.chunks[0, C_NULL_COUNT] += len(piece) - int(np.count_nonzero(piece.validity[: len(piece)]))
-        self.pieces.append(piece)
+        return piece if found.is_dense else strings_of(piece, found.taking)
+
+    def _codes(self, found: Gathered, num_entries: int) -> np.ndarray:
+        """Decode rows to codes, and take those that are wanted: of strings that nobody wants nothing is copied."""
+        scratch, chunks = self.context.scratch, found.pages.chunks
+        chunks[:, [C_CONVERSION, C_ITEM_SIZE, C_NULLS, C_FILL, C_DICTIONARY]] = CODES, 4, NULLS_FILL, -1, 0
+        chunks[:, C_OUT] = 4 * chunks[:, C_MASK]
+        codes = scratch.take("decoded rows", 4 * found.num_decoded)
+        numbers = scratch.take("dictionary", 4 * num_entries)
+        numbers[: 4 * num_entries].view(np.int32)[:] = np.arange(num_entries)
+        with self.placing(found.pages):
+            decode_fixed(found.pages, Placement(found.pages), FixedOutput(codes, NO_MASK), numbers, scratch)
+        return items_of(codes[: 4 * found.num_decoded].view(np.int32), found.taking)
 
     def _hint(self, found: Gathered) -> int:
         """Guess how many bytes some rows take, as those wanted do on the average."""

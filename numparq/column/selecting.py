@@ -12,8 +12,8 @@ from ..plan.row_ranges import RowRanges
 from ..targets import Target
 from .chunks import RowSlice, columns_table
 from .decode import Job
-from .fixed import FixedOutput
-from .jobs import NO_MASK, JobMaker
+from .fixed import NO_MASK, FixedOutput
+from .jobs import JobMaker
 from .kept import KeptFixed, KeptFixedJob, KeptStrings, KeptStringsJob
 from .scratch import allocate
 from .selected import SelectedBinaryJob, SelectedDictionaryJob, SelectedFixedJob, SelectedNestedJob
