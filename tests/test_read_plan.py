@@ -198,3 +198,29 @@ def test_what_does_not_fit():
         ReadPlan((), (RowGroupPlan(0, 0, RowRanges(), ()),) * 2)
     with pytest.raises(ValueError, match="as many column chunks"):
         ReadPlan(("a",), (RowGroupPlan(0, 0, RowRanges(), ()),))
+
+
+def test_what_a_step_cut_is_counted_when_it_is_asked_for():
+    assert narrow(WHOLE, {group.ordinal: RowRanges.all(group.num_rows) for group in WHOLE}, "x") is WHOLE
+    plan = narrow(narrow(WHOLE, {0: RowRanges([(3, 5)])}, "one"), {0: RowRanges(), 1: RowRanges()}, "two")
+    counted = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RowGroupPlan, "num_bytes", property(lambda group: counted.append(group) or 7))
+        assert narrow(plan, {0: RowRanges()}, "three") is plan and not counted
+        assert [(cut.level, cut.num_bytes) for cut in narrow(WHOLE, {0: RowRanges([(3, 5)])}, "one").cuts] == [
+            ("one", 0)
+        ]
+        assert len(counted) == 2
+    assert [(cut.level, cut.num_rows) for cut in plan.cuts] == [
+        ("one", WHOLE[0].num_rows - 2),
+        ("two", 2 + WHOLE[1].num_rows),
+    ]
+    assert plan.cuts == plan.cuts
+
+
+def test_rows_of_one_range_with_those_of_several():
+    several, one = RowRanges([(0, 5), (10, 30), (40, 50)]), RowRanges([(3, 45)])
+    for left in (several & one, one & several):
+        assert left == RowRanges([(3, 5), (10, 30), (40, 45)])
+    assert (several & RowRanges.all(50)) is several and (RowRanges.all(50) & several) is several
+    assert not (several & RowRanges([(5, 10)])) and (RowRanges([(12, 14)]) & several) == RowRanges([(12, 14)])

@@ -7,7 +7,7 @@ out of it: `narrow`, `with_pages`. Fetching and decoding is somebody else's job.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,35 @@ class Cut:
     num_bytes: int
 
 
+class Change:
+    """What a step of planning did; what it cut is counted when somebody wants to know.
+
+    Parameters
+    ----------
+    level, reason : str
+        As those of a `Cut`.
+    pairs : sequence of (RowGroupPlan, RowGroupPlan)
+        The row groups that changed, before and after.
+    """
+
+    __slots__ = ("_cut", "_pairs", "level", "reason")
+
+    def __init__(self, level: str, reason: str, pairs: Sequence[tuple[RowGroupPlan, RowGroupPlan]]) -> None:
+        self.level, self.reason = level, reason
+        self._pairs: Sequence[tuple[RowGroupPlan, RowGroupPlan]] = pairs
+        self._cut: Cut | None = None
+
+    @property
+    def cut(self) -> Cut:
+        """Rows and bytes that it took."""
+        if self._cut is None:
+            num_rows = sum(old.rows.count - new.rows.count for old, new in self._pairs)
+            num_bytes = sum(old.num_bytes - new.num_bytes for old, new in self._pairs)
+            self._cut = Cut(self.level, self.reason, num_rows, num_bytes)
+            self._pairs = ()
+        return self._cut
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class ReadPlan:
     """What is read of a file.
@@ -50,8 +79,8 @@ class ReadPlan:
         The leaves that are read.
     row_groups : tuple of RowGroupPlan
         All that the read is about, skipped ones included, in the order of its rows; each once.
-    cuts : tuple of Cut
-        What has made the plan smaller, in this order.
+    changes : tuple of Change
+        What has been made of the plan so far, in this order; see `cuts`.
 
     Examples
     --------
@@ -72,10 +101,12 @@ class ReadPlan:
 
     columns: tuple[str, ...]
     row_groups: tuple[RowGroupPlan, ...]
-    cuts: tuple[Cut, ...] = ()
+    changes: tuple[Change, ...] = field(default=(), compare=False)
+    _by_ordinal: dict[int, RowGroupPlan] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        if len({group.ordinal for group in self.row_groups}) != len(self.row_groups):
+        object.__setattr__(self, "_by_ordinal", {group.ordinal: group for group in self.row_groups})
+        if len(self._by_ordinal) != len(self.row_groups):
             raise ValueError("a row group is more than once in the plan")
         if any(len(group.chunks) != len(self.columns) for group in self.row_groups):
             raise ValueError("a row group has not as many column chunks as the plan has columns")
@@ -124,16 +155,22 @@ class ReadPlan:
         return sum(group.num_bytes for group in self.row_groups)
 
     @property
+    def cuts(self) -> tuple[Cut, ...]:
+        """What has made the plan smaller, in this order."""
+        found = (change.cut for change in self.changes)
+        return tuple(cut for cut in found if cut.num_rows or cut.num_bytes)
+
+    @property
     def left(self) -> tuple[RowGroupPlan, ...]:
         """The row groups of which rows are wanted."""
         return tuple(group for group in self.row_groups if group.rows)
 
     def __getitem__(self, ordinal: int) -> RowGroupPlan:
         """Give what is read of a row group, by its ordinal."""
-        for group in self.row_groups:
-            if group.ordinal == ordinal:
-                return group
-        raise KeyError(f"row group {ordinal} is not in the plan")
+        try:
+            return self._by_ordinal[ordinal]
+        except KeyError:
+            raise KeyError(f"row group {ordinal} is not in the plan") from None
 
     def __iter__(self) -> Iterator[RowGroupPlan]:
         return iter(self.row_groups)
@@ -242,14 +279,14 @@ def narrow(plan: ReadPlan, row_ranges: Mapping[int, RowRanges], level: str = "ro
     -------
     ReadPlan
     """
-    unknown = row_ranges.keys() - {group.ordinal for group in plan.row_groups}
-    if unknown:
-        raise ValueError(f"the plan has no row group {min(unknown)}")
-    changed = {
-        group.ordinal: group.with_rows(group.rows & row_ranges[group.ordinal])
-        for group in plan.row_groups
-        if group.ordinal in row_ranges
-    }
+    changed = {}
+    for ordinal, rows in row_ranges.items():
+        group = plan._by_ordinal.get(ordinal)
+        if group is None:
+            raise ValueError(f"the plan has no row group {ordinal}")
+        left = group.rows & rows
+        if left is not group.rows and left != group.rows:
+            changed[ordinal] = group.with_rows(left)
     return _changed(plan, changed, level, reason)
 
 
@@ -267,25 +304,20 @@ def with_pages(plan: ReadPlan, pages: Mapping[tuple[int, int], ChunkPages]) -> R
     -------
     ReadPlan
     """
-    touched = {ordinal for ordinal, _ in pages}
-    groups = {group.ordinal: group for group in plan.row_groups if group.ordinal in touched}
-    chunks = {ordinal: list(group.chunks) for ordinal, group in groups.items()}
+    chunks = {ordinal: list(plan[ordinal].chunks) for ordinal in dict.fromkeys(ordinal for ordinal, _ in pages)}
     for (ordinal, column), found in pages.items():
         before = chunks[ordinal][column]
         if (found.start, found.end) != (before.start, before.end):
             raise ValueError(f"the pages are not those of column {plan.columns[column]!r} in row group {ordinal}")
         chunks[ordinal][column] = found
-    changed = {ordinal: replace(groups[ordinal], chunks=tuple(found)) for ordinal, found in chunks.items()}
+    changed = {ordinal: replace(plan[ordinal], chunks=tuple(found)) for ordinal, found in chunks.items()}
     return _changed(plan, changed, "offset index", "pages without wanted rows")
 
 
 def _changed(plan: ReadPlan, changed: Mapping[int, RowGroupPlan], level: str, reason: str) -> ReadPlan:
-    """Put row groups in the place of those of before, and note what that has cut."""
+    """Put row groups in the place of those of before, and note what did that."""
     if not changed:
         return plan
-    pairs = [(group, changed[group.ordinal]) for group in plan.row_groups if group.ordinal in changed]
-    num_rows = sum(old.rows.count - new.rows.count for old, new in pairs)
-    num_bytes = sum(old.num_bytes - new.num_bytes for old, new in pairs)
-    cut = (Cut(level, reason, num_rows, num_bytes),) if num_rows or num_bytes else ()
+    change = Change(level, reason, [(plan[ordinal], group) for ordinal, group in changed.items()])
     groups = tuple(changed.get(group.ordinal, group) for group in plan.row_groups)
-    return replace(plan, row_groups=groups, cuts=plan.cuts + cut)
+    return ReadPlan(plan.columns, groups, (*plan.changes, change))

@@ -182,6 +182,10 @@ class RowRanges:
         """The rows that are in both."""
         if not len(self) or not len(other):
             return other if len(self) else self
+        if len(self) == 1 or len(other) == 1:  # one of them is most often all rows of a row group
+            few, many = (other, self) if len(other) == 1 else (self, other)
+            start, stop = few._bounds[0].tolist()
+            return many if start <= int(many._bounds[0, 0]) and many.stop <= stop else many.clip(start, stop)
         ours, theirs = _overlaps(self._bounds, other._bounds)
         return RowRanges._of(_common(self._bounds[ours], other._bounds[theirs]))
 
