@@ -266,6 +266,12 @@ class ChunkTables:
         ends = starts + self._facts["total_compressed_size"][chosen] + self._faults.missing_bytes
         return starts, np.minimum(ends, self._ends[chosen])
 
+    def has_dictionary(self, position: int, row_group: int) -> bool:
+        """Whether the footer says that a chunk has a dictionary page; one may have it though it does not."""
+        place = self._place[row_group], position
+        dictionary = self._facts["dictionary_page_offset"][place]
+        return bool(MAGIC_BYTES <= dictionary < self._facts["data_page_offset"][place])
+
     def num_rows_of(self, row_group: int) -> int:
         """Give the rows of a row group that is read."""
         return int(self._num_rows[self._place[row_group]])

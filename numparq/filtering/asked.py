@@ -30,6 +30,7 @@ __all__ = ["AskedColumns", "kept", "ordinals"]
 
 _DTYPES = {BOOLEAN: "u1", INT32: "i4", INT64: "i8", FLOAT: "f4", DOUBLE: "f8"}
 _NO_TYPE = ArrowType("null")
+_STRINGS = Target("binary", "", _NO_TYPE, physical=BYTE_ARRAY)
 _MOST_ENTRIES = 1 << 31  # which places of 32 bits can tell apart
 
 
@@ -128,6 +129,9 @@ class AskedColumns:
         """
         scratch = self._context.scratch
         memory = _Memory.of(self._targets, rows.count)
+        for place in places:  # without a dictionary there are no codes, and it is not tried
+            if memory.targets[place].storage == "dictionary" and not self._tables.has_dictionary(place, group.ordinal):
+                memory.targets[place] = _STRINGS
         found: dict[int, Values] = {}
         wanted = list(places)
         part: WantedRows | RowSlice = WantedRows(group.ordinal, rows, 0, group.chunks)
