@@ -13,7 +13,7 @@ from ..predicate.probes import bloom_probes
 from ..schema import Leaf
 from .bloom_blocks import FilterBlocks
 from .bloom_loading import load_blocks
-from .places import BLOOM_FILTER, NOWHERE, places_of
+from .places import BLOOM_FILTER, Places
 from .reasons import conjuncts
 
 __all__ = ["BloomFilters"]
@@ -26,10 +26,13 @@ class BloomFilters:
     ----------
     file : OpenedFile
         The file; what is read is kept in ``file.indexes``.
+    places : Places
+        Where they lie.
     """
 
-    def __init__(self, file: OpenedFile) -> None:
+    def __init__(self, file: OpenedFile, places: Places) -> None:
         self._file = file
+        self._where = places
 
     def dropped(
         self, bound: Expression, row_groups: Sequence[int], answered: set[tuple[int, int]]
@@ -69,12 +72,10 @@ class BloomFilters:
 
     def _places(self, leaves: Sequence[Leaf], row_groups: Sequence[int]) -> dict[int, dict[int, tuple[int, int]]]:
         """Give where filters lie, and their lengths, by the ordinals of leaves and of row groups."""
-        chunks = [(leaf.index, group) for leaf in leaves for group in row_groups]
         found: dict[int, dict[int, tuple[int, int]]] = {}
-        places = places_of(self._file, BLOOM_FILTER, [group for _, group in chunks], [leaf for leaf, _ in chunks])
-        for at in np.flatnonzero(places[:, 0] != NOWHERE).tolist():
-            leaf, group = chunks[at]
-            found.setdefault(leaf, {})[group] = tuple(places[at].tolist())
+        chunks = [(group, leaf.index) for leaf in leaves for group in row_groups]
+        for (group, leaf_index), *place in self._where.of(BLOOM_FILTER, chunks):
+            found.setdefault(leaf_index, {})[group] = (place[0], place[1])
         return found
 
 

@@ -22,7 +22,8 @@ __all__ = ["Dictionaries"]
 
 _LARGEST = 1 << 20
 _SHARE = 4  # a dictionary is read if it has at most a quarter of the bytes that it may save
-_WORTH_A_TRIP = 4 << 20  # bytes that take as long as the latency of an object store
+# So many bytes are read in no more time than it takes to look at a dictionary; and in the latency of an object store.
+_WORTH_A_LOOK, _WORTH_A_TRIP = 8 << 10, 4 << 20
 _TRIED = 2  # row groups whose dictionaries are read first: if none of them helps, those of the others need not
 
 
@@ -91,7 +92,7 @@ class Dictionaries:
     ) -> list[_Asked]:  # fmt: skip
         """Find the dictionaries of a row group by which a part of the predicate may be refuted; all or none."""
         group, found = plan[row_group], {}
-        least = _WORTH_A_TRIP if self._file.source.is_remote else 0
+        least = _WORTH_A_TRIP if self._file.source.is_remote else _WORTH_A_LOOK
         saved = group.num_bytes
         if saved < least:
             return []

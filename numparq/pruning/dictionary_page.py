@@ -60,7 +60,7 @@ def dictionary_place(file: OpenedFile, pages: ChunkPages, row_group: int, leaf: 
         Between which positions of the file its page lies; None unless encoding_stats prove that all data pages have
         dictionary indices.
     """
-    if leaf.physical not in _DTYPES:
+    if leaf.physical not in _DTYPES or (pages.is_indexed and pages.dictionary is None):
         return None
     try:
         chunk = file.footer.chunks.record(row_group, leaf.index).meta_data

@@ -6,7 +6,7 @@ read as a whole; that changes what is read, never the answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from ..plan.pages import PAGE_OFFSET, PAGE_ROW, PAGE_SIZE, ChunkPages
 from ..schema import Leaf
 from ..statistics import distrust
 from .column_index import ColumnIndex
-from .places import COLUMN_INDEX, NOWHERE, OFFSET_INDEX, places_of
+from .places import COLUMN_INDEX, OFFSET_INDEX, Places
 
 __all__ = ["Indexes", "Wanted", "fetch"]
 
@@ -46,52 +46,56 @@ class Indexes:
         The file; what is read is kept in ``file.indexes``.
     leaves : iterable of Leaf
         The columns that may be asked for.
+    places : Places
+        Where they lie.
     """
 
-    def __init__(self, file: OpenedFile, leaves: Iterable[Leaf]) -> None:
+    def __init__(self, file: OpenedFile, leaves: Iterable[Leaf], places: Places) -> None:
         self._file = file
+        self._places = places
         created_by = file.footer.created_by
-        self._wrong = {leaf.index: distrust.distrusted(created_by, leaf) for leaf in leaves}
+        wrong = {leaf.index: distrust.distrusted(created_by, leaf) for leaf in leaves}
+        self._distrusted = {what: {leaf for leaf, bugs in wrong.items() if bug in bugs}
+                            for what, bug in _DISTRUST.items()}  # fmt: skip
 
-    def is_there(self, wanted: list[Wanted]) -> np.ndarray:
-        """Tell which indexes there are, as far as the footer says, and are trusted; nothing is fetched."""
-        return self._places(wanted)[:, 0] != NOWHERE
+    def there(self, what: str, chunks: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Give the chunks that have an index, as far as the footer says, which is trusted; nothing is fetched.
 
-    def load(self, wanted: Iterable[Wanted]) -> None:
+        Parameters
+        ----------
+        what : str
+            COLUMN_INDEX or OFFSET_INDEX.
+        chunks : sequence of (int, int)
+            Ordinals of row group and leaf.
+        """
+        return [chunk for chunk, _, _ in self._places.of(what, self._trusted(what, chunks))]
+
+    def _trusted(self, what: str, chunks: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
+        wrong = self._distrusted[what]
+        return [chunk for chunk in chunks if chunk[1] not in wrong] if wrong else chunks
+
+    def load(self, wanted: Mapping[str, Sequence[tuple[int, int]]]) -> None:
         """Fetch and decode indexes that have not been, all of them together.
 
         Parameters
         ----------
-        wanted : iterable of Wanted
-            Any; those that are not there are passed over.
+        wanted : mapping of str to sequence of (int, int)
+            By COLUMN_INDEX or OFFSET_INDEX the chunks, as ordinals of row group and leaf, each once; those that have
+            none are passed over.
         """
         known = self._file.indexes
-        missing = [index for index in dict.fromkeys(wanted) if index not in known]
-        if not missing:
-            return
-        places = self._places(missing)
-        there = np.flatnonzero(places[:, 0] != NOWHERE).tolist()
+        missing = [
+            (Wanted(what, *chunk), start, length)
+            for what, chunks in wanted.items()
+            for chunk, start, length in self._places.of(
+                what, [chunk for chunk in self._trusted(what, chunks) if (what, *chunk) not in known]
+            )
+        ]
+        places = np.array([place for _, *place in missing], np.int64).reshape(-1, 2)
         # Indexes do not lie over each other: a file that claims more of them than it has bytes has none.
-        if there and int(places[there, 1].sum()) > self._file.source.size:
-            there = []
-        data = fetch(self._file, places[there]) if there else []
-        found = dict.fromkeys(missing)
-        for place, piece in zip(there, data, strict=True):
-            index = missing[place]
-            found[index] = _decoded(_READ[index.what], piece)
-        known.update(found)
-
-    def _places(self, wanted: list[Wanted]) -> np.ndarray:
-        places = np.full((len(wanted), 2), NOWHERE, np.int64)
-        for what, bug in _DISTRUST.items():
-            chosen = [
-                place for place, index in enumerate(wanted) if index.what == what and bug not in self._wrong[index.leaf]
-            ]
-            if not chosen:
-                continue
-            groups, leaves = [wanted[place].row_group for place in chosen], [wanted[place].leaf for place in chosen]
-            places[chosen] = places_of(self._file, what, groups, leaves)
-        return places
+        if len(places) and int(places[:, 1].sum()) <= self._file.source.size:
+            for (index, _, _), piece in zip(missing, fetch(self._file, places), strict=True):
+                known[index] = _decoded(_READ[index.what], piece)
 
     def column_index(self, row_group: int, leaf: int) -> ColumnIndex | None:
         """Give a column index that has been loaded."""

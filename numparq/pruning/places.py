@@ -11,55 +11,85 @@ from ..errors import ParquetError
 from ..metadata.layout import Layout, layout
 from ..opened import OpenedFile
 
-__all__ = ["BLOOM_FILTER", "COLUMN_INDEX", "NOWHERE", "OFFSET_INDEX", "places_of"]
+__all__ = ["BLOOM_FILTER", "COLUMN_INDEX", "OFFSET_INDEX", "Places"]
 
 COLUMN_INDEX, OFFSET_INDEX, BLOOM_FILTER = "column_index", "offset_index", "bloom_filter"
-NOWHERE = -1
+_NOWHERE = -1
 _MAGIC_BYTES = 4
-# Longer ones are not read: a million pages have an index of this size, and a decoded one takes ten times the memory.
-_LONGEST = {COLUMN_INDEX: 64 << 20, OFFSET_INDEX: 64 << 20, BLOOM_FILTER: 129 << 20}
 _STEMS = {COLUMN_INDEX: "column_index", OFFSET_INDEX: "offset_index", BLOOM_FILTER: "meta_data.bloom_filter"}
+_KINDS = tuple(_STEMS)
+# Longer ones are not read: a million pages have an index of this size, and a decoded one takes ten times the memory.
+_LONGEST = np.array([64 << 20, 64 << 20, 129 << 20])
+_MAY_BE_UNTOLD = np.array([False, False, True])  # writers that are not new do not tell the length of a Bloom filter
+
+_Chunk = tuple[int, int]  # ordinals of row group and leaf
 
 
 @lru_cache(maxsize=1)
-def _wanted() -> tuple[Layout, dict[str, list[int]]]:
-    """Give the layout of a chunk, and the words of each offset and length in it."""
-    fields = {what: [f"{stem}_{which}" for which in ("offset", "length")] for what, stem in _STEMS.items()}
-    wanted = layout("ColumnChunk", *(name for names in fields.values() for name in names))
-    return wanted, {what: [wanted.slot(name) for name in names] for what, names in fields.items()}
+def _wanted() -> tuple[Layout, list[int]]:
+    """Give the layout of a chunk, and the words of position and length of each kind."""
+    names = [f"{stem}_{which}" for stem in _STEMS.values() for which in ("offset", "length")]
+    wanted = layout("ColumnChunk", *names)
+    return wanted, [wanted.slot(name) for name in names]
 
 
-def places_of(file: OpenedFile, what: str, row_groups: Sequence[int], leaves: Sequence[int]) -> np.ndarray:
-    """Give where something of some column chunks lies.
+class Places:
+    """Where indexes and Bloom filters lie; what the footer says of a chunk is looked up once, of all three together.
 
     Parameters
     ----------
     file : OpenedFile
         The file; nothing but its footer is looked at.
-    what : str
-        COLUMN_INDEX, OFFSET_INDEX or BLOOM_FILTER.
-    row_groups, leaves : sequence of int
-        Ordinals, one of each a chunk.
-
-    Returns
-    -------
-    int64 array, (chunks, 2)
-        Position in the file, and length; the position is `NOWHERE` where there is nothing, where it would not lie
-        within the file's data, and where the chunk is in another file. The length of a Bloom filter is 0 where the
-        file does not tell.
     """
+
+    def __init__(self, file: OpenedFile) -> None:
+        self._file = file
+        self._known: dict[_Chunk, list[tuple[int, int]]] = {}
+
+    def note(self, chunks: Sequence[_Chunk]) -> None:
+        """Look up chunks, by the ordinals of row group and leaf, that will be asked for."""
+        missing = [chunk for chunk in chunks if chunk not in self._known]
+        if missing:
+            self._known.update(zip(missing, _looked_up(self._file, missing).tolist(), strict=True))
+
+    def of(self, what: str, chunks: Sequence[_Chunk]) -> list[tuple[_Chunk, int, int]]:
+        """Give where something of some column chunks lies.
+
+        Parameters
+        ----------
+        what : str
+            COLUMN_INDEX, OFFSET_INDEX or BLOOM_FILTER.
+        chunks : sequence of (int, int)
+            Ordinals of row group and leaf.
+
+        Returns
+        -------
+        list of ((int, int), int, int)
+            Of each chunk that has it: the chunk, the position in the file, and the length. Left out are those where it
+            would not lie within the file's data, and those in another file. The length of a Bloom filter is 0 where
+            the file does not tell.
+        """
+        self.note(chunks)
+        kind, known = _KINDS.index(what), self._known
+        return [
+            (chunk, start, length) for chunk in chunks for start, length in [known[chunk][kind]] if start != _NOWHERE
+        ]
+
+
+def _looked_up(file: OpenedFile, chunks: Sequence[_Chunk]) -> np.ndarray:
+    """Give position and length of each kind, int64 of shape (chunks, kinds, 2)."""
     wanted, slots = _wanted()
+    groups, leaves = zip(*chunks, strict=True)
     try:
-        words = file.footer.chunks.words(wanted, row_groups, leaves)
+        words = file.footer.chunks.words(wanted, groups, leaves)
     except ParquetError:
-        return np.full((len(row_groups), 2), (NOWHERE, 0), np.int64)
-    found = words[:, slots[what]]
-    start, length = found.T
-    if what == BLOOM_FILTER:
-        length[length < 0] = 0
-    inside = (start >= _MAGIC_BYTES) & (start < file.footer_start) & (length <= _LONGEST[what])
-    inside &= (length > 0) | (what == BLOOM_FILTER)
+        return np.full((len(chunks), len(_KINDS), 2), _NOWHERE, np.int64)
+    found = words[:, slots].reshape(-1, len(_KINDS), 2)
+    start, length = found[..., 0], found[..., 1]
+    length[(length < 0) & _MAY_BE_UNTOLD] = 0
+    inside = (start >= _MAGIC_BYTES) & (start < file.footer_start) & (length <= _LONGEST)
+    inside &= (length > 0) | _MAY_BE_UNTOLD
     inside &= length <= file.footer_start - np.where(inside, start, 0)
-    inside &= words[:, 0] & wanted.bit("file_path") == 0
-    found[~inside] = NOWHERE, 0
+    inside &= (words[:, 0] & wanted.bit("file_path") == 0)[:, None]
+    found[~inside] = _NOWHERE
     return found

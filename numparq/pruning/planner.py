@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from ..column.chunks import ChunkTables
 from ..opened import OpenedFile
 from ..plan.read_plan import ReadPlan, narrow, with_pages
@@ -15,15 +17,17 @@ from ..schema import Leaf
 from .bloom import BloomFilters
 from .chunk_facts import chunk_runs
 from .dictionaries import Dictionaries
-from .indexes import Indexes, Wanted
+from .indexes import Indexes
 from .match import runs_that_may, runs_that_must
 from .page_rows import PageRows
-from .places import COLUMN_INDEX, OFFSET_INDEX
+from .places import COLUMN_INDEX, OFFSET_INDEX, Places
 from .reasons import conjuncts, reason
+from .runs import Runs
 
 __all__ = ["Planner"]
 
 _NO_ROWS = RowRanges()
+_FEW = 16  # column chunks
 
 
 class Planner:
@@ -48,10 +52,10 @@ class Planner:
         self._leaves = list(leaves)
         self._names = list(names)
         self._tables = tables
-        self._row_groups: list[int] = []  # of the read
-        self._sure: tuple[Expression | None, frozenset[int]] = None, frozenset()
-        self._indexes = Indexes(file, leaves)
-        self._bloom_filters = BloomFilters(file)
+        self._sure: tuple[Expression | None, dict[int, bool]] = None, {}
+        places = Places(file)
+        self._indexes = Indexes(file, leaves, places)
+        self._bloom_filters = BloomFilters(file, places)
         self._dictionaries = Dictionaries(file, leaves, tables)
 
     # --- without predicates ------------------------------------------------------------------------------------------
@@ -69,7 +73,7 @@ class Planner:
         ReadPlan
             Nothing is fetched for it.
         """
-        self._row_groups = ordinals = list(rows)
+        ordinals = list(rows)
         counts = [self._tables.num_rows_of(group) for group in ordinals]
         plan = ReadPlan.whole(self._names, counts, *self._tables.places(ordinals), ordinals)
         partial = {
@@ -101,7 +105,7 @@ class Planner:
         todo = [
             (group, place, leaf) for group in groups for place, leaf in places if not group.chunks[place].is_indexed
         ]
-        self._indexes.load(Wanted(OFFSET_INDEX, group.ordinal, leaf) for group, _, leaf in todo)
+        self._indexes.load({OFFSET_INDEX: [(group.ordinal, leaf) for group, _, leaf in todo]})
         found = {
             (group.ordinal, place): pages
             for group, place, leaf in todo
@@ -136,14 +140,23 @@ class Planner:
         set of int
             Ordinals: no row of these need be looked at to know that it is wanted.
         """
+        sure = self._answers(bound)
+        ordinals = [group.ordinal for group in plan.left]
+        missing = [ordinal for ordinal in ordinals if ordinal not in sure]
+        if missing:
+            sure.update(_surely(bound, missing, self._runs(bound, missing)))
+        return {ordinal for ordinal in ordinals if sure[ordinal]}
+
+    def _answers(self, bound: Expression) -> dict[int, bool]:
+        """Give what has been found out of a predicate: by row group, whether all of its rows satisfy it."""
         asked, sure = self._sure
-        if asked is not bound:  # of all row groups at once: a read asks of one after the other
-            groups = sorted({*self._row_groups, *(group.ordinal for group in plan.row_groups)})
-            runs = {leaf.index: chunk_runs(self._file, leaf, groups) for leaf in leaves_of(bound)}
-            found = runs_that_must(bound, runs, len(groups)).tolist()
-            sure = frozenset(group for group, is_sure in zip(groups, found, strict=True) if is_sure)
-            self._sure = bound, sure
-        return {group.ordinal for group in plan.left} & sure
+        if asked is not bound and asked != bound:
+            self._sure = _, sure = bound, {}
+        return sure
+
+    def _runs(self, bound: Expression, row_groups: Sequence[int]) -> dict[int, Runs]:
+        """Give the statistics of row groups, by the ordinals of the leaves of a predicate."""
+        return {leaf.index: chunk_runs(self._file, leaf, row_groups) for leaf in leaves_of(bound)}
 
     def pruned(self, plan: ReadPlan, bound: Expression) -> ReadPlan:
         """Leave out the rows of which the file says that they cannot satisfy a predicate.
@@ -185,9 +198,11 @@ class Planner:
         groups = list(dict.fromkeys(row_groups))
         if isinstance(bound, Constant):
             return groups if bound.value else []
-        runs = {leaf.index: chunk_runs(self._file, leaf, groups) for leaf in leaves_of(bound)}
-        may = runs_that_may(bound, runs, len(groups)).tolist()
-        return [group for group, kept in zip(groups, may, strict=True) if kept]
+        runs = self._runs(bound, groups)
+        kept = np.flatnonzero(runs_that_may(bound, runs, len(groups)))
+        left = [groups[place] for place in kept.tolist()]
+        self._answers(bound).update(_surely(bound, left, {leaf: some.at(kept) for leaf, some in runs.items()}))
+        return left
 
     def refined(self, plan: ReadPlan, bound: Expression) -> ReadPlan:
         """Do what `pruned` does, but for the statistics of row groups, which have been asked already."""
@@ -202,8 +217,7 @@ class Planner:
     def _by_statistics(self, plan: ReadPlan, bound: Expression) -> ReadPlan:
         for part in conjuncts(bound):
             groups = [group.ordinal for group in plan.left]
-            runs = {leaf.index: chunk_runs(self._file, leaf, groups) for leaf in leaves_of(part)}
-            may = runs_that_may(part, runs, len(groups)).tolist()
+            may = runs_that_may(part, self._runs(part, groups), len(groups)).tolist()
             dropped = {group: _NO_ROWS for group, kept in zip(groups, may, strict=True) if not kept}
             plan = narrow(plan, dropped, "statistics", reason(part))
         return plan
@@ -247,14 +261,19 @@ class Planner:
 
     def _load_page_indexes(self, groups: list[int], asked: list[Leaf]) -> list[int]:
         """Fetch what the rows of row groups are told by; gives those that have any column index of a column asked."""
-        candidates = [Wanted(COLUMN_INDEX, group, leaf.index) for group in groups for leaf in asked]
-        there = self._indexes.is_there(candidates)
-        wanted = [index for index, is_there in zip(candidates, there.tolist(), strict=True) if is_there]
-        useful = list(dict.fromkeys(index.row_group for index in wanted))
-        # Where a request takes its time, the pages of all columns are asked for at once.
-        others = self._leaves if self._file.source.is_remote else asked
-        self._indexes.load([*wanted, *(Wanted(OFFSET_INDEX, group, leaf.index) for group in useful for leaf in others)])
+        there = self._indexes.there(COLUMN_INDEX, [(group, leaf.index) for group in groups for leaf in asked])
+        useful = list(dict.fromkeys(group for group, _ in there))
+        # Where a request takes its time, and where they are few, the pages of all columns are asked for at once.
+        at_once = self._file.source.is_remote or len(useful) * len(self._leaves) <= _FEW
+        leaves = self._leaves if at_once else asked
+        chunks = [(group, leaf.index) for group in useful for leaf in leaves]
+        self._indexes.load({COLUMN_INDEX: there, OFFSET_INDEX: chunks})
         return useful
+
+
+def _surely(bound: Expression, row_groups: Sequence[int], runs: Mapping[int, Runs]) -> dict[int, bool]:
+    """Tell of row groups whether all of their rows satisfy a predicate."""
+    return dict(zip(row_groups, runs_that_must(bound, runs, len(row_groups)).tolist(), strict=True))
 
 
 def _undecided(plan: ReadPlan, decided: set[int]) -> list[int]:

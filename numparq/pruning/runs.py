@@ -57,6 +57,13 @@ class Runs:
         absent, no = np.full((len(num_values), 2), UNKNOWN, np.int64), np.zeros(len(num_values), np.bool_)
         return cls(np.empty(0, np.uint8), absent, absent, num_values, absent[:, 0], absent[:, 0], no, no, NO_ORDER)
 
+    def at(self, chosen: np.ndarray) -> Runs:
+        """Give some of the runs, by their places (int64 array)."""
+        return Runs(
+            self.data, self.lows[chosen], self.highs[chosen], self.num_values[chosen], self.null_counts[chosen],
+            self.nan_counts[chosen], self.all_null[chosen], self.is_exact[chosen], self.order,
+        )  # fmt: skip
+
     def facts(self, run: int) -> Facts:
         """Give the Facts of one run."""
         low, high = (self._bound(places[run]) for places in (self.lows, self.highs))
