@@ -424,6 +424,65 @@ def test_indexes_that_claim_more_than_the_file_has():
     check(with_footer(WRITTEN[: -8 - length], footer), STEP)
 
 
+ONE_PAGE = numparq.to_parquet(FRAME, row_group_size=STEP, max_rows_per_page=STEP, use_dictionary=["c"])
+
+
+def without_statistics(data: bytes) -> bytes:
+    (length,) = struct.unpack("<I", data[-8:-4])
+    footer, _ = from_bytes("FileMetaData", data[-8 - length : -8])
+    for group in footer.row_groups:
+        for chunk in group.columns:
+            chunk.meta_data.statistics = None
+    return with_footer(data[: -8 - length], footer)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("data", [ONE_PAGE, WRITTEN], ids=["one page", "pages"])
+def test_row_groups_that_only_column_indexes_leave_out(data, question):
+    expression, truth = QUESTIONS[question]
+    planned = Planned(without_statistics(data))
+    plan = planned.pruned(expression)
+    assert set(np.flatnonzero(truth(FRAME).astype(bool)).tolist()) <= planned.rows(plan)
+    by_statistics = Planned(data).pruned(expression)
+    assert plan.num_rows == by_statistics.num_rows and "statistics" not in levels(plan)
+    for group in planned.whole:  # one by one they say what they say together
+        rows = {group.ordinal: group.rows}
+        assert planned.pruned(expression, planned.planner.whole(rows)).row_groups == (plan[group.ordinal],)
+
+
+def test_some_row_groups_without_an_index():
+    turn = iter(range(100))
+
+    def change(place, found):
+        if place == 0 and next(turn) % 2:
+            found["column_index"] = None
+
+    planned = Planned(without_statistics(changed(change)))
+    assert [group.rows.count for group in planned.pruned(col("k") == 1234)] == [0, STEP, 0, STEP]
+    assert [group.rows.count for group in planned.pruned((col("k") == 1234) | (col("s") == "v00001"))] == [
+        100,
+        STEP,
+        0,
+        STEP,
+    ]
+    assert [group.rows.count for group in planned.pruned((col("k") == 1234) & (col("s") == "v00411"))] == [0, 100, 0, 0]
+
+
+ONE_PAGE_WRONG = {
+    "shorter": lambda found: setattr(found[0], "compressed_page_size", found[0].compressed_page_size - 1),
+    "longer": lambda found: setattr(found[0], "compressed_page_size", found[0].compressed_page_size + 1),
+    "negative": lambda found: setattr(found[0], "compressed_page_size", -1),
+    "in front": lambda found: [setattr(found[0], "offset", 0), setattr(found[0], "compressed_page_size", 10**9)],
+    "later row": lambda found: setattr(found[0], "first_row_index", 1),
+}
+
+
+@pytest.mark.parametrize("what", ONE_PAGE_WRONG)
+def test_an_offset_index_of_one_page_that_is_not_all_of_the_chunk(what):
+    data = changed(change_locations(ONE_PAGE_WRONG[what]), ONE_PAGE)
+    assert Planned(without_statistics(data)).pruned(col("k") == 1234).num_rows == ROWS
+
+
 def test_writers_whose_indexes_are_not_trusted():
     keep = changed(lambda place, found: None, created_by="parquet-rs version 52.0.0")
     plan = check(keep, STEP)

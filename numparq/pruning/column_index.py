@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..metadata.decode import read_record
 from ..metadata.layout import Layout, layout
-from ..plan.pages import ChunkPages
 from ..schema import BYTE_ARRAY, Leaf
 from ..statistics.distrust import MIN_MAX, NULL_COUNT, distrusted
 from ..statistics.order import Order
@@ -77,13 +77,32 @@ class ColumnIndex:
         unknown = np.full(count, UNKNOWN, np.int64)
         return cls(data, null_pages != 0, lows, highs, nulls if len(nulls) else unknown, nans if len(nans) else unknown)
 
-    def runs(self, pages: ChunkPages, leaf: Leaf, order: Order, created_by: str | None) -> Runs | None:
+    @classmethod
+    def joined(cls, indexes: Sequence[ColumnIndex]) -> ColumnIndex:
+        """Put the indexes of several chunks, at least one, behind each other."""
+        if len(indexes) == 1:
+            return indexes[0]
+        sizes = [len(index.data) for index in indexes]
+        shifts = np.repeat(np.cumsum(sizes) - sizes, [len(index.null_pages) for index in indexes])
+
+        def moved(which: str) -> np.ndarray:
+            places = np.concatenate([getattr(index, which) for index in indexes])
+            places[:, 0] += np.where(places[:, 0] < 0, 0, shifts)
+            return places
+
+        data, null_pages, null_counts, nan_counts = (
+            np.concatenate([getattr(index, which) for index in indexes])
+            for which in ("data", "null_pages", "null_counts", "nan_counts")
+        )
+        return cls(data, null_pages, moved("lows"), moved("highs"), null_counts, nan_counts)
+
+    def runs(self, num_rows: np.ndarray, leaf: Leaf, order: Order, created_by: str | None) -> Runs:
         """Give what can be trusted of it.
 
         Parameters
         ----------
-        pages : ChunkPages
-            By the chunk's offset index.
+        num_rows : int64 array
+            Of each page, by the chunk's offset index.
         leaf : Leaf
             The column.
         order : Order
@@ -93,15 +112,13 @@ class ColumnIndex:
 
         Returns
         -------
-        Runs or None
-            A run a page; None where the indexes are not of the same pages.
+        Runs
+            A run a page.
         """
-        if pages.num_pages != len(self.null_pages):
-            return None
         wrong = distrusted(created_by, leaf)
-        unknown = np.full(pages.num_pages, UNKNOWN, np.int64)
+        unknown = np.full(len(num_rows), UNKNOWN, np.int64)
         # A page in front of an empty one, or of one that goes on with its last row, is taken for longer than it is.
-        num_values = unknown if leaf.is_nested else pages.row_stops - pages.first_rows
+        num_values = unknown if leaf.is_nested else num_rows
         nulls = unknown if NULL_COUNT in wrong else counts(self.null_counts, num_values)
         # Pages that are said to have nothing but nulls, and to have fewer nulls than rows, may have anything.
         has_values = self.null_pages & (nulls >= 0) & (nulls < num_values)
@@ -114,7 +131,7 @@ class ColumnIndex:
             nulls,
             counts(self.nan_counts, num_values) if order.is_float else unknown,
             self.null_pages & ~has_values,
-            np.full(pages.num_pages, leaf.physical != BYTE_ARRAY),  # what is of one size is never cut
+            np.full(len(num_rows), leaf.physical != BYTE_ARRAY),  # what is of one size is never cut
             order,
         )
 

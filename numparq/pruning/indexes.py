@@ -127,6 +127,14 @@ class Indexes:
             return None
         return found if found.is_complete else None
 
+    def is_one_page(self, whole: ChunkPages, row_group: int, leaf: int) -> bool:
+        """Tell whether the offset index, which has been loaded, has one page that is all of the chunk's data."""
+        locations = self._file.indexes.get(Wanted(OFFSET_INDEX, row_group, leaf))
+        if locations is None or len(locations) != 1:
+            return False
+        start, size, row = locations[0].tolist()
+        return row == 0 and whole.start <= start < start + size == whole.end
+
 
 def _decoded(read: Callable[[np.ndarray, int], Any], piece: np.ndarray) -> Any:
     """Decode an index; None where it is none."""

@@ -1,9 +1,11 @@
-"""Column indexes held against a predicate: which rows of a row group may satisfy it."""
+"""Column indexes held against a predicate: which rows of row groups may satisfy it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..opened import OpenedFile
 from ..plan.pages import ChunkPages
@@ -12,54 +14,105 @@ from ..plan.row_ranges import RowRanges
 from ..predicate.expression import Expression
 from ..schema import Leaf
 from .chunk_facts import order_in
+from .column_index import ColumnIndex
 from .indexes import Indexes
 from .match import fold, may_mask
 from .runs import Runs
 
 __all__ = ["PageRows"]
 
+_NO_ROWS = RowRanges()
+
 
 class PageRows:
-    """The pages of one row group, and what its column indexes say of them.
+    """The pages of row groups, and what their column indexes say of them.
 
     The pages of each column hold other rows than those of the next: what a test leaves is row ranges, which are
-    joined as the predicate joins its tests.
+    joined as the predicate joins its tests. A test is asked of the pages of all row groups at once.
 
     Parameters
     ----------
     file : OpenedFile
         The file.
     indexes : Indexes
-        With the indexes of the row group loaded.
-    group : RowGroupPlan
-        The row group.
+        With the indexes of the row groups loaded.
+    groups : sequence of RowGroupPlan
+        The row groups.
     asked : sequence of (int, Leaf)
         The leaves of the predicate, and their places in the plan.
     """
 
     def __init__(
-        self, file: OpenedFile, indexes: Indexes, group: RowGroupPlan, asked: Sequence[tuple[int, Leaf]]
+        self, file: OpenedFile, indexes: Indexes, groups: Sequence[RowGroupPlan], asked: Sequence[tuple[int, Leaf]]
     ) -> None:  # fmt: skip
-        self._num_rows = group.num_rows
-        self._known: dict[int, tuple[ChunkPages, Runs]] = {}
+        self._everything = [_all_rows(group) for group in groups]
+        self._known: dict[int, _LeafPages] = {}
         for place, leaf in asked:
-            pages = indexes.pages(group.chunks[place], group.ordinal, leaf.index)
-            index = indexes.column_index(group.ordinal, leaf.index)
-            if pages is None or index is None:
+            found = [_pages_and_index(indexes, group, place, leaf.index) for group in groups]
+            there = [pair for pair in found if pair is not None]
+            if not there:
                 continue
-            runs = index.runs(pages, leaf, order_in(file, leaf), file.footer.created_by)
-            if runs is not None:
-                self._known[leaf.index] = pages, runs
+            num_values = np.concatenate([pages.row_stops - pages.first_rows for pages, _ in there])
+            index = ColumnIndex.joined([index for _, index in there])
+            runs = index.runs(num_values, leaf, order_in(file, leaf), file.footer.created_by)
+            self._known[leaf.index] = _LeafPages([None if pair is None else pair[0] for pair in found], runs)
 
-    def that_may(self, bound: Expression) -> RowRanges:
-        """Give the rows that may satisfy a bound expression; all of them where the indexes do not tell."""
-        everything = RowRanges.all(self._num_rows)
+    def that_may(self, bound: Expression) -> list[RowRanges]:
+        """Give the rows that may satisfy a bound expression; all of a row group where the indexes do not tell."""
 
-        def answer(test: Any) -> RowRanges:
+        def answer(test: Any) -> _Each:
             known = self._known.get(test.leaf.index)
-            if known is None:
-                return everything
-            pages, runs = known
-            return pages.rows_of(may_mask(test, runs))
+            return _Each(self._everything if known is None else known.rows_of(may_mask(test, known.runs), everything))
 
-        return fold(bound, answer, lambda value: everything if value else RowRanges())
+        everything = self._everything
+        return fold(bound, answer, lambda value: _Each(everything if value else [_NO_ROWS] * len(everything))).rows
+
+
+class _LeafPages(NamedTuple):
+    """The pages of a leaf in each row group, None where its indexes do not tell; and what is known of all these."""
+
+    pages: list[ChunkPages | None]
+    runs: Runs
+
+    def rows_of(self, mask: np.ndarray, everything: Sequence[RowRanges]) -> list[RowRanges]:
+        """Give the rows of some pages, by row group."""
+        before = np.concatenate([[0], np.cumsum(mask)])
+        stops = np.cumsum([0 if pages is None else pages.num_pages for pages in self.pages])
+        starts = np.concatenate([[0], stops[:-1]])
+        places = zip(starts.tolist(), stops.tolist(), (before[stops] - before[starts]).tolist(), strict=True)
+        found = []
+        for pages, whole, (start, stop, count) in zip(self.pages, everything, places, strict=True):
+            if pages is None or count == stop - start:
+                found.append(whole)
+            else:
+                found.append(pages.rows_of(mask[start:stop]) if count else _NO_ROWS)
+        return found
+
+
+class _Each(NamedTuple):
+    """Rows of each row group; joined, row group by row group."""
+
+    rows: list[RowRanges]
+
+    def __and__(self, other: _Each) -> _Each:
+        return _Each([ours & theirs for ours, theirs in zip(self.rows, other.rows, strict=True)])
+
+    def __or__(self, other: _Each) -> _Each:
+        return _Each([ours | theirs for ours, theirs in zip(self.rows, other.rows, strict=True)])
+
+
+def _all_rows(group: RowGroupPlan) -> RowRanges:
+    return group.rows if group.rows.count == group.num_rows else RowRanges.all(group.num_rows)
+
+
+def _pages_and_index(
+    indexes: Indexes, group: RowGroupPlan, place: int, leaf: int
+) -> tuple[ChunkPages, ColumnIndex] | None:  # fmt: skip
+    """Give the pages of a chunk and its column index, where there are both, and of the same pages."""
+    index = indexes.column_index(group.ordinal, leaf)
+    if index is None:
+        return None
+    whole = group.chunks[place]
+    one = len(index.null_pages) == 1 and indexes.is_one_page(whole, group.ordinal, leaf)
+    pages = whole if one else indexes.pages(whole, group.ordinal, leaf)
+    return None if pages is None or pages.num_pages != len(index.null_pages) else (pages, index)

@@ -241,22 +241,20 @@ class Planner:
 
     def _by_pages(self, plan: ReadPlan, bound: Expression, decided: set[int]) -> ReadPlan:
         asked = self._placed(plan, leaves_of(bound))
-        groups = self._load_page_indexes(_undecided(plan, decided), [leaf for _, leaf in asked])
-        found: list[tuple[Expression, dict[int, RowRanges]]] = [(part, {}) for part in conjuncts(bound)]
-        partial = []
-        for ordinal in groups:
-            group = plan[ordinal]
-            rows = PageRows(self._file, self._indexes, group, asked)
-            left = group.rows
-            for part, kept in found:
-                kept[ordinal] = rows.that_may(part)
-                left = left & kept[ordinal]
-            if left and left != group.rows:
-                partial.append(group)
+        ordinals = self._load_page_indexes(_undecided(plan, decided), [leaf for _, leaf in asked])
+        if not ordinals:
+            return plan
+        groups = [plan[ordinal] for ordinal in ordinals]
+        pages = PageRows(self._file, self._indexes, groups, asked)
+        found = [(part, pages.that_may(part)) for part in conjuncts(bound)]
+        left = [group.rows for group in groups]
+        for _, several in found:
+            left = [rows & kept for rows, kept in zip(left, several, strict=True)]
+        partial = [group for group, rows in zip(groups, left, strict=True) if rows and rows.count < group.rows.count]
         every = [(place, leaf.index) for place, leaf in self._placed(plan, self._leaves)]
         plan = self._with_pages(plan, partial, every)
-        for part, kept in found:
-            plan = narrow(plan, kept, "column index", reason(part))
+        for part, several in found:
+            plan = narrow(plan, dict(zip(ordinals, several, strict=True)), "column index", reason(part))
         return plan
 
     def _load_page_indexes(self, groups: list[int], asked: list[Leaf]) -> list[int]:
