@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,11 +11,13 @@ import numpy as np
 from ..column.chunks import ChunkTables
 from ..opened import OpenedFile
 from ..plan.read_plan import ReadPlan
-from ..predicate.bound import ElementTest, MemberTest, ValueTest, decide, each_test
+from ..plan.row_group_plan import RowGroupPlan
+from ..predicate.bound import ElementTest, MemberTest, ValueTest, decide, each_test, leaves_of
 from ..predicate.evaluate import Values, satisfying
 from ..predicate.expression import Expression
 from ..schema import Leaf
-from .dictionary_page import dictionary_place, entries
+from .dictionary_page import dictionary_place, entries, has_all_values
+from .dictionary_page import first_pages as first_pages_of
 from .indexes import fetch
 from .reasons import conjuncts
 
@@ -23,7 +26,7 @@ __all__ = ["Dictionaries"]
 _LARGEST = 1 << 20
 _SHARE = 4  # a dictionary is read if it has at most a quarter of the bytes that it may save
 # So many bytes are read in no more time than it takes to look at a dictionary; and in the latency of an object store.
-_WORTH_A_LOOK, _WORTH_A_TRIP = 8 << 10, 4 << 20
+_WORTH_A_LOOK, _WORTH_A_TRIP = 1 << 10, 4 << 20
 _TRIED = 2  # row groups whose dictionaries are read first: if none of them helps, those of the others need not
 
 
@@ -78,35 +81,44 @@ class Dictionaries:
         row_groups : list of int
             Those in which it cannot.
         """
+        first_pages: dict[int, dict[int, int]] = {}
         for part in conjuncts(bound):
             if decide(part, lambda test: not _is_of_values(test)):
                 continue
-            asked = [found for group in row_groups if (found := self._asked(plan, part, group, answered))]
-            gone = self._gone(part, asked[:_TRIED])
+            for leaf in leaves_of(part):
+                if leaf.index not in first_pages and leaf.index in self._place_of:
+                    first_pages[leaf.index] = first_pages_of(self._file, row_groups, leaf)
+            each = (self._asked(plan[group], part, first_pages, answered) for group in row_groups)
+            asked = (found for found in each if found)
+            gone = self._gone(part, [*islice(asked, _TRIED)])
             if gone:
-                gone += self._gone(part, asked[_TRIED:])
+                gone += self._gone(part, [*asked])
             yield part, gone
 
     def _asked(
-        self, plan: ReadPlan, part: Expression, row_group: int, answered: set[tuple[int, int]]
+        self, group: RowGroupPlan, part: Expression, first_pages: Mapping[int, Mapping[int, int]],
+        answered: set[tuple[int, int]],
     ) -> list[_Asked]:  # fmt: skip
         """Find the dictionaries of a row group by which a part of the predicate may be refuted; all or none."""
-        group, found = plan[row_group], {}
-        least = _WORTH_A_TRIP if self._file.source.is_remote else _WORTH_A_LOOK
         saved = group.num_bytes
-        if saved < least:
+        if saved < (_WORTH_A_TRIP if self._file.source.is_remote else _WORTH_A_LOOK):
             return []
+        found: dict[int, tuple[Leaf, tuple[int, int]]] = {}
         for test in each_test(part):
-            leaf = test.leaf
-            place = self._place_of.get(leaf.index)
-            if place is None or not _is_of_values(test) or (row_group, leaf.index) in answered:
+            leaf, place = test.leaf, self._place_of.get(test.leaf.index)
+            first = first_pages.get(leaf.index, {}).get(group.ordinal)
+            if place is None or first is None or not _is_of_values(test) or (group.ordinal, leaf.index) in answered:
                 continue
-            where = dictionary_place(self._file, group.chunks[place], row_group, leaf)
+            where = dictionary_place(group.chunks[place], first)
             if where is not None and where[1] - where[0] <= _LARGEST:
-                found[leaf.index] = _Asked(row_group, leaf.index, place, *where)
-        refutes = not decide(part, lambda test: test.leaf.index not in found or not _is_of_values(test))
-        size = sum(asked.stop - asked.start for asked in found.values())
-        return list(found.values()) if refutes and _SHARE * size <= saved else []
+                found[leaf.index] = leaf, where
+        size = sum(stop - start for _, (start, stop) in found.values())
+        if not _refutable(part, found) or _SHARE * size > saved:
+            return []
+        sure = {index: pair for index, pair in found.items() if has_all_values(self._file, group.ordinal, pair[0])}
+        if not _refutable(part, sure):
+            return []
+        return [_Asked(group.ordinal, index, self._place_of[index], *where) for index, (_, where) in sure.items()]
 
     def _gone(self, part: Expression, asked: Sequence[list[_Asked]]) -> list[int]:
         """Fetch dictionaries, and give the row groups that they refute a part of the predicate of."""
@@ -126,6 +138,11 @@ class Dictionaries:
 def _is_of_values(test: Any) -> bool:
     """Tell whether a test can be answered by the values alone that there are."""
     return isinstance(test, (ValueTest, MemberTest)) or (isinstance(test, ElementTest) and not test.negated)
+
+
+def _refutable(part: Expression, leaves: Collection[int]) -> bool:
+    """Tell whether the dictionaries of some leaves may show that no row satisfies a part of the predicate."""
+    return not decide(part, lambda test: test.leaf.index not in leaves or not _is_of_values(test))
 
 
 def _may(test: Any, known: dict[int, Values]) -> bool:

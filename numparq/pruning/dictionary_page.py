@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
+
 import numpy as np
 
 from ..arrow_schema import ArrowType
@@ -25,6 +28,7 @@ from ..kernels.tables import (
     RLE_DICTIONARY,
     SLACK,
 )
+from ..metadata.layout import Layout, layout
 from ..opened import OpenedFile
 from ..plan.pages import ChunkPages
 from ..predicate.evaluate import Values
@@ -32,7 +36,7 @@ from ..schema import BYTE_ARRAY, Leaf
 from ..targets import Target
 from ..threads import Crew
 
-__all__ = ["dictionary_place", "entries"]
+__all__ = ["dictionary_place", "entries", "first_pages", "has_all_values"]
 
 # Of other types there is no dictionary, or none whose entries compare as they are stored.
 _DTYPES = {INT32: "<i4", INT64: "<i8", FLOAT: "<f4", DOUBLE: "<f8", FIXED_LEN_BYTE_ARRAY: "u1", BYTE_ARRAY: "u1"}
@@ -40,40 +44,54 @@ _NONE = np.empty(0, np.uint8)
 _TARGET = Target("dictionary", "", ArrowType("binary"), np.dtype("i4"))
 
 
-def dictionary_place(file: OpenedFile, pages: ChunkPages, row_group: int, leaf: Leaf) -> tuple[int, int] | None:
-    """Find the dictionary of a chunk all of whose values are in it.
+@lru_cache(maxsize=1)
+def _wanted() -> Layout:
+    return layout("ColumnChunk", "meta_data.data_page_offset")
+
+
+def first_pages(file: OpenedFile, row_groups: Sequence[int], leaf: Leaf) -> dict[int, int]:
+    """Give the positions of the first data pages of a column's chunks by their row groups, as the footer has them.
+
+    Those of a column that has no dictionary that could be asked are left out.
+    """
+    if leaf.physical not in _DTYPES:
+        return {}
+    try:
+        words = file.footer.chunks.words(_wanted(), row_groups, [leaf.index] * len(row_groups))
+    except ParquetError:
+        return {}
+    return dict(zip(row_groups, words[:, _wanted().slot("meta_data.data_page_offset")].tolist(), strict=True))
+
+
+def dictionary_place(pages: ChunkPages, first_page: int) -> tuple[int, int] | None:
+    """Find the dictionary page of a chunk.
 
     Parameters
     ----------
-    file : OpenedFile
-        The file; nothing but its footer is looked at.
     pages : ChunkPages
         The chunk.
-    row_group : int
-        Its ordinal.
-    leaf : Leaf
-        The column.
+    first_page : int
+        Where its first data page begins, as the footer has it.
 
     Returns
     -------
     (int, int) or None
-        Between which positions of the file its page lies; None unless encoding_stats prove that all data pages have
-        dictionary indices.
+        Between which positions of the file it lies; None where there is none.
     """
-    if leaf.physical not in _DTYPES or (pages.is_indexed and pages.dictionary is None):
-        return None
+    if pages.is_indexed:
+        return pages.dictionary
+    return (pages.start, first_page) if pages.start < first_page < pages.end else None
+
+
+def has_all_values(file: OpenedFile, row_group: int, leaf: Leaf) -> bool:
+    """Tell whether encoding_stats prove that all data pages of a chunk have dictionary indices."""
     try:
         chunk = file.footer.chunks.record(row_group, leaf.index).meta_data
     except ParquetError:
-        return None
+        return False
     stats = [] if chunk is None else chunk.encoding_stats or []
     encodings = {stat.encoding for stat in stats if stat.page_type in (DATA_PAGE, DATA_PAGE_V2) and stat.count > 0}
-    if not encodings or encodings - {PLAIN_DICTIONARY, RLE_DICTIONARY}:
-        return None
-    if pages.is_indexed:
-        return pages.dictionary
-    first = chunk.data_page_offset
-    return (pages.start, first) if pages.start < first < pages.end else None
+    return bool(encodings) and not encodings - {PLAIN_DICTIONARY, RLE_DICTIONARY}
 
 
 def entries(data: np.ndarray, row_group: int, place: int, leaf: Leaf, tables: ChunkTables) -> Values | None:
