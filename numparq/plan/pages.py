@@ -232,17 +232,17 @@ _SETTERS = tuple(getattr(ChunkPages, entry.name).__set__ for entry in fields(Chu
 def _row_stops(first_rows: np.ndarray, num_rows: int) -> np.ndarray:
     """Give for each page the next row that a page begins with, pages with the same first row passed over."""
     begins = np.append(first_rows, num_rows)
+    if (begins[1:] > begins[:-1]).all():
+        return begins[1:]
     return begins[np.minimum(np.searchsorted(begins, first_rows, side="right"), len(first_rows))]
 
 
 def _check_places(start: int, end: int, offsets: np.ndarray, sizes: np.ndarray) -> None:
-    """Hold where pages are against the chunk; no sum is taken of what has not been found to lie within it."""
-    inside = (offsets >= start) & (offsets < end) & (sizes > 0)
-    inside &= sizes <= end - np.where(inside, offsets, end)
+    """Hold where pages are against the chunk; a sum or difference that overflows is of one that does not lie in it."""
+    inside = (offsets >= start) & (offsets < end) & (sizes > 0) & (sizes <= end - offsets)
     _refuse(inside, "the offset index has a page that is not within the column chunk")
-    grows = np.ones(len(offsets), np.bool_)
-    grows[1:] = offsets[:-1] + sizes[:-1] <= offsets[1:]
-    _refuse(grows, "the offset index has a page that begins before the end of the one before")
+    apart = offsets[:-1] + sizes[:-1] <= offsets[1:]
+    _refuse(apart, "the offset index has a page that begins before the end of the one before", 1)
 
 
 def _check_rows(first_rows: np.ndarray, num_rows: int) -> None:
@@ -252,10 +252,10 @@ def _check_rows(first_rows: np.ndarray, num_rows: int) -> None:
         return
     if first_rows[0] != 0:
         raise InvalidFileError(f"the offset index has the first page begin with row {first_rows[0]:,}", page=0)
-    grows = np.ones(len(first_rows), np.bool_)
-    grows[1:] = first_rows[1:] >= first_rows[:-1]
-    _refuse(grows, "the offset index has a page whose first row is before that of the page before")
-    _refuse(first_rows <= num_rows, "the offset index has a page that begins behind the last row of the row group")
+    grows = first_rows[1:] >= first_rows[:-1]
+    _refuse(grows, "the offset index has a page whose first row is before that of the page before", 1)
+    if first_rows[-1] > num_rows:
+        _refuse(first_rows <= num_rows, "the offset index has a page that begins behind the last row of the row group")
 
 
 def _refuse_chunks(starts: np.ndarray, ends: np.ndarray) -> None:
@@ -264,7 +264,7 @@ def _refuse_chunks(starts: np.ndarray, ends: np.ndarray) -> None:
         raise InvalidFileError("a column chunk ends before it begins")
 
 
-def _refuse(good: np.ndarray, message: str) -> None:
-    """Raise for the first page that is not good."""
+def _refuse(good: np.ndarray, message: str, first: int = 0) -> None:
+    """Raise for the first page that is not good; `first` is the ordinal of that of the first item."""
     if not good.all():
-        raise InvalidFileError(message, page=int(np.argmin(good)))
+        raise InvalidFileError(message, page=first + int(np.argmin(good)))

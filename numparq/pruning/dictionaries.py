@@ -16,8 +16,7 @@ from ..predicate.bound import ElementTest, MemberTest, ValueTest, decide, each_t
 from ..predicate.evaluate import Values, satisfying
 from ..predicate.expression import Expression
 from ..schema import Leaf
-from .dictionary_page import dictionary_place, entries, has_all_values
-from .dictionary_page import first_pages as first_pages_of
+from .dictionary_page import dictionary_place, entries, first_pages, has_all_values, may_have_dictionary
 from .indexes import fetch
 from .reasons import conjuncts
 
@@ -81,39 +80,47 @@ class Dictionaries:
         row_groups : list of int
             Those in which it cannot.
         """
-        first_pages: dict[int, dict[int, int]] = {}
+        firsts: dict[int, dict[int, int]] = {}
         for part in conjuncts(bound):
             if decide(part, lambda test: not _is_of_values(test)):
                 continue
             for leaf in leaves_of(part):
-                if leaf.index not in first_pages and leaf.index in self._place_of:
-                    first_pages[leaf.index] = first_pages_of(self._file, row_groups, leaf)
-            each = (self._asked(plan[group], part, first_pages, answered) for group in row_groups)
+                if leaf.index not in firsts and leaf.index in self._place_of:
+                    firsts[leaf.index] = self._first_pages(plan, row_groups, leaf)
+            each = (self._asked(plan[group], part, firsts, answered) for group in row_groups)
             asked = (found for found in each if found)
             gone = self._gone(part, [*islice(asked, _TRIED)])
             if gone:
                 gone += self._gone(part, [*asked])
             yield part, gone
 
+    def _first_pages(self, plan: ReadPlan, row_groups: Sequence[int], leaf: Leaf) -> dict[int, int]:
+        """Give where the first data pages of a column's chunks are, of those that may have a dictionary."""
+        if not may_have_dictionary(leaf):
+            return {}
+        chunks = {group: plan[group].chunks[self._place_of[leaf.index]] for group in row_groups}
+        located = {group: int(chunk.offsets[0]) for group, chunk in chunks.items() if chunk.is_indexed}
+        others = [group for group in row_groups if group not in located]
+        return located | (first_pages(self._file, others, leaf) if others else {})
+
     def _asked(
-        self, group: RowGroupPlan, part: Expression, first_pages: Mapping[int, Mapping[int, int]],
+        self, group: RowGroupPlan, part: Expression, firsts: Mapping[int, Mapping[int, int]],
         answered: set[tuple[int, int]],
     ) -> list[_Asked]:  # fmt: skip
         """Find the dictionaries of a row group by which a part of the predicate may be refuted; all or none."""
-        saved = group.num_bytes
-        if saved < (_WORTH_A_TRIP if self._file.source.is_remote else _WORTH_A_LOOK):
-            return []
         found: dict[int, tuple[Leaf, tuple[int, int]]] = {}
         for test in each_test(part):
             leaf, place = test.leaf, self._place_of.get(test.leaf.index)
-            first = first_pages.get(leaf.index, {}).get(group.ordinal)
+            first = firsts.get(leaf.index, {}).get(group.ordinal)
             if place is None or first is None or not _is_of_values(test) or (group.ordinal, leaf.index) in answered:
                 continue
             where = dictionary_place(group.chunks[place], first)
             if where is not None and where[1] - where[0] <= _LARGEST:
                 found[leaf.index] = leaf, where
-        size = sum(stop - start for _, (start, stop) in found.values())
-        if not _refutable(part, found) or _SHARE * size > saved:
+        if not _refutable(part, found):
+            return []
+        saved, size = group.num_bytes, sum(stop - start for _, (start, stop) in found.values())
+        if _SHARE * size > saved or saved < (_WORTH_A_TRIP if self._file.source.is_remote else _WORTH_A_LOOK):
             return []
         sure = {index: pair for index, pair in found.items() if has_all_values(self._file, group.ordinal, pair[0])}
         if not _refutable(part, sure):

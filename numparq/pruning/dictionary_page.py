@@ -36,7 +36,7 @@ from ..schema import BYTE_ARRAY, Leaf
 from ..targets import Target
 from ..threads import Crew
 
-__all__ = ["dictionary_place", "entries", "first_pages", "has_all_values"]
+__all__ = ["dictionary_place", "entries", "first_pages", "has_all_values", "may_have_dictionary"]
 
 # Of other types there is no dictionary, or none whose entries compare as they are stored.
 _DTYPES = {INT32: "<i4", INT64: "<i8", FLOAT: "<f4", DOUBLE: "<f8", FIXED_LEN_BYTE_ARRAY: "u1", BYTE_ARRAY: "u1"}
@@ -49,13 +49,13 @@ def _wanted() -> Layout:
     return layout("ColumnChunk", "meta_data.data_page_offset")
 
 
-def first_pages(file: OpenedFile, row_groups: Sequence[int], leaf: Leaf) -> dict[int, int]:
-    """Give the positions of the first data pages of a column's chunks by their row groups, as the footer has them.
+def may_have_dictionary(leaf: Leaf) -> bool:
+    """Tell whether a column is of a type whose dictionaries have entries that compare as they are stored."""
+    return leaf.physical in _DTYPES
 
-    Those of a column that has no dictionary that could be asked are left out.
-    """
-    if leaf.physical not in _DTYPES:
-        return {}
+
+def first_pages(file: OpenedFile, row_groups: Sequence[int], leaf: Leaf) -> dict[int, int]:
+    """Give the positions of the first data pages of a column's chunks by their row groups, as the footer has them."""
     try:
         words = file.footer.chunks.words(_wanted(), row_groups, [leaf.index] * len(row_groups))
     except ParquetError:
@@ -64,22 +64,7 @@ def first_pages(file: OpenedFile, row_groups: Sequence[int], leaf: Leaf) -> dict
 
 
 def dictionary_place(pages: ChunkPages, first_page: int) -> tuple[int, int] | None:
-    """Find the dictionary page of a chunk.
-
-    Parameters
-    ----------
-    pages : ChunkPages
-        The chunk.
-    first_page : int
-        Where its first data page begins, as the footer has it.
-
-    Returns
-    -------
-    (int, int) or None
-        Between which positions of the file it lies; None where there is none.
-    """
-    if pages.is_indexed:
-        return pages.dictionary
+    """Give between which positions of the file the dictionary page of a chunk lies; None where there is none."""
     return (pages.start, first_page) if pages.start < first_page < pages.end else None
 
 

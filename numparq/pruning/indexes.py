@@ -26,6 +26,7 @@ from .places import COLUMN_INDEX, OFFSET_INDEX, Places
 __all__ = ["Indexes", "Wanted", "fetch"]
 
 _LOCATION = {PAGE_OFFSET: "offset", PAGE_SIZE: "compressed_page_size", PAGE_ROW: "first_row_index"}
+_PAGES = "pages"  # in `OpenedFile.indexes`: those of an offset index that has been held against its chunk
 _DISTRUST = {COLUMN_INDEX: distrust.COLUMN_INDEX, OFFSET_INDEX: distrust.OFFSET_INDEX}
 
 
@@ -118,14 +119,13 @@ class Indexes:
         """
         if whole.is_indexed:
             return whole
-        locations = self._file.indexes.get(Wanted(OFFSET_INDEX, row_group, leaf))
-        if locations is None or not len(locations):
-            return None
-        try:
-            found = ChunkPages(whole.start, whole.end, whole.num_rows, locations)
-        except ParquetError:
-            return None
-        return found if found.is_complete else None
+        known, key = self._file.indexes, Wanted(_PAGES, row_group, leaf)
+        found = known.get(key)
+        if found is None or (found.start, found.end, found.num_rows) != (whole.start, whole.end, whole.num_rows):
+            found = _pages_in(whole, known.get(Wanted(OFFSET_INDEX, row_group, leaf)))
+            if found is not None:
+                known[key] = found
+        return found
 
     def is_one_page(self, whole: ChunkPages, row_group: int, leaf: int) -> bool:
         """Tell whether the offset index, which has been loaded, has one page that is all of the chunk's data."""
@@ -134,6 +134,17 @@ class Indexes:
             return False
         start, size, row = locations[0].tolist()
         return row == 0 and whole.start <= start < start + size == whole.end
+
+
+def _pages_in(whole: ChunkPages, locations: np.ndarray | None) -> ChunkPages | None:
+    """Hold an offset index against its chunk; None where it cannot be of all its pages."""
+    if locations is None or not len(locations):
+        return None
+    try:
+        found = ChunkPages(whole.start, whole.end, whole.num_rows, locations)
+    except ParquetError:
+        return None
+    return found if found.is_complete else None
 
 
 def _decoded(read: Callable[[np.ndarray, int], Any], piece: np.ndarray) -> Any:

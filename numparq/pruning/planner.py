@@ -53,9 +53,9 @@ class Planner:
         self._names = list(names)
         self._tables = tables
         self._sure: tuple[Expression | None, dict[int, bool]] = None, {}
-        places = Places(file)
-        self._indexes = Indexes(file, leaves, places)
-        self._bloom_filters = BloomFilters(file, places)
+        self._places = Places(file)
+        self._indexes = Indexes(file, leaves, self._places)
+        self._bloom_filters = BloomFilters(file, self._places)
         self._dictionaries = Dictionaries(file, leaves, tables)
 
     # --- without predicates ------------------------------------------------------------------------------------------
@@ -105,6 +105,8 @@ class Planner:
         todo = [
             (group, place, leaf) for group in groups for place, leaf in places if not group.chunks[place].is_indexed
         ]
+        if not todo:
+            return plan
         self._indexes.load({OFFSET_INDEX: [(group.ordinal, leaf) for group, _, leaf in todo]})
         found = {
             (group.ordinal, place): pages
@@ -209,10 +211,16 @@ class Planner:
         if isinstance(bound, Constant) or not plan.left:
             return plan
         decided = self.decided(plan, bound)
+        self._look_up(plan)
         plan, answered = self._by_bloom_filters(plan, bound, decided)
         plan = self._by_pages(plan, bound, decided)
         plan = self._by_dictionaries(plan, bound, decided, answered)
         return self.located(plan, self._leaves)
+
+    def _look_up(self, plan: ReadPlan) -> None:
+        """Look up at once what the footer says of all chunks that may be asked about, where they are few."""
+        if len(plan.left) * len(self._leaves) <= _FEW:
+            self._places.note([(group.ordinal, leaf.index) for group in plan.left for leaf in self._leaves])
 
     def _by_statistics(self, plan: ReadPlan, bound: Expression) -> ReadPlan:
         for part in conjuncts(bound):
