@@ -54,23 +54,27 @@ def chunk_runs(file: OpenedFile, leaf: Leaf, row_groups: Sequence[int]) -> Runs:
 
     def bounds(name: str, old: str) -> np.ndarray:
         slot = wanted.slot(f"{_STATISTICS}.{name}")
-        found, older = words[:, slot : slot + 2], wanted.slot(f"{_STATISTICS}.{old}")
-        return np.where(is_old[:, None], words[:, older : older + 2], found)
+        found = np.full((len(words), 2), UNKNOWN) if MIN_MAX in wrong else words[:, slot : slot + 2]
+        if not is_old.any():
+            return found
+        slot = wanted.slot(f"{_STATISTICS}.{old}")
+        older = words[:, slot : slot + 2] if _trusts_old(leaf, wrong) else UNKNOWN
+        return np.where(is_old[:, None], older, found)
 
     num_values, unknown = number("meta_data.num_values"), np.full(len(words), UNKNOWN)
     order = order_in(file, leaf)
     is_old = _has_only_old(number(f"{_STATISTICS}.min_value"), number(f"{_STATISTICS}.max_value"))
-    useless = np.where(is_old, not _trusts_old(leaf, wrong), MIN_MAX in wrong)
-    flags = np.stack([number(f"{_STATISTICS}.is_{which}_value_exact") for which in ("min", "max")])
+    low, high = (number(f"{_STATISTICS}.is_{which}_value_exact") for which in ("min", "max"))
+    is_exact = (low == 1) & (high == 1) if leaf.physical == BYTE_ARRAY else (low != 0) & (high != 0)
     return Runs(
         file.footer.chunks.data,
-        np.where(useless[:, None], UNKNOWN, bounds("min_value", "min")),
-        np.where(useless[:, None], UNKNOWN, bounds("max_value", "max")),
+        bounds("min_value", "min"),
+        bounds("max_value", "max"),
         num_values,
         unknown if NULL_COUNT in wrong else counts(number(f"{_STATISTICS}.null_count"), num_values),
         counts(number(f"{_STATISTICS}.nan_count"), num_values) if order.is_float else unknown,
         np.zeros(len(words), np.bool_),
-        (flags == 1).all(axis=0) | ((flags != 0).all(axis=0) & (leaf.physical != BYTE_ARRAY)),
+        is_exact,
         order,
     )
 
