@@ -47,7 +47,7 @@ from .wanted import Gathered, gathered, in_one
 __all__ = ["SelectedBinaryJob", "SelectedDictionaryJob", "SelectedFixedJob", "SelectedNestedJob"]
 
 # Rows of pages that are decoded before the wanted ones are taken: few enough to be in the cache still.
-GROUP_ROWS = 128 << 10
+GROUP_ROWS = 512 << 10
 
 
 @dataclass

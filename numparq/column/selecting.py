@@ -53,6 +53,10 @@ class SelectingMaker(JobMaker):
                 made.extend(self._kept(column, chunk.copy(), part) or self._shared_out(column, chunk, part, parts))
         return made
 
+    def run(self, jobs: Sequence[Job]) -> None:
+        """Do jobs, the largest first: then no thread is left with one of these when the others are done."""
+        super().run(sorted(jobs, key=lambda job: job.num_bytes, reverse=True))
+
     def _shared_out(self, column: int, chunk: np.ndarray, rows: WantedRows, parts: int) -> list[Job]:
         """Make the jobs for a column: several, where there are few, and no page is walked over twice for it."""
         parts = self._parts(column, rows, parts)
