@@ -17,7 +17,8 @@ from numparq.column.chunks import ChunkTables
 from numparq.opened import OpenedFile
 from numparq.plan.row_ranges import RowRanges
 from numparq.predicate.bind import bind
-from numparq.pruning import Planner, bloom_blocks, bloom_loading
+from numparq.pruning import Planner, bloom_blocks, bloom_loading, chunk_facts
+from numparq.pruning import planner as planner_module
 
 ROWS = 4000
 STEP = 1000  # rows of a row group
@@ -166,6 +167,30 @@ def test_what_is_decided_by_statistics_has_no_index_read():
         planned.pruned(expression)
     assert not planned.file.indexes
     assert planned.planner.decided(planned.whole, bind(col("k") < 2 * STEP, planned.file.schema)) == {0, 1}
+
+
+def test_statistics_are_looked_at_once_whatever_object_the_predicate_is(monkeypatch):
+    planned = Planned(WRITTEN)
+    asked: list[int] = []
+
+    def counting(file, leaf, row_groups):
+        asked.extend(row_groups)
+        return chunk_facts.chunk_runs(file, leaf, row_groups)
+
+    monkeypatch.setattr(planner_module, "chunk_runs", counting)
+    question, other = col("k") < 2500, col("k") < 1500
+    groups = planned.planner.candidates(range(4), bind(question, planned.file.schema))
+    assert groups == [0, 1, 2] and asked == [0, 1, 2, 3]
+    plan = planned.planner.refined(planned.planner.whole({group: RowRanges.all(STEP) for group in groups}),
+                                   bind(question, planned.file.schema))  # fmt: skip
+    for group in groups:
+        one = planned.planner.whole({group: plan[group].rows})
+        decided = planned.planner.decided(one, bind(question, planned.file.schema))
+        assert decided == ({group} if group < 2 else set())
+    assert asked == [0, 1, 2, 3]
+    one = planned.planner.whole({1: RowRanges.all(STEP)})  # another predicate is asked of no more than it has to be
+    assert planned.planner.decided(one, bind(other, planned.file.schema)) == set() and asked == [0, 1, 2, 3, 1]
+    assert planned.planner.decided(planned.whole, bind(other, planned.file.schema)) == {0}
 
 
 def test_indexes_are_read_once():
