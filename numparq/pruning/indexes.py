@@ -122,9 +122,10 @@ class Indexes:
         known, key = self._file.indexes, Wanted(_PAGES, row_group, leaf)
         found = known.get(key)
         if found is None or (found.start, found.end, found.num_rows) != (whole.start, whole.end, whole.num_rows):
-            found = _pages_in(whole, known.get(Wanted(OFFSET_INDEX, row_group, leaf)))
+            index = Wanted(OFFSET_INDEX, row_group, leaf)
+            found = _pages_in(whole, known.get(index))
             if found is not None:
-                known[key] = found
+                known[key], known[index] = found, found.locations  # the same numbers are kept once
         return found
 
     def is_one_page(self, whole: ChunkPages, row_group: int, leaf: int) -> bool:
