@@ -44,13 +44,15 @@ class Places:
 
     def __init__(self, file: OpenedFile) -> None:
         self._file = file
-        self._known: dict[_Chunk, list[tuple[int, int]]] = {}
+        self._known: dict[_Chunk, list[int]] = {}  # position and length of each kind
 
     def note(self, chunks: Sequence[_Chunk]) -> None:
         """Look up chunks, by the ordinals of row group and leaf, that will be asked for."""
         missing = [chunk for chunk in chunks if chunk not in self._known]
         if missing:
-            self._known.update(zip(missing, _looked_up(self._file, missing).tolist(), strict=True))
+            self._known.update(
+                zip(missing, _looked_up(self._file, missing).reshape(len(missing), -1).tolist(), strict=True)
+            )
 
     def of(self, what: str, chunks: Sequence[_Chunk]) -> list[tuple[_Chunk, int, int]]:
         """Give where something of some column chunks lies.
@@ -70,10 +72,9 @@ class Places:
             the file does not tell.
         """
         self.note(chunks)
-        kind, known = _KINDS.index(what), self._known
-        return [
-            (chunk, start, length) for chunk in chunks for start, length in [known[chunk][kind]] if start != _NOWHERE
-        ]
+        slot, known = 2 * _KINDS.index(what), self._known
+        words = ((chunk, known[chunk]) for chunk in chunks)
+        return [(chunk, found[slot], found[slot + 1]) for chunk, found in words if found[slot] != _NOWHERE]
 
 
 def _looked_up(file: OpenedFile, chunks: Sequence[_Chunk]) -> np.ndarray:
