@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,19 +13,19 @@ from .column.buffer import ColumnBuffer
 from .column.chunks import ChunkTables, RowSlice
 from .column.decode import Context
 from .column.jobs import JobMaker
+from .column.rounds import decode_rounds
 from .column.writers import faults_of
 from .dtypes import choose, uses_origin
 from .errors import LimitError, ParquetError, SchemaError, located
 from .filtering.ahead import Ahead, ranges_of_rows
 from .frame import Layout, allocate, assemble
 from .frame.strings import text_of
-from .kernels.tables import C_NULL_COUNT
 from .opened import OpenedFile
 from .pandas_metadata import PandasMetadata
 from .restored import restored_target, stored_arrow_type
 from .schema import Leaf
 from .selection import NestedColumn, checked_count, flattened, select_columns, select_rows, virtual_columns
-from .targets import NOT_YET, Target, retarget
+from .targets import NOT_YET, Target
 from .threads import Crew, thread_count
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ class FileRead:
                 self.slices = ways.rows(self, tables, context, ahead, targets)
                 layout = allocate(targets, self._num_rows, separate)
                 maker = ways.maker(context, tables, self._leaves, layout, self.slices)
-                buffers = _decode(maker, layout, self._turns(tables, ahead))
+                buffers = self._decoded(maker, layout, self._turns(tables, ahead))
             if self._condition:
                 self._count_all_nulls(buffers, null_counts)
             return self._assembled(layout, buffers, ways)
@@ -237,6 +237,16 @@ class FileRead:
         )
         found = self._choice(tables, targets).rows(slices, context, ahead, limit)
         return found or [RowSlice(slices[0].row_group, 0, 0, 0)]
+
+    @staticmethod
+    def _decoded(
+        maker: JobMaker, layout: Layout, turns: Callable[[], Iterable[Sequence[RowSlice | WantedRows]]]
+    ) -> list[ColumnBuffer]:
+        """Decode all columns; where there are no rows, those that have their categories from a dictionary."""
+        columns = range(len(layout.targets))
+        wanted = columns if layout.num_rows else [at for at in columns if layout.targets[at].entries is not None]
+        found = decode_rounds(maker, layout, turns, wanted)
+        return [found.get(at) or ColumnBuffer(layout.values[at], layout.validity[at]) for at in columns]
 
     def _turns(self, tables: ChunkTables, ahead: Ahead) -> Callable[[], Iterator[Sequence[RowSlice | WantedRows]]]:
         """Give what divides the rows into those that are decoded together: all, or a row group when it is fetched."""
@@ -388,31 +398,3 @@ class FileRead:
         leaves = [column if isinstance(column, Leaf) else column.shape.leaf for column in shown]
         columns = [self._file.geospatial.get(leaf.name) if leaf is not None else None for leaf in leaves]
         return with_geometries(frame, [column.name for column in shown], columns, self._file.footer)
-
-
-def _decode(
-    maker: JobMaker, layout: Layout, turns: Callable[[], Iterable[Sequence[RowSlice | WantedRows]]]
-) -> list[ColumnBuffer]:
-    """Decode all columns; those whose values do not allow the target that was chosen first, once more as the next.
-
-    `turns` gives the rows that are decoded together, as often as it is called.
-    """
-    buffers = [ColumnBuffer(*memory) for memory in zip(layout.values, layout.validity, strict=True)]
-    wanted: Collection[int] = range(len(buffers))
-    if not layout.num_rows:
-        wanted = [column for column, target in enumerate(layout.targets) if target.entries is not None]
-    while wanted:
-        failed: dict[int, int] = {}
-        for rows in turns():
-            jobs = maker.jobs(rows, wanted)  # type: ignore[arg-type]
-            maker.run(jobs)
-            for job in jobs:
-                failed.update(job.failed)
-                for column, nulls in zip(job.columns, job.chunks[:, C_NULL_COUNT].tolist(), strict=True):
-                    buffers[column].null_count += nulls
-                buffers[job.columns[0]].pieces.extend(job.pieces)
-        for column, status in failed.items():
-            layout.replace(column, retarget(layout.targets[column], status))
-            buffers[column] = ColumnBuffer(layout.values[column], layout.validity[column])
-        wanted = failed
-    return buffers

@@ -9,22 +9,23 @@ from typing import Any
 import numpy as np
 
 from ..arrow_schema import ArrowType
-from ..column.buffer import BinaryPiece, DictionaryPiece
+from ..column.buffer import BinaryPiece, ColumnBuffer, DictionaryPiece
 from ..column.chunks import ChunkTables, RowSlice
 from ..column.decode import Context
 from ..column.kept import KeptFixed, KeptStrings
 from ..column.nested import NestedPiece
+from ..column.rounds import decode_rounds
 from ..column.scratch import Scratch
 from ..column.selecting import SelectingMaker
 from ..column.taking import entries_of
 from ..column.wanted import WantedRows
 from ..errors import LimitError
-from ..kernels.tables import C_NULL_COUNT, INT96_NS, INT96_US, SLACK
+from ..kernels.tables import INT96_NS, INT96_US, SLACK
 from ..plan.row_group_plan import RowGroupPlan
 from ..plan.row_ranges import RowRanges
 from ..predicate.evaluate import Values
 from ..schema import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96, Leaf
-from ..targets import Target, retarget
+from ..targets import Target
 
 __all__ = ["AskedColumns", "kept", "ordinals"]
 
@@ -69,19 +70,20 @@ class _Memory:
     blocks: list[np.ndarray]
     block_of: list[int | None]
     row_of: list[int | None]
+    scratch: Scratch
 
     @classmethod
-    def of(cls, targets: Sequence[Target], num_rows: int) -> _Memory:
+    def of(cls, targets: Sequence[Target], num_rows: int, scratch: Scratch) -> _Memory:
         nothing: list[Any] = [None] * len(targets)
-        return cls(num_rows, list(targets), nothing, nothing.copy(), [], nothing.copy(), nothing.copy())
+        return cls(num_rows, list(targets), nothing, nothing.copy(), [], nothing.copy(), nothing.copy(), scratch)
 
-    def place(self, column: int, scratch: Scratch) -> None:
-        """Find room for a column of fixed storage that is not nested."""
-        target = self.targets[column]
+    def replace(self, position: int, target: Target) -> None:
+        """Find room for a column, if it is of fixed storage and not nested."""
+        self.targets[position] = target
         if target.storage == "fixed" and target.dtype is not None and not target.nested:
             size = self.num_rows * target.dtype.itemsize
-            self.values[column] = scratch.take(f"asked {column}", size)[:size].view(target.dtype)
-            self.validity[column] = scratch.take(f"asked validity {column}", self.num_rows)[: self.num_rows]
+            self.values[position] = self.scratch.take(f"asked {position}", size)[:size].view(target.dtype)
+            self.validity[position] = self.scratch.take(f"asked validity {position}", self.num_rows)[: self.num_rows]
 
 
 class _InOnePiece(SelectingMaker):
@@ -127,48 +129,30 @@ class AskedColumns:
         dict of int to Values
             By the ordinals of the leaves. What is in them lasts until this thread decodes again.
         """
-        scratch = self._context.scratch
-        memory = _Memory.of(self._targets, rows.count)
-        for place in places:  # without a dictionary there are no codes, and it is not tried
-            if memory.targets[place].storage == "dictionary" and not self._tables.has_dictionary(place, group.ordinal):
-                memory.targets[place] = _STRINGS
-        found: dict[int, Values] = {}
-        wanted = list(places)
+        memory = _Memory.of(self._targets, rows.count, self._context.scratch)
+        for place in places:
+            memory.replace(place, self._target(place, group.ordinal))
         part: WantedRows | RowSlice = WantedRows(group.ordinal, rows, 0, group.chunks)
         if rows.count == group.num_rows:
             part = RowSlice(group.ordinal, 0, group.num_rows, 0)
-        while wanted:
-            for place in wanted:
-                memory.place(place, scratch)
-            maker = _InOnePiece(self._context, self._tables, self._leaves, memory)
-            jobs = maker.jobs([part], wanted)  # type: ignore[list-item]
-            maker.run(jobs)
-            failed: dict[int, int] = {}
-            pieces: dict[int, list[Any]] = {place: [] for place in wanted}
-            nulls = dict.fromkeys(wanted, 0)
-            for job in jobs:
-                failed.update(job.failed)
-                for place, count in zip(job.columns, job.chunks[:, C_NULL_COUNT].tolist(), strict=True):
-                    nulls[place] += count
-                pieces[job.columns[0]].extend(job.pieces)
-            for place in wanted:
-                if place in failed:
-                    memory.targets[place] = retarget(memory.targets[place], failed[place])
-                else:
-                    leaf = self._leaves[place]
-                    found[leaf.index] = _made(leaf, memory, place, pieces[place], nulls[place])
-            wanted = list(failed)
-        return found
+        maker = _InOnePiece(self._context, self._tables, self._leaves, memory)
+        found = decode_rounds(maker, memory, lambda: [[part]], places)
+        return {self._leaves[place].index: _made(self._leaves[place], buffer) for place, buffer in found.items()}
+
+    def _target(self, place: int, row_group: int) -> Target:
+        """Choose how a column is decoded: without a dictionary there are no codes, and they are not tried."""
+        target = self._targets[place]
+        has_codes = target.storage == "dictionary" and self._tables.has_dictionary(place, row_group)
+        return target if has_codes or target.storage != "dictionary" else _STRINGS
 
 
-def _made(leaf: Leaf, memory: _Memory, place: int, pieces: list[Any], nulls: int) -> Values:
+def _made(leaf: Leaf, buffer: ColumnBuffer) -> Values:
     """Make of what a leaf was decoded to what `evaluate` takes."""
     if leaf.is_nested:
-        return _nested(leaf, pieces)
-    values = memory.values[place]
-    if values is not None:
-        return Values(values, validity=memory.validity[place] if nulls else None)
-    return _strings(pieces)
+        return _nested(leaf, buffer.pieces)
+    if buffer.values is not None:
+        return Values(buffer.values, validity=buffer.validity if buffer.null_count else None)
+    return _strings(buffer.pieces)
 
 
 def _strings(pieces: list[BinaryPiece | DictionaryPiece]) -> Values:
