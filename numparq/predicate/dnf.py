@@ -44,7 +44,7 @@ def from_dnf(filters: Any) -> Expression:
     if not isinstance(filters, (list, tuple)):
         raise TypeError(
             "filters is a list of tuples (column, operator, value), a list of such lists, or an expression on "
-            f"numparq.col, not {filters!r}"
+            f"numparq.col, not {_shown(filters)}"
         )
     if not filters:
         raise ValueError("filters is empty: leave it out, to read all rows")
@@ -96,3 +96,9 @@ def _test(column: Column, operator: str, value: Any) -> Test:
     if operator == "not in":
         return column.not_in(value)
     return compared(column.name, "==" if operator == "=" else operator, value)
+
+
+def _shown(filters: Any) -> str:
+    """Show what was given instead of filters: itself, or its type where that would be long (a Series, a frame)."""
+    text = repr(filters)
+    return text if len(text) <= 100 and "\n" not in text else type(filters).__name__
