@@ -51,7 +51,8 @@ def _by_numparq(table: Table, options: Options) -> bytes:
     as_arrow = options.pop("arrow_dtypes")
     frame = made.to_pandas(types_mapper=pd.ArrowDtype) if as_arrow else made.to_pandas(integer_object_nulls=True)
     index = options.pop("index")
-    if index:
+    # Without a schema, nothing tells the pairs of a map from lists of two things.
+    if index and not any(pa.types.is_map(field.type) for field in made.schema):
         frame = frame.set_index(index)
         return numparq.to_parquet(frame, **options)
     return numparq.to_parquet(frame, schema=made.schema, **options)
