@@ -128,9 +128,11 @@ def coalesce(wanted: np.ndarray, how: Coalescing = LOCAL) -> Fetches:
 
 def _cut_large(begins: np.ndarray, starts: np.ndarray, stops: np.ndarray, max_bytes: int) -> None:
     """Mark more of some spans as the first of a request, so that those that are too large are cut up."""
+    if not len(begins) or stops[-1] - starts[0] <= max_bytes:
+        return
     first = np.flatnonzero(begins)
     ends = np.append(first[1:], len(begins))
-    large = stops[ends - 1] - starts[first] > max_bytes if len(first) else np.zeros(0, np.bool_)
+    large = stops[ends - 1] - starts[first] > max_bytes
     for place, end in zip(first[large].tolist(), ends[large].tolist(), strict=True):
         while stops[end - 1] - starts[place] > max_bytes:
             fits = int(np.searchsorted(stops, starts[place] + max_bytes, side="right"))

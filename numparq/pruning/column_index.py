@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..metadata.decode import read_record
-from ..metadata.layout import Layout, layout
+from ..metadata.layout import layout
 from ..schema import BYTE_ARRAY, Leaf
 from ..statistics.distrust import MIN_MAX, NULL_COUNT, distrusted
 from ..statistics.order import Order
@@ -66,13 +66,22 @@ class ColumnIndex:
         """
         wanted = layout("ColumnIndex", *_FIELDS)
         words = read_record(data, length, wanted)
-        null_pages = _list(words, wanted, "null_pages")
+        heads = words[: wanted.words].tolist()
+
+        def elements(name: str, width: int = 1) -> np.ndarray:
+            """Give those of a list, of bytes their positions and lengths; none of them where it is absent."""
+            slot = wanted.slot(name)
+            first, count = max(heads[slot], 0), heads[slot + 1]
+            found = words[first : first + count * width]
+            return found if width == 1 else found.reshape(count, width)
+
+        null_pages = elements("null_pages")
         count = len(null_pages)
-        lows, highs = (_list(words, wanted, f"{which}_values", 2) for which in ("min", "max"))
-        nulls, nans = (_list(words, wanted, f"{which}_counts") for which in ("null", "nan"))
+        lows, highs = elements("min_values", 2), elements("max_values", 2)
+        nulls, nans = elements("null_counts"), elements("nan_counts")
         if len(lows) != count or len(highs) != count or len(nulls) not in (0, count) or len(nans) not in (0, count):
             return None
-        if int(words[wanted.slot("boundary_order")]) not in _BOUNDARY_ORDERS:
+        if heads[wanted.slot("boundary_order")] not in _BOUNDARY_ORDERS:
             return None
         unknown = np.full(count, UNKNOWN, np.int64)
         return cls(data, null_pages != 0, lows, highs, nulls if len(nulls) else unknown, nans if len(nans) else unknown)
@@ -134,10 +143,3 @@ class ColumnIndex:
             np.full(len(num_rows), leaf.physical != BYTE_ARRAY),  # what is of one size is never cut
             order,
         )
-
-
-def _list(words: np.ndarray, wanted: Layout, name: str, width: int = 1) -> np.ndarray:
-    """Give the elements of a list; of bytes their positions and lengths. None of them where it is absent."""
-    first, count = words[wanted.slot(name) :][:2].tolist()
-    found = words[max(first, 0) : max(first, 0) + count * width]
-    return found if width == 1 else found.reshape(count, width)
