@@ -18,6 +18,8 @@ PROGRAMS = {
     "numparq": "import sys, numparq; numparq.read_parquet(sys.argv[1])",
 }
 CACHE_VARIABLE = "NUMPARQ_CACHE_DIR"
+# What pip installs has its bytecode beside it; a checkout gets there with the first process, unless that is forbidden.
+KEEP_BYTECODE = {"PYTHONDONTWRITEBYTECODE": ""}
 TIMEOUT_SECONDS = 300
 
 
@@ -55,7 +57,11 @@ def wall_time(program: str, path: Path, environment: Mapping[str, str] | None = 
     start = time.perf_counter()
     try:
         done = subprocess.run(
-            command, env={**os.environ, **(environment or {})}, capture_output=True, text=True, timeout=TIMEOUT_SECONDS
+            command,
+            env={**os.environ, **KEEP_BYTECODE, **(environment or {})},
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_SECONDS,
         )
     except subprocess.TimeoutExpired as error:
         raise ProcessFailed(f"still running after {TIMEOUT_SECONDS} s") from error

@@ -59,7 +59,7 @@ PART_BYTES = 512 << 10
 RETARGET = frozenset((NULL_FOUND, INEXACT, NO_DICTIONARY))
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Context:
     """What all jobs of one read share.
 
@@ -108,7 +108,7 @@ class Context:
         self.local.close()
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Job:
     """Column chunks of one row group, in the order of the file, none over another.
 
@@ -267,7 +267,7 @@ def part_of(pages: Pages, first: int, last: int) -> Pages:
     return Pages(pages.raw, chunks, table)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class FixedJob(Job):
     """Chunks of values of a fixed size that share one output; null counts end up in the chunk table."""
 
@@ -351,7 +351,7 @@ class Retarget(Exception):
         self.status = status
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class BinaryJob(Job):
     """One chunk of BYTE_ARRAY values, decoded into pieces.
 
@@ -402,7 +402,7 @@ def _trimmed(pages: Pages) -> Pages:
     return Pages(pages.raw, part_of(pages, first, len(pages.pages)).chunks, pages.pages)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class DictionaryJob(FixedJob):
     """One chunk whose dictionary indices are wanted as they are, in one piece.
 

@@ -26,7 +26,6 @@ from ..targets import Target
 from .chunks import ChunkTables, RowSlice, columns_table
 from .decode import BinaryJob, Context, DictionaryJob, FixedJob, Job
 from .fixed import NO_MASK, FixedOutput
-from .nested import NestedJob
 from .pages import WINDOW_BYTES
 from .scratch import allocate
 
@@ -171,6 +170,8 @@ class JobMaker:
                              size_hint=hint, output=FixedOutput(codes.view(np.uint8), NO_MASK))  # fmt: skip
 
     def _nested(self, column: int, target: Target, table: np.ndarray, rows: RowSlice) -> Job:
+        from .nested import NestedJob  # most files have nothing nested
+
         chunks = table.copy()
         chunks[0, C_ROW_START], chunks[0, C_ROW_STOP] = 0, chunks[0, C_NUM_VALUES]  # every page, whatever the rows
         num_rows = self._tables.num_rows_of(rows.row_group)

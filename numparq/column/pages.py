@@ -48,7 +48,7 @@ WINDOW_BYTES = 4 << 20
 BATCH_BYTES = 2 << 20
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Pages:
     """Pages that are in memory.
 
