@@ -12,6 +12,7 @@ import numparq
 from numparq import ParquetFile, RuntimeFilter, SchemaError, col, read_parquet, to_parquet
 from numparq.column import selecting
 from numparq.column.taking import Places, items_of
+from numparq.errors import CorruptPageError
 
 
 def test_a_row_group_asked_for_twice():
@@ -86,3 +87,15 @@ def test_places_are_those_of_the_mask():
     mask = np.array([0, 1, 1, 0, 1], np.uint8)
     assert Places.where(mask).places.tolist() == [1, 2, 4]
     assert items_of(np.arange(5), Places.where(mask)).tolist() == [1, 2, 4]
+
+
+@pytest.mark.parametrize("encoding", ["PLAIN", "RLE_DICTIONARY"])
+def test_strings_that_are_none_are_of_a_page(encoding):
+    """Found by the fuzz target of whole files: a string that was kept, and is no UTF-8, was in no page."""
+    frame = pd.DataFrame({"s": [f"abc{row}" for row in range(100)], "k": range(100)})
+    data = bytearray(to_parquet(frame, column_encoding={"s": encoding}, compression=None, write_page_checksum=False))
+    data[data.index(b"abc50")] = 0xFF
+    for columns in (None, ["k"]):
+        with pytest.raises(CorruptPageError, match="not valid UTF-8") as caught:
+            read_parquet(bytes(data), columns, col("s") >= "abc5")
+        assert caught.value.where == {"file": "<bytes>", "row_group": 0, "column": "s", "page": 0}

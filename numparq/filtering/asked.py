@@ -21,17 +21,17 @@ from ..column.taking import entries_of
 from ..column.wanted import WantedRows
 from ..errors import LimitError
 from ..kernels.tables import INT96_NS, INT96_US, SLACK
+from ..logical import resolve
 from ..plan.row_group_plan import RowGroupPlan
 from ..plan.row_ranges import RowRanges
 from ..predicate.evaluate import Values
 from ..schema import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96, Leaf
-from ..targets import Target
+from ..targets import UTF8_KINDS, Target
 
 __all__ = ["AskedColumns", "kept", "ordinals"]
 
 _DTYPES = {BOOLEAN: "u1", INT32: "i4", INT64: "i8", FLOAT: "f4", DOUBLE: "f8"}
 _NO_TYPE = ArrowType("null")
-_STRINGS = Target("binary", "", _NO_TYPE, physical=BYTE_ARRAY)
 _MOST_ENTRIES = 1 << 31  # which places of 32 bits can tell apart
 
 
@@ -49,6 +49,8 @@ def stored_target(leaf: Leaf) -> Target:
     """
     common: dict[str, Any] = {"finish": "", "type": _NO_TYPE, "physical": leaf.physical, "nested": leaf.is_nested}
     if leaf.physical == BYTE_ARRAY:
+        # Strings are checked here, where it is known which page they are of.
+        common["utf8"] = resolve(leaf.physical, leaf.type_length, leaf.logical, None).kind in UTF8_KINDS
         storage = "binary" if leaf.is_nested else "dictionary"
         return Target(storage, dtype=None if leaf.is_nested else np.dtype("i4"), **common)
     common["nulls"] = "refuse" if leaf.is_nested else "mask"
@@ -143,7 +145,7 @@ class AskedColumns:
         """Choose how a column is decoded: without a dictionary there are no codes, and they are not tried."""
         target = self._targets[place]
         has_codes = target.storage == "dictionary" and self._tables.has_dictionary(place, row_group)
-        return target if has_codes or target.storage != "dictionary" else _STRINGS
+        return target if has_codes or target.storage != "dictionary" else replace(target, storage="binary", dtype=None)
 
 
 def _made(leaf: Leaf, buffer: ColumnBuffer) -> Values:

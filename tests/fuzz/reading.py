@@ -37,6 +37,9 @@ OPTIONS: tuple[dict[str, Any], ...] = (
     {"geometries": "geopandas"},
     {"explode": "some"},
     {"explode": "some", "include": ("row_number",), "dtype_backend": "numpy_nullable"},
+    {"filters": "some"},
+    {"filters": "some", "row_range": (3, 40), "threads": 2},
+    {"filters": "some", "columns": "last", "verify_crc": False},
     {"on_error": "skip"},
     {"on_error": "skip", "include": ("row_number",), "verify_crc": False},
     {"on_error": "skip", "dtype_backend": "pyarrow"},
@@ -90,6 +93,24 @@ def _most_memory() -> int:
 # --- uses: each gives the bytes of the frame that came of it ----------------------------------------------------------
 
 
+LITERALS = (0, 3, 1.5, True, "", "a", b"a", "2020-01-01")
+
+
+def _some_filter(columns: Sequence[str], rng: np.random.Generator) -> Any:
+    """Ask something of one or two columns; of others than those of its type, a literal is refused."""
+    import numparq
+
+    found = None
+    for _ in range(int(rng.integers(1, 3))):
+        column = numparq.col(columns[int(rng.integers(0, len(columns)))] if columns else "none")
+        literal = LITERALS[int(rng.integers(0, len(LITERALS)))]
+        asked = (column.is_null(), column.is_not_null(), column >= literal, column != literal, column.isin([literal]),
+                 column.contains(literal))  # fmt: skip
+        part = asked[int(rng.integers(0, len(asked)))]
+        found = part if found is None else found & part if rng.random() < 0.5 else found | ~part
+    return found
+
+
 def _read(case: Case, rng: np.random.Generator, folder: Path) -> int:
     import numparq
 
@@ -108,6 +129,8 @@ def _read(case: Case, rng: np.random.Generator, folder: Path) -> int:
         for key, chosen in (("categories", "all"), ("columns", "last")):
             if options.get(key) == chosen:
                 options[key] = file.schema.columns[-1:] if chosen == "last" else file.schema.columns
+        if options.get("filters"):
+            options["filters"] = _some_filter(file.schema.columns, rng)
         if options.get("row_groups") and not file.num_row_groups:
             del options["row_groups"]
         frame = file.read(**{"threads": 1, **options})
