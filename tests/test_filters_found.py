@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import struct
+from datetime import datetime
 from unittest import mock
 
 import numpy as np
@@ -12,7 +15,7 @@ import numparq
 from numparq import ParquetFile, RuntimeFilter, SchemaError, col, read_parquet, to_parquet
 from numparq.column import selecting
 from numparq.column.taking import Places, items_of
-from numparq.errors import CorruptPageError
+from numparq.errors import CorruptPageError, UnsupportedError
 
 
 def test_a_row_group_asked_for_twice():
@@ -99,3 +102,18 @@ def test_strings_that_are_none_are_of_a_page(encoding):
         with pytest.raises(CorruptPageError, match="not valid UTF-8") as caught:
             read_parquet(bytes(data), columns, col("s") >= "abc5")
         assert caught.value.where == {"file": "<bytes>", "row_group": 0, "column": "s", "page": 0}
+
+
+def test_int96_values_that_are_no_timestamps():
+    """Found by the fuzz target of whole files: what is read as bytes cannot be filtered by, and the column is named."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    stored = io.BytesIO()
+    table = pa.table({"t": pa.array([datetime(2020, 1, 1), datetime(2021, 1, 1)])})
+    pq.write_table(table, stored, use_deprecated_int96_timestamps=True, compression=None, use_dictionary=False)
+    data = bytearray(stored.getvalue())
+    start = data.index(struct.pack("<qi", 0, 2458850))
+    data[start : start + 12] = struct.pack("<qi", 2**63 - 1, 2**31 - 1)
+    assert isinstance(read_parquet(bytes(data))["t"][0], bytes)
+    with pytest.raises(UnsupportedError, match="no timestamps") as caught:
+        read_parquet(bytes(data), filters=col("t") != datetime(2020, 6, 1))
+    assert (caught.value.where["row_group"], caught.value.where["column"]) == (0, "t")

@@ -19,7 +19,7 @@ from ..column.scratch import Scratch
 from ..column.selecting import SelectingMaker
 from ..column.taking import entries_of
 from ..column.wanted import WantedRows
-from ..errors import LimitError
+from ..errors import LimitError, UnsupportedError
 from ..kernels.tables import INT96_NS, INT96_US, SLACK
 from ..logical import resolve
 from ..plan.row_group_plan import RowGroupPlan
@@ -32,6 +32,7 @@ __all__ = ["AskedColumns", "kept", "ordinals"]
 
 _DTYPES = {BOOLEAN: "u1", INT32: "i4", INT64: "i8", FLOAT: "f4", DOUBLE: "f8"}
 _NO_TYPE = ArrowType("null")
+_NO_MOMENTS = "no moments"  # what is left to try of INT96 values that do not fit microseconds
 _MOST_ENTRIES = 1 << 31  # which places of 32 bits can tell apart
 
 
@@ -55,7 +56,8 @@ def stored_target(leaf: Leaf) -> Target:
         return Target(storage, dtype=None if leaf.is_nested else np.dtype("i4"), **common)
     common["nulls"] = "refuse" if leaf.is_nested else "mask"
     if leaf.physical == INT96:
-        coarse = Target("fixed", dtype=np.dtype("M8[us]"), conversion=INT96_US, **common)
+        none = Target("null", **{**common, "finish": _NO_MOMENTS})
+        coarse = Target("fixed", dtype=np.dtype("M8[us]"), conversion=INT96_US, on_inexact=none, **common)
         return Target("fixed", dtype=np.dtype("M8[ns]"), conversion=INT96_NS, on_inexact=coarse, **common)
     fixed = f"V{leaf.type_length or 0}" if leaf.physical == FIXED_LEN_BYTE_ARRAY else _DTYPES[leaf.physical]
     return Target("fixed", dtype=np.dtype(fixed), **common)
@@ -73,15 +75,20 @@ class _Memory:
     block_of: list[int | None]
     row_of: list[int | None]
     scratch: Scratch
+    leaves: Sequence[Leaf]
 
     @classmethod
-    def of(cls, targets: Sequence[Target], num_rows: int, scratch: Scratch) -> _Memory:
+    def of(cls, leaves: Sequence[Leaf], targets: Sequence[Target], num_rows: int, scratch: Scratch) -> _Memory:
         nothing: list[Any] = [None] * len(targets)
-        return cls(num_rows, list(targets), nothing, nothing.copy(), [], nothing.copy(), nothing.copy(), scratch)
+        return cls(num_rows, list(targets), nothing, nothing.copy(), [], nothing.copy(), nothing.copy(), scratch,
+                   leaves)  # fmt: skip
 
     def replace(self, position: int, target: Target) -> None:
         """Find room for a column, if it is of fixed storage and not nested."""
         self.targets[position] = target
+        if target.finish == _NO_MOMENTS:
+            message = "there are INT96 values that are no timestamps: the column cannot be filtered by"
+            raise UnsupportedError(message, column=self.leaves[position].name)
         if target.storage == "fixed" and target.dtype is not None and not target.nested:
             size = self.num_rows * target.dtype.itemsize
             self.values[position] = self.scratch.take(f"asked {position}", size)[:size].view(target.dtype)
@@ -131,7 +138,7 @@ class AskedColumns:
         dict of int to Values
             By the ordinals of the leaves. What is in them lasts until this thread decodes again.
         """
-        memory = _Memory.of(self._targets, rows.count, self._context.scratch)
+        memory = _Memory.of(self._leaves, self._targets, rows.count, self._context.scratch)
         for place in places:
             memory.replace(place, self._target(place, group.ordinal))
         part: WantedRows | RowSlice = WantedRows(group.ordinal, rows, 0, group.chunks)
