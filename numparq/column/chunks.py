@@ -220,7 +220,7 @@ class ChunkTables:
         Parameters
         ----------
         common : int64 array
-            `columns_table` of all columns read.
+            `columns_table` of these columns, in the same order.
         columns : int array
             Their positions among the columns read.
         rows : RowSlice
@@ -231,7 +231,7 @@ class ChunkTables:
         int64 array, (columns, CHUNK_FIELDS)
             C_OUT and C_MASK are the first row, not yet a position in bytes.
         """
-        table = common[columns]
+        table = common.copy()
         place = self._place[rows.row_group]
         codecs = self._facts["codec"][place, columns]
         table[:, C_START], table[:, C_END] = self._bounds((place, columns))

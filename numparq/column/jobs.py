@@ -96,7 +96,7 @@ class JobMaker:
         )
         if not len(columns):
             return []
-        common = columns_table(self._leaves, targets)
+        common = self._common(columns.tolist())
         groups, others = self._groups(columns)
         tables = [self._tables.of_row_group(common, columns, rows) for rows in slices]
         total = sum(int((table[:, C_END] - table[:, C_START]).sum()) for table in tables)
@@ -109,6 +109,11 @@ class JobMaker:
                 made.extend(self._fixed(group, columns, table, rows, share))
             made.extend(self._variable(int(columns[place]), table[place : place + 1], rows, share) for place in others)
         return made
+
+    def _common(self, columns: Sequence[int]) -> np.ndarray:
+        """Make the chunk table of what is the same of some columns in every row group."""
+        targets = self._memory.targets
+        return columns_table([self._leaves[column] for column in columns], [targets[column] for column in columns])
 
     def run(self, jobs: Sequence[Job]) -> None:
         """Do jobs, on all threads of the crew where that pays."""

@@ -176,11 +176,8 @@ class KeptStringsJob(Job):
     @property
     def num_bytes(self) -> int:
         """The bytes that it goes over."""
-        return (
-            self.kept.piece.codes.nbytes
-            if isinstance(self.kept.piece, DictionaryPiece)
-            else self.kept.piece.data.nbytes
-        )
+        piece = self.kept.piece
+        return piece.codes.nbytes if isinstance(piece, DictionaryPiece) else piece.data.nbytes
 
     def __call__(self) -> None:
         """Make the piece."""

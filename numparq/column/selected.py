@@ -71,11 +71,9 @@ class Selected(Job):
     @property
     def num_bytes(self) -> int:
         """The bytes of the file that it reads."""
-        return (
-            super().num_bytes
-            if self.located is None
-            else int((self.located[:, L_END] - self.located[:, L_START]).sum())
-        )
+        if self.located is None:
+            return super().num_bytes
+        return int((self.located[:, L_END] - self.located[:, L_START]).sum())
 
     def _check_count(self, taken: int) -> None:
         """Hold the rows that the pages had against those that are wanted: nothing may be left as it was before."""

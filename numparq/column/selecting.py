@@ -10,7 +10,7 @@ import numpy as np
 from ..kernels.tables import C_FAULTS, C_ITEM_SIZE, C_MASK, C_NUM_VALUES, C_OUT, C_ROW_START, C_ROW_STOP, PREFIXES_GO_ON
 from ..plan.row_ranges import RowRanges
 from ..targets import Target
-from .chunks import RowSlice, columns_table
+from .chunks import RowSlice
 from .decode import Job
 from .fixed import NO_MASK, FixedOutput
 from .jobs import JobMaker
@@ -42,7 +42,7 @@ class SelectingMaker(JobMaker):
         rows = [part for part in slices if isinstance(part, WantedRows)]
         if not columns or not rows:
             return super().jobs([part for part in slices if isinstance(part, RowSlice)], wanted)
-        common = columns_table(self._leaves, targets)
+        common = self._common(columns)
         made: list[Job] = []
         parts = -(-JOBS_OF_THREAD * self._context.crew.threads // (len(rows) * len(columns)))
         for part in rows:

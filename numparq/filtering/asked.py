@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ _NO_MOMENTS = "no moments"  # what is left to try of INT96 values that do not fi
 _MOST_ENTRIES = 1 << 31  # which places of 32 bits can tell apart
 
 
+@lru_cache(maxsize=1024)
 def stored_target(leaf: Leaf) -> Target:
     """Choose how a leaf is decoded to be tested: as its values are stored, INT96 as moments.
 
@@ -78,10 +80,9 @@ class _Memory:
     leaves: Sequence[Leaf]
 
     @classmethod
-    def of(cls, leaves: Sequence[Leaf], targets: Sequence[Target], num_rows: int, scratch: Scratch) -> _Memory:
-        nothing: list[Any] = [None] * len(targets)
-        return cls(num_rows, list(targets), nothing, nothing.copy(), [], nothing.copy(), nothing.copy(), scratch,
-                   leaves)  # fmt: skip
+    def of(cls, leaves: Sequence[Leaf], num_rows: int, scratch: Scratch) -> _Memory:
+        nothing: list[Any] = [None] * len(leaves)
+        return cls(num_rows, nothing.copy(), nothing.copy(), nothing.copy(), [], nothing, nothing, scratch, leaves)
 
     def replace(self, position: int, target: Target) -> None:
         """Find room for a column, if it is of fixed storage and not nested."""
@@ -119,7 +120,6 @@ class AskedColumns:
         self._context = context
         self._tables = tables
         self._leaves = leaves
-        self._targets = [stored_target(leaf) for leaf in leaves]
 
     def values(self, group: RowGroupPlan, rows: RowRanges, places: Sequence[int]) -> dict[int, Values]:
         """Decode some columns in some rows of a row group.
@@ -138,7 +138,7 @@ class AskedColumns:
         dict of int to Values
             By the ordinals of the leaves. What is in them lasts until this thread decodes again.
         """
-        memory = _Memory.of(self._leaves, self._targets, rows.count, self._context.scratch)
+        memory = _Memory.of(self._leaves, rows.count, self._context.scratch)
         for place in places:
             memory.replace(place, self._target(place, group.ordinal))
         part: WantedRows | RowSlice = WantedRows(group.ordinal, rows, 0, group.chunks)
@@ -150,7 +150,7 @@ class AskedColumns:
 
     def _target(self, place: int, row_group: int) -> Target:
         """Choose how a column is decoded: without a dictionary there are no codes, and they are not tried."""
-        target = self._targets[place]
+        target = stored_target(self._leaves[place])
         has_codes = target.storage == "dictionary" and self._tables.has_dictionary(place, row_group)
         return target if has_codes or target.storage != "dictionary" else replace(target, storage="binary", dtype=None)
 

@@ -100,7 +100,7 @@ class Condition:
         bounds = [self._bound, *(each.bound(self._file.schema, self._origins) for each in self._runtime)]
         parts = tuple(part for part in bounds if part is not None)
         known, joined = self._latest
-        if len(known) != len(parts):
+        if known != parts:
             joined = all_of(list(parts))
             self._latest = parts, joined
         return joined

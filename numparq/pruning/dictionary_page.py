@@ -100,8 +100,7 @@ def entries(data: np.ndarray, row_group: int, place: int, leaf: Leaf, tables: Ch
     Values or None
         The entries, for `satisfying`; None where the page is damaged, or none of a dictionary.
     """
-    common = np.repeat(columns_table([leaf], [_TARGET]), place + 1, axis=0)
-    table = tables.of_row_group(common, np.array([place]), RowSlice(row_group, 0, 0, 0))
+    table = tables.of_row_group(columns_table([leaf], [_TARGET]), np.array([place]), RowSlice(row_group, 0, 0, 0))
     table[0, C_START], table[0, C_END] = 0, len(data) - SLACK
     with Crew(1) as crew:
         context = Context(BytesSource(memoryview(data)), [leaf.name], crew, True)  # type: ignore[arg-type]
