@@ -48,9 +48,17 @@ class SelectingMaker(JobMaker):
         for part in rows:
             hull = RowSlice(part.row_group, int(part.rows.starts[0]), part.rows.stop, part.out)
             table = self._tables.of_row_group(common, np.array(columns, np.intp), hull)
+            left = []
             for place, column in enumerate(columns):
                 chunk = table[place : place + 1]
-                made.extend(self._kept(column, chunk.copy(), part) or self._shared_out(column, chunk, part, parts))
+                kept = self._kept(column, chunk.copy(), part)
+                made.extend(kept)
+                if not kept and part.is_whole:
+                    left.append(column)
+                elif not kept:
+                    made.extend(self._shared_out(column, chunk, part, parts))
+            if left:  # a whole row group is decoded as ever, many small chunks at a time
+                made.extend(super().jobs([RowSlice(part.row_group, 0, part.rows.stop, part.out)], left))
         return made
 
     def run(self, jobs: Sequence[Job]) -> None:

@@ -67,6 +67,11 @@ class WantedRows:
         return self.rows.count if self.mask is None else int(np.count_nonzero(self.mask))
 
     @property
+    def is_whole(self) -> bool:
+        """Whether all rows of the row group are wanted."""
+        return self.mask is None and bool(self.chunks) and self.rows.count == self.chunks[0].num_rows
+
+    @property
     def ranges(self) -> RowRanges:
         """The rows wanted, as ranges."""
         return self.rows if self.mask is None else self.rows.select(RowRanges.from_mask(self.mask))
