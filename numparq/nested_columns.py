@@ -19,7 +19,9 @@ from .frame.lifted import lifted
 from .frame.nested import ObjectMaker
 from .frame.nested_arrow import arrow_nested, large_enough
 from .frame.pairs import closed_of, complex_numbers, intervals, is_pair
+from .schema import Leaf
 from .selection import NestedColumn
+from .settled import settled
 from .targets import Target
 
 if TYPE_CHECKING:
@@ -56,6 +58,9 @@ class NestedRead:
         The positions of its leaves.
     null_counts : mapping of int to int
         Nulls of leaves, by their ordinals, where these are known and may be in rows that a filter leaves out.
+    may_be_null : mapping of int to bool, or None
+        Of leaves, by their ordinals, whether they may be null in any part of a table that is read in parts: then dtypes
+        are `settled`. None where they follow from the values.
     fetcher : Fetcher or None
         What gets the bytes of FILE references; None where these stay references.
     variants : {"values", "bytes"}
@@ -79,6 +84,7 @@ class NestedRead:
         self._whole_hint = hint
         self.fetcher: Fetcher | None = None
         self.null_counts: Mapping[int, int] = {}
+        self.may_be_null: Mapping[int, bool] | None = None
         self.variants = "values"
         self.by_entries = dtype_backend != "pyarrow" and column.shape.leaf is None
         self._has_variants = _has_variants(column.shape)
@@ -96,6 +102,8 @@ class NestedRead:
         for leaf in self.column.leaves:
             with located(column=leaf.name):
                 target = choose_nested(leaf, None if leaf.index in inside else self._origins.get(leaf.index))
+            if self.may_be_null is not None:
+                target = settled(target, may_be_null=True)
             coded = self.by_entries and target.finish in _OF_ENTRIES and leaf.index not in inside
             found.append(target.along(coded=coded and self.fetcher is None))
         return found
@@ -235,7 +243,16 @@ class NestedRead:
         origin = self._origins.get(leaf.index)
         if origin is not None:
             origin = replace(origin, dictionary=None)
-        return choose(flat, origin, dtype_backend=self._backend, null_count=nulls)
+        target = choose(flat, origin, dtype_backend=self._backend, null_count=nulls)
+        return target if self.may_be_null is None else self._settled(target, leaf, nulls)
+
+    def _settled(self, target: Target, leaf: Leaf, nulls: int) -> Target:
+        """Give the target for any part of the table; this one has so many nulls."""
+        assert self.may_be_null is not None
+        may_be_null = self.may_be_null.get(leaf.index, True)
+        if nulls and not may_be_null and target.finish != "arrow":
+            raise InvalidFileError("the column has nulls, though the statistics say that it has none", column=leaf.name)
+        return settled(target, may_be_null=may_be_null)
 
     def _intervals(self, array: StructArray) -> Any:
         closed = closed_of(self._type, self._pandas_dtype)

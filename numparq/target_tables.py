@@ -186,6 +186,11 @@ _NULLABLE_DTYPES = {
 }
 
 
+def nullable_dtype(dtype: np.dtype) -> Any:
+    """Give pandas' nullable dtype for numbers of a NumPy dtype; Float32 for float16, which has none."""
+    return _NULLABLE_DTYPES[np.dtype("f4") if dtype == np.float16 else dtype]
+
+
 def _nullable_float(column: Column, pandas_dtype: Any = None) -> Target | None:
     bits = column.type.bit_width
     dtype = np.dtype(f"f{bits // 8}")
