@@ -6,8 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .errors import located
-from .file_read import Choices, FileRead, Strict
 from .opened import OpenedFile
+from .reading.choices import Choices
+from .reading.file import FileRead
+from .reading.ways import Strict
 
 if TYPE_CHECKING:
     import pandas as pd

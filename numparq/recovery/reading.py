@@ -24,8 +24,8 @@ from .rows import kept_rows
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..file_read import FileRead
     from ..io.joint import JointSource
+    from ..reading.rows import FileRows
 
 __all__ = ["LOST", "Recovery"]
 
@@ -88,11 +88,11 @@ class Recovery:
             return frame
 
     @staticmethod
-    def rows(read: FileRead, tables: Any, context: Any, ahead: Any, targets: Any) -> Sequence[Any]:
+    def rows(rows: FileRows, targets: Any, limit: Any) -> Sequence[Any]:
         """Give the rows to decode: all that were chosen by position, for pages that are lost answer no filter."""
-        if read.has_condition:
+        if rows.has_condition:
             raise UnsupportedError("on_error='skip' does not go with filters: read without them, and filter the frame")
-        return read.slices
+        return rows.slices
 
     def _without(self, error: ParquetError, columns: Any, known: Sequence[str]) -> Any:
         """Note what an error is about, and give the columns to go on with; raise it where that is not known."""

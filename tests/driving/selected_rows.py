@@ -17,11 +17,13 @@ from numparq import ParquetFile
 from numparq.column import selecting  # noqa: F401  (the modules that have the sizes below are there)
 from numparq.column.chunks import RowSlice
 from numparq.column.wanted import WantedRows
-from numparq.file_read import Choices, FileRead, Strict
 from numparq.opened import OpenedFile
 from numparq.plan.pages import ChunkPages
 from numparq.plan.row_ranges import RowRanges
 from numparq.pruning import Planner
+from numparq.reading.choices import Choices
+from numparq.reading.file import FileRead
+from numparq.reading.ways import Strict
 
 # How a chunk is found, by row group, leaf, and the locations of its offset index (int64, (pages, 3); None without one):
 # by these, changed or not; None: as a whole.
@@ -72,9 +74,9 @@ class _Chosen(Strict):
         self._change = change
         self._locations = locations_of(data)
 
-    def rows(self, read: Any, tables: Any, context: Any, ahead: Any, targets: Any) -> list[WantedRows | RowSlice]:  # type: ignore[override]
+    def rows(self, read: Any, targets: Any, limit: Any) -> list[WantedRows | RowSlice]:  # type: ignore[override]
         leaves = self.leaves
-        plan = Planner(self.file, leaves, [leaf.name for leaf in leaves], tables).whole(self._rows)
+        plan = Planner(self.file, leaves, [leaf.name for leaf in leaves], read.tables).whole(self._rows)
         found: list[WantedRows | RowSlice] = []
         out = 0
         for group in plan.row_groups:

@@ -1,0 +1,47 @@
+"""What a read is asked for besides columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Choices"]
+
+_WORDS = {"variants": ("values", "bytes"), "files": ("references", "bytes")}
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What a read is asked for besides columns; as in `numparq.read_parquet`."""
+
+    filters: Any = None
+    runtime_filters: Any = ()
+    explode: Any = None
+    dtype_backend: str = "numpy"
+    row_groups: Any = None
+    row_range: Any = None
+    nrows: int | None = None
+    categories: Any = None
+    include: Any = ()
+    geometries: str = "wkb"
+    variants: str = "values"
+    files: str = "references"
+    verify_crc: bool = True
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.geometries != "wkb":
+            from ..geodata import check_geometries
+
+            check_geometries(self.geometries)
+        for name, words in _WORDS.items():
+            value = getattr(self, name)
+            if value not in words:
+                raise ValueError(f"{name} is one of {', '.join(map(repr, words))}, not {value!r}")
+
+    @property
+    def category_names(self) -> set[str]:
+        """The columns to read as Categorical."""
+        if isinstance(self.categories, str):
+            raise TypeError(f"categories is a list of column names, not {self.categories!r}")
+        return set(self.categories or ())

@@ -1,0 +1,246 @@
+"""The columns that a read gives: how each of their leaves is decoded, and the frame that they become."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from ..column.buffer import ColumnBuffer
+from ..dtypes import choose, uses_origin
+from ..errors import SchemaError, located
+from ..frame import Layout, assemble
+from ..opened import OpenedFile
+from ..pandas_metadata import PandasMetadata
+from ..restored import restored_target, stored_arrow_type
+from ..schema import Leaf
+from ..selection import NestedColumn, flattened, select_columns, virtual_columns
+from ..targets import NOT_YET, Target
+from .choices import Choices
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..explode import Explosion
+    from ..nested_columns import NestedRead
+
+__all__ = ["ReadColumns", "columns_of"]
+
+_NOTHING: Mapping[int, Any] = MappingProxyType({})
+
+
+def columns_of(file: OpenedFile, columns: Any, choices: Choices) -> ReadColumns:
+    """Find the columns to read.
+
+    Parameters
+    ----------
+    file : OpenedFile
+        The file.
+    columns : sequence of str or tuple, or None
+        The columns wanted, as in `numparq.read_parquet`.
+    choices : Choices
+        What else is asked for.
+
+    Returns
+    -------
+    ReadColumns
+
+    Raises
+    ------
+    SchemaError
+        When the file has no such column, or one that is called like a virtual one.
+    """
+    metadata = file.pandas_metadata
+    index = metadata.index_fields if metadata else ()
+    if choices.explode is None:
+        return ReadColumns(
+            file, select_columns(file.schema, columns, index), choices, virtual_columns(choices.include)
+        )
+    from ..explode import Explosion
+
+    explosion = Explosion(file.schema, choices.explode, columns, index, choices.include, choices.category_names)
+    return ReadColumns(file, explosion.columns, choices, explosion.virtual, explosion)
+
+
+class ReadColumns:
+    """The columns of a read.
+
+    Parameters
+    ----------
+    file : OpenedFile
+        The file that they are of: its schema, and what its footer says of dtypes.
+    selected : list of Leaf or NestedColumn
+        The columns.
+    choices : Choices
+        What else is asked for.
+    virtual : sequence of str
+        The virtual columns wanted.
+    explosion : Explosion, optional
+        How a collection becomes rows, if one is to.
+
+    Attributes
+    ----------
+    leaves : list of Leaf
+        The leaves of all columns.
+    names : list of str
+        Theirs.
+    labels : list of str or None
+        For each leaf the name of the column that it is, or begins; else None.
+    nested : list of NestedRead
+        The nested columns.
+    virtual : list of str
+        The virtual columns.
+    metadata : PandasMetadata or None
+        What pandas noted of the frame that was written.
+    """
+
+    def __init__(
+        self, file: OpenedFile, selected: list[Leaf | NestedColumn], choices: Choices, virtual: Sequence[str] = (),
+        explosion: Explosion | None = None,
+    ) -> None:  # fmt: skip
+        self._file = file
+        self._choices = choices
+        self._selected = selected
+        self._explosion = explosion
+        self.virtual = list(virtual)
+        self.metadata = file.pandas_metadata
+        self.leaves, self.labels = flattened(selected)
+        self.names = [leaf.name for leaf in self.leaves]
+        self.nested = self._nested_reads()
+        for name in self.virtual:
+            if name in self.labels:
+                raise SchemaError(f"the file has a column {name!r} already; include={name!r} would make a second one")
+
+    @property
+    def separate(self) -> list[int]:
+        """The leaves that will not be columns of the frame, but its index: they share no block."""
+        index = set(self.metadata.index_fields) if self.metadata else ()
+        return [place for place, name in enumerate(self.names) if name in index] if index else []
+
+    def targets(self, null_counts: Sequence[int | None]) -> list[Target]:
+        """Choose how each leaf is decoded.
+
+        Parameters
+        ----------
+        null_counts : sequence of int or None
+            Nulls of each leaf, in the rows that may be read; None where that is not known.
+        """
+        categories = self._choices.category_names
+        targets = []
+        for leaf, null_count in zip(self.leaves, null_counts, strict=True):
+            with located(column=leaf.name):
+                targets.append(NOT_YET if leaf.is_nested else self._target(leaf, null_count, leaf.name in categories))
+        for column in self.nested:
+            targets[column.places] = column.targets()
+        if self._explosion is not None:
+            self._explosion.take(self.nested, self.labels)
+        return targets
+
+    def _target(self, leaf: Leaf, null_count: int | None, categorical: bool) -> Target:
+        """Choose how a flat column is decoded."""
+        metadata, backend = self.metadata, self._choices.dtype_backend
+        if backend == "numpy" and metadata is not None and metadata.is_own and not categorical:
+            restored = self._restored(leaf, null_count, metadata)
+            if restored is not None:
+                return restored
+        return choose(
+            leaf, self._file.arrow_schema.type_of(leaf.column) if uses_origin(leaf, backend) else None,
+            dtype_backend=backend, null_count=null_count,
+            pandas_dtype=metadata.extension_dtype(leaf.name) if metadata else None,
+            timezone=metadata.timezone(leaf.name) if metadata else None, categorical=categorical,
+        )  # fmt: skip
+
+    def _restored(self, leaf: Leaf, null_count: int | None, metadata: PandasMetadata) -> Target | None:
+        """Choose a target for the dtype that the column had; None where that is not known, or not to be had here."""
+        wanted = metadata.wanted(leaf.name)
+        if wanted is None:
+            return None
+        origin = self._file.arrow_schema.type_of(leaf.column) if uses_origin(leaf, "numpy") else None
+        schema = self._file.footer.key_value_metadata.get("ARROW:schema")
+        return restored_target(leaf, origin, wanted, lambda: stored_arrow_type(schema, leaf), null_count)
+
+    def _nested_reads(self) -> list[NestedRead]:
+        """Choose what becomes of the nested columns."""
+        metadata, hints, fetcher = self.metadata, self._file.arrow_schema, None
+        if self._choices.files == "bytes":
+            from ..file_references import Fetcher
+
+            fetcher = Fetcher(self._file.source, self._file.files, self._choices.verify_crc)
+        found, place = [], 0
+        for column in self._selected:
+            if isinstance(column, Leaf):
+                place += 1
+                continue
+            from ..nested_columns import NestedRead
+
+            name = column.whole.name
+            with located(column=name):
+                made = NestedRead(
+                    column, place, hints.hint_of(column.position), self._choices.dtype_backend,
+                    metadata.extension_dtype(name) if metadata else None,
+                    metadata.numpy_type(name) if metadata and self._file.is_own else None,
+                )  # fmt: skip
+            made.variants, made.fetcher = self._choices.variants, fetcher
+            found.append(made)
+            place = made.places.stop
+        if self._explosion is not None:
+            found[-1].by_entries = False  # its leaves become columns of their own
+        return found
+
+    def count_nulls(self, buffers: Sequence[ColumnBuffer], null_counts: Sequence[int | None]) -> None:
+        """Let columns have the dtypes of a full read, though their nulls may not be among the rows that are left.
+
+        Parameters
+        ----------
+        buffers : sequence of ColumnBuffer
+            What the leaves were decoded to.
+        null_counts : sequence of int or None
+            As of `targets`.
+        """
+        known = {leaf.index: count for leaf, count in zip(self.leaves, null_counts, strict=True) if count}
+        for leaf, buffer in zip(self.leaves, buffers, strict=True):
+            buffer.null_count = buffer.null_count or known.get(leaf.index, 0)
+        for column in self.nested:
+            column.null_counts = known
+
+    def frame(
+        self, layout: Layout, buffers: Sequence[ColumnBuffer], virtual: Sequence[tuple[str, Any]] = (),
+        made: Mapping[int, Any] = _NOTHING,
+    ) -> pd.DataFrame:  # fmt: skip
+        """Make the frame of what was decoded.
+
+        Parameters
+        ----------
+        layout : Layout
+            The memory of the leaves.
+        buffers : sequence of ColumnBuffer
+            What they were decoded to.
+        virtual : sequence of (str, array)
+            The virtual columns, finished.
+        made : mapping of int to array
+            Columns that are finished already, by the position of their first leaf.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        finished = {
+            column.places.start: column.finished(layout.targets, buffers)
+            for column in self.nested
+            if column.places.start not in made
+        }
+        frame = assemble(layout, buffers, self.labels, self.metadata, virtual, {**finished, **made})
+        shown = self._selected
+        if self._explosion is not None:
+            self._explosion.without(self.labels)
+            frame = self._explosion.frame(frame, layout.targets, buffers, self.metadata)
+            shown = self._explosion.shown
+        return frame if self._choices.geometries == "wkb" else self._with_geometries(frame, shown)
+
+    def _with_geometries(self, frame: pd.DataFrame, shown: Sequence[Leaf | NestedColumn]) -> Any:
+        """Turn the columns of WKB into those of geopandas."""
+        from ..geodata import with_geometries
+
+        leaves = [column if isinstance(column, Leaf) else column.shape.leaf for column in shown]
+        columns = [self._file.geospatial.get(leaf.name) if leaf is not None else None for leaf in leaves]
+        return with_geometries(frame, [column.name for column in shown], columns, self._file.footer)
