@@ -9,6 +9,7 @@ from typing import Any
 from .arrow_schema import ArrowType
 from .bloom_filter import BloomFilter
 from .predicate.bind import bind, bind_member
+from .predicate.columns import Columns
 from .predicate.expression import Constant, Expression, Name, col, compared
 from .predicate.normal import all_of
 from .schema import Schema
@@ -75,7 +76,7 @@ class RuntimeFilter:
         self.column = col(column).name
         self._lock = Lock()
         self._given: tuple[Expression, BloomFilter | None] | None = None
-        self._bound: tuple[Schema, Expression] | None = None
+        self._bound: tuple[Schema | Columns, Expression] | None = None
         if any(given is not None for given in (values, low, high, bloom_filter)):
             self.arrive(values, low=low, high=high, bloom_filter=bloom_filter)
 
@@ -118,13 +119,13 @@ class RuntimeFilter:
                 raise ValueError(f"the runtime filter on {self.column!r} has arrived before")
             self._given = all_of(parts), bloom_filter
 
-    def bound(self, schema: Schema, origins: Mapping[int, ArrowType] | None = None) -> Expression | None:
+    def bound(self, schema: Schema | Columns, origins: Mapping[int, ArrowType] | None = None) -> Expression | None:
         """Bind it to the columns of a file.
 
         Parameters
         ----------
-        schema : Schema
-            The file's.
+        schema : Schema or Columns
+            The file's, or that of many files.
         origins : mapping of int to ArrowType, optional
             As in `numparq.predicate.bind.bind`; those of the schema's file.
 

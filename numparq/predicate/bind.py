@@ -11,7 +11,7 @@ from ..bloom_filter import BloomFilter
 from ..errors import SchemaError
 from ..schema import PHYSICAL_NAMES, Leaf, Schema
 from .bound import ElementTest, Leafy, MemberTest, NullTest, ValueTest
-from .columns import Found, find
+from .columns import Columns, Found, find
 from .domain import Domain, domain_of
 from .expression import And, Column, Constant, Expression, Name, Not, Or, Test
 from .literals import Cut, cut, prefix_bytes
@@ -31,15 +31,17 @@ _COMPARED: dict[str, Callable[[Cut, Domain], tuple[Any, Any]]] = {
 }
 
 
-def bind(expression: Expression, schema: Schema, origins: Mapping[int, ArrowType] | None = None) -> Expression:
+def bind(
+    expression: Expression, schema: Schema | Columns, origins: Mapping[int, ArrowType] | None = None
+) -> Expression:
     """Bind an expression to the columns of a file.
 
     Parameters
     ----------
     expression : Expression
         Made by `numparq.col` or `as_expression`.
-    schema : Schema
-        The file's.
+    schema : Schema or Columns
+        The file's, or what finds leaves by names as a schema does; they are told apart by their ordinals.
     origins : mapping of int to ArrowType, optional
         Types by the file's ``ARROW:schema``, by the ordinals of leaves; only these know durations.
 
@@ -58,7 +60,7 @@ def bind(expression: Expression, schema: Schema, origins: Mapping[int, ArrowType
     return _bound(normal_form(expression), schema, origins or {})
 
 
-def _bound(expression: Expression, schema: Schema, origins: Mapping[int, ArrowType]) -> Expression:
+def _bound(expression: Expression, schema: Schema | Columns, origins: Mapping[int, ArrowType]) -> Expression:
     if isinstance(expression, (And, Or)):
         together = isinstance(expression, And)
         parts = merged([_bound(part, schema, origins) for part in expression.parts], together)
@@ -115,7 +117,7 @@ def bind_test(test: Test, found: Found, negated: bool, origin: ArrowType | None 
 
 
 def bind_member(
-    name: Name, bloom_filter: BloomFilter, schema: Schema, origins: Mapping[int, ArrowType] | None = None
+    name: Name, bloom_filter: BloomFilter, schema: Schema | Columns, origins: Mapping[int, ArrowType] | None = None
 ) -> Expression:
     """Bind a question whether the values of a column may be in a Bloom filter.
 

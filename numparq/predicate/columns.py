@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..errors import SchemaError
@@ -43,13 +44,21 @@ class Found(NamedTuple):
         return len(self.leaves) == 1 and self.leaf.max_repetition_level == 1 and self.lists == 0 and below <= 2
 
 
-def find(schema: Schema, name: Name) -> Found:
+class Columns:
+    """What has columns, and is no schema of a file: many files with their partition keys. To be derived from."""
+
+    def find(self, name: Name) -> Found:
+        """Find what a name of an expression leads to; parameters and errors as of the function `find`."""
+        raise NotImplementedError
+
+
+def find(schema: Schema | Columns, name: Name) -> Found:
     """Find what a name of an expression leads to.
 
     Parameters
     ----------
-    schema : Schema
-        The file's.
+    schema : Schema or Columns
+        The file's, or what knows its columns by itself.
     name : str or tuple of str
         A top-level column of just that name, else a path joined by dots; a tuple is always a path.
 
@@ -58,6 +67,8 @@ def find(schema: Schema, name: Name) -> Found:
     SchemaError
         When there is no such column, or it is a group without fields.
     """
+    if isinstance(schema, Columns):
+        return schema.find(name)
     path = (name,) if isinstance(name, str) else name
     if path[0] not in schema.positions and isinstance(name, str):
         path = tuple(name.split("."))
@@ -92,7 +103,26 @@ def _chain(schema: Schema, top: int, path: tuple[str, ...], name: Name) -> list[
 
 def _missing(schema: Schema, name: Name) -> SchemaError:
     known = [*schema.columns, *(leaf.name for leaf in map(schema.leaf, range(min(schema.num_leaves, 1000))))]
+    return no_column("the file", name, known)
+
+
+def no_column(where: str, name: Name, known: Iterable[str]) -> SchemaError:
+    """Make the error that there is no such column, and name those that are called much the same.
+
+    Parameters
+    ----------
+    where : str
+        What has no such column.
+    name : str or tuple of str
+        As it was asked for.
+    known : iterable of str
+        What there is.
+
+    Returns
+    -------
+    SchemaError
+    """
     asked = name if isinstance(name, str) else ".".join(name)
     close = difflib.get_close_matches(asked, list(dict.fromkeys(known)), n=3)
     hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
-    return SchemaError(f"the file has no column {name!r}{hint}")
+    return SchemaError(f"{where} has no column {name!r}{hint}")
