@@ -10,7 +10,7 @@ from .errors import UnsupportedError, located
 from .io.source import Source, open_source
 from .metadata.footer import Footer, keep_tail, last_bytes, read_tail
 from .pandas_metadata import PandasMetadata
-from .schema import Schema
+from .schema import Schema, schema_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -98,7 +98,7 @@ class OpenedFile:
     def schema(self) -> Schema:
         """The tree of columns."""
         with located(file=self.source.name):
-            return Schema(self.footer)
+            return schema_of(self.footer)
 
     @cached_property
     def metadata(self) -> Record:

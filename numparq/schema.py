@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from .errors import InvalidFileError
 from .metadata.footer import Footer
 from .metadata.logical_type import LogicalType, LogicalTypes
+from .metadata.schema_part import SchemaPart
 
 BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY = range(8)
 PHYSICAL_NAMES = ("boolean", "int32", "int64", "int96", "float", "double", "binary", "fixed_len_byte_array")
@@ -23,7 +24,7 @@ REPETITION_NAMES = ("required", "optional", "repeated")
 MAX_DEPTH = 255
 
 __all__ = ["BOOLEAN", "BYTE_ARRAY", "DOUBLE", "FIXED_LEN_BYTE_ARRAY", "FLOAT", "INT32", "INT64", "INT96", "OPTIONAL",
-           "REPEATED", "REQUIRED", "Leaf", "LogicalType", "Schema"]  # fmt: skip
+           "REPEATED", "REQUIRED", "Leaf", "LogicalType", "Schema", "schema_of"]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +118,25 @@ class Tree(NamedTuple):
     depth: list[int]
 
 
+def schema_of(footer: Footer) -> Schema:
+    """Give the columns of a file; files that were written alike share them.
+
+    Raises
+    ------
+    InvalidFileError
+        As in `Schema`.
+    """
+    part = footer.schema_part
+    return _shared(part) if part.is_shared else Schema(part)
+
+
 class Schema:
     """The columns of a file.
 
     Parameters
     ----------
-    footer : Footer
-        The file's.
+    footer : Footer or SchemaPart
+        The file's, or no more of it than is needed.
 
     Attributes
     ----------
@@ -138,7 +151,7 @@ class Schema:
         When the list of SchemaElements is no tree.
     """
 
-    def __init__(self, footer: Footer) -> None:
+    def __init__(self, footer: Footer | SchemaPart) -> None:
         self._footer = footer
         self._records = footer.schema_records
         slots = footer.schema_layout.slots
@@ -150,6 +163,7 @@ class Schema:
         self._top = self._top_level()
         self._first_leaf = np.cumsum(footer.is_leaf) - footer.is_leaf  # leaves in front of an element
         self.columns = self._names(self._top)
+        self._flat_leaves: dict[int, Leaf | None] = {}
 
     # --- the tree ---------------------------------------------------------------------------------------------------
 
@@ -215,6 +229,11 @@ class Schema:
         InvalidFileError
             When its SchemaElement has no physical type that there is, or lacks its length.
         """
+        if position not in self._flat_leaves:
+            self._flat_leaves[position] = self._flat_leaf(position)
+        return self._flat_leaves[position]
+
+    def _flat_leaf(self, position: int) -> Leaf | None:
         element = int(self._top[position])
         if not self._footer.is_leaf[element]:
             return None
@@ -339,6 +358,11 @@ class Schema:
 
     def __repr__(self) -> str:
         return f"<Schema of {len(self.columns)} columns>\n{self}"
+
+
+@lru_cache(maxsize=64)
+def _shared(part: SchemaPart) -> Schema:
+    return Schema(part)
 
 
 def _walk(children: list[int]) -> Tree:

@@ -16,8 +16,9 @@ from ..io.tail import TailSource
 from .chunks import ColumnChunks
 from .decode import read_record
 from .idl import load_idl
-from .layout import Layout, layout
+from .layout import Layout, RecordLayout, layout
 from .records import Record, record
+from .schema_part import SchemaPart, schema_part
 
 MAGIC, ENCRYPTED_MAGIC = b"PAR1", b"PARE"
 TAIL_BYTES = 64 << 10  # read at once from the end of a file, in the hope that the footer is not longer
@@ -43,12 +44,8 @@ class Footer:
         As given; positions in records are positions in it.
     row_group_num_rows : int64 array
         Rows of each row group.
-    num_leaves : int
-        Columns that hold values, which is the number of chunks in each row group.
-    schema_records : int64 array, (elements, words)
-        The records of the SchemaElements, laid out as ``schema_layout`` says.
-    is_leaf : bool array
-        Which of them hold values: those that have a physical type, and no children.
+    schema_part : SchemaPart
+        The SchemaElements; one object for all footers that have the same.
     chunks : ColumnChunks
         The facts of the column chunks; -1 where a number is absent.
 
@@ -63,25 +60,38 @@ class Footer:
         self.length = length
         self._layout, self._words = _read(data, length)
         self._bytes = memoryview(data)  # type: ignore[arg-type]
-        self.schema_layout = self._layout.record_of("schema")
-        self.schema_records = self._list("schema", self.schema_layout.words)
-        self.is_leaf = self._find_leaves()
-        self.num_leaves = int(np.count_nonzero(self.is_leaf))
-        groups = self._list("row_groups", self._layout.record_of("row_groups").words)
+        self.schema_part: SchemaPart = schema_part(self._layout, self._list("schema"), data[:length])
+        groups = self._list("row_groups")
         self.row_group_num_rows = groups[:, self._layout.slot("row_groups.num_rows")]
         self._check_row_groups(groups)
         self.chunks = ColumnChunks(data, length, self._chunk_starts(groups))
 
-    def _list(self, path: str, words: int) -> np.ndarray:
-        slot = self._layout.slot(path)
-        first, count = max(int(self._words[slot]), 0), int(self._words[slot + 1])
+    def _list(self, path: str) -> np.ndarray:
+        """Give the records of a list of structs."""
+        slot, words = self._layout.slot(path), self._layout.record_of(path).words
+        first, count = self._words[slot : slot + 2].tolist()
+        first = max(first, 0)
         return self._words[first : first + count * words].reshape(count, words)
 
-    def _find_leaves(self) -> np.ndarray:
-        has_type = self.schema_records[:, 0] & self._layout.bit("schema.type") != 0
-        is_leaf = has_type & (self.schema_records[:, self.schema_layout.slots["num_children"].word] <= 0)
-        is_leaf[:1] = False  # the root
-        return is_leaf
+    @property
+    def num_leaves(self) -> int:
+        """Columns that hold values, which is the number of chunks in each row group."""
+        return self.schema_part.num_leaves
+
+    @property
+    def schema_records(self) -> np.ndarray:
+        """The records of the SchemaElements, int64 of shape (elements, words), as `schema_layout` says."""
+        return self.schema_part.schema_records
+
+    @property
+    def schema_layout(self) -> RecordLayout:
+        """How these records are laid out."""
+        return self.schema_part.schema_layout
+
+    @property
+    def is_leaf(self) -> np.ndarray:
+        """Which SchemaElements hold values: those that have a physical type, and no children; bool."""
+        return self.schema_part.is_leaf
 
     def _check_row_groups(self, groups: np.ndarray) -> None:
         counts = groups[:, self._layout.slot("row_groups.columns") + 1]
@@ -113,7 +123,7 @@ class Footer:
         """Give bytes of the footer; none for a position of -1."""
         return bytes(self._bytes[position : position + length]) if position >= 0 else b""
 
-    @property
+    @cached_property
     def created_by(self) -> str | None:
         """The writer, as it calls itself."""
         position, length = self._words[self._layout.slot("created_by") :][:2].tolist()
@@ -123,7 +133,7 @@ class Footer:
     def key_value_metadata(self) -> dict[str, bytes]:
         """The file's own keys and values; the first of equal keys counts, a key without a value has none."""
         record = self._layout.record_of("key_value_metadata")
-        pairs = self._list("key_value_metadata", record.words)
+        pairs = self._list("key_value_metadata")
         key, value = record.slots["key"].word, record.slots["value"].word
         found: dict[str, bytes] = {}
         for pair in pairs.tolist():
@@ -139,7 +149,7 @@ class Footer:
         if "column_orders" not in self._layout.record.slots:
             return None
         record = self._layout.record_of("column_orders")
-        masks = self._list("column_orders", record.words)[:, 0].tolist()
+        masks = self._list("column_orders")[:, 0].tolist()
         names = {1 << field.id: field.name for field in record.struct.fields}
         return [names.get(mask) for mask in masks] if len(masks) == self.num_leaves else None
 

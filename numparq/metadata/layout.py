@@ -110,6 +110,7 @@ class Layout:
             raise ValueError(f"{root} is nested too deeply for the reader")
         self.words = self.record.words
         self.table = _table(self.record)
+        self._slots: dict[str, int] = {}
 
     def slot(self, path: str) -> int:
         """Give the word of a field, counted from the innermost list's element, or from the root's record.
@@ -124,6 +125,12 @@ class Layout:
         int
             The word; for bytes and lists the first of two.
         """
+        found = self._slots.get(path)
+        if found is None:
+            found = self._slots[path] = self._slot(path)
+        return found
+
+    def _slot(self, path: str) -> int:
         record, word, names = self.record, 0, path.split(".")
         for name in names[:-1]:
             slot = record.slots[name]
