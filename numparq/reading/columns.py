@@ -10,11 +10,13 @@ from ..column.buffer import ColumnBuffer
 from ..dtypes import choose, uses_origin
 from ..errors import SchemaError, located
 from ..frame import Layout, assemble
+from ..frame.finish import finish
 from ..opened import OpenedFile
 from ..pandas_metadata import PandasMetadata
 from ..restored import restored_target, stored_arrow_type
 from ..schema import Leaf
 from ..selection import NestedColumn, flattened, select_columns, virtual_columns
+from ..settled import settled
 from ..targets import NOT_YET, Target
 from .choices import Choices
 
@@ -136,6 +138,28 @@ class ReadColumns:
             self._explosion.take(self.nested, self.labels)
         return targets
 
+    def settled_targets(self, may_be_null: Sequence[bool]) -> list[Target]:
+        """Choose how each leaf is decoded, by the schema alone: for rows that are one part of several.
+
+        Parameters
+        ----------
+        may_be_null : sequence of bool
+            Of each leaf, whether it may be null in any part; where not, a null is an error.
+
+        Returns
+        -------
+        list of Target
+            As `numparq.settled.settled` has them.
+        """
+        of_leaf = {leaf.index: answer for leaf, answer in zip(self.leaves, may_be_null, strict=True)}
+        for column in self.nested:
+            column.may_be_null = of_leaf
+        targets = self.targets([None if answer else 0 for answer in may_be_null])
+        return [
+            target if leaf.is_nested else settled(target, may_be_null=of_leaf[leaf.index])
+            for target, leaf in zip(targets, self.leaves, strict=True)
+        ]
+
     def _target(self, leaf: Leaf, null_count: int | None, categorical: bool) -> Target:
         """Choose how a flat column is decoded."""
         metadata, backend = self.metadata, self._choices.dtype_backend
@@ -186,6 +210,35 @@ class ReadColumns:
         if self._explosion is not None:
             found[-1].by_entries = False  # its leaves become columns of their own
         return found
+
+    def finished(
+        self, layout: Layout, buffers: Sequence[ColumnBuffer], columns: Sequence[int] | None = None
+    ) -> list[Any]:
+        """Make arrays of columns, each by itself.
+
+        Parameters
+        ----------
+        layout : Layout
+            The memory of the leaves.
+        buffers : sequence of ColumnBuffer
+            What they were decoded to.
+        columns : sequence of int, optional
+            Which columns, by position; by default all.
+
+        Returns
+        -------
+        list of array
+            NumPy or extension arrays, as they would be columns of the frame.
+        """
+        nested = {column.places.start: column for column in self.nested}
+        firsts = [place for place, label in enumerate(self.labels) if label is not None]
+        made = []
+        for place in firsts if columns is None else [firsts[at] for at in columns]:
+            if place in nested:
+                made.append(nested[place].finished(layout.targets, buffers))
+            else:
+                made.append(finish(layout.targets[place], buffers[place], layout.num_rows))
+        return made
 
     def count_nulls(self, buffers: Sequence[ColumnBuffer], null_counts: Sequence[int | None]) -> None:
         """Let columns have the dtypes of a full read, though their nulls may not be among the rows that are left.
