@@ -247,6 +247,11 @@ class Schema:
         """Give the element of a top-level column."""
         return int(self._top[position])
 
+    def field_id(self, element: int) -> int | None:
+        """Give the number that a SchemaElement has, which stays with a column that is renamed; None for none."""
+        slot, record = self._footer.schema_layout.slots["field_id"], self._records[element]
+        return int(record[slot.word]) if int(record[0]) >> slot.field.id & 1 else None
+
     def describe(self, element: int) -> Element:
         """Say what a SchemaElement is, with the elements of a group.
 
