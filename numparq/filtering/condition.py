@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..arrow_schema import ArrowType
 from ..errors import SchemaError
@@ -11,18 +11,18 @@ from ..opened import OpenedFile
 from ..predicate import as_expression
 from ..predicate.bind import bind
 from ..predicate.bound import leaves_of
-from ..predicate.columns import find
+from ..predicate.columns import Columns, find
 from ..predicate.expression import Expression
 from ..predicate.normal import all_of
-from ..schema import Leaf
+from ..schema import Leaf, Schema
 
 if TYPE_CHECKING:
     from ..runtime_filter import RuntimeFilter
 
-__all__ = ["Condition", "bound_to"]
+__all__ = ["Condition", "Late", "Origins", "bound_to", "column_of", "listed"]
 
 
-class _Origins:
+class Origins:
     """The types that the file's ``ARROW:schema`` gives its leaves, looked up when they are asked for."""
 
     def __init__(self, file: OpenedFile) -> None:
@@ -53,7 +53,31 @@ def bound_to(file: OpenedFile, filters: Any) -> Expression:
     SchemaError
         When the file has no such column, or a literal cannot be compared with its values.
     """
-    return bind(as_expression(filters), file.schema, _Origins(file))  # type: ignore[arg-type]
+    return bind(as_expression(filters), file.schema, Origins(file))  # type: ignore[arg-type]
+
+
+class Late(Protocol):
+    """What may arrive while a file is read, and what it asks then."""
+
+    @property
+    def leaves(self) -> Sequence[Leaf]:
+        """The leaves that it may ask."""
+
+    def bound(self) -> Expression | None:
+        """Give it bound to the file, for one that has arrived the same each time; None until then."""
+
+
+class _OfFile:
+    """A runtime filter on a column of a file."""
+
+    def __init__(self, file: OpenedFile, runtime_filter: RuntimeFilter) -> None:
+        self.leaves = [column_of(file.schema, runtime_filter)]
+        self._filter = runtime_filter
+        self._schema = file.schema
+        self._origins: Any = Origins(file)
+
+    def bound(self) -> Expression | None:
+        return self._filter.bound(self._schema, self._origins)
 
 
 class Condition:
@@ -70,16 +94,32 @@ class Condition:
     """
 
     def __init__(self, file: OpenedFile, filters: Any, runtime_filters: Any = ()) -> None:
-        self._file = file
-        self._origins: Any = _Origins(file)
-        self._bound = None if filters is None else bound_to(file, filters)
-        self._runtime: list[RuntimeFilter] = _listed(runtime_filters)
-        self._later = [_leaf_of(file, each) for each in self._runtime]
+        bound = None if filters is None else bound_to(file, filters)
+        self._set(bound, [_OfFile(file, each) for each in listed(runtime_filters)])
+
+    @classmethod
+    def of(cls, bound: Expression | None, late: Sequence[Late] = ()) -> Condition:
+        """Make one of what has been bound to a file's leaves before.
+
+        Parameters
+        ----------
+        bound : Expression or None
+            As `numparq.predicate.bind.bind` makes them.
+        late : sequence of Late
+            What may arrive.
+        """
+        made = cls.__new__(cls)
+        made._set(bound, late)
+        return made
+
+    def _set(self, bound: Expression | None, late: Sequence[Late]) -> None:
+        self._bound = bound
+        self._late = late
         self._latest: tuple[tuple[Expression, ...], Expression | None] = (), None
 
     def __bool__(self) -> bool:
         """Whether there is any, or may be."""
-        return self._bound is not None or bool(self._runtime)
+        return self._bound is not None or bool(self._late)
 
     def __repr__(self) -> str:
         return repr(self.now())
@@ -88,16 +128,17 @@ class Condition:
     def leaves(self) -> list[Leaf]:
         """The leaves that are asked, or may be."""
         asked = [] if self._bound is None else leaves_of(self._bound)
-        return list({leaf.index: leaf for leaf in (*asked, *self._later)}.values())
+        later = [leaf for each in self._late for leaf in each.leaves]
+        return list({leaf.index: leaf for leaf in (*asked, *later)}.values())
 
     def now(self) -> Expression | None:
         """Give the filter, and the runtime filters that have arrived, as one bound expression; None without any.
 
         It is the same object until another one arrives.
         """
-        if not self._runtime:
+        if not self._late:
             return self._bound
-        bounds = [self._bound, *(each.bound(self._file.schema, self._origins) for each in self._runtime)]
+        bounds = [self._bound, *(each.bound() for each in self._late)]
         parts = tuple(part for part in bounds if part is not None)
         known, joined = self._latest
         if known != parts:
@@ -106,15 +147,33 @@ class Condition:
         return joined
 
 
-def _leaf_of(file: OpenedFile, runtime_filter: RuntimeFilter) -> Leaf:
-    """Find the column of a runtime filter, which may arrive when it is too late for an error."""
-    found = find(file.schema, runtime_filter.column)
+def column_of(columns: Schema | Columns, runtime_filter: RuntimeFilter) -> Leaf:
+    """Find the column of a runtime filter, which may arrive when it is too late for an error.
+
+    Parameters
+    ----------
+    columns : Schema or Columns
+        Where it is looked for.
+    runtime_filter : RuntimeFilter
+        Whether it has arrived or not.
+
+    Returns
+    -------
+    Leaf
+
+    Raises
+    ------
+    SchemaError
+        When there is no such column, or it has not one simple value a row.
+    """
+    found = find(columns, runtime_filter.column)
     if found.lists or not found.is_leaf:
         raise SchemaError(f"a runtime filter is for a column of simple values, not {runtime_filter.column!r}")
     return found.leaf
 
 
-def _listed(runtime_filters: Any) -> list[RuntimeFilter]:
+def listed(runtime_filters: Any) -> list[RuntimeFilter]:
+    """Check the ``runtime_filters`` argument: one of them, or an iterable of them."""
     if not runtime_filters:
         return []
     from ..runtime_filter import RuntimeFilter
