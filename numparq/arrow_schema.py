@@ -11,6 +11,7 @@ import binascii
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from .flatbuffer import FlatbufferError, Table
@@ -146,7 +147,16 @@ class ArrowSchema:
     def __init__(self, value: str | bytes | None, num_fields: int) -> None:
         self._value = value
         self._num_fields = num_fields
-        self._schema: Table | None = None
+        self._types: dict[int, ArrowType | None] = {}
+
+    @cached_property
+    def _schema(self) -> Table | None:
+        """The table of the schema; None where there is no sound one of so many columns."""
+        try:
+            found = schema_table(self._value) if self._value is not None else None
+            return found if found is not None and found.vector_length(_FIELDS) == self._num_fields else None
+        except _UNSOUND:
+            return None
 
     def type_of(self, position: int) -> ArrowType | None:
         """Give the Arrow type of a top-level column.
@@ -161,8 +171,10 @@ class ArrowSchema:
         ArrowType or None
             None where the file has no (sound) Arrow schema.
         """
-        hint = self.hint_of(position)
-        return hint.type if hint is not None else None
+        if position not in self._types:
+            hint = self.hint_of(position)
+            self._types[position] = hint.type if hint is not None else None
+        return self._types[position]
 
     def hint_of(self, position: int) -> ArrowHint | None:
         """Give what the schema says of a top-level column, and of what is in it.
@@ -177,17 +189,11 @@ class ArrowSchema:
         ArrowHint or None
             None where the file has no (sound) Arrow schema.
         """
+        if self._schema is None or not 0 <= position < self._num_fields:
+            return None
         try:
-            if self._value is not None:
-                self._schema = schema_table(self._value)
-                self._value = None
-                if self._schema.vector_length(_FIELDS) != self._num_fields:
-                    self._schema = None
-            if self._schema is None or not 0 <= position < self._num_fields:
-                return None
             return ArrowHint(self._schema.vector_item(_FIELDS, position))
         except _UNSOUND:
-            self._value = self._schema = None
             return None
 
 

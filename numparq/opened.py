@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from .arrow_schema import ArrowSchema
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from .io.joint import JointSource
     from .metadata.records import Record
     from .plan.byte_ranges import Coalescing
+
+_SHARED_BYTES = 64 << 10  # of values of the footer: what is made of larger ones is not kept
 
 
 class OpenedFile:
@@ -118,12 +121,12 @@ class OpenedFile:
     def pandas_metadata(self) -> PandasMetadata | None:
         """What pandas noted of the frame that was written."""
         keys = self.footer.key_value_metadata
-        return PandasMetadata.parse(keys.get("pandas"), keys.get("PANDAS_ATTRS"), self.is_own)
+        return _shared(PandasMetadata.parse, keys.get("pandas"), keys.get("PANDAS_ATTRS"), self.is_own)
 
     @cached_property
     def arrow_schema(self) -> ArrowSchema:
         """What the writer noted of the types that the columns had in Arrow."""
-        return ArrowSchema(self.footer.key_value_metadata.get("ARROW:schema"), len(self.schema.columns))
+        return _shared(ArrowSchema, self.footer.key_value_metadata.get("ARROW:schema"), len(self.schema.columns))
 
     @property
     def is_own(self) -> bool:
@@ -133,6 +136,17 @@ class OpenedFile:
     def close(self) -> None:
         """Close the file, if it was opened here."""
         self.source.close()
+
+
+def _shared(make: Callable[..., Any], *values: Any) -> Any:
+    """Make something of values of the footer: once for all files that have the same, unless these are large."""
+    size = sum(len(value) for value in values if isinstance(value, bytes))
+    return _made(make, *values) if size <= _SHARED_BYTES else make(*values)
+
+
+@lru_cache(maxsize=128)
+def _made(make: Callable[..., Any], *values: Any) -> Any:
+    return make(*values)
 
 
 def _check(coalescing: Any) -> None:

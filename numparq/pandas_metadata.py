@@ -34,7 +34,7 @@ class RangeLevel:
 
 
 class PandasMetadata:
-    """The pandas metadata of a file.
+    """The pandas metadata of a file; of several, where they have the same: what can be changed is given away as a copy.
 
     Parameters
     ----------
@@ -74,6 +74,7 @@ class PandasMetadata:
         self._unparsed = columns
         self._columns = {} if columns is not None else _by_field(_list(document.get("columns")), self.index_fields)
         self._dtypes: dict[str, Any] = {}
+        self._wanted: dict[str, Wanted | None] = {}
 
     @classmethod
     def parse(
@@ -108,10 +109,11 @@ class PandasMetadata:
 
     def _entry(self, field: str) -> dict:
         """Give what is said about a column of the file; empty where nothing is."""
-        if self._unparsed is not None and field not in self._columns:
-            entry = self._unparsed.find(field)
+        unparsed = self._unparsed  # another thread may just have parsed it
+        if unparsed is not None and field not in self._columns:
+            entry = unparsed.find(field)
             if entry is None:
-                self._columns = _by_field(_list(self._unparsed.all()), self.index_fields)
+                self._columns = _by_field(_list(unparsed.all()), self.index_fields)
                 self._unparsed = None
             else:
                 self._columns[field] = entry
@@ -174,11 +176,12 @@ class PandasMetadata:
             self._dtypes[name] = _extension_dtype(name)
         return self._dtypes[name]
 
-
     def wanted(self, field: str) -> Wanted | None:
         """Give the dtype that a column or index level had, in files that numparq wrote; None where it is not known."""
-        entry = self._entry(field)
-        return wanted_of(entry) if entry else None
+        if field not in self._wanted:
+            entry = self._entry(field)
+            self._wanted[field] = wanted_of(entry) if entry else None
+        return self._wanted[field]
 
 
 def _extension_dtype(name: str) -> Any:

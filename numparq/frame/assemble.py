@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from types import MappingProxyType
 from typing import Any
 
@@ -67,7 +68,7 @@ def assemble(
     labels = labels_with(metadata, [name for _, name in kept], [label for label, _ in extra])
     frame = create_dataframe_from_blocks(blocks.finished(), row_index(metadata, index_arrays, layout.num_rows), labels)
     if metadata is not None and metadata.attrs:
-        frame.attrs = metadata.attrs
+        frame.attrs = deepcopy(metadata.attrs)
     return frame
 
 

@@ -7,6 +7,7 @@ import datetime
 import decimal
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from .strings import text_of
 # A tuple of strings, numbers and the like. Anything deeper is not a label, and could overflow Python's own parser.
 _ITEM = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?\w{1,30}(?:\.\w{0,30})?)"""
 _TUPLE = re.compile(rf"\({_ITEM}(?:, ?{_ITEM})*,?\)", re.DOTALL)
+_MOST_SHARED = 256  # labels; more of them are made for each frame
 
 
 def row_index(metadata: PandasMetadata | None, levels: dict[str, Any], num_rows: int) -> pd.Index:
@@ -99,6 +101,18 @@ def column_labels(metadata: PandasMetadata | None, names: list[str]) -> pd.Index
     pandas.Index
         The labels with the types that the metadata give them; plain names where that cannot be.
     """
+    if len(names) > _MOST_SHARED:
+        return _made_labels(metadata, names)
+    return _shared_labels(metadata, tuple(names)).view()  # a view has names of its own
+
+
+@lru_cache(maxsize=64)
+def _shared_labels(metadata: PandasMetadata | None, names: tuple[str, ...]) -> pd.Index:
+    """Make labels once for all frames that have the same: nothing changes those that an Index has."""
+    return _made_labels(metadata, list(names))
+
+
+def _made_labels(metadata: PandasMetadata | None, names: list[str]) -> pd.Index:
     if metadata is None:
         return _plain_labels(names)
     found, notes = _known_labels(metadata, names), metadata.level_notes
