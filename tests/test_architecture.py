@@ -51,6 +51,7 @@ LAYERS = [
     ["filtering"],
     ["reading"],
     ["reader", "category_order", "writer"],
+    ["dataset"],
     ["api", "verifying"],
     ["salvaging"],
     ["cli"],

@@ -1,0 +1,1 @@
+"""Many files as one table: found, their schemas united, read and written."""
