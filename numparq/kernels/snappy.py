@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import BAD_COMPRESSED_DATA
 from .hybrid import load_partial, read_run_header
 from .memory import copy16, copy_bytes, load64, store64
-from .registry import helper, kernel
+from .registry import helper, inlined, kernel
 from .tables import (
     P_BODY,
     P_COMPRESSED,
@@ -38,6 +38,26 @@ _COPIES = _copies()
 _LOW_BYTES = np.array([(1 << 8 * count) - 1 for count in range(5)], np.int64)
 
 
+def _short_copies() -> tuple[np.ndarray, np.ndarray]:
+    """Tell of each tag of a copy with one or two bytes behind it: length (bits 0 to 6), high bits of the offset (7 on).
+
+    The second table masks the low bits of the offset. All other tags are given an offset that is beyond any.
+    """
+    table, masks = np.full(256, 1 << 62, np.int64), np.zeros(256, np.uint64)
+    for tag in range(256):
+        if tag & 3 in (1, 2):
+            table[tag] = _COPIES[tag] >> 3
+            masks[tag] = _LOW_BYTES[tag & 3]
+    return table, masks
+
+
+_SHORT_COPIES, _OFFSETS = _short_copies()
+# Bits of a tag that are not set where it is that of a literal of at most 16 bytes.
+_NO_SHORT_LITERAL = 0xC3
+# What `decompress_pairs` may load behind a pair, and store behind its beginning: a copy of 64 bytes, and a literal.
+_LOADED, _STORED = 32, 96
+
+
 @helper
 def copy_near(out, target, offset, length):
     """Copy `length` bytes from less than eight bytes back: a pattern that repeats itself.
@@ -55,7 +75,7 @@ def copy_near(out, target, offset, length):
         source += 8
 
 
-@helper
+@inlined
 def copy_back(out, target, offset, length):
     """Copy `length` (at most 64) bytes from `offset` bytes back; up to 16 bytes behind them may be overwritten."""
     if offset < 8:
@@ -73,7 +93,7 @@ def copy_back(out, target, offset, length):
 
 @helper
 def copy_literal(out, target, data, pos, length):
-    """Copy a literal of more than 16 bytes; up to 16 bytes behind it may be touched."""
+    """Copy a literal; up to 16 bytes behind it may be touched."""
     if length > 64:
         copy_bytes(out, target, data, pos, length)
         return
@@ -93,6 +113,61 @@ def literal_length(data, pos, end, length):
 
 
 @helper
+def decompress_element(data, pos, end, out, out_pos, target, out_end):
+    """Decompress any literal or copy: (the position behind it or BAD_COMPRESSED_DATA, where the output has come to)."""
+    word = load64(data, pos)
+    tag = np.int64(word & np.uint64(0xFF))
+    pos += 1
+    if tag & 3 == 0:
+        length = (tag >> 2) + 1
+        if length > 60:
+            size = length - 60
+            length = literal_length(data, pos, end, length)
+            pos += size
+        if length < 0 or length > end - pos or length > out_end - target:
+            return BAD_COMPRESSED_DATA, target
+        copy_literal(out, target, data, pos, length)
+        return pos + length, target + length
+    entry = _COPIES[tag]
+    extra = entry & 7
+    length = (entry >> 3) & 127
+    offset = np.int64((word >> np.uint64(8)) & np.uint64(_LOW_BYTES[extra])) + (entry >> 10)
+    pos += extra
+    if (pos > end) | (offset == 0) | (offset > target - out_pos) | (length > out_end - target):
+        return BAD_COMPRESSED_DATA, target
+    copy_back(out, target, offset, length)
+    return pos, target + length
+
+
+@inlined
+def decompress_pairs(data, pos, last, out, out_pos, target, out_last):
+    """Decompress copies, each with the literal behind it if that is short: (the position of an element, the output's).
+
+    It ends before an element of another kind, or a damaged one, or behind `last` or `out_last`. Whether there is a
+    literal nobody can predict, so nothing branches on that: 16 bytes are copied anyhow, and count if it is one.
+    """
+    while pos < last and target < out_last:
+        word = load64(data, pos)
+        tag = np.int64(word & np.uint64(0xFF))
+        entry = _SHORT_COPIES[tag]
+        word >>= np.uint64(8)
+        offset = np.int64(word & _OFFSETS[tag]) + (entry >> 7)
+        if np.uint64(offset - 1) >= np.uint64(target - out_pos):
+            break
+        copy_back(out, target, offset, entry & 127)
+        target += entry & 127
+        extra = tag & 3
+        following = np.int64(word >> np.uint64(extra << 3))
+        pos += extra + 1
+        copy16(out, target, data, pos + 1)
+        length = ((following & 0xFF) >> 2) + 1
+        counts = -np.int64(following & _NO_SHORT_LITERAL == 0)
+        pos += counts & (length + 1)
+        target += counts & length
+    return pos, target
+
+
+@helper
 def decompress_snappy(data, pos, end, out, out_pos, out_end):
     """Decompress one raw Snappy block that fills ``out[out_pos:out_end]``; 0 or BAD_COMPRESSED_DATA.
 
@@ -103,33 +178,11 @@ def decompress_snappy(data, pos, end, out, out_pos, out_end):
         return BAD_COMPRESSED_DATA
     target = out_pos
     while pos < end:
-        word = load64(data, pos)
-        tag = np.int64(word & np.uint64(0xFF))
-        pos += 1
-        if tag & 3 == 0:
-            length = (tag >> 2) + 1
-            if length <= 16 and length <= end - pos and length <= out_end - target:
-                copy16(out, target, data, pos)
-            else:
-                if length > 60:
-                    size = length - 60
-                    length = literal_length(data, pos, end, length)
-                    pos += size
-                if length < 0 or length > end - pos or length > out_end - target:
-                    return BAD_COMPRESSED_DATA
-                copy_literal(out, target, data, pos, length)
-            pos += length
-            target += length
-            continue
-        entry = _COPIES[tag]
-        extra = entry & 7
-        length = (entry >> 3) & 127
-        offset = np.int64((word >> np.uint64(8)) & np.uint64(_LOW_BYTES[extra])) + (entry >> 10)
-        pos += extra
-        if (pos > end) | (offset == 0) | (offset > target - out_pos) | (length > out_end - target):
-            return BAD_COMPRESSED_DATA
-        copy_back(out, target, offset, length)
-        target += length
+        pos, target = decompress_pairs(data, pos, end - _LOADED, out, out_pos, target, out_end - _STORED)
+        if pos < end:
+            pos, target = decompress_element(data, pos, end, out, out_pos, target, out_end)
+            if pos < 0:
+                return pos
     return 0 if target == out_end else BAD_COMPRESSED_DATA
 
 
