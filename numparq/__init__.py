@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import pandas as pandas
     from .api import file_bytes, read_parquet, to_parquet
     from .errors import (
         CorruptPageError,
@@ -60,6 +61,8 @@ _HOMES = {
     "SchemaError": "errors",
     "LimitError": "errors",
 }
+# Modules that are public names themselves. None is in `__all__`: a star import must not shadow pandas.
+_MODULES = ("pandas",)
 
 __all__ = [
     "Coalescing",
@@ -86,6 +89,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
     if name not in _HOMES:
         raise AttributeError(f"module 'numparq' has no attribute {name!r}")
     value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
@@ -94,4 +99,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted({*globals(), *_HOMES, *_MODULES})

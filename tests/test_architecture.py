@@ -53,7 +53,7 @@ LAYERS = [
     ["reader", "category_order", "writer"],
     ["dataset"],
     ["api", "verifying"],
-    ["salvaging"],
+    ["salvaging", "pandas"],
     ["cli"],
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}

@@ -1,0 +1,15 @@
+"""numparq where pandas' own functions ask for a Parquet engine, and ``df.numparq``: opt in by `register`.
+
+>>> import numparq.pandas, pandas as pd
+>>> numparq.pandas.register()
+>>> data = pd.DataFrame({"a": [1, 2, 3]}).to_parquet(engine="numparq")
+>>> pd.read_parquet(data, engine="numparq", filters=[("a", ">", 1)])
+   a
+0  2
+1  3
+>>> numparq.pandas.unregister()
+"""
+
+from .hook import register, unregister
+
+__all__ = ["register", "unregister"]

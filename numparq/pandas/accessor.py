@@ -1,0 +1,81 @@
+"""``df.numparq``: what numparq does with a frame, at hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from .. import __version__, api
+from ..assembly import FileAssembly
+from ..io.sink import BytesSink
+from ..reader import ParquetFile
+from ..schema import Schema
+from ..shred import take_apart
+from ..statistics import orders_of
+
+__all__ = ["NumparqAccessor"]
+
+
+class NumparqAccessor:
+    """What numparq does with a frame.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The frame.
+    """
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self._frame = frame
+
+    def to_parquet(self, path: Any = None, compression: Any = "snappy", **options: Any) -> bytes | None:
+        """Write the frame to a file: `numparq.to_parquet`, with its arguments.
+
+        Returns
+        -------
+        bytes or None
+            The file, when `path` is None.
+        """
+        return api.to_parquet(self._frame, path, compression, **options)
+
+    def to_bytes(self, compression: Any = "snappy", **options: Any) -> bytes:
+        """Give the bytes of a file of the frame; `numparq.to_parquet` has the arguments.
+
+        Returns
+        -------
+        bytes
+        """
+        data = api.to_parquet(self._frame, None, compression, **options)
+        assert data is not None
+        return data
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that a file of the frame would have, those of the index included.
+
+        Columns of Python objects are looked through for it; nothing is encoded.
+
+        Raises
+        ------
+        SchemaError
+            When a column holds what Parquet cannot.
+        """
+        taken = take_apart(self._frame)
+        nodes = [column.node for column in taken.columns]
+        sink = BytesSink()
+        assembly = FileAssembly(sink, nodes, __version__, orders_of(nodes))
+        assembly.begin()
+        assembly.finish({})
+        sink.commit()
+        with ParquetFile(sink.getvalue()) as file:
+            return file.schema
+
+    @property
+    def lost(self) -> list[Any]:
+        """What could not be read, where the frame was read with ``on_error="skip"``.
+
+        Tuples of file, row group, column, row range and reason. Empty where nothing is known to be lost, which is
+        also so of any frame that was read otherwise, or was not read from a file.
+        """
+        return list(self._frame.attrs.get("numparq.lost", ()))

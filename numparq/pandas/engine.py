@@ -1,0 +1,137 @@
+"""The object that pandas hands a Parquet file to: it reads and writes by numparq."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pandas as pd
+from pandas.api.types import is_file_like
+from pandas.io import common, parquet
+
+from .. import api
+from .arguments import Reading, writing
+from .maps import make_dicts
+from .strings import settle_strings
+
+__all__ = ["NumparqImpl"]
+
+
+class NumparqImpl(parquet.BaseImpl):
+    """pandas' engine ``"numparq"``."""
+
+    def read(
+        self,
+        path: Any,
+        columns: Any = None,
+        filters: Any = None,
+        dtype_backend: Any = None,
+        storage_options: dict[str, Any] | None = None,
+        filesystem: Any = None,
+        to_pandas_kwargs: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> pd.DataFrame:
+        """Read a file into a frame, as `pandas.read_parquet` asks for it.
+
+        Parameters
+        ----------
+        path, columns, filters, dtype_backend, storage_options, filesystem
+            As in `pandas.read_parquet`; `filters` may be an expression of `numparq.col`.
+        to_pandas_kwargs : dict, optional
+            Arguments of ``pyarrow.Table.to_pandas``, as far as they make sense here.
+        **kwargs
+            Those of `numparq.read_parquet`, and of ``pyarrow.parquet.read_table``, as far as they make sense here.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Raises
+        ------
+        UnsupportedError
+            For an argument of pyarrow's that numparq has nothing for, with what to do instead.
+        """
+        check_filesystem(filesystem, storage_options)
+        reading = Reading.of(kwargs, to_pandas_kwargs)
+        with _opened(path, storage_options, filesystem) as (source, options):
+            frame = api.read_parquet(
+                source, columns, filters, dtype_backend=dtype_backend, **(options | reading.options)
+            )
+            if reading.maps is not None:
+                make_dicts(frame, reading.maps, source, options)
+        settle_strings(frame, dtype_backend)
+        return frame
+
+    def write(
+        self,
+        df: pd.DataFrame,
+        path: Any,
+        compression: Any = "snappy",
+        index: bool | None = None,
+        partition_cols: list[str] | None = None,
+        storage_options: dict[str, Any] | None = None,
+        filesystem: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        """Write a frame to a file, as `DataFrame.to_parquet` asks for it.
+
+        Parameters
+        ----------
+        df, path, compression, index, partition_cols, storage_options, filesystem
+            As in `DataFrame.to_parquet`.
+        **kwargs
+            Those of `numparq.to_parquet`, and of ``pyarrow.parquet.write_table``, as far as they make sense here.
+
+        Raises
+        ------
+        UnsupportedError
+            For an argument of pyarrow's that numparq has nothing for, with what to do instead.
+        """
+        self.validate_dataframe(df)
+        check_filesystem(filesystem, storage_options)
+        target = _local(path)
+        if filesystem is None and _is_local(target) and partition_cols is None:
+            common.check_parent_directory(os.path.expanduser(target))
+        api.to_parquet(
+            df, target, compression, index, partition_cols, storage_options=storage_options, filesystem=filesystem,
+            **writing(kwargs),
+        )  # fmt: skip
+
+
+def check_filesystem(filesystem: Any, storage_options: dict[str, Any] | None) -> None:
+    """Refuse what is no file system, and options for one that has its own; the errors are those of pandas."""
+    if filesystem is None:
+        return
+    if hasattr(filesystem, "get_file_info"):  # pyarrow's
+        if storage_options:
+            raise NotImplementedError("storage_options not supported with a pyarrow FileSystem.")
+    elif not hasattr(filesystem, "cat_file"):  # fsspec's
+        raise ValueError(f"filesystem must be a pyarrow or fsspec FileSystem, not a {type(filesystem).__name__}")
+
+
+@contextmanager
+def _opened(path: Any, storage_options: Any, filesystem: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Give what numparq reads, and with what options of where it is.
+
+    What pandas opens by itself is opened by pandas: URLs of HTTP and FTP, for which `storage_options` are headers.
+    """
+    if filesystem is None and isinstance(path, str) and common.is_url(path) and not path.startswith("file:"):
+        with parquet.get_handle(path, "rb", is_text=False, storage_options=storage_options) as handles:
+            yield handles.handle, {}
+    elif filesystem is not None and not hasattr(filesystem, "get_file_info"):
+        yield path, {"filesystem": filesystem}  # fsspec's has its options already: pandas looks past these
+    else:
+        yield _local(path), {"storage_options": storage_options, "filesystem": filesystem}
+
+
+def _local(path: Any) -> Any:
+    """Take the host out of a URL of a local file."""
+    if isinstance(path, str) and path.startswith("file://localhost/"):
+        return "file://" + path.removeprefix("file://localhost")
+    return path
+
+
+def _is_local(path: Any) -> bool:
+    return isinstance(path, (str, os.PathLike)) and not is_file_like(path) and "://" not in os.fspath(path)

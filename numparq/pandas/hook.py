@@ -1,0 +1,210 @@
+"""Where pandas looks up its Parquet engines: one function, which is wrapped, and can be put back.
+
+pandas has no registry of Parquet engines. `pandas.read_parquet` and `DataFrame.to_parquet` ask
+``pandas.io.parquet.get_engine`` for an object that reads or writes, by name. That is no part of pandas' promises, so
+whatever of it this module relies on is checked before anything is changed.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from ..errors import UnsupportedError
+
+__all__ = ["NAME", "register", "unregister"]
+
+NAME = "numparq"
+
+_KNOWN_MAJOR = "3"
+_KNOWN = "3.0 and 3.1, and later ones below 4 that look the same there"
+# The parameters of what is replaced or called, behind `self`; those of an engine's methods are the ones given by
+# position, before those that pandas hands on by name.
+_PARAMETERS = {
+    "get_engine": ("engine",),
+    "BaseImpl.read": ("path", "columns", "kwargs"),
+    "BaseImpl.write": ("df", "path", "compression", "kwargs"),
+    "BaseImpl.validate_dataframe": ("df",),
+    "get_handle": ("path_or_buf", "mode"),
+}
+_ENTRIES = ("read_parquet", "to_parquet")
+
+_LOCK = threading.RLock()
+_hook: _Hook | None = None
+
+
+def register(default: bool = False) -> None:
+    """Make ``engine="numparq"`` work in pandas, and add the accessor ``df.numparq``.
+
+    `pandas.read_parquet` and `DataFrame.to_parquet` keep their other engines. To call it again is no error; what was
+    asked last counts.
+
+    Parameters
+    ----------
+    default : bool
+        Whether numparq also serves where no engine is named, as long as the option ``io.parquet.engine`` is
+        ``"auto"``, as it is by default.
+
+    Raises
+    ------
+    UnsupportedError
+        When pandas does not have its engines where the versions have them that are known. Nothing is changed then.
+
+    Examples
+    --------
+    >>> import numparq.pandas, pandas as pd
+    >>> numparq.pandas.register(default=True)
+    >>> pd.read_parquet(pd.DataFrame({"a": [1.5]}).to_parquet())
+         a
+    0  1.5
+    >>> numparq.pandas.unregister()
+    """
+    global _hook
+    import pandas as pd
+    from pandas.io import parquet
+
+    with _LOCK:
+        if _hook is None:
+            check(parquet, pd.__version__)
+            hook = _Hook(parquet)
+            _add_accessor(pd)
+            hook.install()
+            _hook = hook
+        _hook.default = bool(default)
+
+
+def unregister() -> None:
+    """Take back what `register` did; without that, do nothing."""
+    global _hook
+    with _LOCK:
+        if _hook is not None:
+            _hook.remove()
+            _remove_accessor()
+            _hook = None
+
+
+class _Hook:
+    """``get_engine`` of pandas, wrapped.
+
+    Attributes
+    ----------
+    default : bool
+        Whether numparq serves where no engine is named.
+    """
+
+    def __init__(self, module: ModuleType) -> None:
+        self.default = False
+        self._module = module
+        self._active = True
+        self._original: Callable[[str], Any] = module.get_engine
+        self._wrapper = self._wrapped()
+
+    def _wrapped(self) -> Callable[[str], Any]:
+        original = self._original
+
+        @functools.wraps(original)
+        def get_engine(engine: str) -> Any:
+            if self._active and (engine == NAME or (engine == "auto" and self._is_default())):
+                from .engine import NumparqImpl
+
+                return NumparqImpl()
+            return original(engine)
+
+        _hide(get_engine, original)
+        return get_engine
+
+    def _is_default(self) -> bool:
+        import pandas as pd
+
+        return self.default and pd.get_option("io.parquet.engine") == "auto"
+
+    def install(self) -> None:
+        """Put the wrapper in the place of pandas' function."""
+        self._module.get_engine = self._wrapper  # type: ignore[attr-defined]
+
+    def remove(self) -> None:
+        """Put pandas' function back; where somebody wrapped the wrapper, it only forwards from now on."""
+        self._active = False
+        if self._module.get_engine is self._wrapper:
+            self._module.get_engine = self._original  # type: ignore[attr-defined]
+
+
+def _hide(wrapper: Any, original: Any) -> None:
+    """Let a function count as one of pandas' where its warnings look for the code that called pandas.
+
+    What pandas says of another engine is said of the first caller that is none of its files; by those lines Python
+    settles which warnings are shown.
+    """
+    code = inspect.unwrap(original).__code__
+    wrapper.__code__ = wrapper.__code__.replace(co_filename=code.co_filename, co_firstlineno=code.co_firstlineno)
+
+
+def check(module: ModuleType, version: str) -> None:
+    """Check that pandas' module of Parquet engines is as it is known.
+
+    Parameters
+    ----------
+    module : module
+        ``pandas.io.parquet``.
+    version : str
+        That of pandas.
+
+    Raises
+    ------
+    UnsupportedError
+        With what is different, and the versions that are known.
+    """
+    trouble = _difference(module, version)
+    if trouble is not None:
+        raise UnsupportedError(
+            f"numparq cannot become an engine of pandas {version}: {trouble}. Known are pandas {_KNOWN}. "
+            "numparq.read_parquet and numparq.to_parquet do the same with any of them"
+        )
+
+
+def _difference(module: ModuleType, version: str) -> str | None:
+    if version.partition(".")[0] != _KNOWN_MAJOR:
+        return "that version is not known"
+    for name, expected in _PARAMETERS.items():
+        found = _parameters(module, name)
+        if found is None:
+            return f"there is no function {module.__name__}.{name}"
+        if found[: len(expected)] != expected or (name == "get_engine" and found != expected):
+            return f"the parameters of {module.__name__}.{name} are ({', '.join(found)})"
+    for name in _ENTRIES:
+        entry: Any = getattr(module, name, None)
+        if entry is None or "get_engine" not in inspect.unwrap(entry).__code__.co_names:
+            return f"{module.__name__}.{name} does not call get_engine"
+    return None
+
+
+def _parameters(module: ModuleType, name: str) -> tuple[str, ...] | None:
+    found: Any = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    try:
+        parameters = tuple(inspect.signature(found).parameters)
+    except (TypeError, ValueError):
+        return None
+    return parameters[1:] if parameters[:1] == ("self",) else parameters
+
+
+def _add_accessor(pd: Any) -> None:
+    from .accessor import NumparqAccessor
+
+    if getattr(pd.DataFrame, NAME, None) is not NumparqAccessor:
+        pd.api.extensions.register_dataframe_accessor(NAME)(NumparqAccessor)
+
+
+def _remove_accessor() -> None:
+    import pandas as pd
+
+    from .accessor import NumparqAccessor
+
+    if getattr(pd.DataFrame, NAME, None) is NumparqAccessor:
+        delattr(pd.DataFrame, NAME)
+        pd.DataFrame._accessors.discard(NAME)

@@ -1,0 +1,76 @@
+"""Strings as pandas' options want them: their storage, or objects where the dtype ``str`` is switched off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+__all__ = ["settle_strings"]
+
+# The dtype that strings of a dtype are to have: another storage, or object.
+Wanted = Callable[[pd.StringDtype], Any]
+
+
+def settle_strings(frame: pd.DataFrame, dtype_backend: Any) -> None:
+    """Give the strings of a frame the dtype that pandas' options ask for, as they do of any engine.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        What was read; it is changed where that is needed.
+    dtype_backend : str, None, or pandas' mark for "not given"
+        As it was passed. Arrow's dtypes have no storage to choose, and the option ``future.infer_string`` concerns
+        reads without it only.
+    """
+    storage, inferred = pd.get_option("mode.string_storage"), _infers_str()
+    if storage == "auto" and inferred:
+        return
+    of_values = _wanted(storage, not inferred and dtype_backend not in ("numpy_nullable", "pyarrow"))
+    for place in range(frame.shape[1]):
+        values = _changed(frame.iloc[:, place].array, of_values)
+        if values is not None:
+            frame.isetitem(place, pd.Series(values, frame.index, copy=False))
+    frame.index = _changed_index(frame.index, of_values)
+    frame.columns = _changed_index(frame.columns, _wanted(storage, not inferred))
+
+
+def _wanted(storage: str, as_objects: bool) -> Wanted:
+    def wanted(dtype: pd.StringDtype) -> Any:
+        if as_objects and dtype.na_value is not pd.NA:
+            return np.dtype(object)
+        return dtype if storage in ("auto", dtype.storage) else pd.StringDtype(storage, dtype.na_value)
+
+    return wanted
+
+
+def _infers_str() -> bool:
+    """Tell whether strings are of the dtype ``str``; to ask for the option itself is deprecated."""
+    return pd.Index([""]).dtype != object
+
+
+def _changed(values: Any, wanted: Wanted) -> Any:
+    """Convert strings, or categories that are strings; None where there is nothing to convert."""
+    dtype = values.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        categories = _changed(dtype.categories.array, wanted)
+        if categories is None:
+            return None
+        index = pd.Index(categories, dtype=categories.dtype)
+        return pd.Categorical.from_codes(values.codes, dtype=pd.CategoricalDtype(index, dtype.ordered))
+    if not isinstance(dtype, pd.StringDtype) or (after := wanted(dtype)) is dtype:
+        return None
+    if isinstance(after, pd.StringDtype):
+        return values.astype(after)
+    objects = np.array(values, dtype=object)
+    objects[np.asarray(values.isna())] = None
+    return objects
+
+
+def _changed_index(index: pd.Index, wanted: Wanted) -> pd.Index:
+    if isinstance(index, pd.MultiIndex):
+        return index.set_levels([_changed_index(level, wanted) for level in index.levels], verify_integrity=False)
+    values = _changed(index.array, wanted)
+    return index if values is None else pd.Index(values, dtype=values.dtype, name=index.name)
