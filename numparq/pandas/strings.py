@@ -28,13 +28,14 @@ def settle_strings(frame: pd.DataFrame, dtype_backend: Any) -> None:
     storage, inferred = pd.get_option("mode.string_storage"), _infers_str()
     if storage == "auto" and inferred:
         return
-    of_values = _wanted(storage, not inferred and dtype_backend not in ("numpy_nullable", "pyarrow"))
+    of_names = _wanted(storage, not inferred)
+    of_values = of_names if dtype_backend not in ("numpy_nullable", "pyarrow") else _wanted(storage, False)
     for place in range(frame.shape[1]):
-        values = _changed(frame.iloc[:, place].array, of_values)
+        values = _changed(frame.iloc[:, place].array, of_values, of_names)
         if values is not None:
             frame.isetitem(place, pd.Series(values, frame.index, copy=False))
-    frame.index = _changed_index(frame.index, of_values)
-    frame.columns = _changed_index(frame.columns, _wanted(storage, not inferred))
+    frame.index = _changed_index(frame.index, of_values, of_names)
+    frame.columns = _changed_index(frame.columns, of_names, of_names)
 
 
 def _wanted(storage: str, as_objects: bool) -> Wanted:
@@ -51,11 +52,11 @@ def _infers_str() -> bool:
     return pd.Index([""]).dtype != object
 
 
-def _changed(values: Any, wanted: Wanted) -> Any:
+def _changed(values: Any, wanted: Wanted, of_categories: Wanted) -> Any:
     """Convert strings, or categories that are strings; None where there is nothing to convert."""
     dtype = values.dtype
     if isinstance(dtype, pd.CategoricalDtype):
-        categories = _changed(dtype.categories.array, wanted)
+        categories = _changed(dtype.categories.array, of_categories, of_categories)
         if categories is None:
             return None
         index = pd.Index(categories, dtype=categories.dtype)
@@ -69,8 +70,9 @@ def _changed(values: Any, wanted: Wanted) -> Any:
     return objects
 
 
-def _changed_index(index: pd.Index, wanted: Wanted) -> pd.Index:
+def _changed_index(index: pd.Index, wanted: Wanted, of_categories: Wanted) -> pd.Index:
     if isinstance(index, pd.MultiIndex):
-        return index.set_levels([_changed_index(level, wanted) for level in index.levels], verify_integrity=False)
-    values = _changed(index.array, wanted)
+        levels = [_changed_index(level, wanted, of_categories) for level in index.levels]
+        return index.set_levels(levels, verify_integrity=False)
+    values = _changed(index.array, wanted, of_categories)
     return index if values is None else pd.Index(values, dtype=values.dtype, name=index.name)
