@@ -1,0 +1,48 @@
+"""What a listing finds: files, by the path that their file system opens them by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+__all__ = ["Entry", "Found"]
+
+
+class Entry(NamedTuple):
+    """A file that a listing found.
+
+    Attributes
+    ----------
+    path : str
+        With ``/`` between its parts.
+    size : int or None
+        Bytes, where the listing tells.
+    version : str or None
+        What changes along with the file (an ETag, or when it was modified), where the listing tells.
+    """
+
+    path: str
+    size: int | None = None
+    version: str | None = None
+
+
+@dataclass
+class Found:
+    """What lies below a directory, or is matched by a pattern.
+
+    Attributes
+    ----------
+    files : list of Entry
+        Those that may be data, sorted by path.
+    hidden : list of Entry
+        Files and directories (with a ``/`` behind) that are left out for their names; what is in such a directory is
+        left out along with it.
+    """
+
+    files: list[Entry] = field(default_factory=list)
+    hidden: list[Entry] = field(default_factory=list)
+
+    def sort(self) -> Found:
+        """Sort the files by path, as pyarrow does: so the rows of a dataset have one order."""
+        self.files.sort()
+        return self

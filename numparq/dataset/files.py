@@ -1,0 +1,327 @@
+"""The files of a dataset: what a directory, a pattern, a list of these, or a URL of any of them stands for."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ..errors import InvalidFileError, located
+from .entries import Entry, Found
+from .globs import Pattern, has_magic
+from .local_listing import walk
+from .names import COMMON_METADATA, METADATA
+from .partitioning import Partitioning, as_partitioning
+from .places import Place, place_of
+from .remote_listing import RemoteListing
+
+__all__ = ["DataFile", "Listing", "is_many", "list_files"]
+
+
+class DataFile(NamedTuple):
+    """A file of a dataset.
+
+    Attributes
+    ----------
+    path : str
+        As its file system, or the local one, opens it.
+    name : str
+        What it is called in messages, and in the column ``"file"`` of ``include``.
+    size : int or None
+        Bytes, where the listing tells.
+    version : str or None
+        What changes along with the file (an ETag, or when it was modified), where the listing tells.
+    values : tuple of (str or None)
+        The partition that it is in: a text, percent-decoded, for each of `Listing.keys`; None for the null partition.
+    """
+
+    path: str
+    name: str
+    size: int | None = None
+    version: str | None = None
+    values: tuple[str | None, ...] = ()
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What a path stands for.
+
+    Attributes
+    ----------
+    files : list of DataFile
+        In the order of their rows: of a directory, sorted by path, as pyarrow does; of a list, in its order.
+    keys : tuple of str
+        The partition columns.
+    filesystem : fsspec or pyarrow file system, or None
+        Where the files are; None for the local one.
+    metadata_file, common_metadata_file : DataFile or None
+        ``_metadata`` and ``_common_metadata``, of a directory that has them.
+    base : str
+        The directory that all lies below; empty where several paths were given.
+    hidden : list of str
+        Paths of files, and of directories with a ``/`` behind, that were left out for their names.
+    is_one : bool
+        Whether the path is simply that of one file.
+    """
+
+    files: list[DataFile]
+    keys: tuple[str, ...] = ()
+    filesystem: Any | None = None
+    metadata_file: DataFile | None = None
+    common_metadata_file: DataFile | None = None
+    base: str = ""
+    hidden: tuple[str, ...] = ()
+    is_one: bool = False
+
+
+def list_files(
+    path: Any, *, partitioning: Any = "hive", storage_options: dict[str, Any] | None = None, filesystem: Any = None
+) -> Listing:
+    """Find the files that a path stands for.
+
+    Parameters
+    ----------
+    path : str, os.PathLike, or a sequence of these
+        A directory, with all that is below it; a pattern with ``*``, ``?``, ``[...]`` or ``**``, unless there is a
+        file or directory of just that name; a file; or a URL of any of them.
+    partitioning : Any
+        As in `as_partitioning`. Of a directory, only the directories below it count; where files are named one by one
+        (by a list or a pattern), all that their paths name.
+    storage_options : dict, optional
+        For the file system of URLs.
+    filesystem : fsspec or pyarrow file system, optional
+        Where the path is.
+
+    Returns
+    -------
+    Listing
+        Files and directories whose names begin with "." or "_" are left out (but for directories ``_key=value``).
+
+    Raises
+    ------
+    FileNotFoundError
+        When there is no such file or directory, or nothing that a pattern matches.
+    InvalidFileError
+        When a directory has no files, or files of a dataset are in partitions of different keys.
+    TypeError, ValueError
+        When it is no path, or the arguments do not go together.
+    """
+    how = as_partitioning(partitioning)
+    several = isinstance(path, (list, tuple))
+    paths = list(path) if several else [path]
+    if not paths:
+        raise ValueError("the list of files is empty")
+    place = place_of(paths, storage_options, filesystem)
+    look = _LocalLook() if place.filesystem is None else RemoteListing(place.filesystem)
+    parts = [_part(look, one) for one in place.paths] if not several else _parts(look, place.paths)
+    if not several and parts[0].is_file:
+        (entry,) = parts[0].found.files
+        name = entry.path if place.filesystem is None else os.fsdecode(path)
+        return Listing([DataFile(entry.path, name, *entry[1:])], filesystem=place.filesystem, is_one=True)
+    return _settled(_listing(parts, place, how, several))
+
+
+def is_many(path: Any, *, storage_options: dict[str, Any] | None = None, filesystem: Any = None) -> bool:
+    """Say whether a path stands for a dataset, and not for one file.
+
+    Parameters
+    ----------
+    path : Any
+        What a user gave: bytes and file objects are one file.
+    storage_options, filesystem
+        As in `list_files`.
+
+    Returns
+    -------
+    bool
+        False where there is nothing of that name: opening it gives the better message. What is local costs a look at
+        its name; what is not, a request, unless the path is a list or ends with "/" (`list_files` finds out the same,
+        without that request: `Listing.is_one`).
+    """
+    if isinstance(path, (list, tuple)):
+        return True
+    if not isinstance(path, (str, os.PathLike)):
+        return False
+    place = place_of([path], storage_options, filesystem)
+    (name,) = place.paths
+    if place.filesystem is None:
+        return os.path.isdir(name) or (has_magic(name) and not os.path.exists(name))
+    if name.endswith("/") or os.fsdecode(path).endswith("/"):
+        return True
+    try:
+        return RemoteListing(place.filesystem).look(name) is None
+    except FileNotFoundError:
+        return has_magic(name)
+
+
+# --- one path ---------------------------------------------------------------------------------------------------------
+
+
+class _Part(NamedTuple):
+    """What one of the paths stands for.
+
+    Attributes
+    ----------
+    base : str
+        The directory that its files lie below.
+    found : Found
+        Its files.
+    is_file : bool
+        Whether it names one file.
+    is_directory : bool
+        Whether it names a directory.
+    """
+
+    base: str
+    found: Found
+    is_file: bool = False
+    is_directory: bool = False
+
+
+class _LocalLook:
+    """The local file system, as `RemoteListing` is another one."""
+
+    def look(self, path: str) -> Entry | None:
+        status = os.stat(path)
+        return None if stat.S_ISDIR(status.st_mode) else Entry(path, status.st_size)
+
+    def look_at_all(self, paths: Sequence[str]) -> list[Entry | None]:
+        return [self.look(path) for path in paths]
+
+    def walk(self, base: str) -> Found:
+        return walk(base)
+
+    def matched(self, pattern: str) -> Found:
+        base, parts = Pattern.split(pattern)
+        return walk(base, parts) if os.path.isdir(base or ".") else Found()
+
+
+def _part(look: Any, path: str) -> _Part:
+    try:
+        return _known_part(look, path, look.look(path))
+    except FileNotFoundError:
+        if not has_magic(path):
+            raise
+        return _matched(look, path)
+
+
+def _parts(look: Any, paths: list[str]) -> list[_Part]:
+    """Look at the paths of a list; at those that are no patterns, side by side."""
+    plain = [path for path in paths if not has_magic(path)]
+    known = dict(zip(plain, look.look_at_all(plain), strict=True))
+    return [_known_part(look, path, known[path]) if path in known else _part(look, path) for path in paths]
+
+
+def _known_part(look: Any, path: str, entry: Entry | None) -> _Part:
+    if entry is not None:
+        return _Part(path.rpartition("/")[0], Found([entry]), is_file=True)
+    base = path.rstrip("/") or path[:1]
+    return _Part(base, look.walk(base), is_directory=True)
+
+
+def _matched(look: Any, pattern: str) -> _Part:
+    found = look.matched(pattern)
+    if not found.files:
+        raise FileNotFoundError(errno.ENOENT, "no file matches the pattern", pattern)
+    return _Part(Pattern.split(pattern)[0], found)
+
+
+# --- all of them ------------------------------------------------------------------------------------------------------
+
+
+def _listing(parts: list[_Part], place: Place, how: Partitioning, several: bool) -> Listing:
+    """Make one listing of what the paths stand for."""
+    entries = [entry for part in parts for entry in part.found.files]
+    base = "" if several else parts[0].base
+    hidden = [entry for part in parts for entry in part.found.hidden]
+    noted = {}
+    if parts[0].is_directory and not several:
+        start = _start(base)
+        noted = {entry.path[len(start) :]: entry for entry in hidden}
+    metadata, common = (
+        _file(noted[name], place, ()) if name in noted else None for name in (METADATA, COMMON_METADATA)
+    )
+    if not entries and metadata is None and common is None:
+        raise InvalidFileError("no Parquet files below the directory", file=place.name_of(place.paths[0]))
+    directories = [entry.path.rpartition("/")[0] for entry in entries]
+    firsts = {directory: entry.path for directory, entry in zip(reversed(directories), reversed(entries), strict=True)}
+    ordered = {directory: firsts[directory] for directory in dict.fromkeys(directories)}
+    keys, values = _partitions(ordered, _relative_to(parts, how), how)
+    files = [_file(entry, place, values[directory]) for entry, directory in zip(entries, directories, strict=True)]
+    return Listing(files, keys, place.filesystem, metadata, common, base, tuple(sorted(entry.path for entry in hidden)))
+
+
+def _file(entry: Entry, place: Place, values: tuple[str | None, ...]) -> DataFile:
+    name = entry.path if place.name_of is str else place.name_of(entry.path)
+    return DataFile(entry.path, name, entry.size, entry.version, values)
+
+
+def _start(base: str) -> str:
+    """Give what the paths of all files below a directory begin with."""
+    return base if not base or base.endswith("/") else base + "/"
+
+
+def _relative_to(parts: list[_Part], how: Partitioning) -> str:
+    """Give what is taken off the paths of directories before they are looked at for partitions.
+
+    Of one directory, only what is below it counts. Where files are named one by one, whatever their paths name; places
+    are counted from the directory that all have in common.
+    """
+    if len(parts) == 1 and parts[0].is_directory:
+        return _start(parts[0].base)
+    if how.kind == "hive":
+        return ""
+    common = parts[0].base.split("/")
+    for part in parts[1:]:
+        same = [one == other for one, other in zip(common, part.base.split("/"), strict=False)]
+        common = common[: same.index(False) if False in same else len(same)]
+    return _start("/".join(common) or ("/" if parts[0].base[:1] == "/" else ""))
+
+
+def _partitions(
+    directories: dict[str, str], start: str, how: Partitioning
+) -> tuple[tuple[str, ...], dict[str, tuple[str | None, ...]]]:
+    """Give the partition keys, and their values by directory; of each directory, a file in it is given."""
+    if how.kind == "none" or not directories:
+        return (), dict.fromkeys(directories, ())
+    found: dict[str, dict[str, str | None]] = {}
+    for directory, path in directories.items():
+        with located(file=path):
+            found[directory] = how.keys_of((directory + "/")[len(start) :].rstrip("/"))
+    first = next(iter(directories))
+    keys = how.names if how.kind == "positions" else tuple(found[first])
+    for directory, pairs in found.items():
+        if len(pairs) != len(keys) or not all(key in pairs for key in keys):
+            raise _disagreement(keys, tuple(pairs), directories[first], directories[directory], how)
+    return keys, {directory: tuple([pairs[key] for key in keys]) for directory, pairs in found.items()}
+
+
+def _disagreement(
+    keys: tuple[str, ...], others: tuple[str, ...], first: str, path: str, how: Partitioning
+) -> InvalidFileError:
+    if how.kind == "positions":
+        wanted = ", ".join(map(repr, keys))
+        return InvalidFileError(f"the file is not deep enough for a directory each of {wanted}", file=path)
+    one, another = (" and ".join(map(repr, names)) or "no keys" for names in (keys, others))
+    return InvalidFileError(
+        f"the files of a dataset are partitioned by the same keys, and this one is by {another}, where {first!r} is "
+        f"by {one}; partitioning=None reads them without these columns",
+        file=path,
+    )
+
+
+def _settled(listing: Listing) -> Listing:
+    """See the directory through commits that are under way."""
+    settle = _settle()
+    return listing if settle is None else settle(listing)
+
+
+def _settle() -> Callable[[Listing], Listing] | None:
+    try:
+        from .commits import settled
+    except ImportError:
+        return None
+    return settled

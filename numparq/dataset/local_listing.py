@@ -1,0 +1,87 @@
+"""Local files below a directory: no more is asked of the system than names, tens of thousands of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from .entries import Entry, Found
+from .globs import Pattern
+from .names import is_hidden
+
+__all__ = ["walk"]
+
+_EVERYTHING = Pattern([])
+
+
+def walk(base: str, pattern: Pattern = _EVERYTHING) -> Found:
+    """List the files below a directory.
+
+    Parameters
+    ----------
+    base : str
+        The directory; empty for the current one.
+    pattern : Pattern
+        Which of them.
+
+    Returns
+    -------
+    Found
+        Without sizes. Links are followed, but for those to a directory that they themselves lie in; a link to nothing
+        counts as a file, so that whoever opens it is told what is missing. Pipes, sockets and devices are left out.
+
+    Raises
+    ------
+    FileNotFoundError, NotADirectoryError, PermissionError
+        As `os.scandir` does.
+    """
+    found = Found()
+    start = base if not base or base.endswith("/") else base + "/"
+    waiting = [(start, pattern.start)]
+    while waiting:
+        directory, states = waiting.pop()
+        for entry, is_directory in _entries(directory):
+            path = directory + entry.name
+            after = pattern.step(states, entry.name, is_directory)
+            if not after:
+                if is_hidden(entry.name, is_directory) and pattern.is_match(states):
+                    found.hidden.append(Entry(path + "/" if is_directory else path))
+            elif not is_directory:
+                if pattern.is_match(after):
+                    found.files.append(Entry(path))
+            elif not entry.is_symlink() or not _is_loop(path, start):
+                waiting.append((path + "/", after))
+    return found.sort()
+
+
+def _entries(directory: str) -> Iterator[tuple[os.DirEntry[str], bool]]:
+    """Give what is in a directory, and whether it is one itself."""
+    with os.scandir(directory or ".") as entries:
+        for entry in entries:
+            if entry.is_file():
+                yield entry, False
+            elif entry.is_dir():
+                yield entry, True
+            elif entry.is_symlink() and not os.path.exists(entry.path):
+                yield entry, False
+
+
+def _is_loop(path: str, start: str) -> bool:
+    """Say whether a directory, which a link leads to, is one of those that the link is in."""
+    target = os.stat(path)
+    return any(os.path.samestat(os.stat(above), target) for above in _above(path, start))
+
+
+def _above(path: str, start: str) -> Iterator[str]:
+    """Give the directories on the way to a path, from below: as they were walked, and as they are above the start."""
+    above = path.rpartition("/")[0]
+    while len(above) > len(start):
+        yield above
+        above = above.rpartition("/")[0]
+    real = os.path.realpath(start)
+    while True:
+        yield real
+        parent = os.path.dirname(real)
+        if parent == real:
+            return
+        real = parent

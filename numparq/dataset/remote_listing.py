@@ -1,0 +1,156 @@
+"""Files of other file systems, fsspec's and pyarrow's: what is asked costs requests, so it is asked once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from ..io.remote_source import SIDE_BY_SIDE
+from ..threads import Crew
+from .entries import Entry, Found
+from .globs import Pattern
+from .names import is_ignored
+
+__all__ = ["RemoteListing"]
+
+
+class RemoteListing:
+    """What a file system that is not local has.
+
+    Parameters
+    ----------
+    filesystem : fsspec or pyarrow file system
+        Where the files are.
+    """
+
+    def __init__(self, filesystem: Any) -> None:
+        self._lists = _ArrowLists(filesystem) if hasattr(filesystem, "open_input_file") else _FsspecLists(filesystem)
+
+    def look(self, path: str) -> Entry | None:
+        """Ask what a path is, by one request.
+
+        Returns
+        -------
+        Entry or None
+            The file; None for a directory.
+
+        Raises
+        ------
+        FileNotFoundError
+            When there is neither.
+        """
+        return self._lists.look(path)
+
+    def look_at_all(self, paths: Sequence[str]) -> list[Entry | None]:
+        """Ask what several paths are, side by side."""
+        found: list[Entry | None] = [None] * len(paths)
+
+        def ask(place: int) -> None:
+            found[place] = self._lists.look(paths[place])
+
+        _side_by_side(partial(ask, place) for place in range(len(paths)))
+        return found
+
+    def walk(self, base: str) -> Found:
+        """List all files below a directory, by one listing."""
+        return _sorted_out(self._lists.below(base), base)
+
+    def matched(self, pattern: str) -> Found:
+        """List the files that a pattern matches, and those in directories that it matches."""
+        entries, directories = self._lists.glob(pattern)
+        inside: list[Found] = [Found()] * len(directories)
+
+        def ask(place: int) -> None:
+            inside[place] = self.walk(directories[place])
+
+        _side_by_side(partial(ask, place) for place in range(len(directories)))
+        together = {entry.path: entry for part in (Found(entries), *inside) for entry in part.files}
+        return Found(list(together.values())).sort()
+
+
+def _side_by_side(jobs: Iterable[Callable[[], None]]) -> None:
+    jobs = list(jobs)
+    with Crew(max(1, min(SIDE_BY_SIDE, len(jobs)))) as crew:
+        crew.run(jobs)
+
+
+def _sorted_out(entries: Iterable[Entry], base: str) -> Found:
+    """Keep apart what is hidden below a directory."""
+    found, start = Found(), len(base.rstrip("/")) + 1
+    for entry in entries:
+        (found.hidden if is_ignored(entry.path[start:]) else found.files).append(entry)
+    return found.sort()
+
+
+class _FsspecLists:
+    """Listings of an fsspec file system."""
+
+    def __init__(self, filesystem: Any) -> None:
+        self._filesystem = filesystem
+
+    def look(self, path: str) -> Entry | None:
+        info = self._filesystem.info(path)
+        return None if info.get("type") == "directory" else _fsspec_entry(path, info)
+
+    def below(self, base: str) -> list[Entry]:
+        return _files_of(self._filesystem.find(base, detail=True))
+
+    def glob(self, pattern: str) -> tuple[list[Entry], list[str]]:
+        matched = self._filesystem.glob(pattern, detail=True)
+        base, parts = Pattern.split(pattern)
+        start = len(base.rstrip("/")) + 1
+        directories = []
+        if not pattern.rstrip("/").endswith("**"):
+            directories = [path for path, info in matched.items() if info.get("type") == "directory"]
+        entries = [entry for entry in _files_of(matched) if parts.matches(entry.path[start:])]
+        return entries, [path for path in directories if parts.matches(path[start:].rstrip("/") + "/file")]
+
+
+def _files_of(infos: dict[str, dict]) -> list[Entry]:
+    """Make entries of what fsspec says of files; what stands for a directory in an object store is none."""
+    return [_fsspec_entry(path, info) for path, info in infos.items()
+            if info.get("type") != "directory" and not path.endswith("/")]  # fmt: skip
+
+
+def _fsspec_entry(path: str, info: dict) -> Entry:
+    size = info.get("size")
+    version = next((info[key] for key in _VERSIONS if info.get(key) is not None), None)
+    if isinstance(version, datetime):
+        version = version.timestamp()  # listings have a number where a look at one file has this
+    return Entry(path, size if isinstance(size, int) else None, None if version is None else str(version))
+
+
+# What file systems of fsspec call what changes along with a file: those of object stores, and then times.
+_VERSIONS = ("ETag", "etag", "content_md5", "md5Hash", "LastModified", "last_modified", "mtime", "modified", "created")
+
+
+class _ArrowLists:
+    """Listings of a pyarrow file system."""
+
+    def __init__(self, filesystem: Any) -> None:
+        self._filesystem = filesystem
+
+    def look(self, path: str) -> Entry | None:
+        from pyarrow.fs import FileType
+
+        info = self._filesystem.get_file_info(path)
+        if info.type == FileType.NotFound:
+            raise FileNotFoundError(path)
+        return None if info.type == FileType.Directory else _arrow_entry(info)
+
+    def below(self, base: str) -> list[Entry]:
+        from pyarrow.fs import FileSelector
+
+        infos = self._filesystem.get_file_info(FileSelector(base, recursive=True))
+        return [_arrow_entry(info) for info in infos if info.is_file]
+
+    def glob(self, pattern: str) -> tuple[list[Entry], list[str]]:
+        base, parts = Pattern.split(pattern)
+        start = len(base.rstrip("/")) + 1 if base else 0
+        return [entry for entry in self.below(base) if parts.matches(entry.path[start:])], []
+
+
+def _arrow_entry(info: Any) -> Entry:
+    return Entry(info.path, info.size, None if info.mtime_ns is None else str(info.mtime_ns))
