@@ -12,9 +12,24 @@ from ..arrow_schema import ArrowType
 from ..errors import SchemaError
 from ..leaves import LeafValues
 from ..schema import REQUIRED
-from .convert_bytes import decimals, fixed_lengths, integers_to_decimals, of_fixed_length, texts, to_fixed_length
+from .convert_bytes import (
+    decimals,
+    fixed_lengths,
+    integers_to_decimals,
+    of_fixed_length,
+    texts,
+    texts_to_decimals,
+    to_fixed_length,
+)
 from .convert_moments import counted, moments, timestamps
-from .convert_numbers import booleans_to_integers, floats, floats_to_integers, integers, integers_to_floats
+from .convert_numbers import (
+    booleans_to_integers,
+    floats,
+    floats_to_integers,
+    integers,
+    integers_to_booleans,
+    integers_to_floats,
+)
 from .convert_values import Rule, Unfit, keep, of_nulls
 from .given import GivenColumn
 from .physical import restored
@@ -29,6 +44,7 @@ CONVERSIONS: dict[tuple[str, str], Rule] = {
     ("int", "int"): integers,
     ("int", "float"): integers_to_floats,
     ("int", "decimal"): integers_to_decimals,
+    ("int", "bool"): integers_to_booleans,
     ("bool", "int"): booleans_to_integers,
     ("float", "int"): floats_to_integers,
     ("float", "float"): floats,
@@ -42,6 +58,7 @@ CONVERSIONS: dict[tuple[str, str], Rule] = {
     ("duration", "time"): moments,
     ("utf8", "utf8"): keep,
     ("utf8", "binary"): keep,
+    ("utf8", "decimal"): texts_to_decimals,
     ("binary", "binary"): keep,
     ("binary", "utf8"): texts,
     ("binary", "fixed_size_binary"): to_fixed_length,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 
@@ -12,6 +14,10 @@ from .convert_numbers import numbers_of
 from .convert_values import Step, keep, refuse, with_values
 from .decimals import integer_bytes
 from .storage import decimal_length
+
+# What counts as a number in text; Decimal itself takes more for one.
+_NUMBER = re.compile(rb"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,6})?")
+_LONGEST_NUMBER = 4000  # characters, so that no text takes long
 
 
 def texts(before: ArrowType, after: ArrowType) -> Step:
@@ -80,6 +86,35 @@ def decimals(before: ArrowType, after: ArrowType) -> Step:
         return _stored_decimals(leaf, integers, shift, after)
 
     return step
+
+
+def texts_to_decimals(before: ArrowType, after: ArrowType) -> Step:
+    """Write text as the decimals that it is, if they have neither too many digits nor more behind the point."""
+
+    def step(leaf: LeafValues) -> LeafValues:
+        assert leaf.starts is not None
+        found = [_unscaled(_bytes_at(leaf, place), after) for place in range(len(leaf.starts))]
+        bad = np.array([value is None for value in found], bool)
+        refuse(leaf, bad, lambda place: _bytes_at(leaf, place).decode())
+        kept = [value or 0 for value in found]
+        return with_values(leaf, integer_bytes(kept, decimal_length(after.precision), after.precision))
+
+    return step
+
+
+def _unscaled(text: bytes, after: ArrowType) -> int | None:
+    """Give the integer that stands for a number of a type's scale; None where the text is no such number."""
+    if len(text) > _LONGEST_NUMBER or not _NUMBER.fullmatch(text):
+        return None
+    sign, digits, exponent = Decimal(text.decode()).as_tuple()
+    assert isinstance(exponent, int)
+    kept = "".join(map(str, digits)).rstrip("0")
+    shift = exponent + len(digits) - len(kept) + after.scale
+    if not kept:
+        return 0
+    if shift < 0 or len(kept.lstrip("0")) + shift > after.precision:
+        return None
+    return (-1 if sign else 1) * int(kept) * 10**shift
 
 
 def integers_to_decimals(before: ArrowType, after: ArrowType) -> Step:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..arrow_schema import ArrowType
@@ -108,3 +110,18 @@ def floats(before: ArrowType, after: ArrowType) -> Step:
 def booleans_to_integers(before: ArrowType, after: ArrowType) -> Step:
     """Write booleans as 0 and 1."""
     return lambda leaf: with_values(leaf, leaf.values.astype(f"i{bits_of(after) // 8}"))
+
+
+def integers_to_booleans(before: ArrowType, after: ArrowType) -> Step:
+    """Write 0 and 1 as booleans. Readers do not expect a dictionary of them: codes are resolved."""
+
+    def step(leaf: LeafValues) -> LeafValues:
+        numbers = numbers_of(leaf, before)
+        refuse(leaf, (numbers != 0) & (numbers != 1), lambda place: int(numbers[place]))
+        flags = (numbers == 1).view(np.uint8)
+        if leaf.codes is None:
+            return with_values(leaf, flags)
+        table = flags if len(flags) else np.zeros(1, np.uint8)
+        return replace(with_values(leaf, np.take(table, leaf.codes, mode="clip")), codes=None)
+
+    return step
