@@ -1,0 +1,219 @@
+"""Which column of a file is which of the dataset's, and whether it is the same or has to be converted."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from ..column.shape import Shape, leaves_of, pruned, shape_of
+from ..errors import located
+from ..schema import INT96, Leaf, Schema
+from ..selection import NestedColumn
+from .fields import Field
+from .labelling import Labels, labelled
+from .widening import value_type
+
+__all__ = ["Match", "Matcher"]
+
+
+class Match(NamedTuple):
+    """What a file has of a column of the dataset.
+
+    Parameters
+    ----------
+    column : Leaf or NestedColumn, or None
+        The file's own column, with as much of it as is wanted; None where it has none, or one of nothing but nulls.
+        Fields of structs in it have the names that they have in the dataset.
+    is_same : bool
+        Whether it is decoded like the dataset's: of the same physical type and length, with values that mean the same,
+        and, of nested ones, with the same levels and the same fields in the same order. A flat column may be REQUIRED
+        where the dataset's is OPTIONAL.
+    """
+
+    column: Leaf | NestedColumn | None
+    is_same: bool
+
+
+_MISSING = Match(None, False)
+
+
+class Matcher:
+    """Finds the dataset's columns in files of one schema.
+
+    Parameters
+    ----------
+    wanted : sequence of Field or None
+        The dataset's columns, by position.
+    schema : Schema
+        The file's.
+    fields : sequence of Field or None
+        Its columns, by position.
+    labels : callable
+        Tells columns apart.
+    file : str
+        The name of a file that has this schema.
+    """
+
+    def __init__(
+        self, wanted: Sequence[Field | None], schema: Schema, fields: Sequence[Field | None], labels: Labels, file: str
+    ) -> None:
+        self._wanted = wanted
+        self._schema = schema
+        self._fields = fields
+        self._labels = labels
+        self._file = file
+        known = {label: at for at, label in enumerate(labelled(fields, labels, file, ())) if fields[at] is not None}
+        self._positions = [
+            known.get(label) if field is not None else None
+            for label, field in zip(labelled(wanted, labels, file, ()), wanted, strict=True)
+        ]
+
+    def match(self, column: Leaf | NestedColumn) -> Match:
+        """Find a column of the dataset.
+
+        Parameters
+        ----------
+        column : Leaf or NestedColumn
+            As `numparq.selection.select_columns` gives it for the dataset's prototype.
+        """
+        at = column.column if isinstance(column, Leaf) else column.position
+        position, wanted = self._positions[at], self._wanted[at]
+        known = self._fields[position] if position is not None else None
+        if position is None or known is None or wanted is None or (known.is_null and not wanted.is_null):
+            return _MISSING
+        with located(file=self._file, column=column.name):
+            if isinstance(column, Leaf):
+                leaf = self._schema.flat_leaf(position)
+                return _MISSING if leaf is None else Match(leaf, _alike(column, wanted, leaf, known))
+            return self._nested(column, wanted, position, known)
+
+    def _nested(self, column: NestedColumn, wanted: Field, position: int, known: Field) -> Match:
+        """Find a nested column: the leaves wanted of it, or others that tell how its lists and structs are."""
+        theirs = shape_of(self._schema, position)
+        pairs = _Pairs(self._labels, self._file, {leaf.index for leaf in column.leaves})
+        renamed = pairs.renamed(column.whole, wanted, theirs, known)
+        part = _part(column, renamed, pairs)
+        if part is None or not pairs.taken:
+            return _MISSING
+        kept = pruned(part, pairs.taken)
+        if kept is None:
+            return _MISSING
+        found = NestedColumn(column.name, position, renamed, kept, kept != part)
+        return Match(found, pairs.is_same and _same_shapes(column.shape, kept))
+
+
+def _alike(column: Leaf, wanted: Field, leaf: Leaf, known: Field) -> bool:
+    """Say whether the values of two leaves are decoded alike."""
+    if (column.physical, column.type_length) != (leaf.physical, leaf.type_length):
+        return False
+    if wanted.type is None or known.type is None:
+        return False
+    asked, have = value_type(wanted.type), value_type(known.type)
+    if asked.kind == have.kind == "decimal":  # the digits that there may be make no difference
+        return asked.scale == have.scale
+    return asked == have or (column.physical == INT96 and asked.kind == have.kind)
+
+
+class _Pairs:
+    """Goes over a nested column of the dataset and that of a file side by side.
+
+    Parameters
+    ----------
+    labels : callable
+        Tells the fields of structs apart.
+    file : str
+        The file's name.
+    leaves : set of int
+        The leaves of the dataset's column that are wanted.
+
+    Attributes
+    ----------
+    taken : set of int
+        The leaves of the file's column that stand for these.
+    paths : dict of tuple to tuple
+        The path of the file's node for each node of the dataset's that it has, by the path of that.
+    is_same : bool
+        Whether all leaves are decoded alike.
+    """
+
+    def __init__(self, labels: Labels, file: str, leaves: set[int]) -> None:
+        self._labels = labels
+        self._file = file
+        self._leaves = leaves
+        self.taken: set[int] = set()
+        self.paths: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self.is_same = True
+
+    def renamed(self, asked: Shape, wanted: Field, theirs: Shape, known: Field) -> Shape:
+        """Give the file's node under the names of the dataset, and note which of its leaves are taken."""
+        self.paths[asked.path] = theirs.path
+        if asked.leaf is not None and theirs.leaf is not None:
+            if asked.leaf.index in self._leaves:
+                self.taken.add(theirs.leaf.index)
+                self.is_same &= _alike(asked.leaf, wanted, theirs.leaf, known)
+            return replace(theirs, name=asked.name)
+        before = len(self.taken)
+        if wanted.is_variant:
+            made = self._variant(asked, wanted, theirs, known)
+        else:
+            made = self._children(asked, wanted, theirs, known)
+        if len(self.taken) == before and any(leaf.index in self._leaves for leaf in leaves_of(asked)):
+            # Nothing of it is there, but whether it is null, or how many elements it has, another leaf knows.
+            self.taken.add(min(leaves_of(theirs), key=lambda leaf: leaf.max_repetition_level).index)
+        return made
+
+    def _variant(self, asked: Shape, wanted: Field, theirs: Shape, known: Field) -> Shape:
+        """Take a VARIANT whole: how it is shredded is the file's own affair."""
+        if any(leaf.index in self._leaves for leaf in leaves_of(asked)):
+            self.taken.update(leaf.index for leaf in leaves_of(theirs))
+            self.is_same &= wanted.children == known.children
+        return replace(theirs, name=asked.name)
+
+    def _children(self, asked: Shape, wanted: Field, theirs: Shape, known: Field) -> Shape:
+        # What the dataset does not have has no name that a field of it may have: it is read, if at all, for its levels.
+        children = [replace(child, name=f"\0{place}") for place, child in enumerate(theirs.children)]
+        for ours, place in self._places(wanted, known):
+            inner, field = wanted.children[ours], known.children[place]
+            if inner.is_null or not field.is_null:
+                children[place] = self.renamed(asked.children[ours], inner, theirs.children[place], field)
+        return replace(theirs, name=asked.name, children=tuple(children))
+
+    def _places(self, wanted: Field, known: Field) -> Iterator[tuple[int, int]]:
+        """Give for each part of the dataset's node that the file has its place in both."""
+        if wanted.kind != "struct":
+            yield from ((place, place) for place in range(len(wanted.children)))
+            return
+        path = (wanted.name,)
+        have: dict[Hashable, int] = {
+            label: place for place, label in enumerate(labelled(known.children, self._labels, self._file, path))
+        }
+        for place, label in enumerate(labelled(wanted.children, self._labels, self._file, path)):
+            if label in have:
+                yield place, have[label]
+
+
+def _part(column: NestedColumn, theirs: Shape, pairs: _Pairs) -> Shape | None:
+    """Find what of a file's column stands for the part of the dataset's that is wanted: a field of structs."""
+    wanted, found = column.whole, theirs
+    while wanted.path != column.shape.path:
+        inside = [child for child in wanted.children if column.shape.path[: len(child.path)] == child.path]
+        path = pairs.paths.get(inside[0].path) if inside else None
+        children = [child for child in found.children if child.path == path]
+        if not children:
+            return None
+        wanted, found = inside[0], children[0]
+    return found
+
+
+def _same_shapes(first: Shape, second: Shape) -> bool:
+    """Say whether two nodes have the same levels, and the same in them."""
+    same = (first.kind, first.nullable, first.level, first.element_level, first.logical) == (
+        second.kind, second.nullable, second.level, second.element_level, second.logical
+    )  # fmt: skip
+    if not same or len(first.children) != len(second.children):
+        return False
+    return all(
+        (first.kind != "struct" or one.name == other.name) and _same_shapes(one, other)
+        for one, other in zip(first.children, second.children, strict=True)
+    )

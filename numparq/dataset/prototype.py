@@ -1,0 +1,92 @@
+"""A file without rows that stands for many: its schema is theirs, united."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+
+from ..errors import SchemaError, located
+from ..leaves import Node
+from ..metadata.elements import schema_elements
+from ..metadata.encode import encode
+from ..opened import OpenedFile
+from ..pandas_metadata import PandasMetadata
+from ..shred.arrow_message import arrow_message
+from .fields import Field, arrow_field_of, node_of
+
+__all__ = ["made_prototype", "without_range"]
+
+_MAGIC = b"PAR1"
+# Of the united schema of files of which others wrote some; of our own, what `OpenedFile.is_own` looks for.
+_FOREIGN, _OWN = "numparq, uniting files", "numparq version 0, uniting files"
+
+
+def made_prototype(
+    fields: Sequence[Field], keys: Mapping[str, bytes], *, has_arrow_schema: bool, is_own: bool
+) -> OpenedFile:
+    """Make a file of no rows.
+
+    Parameters
+    ----------
+    fields : sequence of Field
+        Its columns.
+    keys : mapping of str to bytes
+        Of its footer, but for the Arrow schema.
+    has_arrow_schema : bool
+        Whether it tells the types that `fields` have in Arrow.
+    is_own : bool
+        Whether numparq wrote all the files that it stands for.
+
+    Returns
+    -------
+    OpenedFile
+        In memory.
+    """
+    nodes = [_storable(node_of(field)) for field in fields]
+    pairs = [{"key": key, "value": value} for key, value in keys.items()]
+    if has_arrow_schema:
+        pairs.append({"key": "ARROW:schema", "value": arrow_message([arrow_field_of(field) for field in fields])})
+    footer = encode("FileMetaData", {
+        "version": 1, "schema": schema_elements(nodes), "num_rows": 0, "row_groups": [],
+        "key_value_metadata": pairs or None, "created_by": _OWN if is_own else _FOREIGN,
+    })  # fmt: skip
+    return OpenedFile(_MAGIC + footer + len(footer).to_bytes(4, "little") + _MAGIC)
+
+
+def _storable(node: Node) -> Node:
+    """Give a node as the format allows it: files have logical types that their physical ones cannot hold.
+
+    These mean nothing, to numparq as to others, but that a column of them cannot be read is not lost with them.
+    """
+    children = tuple(map(_storable, node.children))
+    made = Node(node.name, node.repetition, node.physical, node.type_length, node.logical, children, node.field_id)
+    if node.logical is None or node.physical is None:
+        return made
+    try:
+        schema_elements([made])
+    except SchemaError:
+        return Node(node.name, node.repetition, node.physical, node.type_length, field_id=node.field_id)
+    return made
+
+
+def without_range(file: OpenedFile) -> OpenedFile:
+    """Let a file stand for many: what its metadata say of a RangeIndex is of its own rows.
+
+    Returns
+    -------
+    OpenedFile
+        The file itself, where they say nothing of one; else one that shares all else with it.
+    """
+    with located(file=file.source.name):
+        metadata = file.pandas_metadata
+    if metadata is None or len(metadata.index_fields) == len(metadata.index):
+        return file
+    made = copy.copy(file)
+    made.pandas_metadata = _indexed_by_columns(metadata)
+    return made
+
+
+def _indexed_by_columns(metadata: PandasMetadata) -> PandasMetadata:
+    made = copy.copy(metadata)
+    made.index = tuple(level for level in metadata.index if isinstance(level, str))
+    return made

@@ -1,0 +1,216 @@
+"""One schema for the files of a dataset: theirs, united, or one that the caller gives."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Sequence
+from functools import cached_property
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from ..errors import located
+from ..opened import OpenedFile
+from ..schema import Leaf, Schema
+from ..selection import NestedColumn
+from .fields import Field, fields_of
+from .fitting import fitted_columns
+from .given import given_fields
+from .identity import SchemaKey, schema_key
+from .labelling import Labels, labelled, labels_by
+from .matching import Match, Matcher
+from .pandas_notes import united_notes
+from .prototype import made_prototype, without_range
+from .unite import united_columns
+
+__all__ = ["DatasetSchema", "Match"]
+
+
+class DatasetSchema:
+    """The schema of many files as one.
+
+    Made by `of`.
+
+    Parameters
+    ----------
+    prototype : OpenedFile
+        As below.
+    like : collection of SchemaKey
+        The keys of files that have just the prototype's columns.
+    labels : callable
+        Tells columns apart.
+
+    Attributes
+    ----------
+    prototype : OpenedFile
+        A file that stands for all: its `schema`, `arrow_schema` and `pandas_metadata` are those of the dataset. No row
+        is to be read of it: it is in memory and has none, or it is the first of the files.
+    """
+
+    def __init__(self, prototype: OpenedFile, like: Collection[SchemaKey], labels: Labels) -> None:
+        self.prototype = prototype
+        self._like = frozenset(like)
+        self._labels = labels
+        self._keys: WeakKeyDictionary[OpenedFile, SchemaKey] = WeakKeyDictionary()
+        self._matchers: dict[SchemaKey, Matcher] = {}
+        self._matched: dict[Hashable, tuple[Sequence[Any], list[Match]]] = {}
+
+    @classmethod
+    def of(cls, files: Sequence[OpenedFile], *, resolve: str = "name", schema: Any = None) -> DatasetSchema:
+        """Find the schema of files.
+
+        Parameters
+        ----------
+        files : sequence of OpenedFile
+            At least one, unless there is a `schema`.
+        resolve : {"name", "position", "field_id"}
+            Which columns of two files are the same one, and, in these, which fields of structs: those of the same
+            name; those at the same place; or those of the same field id, which all files must have then. Names are
+            those of `schema`, or else of the first file that has the column.
+        schema : Schema, pyarrow.Schema, mapping, or sequence, optional
+            The columns of the dataset, in order. A mapping of names to types, or a sequence of pairs of these, of
+            `Node`s, or of pyarrow's fields: as `ParquetWriter` takes them. Columns that files have besides are not in
+            the dataset. By default it has all columns of all files, in the order in which they first appear, each of
+            the type that holds the values of all.
+
+        Returns
+        -------
+        DatasetSchema
+
+        Raises
+        ------
+        SchemaError
+            When files differ so that values would be lost; it names both files, the column and the types.
+        ValueError
+            When there is no file, and no `schema`.
+        """
+        labels = labels_by(resolve)
+        kinds = _kinds(files)
+        if schema is not None:
+            return _given(given_fields(schema), kinds, len(files), labels)
+        if not files:
+            raise ValueError("there is no file that a schema could be taken of")
+        if _are_alike(kinds):
+            if resolve != "name":
+                labelled(kinds[0].fields, labels, kinds[0].name, ())
+            prototype = without_range(files[0]) if len(files) > 1 else files[0]
+            return cls(prototype, [kind.key for kind in kinds], labels)
+        fields = united_columns([(kind.name, kind.fields) for kind in kinds], labels)
+        return cls(_prototype(fields, kinds, len(files), labels), (), labels)
+
+    @property
+    def schema(self) -> Schema:
+        """The tree of columns."""
+        return self.prototype.schema
+
+    @cached_property
+    def _fields(self) -> list[Field | None]:
+        return fields_of(self.prototype)
+
+    def matches(self, file: OpenedFile, columns: Sequence[Leaf | NestedColumn]) -> list[Match]:
+        """Find columns of the dataset in a file.
+
+        Parameters
+        ----------
+        file : OpenedFile
+            One of the files, or another that has the schema of one of them.
+        columns : sequence of Leaf or NestedColumn
+            Columns of the prototype, as `numparq.selection.select_columns` gives them.
+
+        Returns
+        -------
+        list of Match
+            One each.
+        """
+        key = self._keys.get(file)
+        if key is None:
+            key = self._keys[file] = schema_key(file)
+        if key in self._like:
+            return [Match(column, True) for column in columns]
+        asked = key, tuple(map(id, columns))
+        if asked not in self._matched:
+            found = [self._matcher(file, key).match(column) for column in columns]
+            self._matched[asked] = tuple(columns), found  # which keeps the columns, and so their ids
+        return list(self._matched[asked][1])
+
+    def _matcher(self, file: OpenedFile, key: SchemaKey) -> Matcher:
+        if key not in self._matchers:
+            name = file.source.name
+            self._matchers[key] = Matcher(self._fields, file.schema, fields_of(file), self._labels, name)
+        return self._matchers[key]
+
+
+class Kind:
+    """The first of the files of one key.
+
+    Parameters
+    ----------
+    file : OpenedFile
+        The file.
+    key : SchemaKey
+        Its key.
+    """
+
+    def __init__(self, file: OpenedFile, key: SchemaKey) -> None:
+        self.file = file
+        self.key = key
+        self.name = file.source.name
+        self.keys = file.footer.key_value_metadata
+
+    @cached_property
+    def fields(self) -> list[Field | None]:
+        """Its columns, by position."""
+        return fields_of(self.file)
+
+
+def _kinds(files: Sequence[OpenedFile]) -> list[Kind]:
+    """Give one file of each kind, in their order."""
+    found: dict[SchemaKey, Kind] = {}
+    for file in files:
+        with located(file=file.source.name):
+            key = schema_key(file)
+        if key not in found:
+            found[key] = Kind(file, key)
+    return list(found.values())
+
+
+def _are_alike(kinds: Sequence[Kind]) -> bool:
+    """Say whether files have the same columns: their Arrow schemas may differ in length by the rows that they count."""
+    first = kinds[0]
+    return all(
+        kind.key._replace(arrow_schema=None) == first.key._replace(arrow_schema=None) and kind.fields == first.fields
+        for kind in kinds[1:]
+    )
+
+
+def _given(wanted: list[Field], kinds: Sequence[Kind], count: int, labels: Labels) -> DatasetSchema:
+    """Give the schema that the caller wants, once all files fit it."""
+    for kind in kinds:
+        wanted = fitted_columns(wanted, kind.name, kind.fields, labels)
+    return DatasetSchema(_prototype(wanted, kinds, count, labels, is_given=True), (), labels)
+
+
+def _prototype(
+    fields: list[Field], kinds: Sequence[Kind], count: int, labels: Labels, is_given: bool = False
+) -> OpenedFile:
+    keys = {key: value for kind in kinds for key, value in kind.keys.items() if key == "PANDAS_ATTRS"}
+    notes = [kind.keys["pandas"] for kind in kinds if "pandas" in kind.keys]
+    columns = {field.name for field in fields}
+    made = united_notes(notes, columns, _agreed(fields, kinds, labels), count == 1)
+    if made is not None:
+        keys["pandas"] = made
+    return made_prototype(
+        fields, keys, has_arrow_schema=is_given or any("ARROW:schema" in kind.keys for kind in kinds),
+        is_own=bool(kinds) and all(kind.file.is_own for kind in kinds),
+    )  # fmt: skip
+
+
+def _agreed(fields: Sequence[Field], kinds: Sequence[Kind], labels: Labels) -> set[str]:
+    """Give the names of columns that all files that have them have of one name and type."""
+    made: dict[Hashable, tuple[str, Any, Any]] = {}
+    for label, wanted in zip(labels(fields), fields, strict=True):
+        made[label] = wanted.name, wanted.type, wanted.dictionary
+    agreed = {name for name, _, _ in made.values()}
+    for kind in kinds:
+        for label, field in zip(labels(kind.fields), kind.fields, strict=True):
+            if field is not None and label in made and (field.name, field.type, field.dictionary) != made[label]:
+                agreed.discard(made[label][0])
+    return agreed
