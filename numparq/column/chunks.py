@@ -155,8 +155,8 @@ class ChunkTables:
         # the first page at data_page_offset (parquet-mr 1.8, and the file dict-page-offset-zero of the test suite).
         data, dictionary = self._facts["data_page_offset"], self._facts["dictionary_page_offset"]
         self._starts = np.where((dictionary >= MAGIC_BYTES) & (dictionary < data), dictionary, data)
-        self._ends = np.broadcast_to(np.int64(end), self._starts.shape)
-        self._files = self._other_files(footer, end, files) if self._facts["has_file_path"].any() else None
+        self._ends = np.full(self._starts.shape, end, np.int64)
+        self._files = self._other_files(footer, end, files) if np.count_nonzero(self._facts["has_file_path"]) else None
         if self._starts.size:
             self._check()
         if self._files is not None:
@@ -194,8 +194,8 @@ class ChunkTables:
         facts, start, size = self._facts, self._starts, self._facts["total_compressed_size"]
         types = np.array([leaf.physical for leaf in self._leaves])
         repeated = np.array([leaf.max_repetition_level > 0 for leaf in self._leaves])
-        few = np.where(repeated, facts["num_values"] < self._num_rows[:, None],
-                       facts["num_values"] != self._num_rows[:, None])  # fmt: skip
+        num_values, num_rows = facts["num_values"], self._num_rows[:, None]
+        few = (num_values < num_rows) | ((num_values > num_rows) & ~repeated)
         return (
             (facts["is_encrypted"] != 0, UnsupportedError, "the column is encrypted, which numparq does not read yet"),
             (facts["has_meta_data"] == 0, InvalidFileError, "the footer has no metadata of the column chunk"),
@@ -206,11 +206,8 @@ class ChunkTables:
         )  # fmt: skip
 
     def _check(self) -> None:
-        checks = self._checks()
-        if not np.logical_or.reduce([failed for failed, _, _ in checks]).any():
-            return
-        for failed, kind, message in checks:
-            if failed.any():
+        for failed, kind, message in self._checks():
+            if np.count_nonzero(failed):
                 group, column = np.argwhere(failed)[0].tolist()
                 raise kind(message, row_group=self._row_groups[group], column=self._leaves[column].name)
 
@@ -279,8 +276,11 @@ class ChunkTables:
     def null_counts(self) -> list[int | None]:
         """Add up what the statistics say of nulls, for each column; None where those of a chunk say nothing."""
         counts = self._facts["null_count"]
-        unknown = np.any(counts < 0, axis=0)
-        return [None if skip else int(total) for total, skip in zip(counts.sum(axis=0), unknown, strict=True)]
+        if len(counts) == 1:
+            return [None if count < 0 else count for count in counts[0].tolist()]
+        totals: list[int] = counts.sum(axis=0).tolist()
+        least: list[int] = counts.min(axis=0).tolist() if len(counts) else totals
+        return [None if count < 0 else total for total, count in zip(totals, least, strict=True)]
 
     def byte_array_size(self, position: int, rows: RowSlice) -> int:
         """Guess how many bytes the values of a BYTE_ARRAY column take in a row slice: by its size statistics, if any.

@@ -38,12 +38,14 @@ PRESENCE = {
     "is_encrypted": ("crypto_metadata", "encrypted_column_metadata"),
 }
 
+_ALL_BITS = -1
+
 
 @lru_cache(maxsize=1)
 def _places() -> tuple[Layout, dict[str, tuple[int, int]]]:
     """Give the layout of a chunk, and for each fact its word and the bits in it."""
     chunk = layout("ColumnChunk", *FACTS.values())
-    places = {name: (chunk.slot(path), -1) for name, path in FACTS.items()}
+    places = {name: (chunk.slot(path), _ALL_BITS) for name, path in FACTS.items()}
     places |= {name: (0, sum(chunk.bit(field) for field in fields)) for name, fields in PRESENCE.items()}
     return chunk, places
 
@@ -66,10 +68,12 @@ class ColumnChunks:
     def __init__(self, data: np.ndarray, length: int, starts: np.ndarray) -> None:
         self._data = data
         self._length = length
-        self._starts = starts
         self._layout, self._places = _places()
-        self._words = np.empty((*starts.shape, self._layout.words), np.int64)
-        self._known: np.ndarray = np.zeros(starts.shape, np.bool_)
+        self._num_columns = starts.shape[1]
+        # By the chunk's ordinal in the file, as `_ordinals` counts.
+        self._starts = starts.reshape(-1)
+        self._words = np.empty((starts.size, self._layout.words), np.int64)
+        self._known: np.ndarray = np.zeros(starts.size, np.bool_)
         self._reading = Lock()
 
     def __getitem__(self, name: str) -> Fact:
@@ -93,41 +97,53 @@ class ColumnChunks:
         InvalidFileError
             When a ColumnChunk is damaged.
         """
-        place = np.ix_(np.asarray(row_groups, np.intp), np.asarray(columns, np.intp))
-        self.read(place)
-        return {name: self.look_up(place, word, mask) for name, (word, mask) in self._places.items()}
+        words = self.read(np.asarray(row_groups, np.intp)[:, None], columns)
+        return {
+            name: words[..., word] if mask == _ALL_BITS else words[..., word] & mask
+            for name, (word, mask) in self._places.items()
+        }
 
-    def read(self, place: tuple) -> None:
-        """Read the chunks, out of some, that have not been read yet; `place` indexes row groups and columns.
+    def read(self, row_groups: Any, columns: Any) -> np.ndarray:
+        """Give the records of chunks, of all kinds that FACTS and PRESENCE name.
 
-        Once each: while the kernel reads a chunk, its words are not what another thread may look up.
+        A chunk is read once: while the kernel reads it, its words are not what another thread may look up.
+
+        Parameters
+        ----------
+        row_groups, columns : int or array of int
+            Ordinals, which NumPy broadcasts.
+
+        Returns
+        -------
+        int64 array, (..., words)
         """
+        ordinals = self._ordinals(row_groups, columns)
         with self._reading:
-            unread = ~self._known[place]
-            if unread.any():
-                groups, columns = np.broadcast_arrays(*place)
-                self._read(groups[unread], columns[unread])
+            unread = ordinals[~self._known[ordinals]]
+            if len(unread):
+                self._read(unread)
+        return self._words[ordinals]
 
-    def look_up(self, place: tuple, word: int, mask: int) -> np.ndarray:
-        """Give some bits of a word of chunks that have been read."""
-        return self._words[..., word][place] & mask
+    def _ordinals(self, row_groups: Any, columns: Any) -> np.ndarray:
+        """Count chunks over the whole file."""
+        return np.asarray(row_groups, np.intp) * self._num_columns + np.asarray(columns, np.intp)
 
-    def _read(self, groups: np.ndarray, columns: np.ndarray) -> None:
-        starts, places = self._starts[groups, columns], groups * self._known.shape[1] + columns
-        words = self._words.reshape(-1)
+    def _read(self, ordinals: np.ndarray) -> None:
+        words, starts = self._words.reshape(-1), self._starts[ordinals]
         stack = new_stack(len(words), len(words))
         table = self._layout.table
-        status = kernels.read_thrifts(self._data, starts, places, len(starts), self._length, table, words, stack)
+        status = kernels.read_thrifts(self._data, starts, ordinals, len(starts), self._length, table, words, stack)
         if status < 0:
-            self._blame(groups, columns)
-        self._known[groups, columns] = True
+            self._blame(ordinals.tolist())
+        self._known[ordinals] = True
 
-    def _blame(self, groups: np.ndarray, columns: np.ndarray) -> None:
+    def _blame(self, ordinals: list[int]) -> None:
         """Raise what is wrong with the first chunk that is damaged."""
-        for group, column in zip(groups.tolist(), columns.tolist(), strict=True):
+        for ordinal in ordinals:
+            group, column = divmod(ordinal, self._num_columns)
             made = np.empty(self._layout.words, np.int64)
             stack = new_stack(len(made), len(made))
-            start = int(self._starts[group, column])
+            start = int(self._starts[ordinal])
             status = kernels.read_thrift(self._data, start, self._length, self._layout.table, made, 0, stack)
             if status < 0:
                 try:
@@ -161,7 +177,7 @@ class ColumnChunks:
         InvalidFileError
             When a ColumnChunk is damaged.
         """
-        starts = self._starts[np.asarray(row_groups, np.intp), np.asarray(columns, np.intp)]
+        starts = self._starts[self._ordinals(row_groups, columns)]
         words = np.empty(len(starts) * wanted.words, np.int64)
         stack, places = new_stack(len(words), len(words)), np.arange(len(starts))
         check(kernels.read_thrifts(self._data, starts, places, len(starts), self._length, wanted.table, words, stack),
@@ -205,7 +221,7 @@ class ColumnChunks:
             A ColumnChunk.
         """
         whole = layout("ColumnChunk")
-        start = int(self._starts[row_group, column])
+        start = int(self._starts[self._ordinals(row_group, column)])
         data = self._data[start : self._length]
         return Record(whole.record, read_record(data, len(data), whole), 0, data)
 
@@ -219,7 +235,4 @@ class Fact:
         self._mask = mask
 
     def __getitem__(self, place: tuple) -> np.ndarray:
-        row_group, column = place
-        place = np.asarray(row_group, np.intp), np.asarray(column, np.intp)
-        self._chunks.read(place)
-        return self._chunks.look_up(place, self._word, self._mask)
+        return self._chunks.read(*place)[..., self._word] & self._mask
