@@ -218,6 +218,7 @@ def test_numbers_beside_floats():
     (rounded,) = ranges(single, col("x") == 0.1)
     assert ranges(single, col("x") == np.float32(0.1)) == (rounded,)
     assert bind(col("x") == np.float64(0.1), FlatSchema([single])) == NEVER
+    assert bind(np.float64(0.1) == col("x"), FlatSchema([single])) == NEVER
     assert ranges(leaf(5), col("x") == 2**53 + 1) == ranges(leaf(5), col("x") == 2.0**53)
     pandas = pd.Series(np.array([0.1], "f4"))
     assert (pandas == 0.1).all() and not (pandas == np.float64(0.1)).any()

@@ -123,6 +123,7 @@ class Column:
     """A column that an expression is about; made by `col`."""
 
     __slots__ = ("name",)
+    __array_ufunc__ = None  # so that NumPy's numbers, on the left, leave themselves to us as they are
 
     def __init__(self, name: Name) -> None:
         self.name = name

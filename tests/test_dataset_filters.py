@@ -1,0 +1,294 @@
+"""Filters of datasets: bound once to the dataset's columns, told of each file."""
+
+from __future__ import annotations
+
+import datetime
+import io
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from dataset_standins import ByName, Keys, in_partition, numbers_of_rows
+from driving.predicates import leaf
+
+from numparq import RuntimeFilter, SchemaError, col
+from numparq.bloom_filter import BloomFilter, hash_values
+from numparq.dataset.file_filter import FileFilter
+from numparq.opened import OpenedFile
+from numparq.predicate.bound import each_test
+from numparq.predicate.expression import Constant
+
+YEARS = Keys(year=(leaf(1, name="year"), int), zone=(leaf(6, "STRING", name="zone"), str))
+NO_KEYS = Keys()
+
+
+def opened(**columns):
+    out = io.BytesIO()
+    pq.write_table(pa.table(columns), out)
+    return OpenedFile(out.getvalue())
+
+
+def empty(**types):
+    return opened(**{name: pa.array([], kind) for name, kind in types.items()})
+
+
+def rows(expression, file, prototype, keys=NO_KEYS, values=(), runtime=()):
+    """The numbers of the rows of a file that a filter leaves."""
+    made = FileFilter(expression, ByName(prototype), keys)
+    return numbers_of_rows(file, made.condition(file, in_partition(*values), runtime))
+
+
+# --- narrower columns -------------------------------------------------------------------------------------------------
+
+x = col("x")
+NAN = float("nan")
+NOON = "2024-01-01T12:00"
+DAYS = [datetime.date(2024, 1, 1), datetime.date(2024, 1, 2), None]
+# What a file has, the dataset's type, and the rows that satisfy a filter.
+WIDENED = {
+    "int32 in int64": (pa.array([1, 5, None, -7], "i4"), pa.int64(), [
+        (x == 5, [1]), (x < 2**40, [0, 1, 3]), (x > 2**40, []), (x >= -(2**40), [0, 1, 3]), (x == 5.5, []),
+        (~(x == 2**40), [0, 1, 3]), (x.isin([5, 2**33, None]), [1]), (x.not_in([5, 2**33]), [0, 3]), (x.is_null(), [2]),
+    ]),
+    "float in double": (pa.array([0.1, 0.5, NAN, None, -0.0], "f4"), pa.float64(), [
+        (x == 0.1, []), (x == 0.5, [1]), (float(np.float32(0.1)) == x, [0]), (x > 0.1, [0, 1]), (x == 0, [4]),
+        (x != 0.1, [0, 1, 2, 4]), (~(x > 0.2), [0, 2, 4]), (x < 1e300, [0, 1, 4]),
+    ]),
+    "int32 in double": (pa.array([1, 2, None], "i4"), pa.float64(), [
+        (x > 1.5, [1]), (x == 1.0, [0]), (x != 1.5, [0, 1]), (float("inf") >= x, [0, 1]),
+    ]),
+    "date in timestamp": (pa.array(DAYS), pa.timestamp("us"), [
+        (x > "2024-01-01", [1]), (x > "2024-01-01T00:00:01", [1]), (x == NOON, []), (x <= NOON, [0]),
+        (datetime.datetime(2024, 1, 2) == x, [1]),
+    ]),
+    "ms in ns": (pa.array([0, 1, 2, None], pa.timestamp("ms")), pa.timestamp("ns"), [
+        (x > np.datetime64(1, "ns"), [1, 2]), (x == np.datetime64(10**6, "ns"), [1]),
+        (x == np.datetime64(10**6 + 1, "ns"), []), (x != np.datetime64(10**6 + 1, "ns"), [0, 1, 2]),
+    ]),
+    "decimal": (pa.array([Decimal("1.25"), Decimal("-3.00"), None], pa.decimal128(5, 2)), pa.decimal128(30, 4), [
+        (x == "1.2500", [0]), (x > "1.2499", [0]), (x >= "1.2501", []), (x < 10**20, [0, 1]), (x == "1.2501", []),
+        (x != "1.2501", [0, 1]),
+    ]),
+}  # fmt: skip
+ASKED = [(name, expression, expected) for name, (_, _, cases) in WIDENED.items() for expression, expected in cases]
+
+
+@pytest.mark.parametrize(("name", "expression", "expected"), ASKED, ids=lambda part: repr(part)[:60])
+def test_literals_are_compared_as_the_dataset_has_the_values(name, expression, expected):
+    array, wide, _ = WIDENED[name]
+    assert rows(expression, opened(x=array), empty(x=wide)) == expected
+
+
+def test_elements_of_narrower_lists():
+    file, prototype = (
+        opened(x=pa.array([[1, 2], [], None, [None, 7]], pa.list_(pa.int32()))),
+        empty(x=pa.list_(pa.int64())),
+    )
+    assert rows(col("x").contains(7), file, prototype) == [3]
+    assert rows(~col("x").contains(7), file, prototype) == [0, 1]
+    assert rows(col("x").contains(2**40), file, prototype) == []
+    assert rows(~col("x").contains(2**40), file, prototype) == [0, 1, 3]
+    assert rows(col("x").is_null(), file, prototype) == [2]
+
+
+def test_a_type_that_is_none_of_the_datasets_is_an_error_that_names_file_and_column():
+    file = opened(x=pa.array(["a"]))
+    with pytest.raises(SchemaError, match=r"values of type utf8 are none of type int.*column 'x'"):
+        rows(col("x") == 1, file, empty(x=pa.int64()))
+
+
+# --- missing columns --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        (col("b") == 1, []), (~(col("b") == 1), []), (col("b").is_null(), [0, 1, 2]), (~col("b").is_null(), []),
+        (col("b").is_not_null(), []), (col("b").not_in([1]), []), (col("b").like("%"), []), (col("l").contains(1), []),
+        (~col("l").contains(1), []), (col("l").is_null(), [0, 1, 2]), ((col("b") == 1) | (col("a") > 1), [1, 2]),
+        (col("b").is_null() & (col("a") > 1), [1, 2]), (~((col("b") == 1) & (col("a") > 1)), [0]),
+        (~((col("b") == 1) | (col("a") > 1)), []),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_a_column_that_the_file_lacks_is_null_in_every_row(expression, expected):
+    kind = pa.string() if "like" in repr(expression) else pa.int64()
+    file, prototype = opened(a=[1, 2, 3]), empty(a=pa.int64(), b=kind, l=pa.list_(pa.int64()))
+    assert rows(expression, file, prototype) == expected
+
+
+def test_fields_that_a_struct_lacks_and_structs_that_are_lacking():
+    prototype = empty(s=pa.struct({"a": pa.int64(), "b": pa.struct({"c": pa.int32()})}))
+    file = opened(s=pa.array([{"a": 1}, None, {"a": None}], pa.struct({"a": pa.int32()})))
+    assert rows(col("s.a") == 1, file, prototype) == [0]
+    assert rows(col("s.a").is_null(), file, prototype) == [1, 2]
+    assert rows(col("s").is_null(), file, prototype) == [1]
+    assert rows(col("s.b").is_null(), file, prototype) == [0, 1, 2]
+    assert rows(col("s.b.c") > 0, file, prototype) == []
+    assert rows(~(col("s.b.c") > 0) | col("s").is_not_null(), file, prototype) == [0, 2]
+    assert rows(col("s").is_null(), opened(a=[1, 2]), prototype) == [0, 1]
+
+
+def test_columns_without_nulls_may_have_some_in_other_files():
+    prototype = opened(x=pa.array([1, 2]))
+    required = OpenedFile(required_file())
+    assert rows(col("x").is_null(), opened(x=pa.array([1, None])), prototype) == [1]
+    assert rows(col("x").is_null(), opened(x=pa.array([1, None])), required) == [1]
+    assert rows(col("x").is_null(), required, prototype) == []
+    assert rows(col("x") > -1, opened(x=pa.array([1, None])), required) == [0]
+
+
+def required_file():
+    out = io.BytesIO()
+    pq.write_table(pa.table({"x": [1, 2]}, schema=pa.schema([pa.field("x", pa.int64(), False)])), out)
+    return out.getvalue()
+
+
+def test_a_column_of_the_null_type_is_null_in_every_row():
+    file, prototype = opened(x=pa.nulls(2)), empty(x=pa.string())
+    assert rows(col("x") == "a", file, prototype) == []
+    assert rows(col("x").is_null(), file, prototype) == [0, 1]
+
+
+# --- partition keys ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("expression", "values", "expected"),
+    [
+        (col("year") == 2024, ("2024", "a"), True), (col("year") == 2024, ("2023", "a"), False),
+        (col("year") > 2023.5, ("2024", "a"), True), (~(col("year") == 2024), ("2024", "a"), False),
+        (col("year") == 2024, (None, "a"), False), (~(col("year") == 2024), (None, "a"), False),
+        (col("year").is_null(), (None, "a"), True), (col("year").is_null(), ("2024", "a"), False),
+        (~col("year").is_null(), (None, "a"), False), (col("zone").like("a%"), ("1", "abc"), True),
+        (~col("zone").like("a%"), ("1", "abc"), False), (col("zone").isin(["b", "abc"]), ("1", "abc"), True),
+        (col("zone").startswith("b") | (col("year") < 2), ("1", "abc"), True), (col("zone") >= "é", ("1", "z"), False),
+        (col("zone") == "", ("1", ""), True), (col("year").between(2000, 2030), ("2024", "a"), True),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_partition_keys_are_decided(expression, values, expected):
+    file = opened(a=[1, 2])
+    found = FileFilter(expression, ByName(file), YEARS).bound(file, in_partition(*values))
+    assert found == Constant(expected)
+
+
+def test_a_partition_key_wins_over_a_column():
+    file = opened(year=[1, 2], a=[1, 2])
+    assert rows((col("year") == 2024) & (col("a") == 2), file, file, YEARS, ("2024", "x")) == [1]
+    assert rows((col("year") == 1) & (col("a") == 2), file, file, YEARS, ("2024", "x")) == []
+
+
+def test_keys_and_columns_together():
+    file = opened(a=[1, 2, None])
+    made = FileFilter((col("year") == 2024) | (col("a") == 2), ByName(file), YEARS)
+    assert made.bound(file, in_partition("2024", "x")) == Constant(True)
+    assert made.condition(file, in_partition("2024", "x")) is None
+    left = made.bound(file, in_partition("2023", "x"))
+    assert [test.leaf.path for test in each_test(left)] == [("a",)]
+    assert numbers_of_rows(file, made.condition(file, in_partition("2023", "x"))) == [1]
+    assert (made.keys, made.names) == (["year"], ["a"])
+
+
+def test_keys_of_other_types():
+    keys = Keys(
+        d=(leaf(1, "DATE", name="d"), datetime.date.fromisoformat), f=(leaf(5, name="f"), float),
+        b=(leaf(0, name="b"), lambda raw: raw == "true"), t=(leaf(2, "TIMESTAMP", name="t", unit="MICROS", utc=False),
+        datetime.datetime.fromisoformat), n=(leaf(1, "DECIMAL", name="n", precision=5, scale=2), Decimal),
+    )  # fmt: skip
+    file, place = opened(a=[1]), in_partition("2024-05-01", "nan", "true", "2024-05-01T10:00:00", "1.50")
+    for expression, expected in [
+        (col("d") >= "2024-05-01", True), (col("d") < "2024-05-01", False), (col("f") == 1.0, False),
+        (~(col("f") == 1.0), True), (col("f").is_null(), False), (col("b") == 1, True), (col("b") == 0, False),
+        (col("t") == "2024-05-01 10:00", True), (col("t") > "2024-05-01 10:00", False), (col("n") == "1.5", True),
+    ]:  # fmt: skip
+        assert FileFilter(expression, ByName(file), keys).bound(file, place) == Constant(expected), expression
+
+
+# --- errors before a file is read -------------------------------------------------------------------------------------
+
+
+def test_names_and_literals_are_checked_at_once():
+    schema = ByName(opened(amount=[1], s=[{"a": 1}]))
+    with pytest.raises(SchemaError, match=r"the dataset has no column 'yaer'; did you mean 'year'\?"):
+        FileFilter(col("yaer") == 1, schema, YEARS)
+    with pytest.raises(SchemaError, match="has no column 'amoun'; did you mean 'amount'"):
+        FileFilter([("amoun", "=", 1)], schema, YEARS)
+    with pytest.raises(SchemaError, match=r"has no column 'year\.x'"):
+        FileFilter(col("year.x") == 1, schema, YEARS)
+    with pytest.raises(SchemaError, match=r"has no column 's\.b'"):
+        FileFilter(col("s.b") == 1, schema, YEARS)
+    with pytest.raises(SchemaError, match="'x' cannot be compared with the column 'year'"):
+        FileFilter(col("year") == "x", schema, YEARS)
+    with pytest.raises(SchemaError, match="'x' cannot be compared with the column 'amount'"):
+        FileFilter(col("amount") == "x", schema, YEARS)
+    with pytest.raises(SchemaError, match="contains is for lists"):
+        FileFilter(col("zone").contains("x"), schema, YEARS)
+
+
+def test_files_written_alike_share_what_is_bound():
+    files = [opened(a=[1, number]) for number in range(3)]
+    made = FileFilter(col("a") > 1, ByName(files[0]), YEARS)
+    found = [made.bound(file, in_partition("2024", "x")) for file in files]
+    assert found[1] is found[0]
+    assert found[2] is found[0]
+
+
+# --- runtime filters --------------------------------------------------------------------------------------------------
+
+
+def test_runtime_filters_on_keys_and_missing_columns_let_all_rows_pass_or_none():
+    file, prototype = opened(a=[1, 2]), empty(a=pa.int64(), b=pa.int64())
+    late = [RuntimeFilter("year"), RuntimeFilter("b")]
+    made = FileFilter(None, ByName(prototype), YEARS)
+    conditions = [made.condition(file, in_partition(year, "x"), late[:1]) for year in ("2024", "2023", None)]
+    missing = made.condition(file, in_partition("2024", "x"), late[1])
+    assert [condition.now() for condition in conditions] == [None] * 3
+    assert [condition.leaves for condition in (*conditions, missing)] == [[]] * 4
+    assert numbers_of_rows(file, missing) == [0, 1]
+    late[0].arrive([2024, 2025])
+    late[1].arrive(low=0)
+    assert [condition.now() for condition in conditions] == [Constant(True), Constant(False), Constant(False)]
+    assert [numbers_of_rows(file, condition) for condition in conditions] == [[0, 1], [], []]
+    assert numbers_of_rows(file, missing) == []
+
+
+def test_runtime_filters_on_narrower_columns():
+    file, prototype = opened(x=pa.array([1, 2, None, 3], "i4")), empty(x=pa.int64())
+    assert rows(None, file, prototype, runtime=RuntimeFilter("x", [2, 2**40])) == [1]
+    assert rows(col("x") < 3, file, prototype, runtime=RuntimeFilter("x", low=2, high=2**40)) == [1]
+
+
+def test_bloom_filters_cannot_tell_of_narrower_columns():
+    prototype = opened(x=pa.array([2], "i8"))
+    hashes = hash_values(prototype.schema.leaf(0), np.array([2], "i8"))
+    bloom = BloomFilter.build(hashes)
+    same, narrow = opened(x=pa.array([1, 2, None], "i8")), opened(x=pa.array([1, 2, None], "i4"))
+    assert rows(None, same, prototype, runtime=RuntimeFilter("x", bloom_filter=bloom)) == [1]
+    assert rows(None, narrow, prototype, runtime=RuntimeFilter("x", bloom_filter=bloom)) == [0, 1]
+
+
+def test_runtime_filters_that_are_for_no_column():
+    file = opened(a=[1], s=[{"a": 1}])
+    made = FileFilter(None, ByName(file), YEARS)
+    with pytest.raises(SchemaError, match="has no column 'c'"):
+        made.condition(file, in_partition("1", "x"), RuntimeFilter("c"))
+    with pytest.raises(SchemaError, match="a column of simple values"):
+        made.condition(file, in_partition("1", "x"), RuntimeFilter("s"))
+    with pytest.raises(TypeError, match=r"a list of numparq\.RuntimeFilter"):
+        made.condition(file, in_partition("1", "x"), [3])
+
+
+def test_without_a_filter_there_is_no_condition():
+    file = opened(a=[1])
+    assert FileFilter(None, ByName(file), YEARS).condition(file, in_partition("1", "x")) is None
+    assert FileFilter(col("year") == 1, ByName(file), YEARS).bound(file, in_partition("1", "x")) == Constant(True)
+
+
+def test_frames_of_pandas_agree():
+    frame = pd.DataFrame({"a": [1.5, None, 3.0]})
+    file = opened(a=pa.array(frame["a"], "f4", from_pandas=True))
+    assert rows(col("a") >= 1.5, file, empty(a=pa.float64())) == frame.index[frame["a"] >= 1.5].tolist()
