@@ -1,0 +1,260 @@
+"""Partition columns: their types and values, which the names of directories tell, as columns of a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..column.buffer import BinaryPiece, ColumnBuffer
+from ..dtypes import choose
+from ..errors import SchemaError
+from ..frame.finish import finish
+from ..predicate.values import Values
+from ..schema import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, REQUIRED, Leaf
+from ..settled import settled
+from .files import Listing
+from .partition_types import PartitionType, as_type, inferred
+from .partitioning import as_partitioning
+
+__all__ = ["INFERRED", "Partitions"]
+
+# A type that is given: inferred like any other, but the column is no Categorical.
+INFERRED = "inferred"
+
+
+class Partitions:
+    """The partition columns of a dataset.
+
+    Parameters
+    ----------
+    keys : sequence of str
+        Their names.
+    values : sequence of tuple of (str or None)
+        For each file, whether it is read or not, the values as texts, in the order of `keys`; None is the null
+        partition. Types are inferred from all of them, and categories are in the order of their files.
+    types : mapping of str to Any, optional
+        Types that are given, as `as_type` takes them, or `INFERRED`. A column of no given type is a Categorical, as
+        pandas has it.
+    categories : collection of str, optional
+        Columns that are to be Categoricals though their type is given.
+    names : sequence of str, optional
+        What the files are called in messages.
+
+    Raises
+    ------
+    ValueError, TypeError
+        When there is a type for no column, or one that partition columns cannot have.
+    """
+
+    def __init__(
+        self, keys: Sequence[str], values: Sequence[tuple[str | None, ...]], types: Mapping[str, Any] | None = None,
+        categories: Collection[str] | None = None, names: Sequence[str] | None = None,
+    ) -> None:  # fmt: skip
+        self.keys = tuple(keys)
+        self._values = values
+        self._names = names
+        self._made: dict[str, _Column] = {}
+        self._types: dict[str, tuple[PartitionType | None, bool]] = dict.fromkeys(self.keys, (None, True))
+        for key, spec in (types or {}).items():
+            if key not in self._types:
+                known = ", ".join(map(repr, self.keys)) or "nothing"
+                raise ValueError(f"a type is given for the partition column {key!r}, and the files are partitioned by "
+                                 f"{known}")  # fmt: skip
+            asked = key in (categories or ())
+            given, is_category = (None, False) if spec is INFERRED else as_type(spec)
+            self._types[key] = given, is_category or asked
+
+    @classmethod
+    def of(cls, listing: Listing, partitioning: Any = "hive", categories: Collection[str] | None = None) -> Partitions:
+        """Make the partition columns of a listing.
+
+        Parameters
+        ----------
+        listing : Listing
+            All files.
+        partitioning : Any
+            What `list_files` was given.
+        categories : collection of str, optional
+            As above; names of other columns may be among them.
+        """
+        how = as_partitioning(partitioning)
+        types: dict[str, Any] = dict.fromkeys(how.names, INFERRED) if listing.keys else {}
+        types |= how.types if listing.keys or listing.files else {}
+        files = listing.files
+        return cls(listing.keys, [file.values for file in files], types, categories, [file.name for file in files])
+
+    def leaf(self, key: str) -> Leaf:
+        """Give a leaf of a column's type, flat and OPTIONAL, for predicates; its ordinal is below 0."""
+        return self._column(key).type.leaf(key, self.keys.index(key))
+
+    def value(self, key: str, raw: str | None) -> Any:
+        """Give the Python value that a text is in a column; None for a null.
+
+        Raises
+        ------
+        SchemaError
+            When it is none of the column's type.
+        """
+        stored = self._stored(key, self._column(key).type, raw, None)
+        return None if stored is None else self._column(key).type.value(stored)
+
+    def has_nulls(self, key: str) -> bool:
+        """Say whether any file is in the null partition of a column."""
+        return bool((self._column(key).codes < 0).any())
+
+    def stored(self, key: str, files: Sequence[int] | np.ndarray | None = None) -> Values:
+        """Give the values of a column as `numparq.predicate.evaluate` takes them, an item a file.
+
+        Parameters
+        ----------
+        key : str
+            The column.
+        files : sequence of int, optional
+            Ordinals of the files; all of them by default.
+        """
+        column = self._column(key)
+        codes = column.codes if files is None else column.codes[np.asarray(files, np.intp)]
+        if column.type.physical == BYTE_ARRAY:
+            piece = _binary(column.distinct)
+            return Values(piece.data, piece.offsets, codes=codes)
+        if column.type.physical == FIXED_LEN_BYTE_ARRAY:
+            return Values(np.frombuffer(b"".join(column.distinct), f"V{column.type.type_length}"), codes=codes)
+        return Values(column.numbers(), codes=codes)
+
+    def column(
+        self, key: str, files: Sequence[int] | np.ndarray, num_rows: Sequence[int] | np.ndarray,
+        dtype_backend: str = "numpy",
+    ) -> Any:  # fmt: skip
+        """Make a column of a frame.
+
+        Parameters
+        ----------
+        key : str
+            The column.
+        files : sequence of int
+            Ordinals of the files that the rows come from, in the order of the rows.
+        num_rows : sequence of int
+            How many rows each of them gives.
+        dtype_backend : {"numpy", "numpy_nullable", "pyarrow"}
+            As in `numparq.read_parquet`.
+
+        Returns
+        -------
+        numpy.ndarray or pandas.api.extensions.ExtensionArray
+            As pandas has it with pyarrow: where the type is not given, a Categorical of int32 or str, its categories
+            the values of all files, read or not. Integers and booleans of a given type are nullable where any
+            file is in the null partition.
+        """
+        column = self._column(key)
+        codes = column.codes[np.asarray(files, np.intp)]
+        if self._types[key][1]:
+            rows = np.repeat(codes, num_rows)
+            return (_arrow_dictionary if dtype_backend == "pyarrow" else _categorical)(column, rows)
+        distinct = column.finished(dtype_backend, self.has_nulls(key))
+        return _taken(distinct, codes).repeat(np.asarray(num_rows, np.intp))
+
+    def _column(self, key: str) -> _Column:
+        if key not in self._made:
+            self._made[key] = self._make(key)
+        return self._made[key]
+
+    def _make(self, key: str) -> _Column:
+        place = self.keys.index(key)
+        raws = [values[place] for values in self._values]
+        distinct = dict.fromkeys(raws)
+        kind = self._types[key][0] or inferred(raw for raw in distinct if raw is not None)
+        stored = {raw: self._stored(key, kind, raw, raws) for raw in distinct}
+        ordinals: dict[Any, int] = {}
+        for item in stored.values():
+            if item is not None:
+                ordinals.setdefault(item, len(ordinals))
+        numbers = {raw: -1 if item is None else ordinals[item] for raw, item in stored.items()}
+        return _Column(kind, list(ordinals), np.array([numbers[raw] for raw in raws], np.int32))
+
+    def _stored(self, key: str, kind: PartitionType, raw: str | None, raws: list[str | None] | None) -> Any:
+        if raw is None or (not raw and not kind.is_text):
+            return None
+        try:
+            return kind.parse(raw)
+        except ValueError:
+            named = raws is not None and self._names is not None
+            file = self._names[raws.index(raw)] if named else None  # type: ignore[index, union-attr]
+            where = {"column": key} | ({"file": file} if file else {})
+            raise SchemaError(f"the partition value {raw!r} is no {kind.name}", **where) from None
+
+
+@dataclass
+class _Column:
+    """A partition column: the values that there are, as they are stored, and which of them each file has."""
+
+    type: PartitionType
+    distinct: list[Any]
+    codes: np.ndarray
+
+    def finished(self, dtype_backend: str, may_be_null: bool) -> Any:
+        """Make an array of the values that there are, of the dtype that a column of them has."""
+        leaf = self.type.leaf("", 0) if may_be_null else _required(self.type)
+        target = settled(
+            choose(leaf, dtype_backend=dtype_backend, timezone=self.type.timezone), may_be_null=may_be_null
+        )
+        count = len(self.distinct)
+        if target.storage == "binary":
+            return finish(target, ColumnBuffer(pieces=[_binary(self.distinct)]), count)
+        if self.type.physical == FIXED_LEN_BYTE_ARRAY:
+            return finish(target, ColumnBuffer(np.frombuffer(b"".join(self.distinct), target.dtype)), count)
+        assert target.dtype is not None
+        return finish(target, ColumnBuffer(self.numbers().astype(target.dtype)), count)
+
+    def numbers(self) -> np.ndarray:
+        """Give the values that there are, which are of a fixed size, as they are stored."""
+        if self.type.physical in _FLOATS:
+            return np.array(self.distinct, _FLOATS[self.type.physical])
+        is_unsigned = self.type.logical is not None and self.type.logical.signed is False
+        return np.array(self.distinct, np.uint64 if is_unsigned else np.int64).astype(_INTEGERS[self.type.physical])
+
+
+_FLOATS = {FLOAT: np.float32, DOUBLE: np.float64}
+_INTEGERS = {BOOLEAN: np.bool_, INT32: np.int32, INT64: np.int64}
+
+
+def _required(kind: PartitionType) -> Leaf:
+    leaf = kind.leaf("", 0)
+    return Leaf(0, 0, leaf.path, leaf.physical, leaf.type_length, leaf.logical, 0, 0, REQUIRED)
+
+
+def _binary(values: list[bytes]) -> BinaryPiece:
+    offsets = np.zeros(len(values) + 1, np.int64)
+    np.cumsum([len(value) for value in values], out=offsets[1:])
+    return BinaryPiece(offsets, np.frombuffer(b"".join(values) + bytes(8), np.uint8))
+
+
+def _taken(distinct: Any, codes: np.ndarray) -> Any:
+    """Give an array's items by their numbers, and nulls for -1."""
+    taken = pd.api.extensions.take(distinct, codes.astype(np.intp), allow_fill=True)
+    if taken.dtype == object and distinct.dtype == object:
+        taken[codes < 0] = None
+    return taken
+
+
+def _categorical(column: _Column, rows: np.ndarray) -> pd.Categorical:
+    values = column.finished("numpy", False)
+    if values.dtype.kind == "f" and np.isnan(values).any():  # which is no category
+        kept = ~np.isnan(values)
+        values, rows = values[kept], np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)[rows]
+    dtype = pd.CategoricalDtype(pd.Index(values, dtype=values.dtype, copy=False))
+    return pd.Categorical.from_codes(rows, dtype=dtype, validate=False)
+
+
+def _arrow_dictionary(column: _Column, rows: np.ndarray) -> Any:
+    from ..arrow import pyarrow
+
+    pa = pyarrow()
+    values = pa.array(column.finished("pyarrow", True))
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    indices = pa.array(rows, pa.int32(), mask=rows < 0)
+    return pd.arrays.ArrowExtensionArray(pa.chunked_array([pa.DictionaryArray.from_arrays(indices, values)]))

@@ -1,0 +1,312 @@
+"""Partition columns: their types, inferred or given, and what they are in a frame, as pyarrow and pandas have them."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from numparq import col
+from numparq.dataset.files import list_files
+from numparq.dataset.partition_types import as_type
+from numparq.dataset.partitions import INFERRED, Partitions
+from numparq.errors import SchemaError
+from numparq.predicate.bind import bind
+from numparq.predicate.dnf import as_expression
+from numparq.predicate.evaluate import evaluate
+
+NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+def partitions(*raws, type=None, **options) -> Partitions:
+    return Partitions(["k"], [(raw,) for raw in raws], None if type is None else {"k": type}, **options)
+
+
+def column(*raws, type=None, dtype_backend="numpy", **options):
+    made = partitions(*raws, type=type, **options)
+    return made.column("k", range(len(raws)), [1] * len(raws), dtype_backend)
+
+
+# --- as pandas with pyarrow has it ------------------------------------------------------------------------------------
+
+
+def write(root, names):
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    for number, name in enumerate(names, start=1):
+        (root / name).mkdir(parents=True)
+        pq.write_table(pa.table({"x": range(number)}), root / name / "a.parquet")
+
+
+def ours(root, keys=("k",), dtype_backend="numpy", **options) -> pd.DataFrame:
+    listing = list_files(root, **options)
+    made = Partitions.of(listing, **options)
+    num_rows = [
+        len(pd.read_parquet(file.path, engine="pyarrow", columns=["x"], partitioning=None)) for file in listing.files
+    ]
+    assert made.keys == tuple(keys)
+    return pd.DataFrame({key: made.column(key, range(len(num_rows)), num_rows, dtype_backend) for key in keys})
+
+
+@pytest.mark.parametrize(
+    "raws",
+    [
+        ["1", "2"], ["2", "1", "10"], ["01", "2"], ["+1", "2"], ["-1", "2"], ["1e5"], ["1.5"], ["2020-01-01"],
+        ["2147483647"], ["2147483648", "1"], ["-2147483648"], ["-2147483649"], ["1", "a"], ["b", "a"], [""],
+        ["", "1"], ["a%20b", "c"],
+        ["%31", "2"], ["true"], ["True", "False"], [" 1"], ["1 "], ["0x10", "1"], ["0X1F"], ["0x"], ["-0x1"],
+        ["0x100000000"], ["0x00000000001"], ["00000000000000000000000000001"], ["\uff11"], ["1_0"], ["é", "z"],
+        ["-"], ["9" * 30],
+        ["0x7FFFFFFF"], ["-01", "7"], ["B", "a", "_", "~"],
+    ],
+)  # fmt: skip
+def test_inferred_as_by_pyarrow(tmp_path, raws):
+    write(tmp_path, [f"k={raw}" for raw in raws])
+    theirs = pd.read_parquet(tmp_path, engine="pyarrow")[["k"]]
+    pd.testing.assert_frame_equal(ours(tmp_path), theirs)
+
+
+@pytest.mark.parametrize("dtype_backend", ["numpy_nullable", "pyarrow"])
+@pytest.mark.parametrize("raws", [["2", "1"], ["b", "a"]])
+def test_other_backends(tmp_path, raws, dtype_backend):
+    write(tmp_path, [f"k={raw}" for raw in raws])
+    theirs = pd.read_parquet(tmp_path, engine="pyarrow", dtype_backend=dtype_backend)[["k"]]
+    pd.testing.assert_frame_equal(ours(tmp_path, dtype_backend=dtype_backend), theirs)
+
+
+def test_nulls_with_the_backend_of_arrow(tmp_path):
+    """The one backend with which pandas can read them; to `isna` it has no nulls there, but a category of them."""
+    write(tmp_path, ["k=1", f"k={NULL}"])
+    theirs = pd.read_parquet(tmp_path, engine="pyarrow", dtype_backend="pyarrow").k
+    found = ours(tmp_path, dtype_backend="pyarrow").k
+    assert (
+        found.dtype == theirs.dtype
+        and found.tolist() == theirs.tolist()
+        and found.isna().tolist() == [False, True, True]
+    )
+
+
+def test_two_keys_and_the_order_of_categories(tmp_path):
+    write(tmp_path, ["k=1/j=a", "k=1/j=b", "k=0/j=b", "k=0/j=c d"])
+    theirs = pd.read_parquet(tmp_path, engine="pyarrow")[["k", "j"]]
+    pd.testing.assert_frame_equal(ours(tmp_path, ("k", "j")), theirs)
+    assert list(theirs.j.cat.categories) == ["b", "c d", "a"]
+
+
+def test_positions(tmp_path):
+    write(tmp_path, ["2024/1", "2025/x"])
+    theirs = pd.read_parquet(tmp_path, engine="pyarrow", partitioning=["y", "m"])[["y", "m"]]
+    pd.testing.assert_frame_equal(ours(tmp_path, ("y", "m"), partitioning=["y", "m"]), theirs)
+    assert theirs.dtypes.astype(str).tolist() == ["int32", "str"]
+
+
+GIVEN = [
+    ("int8", ["1", "-3"]), ("int64", ["1", "9223372036854775807"]), ("uint64", ["18446744073709551615", "0"]),
+    ("float32", ["1.5", "1e3"]), ("float64", ["1.5", "-inf"]), ("string", ["1", "b"]), ("bool", ["true", "0"]),
+    ("date32", ["2020-01-01", "1969-12-31"]), ("timestamp[us]", ["2020-01-01", "2020-01-01T10%3A00%3A00Z"]),
+    ("timestamp[ns]", ["2020-01-01 10%3A00%3A00.123456789", "1969-12-31"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype_backend", ["numpy", "numpy_nullable", "pyarrow"])
+@pytest.mark.parametrize(("kind", "raws"), GIVEN, ids=lambda item: item if isinstance(item, str) else "")
+def test_given_types_as_by_pyarrow(tmp_path, kind, raws, dtype_backend):
+    pa, ds = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.dataset")
+    write(tmp_path, [f"k={raw}" for raw in raws])
+    arrow_type = pa.type_for_alias(kind)
+    flavor = ds.partitioning(pa.schema([("k", arrow_type)]), flavor="hive")
+    options = {} if dtype_backend == "numpy" else {"dtype_backend": dtype_backend}
+    theirs = pd.read_parquet(tmp_path, engine="pyarrow", partitioning=flavor, **options)[["k"]]
+    for partitioning in ({"k": kind}, {"k": arrow_type}, flavor):
+        pd.testing.assert_frame_equal(ours(tmp_path, partitioning=partitioning, dtype_backend=dtype_backend), theirs)
+
+
+# --- where pandas cannot, or says something else ----------------------------------------------------------------------
+
+
+def test_the_null_partition():
+    found = column("a", None, "b", None)
+    assert found.dtype == column("a", "b").dtype and found.codes.tolist() == [0, -1, 1, -1]
+    found = column("2", None, "1")
+    assert found.categories.tolist() == [2, 1] and found.codes.tolist() == [0, -1, 1]
+    only = column(None)
+    assert only.codes.tolist() == [-1] and len(only.categories) == 0
+    assert partitions("1", None).has_nulls("k") and not partitions("1").has_nulls("k")
+
+
+def test_equal_numbers_are_one_category():
+    found = column("-0", "0", "00", "0x0", "1")
+    assert found.categories.tolist() == [0, 1] and found.codes.tolist() == [0, 0, 0, 0, 1]
+
+
+def test_hexadecimal_numbers_that_pyarrow_takes_for_negative_ones_are_text():
+    assert column("0xFFFFFFFF", "1").categories.tolist() == ["0xFFFFFFFF", "1"]
+
+
+@pytest.mark.parametrize("dtype_backend", ["numpy", "numpy_nullable"])
+@pytest.mark.parametrize(
+    ("kind", "raws", "dtype", "expected"),
+    [
+        ("int32", ["1", None], "Int32", [1, pd.NA]),
+        ("uint8", ["255", ""], "UInt8", [255, pd.NA]),
+        (bool, ["TRUE", None], "boolean", [True, pd.NA]),
+        ("date", ["2020-02-29", None], "object", [datetime.date(2020, 2, 29), None]),
+        ("datetime64[ms]", ["2020-02-29", None], "datetime64[ms]", [pd.Timestamp("2020-02-29"), pd.NaT]),
+        ("decimal(5, 2)", ["-1.5", None, "100"], "object", [Decimal("-1.50"), None, Decimal("100.00")]),
+        ("decimal(30, 1)", ["-1.5", None], "object", [Decimal("-1.5"), None]),
+    ],
+)
+def test_given_types_with_nulls(kind, raws, dtype, expected, dtype_backend):
+    found = pd.Series(column(*raws, type=kind, dtype_backend=dtype_backend))
+    assert str(found.dtype) == dtype
+    pd.testing.assert_series_equal(found, pd.Series(expected, dtype=found.dtype))
+    assert [value is None for value in found] == [value is None for value in expected]
+
+
+def test_floats_and_text_with_nulls():
+    assert np.isnan(column("1.5", None, type=float)[1])
+    assert str(column("a", None, type=str).dtype) == "str" and column("", None, type=str)[0] == ""
+    assert str(column("a", None, type=str, dtype_backend="numpy_nullable").dtype) == "string"
+    assert str(column("1", None, type="float32", dtype_backend="numpy_nullable").dtype) == "Float32"
+
+
+def test_time_zones():
+    zone = "datetime64[us, Europe/Berlin]"
+    found = pd.Series(column("2020-01-01 00:00:00Z", "2020-07-01T10:00+02:00", None, type=zone))
+    assert str(found.dtype) == zone and found[1].isoformat() == "2020-07-01T10:00:00+02:00" and found[2] is pd.NaT
+    assert partitions("2020-01-01Z", type=zone).value("k", "2020-01-01Z").hour == 1
+    with pytest.raises(SchemaError, match="is no timestamp"):
+        column("2020-01-01", type=zone)
+    assert column("2020-01-01T10:00:00+02:00", type="timestamp")[0] == np.datetime64("2020-01-01T08:00:00")
+
+
+def test_categories_when_asked():
+    assert column("2", "1", type="int64", categories=["k", "x"]).categories.dtype == np.int64
+    assert column("2", "1", type="category").dtype == column("2", "1").dtype
+    assert isinstance(column("2", "1", type=INFERRED), np.ndarray)
+    assert column("b", "a", "b", type=INFERRED, categories={"k"}).codes.tolist() == [0, 1, 0]
+    found = column("1.5", "nan", "2.5", "NaN", type=float, categories=["k"])
+    assert found.categories.tolist() == [1.5, 2.5] and found.codes.tolist() == [0, -1, 1, -1]
+    pa = pytest.importorskip("pyarrow")
+    assert column("2", "1", type=pa.dictionary(pa.int8(), pa.int64())).categories.dtype == np.int64
+
+
+def test_files_are_chosen_and_repeated():
+    made = Partitions(["k", "j"], [("a", "1"), ("b", "2"), (None, "3")], {"j": "int16"})
+    found = made.column("k", [2, 0], [1, 3])
+    assert found.categories.tolist() == ["a", "b"] and found.codes.tolist() == [-1, 0, 0, 0]
+    assert made.column("j", [2, 0, 1], [2, 0, 1]).tolist() == [3, 3, 2]
+    assert made.column("j", [], []).dtype == np.int16 and len(made.column("k", [], [])) == 0
+    empty = Partitions([], [])
+    assert empty.keys == ()
+
+
+# --- values and leaves ------------------------------------------------------------------------------------------------
+
+VALUES = [
+    ("int32", "5", 5), ("int8", "-5", -5), ("uint64", "18446744073709551615", 2**64 - 1), ("float64", "1.5", 1.5),
+    ("float32", "0.1", float(np.float32(0.1))), ("bool", "false", False), (str, "", ""), (str, "é", "é"),
+    ("date", "0001-01-01", datetime.date(1, 1, 1)), ("date", "9999-12-31", datetime.date(9999, 12, 31)),
+    ("timestamp[ns]", "2020-01-01 00:00:00.000000001", pd.Timestamp("2020-01-01 00:00:00.000000001")),
+    ("timestamp[s]", "1960-01-01 00:00:01", pd.Timestamp("1960-01-01 00:00:01")),
+    ("decimal(9, 3)", "-1.25", Decimal("-1.250")), ("decimal(18, 0)", "7", Decimal(7)),
+    ("decimal(38, 10)", "-0.5", Decimal("-0.5000000000")), ("int32", "0x10", 16),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "raw", "value"), VALUES)
+def test_values_and_predicates(kind, raw, value):
+    made = partitions(raw, None, raw, type=kind)
+    found = made.value("k", raw)
+    assert found == value and type(found) is type(value) and made.value("k", None) is None
+    leaf = made.leaf("k")
+    assert leaf.index == -1 and leaf.name == "k" and not leaf.is_nested
+    schema = SimpleNamespace(positions={"k": 0}, flat_leaf=lambda position: leaf, columns=["k"])
+    for expression, expected in [
+        (col("k") == value, [True, False, True]),
+        (~(col("k") == value), [False] * 3),
+        (col("k").is_null(), [False, True, False]),
+        (col("k").isin([value]), [True, False, True]),
+        (col("k") >= value, [True, False, True]),
+        (col("k") < value, [False] * 3),
+    ]:
+        bound = bind(as_expression(expression), schema)
+        assert evaluate(bound, {leaf.index: made.stored("k")}, 3).tolist() == expected
+        assert evaluate(bound, {leaf.index: made.stored("k", [1, 0])}, 2).tolist() == expected[1::-1]
+
+
+def test_leaves_of_several_keys_have_ordinals_of_their_own():
+    made = Partitions(["a", "b"], [("1", "x")])
+    assert (made.leaf("a").index, made.leaf("b").index) == (-1, -2)
+    assert made.leaf("b").logical.kind == "STRING"
+
+
+@pytest.mark.parametrize(
+    ("kind", "raw"),
+    [
+        ("int8", "128"), ("int8", "x"), ("uint8", "-1"), ("int32", "+1"), ("int64", "9" * 19), ("int64", "1" * 5000),
+        ("int32", " 1"), ("int32", "1_0"), ("int8", "0xFFF"), ("float64", "x"), ("float64", "1_0"), ("float64", " 1"),
+        ("float32", "1e300"), ("bool", "yes"), ("bool", "2"), ("date", "2020-1-1"), ("date", "2021-02-29"),
+        ("date", "20200101"), ("date", "0000-01-01"), ("timestamp[ms]", "2020-01-01 00:00:00.0001"),
+        ("timestamp[us]", "now"),
+        ("timestamp[us]", "2020-01-01 25:00"), ("timestamp[ns]", "9999-01-01"), ("timestamp[us]", "2020-01-01Z9"),
+        ("timestamp[us]", "2020-01-01+99:00"), ("decimal(3, 1)", "100"), ("decimal(3, 1)", "0.55"),
+        ("decimal(3, 1)", "1e1"), ("decimal(3, 1)", "nan"), ("decimal(38, 0)", "9" * 5000),
+    ],
+)  # fmt: skip
+def test_values_that_are_none(kind, raw):
+    made = partitions("", raw, type=kind, names=["one", "two"])
+    with pytest.raises(SchemaError, match="is no") as caught:
+        made.column("k", [0], [1])
+    assert caught.value.where == {"column": "k", "file": "two"}
+    with pytest.raises(SchemaError, match="is no"):
+        partitions(type=kind).value("k", raw)
+
+
+@pytest.mark.parametrize(
+    "wrong", ["int7", "complex", "binary", "decimal(0, 0)", "decimal(39, 1)", "decimal(3, 4)", object(), 5]
+)
+def test_types_that_are_none(wrong):
+    with pytest.raises((TypeError, ValueError), match="is no type"):
+        as_type(wrong)
+
+
+def test_types_of_no_column():
+    with pytest.raises(ValueError, match="partition column 'j', and the files are partitioned by 'k'"):
+        Partitions(["k"], [("1",)], {"j": "int8"})
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [
+        (int, "int64"), ("int", "int64"), (np.int16, "int16"), (np.dtype("u2"), "uint16"), (pd.Int32Dtype(), "int32"),
+        (float, "float64"), ("double", "float64"), (np.float32, "float32"), (str, "str"), ("object", "str"),
+        (np.dtype("U"), "str"), (pd.StringDtype(), "str"), (bool, "bool"), (pd.BooleanDtype(), "bool"),
+        (datetime.date, "date"),
+        (datetime.datetime, "timestamp[us]"), (np.dtype("M8[ns]"), "timestamp[ns]"), ("timestamp[s]", "timestamp[ms]"),
+        (pd.DatetimeTZDtype("us", "UTC"), "timestamp[us, UTC]"), ("decimal(4,2)", "decimal(4, 2)"),
+    ],
+)  # fmt: skip
+def test_types_by_many_names(spec, name):
+    if isinstance(spec, type) and issubclass(spec, np.generic):
+        spec = np.dtype(spec)
+    assert as_type(spec)[0].name == name
+
+
+def test_types_of_pyarrow():
+    pa = pytest.importorskip("pyarrow")
+    types = {
+        pa.int8(): "int8", pa.float32(): "float32", pa.float64(): "float64", pa.string(): "str",
+        pa.large_string(): "str", pa.bool_(): "bool", pa.date32(): "date", pa.timestamp("us"): "timestamp[us]",
+        pa.decimal128(9, 2): "decimal(9, 2)", pa.timestamp("ms", "UTC"): "timestamp[ms, UTC]",
+    }  # fmt: skip
+    for arrow_type, name in types.items():
+        assert as_type(arrow_type)[0].name == name
+        assert (
+            as_type(pd.ArrowDtype(arrow_type))[0].name == ("float64" if name == "float32" else name)
+            or name == "float32"
+        )
