@@ -215,6 +215,10 @@ def to_parquet(
     index: bool | None = None,
     partition_cols: Any = None,
     *,
+    existing_data_behavior: str = "error",
+    max_rows_per_file: int | None = None,
+    max_bytes_per_file: int | None = None,
+    write_metadata_file: bool = False,
     schema: Any = None,
     compression_level: Any = None,
     row_group_size: int | None = None,
@@ -242,10 +246,11 @@ def to_parquet(
     threads: int | None = None,
     progress: bool | None = None,
 ) -> bytes | None:
-    """Write a DataFrame to a Parquet file.
+    """Write a DataFrame to a Parquet file, or a folder of many.
 
     A local file is written beside its place, and put there whole at the end: whatever happens before leaves an
-    earlier file as it was. Options that pyarrow's ``write_table`` has mean the same here.
+    earlier file as it was. So are the files of a dataset, all at once. Options that pyarrow's ``write_table`` and
+    ``write_dataset`` have mean the same here.
 
     Parameters
     ----------
@@ -298,8 +303,18 @@ def to_parquet(
         For a URL's file system.
     filesystem : fsspec or pyarrow file system, optional
         Where `path` is.
-    partition_cols
-        Not supported yet: anything but None raises UnsupportedError.
+    partition_cols : list of labels, optional
+        Columns by whose values rows are divided into folders ``key=value`` of a dataset; `path` is its folder then. So
+        it is with any of the following four; ``docs/writing.md`` has it all.
+    existing_data_behavior : {"error", "overwrite_or_ignore", "delete_matching"}
+        What becomes of a dataset's files that are there: they are an error, they stay (so, too, with ``append=True``),
+        or those in partitions that there are rows for are replaced.
+    max_rows_per_file : int, optional
+        Rows that a file of a dataset has at the most.
+    max_bytes_per_file : int, optional
+        Bytes that it has at the most, about.
+    write_metadata_file : bool
+        Whether a dataset gets a file ``_metadata`` with the footers of all its files.
 
     Returns
     -------
@@ -322,23 +337,50 @@ def to_parquet(
     0  1    x
     1  2  NaN
     """
-    if partition_cols is not None:
-        raise UnsupportedError("to_parquet(partition_cols=...) is not supported by this version of numparq")
+    options: dict[str, Any] = {
+        "schema": schema,
+        "compression": compression,
+        "compression_level": compression_level,
+        "row_group_size": row_group_size,
+        "row_group_bytes": row_group_bytes,
+        "row_group_alignment": row_group_alignment,
+        "data_page_size": data_page_size,
+        "max_rows_per_page": max_rows_per_page,
+        "data_page_version": data_page_version,
+        "use_dictionary": use_dictionary,
+        "dictionary_pagesize_limit": dictionary_pagesize_limit,
+        "column_encoding": column_encoding,
+        "use_byte_stream_split": use_byte_stream_split,
+        "write_statistics": write_statistics,
+        "write_page_index": write_page_index,
+        "write_page_checksum": write_page_checksum,
+        "bloom_filter_options": bloom_filter_options,
+        "column_order": column_order,
+        "sorting_columns": sorting_columns,
+        "store_schema": store_schema,
+        "key_value_metadata": key_value_metadata,
+        "append": append,
+        "checkpoint_row_groups": checkpoint_row_groups,
+        "storage_options": storage_options,
+        "filesystem": filesystem,
+        "threads": threads,
+        "progress": progress,
+    }
+    many_files = (partition_cols, max_rows_per_file, max_bytes_per_file, write_metadata_file or None)
+    if any(value is not None for value in many_files):
+        from .dataset.writing import write_dataset
+
+        write_dataset(
+            df, path, index, partition_cols=partition_cols, existing_data_behavior=existing_data_behavior,
+            max_rows_per_file=max_rows_per_file, max_bytes_per_file=max_bytes_per_file,
+            write_metadata_file=write_metadata_file, **options,
+        )  # fmt: skip
+        return None
+    if existing_data_behavior != "error":
+        raise ValueError("existing_data_behavior is for datasets; partition_cols=[] makes one without partitions")
     from .writer import ParquetWriter  # reading does not wait for it
 
-    writer = ParquetWriter(
-        path, schema, compression=compression, compression_level=compression_level, row_group_size=row_group_size,
-        row_group_bytes=row_group_bytes, row_group_alignment=row_group_alignment, data_page_size=data_page_size,
-        max_rows_per_page=max_rows_per_page, data_page_version=data_page_version, use_dictionary=use_dictionary,
-        dictionary_pagesize_limit=dictionary_pagesize_limit, column_encoding=column_encoding,
-        use_byte_stream_split=use_byte_stream_split, write_statistics=write_statistics,
-        write_page_index=write_page_index, write_page_checksum=write_page_checksum,
-        bloom_filter_options=bloom_filter_options, column_order=column_order, sorting_columns=sorting_columns,
-        store_schema=store_schema, key_value_metadata=key_value_metadata, append=append,
-        checkpoint_row_groups=checkpoint_row_groups, storage_options=storage_options, filesystem=filesystem,
-        threads=threads, progress=progress,
-    )  # fmt: skip
-    with writer:
+    with ParquetWriter(path, **options) as writer:
         writer.write(df, index)
     return writer.getvalue() if path is None else None
 

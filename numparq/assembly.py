@@ -50,6 +50,11 @@ class FileAssembly:
         self.num_rows = existing.num_rows if existing else 0
         self.num_row_groups = len(self._row_groups)
 
+    @property
+    def footer(self) -> bytes:
+        """The footer that was written last; empty before."""
+        return self._ending[1]
+
     def begin(self) -> None:
         """Write the magic number at the head of the file."""
         self._sink.write(MAGIC)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from typing import Any
 
@@ -25,6 +26,7 @@ class Progress:
         self._wanted = _is_seen() if wanted is None else wanted
         self._began = time.monotonic()
         self._done = self._total = 0
+        self._lock = threading.Lock()
         self._bar: Any = None
         self._task: Any = None
 
@@ -33,13 +35,14 @@ class Progress:
         self._total += rows
 
     def advance(self, rows: int) -> None:
-        """Say that so many rows have been written."""
-        self._done += rows
-        if self._bar is None:
-            if not self._wanted or time.monotonic() - self._began < PATIENCE:
-                return
-            self._start()
-        self._bar.update(self._task, completed=self._done, total=self._total)
+        """Say that so many rows have been written; from any thread."""
+        with self._lock:
+            self._done += rows
+            if self._bar is None:
+                if not self._wanted or time.monotonic() - self._began < PATIENCE:
+                    return
+                self._start()
+            self._bar.update(self._task, completed=self._done, total=self._total)
 
     def _start(self) -> None:
         from rich.console import Console

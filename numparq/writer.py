@@ -33,6 +33,37 @@ _SAMPLE_ROWS = 4096
 _SHARED_ROWS = 4096
 
 
+class Workshop:
+    """What a writer works with, and several may share.
+
+    Parameters
+    ----------
+    threads, progress
+        As in `ParquetWriter`.
+
+    Attributes
+    ----------
+    crew, alone : Crew
+        The threads; and the calling one by itself.
+    scratch : ThreadScratch
+        Their buffers.
+    progress : Progress
+        The bar.
+    """
+
+    def __init__(self, threads: int | None = None, progress: bool | None = None) -> None:
+        self.crew = Crew(thread_count(threads))
+        self.alone = Crew(1)
+        self.scratch = ThreadScratch()
+        self.progress = Progress(progress)
+
+    def close(self) -> None:
+        """Wait for the threads, and let others have the buffers."""
+        self.progress.close()
+        self.crew.__exit__()  # after Ctrl-C jobs may still be running, in the buffers that others get next
+        self.scratch.close()
+
+
 class ParquetWriter:
     """Writes frames, one after the other, into one Parquet file.
 
@@ -69,6 +100,8 @@ class ParquetWriter:
         Whether to show a bar; by default only in a terminal or notebook, and only when it takes long.
     storage_options, filesystem
         As in `numparq.to_parquet`.
+    workshop : Workshop, optional
+        What it works with, where several writers share that: instead of `threads` and `progress`.
     **options
         The options of columns, as in `numparq.to_parquet`: ``compression``, ``compression_level``,
         ``use_dictionary``, ``column_encoding``, ``use_byte_stream_split``, ``dictionary_pagesize_limit``,
@@ -107,6 +140,7 @@ class ParquetWriter:
         progress: bool | None = None,
         storage_options: dict[str, Any] | None = None,
         filesystem: Any = None,
+        workshop: Workshop | None = None,
         **options: Any,
     ) -> None:
         self._options = WriterOptions(**options)
@@ -118,10 +152,8 @@ class ParquetWriter:
         self._given_metadata = dict(key_value_metadata or {})
         self._store_schema = store_schema
         self._checkpoint = _number("checkpoint_row_groups", checkpoint_row_groups)
-        self._progress = Progress(progress)
-        self._crew = Crew(thread_count(threads))
-        self._alone = Crew(1)
-        self._scratch = ThreadScratch()
+        self._own = Workshop(threads, progress) if workshop is None else None
+        self._workshop = workshop or self._own or Workshop(1)
         self._assembly: FileAssembly | None = None
         self._columns: list[Node] = []
         self._metadata: dict[str, str | bytes] = {}
@@ -152,13 +184,21 @@ class ParquetWriter:
         if self._closed:
             raise ValueError("the writer is closed")
         with located(file=self._sink.name):
-            taken = take_apart(df, index=index, schema=self._schema)
+            self.write_taken(take_apart(df, index=index, schema=self._schema))
+
+    def write_taken(self, taken: TakenApart) -> None:
+        """Write a frame, or rows of one, that is taken apart already."""
+        if self._closed:
+            raise ValueError("the writer is closed")
+        with located(file=self._sink.name):
             if self._assembly is None:
                 self._begin(taken)
             else:
-                self._check_columns(taken.columns)
+                check_columns([column.node for column in taken.columns], self._columns)
                 self._check_order(taken)
                 self._extend(taken)
+            if self._own:
+                self._own.progress.expect(taken.num_rows)
             try:
                 self._write_rows(taken.columns, taken.num_rows)
             except BaseException:  # a part of the frame may be written
@@ -197,20 +237,9 @@ class ParquetWriter:
         if taken.num_rows:
             self._category_order.extend(taken.ordered)
 
-    def _check_columns(self, columns: Sequence[SourceColumn]) -> None:
-        nodes = [column.node for column in columns]
-        if nodes == self._columns:
-            return
-        if len(nodes) != len(self._columns):
-            raise SchemaError(f"the frame has {len(nodes)} columns, the file {len(self._columns)}")
-        for node, known in zip(nodes, self._columns, strict=True):
-            if node != known:
-                raise SchemaError(f"the frame has {_described(node)}, the file {_described(known)}", column=node.name)
-
     def _write_rows(self, columns: Sequence[SourceColumn], num_rows: int) -> None:
         assert self._assembly is not None
         step = self._limits.rows(columns, num_rows)
-        self._progress.expect(num_rows)
         for start in range(0, num_rows, step) if num_rows else [0]:
             stop = min(start + step, num_rows)
             if not num_rows and self._assembly.num_row_groups:
@@ -222,7 +251,7 @@ class ParquetWriter:
             if self._checkpoint and self._assembly.num_row_groups % self._checkpoint == 0:
                 self._finish()
                 self._sink.sync()
-            self._progress.advance(stop - start)
+            self._workshop.progress.advance(stop - start)
 
     def _encode(self, columns: Sequence[SourceColumn], start: int, stop: int) -> list[EncodedChunk]:
         """Encode a row group; each top-level column is a job, the costly ones first."""
@@ -241,13 +270,13 @@ class ParquetWriter:
 
         order = sorted(range(len(columns)), key=lambda number: -_cost(columns[number].node))
         # Small chunks are mostly Python's work, which threads would only get in each other's way with.
-        crew = self._crew if stop - start >= _SHARED_ROWS else self._alone
+        crew = self._workshop.crew if stop - start >= _SHARED_ROWS else self._workshop.alone
         crew.run([lambda number=number: encode(number) for number in order])  # type: ignore[misc]
         return [chunk for chunk in chunks if chunk is not None]
 
     def _encode_leaf(self, leaf: Leaf, values: LeafValues, num_rows: int) -> EncodedChunk:
         return encode_chunk(
-            leaf, self._orders[leaf.index], values, num_rows, self._settled[leaf.index], self._scratch.get()
+            leaf, self._orders[leaf.index], values, num_rows, self._settled[leaf.index], self._workshop.scratch.get()
         )
 
     # --- the end ----------------------------------------------------------------------------------------------------
@@ -293,13 +322,27 @@ class ParquetWriter:
     def _end(self) -> None:
         self._closed = True
         self._release()
-        self._progress.close()
-        self._crew.__exit__()  # after Ctrl-C jobs may still be running, in the buffers that others get next
-        self._scratch.close()
+        if self._own:
+            self._own.close()
 
     def _release(self) -> None:
         if self._existing:
             self._existing.close()
+
+    @property
+    def footer(self) -> bytes:
+        """The footer that was written last: the bytes of its FileMetaData."""
+        return self._assembly.footer if self._assembly else b""
+
+    @property
+    def num_rows(self) -> int:
+        """Rows that the file has so far."""
+        return self._assembly.num_rows if self._assembly else 0
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes that were written so far."""
+        return self._sink.position
 
     def getvalue(self) -> bytes:
         """Give the file's bytes, when it was written into memory and is closed."""
@@ -315,6 +358,15 @@ class ParquetWriter:
             self.close()
         else:
             self.abort()
+
+
+def check_columns(nodes: Sequence[Node], known: Sequence[Node]) -> None:
+    """Raise SchemaError when the columns of a frame are not those of what was written before."""
+    if len(nodes) != len(known):
+        raise SchemaError(f"the frame has {len(nodes)} columns, the file {len(known)}")
+    for node, before in zip(nodes, known, strict=True):
+        if node != before:
+            raise SchemaError(f"the frame has {_described(node)}, the file {_described(before)}", column=node.name)
 
 
 class _Limits:
@@ -376,4 +428,4 @@ def _number(name: str, value: Any) -> int | None:
     return value.__index__()
 
 
-__all__ = ["ParquetError", "ParquetWriter"]
+__all__ = ["ParquetError", "ParquetWriter", "Workshop", "check_columns"]

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import numparq
-from numparq.errors import SchemaError, UnsupportedError
+from numparq.errors import SchemaError
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -362,7 +362,6 @@ def test_a_checkpoint_of_other_keys_is_followed_by_a_footer():
         ({"bloom_filter_options": {"flag": True}}, SchemaError, "BOOLEAN"),
         ({"sorting_columns": ["nothing"]}, SchemaError, "nothing"),
         ({"column_order": "random"}, ValueError, "ieee754"),
-        ({"partition_cols": ["code"]}, UnsupportedError, "partition_cols"),
     ],
 )
 def test_wrong_arguments(tmp_path: Path, options: dict, error: type[Exception], words: str):

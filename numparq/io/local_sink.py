@@ -24,7 +24,8 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["SUFFIX", "DeviceSink", "FileSink", "boot_token", "open_local", "temporary_stem", "try_lock"]
+__all__ = ["SUFFIX", "DeviceSink", "FileSink", "boot_token", "open_local", "sync_folder",
+           "temporary_stem", "try_lock"]  # fmt: skip
 
 SUFFIX = ".numparq"
 _MOST_NAME_BYTES = 180  # of the target's name in the temporary one: file systems take 255 in all
@@ -139,7 +140,7 @@ class FileSink(Sink):
             self._close()
         os.replace(self.temporary, self.target)
         self._close()
-        _sync_folder(os.path.dirname(self.target))
+        sync_folder(os.path.dirname(self.target))
 
     def _close(self) -> None:
         descriptor, self.descriptor = self.descriptor, -1
@@ -218,7 +219,7 @@ def try_lock(descriptor: int) -> bool | None:
     return True
 
 
-def _sync_folder(folder: str) -> None:
+def sync_folder(folder: str) -> None:
     """Have the new name on the disk, where folders can be synced."""
     if not hasattr(os, "O_DIRECTORY"):
         return

@@ -193,10 +193,10 @@ def open_sink(path: Any, storage_options: dict[str, Any] | None = None, filesyst
 
     Parameters
     ----------
-    path : str, os.PathLike, binary file object or None
-        None collects the bytes in memory. A local file (a ``file://`` URL too) is written beside its place and then put
-        there in one step (`numparq.io.local_sink.FileSink`); any other URL is written by fsspec; a file object with
-        ``write`` is written from where it stands, and left open.
+    path : str, os.PathLike, binary file object, Sink or None
+        None collects the bytes in memory; a sink is that one. A local file (a ``file://`` URL too) is written beside
+        its place and then put there in one step (`numparq.io.local_sink.FileSink`); any other URL is written by fsspec;
+        a file object with ``write`` is written from where it stands, and left open.
     storage_options : dict, optional
         For the file system of a URL.
     filesystem : fsspec or pyarrow file system, optional
@@ -220,6 +220,8 @@ def open_sink(path: Any, storage_options: dict[str, Any] | None = None, filesyst
             raise ValueError("storage_options and filesystem go with a path or URL only")
         if path is None:
             return BytesSink()
+        if isinstance(path, Sink):
+            return path
         if hasattr(path, "write"):
             return StreamSink(path)
         raise TypeError(f"path is a str, PathLike, binary file object or None, not {type(path).__name__}")

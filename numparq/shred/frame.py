@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 
 from ..errors import SchemaError, located
-from ..leaves import SourceColumn
+from ..leaves import LeafValues, SourceColumn
 from ..schema import OPTIONAL
 from .arrow_message import arrow_message
 from .convert import converted
 from .families import Nested, source_of
 from .fields import field_of
-from .given import GivenColumn, given_schema
+from .given import GivenColumn, GivenSchema, given_schema
 from .label_notes import with_label
 from .numbers import number_converter
 from .pandas_document import attrs_entries, column_entry, document, label_entries
@@ -41,6 +41,8 @@ class TakenApart:
         For the footer: ``pandas``, and ``PANDAS_ATTRS`` where the frame has attrs.
     ordered : dict of str to pandas.Index
         The categories of columns that are ordered Categoricals.
+    inferred : frozenset of str
+        Columns whose type follows from their values, not from their dtype: that of some rows may be another.
     """
 
     columns: list[SourceColumn]
@@ -48,9 +50,37 @@ class TakenApart:
     arrow_fields: list[ArrowField]
     key_value_metadata: dict[str, str | bytes] = field(default_factory=dict)
     ordered: dict[str, pd.Index] = field(default_factory=dict)
+    inferred: frozenset[str] = frozenset()
+
+    def rows(self, start: int, stop: int) -> TakenApart:
+        """Give rows `start` to `stop`, with the types and the metadata of all; nothing is copied."""
+        columns: list[SourceColumn] = [_RowsOf(column, start) for column in self.columns]
+        return replace(self, columns=columns, num_rows=stop - start)
+
+    def given(self) -> GivenSchema:
+        """Give the types of the columns whose type follows from their values: to take some of the rows apart by."""
+        return GivenSchema(
+            {column.node.name: GivenColumn(column.node, field)
+             for column, field in zip(self.columns, self.arrow_fields, strict=True)
+             if column.node.name in self.inferred},
+            complete=False,
+        )  # fmt: skip
 
 
-def take_apart(df: pd.DataFrame, index: bool | None = None, schema: Any = None) -> TakenApart:
+class _RowsOf:
+    """A column from a row on."""
+
+    def __init__(self, column: SourceColumn, start: int) -> None:
+        self.node = column.node
+        self._column, self._start = column, start
+
+    def leaves(self, start: int, stop: int) -> list[LeafValues]:
+        return self._column.leaves(self._start + start, self._start + stop)
+
+
+def take_apart(
+    df: pd.DataFrame, index: bool | None = None, schema: Any = None, reserved: Collection[str] = ()
+) -> TakenApart:
     """Take a DataFrame apart.
 
     Parameters
@@ -60,10 +90,12 @@ def take_apart(df: pd.DataFrame, index: bool | None = None, schema: Any = None) 
     index : bool or None
         Whether to write the index: as columns (True), not at all (False), or as pandas has it by default (None): as
         columns, but a RangeIndex as three numbers of the metadata.
-    schema : pyarrow.Schema, sequence, mapping, or None
+    schema : pyarrow.Schema, sequence, mapping, GivenSchema or None
         What types the columns are to have, as `numparq.shred.given.given_schema` takes it. Where it says what columns
         there are, those of the frame that it does not name are left out, and so are levels of the index. A frame
         without rows need not have the columns.
+    reserved : collection of str
+        Names that no level of the index gets, as if the frame had columns of these names.
 
     Returns
     -------
@@ -78,7 +110,7 @@ def take_apart(df: pd.DataFrame, index: bool | None = None, schema: Any = None) 
     if not isinstance(df, pd.DataFrame):
         raise TypeError(f"a DataFrame is wanted, not {type(df).__name__}")
     given = given_schema(schema)
-    parts, levels = parts_of(df, index)
+    parts, levels = parts_of(df, index, reserved)
     if given.complete:
         parts, levels = chosen(parts, levels, given, len(df))
     elif missing := sorted(set(given.columns) - {part.name for part in parts}):
@@ -90,7 +122,9 @@ def take_apart(df: pd.DataFrame, index: bool | None = None, schema: Any = None) 
     dtypes = {part.name: part.values.dtype for part in parts}
     ordered = {name: dtype.categories for name, dtype in dtypes.items()
                if isinstance(dtype, pd.CategoricalDtype) and dtype.ordered}  # fmt: skip
-    return TakenApart(columns, len(df), fields, _metadata(df, levels, entries, index is not False), ordered)
+    spread = [level for level in levels if isinstance(level, str)] if isinstance(df.index, pd.MultiIndex) else []
+    inferred = frozenset(name for name, dtype in dtypes.items() if name in spread or dtype == np.dtype(object))
+    return TakenApart(columns, len(df), fields, _metadata(df, levels, entries, index is not False), ordered, inferred)
 
 
 def column_of(name: str, values: Any, given: GivenColumn | None = None) -> SourceColumn:

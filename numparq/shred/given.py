@@ -62,7 +62,7 @@ def given_schema(schema: Any) -> GivenSchema:
 
     Parameters
     ----------
-    schema : pyarrow.Schema, sequence, mapping, or None
+    schema : pyarrow.Schema, sequence, mapping, GivenSchema or None
         A schema or a sequence (of Nodes or pyarrow Fields) says what columns the file has. A mapping of names to
         types fixes some: a type is a `Node` (which says how values are stored, too), a pyarrow type or Field, or an
         `ArrowType`.
@@ -76,6 +76,8 @@ def given_schema(schema: Any) -> GivenSchema:
     """
     if schema is None:
         return GivenSchema({}, False)
+    if isinstance(schema, GivenSchema):
+        return schema
     if isinstance(schema, Mapping):
         return GivenSchema({name: given_column(name, kind) for name, kind in schema.items()}, False)
     if isinstance(schema, (str, bytes)) or not isinstance(schema, Iterable):

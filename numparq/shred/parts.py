@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,7 +98,7 @@ def _is_to_be_spread(values: pd.Index, codes: np.ndarray) -> bool:
     return isinstance(values.dtype, np.dtype) and values.dtype.kind not in "fMm" and bool((codes < 0).any())
 
 
-def parts_of(df: pd.DataFrame, index: bool | None) -> tuple[list[Part], list[Any]]:
+def parts_of(df: pd.DataFrame, index: bool | None, reserved: Collection[str] = ()) -> tuple[list[Part], list[Any]]:
     """List what of a frame becomes columns.
 
     Parameters
@@ -107,6 +107,8 @@ def parts_of(df: pd.DataFrame, index: bool | None) -> tuple[list[Part], list[Any
         The frame.
     index : bool or None
         As in `numparq.shred.take_apart`.
+    reserved : collection of str
+        Names that no level of the index gets.
 
     Returns
     -------
@@ -126,7 +128,7 @@ def parts_of(df: pd.DataFrame, index: bool | None) -> tuple[list[Part], list[Any
     if strange:
         warnings.warn(f"names of the index that are no strings become strings to other readers: {strange}",
                       UserWarning, stacklevel=4)  # fmt: skip
-    taken = {part.label for part in parts} | set(names)
+    taken = {part.label for part in parts} | set(names) | set(reserved)
     for number, level in enumerate(_levels(df.index)):
         if isinstance(level, pd.RangeIndex) and index is None:
             levels.append(range_entry(level))

@@ -1,0 +1,117 @@
+"""What a write changes of a dataset that is there already: by ``existing_data_behavior``, as pyarrow names it."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+
+from ...errors import SchemaError
+from ..entries import Entry, Found
+from ..names import COMMON_METADATA, METADATA, segment_keys
+from .division import Values
+
+__all__ = ["BEHAVIORS", "Changes", "changes_of", "check_empty"]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a commit does besides adding files.
+
+    Parameters
+    ----------
+    gone : list of str
+        Paths of files that go.
+    over : dict of str to bytes
+        Files that are new, or replace those of the same name: places in the dataset, and contents.
+    """
+
+    gone: list[str] = field(default_factory=list)
+    over: dict[str, bytes] = field(default_factory=dict)
+
+
+Gone = Callable[[str, list[Entry], Sequence[str], Collection[Values]], list[str]]
+
+
+def _nothing(base: str, files: list[Entry], keys: Sequence[str], written: Collection[Values]) -> list[str]:
+    return []
+
+
+def _none_there(base: str, files: list[Entry], keys: Sequence[str], written: Collection[Values]) -> list[str]:
+    check_empty(base, files)
+    return []
+
+
+def _matching(base: str, files: list[Entry], keys: Sequence[str], written: Collection[Values]) -> list[str]:
+    """Give the files of the partitions that were written: all, where there are no partitions."""
+    start = _start(base)
+    gone = []
+    for entry in files:
+        found = _partition(entry.path[start:])
+        if tuple(found.get(key, "") for key in keys) in written:
+            gone.append(entry.path)
+    return gone
+
+
+BEHAVIORS: dict[str, Gone] = {"error": _none_there, "overwrite_or_ignore": _nothing, "delete_matching": _matching}
+
+
+def check_empty(base: str, files: Sequence[Entry]) -> None:
+    """Raise FileExistsError when a dataset has files."""
+    if files:
+        message = (
+            "the dataset has files already; existing_data_behavior says what is to become of them: "
+            "'overwrite_or_ignore' (or append=True) adds to them, 'delete_matching' replaces partitions"
+        )
+        raise FileExistsError(errno.EEXIST, message, base)
+
+
+def changes_of(behavior: str, base: str, found: Found, keys: Sequence[str], written: Collection[Values]) -> Changes:
+    """Say what is to be changed of what is there.
+
+    Parameters
+    ----------
+    behavior : str
+        One of `BEHAVIORS`.
+    base : str
+        The dataset's folder.
+    found : Found
+        What it has.
+    keys : sequence of str
+        The names of the partition columns.
+    written : collection of tuple of (str or None)
+        The partitions that there are rows for.
+
+    Raises
+    ------
+    FileExistsError
+        When there are files, and there may be none.
+    SchemaError
+        When those that stay are partitioned by other columns.
+    """
+    gone = BEHAVIORS[behavior](base, found.files, keys, written)
+    going = set(gone)
+    if written:
+        _check_keys(base, [entry for entry in found.files if entry.path not in going], keys)
+    # Both would speak of other files than there are, or of columns that these do not have.
+    start = _start(base)
+    stale = [entry.path for entry in found.hidden if entry.path[start:] in (METADATA, COMMON_METADATA)]
+    return Changes(gone + stale)
+
+
+def _check_keys(base: str, staying: list[Entry], keys: Sequence[str]) -> None:
+    """Refuse to put files beside others that are partitioned by other columns: no reader reads them together."""
+    start = _start(base)
+    for entry in staying:
+        theirs = tuple(_partition(entry.path[start:]))
+        if theirs != tuple(keys):
+            shown = [", ".join(map(repr, names)) or "nothing" for names in (theirs, keys)]
+            raise SchemaError(f"the dataset is partitioned by {shown[0]}, and the frame by {shown[1]}", file=entry.path)
+
+
+def _partition(name: str) -> dict[str, str | None]:
+    return segment_keys(name.rpartition("/")[0])
+
+
+def _start(base: str) -> int:
+    return len(base.rstrip("/")) + 1

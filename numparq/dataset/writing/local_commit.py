@@ -1,0 +1,250 @@
+"""The steps of a commit in a local folder, and what is done about those that broke off.
+
+The record is what counts: a file of its own, written under another name, brought to the disk and renamed. Before it
+nothing has happened; with it, readers see the new files where they lie, and not those that go. What follows only makes
+true what it says, in an order in which it may end anywhere, and can be done over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from ...errors import InvalidFileError
+from ...io.local_sink import boot_token, sync_folder, try_lock
+from ..commit_record import Record, job_of, record_name
+
+__all__ = ["complete", "complete_all", "exclusive", "folder_of_job", "perform", "records_of", "sweep", "version_of"]
+
+_JOB_FOLDER = re.compile(r"\.numparq-(\w+)-\d{8}T\d{12}-[0-9a-f]{6}")
+_DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+def folder_of_job(job: str) -> str:
+    """Name the folder that a job writes in: of this run of this system, whose locks tell whether it lives."""
+    return f".numparq-{boot_token()}-{job}"
+
+
+@contextmanager
+def exclusive(base: str) -> Iterator[None]:
+    """Keep all other commits to a dataset out, where the system has locks."""
+    try:
+        import fcntl
+
+        descriptor = os.open(base, _DIRECTORY)
+    except (ImportError, OSError):  # Windows
+        yield
+        return
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def version_of(path: str) -> str | None:
+    """Say what a file is now; None where there is none."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return f"{found.st_size}-{found.st_mtime_ns}"
+
+
+def records_of(base: str) -> list[str]:
+    """List the names of the records in a dataset's folder."""
+    return sorted(name for name in os.listdir(base) if job_of(name))
+
+
+# --- making it true ---------------------------------------------------------------------------------------------------
+
+
+def perform(base: str, record: Record) -> None:
+    """Commit: write the record, and make true what it says.
+
+    When a new file cannot be given its place, all of it is taken back.
+
+    Parameters
+    ----------
+    base : str
+        The dataset's folder.
+    record : Record
+        Whose files lie, complete and on the disk, in its folder.
+    """
+    made = _make_folders(base, record)
+    try:
+        _write_record(base, record)
+        for place, name in record.files.items():
+            os.rename(os.path.join(base, record.folder, name), os.path.join(base, place))
+    except BaseException:
+        _take_back(base, record, made)
+        raise
+    try:
+        complete(base, record)
+    except BaseException:  # it is in force: Ctrl-C comes too late
+        complete(base, record)
+        raise
+
+
+def complete(base: str, record: Record) -> None:
+    """Make true what a record says, wherever that broke off, and remove it."""
+    _make_folders(base, record)
+    for place, name in {**record.files, **record.over}.items():
+        with contextlib.suppress(FileNotFoundError):  # it has its place already
+            os.replace(os.path.join(base, record.folder, name), os.path.join(base, place))
+    for place, version in record.gone.items():
+        path = os.path.join(base, place)
+        if version is None or version_of(path) == version:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+    for folder in _folders(base, record) | {os.path.dirname(os.path.join(base, place)) for place in record.gone}:
+        with contextlib.suppress(FileNotFoundError):
+            sync_folder(folder)
+    sync_folder(base)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(os.path.join(base, record_name(record.job)))
+    if record.folder:
+        shutil.rmtree(os.path.join(base, record.folder), ignore_errors=True)
+
+
+def _folders(base: str, record: Record) -> set[str]:
+    """Give the folders that new files get their places in."""
+    return {os.path.dirname(os.path.join(base, place)) for place in record.files}
+
+
+def _make_folders(base: str, record: Record) -> list[str]:
+    """Make them, and give those that were made, outer ones first."""
+    made: list[str] = []
+    try:
+        for folder in sorted(_folders(base, record)):
+            make_folder(folder, made)
+    except BaseException:
+        remove_folders(made)
+        raise
+    return made
+
+
+def make_folder(path: str, made: list[str]) -> None:
+    """Make a folder and those above it; append to `made` what was not there."""
+    missing = []
+    while not os.path.isdir(path):
+        missing.append(path)
+        above = os.path.dirname(path)
+        if above == path:
+            break
+        path = above or "."
+    for folder in reversed(missing):
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(folder)
+            made.append(folder)
+
+
+def remove_folders(made: Iterable[str]) -> None:
+    """Remove folders that are empty, inner ones first."""
+    for folder in reversed(list(made)):
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)
+
+
+def _write_record(base: str, record: Record) -> None:
+    target = os.path.join(base, record_name(record.job))
+    temporary = os.path.join(base, record.folder, "record")
+    with open(temporary, "wb") as file:
+        file.write(record.encode())
+        file.flush()
+        os.fsync(file.fileno())
+    sync_folder(os.path.join(base, record.folder))
+    os.replace(temporary, target)
+    sync_folder(base)
+
+
+def _take_back(base: str, record: Record, made: list[str]) -> None:
+    """Take files from their places; the record goes last, for with it they are all there, wherever they lie."""
+    for place, name in record.files.items():
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(os.path.join(base, place), os.path.join(base, record.folder, name))
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(os.path.join(base, record_name(record.job)))
+    remove_folders(made)
+
+
+# --- what broke off ---------------------------------------------------------------------------------------------------
+
+
+def complete_all(base: str) -> list[str]:
+    """Complete all commits that broke off; nobody else may be committing.
+
+    Returns
+    -------
+    list of str
+        Their jobs.
+    """
+    done = []
+    for name in records_of(base):
+        try:
+            with open(os.path.join(base, name), "rb") as file:
+                record = Record.decode(file.read(), os.path.join(base, name))
+        except FileNotFoundError:
+            continue
+        _check_places(base, record)
+        if record.folder:
+            complete(base, record)
+            done.append(record.job)
+    return done
+
+
+def _check_places(base: str, record: Record) -> None:
+    """Refuse a record that somebody else's link leads out of the dataset."""
+    root = os.path.realpath(base)
+    folders = {os.path.dirname(place) for part in (record.files, record.over, record.gone) for place in part}
+    for folder in folders:
+        if os.path.commonpath([root, os.path.realpath(os.path.join(base, folder))]) != root:
+            raise InvalidFileError(
+                "a commit that broke off concerns files that a link leads to, out of the dataset: complete it by hand",
+                file=os.path.join(base, record_name(record.job)),
+            )
+
+
+def sweep(base: str, *, of_other_systems: bool = False) -> list[str]:
+    """Remove what writes that did not get to their commit have left; nobody else may be committing.
+
+    Parameters
+    ----------
+    base : str
+        The dataset's folder.
+    of_other_systems : bool
+        Also of another machine, or of before a restart, whose locks this system may not see.
+
+    Returns
+    -------
+    list of str
+        The folders removed.
+    """
+    kept = {name for name in map(job_of, os.listdir(base)) if name}
+    removed = []
+    for name in os.listdir(base):
+        found = _JOB_FOLDER.fullmatch(name)
+        if not found or any(name.endswith(job) for job in kept):
+            continue
+        ours = found[1] == boot_token()
+        if (ours or of_other_systems) and _is_nobodys(os.path.join(base, name), ours):
+            shutil.rmtree(os.path.join(base, name), ignore_errors=True)
+            removed.append(name)
+    return removed
+
+
+def _is_nobodys(folder: str, ours: bool) -> bool:
+    try:
+        descriptor = os.open(folder, _DIRECTORY)
+    except OSError:
+        return False
+    try:
+        locked = try_lock(descriptor)
+        return locked is True or (locked is None and not ours)
+    finally:
+        os.close(descriptor)

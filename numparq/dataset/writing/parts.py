@@ -1,0 +1,138 @@
+"""The files of one partition: rows go into one until it has as many as it may, then into the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ...io.sink import Sink
+from ...shred import TakenApart
+from ...writer import ParquetWriter
+
+__all__ = ["FileLimits", "Part", "Written"]
+
+_FULL = 0.9  # of the bytes that a file may have, about
+_LEAST_ROWS = 1024  # a file is given up to so many rows before its size is looked at
+
+
+@dataclass(frozen=True, slots=True)
+class FileLimits:
+    """What a file may have at the most: rows, and, about, bytes; None is no limit."""
+
+    rows: int | None = None
+    bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file that was written.
+
+    Parameters
+    ----------
+    name : str
+        Its path in the dataset, with slashes.
+    num_rows, num_bytes : int
+        What it has.
+    footer : bytes
+        The bytes of its FileMetaData, where that is asked for.
+    """
+
+    name: str
+    num_rows: int
+    num_bytes: int
+    footer: bytes = b""
+
+
+class Part:
+    """The files of one partition, one after the other; the last may be open.
+
+    Parameters
+    ----------
+    name_of : callable
+        Gives the name, in the dataset, of the file with a number.
+    open_sink : callable
+        Opens a file of such a name.
+    writer_of : callable
+        Makes a ParquetWriter on a sink.
+    limits : FileLimits
+        When a file is full.
+    keep_footers : bool
+        Whether `Written` has footers.
+    """
+
+    def __init__(
+        self,
+        name_of: Callable[[int], str],
+        open_sink: Callable[[str], Sink],
+        writer_of: Callable[[Any], ParquetWriter],
+        limits: FileLimits,
+        keep_footers: bool,
+    ) -> None:
+        self._name_of, self._open_sink, self._writer_of = name_of, open_sink, writer_of
+        self._limits, self._keep_footers = limits, keep_footers
+        self._writer: ParquetWriter | None = None
+        self._bytes_per_row = 0.0  # of the files so far
+        self.written: list[Written] = []
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a file is open."""
+        return self._writer is not None
+
+    def write(self, taken: TakenApart) -> None:
+        """Write rows."""
+        start = 0
+        while start < taken.num_rows or (not taken.num_rows and self._writer is None and not self.written):
+            writer = self._open()
+            stop = min(start + self._room(writer, taken.num_rows - start), taken.num_rows)
+            writer.write_taken(taken.rows(start, stop))
+            start = stop
+            if self._is_full(writer):
+                self.close()
+            if not taken.num_rows:
+                break
+
+    def _open(self) -> ParquetWriter:
+        if self._writer is None:
+            sink = self._open_sink(self._name_of(len(self.written)))
+            try:
+                self._writer = self._writer_of(sink)
+            except BaseException:
+                sink.abort()
+                raise
+        return self._writer
+
+    def _room(self, writer: ParquetWriter, wanted: int) -> int:
+        """Say how many rows go into the open file before it is looked at again."""
+        rows = wanted
+        if self._limits.rows is not None:
+            rows = min(rows, self._limits.rows - writer.num_rows)
+        if self._limits.bytes is not None:
+            per_row = writer.num_bytes / writer.num_rows if writer.num_rows else self._bytes_per_row
+            left = self._limits.bytes - writer.num_bytes
+            rows = min(rows, max(int(left / per_row), 1) if per_row else _LEAST_ROWS)
+        return rows
+
+    def _is_full(self, writer: ParquetWriter) -> bool:
+        rows, size = self._limits.rows, self._limits.bytes
+        if rows is not None and writer.num_rows >= rows:
+            return True
+        return size is not None and writer.num_bytes >= _FULL * size
+
+    def close(self) -> None:
+        """Complete the open file, if there is one."""
+        writer, self._writer = self._writer, None
+        if writer is None:
+            return
+        writer.close()
+        self._bytes_per_row = writer.num_bytes / max(writer.num_rows, 1)
+        footer = writer.footer if self._keep_footers else b""
+        name = self._name_of(len(self.written))
+        self.written.append(Written(name, writer.num_rows, writer.num_bytes, footer))
+
+    def abort(self) -> None:
+        """Drop the open file."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.abort()

@@ -1,0 +1,244 @@
+"""Frames into many files: divided into partitions, written side by side, and there all at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ...category_order import CategoryOrder
+from ...errors import located
+from ...leaves import Node
+from ...shred import TakenApart
+from ...writer import ParquetWriter, Workshop, check_columns
+from ..entries import Found
+from ..places import place_of
+from .changes import BEHAVIORS, Changes, changes_of, check_empty
+from .division import PartitionColumns, Values
+from .frames import Stretch, divided_frame
+from .local_job import LocalJob
+from .parts import FileLimits, Part
+from .paths import file_name, folder_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["DatasetWriter"]
+
+_MOST_OPEN = 128  # files that stay open between frames
+
+
+class DatasetWriter:
+    """Writes frames, one after the other, into a dataset: a folder of many files.
+
+    Each frame is done with when `write` returns. Its rows are in the dataset after `close`, together with those of all
+    other frames, and not before; leaving a ``with`` block by an exception leaves the dataset as it was.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The folder.
+    schema : pyarrow.Schema, sequence or dict, optional
+        The columns' types; by default those of the first frame.
+    partition_cols : sequence of labels, optional
+        Columns by whose values rows are divided: into folders ``key=value``, one below the other in this order. The
+        files do not have them. Values may be strings, integers, booleans, dates, times, timestamps, floats, decimals
+        and Categoricals of these, and null.
+    existing_data_behavior : {"error", "overwrite_or_ignore", "delete_matching"}
+        What becomes of files that are there: they are an error, they stay, or those in partitions that there are rows
+        for are replaced.
+    max_rows_per_file : int, optional
+        Rows that a file has at the most.
+    max_bytes_per_file : int, optional
+        Bytes that a file has at the most, about.
+    write_metadata_file : bool
+        Whether there is a file ``_metadata`` with the footers of all files, and ``_common_metadata`` with the schema.
+        Where not, those of earlier writes are removed, as they would not be true any more.
+    threads, progress, storage_options, filesystem
+        As in `numparq.to_parquet`.
+    **options
+        Of each file, as in `numparq.ParquetWriter`.
+
+    Raises
+    ------
+    FileExistsError
+        When the dataset has files, and `existing_data_behavior` is ``"error"``.
+    SchemaError
+        When a partition column is not there, or its values cannot be names of folders; when frames have different
+        columns, or files that are there are partitioned by other columns.
+
+    Examples
+    --------
+    >>> import pandas, numparq, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> with numparq.dataset.writing.DatasetWriter(folder, partition_cols=["year"]) as writer:
+    ...     for year in (2020, 2021):
+    ...         writer.write(pandas.DataFrame({"year": year, "x": [1, 2]}))
+    """
+
+    def __init__(
+        self,
+        path: Any,
+        schema: Any = None,
+        *,
+        partition_cols: Sequence[Any] | None = None,
+        existing_data_behavior: str = "error",
+        max_rows_per_file: int | None = None,
+        max_bytes_per_file: int | None = None,
+        write_metadata_file: bool = False,
+        threads: int | None = None,
+        progress: bool | None = None,
+        storage_options: dict[str, Any] | None = None,
+        filesystem: Any = None,
+        **options: Any,
+    ) -> None:
+        if existing_data_behavior not in BEHAVIORS:
+            raise ValueError(f"existing_data_behavior is one of {', '.join(BEHAVIORS)}, not {existing_data_behavior!r}")
+        self._schema, self._behavior, self._options = schema, existing_data_behavior, options
+        self._columns = PartitionColumns(_labels(partition_cols))
+        self._limits = FileLimits(_count("max_rows_per_file", max_rows_per_file),
+                                  _count("max_bytes_per_file", max_bytes_per_file))  # fmt: skip
+        self._keep_footers = bool(write_metadata_file)
+        self._parts: dict[Values, Part] = {}
+        self._nodes: list[Node] | None = None
+        self._order = CategoryOrder()
+        self._closed = False
+        self._workshop = Workshop(threads, progress)
+        try:
+            self._job = _job(path, storage_options, filesystem)
+        except BaseException:
+            self._end()
+            raise
+        try:
+            if existing_data_behavior == "error":
+                check_empty(self._job.base, self._job.found().files)
+        except BaseException:
+            self.abort()
+            raise
+
+    # --- frames -----------------------------------------------------------------------------------------------------
+
+    def write(self, df: pd.DataFrame, index: bool | None = None) -> None:
+        """Write a frame.
+
+        Parameters
+        ----------
+        df : pandas.DataFrame
+            Its columns must be those of the first frame.
+        index : bool, optional
+            As in `numparq.to_parquet`; but a RangeIndex is kept only where it has a name, and then as a column.
+        """
+        if self._closed:
+            raise ValueError("the writer is closed")
+        try:
+            frame = divided_frame(df, self._columns, index, self._schema)
+            self._check(frame.whole)
+            self._workshop.progress.expect(len(df))
+            for batch in frame.batches():
+                self._write_batch(batch)
+        except BaseException:  # a part of the frame may be written
+            self.abort()
+            raise
+
+    def _check(self, taken: TakenApart) -> None:
+        """Refuse a frame whose columns are others than those of the first."""
+        self._order.extend(taken.ordered)
+        nodes = [column.node for column in taken.columns]
+        if self._nodes is None:
+            self._nodes = nodes
+        check_columns(nodes, self._nodes)
+
+    def _write_batch(self, batch: list[Stretch]) -> None:
+        """Write rows of several partitions, side by side: those with most rows first."""
+        jobs: list[tuple[int, Callable[[], None]]] = []
+        open_now = sum(part.is_open for part in self._parts.values())
+        for stretch in batch:
+            part = self._parts.get(stretch.values)
+            if part is None:
+                part = self._parts[stretch.values] = self._new_part(stretch.values)
+            stays_open = part.is_open or open_now < _MOST_OPEN
+            open_now += stays_open and not part.is_open
+            jobs.append((stretch.taken.num_rows, partial(_write, part, stretch.taken, stays_open)))
+        jobs.sort(key=lambda job: -job[0])
+        self._workshop.crew.run([job for _, job in jobs])
+
+    def _new_part(self, values: Values) -> Part:
+        folder = folder_of(self._columns.names, values)
+        start = f"{folder}/" if folder else ""
+        return Part(
+            lambda number: start + file_name(self._job.id, number),
+            self._job.open,
+            partial(ParquetWriter, workshop=self._workshop, **self._options),
+            self._limits,
+            self._keep_footers,
+        )
+
+    # --- the end ----------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Complete all files, and put them in their places as one."""
+        if self._closed:
+            return
+        try:
+            self._workshop.crew.run([part.close for part in self._parts.values() if part.is_open])
+            with located(file=self._job.base):
+                self._job.commit(self._changes)
+        except BaseException:
+            self.abort()
+            raise
+        self._end()
+
+    def _changes(self, found: Found) -> Changes:
+        return changes_of(self._behavior, self._job.base, found, self._columns.names, self._parts.keys())
+
+    def abort(self) -> None:
+        """Give up: nothing is left of what was written, and the dataset is as it was."""
+        if not self._closed:
+            for part in self._parts.values():
+                part.abort()
+            self._job.abort()
+            self._end()
+
+    def _end(self) -> None:
+        self._closed = True
+        self._workshop.close()
+
+    def __enter__(self) -> DatasetWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abort()
+
+
+def _write(part: Part, taken: TakenApart, stays_open: bool) -> None:
+    part.write(taken)
+    if not stays_open:
+        part.close()
+
+
+def _job(path: Any, storage_options: dict[str, Any] | None, filesystem: Any) -> LocalJob:
+    if not isinstance(path, (str, os.PathLike)):
+        raise ValueError(f"a dataset is a folder: path is its name, not {type(path).__name__}")
+    place = place_of([path], storage_options, filesystem)
+    (base,) = place.paths
+    return LocalJob(base.rstrip("/") or base[:1] or ".")
+
+
+def _labels(partition_cols: Any) -> list[Any]:
+    if partition_cols is None:
+        return []
+    return [partition_cols] if isinstance(partition_cols, (str, tuple)) else list(partition_cols)
+
+
+def _count(name: str, value: Any) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} is a number, not {value!r}")
+    if value.__index__() < 1:
+        raise ValueError(f"{name} must be at least 1, not {value}")
+    return value.__index__()

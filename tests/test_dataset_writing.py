@@ -1,0 +1,374 @@
+"""Frames written into folders: what is in which file, what other readers make of it, and what is refused."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import numparq
+from numparq.dataset.writing import DatasetWriter
+from numparq.errors import SchemaError
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+ds = pytest.importorskip("pyarrow.dataset")
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def folders(folder: Path) -> set[str]:
+    return {name.rpartition("/")[0] for name in files(folder)}
+
+
+def sample(num_rows: int = 60) -> pd.DataFrame:
+    numbers = np.arange(num_rows)
+    return pd.DataFrame(
+        {
+            "number": numbers,
+            "city": np.array(["Wien", "Graz", "Linz/Ö 1"], object)[numbers % 3],
+            "year": 2020 + numbers % 4,
+            "object": [None if n % 7 == 0 else decimal.Decimal(n) / 4 for n in range(num_rows)],
+            "kind": pd.Categorical.from_codes(numbers % 2, ["u", "v", "never"], ordered=True),
+            "list": [[n] * (n % 3) if n % 5 else None for n in range(num_rows)],
+        }
+    )
+
+
+# --- what is in the files ---------------------------------------------------------------------------------------------
+
+
+def test_the_layout_is_that_of_pyarrow(tmp_path):
+    frame = sample().drop(columns="list")
+    numparq.to_parquet(frame, tmp_path / "ours", partition_cols=["year", "city"])
+    frame.to_parquet(tmp_path / "theirs", engine="pyarrow", partition_cols=["year", "city"])
+    assert folders(tmp_path / "ours") == folders(tmp_path / "theirs")
+    assert len(files(tmp_path / "ours")) == 12
+
+
+@pytest.mark.parametrize("partition_cols", [["year"], ["city", "year"], ["kind"], "city"])
+def test_pandas_reads_what_was_written(tmp_path, partition_cols):
+    frame = sample()
+    frame.index = pd.MultiIndex.from_arrays([frame["number"] * 10, frame["city"]], names=["i", None])
+    numparq.to_parquet(frame, tmp_path / "a", partition_cols=partition_cols)
+    frame.to_parquet(tmp_path / "b", engine="pyarrow", partition_cols=partition_cols)
+    ours, theirs = (pd.read_parquet(tmp_path / name, engine="pyarrow").sort_values("number") for name in "ab")
+    pd.testing.assert_frame_equal(ours, theirs)
+
+
+def test_each_file_has_the_types_of_the_whole_frame(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "key": [1, 1, 2, 2],
+            "none here": [None, None, decimal.Decimal("1.5"), decimal.Decimal("12.25")],
+            "lists": [None, None, [None], ["x"]],
+            "floats": [1, 2, 2.5, 3],
+        }
+    ).astype({"floats": object})
+    frame.index = pd.MultiIndex.from_arrays([[1, 2, None, 3]], names=["i"])
+    numparq.to_parquet(frame, tmp_path, partition_cols=["key"])
+    schemas = [pq.read_schema(tmp_path / name) for name in files(tmp_path)]
+    assert len(schemas) == 2 and schemas[0].equals(schemas[1], check_metadata=True)
+    assert schemas[0].field("none here").type == pa.decimal128(4, 2)
+
+
+def test_types_hold_where_rows_are_taken_bit_by_bit(tmp_path, monkeypatch):
+    monkeypatch.setattr("numparq.dataset.writing.frames._BYTES_AT_ONCE", 300)
+    frame = sample()
+    frame.index = pd.MultiIndex.from_arrays([frame["number"].where(frame["number"] > 30), frame["city"]])
+    numparq.to_parquet(frame, tmp_path / "a", partition_cols=["city"])
+    monkeypatch.undo()
+    numparq.to_parquet(frame, tmp_path / "b", partition_cols=["city"])
+    first, second = (pd.read_parquet(tmp_path / name, engine="pyarrow") for name in "ab")
+    pd.testing.assert_frame_equal(first, second)
+    assert len(files(tmp_path / "a")) == 3
+
+
+def test_rows_of_a_partition_keep_their_order(tmp_path):
+    frame = pd.DataFrame({"key": np.random.default_rng(1).integers(0, 5, 5000), "n": range(5000)})
+    numparq.to_parquet(frame, tmp_path, partition_cols=["key"], max_rows_per_file=300)
+    for key, group in frame.groupby("key"):
+        names = [name for name in files(tmp_path) if name.startswith(f"key={key}/")]
+        found = pd.concat([pq.ParquetFile(tmp_path / name).read().to_pandas() for name in names])
+        assert found["n"].tolist() == group["n"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        (["a", "b/c d%=é:", None], ["a", "b%2Fc%20d%25%3D%C3%A9%3A", "__HIVE_DEFAULT_PARTITION__"]),
+        ([1.0, -0.0, 0.0], ["1", "-0", "0"]),
+        ([1e-7, 9.99e-7, 1e-6], ["1e-7", "9.99e-7", "0.000001"]),
+        ([9999999999.0, 1e10, np.nan], ["9999999999", "1e%2B10", "__HIVE_DEFAULT_PARTITION__"]),
+        ([np.inf, -np.inf, 1.7976931348623157e308], ["inf", "-inf", "1.7976931348623157e%2B308"]),
+        (np.array([0.1, 1 / 3, 16777216], np.float32), ["0.1", "0.33333334", "16777216"]),
+        (np.array([0.1, 65504, 1], np.float16), ["0.0999755859375", "65504", "1"]),
+        ([True, False, None], ["true", "false", "__HIVE_DEFAULT_PARTITION__"]),
+        (np.array([0, 1, 2**64 - 1], np.uint64), ["0", "1", "18446744073709551615"]),
+        (pd.array([1, None, -3], "Int64"), ["1", "__HIVE_DEFAULT_PARTITION__", "-3"]),
+        (pd.Categorical([1, 3, 1], categories=[3, 2, 1]), ["1", "3", "1"]),
+        ([datetime.date(2020, 2, 29), datetime.date(1, 1, 1), None],
+         ["2020-02-29", "0001-01-01", "__HIVE_DEFAULT_PARTITION__"]),
+        ([datetime.time(1, 2, 3), datetime.time(23, 59, 59, 7), None],
+         ["01%3A02%3A03.000000", "23%3A59%3A59.000007", "__HIVE_DEFAULT_PARTITION__"]),
+        (pd.to_datetime(["2020-01-01", None, "1969-12-31 23:59:59.5"], format="mixed").as_unit("ms"),
+         ["2020-01-01%2000%3A00%3A00.000", "__HIVE_DEFAULT_PARTITION__", "1969-12-31%2023%3A59%3A59.500"]),
+        (pd.to_datetime(["2020-07-01"] * 3).as_unit("s").tz_localize("Europe/Vienna"),
+         ["2020-06-30%2022%3A00%3A00Z"] * 3),
+        ([decimal.Decimal("1.5"), decimal.Decimal("-0.25"), decimal.Decimal("1e20")],
+         ["1.50", "-0.25", "100000000000000000000.00"]),
+    ],
+)  # fmt: skip
+def test_values_are_printed_as_pyarrow_prints_them(tmp_path, values, texts):
+    frame = pd.DataFrame({"key": values, "n": range(3)})
+    numparq.to_parquet(frame, tmp_path / "ours", partition_cols=["key"])
+    ours = tmp_path / "ours"
+    found = {name: pq.ParquetFile(ours / name).read()["n"].to_pylist() for name in files(ours)}
+    expected: dict[str, list[int]] = {}
+    for n, text in enumerate(texts):
+        expected.setdefault(f"key={text}", []).append(n)
+    assert {name.split("/")[0]: rows for name, rows in found.items()} == expected
+    frame.to_parquet(tmp_path / "theirs", engine="pyarrow", partition_cols=["key"])
+    assert folders(tmp_path / "theirs") == set(expected)
+
+
+@pytest.mark.parametrize("key", ["a b", "é%41", "x=y/z", "_k", ".k", "1"])
+def test_keys_of_any_name(tmp_path, key):
+    numparq.to_parquet(pd.DataFrame({key: ["x", "y"], "v": [1, 2]}), tmp_path, partition_cols=[key])
+    found = ds.dataset(tmp_path, partitioning="hive").to_table().to_pylist()
+    assert sorted(found, key=lambda row: row["v"]) == [{"v": 1, key: "x"}, {"v": 2, key: "y"}]
+
+
+def test_labels_that_are_no_strings(tmp_path):
+    numparq.to_parquet(pd.DataFrame({0: [1, 2, 3], 1: [2, 1, 2]}), tmp_path, partition_cols=[1])
+    assert folders(tmp_path) == {"1=1", "1=2"}
+    assert pd.read_parquet(tmp_path, engine="pyarrow")[0].tolist() == [2, 1, 3]
+
+
+# --- the index --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("index", "kept"),
+    [
+        (pd.RangeIndex(4), None),
+        (pd.RangeIndex(10, 14), None),  # positions that mean nothing where rows lie in another order
+        (pd.RangeIndex(10, 14, name="n"), ["n"]),
+        (pd.Index(list("abcd"), name="letter"), ["letter"]),
+        (pd.Index([5, 6, 7, 8]), [None]),
+    ],
+)
+def test_the_index_is_kept_where_it_means_something(tmp_path, index, kept):
+    frame = pd.DataFrame({"key": [2, 1, 2, 1], "v": [1, 2, 3, 4]}, index=index)
+    numparq.to_parquet(frame, tmp_path, partition_cols=["key"])
+    found = pd.read_parquet(tmp_path, engine="pyarrow")
+    assert found["v"].tolist() == [2, 4, 1, 3]
+    if kept is None:
+        assert isinstance(found.index, pd.RangeIndex) and found.index.equals(pd.RangeIndex(4))
+    else:
+        assert list(found.index.names) == kept and found.index.tolist() == [index[i] for i in (1, 3, 0, 2)]
+
+
+@pytest.mark.parametrize(("index", "columns"), [(True, ["v", "__index_level_0__"]), (False, ["v"])])
+def test_the_index_as_wanted(tmp_path, index, columns):
+    frame = pd.DataFrame({"key": [2, 1], "v": [1, 2]})
+    numparq.to_parquet(frame, tmp_path, index=index, partition_cols=["key"])
+    assert all(pq.read_schema(tmp_path / name).names == columns for name in files(tmp_path))
+
+
+# --- limits of files --------------------------------------------------------------------------------------------------
+
+
+def test_rows_of_files(tmp_path):
+    numparq.to_parquet(pd.DataFrame({"n": range(25)}), tmp_path, max_rows_per_file=10, row_group_size=4)
+    rows = [pq.ParquetFile(tmp_path / name) for name in files(tmp_path)]
+    assert [file.metadata.num_rows for file in rows] == [10, 10, 5]
+    assert rows[0].metadata.row_group(0).num_rows == 4
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path, engine="pyarrow"), pd.DataFrame({"n": range(25)}))
+
+
+def test_bytes_of_files(tmp_path):
+    frame = pd.DataFrame({"n": np.random.default_rng(1).integers(0, 2**60, 200_000)})
+    numparq.to_parquet(frame, tmp_path, max_bytes_per_file=200_000)
+    sizes = [(tmp_path / name).stat().st_size for name in files(tmp_path)]
+    assert 7 <= len(sizes) <= 10 and max(sizes) < 220_000
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path, engine="pyarrow"), frame)
+
+
+def test_several_frames_share_files(tmp_path):
+    with DatasetWriter(tmp_path, partition_cols=["key"], max_rows_per_file=5) as writer:
+        for start in range(0, 30, 6):
+            writer.write(pd.DataFrame({"key": [0, 1] * 3, "n": range(start, start + 6)}))
+        assert files(tmp_path) == [name for name in files(tmp_path) if name.startswith(".")]
+    found = pd.read_parquet(tmp_path, engine="pyarrow")
+    assert found["n"].tolist() == [*range(0, 30, 2), *range(1, 30, 2)] and len(files(tmp_path)) == 6
+
+
+def test_more_partitions_than_files_stay_open(tmp_path, monkeypatch):
+    monkeypatch.setattr("numparq.dataset.writing.writer._MOST_OPEN", 3)
+    with DatasetWriter(tmp_path, partition_cols=["key"]) as writer:
+        for _ in range(2):
+            writer.write(pd.DataFrame({"key": range(10), "n": range(10)}))
+            assert sum(part.is_open for part in writer._parts.values()) == 3
+    assert len(files(tmp_path)) == 17
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_threads(tmp_path, threads):
+    frame = sample(500)
+    numparq.to_parquet(frame, tmp_path, partition_cols=["city", "year"], threads=threads)
+    found = pd.read_parquet(tmp_path, engine="pyarrow").sort_values("number")
+    assert found["object"].tolist() == frame["object"].tolist()
+
+
+def test_a_frame_without_rows(tmp_path):
+    numparq.to_parquet(sample(0), tmp_path / "a", partition_cols=["city"])
+    assert os.listdir(tmp_path / "a") == []
+    numparq.to_parquet(sample(0), tmp_path / "b", partition_cols=[])
+    (name,) = files(tmp_path / "b")
+    assert pq.ParquetFile(tmp_path / "b" / name).metadata.num_rows == 0
+
+
+# --- what is there already --------------------------------------------------------------------------------------------
+
+
+def write(folder: Path, keys: list, first: int, **options: object) -> None:
+    frame = pd.DataFrame({"key": keys, "n": range(first, first + len(keys))})
+    numparq.to_parquet(frame, folder, partition_cols=["key"], **options)
+
+
+def rows(folder: Path) -> dict[str, list[int]]:
+    table = ds.dataset(folder, partitioning="hive").to_table().to_pydict()
+    found: dict[str, list[int]] = {}
+    for key, n in zip(table["key"], table["n"], strict=True):
+        found.setdefault(key, []).append(n)
+    return found
+
+
+def test_existing_files_are_an_error(tmp_path):
+    write(tmp_path / "a", ["x", "y"], 0)
+    before = files(tmp_path)
+    with pytest.raises(FileExistsError, match="has files already"):
+        write(tmp_path / "a", ["x", "y"], 2)
+    assert files(tmp_path) == before and os.listdir(tmp_path / "a") == sorted(os.listdir(tmp_path / "a"))
+
+
+@pytest.mark.parametrize("how", [{"append": True}, {"existing_data_behavior": "overwrite_or_ignore"}])
+def test_appending(tmp_path, how):
+    for first in (0, 2, 4):
+        write(tmp_path, ["x", "y"], first, **how)
+    assert rows(tmp_path) == {"x": [0, 2, 4], "y": [1, 3, 5]}
+
+
+def test_replacing_partitions(tmp_path):
+    write(tmp_path, ["x", "y", None], 0)
+    write(tmp_path, ["x", "y"], 3, append=True)
+    write(tmp_path, ["y", None, "z"], 5, existing_data_behavior="delete_matching")
+    assert rows(tmp_path) == {"x": [0, 3], "y": [5], None: [6], "z": [7]}
+    assert set(os.listdir(tmp_path)) == {"key=x", "key=y", "key=z", "key=__HIVE_DEFAULT_PARTITION__"}
+
+
+def test_replacing_all_without_partitions(tmp_path):
+    for first in (0, 10):
+        numparq.to_parquet(pd.DataFrame({"n": range(first, first + 5)}), tmp_path, partition_cols=[],
+                           existing_data_behavior="delete_matching")  # fmt: skip
+    assert pd.read_parquet(tmp_path, engine="pyarrow")["n"].tolist() == [10, 11, 12, 13, 14]
+
+
+def test_files_of_other_writers_are_replaced_by_their_partition(tmp_path):
+    frame = pd.DataFrame({"key": ["a b", "é/="], "n": [1, 2]})
+    for number, name in enumerate(["key=a%20b", "key=a b", "key=%C3%A9%2f%3d"]):
+        (tmp_path / name).mkdir()
+        frame[["n"]].to_parquet(tmp_path / name / f"{number}.parquet")
+    numparq.to_parquet(frame, tmp_path, partition_cols=["key"], existing_data_behavior="delete_matching")
+    assert rows(tmp_path) == {"a b": [1], "é/=": [2]}
+
+
+def test_other_partition_columns(tmp_path):
+    write(tmp_path, ["x"], 0)
+    before = files(tmp_path)
+    for frame, columns in [({"other": [1], "n": [1]}, ["other"]), ({"n": [1]}, []),
+                           ({"key": [1], "other": [1], "n": [1]}, ["key", "other"])]:  # fmt: skip
+        with pytest.raises(SchemaError, match="partitioned by 'key'"):
+            numparq.to_parquet(pd.DataFrame(frame), tmp_path, partition_cols=columns, append=True)
+        assert files(tmp_path) == before
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("frame", "options", "message"),
+    [
+        ({"k": [1], "v": [1]}, {"partition_cols": ["k", "v"]}, "all columns are partition columns"),
+        ({"k": [1], "v": [1]}, {"partition_cols": ["z"]}, "no such column"),
+        ({"k": [1], "v": [1]}, {"partition_cols": ["k", "k"]}, "named twice"),
+        ({"k": ["", "a"], "v": [1, 2]}, {"partition_cols": ["k"]}, "empty string"),
+        ({"k": ["__HIVE_DEFAULT_PARTITION__"], "v": [1]}, {"partition_cols": ["k"]}, "stands for null"),
+        ({"k": ["\ud800"], "v": [1]}, {"partition_cols": ["k"]}, "Unicode|UTF-8"),
+        ({"k": [b"a"], "v": [1]}, {"partition_cols": ["k"]}, "binary"),
+        ({"k": [1j], "v": [1]}, {"partition_cols": ["k"]}, "cannot be names"),
+        ({"k": [[1]], "v": [1]}, {"partition_cols": ["k"]}, "cannot be names"),
+        ({"k": pd.to_timedelta([1], unit="s"), "v": [1]}, {"partition_cols": ["k"]}, "duration"),
+        ({"k": [1, "a"], "v": [1, 2]}, {"partition_cols": ["k"]}, "different types"),
+        ({"k": [1, True], "v": [1, 2]}, {"partition_cols": ["k"]}, "different types|bool"),
+        ({"k": [1, 2], "v": [1, "a"]}, {"partition_cols": ["k"]}, "different types"),
+        ({"": [1], "v": [1]}, {"partition_cols": [""]}, "needs a name"),
+    ],
+)
+def test_what_has_no_place_in_a_dataset(tmp_path, frame, options, message):
+    frame = pd.DataFrame({key: pd.Series(value, dtype=object if isinstance(value, list) else None)
+                          for key, value in frame.items()})  # fmt: skip
+    with pytest.raises(SchemaError, match=message):
+        numparq.to_parquet(frame, tmp_path / "new" / "data", **options)
+    assert os.listdir(tmp_path) == [], "nothing is left, not even folders"
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"existing_data_behavior": "append", "partition_cols": []}, ValueError, "existing_data_behavior is one of"),
+        ({"existing_data_behavior": "delete_matching"}, ValueError, "for datasets"),
+        ({"existing_data_behavior": "delete_matching", "append": True, "partition_cols": []}, ValueError, "adds files"),
+        ({"max_rows_per_file": 0}, ValueError, "at least 1"),
+        ({"max_bytes_per_file": "1"}, TypeError, "number"),
+        ({"partition_cols": [], "compression": "zip"}, ValueError, "compression"),
+        ({"partition_cols": ["a"], "storage_options": {"x": 1}}, ValueError, "storage_options"),
+    ],
+)
+def test_wrong_arguments(tmp_path, options, error, message):
+    with pytest.raises(error, match=message):
+        numparq.to_parquet(pd.DataFrame({"a": [1], "b": [1]}), tmp_path / "new", **options)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_is_needed(tmp_path):
+    with pytest.raises(ValueError, match="folder"):
+        numparq.to_parquet(sample(), partition_cols=["year"])
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(NotADirectoryError, match="file of this name"):
+        numparq.to_parquet(sample(), tmp_path / "file", partition_cols=["year"])
+
+
+def test_frames_of_other_columns(tmp_path):
+    with pytest.raises(SchemaError, match="the frame has"), DatasetWriter(tmp_path, partition_cols=["k"]) as writer:
+        writer.write(pd.DataFrame({"k": [1], "v": [1]}))
+        writer.write(pd.DataFrame({"k": [2], "v": ["a"]}))
+    with pytest.raises(SchemaError, match="frames before"), DatasetWriter(tmp_path, partition_cols=["k"]) as writer:
+        writer.write(pd.DataFrame({"k": [1], "v": [1]}))
+        writer.write(pd.DataFrame({"k": ["a"], "v": [1]}))
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_schema_says_what_partition_columns_are(tmp_path):
+    frame = pd.DataFrame({"day": pd.to_datetime(["2020-01-01", "2020-01-02"]), "v": [1, 2]})
+    numparq.to_parquet(frame, tmp_path, partition_cols=["day"], schema={"day": pa.date32(), "v": pa.int16()})
+    assert folders(tmp_path) == {"day=2020-01-01", "day=2020-01-02"}
+    assert pq.read_schema(tmp_path / files(tmp_path)[0]).field("v").type == pa.int16()
