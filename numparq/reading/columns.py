@@ -211,34 +211,29 @@ class ReadColumns:
             found[-1].by_entries = False  # its leaves become columns of their own
         return found
 
-    def finished(
-        self, layout: Layout, buffers: Sequence[ColumnBuffer], columns: Sequence[int] | None = None
-    ) -> list[Any]:
-        """Make arrays of columns, each by itself.
+    def finished(self, targets: Sequence[Target], buffers: Sequence[ColumnBuffer], num_rows: int) -> list[Any]:
+        """Make arrays of the columns, each by itself.
 
         Parameters
         ----------
-        layout : Layout
-            The memory of the leaves.
+        targets : sequence of Target
+            How the leaves were decoded.
         buffers : sequence of ColumnBuffer
-            What they were decoded to.
-        columns : sequence of int, optional
-            Which columns, by position; by default all.
+            And to what.
+        num_rows : int
+            How many rows there are.
 
         Returns
         -------
         list of array
-            NumPy or extension arrays, as they would be columns of the frame.
+            NumPy or extension arrays, as they would be columns of a frame.
         """
         nested = {column.places.start: column for column in self.nested}
-        firsts = [place for place, label in enumerate(self.labels) if label is not None]
-        made = []
-        for place in firsts if columns is None else [firsts[at] for at in columns]:
-            if place in nested:
-                made.append(nested[place].finished(layout.targets, buffers))
-            else:
-                made.append(finish(layout.targets[place], buffers[place], layout.num_rows))
-        return made
+        return [
+            nested[place].finished(targets, buffers) if place in nested
+            else finish(targets[place], buffers[place], num_rows)
+            for place, label in enumerate(self.labels) if label is not None
+        ]  # fmt: skip
 
     def count_nulls(self, buffers: Sequence[ColumnBuffer], null_counts: Sequence[int | None]) -> None:
         """Let columns have the dtypes of a full read, though their nulls may not be among the rows that are left.

@@ -124,7 +124,7 @@ class FileRows:
         targets : sequence of Target
             How the wanted leaves are decoded.
         limit : int or None
-            At most so many rows of those that satisfy the condition.
+            At most so many rows, of those that satisfy the condition.
         """
         self.slices = self._ways.rows(self, targets, limit)
 
@@ -132,9 +132,10 @@ class FileRows:
         """Give those of the rows chosen by position that satisfy the condition; parameters as of `find`."""
         slices = [rows for rows in self.slices if isinstance(rows, RowSlice) and len(rows)]
         num_rows = self.file.footer.row_group_num_rows
-        if not slices or not (self._condition or any(len(rows) < num_rows[rows.row_group] for rows in slices)):
+        are_all = self._condition is None and (limit is None or limit >= self.count)
+        if not slices or (are_all and all(len(rows) == num_rows[rows.row_group] for rows in slices)):
             return self.slices
-        found = self._choice(targets).rows(slices, self._context, self._ahead, limit if self._condition else None)
+        found = self._choice(targets).rows(slices, self._context, self._ahead, limit)
         return found or [RowSlice(slices[0].row_group, 0, 0, 0)]
 
     def _choice(self, targets: Sequence[Target]) -> RowChoice:

@@ -1,0 +1,119 @@
+"""What a read of many files takes: the files that are left out, by what, and the plans of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from ..plan.read_plan import ReadPlan
+from ..plan.words import counted
+
+__all__ = ["DatasetPlan", "FileCut"]
+
+_MOST_FILES = 20
+_WIDTH, _HEIGHT, _LABEL = 720, 12, 260
+_READ = "#2b7bba"
+
+
+@dataclass(frozen=True)
+class FileCut:
+    """Files that need not be read, and why.
+
+    Parameters
+    ----------
+    by : str
+        What says so: the name of a pruner.
+    num_files : int
+        How many files.
+    num_bytes : int
+        Their sizes together, as far as they are known.
+    """
+
+    by: str
+    num_files: int
+    num_bytes: int
+
+
+@dataclass(frozen=True)
+class DatasetPlan:
+    """What a read of many files takes.
+
+    Parameters
+    ----------
+    num_files : int
+        All files of the dataset.
+    cuts : tuple of FileCut
+        Which of them are not read, in the order in which that is found.
+    files : tuple of (str, ReadPlan)
+        The others: their names, and what is read of them, or looked through.
+    """
+
+    num_files: int
+    cuts: tuple[FileCut, ...]
+    files: tuple[tuple[str, ReadPlan], ...]
+
+    @property
+    def num_rows(self) -> int:
+        """Rows that are read, or looked through."""
+        return sum(plan.num_rows for _, plan in self.files)
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of pages that are needed for them."""
+        return sum(plan.num_bytes for _, plan in self.files)
+
+    def explain(self) -> str:
+        """Say what is read, and what is not and why.
+
+        Returns
+        -------
+        str
+            Several lines: what cut files, then each file with its row groups, rows and bytes.
+        """
+        lines = [self._headline()]
+        if self.cuts:
+            lines.append("cut by")
+            lines += [
+                f"  {cut.by}: {counted(cut.num_files, 'file')}, {counted(cut.num_bytes, 'byte')}" for cut in self.cuts
+            ]
+        lines += [f"  {name}: {_file_words(plan)}" for name, plan in self._left()[:_MOST_FILES]]
+        if len(self._left()) > _MOST_FILES:
+            lines.append(f"  and {counted(len(self._left()) - _MOST_FILES, 'more file')}")
+        return "\n".join(lines)
+
+    def _left(self) -> Sequence[tuple[str, ReadPlan]]:
+        return [(name, plan) for name, plan in self.files if plan.left]
+
+    def _headline(self) -> str:
+        return (
+            f"{len(self._left()):,} of {counted(self.num_files, 'file')}, {counted(self.num_rows, 'row')}, "
+            f"{counted(self.num_bytes, 'byte')}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<DatasetPlan: {self._headline()}>"
+
+    def _repr_html_(self) -> str:
+        """Draw the files that are left: of each, which share of its rows is read."""
+        rows = []
+        for name, plan in self._left()[:_MOST_FILES]:
+            total = sum(group.num_rows for group in plan.row_groups)
+            share = plan.num_rows / total if total else 0
+            rows.append(
+                f'<div style="display: flex"><span style="width: {_LABEL}px; overflow: hidden">{escape(name)}</span>'
+                f'<svg width="{_WIDTH}" height="{_HEIGHT}"><rect width="{_WIDTH}" height="{_HEIGHT}" fill="#eee"/>'
+                f'<rect width="{_WIDTH * share:.1f}" height="{_HEIGHT}" fill="{_READ}"/></svg></div>'
+            )
+        cuts = "".join(
+            f"<li>{escape(cut.by)}: {counted(cut.num_files, 'file')} left out</li>" for cut in self.cuts
+        )
+        return f"<div><p>{escape(self._headline())}</p><ul>{cuts}</ul>{''.join(rows)}</div>"
+
+
+def _file_words(plan: ReadPlan) -> str:
+    rows = sum(group.num_rows for group in plan.row_groups)
+    return (
+        f"{plan.num_rows:,} of {counted(rows, 'row')} in {len(plan.left):,} of "
+        f"{counted(len(plan.row_groups), 'row group')}, {counted(plan.num_bytes, 'byte')}"
+    )

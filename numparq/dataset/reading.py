@@ -1,0 +1,265 @@
+"""Many files into one frame: rows found file by file, memory taken once for all of them, each decoded into its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ..column.buffer import ColumnBuffer
+from ..column.chunks import RowSlice
+from ..column.scratch import ThreadScratch
+from ..errors import LimitError
+from ..frame import Layout, allocate
+from ..frame.strings import text_of
+from ..reading.choices import Choices
+from ..schema import Leaf
+from ..targets import Target
+from ..threads import Crew, thread_count
+from .columns import TableColumns
+from .conversion import converted
+from .parts import FilePart, NullsFound
+from .resolution import DatasetSchema, Match
+
+if TYPE_CHECKING:
+    from ..filtering.condition import Condition
+    from ..opened import OpenedFile
+    from ..plan.read_plan import ReadPlan
+
+__all__ = ["TableRead", "WantedFile"]
+
+# Files on an object store that are read side by side: what they wait for is mostly answers.
+SIDE_BY_SIDE = 16
+
+
+class WantedFile:
+    """A file of a dataset that a read wants rows of.
+
+    Parameters
+    ----------
+    file : OpenedFile
+        The file.
+    ordinal : int
+        Which of the files it is, as the partitions count them.
+    slices : sequence of RowSlice
+        The rows chosen by position, counted from 0.
+    condition : Condition or None
+        What they have to satisfy.
+    """
+
+    def __init__(
+        self, file: OpenedFile, ordinal: int, slices: Sequence[RowSlice], condition: Condition | None = None
+    ) -> None:
+        self.file = file
+        self.ordinal = ordinal
+        self.slices = slices
+        self.condition = condition
+
+
+class TableRead:
+    """A read of many files.
+
+    Parameters
+    ----------
+    schema : DatasetSchema
+        That of all files.
+    table : TableColumns
+        The columns of the read.
+    files : sequence of WantedFile
+        All that any part of the read may be of: they settle the dtypes.
+    choices : Choices
+        What else is asked for.
+    """
+
+    def __init__(
+        self, schema: DatasetSchema, table: TableColumns, files: Sequence[WantedFile], choices: Choices
+    ) -> None:
+        self._table = table
+        self._choices = choices
+        columns = [table.selected[at] for at in table.stored]
+        self._matches: dict[int, dict[int, Match]] = {}
+        for wanted in files:
+            found = schema.matches(wanted.file, columns)
+            self._matches[wanted.ordinal] = dict(zip(table.stored, found, strict=True))
+        self._apart = {
+            at
+            for matches in self._matches.values()
+            for at, match in matches.items()
+            if not match.is_same and not (match.column is None and isinstance(table.selected[at], Leaf))
+        }
+        self._may_be_null = self._nulls_of(files)
+        self.targets = self._settled()
+
+    def _nulls_of(self, files: Sequence[WantedFile]) -> list[bool]:
+        """Say of each leaf whether it may be null in a file."""
+        found = [False] * len(self._table.leaves)
+        for wanted in files:
+            for place, count in self._part(wanted).null_counts().items():
+                found[place] = found[place] or count != 0
+        return found
+
+    def _settled(self) -> list[Target]:
+        """Choose how each leaf is decoded; where statistics promise that there are no nulls, with a way on if they lie."""
+        if all(self._may_be_null):
+            return self._table.settled_targets(self._may_be_null)
+        otherwise = self._table.settled_targets([True] * len(self._may_be_null))
+        targets = self._table.settled_targets(self._may_be_null)
+        return [
+            target if target == other or target.nested else replace(target, on_null=other)
+            for target, other in zip(targets, otherwise, strict=True)
+        ]
+
+    def _part(self, wanted: WantedFile) -> FilePart:
+        matches = self._matches[wanted.ordinal]
+        return FilePart(
+            wanted.file, wanted.ordinal, self._table, matches, self._apart, wanted.slices, wanted.condition,
+            self._choices,
+        )  # fmt: skip
+
+    def frame(self, files: Sequence[WantedFile], limit: int | None = None) -> pd.DataFrame:
+        """Read rows.
+
+        Parameters
+        ----------
+        files : sequence of WantedFile
+            Whose; some of those that the read was made for.
+        limit : int or None
+            At most so many rows, of those that satisfy their conditions.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        while True:
+            try:
+                return self._frame([self._part(wanted) for wanted in files], limit)
+            except NullsFound as found:  # statistics that lie; each column can be found once only
+                self._may_be_null[found.place] = True
+                self.targets = self._settled()
+
+    def count(self, files: Sequence[WantedFile]) -> int:
+        """Count the rows that `frame` would give, without decoding more than what their conditions ask."""
+        parts = [self._part(wanted) for wanted in files]
+        with self._begun(parts) as each:
+            each(parts, lambda part: part.find(None))
+            return sum(part.rows.count for part in parts)
+
+    def plans(self, files: Sequence[WantedFile]) -> list[tuple[str, ReadPlan]]:
+        """Plan each file's part: its name, and what is decoded, or looked through for rows that satisfy a condition."""
+        return [(wanted.file.source.name, self._part(wanted).rows.plan()) for wanted in files]
+
+    def _frame(self, parts: list[FilePart], limit: int | None) -> pd.DataFrame:
+        table = self._table
+        try:
+            with self._begun(parts) as each:
+                parts = self._found(parts, each, limit)
+                counts = [part.rows.count for part in parts]
+                layout = allocate(self.targets, sum(counts), table.separate)
+                starts = dict(zip(map(id, parts), np.cumsum([0, *counts]).tolist(), strict=False))
+                decoded: dict[int, Any] = {}
+
+                def decode(part: FilePart) -> None:
+                    decoded[id(part)] = part.decode(layout, starts[id(part)])
+
+                each(parts, decode)
+        except MemoryError as error:
+            raise LimitError(f"there is not enough memory to read {len(parts):,} files into one frame") from error
+        in_order = [decoded[id(part)] for part in parts]
+        buffers = _joined(layout, [shared for shared, _ in in_order])
+        table.count_nulls(buffers, [int(may) or None for may in self._may_be_null])
+        made = self._made_alone(parts, [alone for _, alone in in_order])
+        made |= table.partition_arrays([part.ordinal for part in parts], counts)
+        return table.frame(layout, buffers, self._virtual(parts, counts), made)
+
+    @contextmanager
+    def _begun(self, parts: Sequence[FilePart]) -> Iterator[Callable[[Iterable[FilePart], Any], None]]:
+        """Get all parts ready; gives what does something for each of them, side by side where they are remote."""
+        local = ThreadScratch()
+        with ExitStack() as stack:
+            crew = stack.enter_context(Crew(thread_count(self._choices.threads)))
+            are_remote = len(parts) > 1 and any(part.file.source.is_remote for part in parts)
+            outer = stack.enter_context(Crew(min(SIDE_BY_SIDE, len(parts)))) if are_remote else None
+            for part in parts:
+                part.begin(self.targets, crew, local)
+                stack.enter_context(closing(part.rows))
+
+            def each(wanted: Iterable[FilePart], do: Callable[[FilePart], None]) -> None:
+                if outer is not None:
+                    outer.run([lambda part=part: do(part) for part in wanted])  # type: ignore[misc]
+                    return
+                for part in wanted:
+                    do(part)
+
+            yield each
+
+    @staticmethod
+    def _found(parts: list[FilePart], each: Callable[..., None], limit: int | None) -> list[FilePart]:
+        """Find the rows of all parts; with a limit, of as many as it takes."""
+        if limit is None:
+            each(parts, lambda part: part.find(None))
+            return parts
+        found: list[FilePart] = []
+        for part in parts:
+            if limit <= 0:
+                break
+            part.find(limit)
+            limit -= part.rows.count
+            found.append(part)
+        return found
+
+    def _made_alone(self, parts: Sequence[FilePart], alone: Sequence[dict[int, Any]]) -> dict[int, Any]:
+        """Put together the columns that each file has made for itself, as the dtype that they have in the table."""
+        if not self._apart:
+            return {}
+        dtypes = self._table.dtypes(self.targets)
+        made = {}
+        for at in sorted(self._apart):
+            arrays = [
+                converted(
+                    arrays.get(at), self._matches[part.ordinal][at].column, self._table.selected[at], dtypes[at],
+                    num_rows=part.rows.count, file=part.name,
+                )
+                for part, arrays in zip(parts, alone, strict=True)
+            ]  # fmt: skip
+            made[self._table.places[at].start] = _concatenated(arrays)
+        return made
+
+    def _virtual(self, parts: Sequence[FilePart], counts: Sequence[int]) -> list[tuple[str, Any]]:
+        """Make the virtual columns asked for."""
+        made: list[tuple[str, Any]] = []
+        for name in self._table.virtual:
+            if name == "file":
+                files = text_of([part.name for part in parts])
+                made.append((name, files.take(np.repeat(np.arange(len(parts)), counts))))
+            else:
+                arrays = [part.rows.virtual(name) for part in parts]
+                made.append((name, np.concatenate(arrays) if arrays else np.empty(0, np.int64)))
+        return made
+
+
+def _joined(layout: Layout, parts: Sequence[dict[int, ColumnBuffer]]) -> list[ColumnBuffer]:
+    """Put together what the files have decoded of each leaf."""
+    made = []
+    for place in range(len(layout.targets)):
+        buffer = ColumnBuffer(layout.values[place], layout.validity[place])
+        for part in parts:
+            if place in part:
+                buffer.null_count += part[place].null_count
+                buffer.pieces.extend(part[place].pieces)
+        made.append(buffer)
+    return made
+
+
+def _concatenated(arrays: Sequence[Any]) -> Any:
+    """Put arrays of one dtype behind one another."""
+    if len(arrays) == 1:
+        return arrays[0]
+    if isinstance(arrays[0].dtype, pd.CategoricalDtype):
+        return pd.api.types.union_categoricals(arrays, ignore_order=False)
+    if isinstance(arrays[0], np.ndarray):
+        return np.concatenate(arrays)
+    return pd.concat([pd.Series(array, copy=False) for array in arrays], ignore_index=True).array
