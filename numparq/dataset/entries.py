@@ -19,11 +19,14 @@ class Entry(NamedTuple):
         Bytes, where the listing tells.
     version : str or None
         What changes along with the file (an ETag, or when it was modified), where the listing tells.
+    modified : float or None
+        When it was modified, in seconds since 1970, where the listing tells.
     """
 
     path: str
     size: int | None = None
     version: str | None = None
+    modified: float | None = None
 
 
 @dataclass

@@ -36,6 +36,8 @@ class DataFile(NamedTuple):
         What changes along with the file (an ETag, or when it was modified), where the listing tells.
     values : tuple of (str or None)
         The partition that it is in: a text, percent-decoded, for each of `Listing.keys`; None for the null partition.
+    modified : float or None
+        When it was modified, in seconds since 1970, where the listing tells; of local files it does not.
     """
 
     path: str
@@ -43,6 +45,7 @@ class DataFile(NamedTuple):
     size: int | None = None
     version: str | None = None
     values: tuple[str | None, ...] = ()
+    modified: float | None = None
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,8 @@ def list_files(
     if not several and parts[0].is_file:
         (entry,) = parts[0].found.files
         name = entry.path if place.filesystem is None else os.fsdecode(path)
-        return Listing([DataFile(entry.path, name, *entry[1:])], filesystem=place.filesystem, is_one=True)
+        only = DataFile(entry.path, name, entry.size, entry.version, modified=entry.modified)
+        return Listing([only], filesystem=place.filesystem, is_one=True)
     return _settled(_listing(parts, place, how, several))
 
 
@@ -256,7 +260,7 @@ def _listing(parts: list[_Part], place: Place, how: Partitioning, several: bool)
 
 def _file(entry: Entry, place: Place, values: tuple[str | None, ...]) -> DataFile:
     name = entry.path if place.name_of is str else place.name_of(entry.path)
-    return DataFile(entry.path, name, entry.size, entry.version, values)
+    return DataFile(entry.path, name, entry.size, entry.version, values, entry.modified)
 
 
 def _start(base: str) -> str:

@@ -119,11 +119,20 @@ def _fsspec_entry(path: str, info: dict) -> Entry:
     version = next((info[key] for key in _VERSIONS if info.get(key) is not None), None)
     if isinstance(version, datetime):
         version = version.timestamp()  # listings have a number where a look at one file has this
-    return Entry(path, size if isinstance(size, int) else None, None if version is None else str(version))
+    modified = next((seconds for key in _TIMES if (seconds := _seconds(info.get(key))) is not None), None)
+    return Entry(path, size if isinstance(size, int) else None, None if version is None else str(version), modified)
+
+
+def _seconds(time: Any) -> float | None:
+    """Give a moment in seconds since 1970; None of what is none, as a text, or may be of any time zone."""
+    if isinstance(time, datetime):
+        return time.timestamp() if time.tzinfo is not None else None
+    return float(time) if isinstance(time, (int, float)) and not isinstance(time, bool) else None
 
 
 # What file systems of fsspec call what changes along with a file: those of object stores, and then times.
 _VERSIONS = ("ETag", "etag", "content_md5", "md5Hash", "LastModified", "last_modified", "mtime", "modified", "created")
+_TIMES = ("LastModified", "last_modified", "mtime", "modified")
 
 
 class _ArrowLists:
@@ -153,4 +162,6 @@ class _ArrowLists:
 
 
 def _arrow_entry(info: Any) -> Entry:
-    return Entry(info.path, info.size, None if info.mtime_ns is None else str(info.mtime_ns))
+    if info.mtime_ns is None:
+        return Entry(info.path, info.size)
+    return Entry(info.path, info.size, str(info.mtime_ns), info.mtime_ns / 10**9)
