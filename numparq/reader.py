@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from .plan.read_plan import ReadPlan
+    from .streaming.batches import Batches
 
 
 class ParquetFile(OpenedFile):
@@ -106,6 +107,95 @@ class ParquetFile(OpenedFile):
             return recovery.read(
                 lambda wanted: FileRead(self, wanted, choices).frame(recovery), columns, self.schema.columns
             )
+
+    def iter_batches(
+        self,
+        columns: Sequence[str | tuple[str, ...]] | None = None,
+        filters: Any = None,
+        *,
+        batch_rows: int | None = None,
+        batch_bytes: int | None = None,
+        memory_limit: int | None = None,
+        runtime_filters: Any = (),
+        explode: str | tuple[str, ...] | None = None,
+        dtype_backend: str = "numpy",
+        row_groups: Sequence[int] | None = None,
+        row_range: tuple[int | None, int | None] | None = None,
+        nrows: int | None = None,
+        categories: Collection[str] | None = None,
+        include: Sequence[str] = (),
+        geometries: str = "wkb",
+        variants: str = "values",
+        files: str = "references",
+        verify_crc: bool = True,
+        threads: int | None = None,
+    ) -> Batches:
+        """Read columns and rows a batch after the other, in bounded memory.
+
+        Parameters
+        ----------
+        columns, filters, runtime_filters, explode, dtype_backend, row_groups, row_range, nrows, categories, include
+            As in `numparq.read_parquet`.
+        geometries, variants, files, verify_crc, threads
+            As in `numparq.read_parquet`.
+        batch_rows : int, optional
+            Rows of a batch; the last one has fewer, as may those before the categories of a column change. By default
+            65,536, or as many of them as memory allows.
+        batch_bytes : int, optional
+            Instead of that: about so many bytes of memory for each batch.
+        memory_limit : int, optional
+            Bytes of memory for all of this together: rows that are decoded, those that are read ahead, and what it
+            takes to do so; by default 256 MiB. What is done with the batches is not counted, nor are batches that are
+            kept.
+
+        Returns
+        -------
+        Batches
+            An iterator of DataFrames; and, where it is not used as one, an Arrow stream for polars, duckdb or pyarrow.
+            There is always one batch, though it may be empty.
+
+        Raises
+        ------
+        LimitError
+            When a batch does not fit `memory_limit`, or a part of the file has to be read in one piece that does not.
+
+        Notes
+        -----
+        All batches have the same dtypes, which follow from the schema and from the footer's counts of nulls, not from
+        the values: integers and booleans that may be null are nullable ones (``Int64``, ``boolean``), and INT96
+        timestamps are microseconds. Otherwise they are those of `read`, and so are the labels of rows: the batches,
+        put together by ``pandas.concat``, are what one read would have given. Only categories are those of the
+        batch's own rows.
+
+        Examples
+        --------
+        >>> import pandas, numparq
+        >>> data = numparq.to_parquet(pandas.DataFrame({"a": range(100), "b": "x"}))
+        >>> with numparq.ParquetFile(data) as file:
+        ...     sum(batch["a"].sum() for batch in file.iter_batches(["a"], batch_rows=30))
+        np.int64(4950)
+        """
+        from .streaming.batches import Batches
+        from .streaming.units import FileUnits, Sizes
+
+        choices = Choices(
+            filters=filters, runtime_filters=runtime_filters, explode=explode, dtype_backend=dtype_backend,
+            row_groups=row_groups, row_range=row_range, nrows=nrows, categories=categories, include=include,
+            geometries=geometries, variants=variants, files=files, verify_crc=verify_crc, threads=threads,
+        )  # fmt: skip
+        sizes = Sizes(memory_limit, batch_rows, batch_bytes)
+        with located(file=self.source.name):
+            return Batches(FileUnits(self, columns, choices, sizes))
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Give the whole file as an Arrow stream (a PyCapsule), read as it is asked for.
+
+        Parameters
+        ----------
+        requested_schema : PyCapsule, optional
+            As in `Batches.__arrow_c_stream__`.
+        """
+        return self.iter_batches(dtype_backend="pyarrow").__arrow_c_stream__(requested_schema)
 
     def plan(
         self,

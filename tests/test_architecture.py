@@ -50,6 +50,7 @@ LAYERS = [
     ["recovery"],
     ["filtering"],
     ["reading"],
+    ["streaming"],
     ["reader", "category_order", "writer"],
     ["dataset"],
     ["api", "verifying"],

@@ -206,6 +206,11 @@ class FileSource(ReadSource):
         self.identity = status.st_dev, status.st_ino
         self._lock = threading.Lock()
 
+    def stamp(self) -> tuple[int, int]:
+        """Give size and time of the last change: others than before, the file is not what it was."""
+        status = os.fstat(self._file.fileno())
+        return status.st_size, status.st_mtime_ns
+
     def _read_some(self, position: int, out: memoryview) -> int:
         if hasattr(os, "preadv"):
             return os.preadv(self._file.fileno(), [out], position)

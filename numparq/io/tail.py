@@ -55,6 +55,11 @@ class TailSource:
                 self._bytes.flags.writeable = False
             return self._bytes
 
+    def stamp(self) -> object:
+        """Give what changes when the file does; None where that cannot be told."""
+        stamp = getattr(self._source, "stamp", None)
+        return None if stamp is None else stamp()
+
     def has(self, start: int, stop: int) -> bool:
         """Whether there are such bytes."""
         return self._source.has(start, stop)

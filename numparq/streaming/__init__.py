@@ -1,0 +1,1 @@
+"""Tables larger than memory: rows read in units that fit a budget, and handed out as batches."""

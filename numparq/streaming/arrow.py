@@ -1,0 +1,200 @@
+"""Decoded columns as Arrow's, without a copy where the layout is the same; their types are known before any row is."""
+
+from __future__ import annotations
+
+import binascii
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..arrow import pyarrow, to_arrow
+from ..column.buffer import ColumnBuffer
+from ..errors import UnsupportedError, located
+from ..opened import OpenedFile
+from ..reading.columns import ReadColumns
+from ..targets import Target
+
+__all__ = ["ArrowColumns", "arrow_arrays"]
+
+_VIRTUAL = {"file": "string", "row_group": "int64", "row_number": "int64"}
+
+
+def arrow_arrays(
+    columns: ReadColumns, targets: Sequence[Target], buffers: Sequence[ColumnBuffer], num_rows: int
+) -> list[Any]:
+    """Make pyarrow arrays of what columns were decoded to.
+
+    Parameters
+    ----------
+    columns : ReadColumns
+        The columns, of a read with ``dtype_backend="pyarrow"``.
+    targets : sequence of Target
+        How each of their leaves was decoded.
+    buffers : sequence of ColumnBuffer
+        What to. The arrays keep this memory; nothing is to be written to it any more.
+    num_rows : int
+        Rows of each.
+
+    Returns
+    -------
+    list of pyarrow.ChunkedArray
+        One for each column; of strings and dictionaries there may be several chunks.
+
+    Raises
+    ------
+    ImportError
+        When pyarrow is not installed.
+    InvalidFileError, UnsupportedError
+        For values that Arrow's type of the column does not hold.
+    """
+    nested = {column.places.start: column for column in columns.nested}
+    arrays = []
+    for place, label in enumerate(columns.labels):
+        if label is None:
+            continue
+        with located(column=label):
+            if place in nested:
+                arrays.append(_chunked(nested[place].finished(targets, buffers).__arrow_array__()))
+            else:
+                arrays.append(to_arrow(targets[place], buffers[place], num_rows))
+    return arrays
+
+
+def _chunked(array: Any) -> Any:
+    pa = pyarrow()
+    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+
+
+class ArrowColumns:
+    """The columns of a read as Arrow has them.
+
+    Parameters
+    ----------
+    file : OpenedFile
+        The file that they are of.
+    columns : ReadColumns
+        The columns, of a read with ``dtype_backend="pyarrow"``.
+    targets : sequence of Target
+        How each of their leaves is decoded: settled ones.
+
+    Attributes
+    ----------
+    schema : pyarrow.Schema
+        Names, types and nullability, and the metadata that pyarrow's own reader leaves: what the footer has besides
+        Arrow's schema, and the ids of fields.
+    """
+
+    def __init__(self, file: OpenedFile, columns: ReadColumns, targets: Sequence[Target]) -> None:
+        self._columns = columns
+        pa = pyarrow()
+        nothing = [_nothing(target) for target in targets]
+        arrays = arrow_arrays(columns, targets, nothing, 0)
+        labels = [(place, label) for place, label in enumerate(columns.labels) if label is not None]
+        notes = _field_notes(file)
+        fields = [
+            pa.field(
+                _text(label),
+                array.type,
+                _is_nullable(columns, place),
+                _field_metadata(file, columns.leaves[place].column, notes),
+            )
+            for (place, label), array in zip(labels, arrays, strict=True)
+        ]
+        fields += [pa.field(name, getattr(pa, _VIRTUAL[name])(), False) for name in columns.virtual]
+        self.schema = pa.schema(fields, _schema_metadata(file))
+
+    def table(
+        self, targets: Sequence[Target], buffers: Sequence[ColumnBuffer], num_rows: int,
+        virtual: Mapping[str, Any],
+    ) -> Any:  # fmt: skip
+        """Make a table of what the columns were decoded to.
+
+        Parameters
+        ----------
+        targets, buffers, num_rows
+            As in `arrow_arrays`.
+        virtual : mapping of str to array
+            The virtual columns: NumPy arrays, or a str that is the same in all rows.
+
+        Returns
+        -------
+        pyarrow.Table
+            Of `schema`.
+
+        Raises
+        ------
+        UnsupportedError
+            For values that take another type than the schema has for them: more than 2 GiB of strings in one nested
+            column, say.
+        """
+        pa = pyarrow()
+        arrays = arrow_arrays(self._columns, targets, buffers, num_rows)
+        arrays += [
+            pa.repeat(value, num_rows) if isinstance(value, str) else pa.array(value) for value in virtual.values()
+        ]
+        fitting = [_fitting(array, field) for array, field in zip(arrays, self.schema, strict=True)]
+        if not fitting:
+            return pa.table({"": pa.nulls(num_rows)}).select([]).replace_schema_metadata(self.schema.metadata)
+        return pa.Table.from_arrays(fitting, schema=self.schema)
+
+
+def _fitting(array: Any, field: Any) -> Any:
+    """Give an array of the type that a field has."""
+    if array.type == field.type:
+        return array
+    try:
+        return array.cast(field.type)
+    except (pyarrow().ArrowException, NotImplementedError) as error:
+        raise UnsupportedError(
+            f"values come as {array.type}, where the others of the column are {field.type}: {error}", column=field.name
+        ) from error
+
+
+def _nothing(target: Target) -> ColumnBuffer:
+    """Give what no rows are decoded to."""
+    if target.nested or target.dtype is None or target.storage != "fixed":
+        return ColumnBuffer()
+    return ColumnBuffer(np.empty(0, target.dtype))
+
+
+def _is_nullable(columns: ReadColumns, place: int) -> bool:
+    for column in columns.nested:
+        if column.places.start == place:
+            return column.column.shape.nullable
+    return columns.leaves[place].max_definition_level > 0
+
+
+def _text(name: str) -> str:
+    """Give a name that was not UTF-8 as text nevertheless."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+# --- metadata ---------------------------------------------------------------------------------------------------------
+
+
+def _schema_metadata(file: OpenedFile) -> dict[Any, Any] | None:
+    """Give the footer's keys but that of Arrow's own schema, and what that had for metadata."""
+    keys = {key: value for key, value in file.footer.key_value_metadata.items() if key != "ARROW:schema"}
+    return {key: value for key, value in keys.items() if value is not None} or None
+
+
+def _field_notes(file: OpenedFile) -> list[Any]:
+    """Give the metadata that the top-level fields had in the Arrow schema of the writer; empty where there is none."""
+    pa = pyarrow()
+    value = file.footer.key_value_metadata.get("ARROW:schema")
+    try:
+        schema = pa.ipc.read_schema(pa.py_buffer(binascii.a2b_base64(value))) if value is not None else None
+    except (ValueError, OSError):  # pyarrow's own are one of these
+        return []
+    fields = [] if schema is None else list(schema)
+    return [field.metadata or {} for field in fields] if len(fields) == len(file.schema.columns) else []
+
+
+def _field_metadata(file: OpenedFile, position: int, notes: Sequence[Any]) -> dict[Any, Any] | None:
+    """Give the metadata of the field of a top-level column."""
+    field_id = file.schema.field_id(file.schema.element_of(position))
+    found = dict(notes[position]) if position < len(notes) else {}
+    if field_id is not None:
+        found[b"PARQUET:field_id"] = str(field_id).encode()
+    return found or None

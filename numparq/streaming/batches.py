@@ -1,0 +1,225 @@
+"""Batches of rows, one after the other: frames for pandas, record batches for whoever speaks Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from ..errors import InvalidFileError
+from .ahead import ReadAhead
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Batches", "Labels", "Units"]
+
+
+class Labels(NamedTuple):
+    """The labels of rows that have none in the file: a RangeIndex that goes on from batch to batch."""
+
+    start: int = 0
+    step: int = 1
+    name: Any = None
+
+
+class Units(Protocol):
+    """What gives a table in units, as many rows at a time as memory allows; all are of the same types.
+
+    Attributes
+    ----------
+    batch_rows : int
+        Rows of a batch.
+    is_ahead : bool
+        Whether a unit may be read while the one before is in use.
+    labels : Labels
+        Of rows without an index.
+    """
+
+    batch_rows: int
+    is_ahead: bool
+    labels: Labels
+
+    def frames(self) -> Iterator[pd.DataFrame]:
+        """Give the rows of each unit as a frame; at least one."""
+
+    def for_arrow(self) -> ArrowUnits:
+        """Give the same rows as Arrow tables."""
+
+
+class ArrowUnits(Protocol):
+    """`Units` as Arrow tables."""
+
+    batch_rows: int
+    is_ahead: bool
+
+    @property
+    def schema(self) -> Any:
+        """The schema of all tables (pyarrow.Schema)."""
+
+    def tables(self) -> Iterator[Any]:
+        """Give the rows of each unit as a pyarrow.Table."""
+
+
+class Batches:
+    """Batches of a table: an iterator of DataFrames, once through, or any number of streams of Arrow record batches.
+
+    Made by `ParquetFile.iter_batches`.
+
+    Parameters
+    ----------
+    units : Units
+        What reads.
+
+    Notes
+    -----
+    All frames have the same columns and dtypes (see `ParquetFile.iter_batches`). Where memory allows it, the next rows
+    are read while a batch is worked on. An iterator that is let go of before its end frees its threads; `close`, or
+    ``with``, does so at once.
+
+    What takes Arrow data by its stream interface takes this object as it is, if pyarrow is installed: polars
+    (``polars.from_arrow(batches)``), duckdb, pyarrow (``pyarrow.RecordBatchReader.from_stream(batches)``).
+
+    Examples
+    --------
+    >>> import pandas, numparq
+    >>> file = numparq.ParquetFile(numparq.to_parquet(pandas.DataFrame({"a": range(5)})))
+    >>> for batch in file.iter_batches(batch_rows=2):
+    ...     print(batch.index.tolist(), batch["a"].sum())
+    [0, 1] 1
+    [2, 3] 5
+    [4] 4
+    """
+
+    def __init__(self, units: Units) -> None:
+        self._units: Units | None = units
+        self._frames: Iterator[pd.DataFrame] | None = None
+        self._source: Any = None
+
+    def __iter__(self) -> Batches:
+        return self
+
+    def __next__(self) -> pd.DataFrame:
+        if self._frames is None:
+            units = self._unread()
+            self._units = None
+            self._source = ReadAhead(units.frames()) if units.is_ahead else units.frames()
+            self._frames = _numbered(_cut(self._source, units.batch_rows), units.labels)
+        return next(self._frames)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Give the batches as an Arrow stream (a PyCapsule), instead of as frames.
+
+        Parameters
+        ----------
+        requested_schema : PyCapsule, optional
+            The schema wanted. Strings and bytes come with offsets of the width that it asks for; other types are
+            those of the file, whatever it says, as the protocol allows.
+        """
+        return self.reader().__arrow_c_stream__(None) if requested_schema is None else self._cast(requested_schema)
+
+    def _cast(self, requested_schema: Any) -> Any:
+        from .requests import granted
+
+        reader = self.reader()
+        return reader.cast(granted(reader.schema, requested_schema)).__arrow_c_stream__(None)
+
+    def reader(self) -> Any:
+        """Give the batches as a pyarrow.RecordBatchReader, instead of as frames.
+
+        Returns
+        -------
+        pyarrow.RecordBatchReader
+
+        Raises
+        ------
+        ImportError
+            When pyarrow is not installed.
+        """
+        from ..arrow import pyarrow
+
+        pa = pyarrow()
+        units = self._unread().for_arrow()
+        tables = ReadAhead(units.tables()) if units.is_ahead else units.tables()
+        most = units.batch_rows
+        batches = chain.from_iterable(table.to_batches(max_chunksize=most) for table in tables)
+        return pa.RecordBatchReader.from_batches(units.schema, batches)
+
+    def _unread(self) -> Units:
+        if self._units is None:
+            raise ValueError("these batches are being read as frames already, or are closed; ask for new ones")
+        return self._units
+
+    def close(self) -> None:
+        """Stop reading, and free threads and memory; there are no more batches then."""
+        self._units, self._frames = None, iter(())
+        source, self._source = self._source, None
+        if source is not None:
+            source.close()
+
+    def __enter__(self) -> Batches:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def _cut(frames: Iterator[pd.DataFrame], batch_rows: int) -> Iterator[pd.DataFrame]:
+    """Divide frames into batches of so many rows; what is left of one begins the next batch."""
+    import pandas as pd
+
+    rest: pd.DataFrame | None = None
+    first: pd.DataFrame | None = None
+    shown = False
+    for frame in frames:
+        first = frame.iloc[:0] if first is None else _checked(frame, first)
+        if rest is not None and _types(rest) == _types(frame):
+            head = frame.iloc[: batch_rows - len(rest)]
+            frame = frame.iloc[len(head) :]
+            rest = pd.concat([rest, head], ignore_index=isinstance(rest.index, pd.RangeIndex))
+        elif rest is not None:  # categories that differ: a Categorical of both would be none
+            yield rest
+            rest = None
+        if rest is not None and len(rest) == batch_rows:
+            yield rest
+            rest = None
+        whole = len(frame) // batch_rows * batch_rows
+        for start in range(0, whole, batch_rows):
+            shown = True
+            yield frame.iloc[start : start + batch_rows]
+        if len(frame) > whole:
+            rest = frame.iloc[whole:] if not whole else frame.iloc[whole:].copy()
+        del frame  # else it would be held while the next one is made
+    if rest is not None:
+        yield rest
+    elif first is not None and not shown:
+        yield first
+
+
+def _types(frame: pd.DataFrame) -> list[Any]:
+    """Give the dtypes of columns and index."""
+    index = frame.index
+    return [*frame.dtypes, *(index.dtypes if index.nlevels > 1 else [index.dtype])]
+
+
+def _checked(frame: pd.DataFrame, first: pd.DataFrame) -> pd.DataFrame:
+    """Hold the dtypes of a frame against those of the first one; gives the latter."""
+    for name, dtype, known in zip(frame.columns, frame.dtypes, first.dtypes, strict=True):
+        if dtype != known and not (dtype.name == "category" and known.name == "category"):
+            message = f"rows of dtype {dtype} come behind others of dtype {known}: read the column in one piece"
+            raise InvalidFileError(message, column=str(name))
+    return first
+
+
+def _numbered(batches: Iterator[pd.DataFrame], labels: Labels) -> Iterator[pd.DataFrame]:
+    """Number rows that have no other labels, from batch to batch."""
+    import pandas as pd
+
+    done = 0
+    for batch in batches:
+        if isinstance(batch.index, pd.RangeIndex):
+            start = labels.start + done * labels.step
+            batch.index = pd.RangeIndex(start, start + len(batch) * labels.step, labels.step, name=labels.name)
+        done += len(batch)
+        yield batch
+        del batch

@@ -1,0 +1,215 @@
+"""Files and batches as Arrow streams: what pyarrow's reader gives, for pyarrow, polars and duckdb, without copies."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import io
+import uuid
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import numparq
+from numparq import col
+
+N = 300
+
+
+def column(values, arrow_type=None):
+    return pa.array([values[number % len(values)] for number in range(N)], arrow_type)
+
+
+FLAT = {
+    "bool": column([True, None, False]),
+    "i8": column([1, None, -3], pa.int8()),
+    "u16": column([1, 65535], pa.uint16()),
+    "i64": column([2**62, None]),
+    "u64": column([2**64 - 1, 0], pa.uint64()),
+    "f32": column([1.5, None], pa.float32()),
+    "f64": column([1.5, float("nan"), None]),
+    "f16": pa.array(np.arange(N, dtype=np.float16)),
+    "text": column(["a", None, "größer", ""]),
+    "large_text": column(["a", None], pa.large_string()),
+    "bytes": column([b"\xff", None]),
+    "fixed": column([b"abc", None], pa.binary(3)),
+    "date": column([datetime.date(2020, 1, 1), None]),
+    "time_ms": column([datetime.time(1, 2, 3), None], pa.time32("ms")),
+    "time_ns": column([1, None], pa.time64("ns")),
+    "stamp": column([datetime.datetime(2020, 1, 1), None], pa.timestamp("us")),
+    "zoned": column([datetime.datetime(2020, 1, 1), None], pa.timestamp("ms", "Europe/Berlin")),
+    "duration": column([1, None], pa.duration("us")),
+    "decimal": column([decimal.Decimal("1.23"), None], pa.decimal128(9, 2)),
+    "wide_decimal": column([decimal.Decimal("1.23"), None], pa.decimal256(50, 2)),
+    "null": pa.nulls(N),
+    "dictionary": column(["x", "y", None]).dictionary_encode(),
+    "uuid": column([uuid.UUID(int=5).bytes, None], pa.uuid()),
+}
+NESTED = {
+    "list": column([[1, 2], None, [], [None]]),
+    "large_list": column([[1], None], pa.large_list(pa.int32())),
+    "fixed_list": column([[1, 2], [3, 4]], pa.list_(pa.int64(), 2)),
+    "struct": column([{"x": 1, "y": "a"}, None, {"x": None, "y": None}]),
+    "map": column([[("k", 1.5)], None, []], pa.map_(pa.string(), pa.float64())),
+    "deep": column([[{"x": [[1], None]}], None]),
+}
+
+
+def written(table, **options):
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, **{"row_group_size": 100, **options})
+    return buffer
+
+
+def expected(buffer, **options):
+    return pq.read_table(buffer, **options)
+
+
+@pytest.mark.parametrize("options", [{}, {"data_page_version": "2.0"}, {"store_schema": False}])
+@pytest.mark.parametrize("name", [*FLAT, *NESTED])
+def test_types(name, options):
+    table = pa.table({name: {**FLAT, **NESTED}[name]})
+    if name in ("f16", "duration", "null") and options.get("store_schema") is False:
+        pytest.skip("what is left of it, other tests have")
+    buffer = written(table, **options)
+    known = expected(buffer)
+    with numparq.ParquetFile(buffer) as file:
+        found = pa.table(file)
+        # pyarrow calls the entries of a map by the name of the column, and Arrow "entries".
+        assert found.schema.equals(known.schema, check_metadata=name != "map"), (found.schema, known.schema)
+        assert found.equals(known) or name in ("f64", "dictionary")
+        assert found[name].to_pylist().__repr__() == known[name].to_pylist().__repr__()
+        found.validate(full=True)
+
+
+def test_schema_before_rows():
+    """The schema is known without any page of the file, and is that of every batch."""
+    table = pa.table({**FLAT, **NESTED})
+    content = bytearray(written(table, compression=None).getvalue())
+    first = pq.read_metadata(io.BytesIO(bytes(content))).row_group(0).column(0).data_page_offset
+    content[first : first + 8] = bytes(8)
+    reader = pa.RecordBatchReader.from_stream(numparq.ParquetFile(bytes(content)))
+    assert reader.schema.names == table.schema.names
+    with pytest.raises(Exception, match="row group 0"):
+        reader.read_all()
+
+
+def test_metadata():
+    schema = pa.schema([pa.field("a", pa.int64(), False, {"note": "x"}), pa.field("b", pa.string())], {"key": "value"})
+    buffer = written(pa.table({"a": [1], "b": ["x"]}, schema))
+    assert pa.table(numparq.ParquetFile(buffer)).schema.equals(pq.read_schema(buffer), check_metadata=True)
+    frame = pd.DataFrame({"a": [1, 2]}, index=pd.Index(["x", "y"], name="k"))
+    buffer = io.BytesIO()
+    frame.to_parquet(buffer)
+    found = pa.table(numparq.ParquetFile(buffer))
+    assert found.schema.equals(pq.read_schema(buffer), check_metadata=True)
+    pd.testing.assert_frame_equal(found.to_pandas(), frame)
+
+
+def test_field_ids():
+    struct = pa.struct([pa.field("x", pa.int32())])
+    ids = {"a": {"PARQUET:field_id": "7"}, "s": {"PARQUET:field_id": "9"}}
+    schema = pa.schema([pa.field("a", pa.int64(), metadata=ids["a"]), pa.field("s", struct, metadata=ids["s"])])
+    table = pa.table({"a": [1], "s": [{"x": 1}]}, schema)
+    for options in ({}, {"store_schema": False}):
+        buffer = written(table, **options)
+        found = pa.table(numparq.ParquetFile(buffer)).schema
+        assert found.field("a").metadata == pq.read_schema(buffer).field("a").metadata
+        assert found.field("s").metadata == pq.read_schema(buffer).field("s").metadata
+
+
+def test_polars():
+    names = [name for name in FLAT if name not in ("wide_decimal", "u64", "duration", "uuid")]
+    table = pa.table({name: FLAT[name] for name in names} | {name: NESTED[name] for name in ("list", "struct", "deep")})
+    file = numparq.ParquetFile(written(table))
+    found = pl.DataFrame(file)
+    assert found.equals(pl.from_arrow(expected(written(table))))
+    few = pl.DataFrame(file.iter_batches(["i64", "text"], filters=col("i64").is_null(), batch_rows=30))
+    assert few.columns == ["i64", "text"] and len(few) == N // 2
+
+
+def test_duckdb():
+    names = ["i64", "u64", "text", "decimal", "date", "stamp", "dictionary", "list", "struct", "map"]
+    table = pa.table({name: {**FLAT, **NESTED}[name] for name in names})
+    file = numparq.ParquetFile(written(table))
+    assert duckdb.sql("select count(*), count(i64), max(u64) from file").fetchall() == [(N, N // 2, 2**64 - 1)]
+    found = duckdb.sql("select * from file").to_arrow_table()
+    assert found["struct"].to_pylist() == table["struct"].to_pylist()
+    batches = file.iter_batches(["text"], batch_rows=50)  # noqa: F841  (duckdb finds it)
+    assert duckdb.sql("select count(*) from batches where text = 'a'").fetchall() == [(N // 4,)]
+
+
+def test_batches_are_streamed():
+    table = pa.table({"a": range(10_000), "s": ["x" * (number % 50) for number in range(10_000)]})
+    file = numparq.ParquetFile(written(table, row_group_size=1000))
+    reader = pa.RecordBatchReader.from_stream(file.iter_batches(batch_rows=300, include=["row_number", "file"]))
+    batches = list(reader)
+    assert max(len(batch) for batch in batches) <= 300
+    found = pa.Table.from_batches(batches)
+    assert found.select(["a", "s"]).equals(table)
+    assert found["row_number"].to_pylist() == list(range(10_000)) and found["file"][0].as_py() == "<BytesIO>"
+
+
+def test_nothing_is_copied(monkeypatch):
+    """What columns are decoded to is what the consumer has."""
+    from numparq.streaming import units
+
+    kept = []
+    original = units.allocate
+
+    def noted(*arguments):
+        kept.append(original(*arguments))
+        return kept[-1]
+
+    monkeypatch.setattr(units, "allocate", noted)
+    table = pa.table({"a": range(1000), "b": np.random.default_rng(0).random(1000)})
+    found = pa.table(numparq.ParquetFile(written(table, row_group_size=1000)))
+    (layout,) = kept
+    for place, name in enumerate(["a", "b"]):
+        assert found[name].chunk(0).buffers()[1].address == layout.values[place].ctypes.data
+    frame = pl.DataFrame(numparq.ParquetFile(written(table, row_group_size=1000)))
+    address = frame["a"].to_arrow().buffers()[1].address
+    assert address == kept[1].values[0].ctypes.data
+
+
+def test_requested_schemas():
+    file = numparq.ParquetFile(written(pa.table({"a": [1], "s": ["x"], "b": [b"y"]})))
+    wanted = pa.schema([("a", pa.int32()), ("s", pa.large_string()), ("b", pa.large_binary())])
+    capsule = file.__arrow_c_stream__(wanted.__arrow_c_schema__())
+    reader = pa.RecordBatchReader._import_from_c_capsule(capsule)
+    assert reader.schema.types == [pa.int64(), pa.large_string(), pa.large_binary()]
+    assert reader.read_all().to_pydict() == {"a": [1], "s": ["x"], "b": [b"y"]}
+
+
+def test_frames_once_and_streams_often():
+    batches = numparq.ParquetFile(written(pa.table({"a": range(10)}))).iter_batches()
+    assert [batches.reader().read_all().num_rows for _ in range(2)] == [10, 10]
+    assert len(next(batches)) == 10
+    with pytest.raises(ValueError, match="already"):
+        batches.__arrow_c_stream__()
+
+
+def test_many_times(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": range(10)}), path)
+    with numparq.ParquetFile(path) as file:
+        assert [pa.table(file).num_rows for _ in range(3)] == [10, 10, 10]
+
+
+def test_own_files():
+    frame = pd.DataFrame({"a": [1, 2], "c": pd.Categorical(["x", "y"]), "s": pd.array(["p", None], "str")})
+    data = numparq.to_parquet(frame)
+    found = pa.table(numparq.ParquetFile(data))
+    assert found.equals(expected(io.BytesIO(data)))
+
+
+def test_no_columns_and_no_rows():
+    file = numparq.ParquetFile(written(pa.table({"a": range(10)})))
+    assert file.iter_batches([]).reader().read_all().num_rows in (0, 10)
+    empty = file.iter_batches(filters=col("a") > 100).reader().read_all()
+    assert empty.num_rows == 0 and empty.schema.names == ["a"]
