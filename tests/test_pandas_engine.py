@@ -316,6 +316,8 @@ def test_checksums(registered):
         ({"use_deprecated_int96_timestamps": True}, "INT96"),
         ({"use_compliant_nested_type": False}, '"element"'),
         ({"store_decimal_as_integer": True}, "Node"),
+        ({"basename_template": "part-{i}.parquet"}, "nobody else"),
+        ({"partitioning_flavor": "filename"}, "key=value"),
     ],
 )
 def test_writing_refuses_what_it_cannot_do(registered, options, instead):

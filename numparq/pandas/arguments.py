@@ -106,6 +106,19 @@ _WRITING: dict[str, Meaning] = {
     ),
     "write_time_adjusted_to_utc": _only(None, False, instead="times of day are written as local ones"),
     "encryption_properties": _only(None, instead="this version of numparq does not encrypt"),
+    # of datasets
+    "max_rows_per_group": _named("row_group_size"),
+    "min_rows_per_group": _only(None, 0, instead="row_group_size says how many rows a row group has"),
+    "max_rows_per_file": lambda name, value: {name: value} if value else {},
+    "max_partitions": _needless,  # there is no limit to lift
+    "max_open_files": _needless,
+    "create_dir": _needless,
+    "basename_template": _only(None, instead="files of a dataset have names that are nobody else's"),
+    "file_visitor": _only(None, instead="a listing of the folder has the files"),
+    "file_options": _only(None, instead="options of columns and row groups are arguments of their own"),
+    "format": _only(None, "parquet", instead="numparq writes Parquet"),
+    "partitioning": _only(None, instead="partition_cols names the columns of partitions"),
+    "partitioning_flavor": _only(None, "hive", instead="folders of partitions are named key=value"),
 }
 
 

@@ -18,6 +18,9 @@ from .strings import settle_strings
 
 __all__ = ["NumparqImpl"]
 
+# What makes a dataset of the path, whose folders are made, besides the columns of partitions.
+_OF_DATASETS = ("max_rows_per_file", "max_bytes_per_file", "write_metadata_file")
+
 
 class NumparqImpl(parquet.BaseImpl):
     """pandas' engine ``"numparq"``."""
@@ -92,11 +95,13 @@ class NumparqImpl(parquet.BaseImpl):
         self.validate_dataframe(df)
         check_filesystem(filesystem, storage_options)
         target = _local(path)
-        if filesystem is None and _is_local(target) and partition_cols is None:
+        options = writing(kwargs)
+        is_one = partition_cols is None and not any(options.get(name) for name in _OF_DATASETS)
+        if is_one and filesystem is None and _is_local(target):
             common.check_parent_directory(os.path.expanduser(target))
         api.to_parquet(
             df, target, compression, index, partition_cols, storage_options=storage_options, filesystem=filesystem,
-            **writing(kwargs),
+            **options,
         )  # fmt: skip
 
 
