@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -15,13 +16,15 @@ from ..threads import Crew
 from .ranges import Ranges, checked_ranges, room_for, too_short
 from .source import ReadSource, Source, open_local
 
-__all__ = ["ArrowSource", "FsspecSource", "RemoteSource", "open_on", "open_url"]
+__all__ = ["ArrowSource", "FsspecSource", "RemoteSource", "open_on", "open_url", "read_across"]
 
 # Requests side by side, where the file system makes them one by one. Object stores answer each connection at its own
 # speed, some 50 to 100 MB/s: so many fill a fast network, and are no burden for a small machine.
 SIDE_BY_SIDE = 16
 # File systems of fsspec that have one connection, or one cursor, for all who read.
 _IN_TURNS = frozenset(("ftp", "libarchive", "tar"))
+_TURNS: WeakKeyDictionary[Any, threading.Lock] = WeakKeyDictionary()
+_FREE: AbstractContextManager = nullcontext()
 
 
 def open_url(url: str, storage_options: dict[str, Any]) -> Source:
@@ -53,7 +56,7 @@ def open_url(url: str, storage_options: dict[str, Any]) -> Source:
     return open_on(filesystem, path, url)
 
 
-def open_on(filesystem: Any, path: str, name: str | None = None) -> Source:
+def open_on(filesystem: Any, path: str, name: str | None = None, size: int | None = None) -> Source:
     """Open a file on a file system for reading.
 
     Parameters
@@ -64,6 +67,9 @@ def open_on(filesystem: Any, path: str, name: str | None = None) -> Source:
         The file there.
     name : str, optional
         What to call it in messages.
+    size : int, optional
+        Its bytes, where a listing has told them already: that saves a request. A file that is not there is an error
+        then only when it is read.
 
     Returns
     -------
@@ -80,12 +86,12 @@ def open_on(filesystem: Any, path: str, name: str | None = None) -> Source:
         if filesystem.type_name == "local":
             return open_local(filesystem.normalize_path(path))
         wrapped = getattr(getattr(filesystem, "handler", None), "fs", None)
-        return ArrowSource(filesystem, path, name or path) if wrapped is None else open_on(wrapped, path, name)
+        return ArrowSource(filesystem, path, name or path) if wrapped is None else open_on(wrapped, path, name, size)
     if not hasattr(filesystem, "cat_file"):
         raise TypeError(f"filesystem is one of fsspec or pyarrow, not {type(filesystem).__name__}")
     if "file" in _protocols(filesystem):
         return open_local(filesystem._strip_protocol(path))
-    return FsspecSource(filesystem, path, name or path)
+    return FsspecSource(filesystem, path, name or path, size)
 
 
 def _protocols(filesystem: Any) -> tuple[str, ...]:
@@ -184,13 +190,14 @@ class FsspecSource(RemoteSource):
     for those that can only serve one at a time.
     """
 
-    def __init__(self, filesystem: Any, path: str, name: str) -> None:
-        super().__init__(name, _size_of(filesystem, path, name))
+    def __init__(self, filesystem: Any, path: str, name: str, size: int | None = None) -> None:
+        super().__init__(name, _size_of(filesystem, path, name) if size is None else size)
         self._filesystem = filesystem
         self._path = path
         self._many_at_once = _has_own_cat_ranges(filesystem)
         in_turns = not _IN_TURNS.isdisjoint(_protocols(filesystem))
-        self._turn: AbstractContextManager = threading.Lock() if in_turns else nullcontext()
+        # One for all files that are on it.
+        self._turn: AbstractContextManager = _TURNS.setdefault(filesystem, threading.Lock()) if in_turns else _FREE
 
     def _get(self, start: int, stop: int) -> bytes:
         with self._turn:
@@ -200,12 +207,54 @@ class FsspecSource(RemoteSource):
         if not self._many_at_once:
             super()._read_many(ranges, targets)
             return
-        starts, stops = (list(numbers) for numbers in zip(*ranges, strict=True))
-        answers = self._filesystem.cat_ranges([self._path] * len(ranges), starts, stops, on_error="return")
-        for start, out, answer in zip(starts, targets, answers, strict=True):
+        self._read_across([(self, start, stop) for start, stop in ranges], targets)
+
+    @staticmethod
+    def _read_across(wanted: Sequence[tuple[FsspecSource, int, int]], targets: Sequence[np.ndarray]) -> None:
+        """Make several requests by one call, for files of one file system that makes them side by side by itself."""
+        starts, stops = [start for _, start, _ in wanted], [stop for *_, stop in wanted]
+        paths = [source._path for source, *_ in wanted]
+        answers = wanted[0][0]._filesystem.cat_ranges(paths, starts, stops, on_error="return")
+        for (source, start, _), out, answer in zip(wanted, targets, answers, strict=True):
             if isinstance(answer, BaseException):
                 raise answer
-            self._fill(start, out, answer)
+            source._fill(start, out, answer)
+
+
+def read_across(wanted: Sequence[tuple[Source, int, int]]) -> list[np.ndarray]:
+    """Read a range of each of several files, all of them side by side.
+
+    Parameters
+    ----------
+    wanted : sequence of (Source, int, int)
+        A file, the first byte of it, and the one behind the last. All files are on one file system.
+
+    Returns
+    -------
+    list of uint8 array
+        For each, as `Source.read_ranges` gives it.
+
+    Raises
+    ------
+    InvalidFileError
+        When a range lies outside of its file, or fewer bytes came.
+    """
+    checked = [(source, *checked_ranges([(start, stop)], source)[0]) for source, start, stop in wanted]
+    asked = [place for place, (_, start, stop) in enumerate(checked) if start < stop]
+    first = checked[asked[0]][0] if asked else None
+    pieces = [room_for(stop - start) for _, start, stop in checked]
+    if isinstance(first, FsspecSource) and first._many_at_once:
+        targets = [pieces[place][: checked[place][2] - checked[place][1]] for place in asked]
+        FsspecSource._read_across([checked[place] for place in asked], targets)  # type: ignore[misc]
+        return pieces
+
+    def read(place: int) -> None:
+        source, start, stop = checked[place]
+        source.read_into(start, pieces[place][: stop - start])
+
+    with Crew(max(1, min(SIDE_BY_SIDE, len(asked)))) as crew:
+        crew.run(partial(read, place) for place in asked)
+    return pieces
 
 
 def _size_of(filesystem: Any, path: str, name: str) -> int:

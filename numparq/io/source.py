@@ -258,8 +258,8 @@ def open_source(path: Any, storage_options: dict[str, Any] | None = None, filesy
 
     Parameters
     ----------
-    path : str, os.PathLike, bytes-like, or binary file object
-        A file's name or URL; the bytes of a file; or an object with ``read`` and ``seek``.
+    path : str, os.PathLike, bytes-like, binary file object, or Source
+        A file's name or URL; the bytes of a file; an object with ``read`` and ``seek``; or what is open already.
     storage_options : dict, optional
         For the file system of a URL.
     filesystem : fsspec or pyarrow file system, optional
@@ -288,6 +288,8 @@ def open_source(path: Any, storage_options: dict[str, Any] | None = None, filesy
         raise ValueError("storage_options and filesystem go with a path or URL only")
     if isinstance(path, (bytes, bytearray, memoryview)):
         return BytesSource(path)
+    if hasattr(path, "read_ranges"):
+        return path
     if hasattr(path, "read") and hasattr(path, "seek"):
         return FileObjectSource(path)
     raise TypeError(f"path is a str, PathLike, bytes or binary file object, not {type(path).__name__}")

@@ -21,15 +21,19 @@ class TailSource:
         The file; closed along with this.
     length : int
         Bytes at its end that are read at once, by one request, when one of them is first asked for.
+    data : uint8 array, optional
+        These bytes, where they are in memory already, with SLACK readable ones behind them.
     """
 
-    def __init__(self, source: Source, length: int) -> None:
+    def __init__(self, source: Source, length: int, data: np.ndarray | None = None) -> None:
         self._source = source
         self.name = source.name
         self.size = source.size
         self.is_remote = source.is_remote
         self._start = source.size - length
-        self._bytes: np.ndarray | None = None
+        self._bytes = data
+        if data is not None:
+            data.flags.writeable = False
         self._reading = threading.Lock()
 
     @property

@@ -186,9 +186,10 @@ def keep_tail(source: Source) -> Source:
     Returns
     -------
     Source
-        One in front of it, that gives the last TAIL_BYTES from memory; bytes are in memory anyway.
+        One in front of it, that gives the last TAIL_BYTES from memory; bytes are in memory anyway, and a TailSource
+        keeps as many as it was told to.
     """
-    return source if isinstance(source, BytesSource) else TailSource(source, min(source.size, TAIL_BYTES))
+    return source if isinstance(source, (BytesSource, TailSource)) else TailSource(source, min(source.size, TAIL_BYTES))
 
 
 def read_tail(source: Source) -> tuple[Footer, int]:
@@ -229,7 +230,9 @@ def read_tail(source: Source) -> tuple[Footer, int]:
 
 
 def last_bytes(source: Source) -> np.ndarray:
-    """Give the last TAIL_BYTES of a file, or as many as it has; by one request, where they are not in memory."""
+    """Give the last bytes of a file: TAIL_BYTES, or as many as it has or keeps; by one request, if not in memory."""
+    if isinstance(source, TailSource):
+        return source.tail
     count = min(source.size, TAIL_BYTES)
     kept = source.view(source.size - count, count, 0)
     if kept is not None:

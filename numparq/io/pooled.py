@@ -1,0 +1,152 @@
+"""Local files of which there are too many to keep all of them open: each is opened again when it is read."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from ..errors import InvalidFileError
+from .source import FileSource, ReadSource
+
+__all__ = ["MOST_OPEN", "Pool", "PooledSource"]
+
+# Files that are open at once, but for those that are being read: systems allow a process 256 at the least.
+MOST_OPEN = 200
+
+
+class Pool:
+    """The files that are open, of those that share a limit.
+
+    Parameters
+    ----------
+    most_open : int
+        How many stay open; those that are being read do so in any case.
+    """
+
+    def __init__(self, most_open: int = MOST_OPEN) -> None:
+        self._most = most_open
+        self._open: dict[int, weakref.ref[PooledSource]] = {}  # by identity, those used last behind
+        self.lock = threading.RLock()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def used(self, source: PooledSource) -> None:
+        """Take note of a file that is open and in use, and close some that are not; to be called with the lock."""
+        self._open.pop(id(source), None)
+        self._open[id(source)] = weakref.ref(source)
+        for number, reference in list(self._open.items()):
+            if len(self._open) <= self._most:
+                return
+            other = reference()
+            if other is None:
+                del self._open[number]
+            elif not other.is_in_use:
+                other.let_go()
+
+    def forget(self, source: PooledSource) -> None:
+        """Take note that a file is closed; to be called with the lock."""
+        self._open.pop(id(source), None)
+
+
+# All datasets of a process share one.
+_POOL = Pool()
+
+
+class PooledSource(ReadSource):
+    """A local file that is closed when too many are open, and opened again when it is read.
+
+    Parameters
+    ----------
+    path : str
+        Its name.
+    pool : Pool, optional
+        Which files share a limit; by default, all.
+
+    Raises
+    ------
+    InvalidFileError
+        By whatever reads, when another file has taken its place since, or it was changed.
+    OSError
+        As `open` does; by whatever reads, too.
+    """
+
+    def __init__(self, path: str, pool: Pool = _POOL) -> None:
+        super().__init__()
+        self._pool = pool
+        self._path = path
+        self._users = 0
+        self._closed = False
+        self._file: FileSource | None = FileSource(path)
+        self.name = self._file.name
+        self.size = self._file.size
+        self._identity = self._file.identity, self._file.stamp()
+        with pool.lock:
+            pool.used(self)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has a descriptor."""
+        return self._file is not None
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether it is being read."""
+        return self._users > 0
+
+    def stamp(self) -> tuple[int, int]:
+        """Give size and time of the last change, as `FileSource.stamp` does."""
+        with self._opened() as file:
+            return file.stamp()
+
+    def read_ranges(self, ranges: object) -> list[np.ndarray]:
+        """Read one after the other; the file stays open in between."""
+        with self._opened():
+            return super().read_ranges(ranges)  # type: ignore[arg-type]
+
+    def _read_some(self, position: int, out: memoryview) -> int:
+        with self._opened() as file:
+            return file._read_some(position, out)
+
+    @contextmanager
+    def _opened(self) -> Iterator[FileSource]:
+        """Give the open file, which stays open as long as it is used."""
+        with self._pool.lock:
+            if self._file is None:
+                self._file = self._again()
+            file = self._file
+            self._users += 1
+            self._pool.used(self)
+        try:
+            yield file
+        finally:
+            with self._pool.lock:
+                self._users -= 1
+                if self._closed:
+                    self.let_go()
+
+    def _again(self) -> FileSource:
+        if self._closed:
+            raise ValueError(f"{self.name} is closed: nothing more can be read")
+        file = FileSource(self._path)
+        if (file.identity, file.stamp()) == self._identity:
+            return file
+        file.close()
+        raise InvalidFileError("the file was replaced or changed since it was opened", file=self.name)
+
+    def let_go(self) -> None:
+        """Close the file, unless it is being read, until it is read again."""
+        with self._pool.lock:
+            if self._file is not None and not self._users:
+                self._file.close()
+                self._file = None
+                self._pool.forget(self)
+
+    def close(self) -> None:
+        """Close the file for good."""
+        self._closed = True
+        self.let_go()
