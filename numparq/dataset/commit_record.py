@@ -14,13 +14,13 @@ from typing import Any
 
 from ..errors import InvalidFileError
 
-__all__ = ["COMMITTED", "PENDING", "Record", "job_of", "record_name"]
+__all__ = ["COMMITTED", "JOB", "PENDING", "Record", "file_prefix", "job_of", "record_name"]
 
 PENDING, COMMITTED = "pending", "committed"
 _FORMAT, _VERSION = "numparq commit", 1
-_JOB = r"\d{8}T\d{12}-[0-9a-f]{6}"
-_NAME = re.compile(rf"_numparq_commit-({_JOB})\.json")
-_FOLDER = re.compile(rf"\.numparq-\w+-{_JOB}")
+JOB = r"\d{8}T\d{12}-[0-9a-f]{6}"
+_NAME = re.compile(rf"_numparq_commit-({JOB})\.json")
+_FOLDER = re.compile(rf"\.numparq-\w+-{JOB}")
 _MOST_BYTES = 1 << 28
 _PARTS = ("job", "state", "folder", "files", "over", "gone")
 
@@ -103,6 +103,11 @@ class Record:
 def record_name(job: str) -> str:
     """Name the record of a job."""
     return f"_numparq_commit-{job}.json"
+
+
+def file_prefix(job: str) -> str:
+    """Give what the names of all data files of a job begin with."""
+    return f"part-{job}-"
 
 
 def job_of(name: str) -> str | None:

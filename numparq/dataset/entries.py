@@ -21,12 +21,15 @@ class Entry(NamedTuple):
         What changes along with the file (an ETag, or when it was modified), where the listing tells.
     modified : float or None
         When it was modified, in seconds since 1970, where the listing tells.
+    lies_at : str
+        Where it is, while a commit has not put it in its place yet; empty for a file that is where its path says.
     """
 
     path: str
     size: int | None = None
     version: str | None = None
     modified: float | None = None
+    lies_at: str = ""
 
 
 @dataclass

@@ -5,11 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..errors import InvalidFileError, located
+from .commits import settled_walk
 from .entries import Entry, Found
 from .globs import Pattern, has_magic
 from .local_listing import walk
@@ -125,7 +126,7 @@ def list_files(
         name = entry.path if place.filesystem is None else os.fsdecode(path)
         only = DataFile(entry.path, name, entry.size, entry.version, modified=entry.modified)
         return Listing([only], filesystem=place.filesystem, is_one=True)
-    return _settled(_listing(parts, place, how, several))
+    return _listing(parts, place, how, several)
 
 
 def is_many(path: Any, *, storage_options: dict[str, Any] | None = None, filesystem: Any = None) -> bool:
@@ -196,7 +197,7 @@ class _LocalLook:
         return [self.look(path) for path in paths]
 
     def walk(self, base: str) -> Found:
-        return walk(base)
+        return settled_walk(lambda: walk(base), base)
 
     def matched(self, pattern: str) -> Found:
         base, parts = Pattern.split(pattern)
@@ -260,7 +261,7 @@ def _listing(parts: list[_Part], place: Place, how: Partitioning, several: bool)
 
 def _file(entry: Entry, place: Place, values: tuple[str | None, ...]) -> DataFile:
     name = entry.path if place.name_of is str else place.name_of(entry.path)
-    return DataFile(entry.path, name, entry.size, entry.version, values, entry.modified)
+    return DataFile(entry.lies_at or entry.path, name, entry.size, entry.version, values, entry.modified)
 
 
 def _start(base: str) -> str:
@@ -315,17 +316,3 @@ def _disagreement(
         f"by {one}; partitioning=None reads them without these columns",
         file=path,
     )
-
-
-def _settled(listing: Listing) -> Listing:
-    """See the directory through commits that are under way."""
-    settle = _settle()
-    return listing if settle is None else settle(listing)
-
-
-def _settle() -> Callable[[Listing], Listing] | None:
-    try:
-        from .commits import settled
-    except ImportError:
-        return None
-    return settled

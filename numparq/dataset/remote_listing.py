@@ -9,6 +9,7 @@ from typing import Any
 
 from ..io.remote_source import SIDE_BY_SIDE
 from ..threads import Crew
+from .commits import settled_walk
 from .entries import Entry, Found
 from .globs import Pattern
 from .names import is_ignored
@@ -26,6 +27,7 @@ class RemoteListing:
     """
 
     def __init__(self, filesystem: Any) -> None:
+        self._filesystem = filesystem
         self._lists = _ArrowLists(filesystem) if hasattr(filesystem, "open_input_file") else _FsspecLists(filesystem)
 
     def look(self, path: str) -> Entry | None:
@@ -55,7 +57,7 @@ class RemoteListing:
 
     def walk(self, base: str) -> Found:
         """List all files below a directory, by one listing."""
-        return _sorted_out(self._lists.below(base), base)
+        return settled_walk(lambda: _sorted_out(self._lists.below(base), base), base, self._filesystem)
 
     def matched(self, pattern: str) -> Found:
         """List the files that a pattern matches, and those in directories that it matches."""

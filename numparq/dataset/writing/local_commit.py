@@ -16,11 +16,11 @@ from contextlib import contextmanager
 
 from ...errors import InvalidFileError
 from ...io.local_sink import boot_token, sync_folder, try_lock
-from ..commit_record import Record, job_of, record_name
+from ..commit_record import JOB, Record, job_of, record_name
 
 __all__ = ["complete", "complete_all", "exclusive", "folder_of_job", "perform", "records_of", "sweep", "version_of"]
 
-_JOB_FOLDER = re.compile(r"\.numparq-(\w+)-\d{8}T\d{12}-[0-9a-f]{6}")
+_JOB_FOLDER = re.compile(rf"\.numparq-(\w+)-{JOB}")
 _DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 

@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from urllib.parse import quote
 
 from ...errors import SchemaError
+from ..commit_record import file_prefix
 from ..names import NULL
 
-__all__ = ["file_name", "file_prefix", "folder_of", "job_id"]
+__all__ = ["file_name", "folder_of", "job_id"]
 
 # What in a key would end it, or its folder, or be taken for an escape; and what some system's names may not have.
 _IN_KEYS = re.compile(r'[\x00-\x1f\x7f"*/:<=>?\\|%]')
@@ -26,11 +27,6 @@ def job_id() -> str:
 def file_name(job: str, number: int) -> str:
     """Name a file of a write; within a partition, names are in the order of the rows."""
     return f"{file_prefix(job)}{number:07}.parquet"
-
-
-def file_prefix(job: str) -> str:
-    """Give what the names of all files of a write begin with."""
-    return f"part-{job}-"
 
 
 def folder_of(keys: Sequence[str], values: Sequence[str | None]) -> str:
