@@ -164,6 +164,7 @@ class Schema:
         self._first_leaf = np.cumsum(footer.is_leaf) - footer.is_leaf  # leaves in front of an element
         self.columns = self._names(self._top)
         self._flat_leaves: dict[int, Leaf | None] = {}
+        self._leaves: dict[int, Leaf] = {}
 
     # --- the tree ---------------------------------------------------------------------------------------------------
 
@@ -292,6 +293,11 @@ class Schema:
         InvalidFileError
             As in `flat_leaf`.
         """
+        if index not in self._leaves:
+            self._leaves[index] = self._leaf_of(index)
+        return self._leaves[index]
+
+    def _leaf_of(self, index: int) -> Leaf:
         element = int(self._leaf_elements[index])
         chain = [element]
         while self._tree.depth[chain[-1]] > 1:

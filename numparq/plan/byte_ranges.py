@@ -106,24 +106,32 @@ def coalesce(wanted: np.ndarray, how: Coalescing = LOCAL) -> Fetches:
         When a range begins below 0, or is empty.
     """
     wanted = np.asarray(wanted, np.int64).reshape(-1, 2)
-    if (wanted[:, 0] < 0).any() or (wanted[:, 0] >= wanted[:, 1]).any():
+    if np.count_nonzero((wanted[:, 0] < 0) | (wanted[:, 0] >= wanted[:, 1])):
         raise ValueError("a byte range begins below 0, or has no bytes")
-    order = np.argsort(wanted[:, 0], kind="stable")
+    order = wanted[:, 0].argsort(kind="stable")
     starts, reach = wanted[order, 0], np.maximum.accumulate(wanted[order, 1])
     gaps = np.zeros(len(order), np.int64)  # in front of each range; negative where it overlaps one before
     gaps[1:] = starts[1:] - reach[:-1]
     # Ranges that overlap are one span: requests are cut between spans only.
-    spans = np.flatnonzero(gaps >= 0)
-    span_starts, span_stops = starts[spans], reach[np.append(spans[1:], len(order)) - 1] if len(order) else reach
+    apart = gaps >= 0
+    spans = apart.nonzero()[0]
+    span_starts, span_stops = starts[spans], reach[_lasts(spans, len(order))]
     begins = gaps[spans] > how.gap
     begins[:1] = True
     _cut_large(begins, span_starts, span_stops, how.max_bytes)
-    first = np.flatnonzero(begins)
-    last = np.append(first[1:], len(spans)) - 1 if len(first) else first
-    blobs = np.stack([span_starts[first], span_stops[last]], axis=1)
+    first = begins.nonzero()[0]
+    blobs = np.empty((len(first), 2), np.int64)
+    blobs[:, 0], blobs[:, 1] = span_starts[first], span_stops[_lasts(first, len(spans))]
     blob_of = np.empty(len(order), np.int64)
-    blob_of[order] = (np.cumsum(begins) - 1)[np.cumsum(gaps >= 0) - 1]
+    blob_of[order] = (begins.cumsum() - 1)[apart.cumsum() - 1]
     return Fetches(blobs, blob_of, wanted[:, 0] - blobs[blob_of, 0], wanted[:, 1] - wanted[:, 0])
+
+
+def _lasts(firsts: np.ndarray, count: int) -> np.ndarray:
+    """Give the last item of each run of items, by the first ones; `count` items in all."""
+    found = np.empty_like(firsts)
+    found[:-1], found[-1:] = firsts[1:] - 1, count - 1
+    return found
 
 
 def _cut_large(begins: np.ndarray, starts: np.ndarray, stops: np.ndarray, max_bytes: int) -> None:

@@ -97,7 +97,8 @@ class ChunkPages:
         """
         starts, ends, counts = (np.array(given, np.int64) for given in (starts, ends, num_rows))
         _refuse_chunks(starts, ends)
-        locations = np.stack([starts, ends - starts, np.zeros_like(starts)], axis=-1)[:, :, None]
+        locations = np.zeros((*starts.shape, 1, 3), np.int64)
+        locations[:, :, 0, PAGE_OFFSET], locations[:, :, 0, PAGE_SIZE] = starts, ends - starts
         locations.flags.writeable = False
         groups = zip(starts.tolist(), ends.tolist(), counts.tolist(), locations, counts[:, None], strict=True)
         return [
@@ -148,7 +149,8 @@ class ChunkPages:
     def is_complete(self) -> bool:
         """Whether the data pages touch, up to the end of the chunk: else one of them may have been left out."""
         ends = self.offsets + self.sizes
-        return bool(self.num_pages and ends[-1] == self.end and (ends[:-1] == self.offsets[1:]).all())
+        apart = np.count_nonzero(ends[:-1] != self.offsets[1:])
+        return bool(self.num_pages and ends[-1] == self.end and not apart)
 
     # --- rows to pages, and back -------------------------------------------------------------------------------------
 
@@ -168,8 +170,8 @@ class ChunkPages:
         """
         if rows.stop > self.num_rows:
             raise ValueError(f"the rows go up to {rows.stop:,}, and the row group has {self.num_rows:,}")
-        before = np.searchsorted(rows.stops, self.first_rows, side="right")
-        return np.flatnonzero(np.searchsorted(rows.starts, self.row_stops, side="left") > before)
+        before = rows.stops.searchsorted(self.first_rows, side="right")
+        return (rows.starts.searchsorted(self.row_stops, side="left") > before).nonzero()[0]
 
     def rows_of(self, pages: Any) -> RowRanges:
         """Give the rows that some pages hold.
@@ -183,7 +185,10 @@ class ChunkPages:
         -------
         RowRanges
         """
-        return RowRanges(np.stack([self.first_rows[pages], self.row_stops[pages]], axis=1))
+        pages = np.asarray(pages)
+        if pages.dtype != np.bool_:
+            pages = np.sort(pages.astype(np.intp))
+        return RowRanges.in_order(self.first_rows[pages], self.row_stops[pages])
 
     def byte_ranges(self, pages: np.ndarray) -> np.ndarray:
         """Give the bytes that are needed to decode some pages.
@@ -199,9 +204,14 @@ class ChunkPages:
             First byte, and the byte behind the last, in the file: of the dictionary page if there is one and any page
             is needed, then of each page.
         """
-        found = np.stack([self.offsets[pages], self.offsets[pages] + self.sizes[pages]], axis=1)
-        dictionary = self.dictionary
-        return found if dictionary is None or not len(found) else np.concatenate([[dictionary], found])
+        dictionary = self.dictionary if len(pages) else None
+        first = int(dictionary is not None)
+        found = np.empty((first + len(pages), 2), np.int64)
+        if dictionary is not None:
+            found[0] = dictionary
+        found[first:, 0] = self.offsets[pages]
+        found[first:, 1] = found[first:, 0] + self.sizes[pages]
+        return found
 
     def num_bytes(self, rows: RowRanges) -> int:
         """Give how many bytes are needed for some rows."""
@@ -231,8 +241,9 @@ _SETTERS = tuple(getattr(ChunkPages, entry.name).__set__ for entry in fields(Chu
 
 def _row_stops(first_rows: np.ndarray, num_rows: int) -> np.ndarray:
     """Give for each page the next row that a page begins with, pages with the same first row passed over."""
-    begins = np.append(first_rows, num_rows)
-    if (begins[1:] > begins[:-1]).all():
+    begins = np.empty(len(first_rows) + 1, np.int64)
+    begins[:-1], begins[-1] = first_rows, num_rows
+    if np.count_nonzero(begins[1:] > begins[:-1]) == len(first_rows):
         return begins[1:]
     return begins[np.minimum(np.searchsorted(begins, first_rows, side="right"), len(first_rows))]
 
@@ -266,5 +277,5 @@ def _refuse_chunks(starts: np.ndarray, ends: np.ndarray) -> None:
 
 def _refuse(good: np.ndarray, message: str, first: int = 0) -> None:
     """Raise for the first page that is not good; `first` is the ordinal of that of the first item."""
-    if not good.all():
+    if np.count_nonzero(good) < len(good):
         raise InvalidFileError(message, page=first + int(np.argmin(good)))

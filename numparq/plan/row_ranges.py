@@ -14,6 +14,8 @@ from ..kernels import predicate_kernels
 
 __all__ = ["RowRanges"]
 
+_MOST_ROWS = np.iinfo(np.int64).max
+
 
 class RowRanges:
     """A set of rows: sorted ranges with at least one row between them. Immutable.
@@ -48,10 +50,10 @@ class RowRanges:
             raise TypeError(f"row ranges are pairs of ints, not {bounds.dtype}")
         if bounds.ndim != 2 or bounds.shape[1] != 2:
             raise ValueError(f"row ranges are pairs (start, stop), not of shape {bounds.shape}")
-        if (bounds > np.iinfo(np.int64).max).any():
+        if bounds.dtype.kind == "u" and (bounds > _MOST_ROWS).any():
             raise ValueError("rows are numbered by int64, and a range goes beyond")
         bounds = bounds.astype(np.int64, copy=False)
-        if (bounds[:, 0] < 0).any() or (bounds[:, 0] > bounds[:, 1]).any():
+        if np.count_nonzero((bounds[:, 0] < 0) | (bounds[:, 0] > bounds[:, 1])):
             raise ValueError("a row range begins below 0, or ends before it begins")
         self._bounds = _sealed(_joined(bounds))
 
@@ -61,6 +63,21 @@ class RowRanges:
         made = cls.__new__(cls)
         made._bounds = _sealed(bounds)
         return made
+
+    @classmethod
+    def in_order(cls, starts: np.ndarray, stops: np.ndarray) -> RowRanges:
+        """Make one of ranges whose starts and stops both never fall; those without a row are left out.
+
+        Parameters
+        ----------
+        starts, stops : int64 array
+            From 0; of each range the first row, and the row behind the last.
+        """
+        bounds = np.empty((len(starts), 2), np.int64)
+        bounds[:, 0], bounds[:, 1] = starts, stops
+        if np.count_nonzero(starts == stops):
+            bounds = bounds[starts < stops]
+        return cls._of(_cut(bounds, bounds[:, 1], bounds[1:, 0] > bounds[:-1, 1]))
 
     @classmethod
     def all(cls, num_rows: int) -> RowRanges:
@@ -203,12 +220,12 @@ class RowRanges:
 
     def clip(self, start: int, stop: int) -> RowRanges:
         """Give the rows from `start` up to, but not including, `stop`."""
-        bounds = np.clip(self._bounds, start, max(start, stop))
+        bounds = np.minimum(np.maximum(self._bounds, start), max(start, stop))
         return RowRanges._of(bounds[bounds[:, 0] < bounds[:, 1]])
 
     def shift(self, by: int) -> RowRanges:
         """Give the rows that lie `by` further on, or before where it is negative; not below row 0."""
-        if len(self) and not (int(self._bounds[0, 0]) + by >= 0 and self.stop + by <= np.iinfo(np.int64).max):
+        if len(self) and not (int(self._bounds[0, 0]) + by >= 0 and self.stop + by <= _MOST_ROWS):
             raise ValueError(f"shifted by {by:,}, the rows would begin below 0, or go beyond what int64 can number")
         return RowRanges._of(self._bounds + by)
 
@@ -263,7 +280,9 @@ class RowRanges:
 
     def _places(self) -> np.ndarray:
         """The place of the first row of each range among all rows, and at the end the number of rows."""
-        return np.concatenate([[0], np.cumsum(self.lengths)])
+        found = np.zeros(len(self) + 1, np.int64)
+        self.lengths.cumsum(out=found[1:])
+        return found
 
     def _check_within(self, num_rows: int) -> None:
         if self.stop > num_rows:
@@ -315,23 +334,30 @@ def _joined(bounds: np.ndarray) -> np.ndarray:
 
 def _cut(bounds: np.ndarray, stops: np.ndarray, apart: np.ndarray) -> np.ndarray:
     """Join sorted ranges into runs; `apart` tells of all but the first whether a run begins with it."""
-    if not len(bounds):
-        return bounds
-    cuts = np.flatnonzero(apart)
-    starts = bounds[np.concatenate([[0], cuts + 1]), 0]
-    return np.stack([starts, stops[np.concatenate([cuts, [len(bounds) - 1]])]], axis=1)
+    if np.count_nonzero(apart) == len(bounds) - 1 or not len(bounds):  # no two of them are joined
+        found = bounds.copy()
+        found[:, 1] = stops
+        return found
+    cuts = apart.nonzero()[0]
+    found = np.empty((len(cuts) + 1, 2), np.int64)
+    found[0, 0], found[1:, 0] = bounds[0, 0], bounds[1:, 0][cuts]
+    found[:-1, 1], found[-1, 1] = stops[cuts], stops[-1]
+    return found
 
 
 def _overlaps(ours: np.ndarray, theirs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Pair the ranges of two sorted lists that have rows in common: their positions, in the order of the rows."""
-    first = np.searchsorted(theirs[:, 1], ours[:, 0], side="right")
-    last = np.searchsorted(theirs[:, 0], ours[:, 1], side="left")
+    first = theirs[:, 1].searchsorted(ours[:, 0], side="right")
+    last = theirs[:, 0].searchsorted(ours[:, 1], side="left")
     counts = np.maximum(last - first, 0)
-    before = np.cumsum(counts) - counts
-    inner = np.arange(int(counts.sum())) + np.repeat(first - before, counts)
-    return np.repeat(np.arange(len(ours)), counts), inner
+    before = counts.cumsum() - counts
+    inner = np.arange(int(counts.sum())) + (first - before).repeat(counts)
+    return np.arange(len(ours)).repeat(counts), inner
 
 
 def _common(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
     """Give the rows that ranges have in common, pair by pair."""
-    return np.stack([np.maximum(ours[:, 0], theirs[:, 0]), np.minimum(ours[:, 1], theirs[:, 1])], axis=1)
+    found = np.empty((len(ours), 2), np.int64)
+    np.maximum(ours[:, 0], theirs[:, 0], out=found[:, 0])
+    np.minimum(ours[:, 1], theirs[:, 1], out=found[:, 1])
+    return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from ..arrow_schema import ArrowType
@@ -81,6 +82,7 @@ def float_bits(key: int, width: int) -> int:
     return key if key >= 0 else key ^ ((1 << 8 * width - 1) - 1)
 
 
+@lru_cache(maxsize=1024)
 def domain_of(leaf: Leaf, origin: ArrowType | None = None) -> Domain:
     """Say how the values of a leaf are keyed.
 

@@ -7,6 +7,7 @@ read as a whole; that changes what is read, never the answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from ..errors import ParquetError
 from ..kernels.tables import SLACK
 from ..metadata.decode import read_record
-from ..metadata.layout import layout
+from ..metadata.layout import Layout, layout
 from ..opened import OpenedFile
 from ..plan.byte_ranges import Coalescing, coalesce
 from ..plan.pages import PAGE_OFFSET, PAGE_ROW, PAGE_SIZE, ChunkPages
@@ -156,14 +157,22 @@ def _decoded(read: Callable[[np.ndarray, int], Any], piece: np.ndarray) -> Any:
         return None
 
 
+@lru_cache(maxsize=1)
+def _location_layout() -> tuple[Layout, int, int, list[int]]:
+    """Give the layout of an OffsetIndex, where its list is, the words of a PageLocation, and which are wanted."""
+    wanted = layout("OffsetIndex", *(f"page_locations.{name}" for name in _LOCATION.values()))
+    record = wanted.record_of("page_locations")
+    slots = [record.slots[_LOCATION[column]].word for column in sorted(_LOCATION)]
+    return wanted, wanted.slot("page_locations"), record.words, slots
+
+
 def _locations(data: np.ndarray, length: int) -> np.ndarray:
     """Decode an OffsetIndex: int64, (pages, 3), as `ChunkPages` has them."""
-    wanted = layout("OffsetIndex", *(f"page_locations.{name}" for name in _LOCATION.values()))
+    wanted, slot, width, slots = _location_layout()
     words = read_record(data, length, wanted)
-    record = wanted.record_of("page_locations")
-    first, count = words[wanted.slot("page_locations") :][:2].tolist()
-    rows = words[max(first, 0) : max(first, 0) + count * record.words].reshape(count, record.words)
-    return rows[:, [record.slots[_LOCATION[column]].word for column in sorted(_LOCATION)]]
+    first, count = words[slot : slot + 2].tolist()
+    first = max(first, 0)
+    return words[first : first + count * width].reshape(count, width)[:, slots]
 
 
 _READ: dict[str, Callable[[np.ndarray, int], Any]] = {COLUMN_INDEX: ColumnIndex.read, OFFSET_INDEX: _locations}
@@ -186,7 +195,7 @@ def fetch(file: OpenedFile, places: np.ndarray, how: Coalescing | None = None) -
     list of uint8 array
         The bytes of each, and SLACK readable ones behind.
     """
-    wanted = np.stack([places[:, 0], places[:, 0] + places[:, 1]], axis=1)
+    wanted = places.cumsum(axis=1)
     fetches = coalesce(wanted, how or file.coalescing)
     blobs = file.source.read_ranges(fetches.blobs)
     pieces = zip(fetches.blob_of.tolist(), fetches.position.tolist(), fetches.size.tolist(), strict=True)

@@ -17,7 +17,7 @@ from ..predicate.expression import And, Constant, Expression, Or
 from ..predicate.may_match import may_match, must_match
 from ..predicate.ranges import Ranges
 from .prefixes import told
-from .runs import Runs, has_numbers
+from .runs import UNKNOWN, Runs, has_numbers
 
 __all__ = ["fold", "may_mask", "must_mask", "runs_that_may", "runs_that_must"]
 
@@ -68,10 +68,9 @@ def runs_that_must(bound: Expression, runs: Mapping[int, Runs], count: int) -> n
 
 
 def _of_all(mask: Callable[[Any, Runs], np.ndarray], bound: Expression, runs: Mapping[int, Runs], count: int) -> Any:
-    nothing = Runs.unknown(np.full(count, -1, np.int64))
-
     def answer(test: Any) -> np.ndarray:
-        return mask(test, runs.get(test.leaf.index, nothing))
+        known = runs.get(test.leaf.index)
+        return mask(test, Runs.unknown(np.full(count, UNKNOWN, np.int64)) if known is None else known)
 
     return fold(bound, answer, lambda value: np.full(count, value))
 
@@ -201,7 +200,7 @@ def _overlap(ranges: Ranges, lows: np.ndarray, highs: np.ndarray) -> np.ndarray:
     if not ranges:
         return np.zeros(len(lows), np.bool_)
     starts, ends = _edges(ranges, lows.dtype)
-    before = np.searchsorted(starts, highs, side="right")  # ranges that begin at the interval's end, or before it
+    before = starts.searchsorted(highs, side="right")  # ranges that begin at the interval's end, or before it
     return (before > 0) & (lows <= ends[before - 1])
 
 
@@ -210,5 +209,5 @@ def _cover(ranges: Ranges, lows: np.ndarray, highs: np.ndarray) -> np.ndarray:
     if not ranges:
         return np.zeros(len(lows), np.bool_)
     starts, ends = _edges(ranges, lows.dtype)
-    place = np.searchsorted(starts, lows, side="right") - 1
+    place = starts.searchsorted(lows, side="right") - 1
     return (place >= 0) & (highs <= ends[place])

@@ -20,7 +20,8 @@ _STEMS = {COLUMN_INDEX: "column_index", OFFSET_INDEX: "offset_index", BLOOM_FILT
 _KINDS = tuple(_STEMS)
 # Longer ones are not read: a million pages have an index of this size, and a decoded one takes ten times the memory.
 _LONGEST = np.array([64 << 20, 64 << 20, 129 << 20])
-_MAY_BE_UNTOLD = np.array([False, False, True])  # writers that are not new do not tell the length of a Bloom filter
+# Writers that are not new do not tell the length of a Bloom filter, which then is 0 here.
+_UNTOLD, _SHORTEST = np.array([-1, -1, 0]), np.array([1, 1, 0])
 
 _Chunk = tuple[int, int]  # ordinals of row group and leaf
 
@@ -87,10 +88,9 @@ def _looked_up(file: OpenedFile, chunks: Sequence[_Chunk]) -> np.ndarray:
         return np.full((len(chunks), len(_KINDS), 2), _NOWHERE, np.int64)
     found = words[:, slots].reshape(-1, len(_KINDS), 2)
     start, length = found[..., 0], found[..., 1]
-    length[(length < 0) & _MAY_BE_UNTOLD] = 0
-    inside = (start >= _MAGIC_BYTES) & (start < file.footer_start) & (length <= _LONGEST)
-    inside &= (length > 0) | _MAY_BE_UNTOLD
-    inside &= length <= file.footer_start - np.where(inside, start, 0)
+    np.maximum(length, _UNTOLD, out=length)
+    room = file.footer_start - start  # where this overflows, the start is negative
+    inside = (start >= _MAGIC_BYTES) & (length >= _SHORTEST) & (length <= _LONGEST) & (room > 0) & (length <= room)
     inside &= (words[:, 0] & wanted.bit("file_path") == 0)[:, None]
     found[~inside] = _NOWHERE
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,7 @@ class Runs:
     all_null: np.ndarray
     is_exact: np.ndarray
     order: Order
+    _intervals: dict[Domain, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, init=False, repr=False)
 
     def __len__(self) -> int:
         """How many runs there are."""
@@ -59,10 +60,12 @@ class Runs:
 
     def at(self, chosen: np.ndarray) -> Runs:
         """Give some of the runs, by their places (int64 array)."""
-        return Runs(
-            self.data, self.lows[chosen], self.highs[chosen], self.num_values[chosen], self.null_counts[chosen],
-            self.nan_counts[chosen], self.all_null[chosen], self.is_exact[chosen], self.order,
-        )  # fmt: skip
+        numbers = (self.num_values, self.null_counts, self.nan_counts, self.all_null, self.is_exact)
+        bounds = (places.take(chosen, axis=0) for places in (self.lows, self.highs))
+        made = Runs(self.data, *bounds, *(array.take(chosen) for array in numbers), self.order)
+        for domain, (low, high) in self._intervals.items():
+            made._intervals[domain] = low.take(chosen), high.take(chosen)
+        return made
 
     def facts(self, run: int) -> Facts:
         """Give the Facts of one run."""
@@ -106,6 +109,11 @@ class Runs:
         -------
         lows, highs : int64 or uint64 array
         """
+        if domain not in self._intervals:  # may and must are asked of the same runs
+            self._intervals[domain] = self._made_intervals(domain)
+        return self._intervals[domain]
+
+    def _made_intervals(self, domain: Domain) -> tuple[np.ndarray, np.ndarray]:
         least, most = domain.low, domain.high - 1
         low, has_low = self._keys(domain, self.lows)
         high, has_high = self._keys(domain, self.highs)
@@ -125,10 +133,11 @@ class Runs:
         """Give the keys of bounds, and which of them there are."""
         width = domain.width
         there = (places[:, 0] >= 0) & (places[:, 1] == width)
-        if self.order.kind != domain.kind:
+        if self.order.kind != domain.kind or len(self.data) < width:
             there = np.zeros(len(self), np.bool_)
-        plain = np.zeros((len(self), width), np.uint8)
-        plain[there] = self.data[places[there, 0][:, None] + np.arange(width)]
+            plain = np.zeros((len(self), width), np.uint8)
+        else:  # what is taken where there is nothing does not count
+            plain = self.data[np.where(there, places[:, 0], 0)[:, None] + np.arange(width)]
         keys = plain.view(_DTYPES[domain.kind].format(width)).reshape(-1)
         if domain.is_float:
             keys = keys ^ ((keys >> (8 * width - 1)) & np.iinfo(keys.dtype).max)

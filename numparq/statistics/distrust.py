@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ..created_by import Version, writer_of
 from ..schema import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, Leaf
@@ -114,6 +115,7 @@ def bugs_of(created_by: str | None, leaf: Leaf) -> list[Bug]:
     ]
 
 
+@lru_cache(maxsize=1024)
 def distrusted(created_by: str | None, leaf: Leaf) -> frozenset[str]:
     """Say what of a column's statistics is not to be trusted.
 
