@@ -105,12 +105,12 @@ def test_other_engines_are_left_as_they_are(registered):
         pd.read_parquet("there is no such file", engine="other")
 
 
-def test_warnings_of_pandas_name_the_caller(registered):
-    pytest.importorskip("fastparquet")
+def test_warnings_of_pandas_name_the_caller(registered, monkeypatch):
+    monkeypatch.setattr(parquet, "FastParquetImpl", object)  # which is deprecated since pandas 3.1
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         parquet.get_engine("fastparquet")
-    assert all(warning.filename == __file__ for warning in caught)
+    assert [warning.filename for warning in caught] == [__file__] * (pd.__version__ >= "3.1")
 
 
 def test_default():
@@ -162,6 +162,18 @@ def test_another_pandas_is_refused(changed, version, trouble):
         hook.check(module(**changed), version)
     assert "Known are pandas 3.0 and 3.1" in str(caught.value)
     assert "numparq.read_parquet" in str(caught.value)
+
+
+def test_what_the_engine_takes_of_pandas_is_missed_early():
+    code = """
+import pandas.io.common, numparq.pandas
+del pandas.io.common.check_parent_directory
+try:
+    numparq.pandas.register()
+except numparq.UnsupportedError as error:
+    print(error)
+"""
+    assert "check_parent_directory" in child(code)
 
 
 def test_where_the_hook_is_refused_nothing_is_changed(monkeypatch):
@@ -258,14 +270,40 @@ def test_file_systems(registered, tmp_path):
     memory = fsspec.filesystem("memory")
     FRAME.to_parquet("memory://engine/a.parquet", engine="numparq", storage_options={"use_listings_cache": False})
     tm.assert_frame_equal(pd.read_parquet("memory://engine/a.parquet", engine="numparq", storage_options={}), FRAME)
-    read = pd.read_parquet("/engine/a.parquet", engine="numparq", filesystem=memory, storage_options={"of": "no use"})
-    tm.assert_frame_equal(read, FRAME)
+    tm.assert_frame_equal(pd.read_parquet("/engine/a.parquet", engine="numparq", filesystem=memory), FRAME)
+    with pytest.raises(ValueError, match="storage_options"):
+        pd.read_parquet("/engine/a.parquet", engine="numparq", filesystem=memory, storage_options={"of": "no use"})
     FRAME.to_parquet("/engine/b.parquet", engine="numparq", filesystem=memory)
     assert memory.exists("/engine/b.parquet")
     FRAME.to_parquet(tmp_path / "file", engine="numparq")
     for url in (f"file://{tmp_path}/file", f"file://localhost{tmp_path}/file"):
         tm.assert_frame_equal(pd.read_parquet(url, engine="numparq"), FRAME)
     memory.rm("/engine", recursive=True)
+
+
+def test_http_is_opened_by_pandas(registered, monkeypatch):
+    data, asked = FRAME.to_parquet(engine="numparq"), []
+
+    class Handles:
+        handle = io.BytesIO(data)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *exception):
+            asked.append("closed")
+
+    def get_handle(path, mode, **options):
+        asked.append((path, mode, options))
+        return Handles()
+
+    monkeypatch.setattr(parquet, "get_handle", get_handle)
+    read = pd.read_parquet(
+        "https://example.org/a", engine="numparq", columns=["a"], storage_options={"User-Agent": "x"}
+    )
+    tm.assert_frame_equal(read, FRAME[["a"]])
+    options = {"is_text": False, "storage_options": {"User-Agent": "x"}}
+    assert asked == [("https://example.org/a", "rb", options), "closed"]
 
 
 def test_file_systems_of_pyarrow(registered, tmp_path):

@@ -9,7 +9,8 @@ from typing import Any
 
 import pandas as pd
 from pandas.api.types import is_file_like
-from pandas.io import common, parquet
+from pandas.io import parquet
+from pandas.io.common import check_parent_directory
 
 from .. import api
 from .arguments import Reading, writing
@@ -98,7 +99,7 @@ class NumparqImpl(parquet.BaseImpl):
         options = writing(kwargs)
         is_one = partition_cols is None and not any(options.get(name) for name in _OF_DATASETS)
         if is_one and filesystem is None and _is_local(target):
-            common.check_parent_directory(os.path.expanduser(target))
+            check_parent_directory(os.path.expanduser(target))
         api.to_parquet(
             df, target, compression, index, partition_cols, storage_options=storage_options, filesystem=filesystem,
             **options,
@@ -120,13 +121,11 @@ def check_filesystem(filesystem: Any, storage_options: dict[str, Any] | None) ->
 def _opened(path: Any, storage_options: Any, filesystem: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Give what numparq reads, and with what options of where it is.
 
-    What pandas opens by itself is opened by pandas: URLs of HTTP and FTP, for which `storage_options` are headers.
+    What pandas opens by itself is opened by pandas: URLs of HTTP, for which `storage_options` are headers.
     """
-    if filesystem is None and isinstance(path, str) and common.is_url(path) and not path.startswith("file:"):
+    if filesystem is None and isinstance(path, str) and path.startswith(("http://", "https://")):
         with parquet.get_handle(path, "rb", is_text=False, storage_options=storage_options) as handles:
             yield handles.handle, {}
-    elif filesystem is not None and not hasattr(filesystem, "get_file_info"):
-        yield path, {"filesystem": filesystem}  # fsspec's has its options already: pandas looks past these
     else:
         yield _local(path), {"storage_options": storage_options, "filesystem": filesystem}
 

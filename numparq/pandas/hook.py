@@ -71,6 +71,7 @@ def register(default: bool = False) -> None:
         if _hook is None:
             check(parquet, pd.__version__)
             hook = _Hook(parquet)
+            _check_imports(pd.__version__)
             _add_accessor(pd)
             hook.install()
             _hook = hook
@@ -160,10 +161,22 @@ def check(module: ModuleType, version: str) -> None:
     """
     trouble = _difference(module, version)
     if trouble is not None:
-        raise UnsupportedError(
-            f"numparq cannot become an engine of pandas {version}: {trouble}. Known are pandas {_KNOWN}. "
-            "numparq.read_parquet and numparq.to_parquet do the same with any of them"
-        )
+        raise _refusal(version, trouble)
+
+
+def _check_imports(version: str) -> None:
+    """Check that pandas has what the engine takes from it."""
+    try:
+        from . import engine  # noqa: F401
+    except ImportError as error:
+        raise _refusal(version, str(error)) from error
+
+
+def _refusal(version: str, trouble: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"numparq cannot become an engine of pandas {version}: {trouble}. Known are pandas {_KNOWN}. "
+        "numparq.read_parquet and numparq.to_parquet do the same with any of them"
+    )
 
 
 def _difference(module: ModuleType, version: str) -> str | None:
