@@ -51,6 +51,14 @@ def test_what_is_expected_to_fail_still_fails(outcomes, name):
     assert outcome == "failed"
 
 
+@pytest.mark.parametrize("name", FAILURES)
+def test_the_documentation_lists_what_fails(name):
+    page = SUITE.parent.parent / "docs" / "pandas.md"
+    if not page.exists():
+        pytest.skip("no documentation beside the tests")
+    assert f"`{name.partition('::')[2].partition('[')[0]}`" in page.read_text()
+
+
 def test_what_is_skipped_lacks_something(outcomes):
     skipped = {name: text for name, (outcome, text) in outcomes.items() if outcome == "skipped"}
     assert not {name: text for name, text in skipped.items() if not any(reason in text for reason in SKIPS)}
