@@ -240,7 +240,8 @@ def test_hive_partitions(root):
     assert values("d", partitioning=None) == ((), [()] * 3)
     assert values(sorted(map(str, Path("d").glob("**/a")))) == expected
     assert values("d/year=*/**/a") == values("d/year=2*") == expected
-    assert values(["d/year=2024", "d/year=2025"]) == expected
+    assert values(["d/year=2024", "d/year=2025"]) == values(["d"]) == expected
+    assert values(["d/year=2025"]) == (("year", "month"), [("2025", "01")])
     os.chdir("d/year=2024")
     assert values(".") == (("month",), [("01",), ("02",)])
     assert values(["month=01", "month=02"]) == (("month",), [("01",), ("02",)])

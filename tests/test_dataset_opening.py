@@ -209,7 +209,7 @@ def folder(tmp_path):
 
 def test_no_more_than_so_many_local_files_are_open(folder, monkeypatch):
     pool = Pool(most_open=4)
-    monkeypatch.setattr(opening, "PooledSource", lambda path: PooledSource(path, pool))
+    monkeypatch.setattr(opening, "PooledSource", lambda *names: PooledSource(*names, pool=pool))
     listing = list_files(folder)
     files = open_files(listing, listing.files)
     assert len(pool) == 4 and [file.num_rows for file in files] == [1000] * 12
@@ -233,7 +233,7 @@ def test_no_more_than_so_many_local_files_are_open(folder, monkeypatch):
 
 def test_a_file_that_is_being_read_stays_open(folder, monkeypatch):
     pool = Pool(most_open=1)
-    first, second = (PooledSource(str(folder / name), pool) for name in ("00.parquet", "01.parquet"))
+    first, second = (PooledSource(str(folder / name), pool=pool) for name in ("00.parquet", "01.parquet"))
     assert not first.is_open and second.is_open
     with first._opened(), second._opened():
         assert len(pool) == 2 and first.is_in_use
@@ -247,7 +247,7 @@ def test_a_file_that_is_being_read_stays_open(folder, monkeypatch):
 def test_a_file_that_is_forgotten_is_no_more_counted(folder):
     pool = Pool(most_open=2)
     for name in ("00.parquet", "01.parquet", "02.parquet", "03.parquet"):
-        source = PooledSource(str(folder / name), pool)
+        source = PooledSource(str(folder / name), pool=pool)
         source._file.close()
         del source
     assert len(pool) <= 2
@@ -256,7 +256,7 @@ def test_a_file_that_is_forgotten_is_no_more_counted(folder):
 @pytest.mark.parametrize("how", ["replaced", "longer", "changed", "gone"])
 def test_a_file_that_is_another_one_when_it_is_opened_again(folder, how):
     path = folder / "00.parquet"
-    source = PooledSource(str(path), Pool())
+    source = PooledSource(str(path), pool=Pool())
     source.let_go()
     if how == "replaced":
         (folder / "new").write_bytes(DATA)
@@ -273,9 +273,23 @@ def test_a_file_that_is_another_one_when_it_is_opened_again(folder, how):
     assert not source.is_open
 
 
+def test_a_file_that_waits_to_be_put_in_its_place(folder):
+    waiting, place = str(folder / "00.parquet"), str(folder / "x.parquet")
+    source = PooledSource(waiting, place, Pool())
+    assert source.name == place
+    source.let_go()
+    os.rename(waiting, place)
+    assert source.read_ranges([(4, 50)])[0][:46].tobytes() == DATA[4:50]
+    assert PooledSource(waiting, place, Pool()).size == len(DATA)
+    os.remove(place)
+    with pytest.raises(FileNotFoundError, match=r"x\.parquet"):
+        PooledSource(waiting, place, Pool())
+    source.close()
+
+
 def test_damaged_local_files_are_named_and_the_others_closed(folder, monkeypatch):
     pool = Pool()
-    monkeypatch.setattr(opening, "PooledSource", lambda path: PooledSource(path, pool))
+    monkeypatch.setattr(opening, "PooledSource", lambda *names: PooledSource(*names, pool=pool))
     for damaged in (b"", DATA[:-1], DATA[:-8] + b"\xff\xff\xff\x7fPAR1", b"PAR1"):
         (folder / "07.parquet").write_bytes(damaged)
         listing = list_files(folder)

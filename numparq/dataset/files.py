@@ -254,7 +254,7 @@ def _listing(parts: list[_Part], place: Place, how: Partitioning, several: bool)
     directories = [entry.path.rpartition("/")[0] for entry in entries]
     firsts = {directory: entry.path for directory, entry in zip(reversed(directories), reversed(entries), strict=True)}
     ordered = {directory: firsts[directory] for directory in dict.fromkeys(directories)}
-    keys, values = _partitions(ordered, _relative_to(parts, how), how)
+    keys, values = _partitions(ordered, _relative_to(parts, how, several), how)
     files = [_file(entry, place, values[directory]) for entry, directory in zip(entries, directories, strict=True)]
     return Listing(files, keys, place.filesystem, metadata, common, base, tuple(sorted(entry.path for entry in hidden)))
 
@@ -269,13 +269,13 @@ def _start(base: str) -> str:
     return base if not base or base.endswith("/") else base + "/"
 
 
-def _relative_to(parts: list[_Part], how: Partitioning) -> str:
+def _relative_to(parts: list[_Part], how: Partitioning, several: bool) -> str:
     """Give what is taken off the paths of directories before they are looked at for partitions.
 
     Of one directory, only what is below it counts. Where files are named one by one, whatever their paths name; places
     are counted from the directory that all have in common.
     """
-    if len(parts) == 1 and parts[0].is_directory:
+    if parts[0].is_directory and not several:
         return _start(parts[0].base)
     if how.kind == "hive":
         return ""

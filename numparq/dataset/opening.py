@@ -112,8 +112,7 @@ def _local(files: Sequence[DataFile]) -> Generator[Source, None, None]:
     """Open local files, whose ends are read when they are asked for."""
     share = min(max(MOST_KEPT_LOCAL // max(len(files), 1), SHORTEST_TAIL), TAIL_BYTES)
     for file in files:
-        source = PooledSource(file.path)
-        source.name = file.name
+        source = PooledSource(file.path, file.name)
         yield TailSource(source, min(source.size, share))
 
 

@@ -39,14 +39,22 @@ class Pool:
         """Take note of a file that is open and in use, and close some that are not; to be called with the lock."""
         self._open.pop(id(source), None)
         self._open[id(source)] = weakref.ref(source)
-        for number, reference in list(self._open.items()):
-            if len(self._open) <= self._most:
-                return
-            other = reference()
-            if other is None:
-                del self._open[number]
-            elif not other.is_in_use:
-                other.let_go()
+        while len(self._open) > self._most and self._close_one():
+            pass
+
+    def _close_one(self) -> bool:
+        """Close the file that was not used for the longest time; False where all are in use."""
+        for number, reference in self._open.items():
+            source = reference()
+            if source is None or not source.is_in_use:
+                break
+        else:
+            return False
+        if source is None:
+            del self._open[number]
+        else:
+            source.let_go()
+        return True
 
     def forget(self, source: PooledSource) -> None:
         """Take note that a file is closed; to be called with the lock."""
@@ -64,6 +72,8 @@ class PooledSource(ReadSource):
     ----------
     path : str
         Its name.
+    later : str, optional
+        What it is called once it has been moved to its place, if it waits for that.
     pool : Pool, optional
         Which files share a limit; by default, all.
 
@@ -75,14 +85,14 @@ class PooledSource(ReadSource):
         As `open` does; by whatever reads, too.
     """
 
-    def __init__(self, path: str, pool: Pool = _POOL) -> None:
+    def __init__(self, path: str, later: str | None = None, pool: Pool = _POOL) -> None:
         super().__init__()
         self._pool = pool
-        self._path = path
+        self._paths = (path, later or path)
         self._users = 0
         self._closed = False
-        self._file: FileSource | None = FileSource(path)
-        self.name = self._file.name
+        self._file: FileSource | None = self._found()
+        self.name = later or path
         self.size = self._file.size
         self._identity = self._file.identity, self._file.stamp()
         with pool.lock:
@@ -129,10 +139,16 @@ class PooledSource(ReadSource):
                 if self._closed:
                     self.let_go()
 
+    def _found(self) -> FileSource:
+        try:
+            return FileSource(self._paths[0])
+        except FileNotFoundError:
+            return FileSource(self._paths[1])
+
     def _again(self) -> FileSource:
         if self._closed:
             raise ValueError(f"{self.name} is closed: nothing more can be read")
-        file = FileSource(self._path)
+        file = self._found()
         if (file.identity, file.stamp()) == self._identity:
             return file
         file.close()
