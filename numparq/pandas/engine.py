@@ -59,10 +59,9 @@ class NumparqImpl(parquet.BaseImpl):
         """
         check_filesystem(filesystem, storage_options)
         reading = Reading.of(kwargs, to_pandas_kwargs)
-        with _opened(path, storage_options, filesystem) as (source, options):
-            frame = api.read_parquet(
-                source, columns, filters, dtype_backend=dtype_backend, **(options | reading.options)
-            )
+        with _opened(path, storage_options, filesystem) as (source, place):
+            options = place | reading.options
+            frame = api.read_parquet(source, columns, filters, dtype_backend=dtype_backend, **options)
             if reading.maps is not None:
                 make_dicts(frame, reading.maps, source, options)
         settle_strings(frame, dtype_backend)

@@ -9,12 +9,18 @@ import numpy as np
 import pandas as pd
 
 from ..column.shape import Shape, is_variant, shape_of
+from ..dataset.dataset import Dataset
+from ..dataset.files import is_many
 from ..errors import SchemaError
 from ..reader import ParquetFile
+from ..schema import Schema
 
 __all__ = ["make_dicts"]
 
 Converter = Callable[[Any], Any]
+
+# What decides about the columns of many files.
+_OF_TABLES = ("partitioning", "schema", "resolve")
 
 
 def make_dicts(frame: pd.DataFrame, maps: str, source: Any, options: dict[str, Any]) -> None:
@@ -29,10 +35,11 @@ def make_dicts(frame: pd.DataFrame, maps: str, source: Any, options: dict[str, A
     source : str, os.PathLike, or binary file object
         What was read.
     options : dict
-        Where it is, as for `numparq.ParquetFile`.
+        What it was read with, as for `numparq.read_parquet`.
     """
-    with ParquetFile(source, **options) as file:
-        shapes = {name: shape_of(file.schema, file.schema.positions[name]) for name in _groups(frame, file)}
+    with _opened(source, options) as table:
+        schema = table.schema
+        shapes = {name: shape_of(schema, schema.positions[name]) for name in _groups(frame, schema)}
     for place, label in enumerate(frame.columns):
         shape = shapes.get(str(label))
         if shape is None or frame.dtypes.iloc[place].kind != "O":
@@ -46,11 +53,20 @@ def make_dicts(frame: pd.DataFrame, maps: str, source: Any, options: dict[str, A
             frame.isetitem(place, pd.Series(out, frame.index, copy=False))
 
 
-def _groups(frame: pd.DataFrame, file: ParquetFile) -> Iterator[str]:
-    """Give the names of the columns of a frame that are nested in the file."""
+def _opened(source: Any, options: dict[str, Any]) -> ParquetFile | Dataset:
+    """Open what was read once more, for its schema."""
+    places = {name: options[name] for name in ("storage_options", "filesystem") if name in options}
+    if is_many(source, **places):
+        of_table = {name: options[name] for name in _OF_TABLES if name in options}
+        return Dataset(source, **places, **of_table)
+    return ParquetFile(source, **places)
+
+
+def _groups(frame: pd.DataFrame, schema: Schema) -> Iterator[str]:
+    """Give the names of the columns of a frame that are nested in its file."""
     for label in frame.columns:
-        position = file.schema.positions.get(str(label))
-        if position is not None and file.schema.flat_leaf(position) is None and file.schema.has_leaves(position):
+        position = schema.positions.get(str(label))
+        if position is not None and schema.flat_leaf(position) is None and schema.has_leaves(position):
             yield str(label)
 
 
