@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import pandas as pandas
     from .api import file_bytes, read_parquet, to_parquet
+    from .dataset.dataset import Dataset
     from .errors import (
         CorruptPageError,
         DecryptionError,
@@ -44,6 +45,7 @@ _HOMES = {
     "to_parquet": "api",
     "file_bytes": "api",
     "ParquetWriter": "writer",
+    "Dataset": "dataset.dataset",
     "ParquetFile": "reader",
     "verify": "verifying",
     "salvage": "salvaging",
@@ -67,6 +69,7 @@ _MODULES = ("pandas",)
 __all__ = [
     "Coalescing",
     "CorruptPageError",
+    "Dataset",
     "DecryptionError",
     "Deviation",
     "InvalidFileError",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from .reader import ParquetFile
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .dataset.dataset import Dataset
     from .plan.byte_ranges import Coalescing
 
 _DEFAULT = object()
@@ -32,7 +34,7 @@ def read_parquet(
     row_groups: Sequence[int] | None = None,
     row_range: tuple[int | None, int | None] | None = None,
     nrows: int | None = None,
-    partitioning: str | None = "hive",
+    partitioning: Any = "hive",
     schema: Any = None,
     resolve: str = "name",
     categories: Collection[str] | None = None,
@@ -47,15 +49,17 @@ def read_parquet(
     threads: int | None = None,
     external_files: bool = False,
 ) -> pd.DataFrame:
-    """Read a Parquet file into a DataFrame.
+    """Read a Parquet file, or many as one table, into a DataFrame.
 
     What comes back equals ``pandas.read_parquet(path, engine="pyarrow")``, dtypes and index included, but for what
     that gets wrong; ``docs/differences.md`` has the list.
 
     Parameters
     ----------
-    path : str, os.PathLike, bytes-like, or binary file object
-        The file's name or URL (with ``fsspec``), its bytes, or an object with ``read`` and ``seek``.
+    path : str, os.PathLike, bytes-like, binary file object, or list of str or os.PathLike
+        The file's name or URL (with ``fsspec``), its bytes, or an object with ``read`` and ``seek``. A directory, a
+        glob, or a list of names stands for many files, whose rows come in the order of their names
+        (``docs/datasets.md``).
     columns : list of str, optional
         Names of the columns to read, in the order wanted; by default all. The columns of the index are read along. A
         name with dots that is none of a column is a path into a nested one, as is a tuple of names; only the leaves
@@ -115,7 +119,15 @@ def read_parquet(
     external_files : bool
         Whether a file that names others, as those called ``_metadata`` do, may have column chunks read from them: from
         regular files below its own folder, on the same file system, and from nothing else.
-    partitioning, schema, resolve, decryption, memory_limit
+    partitioning : {"hive"}, None, list or dict
+        Of many files: how columns are told from the names of directories: ``key=value``; not at all; or, with a list of
+        names, by position. A dict (or a list of pairs) gives their types.
+    schema : pyarrow.Schema, sequence or dict, optional
+        The columns of the table; files may lack some, or have them in a narrower type. By default all columns of all
+        files.
+    resolve : {"name", "position", "field_id"}
+        How columns of different files are known to be the same one.
+    decryption, memory_limit
         Not supported yet: anything but the default raises UnsupportedError.
 
     Returns
@@ -148,22 +160,21 @@ def read_parquet(
     1  NaN
     """
     _refuse(
-        partitioning=(partitioning, lambda value: value in ("hive", None)),
-        schema=(schema, lambda value: value is None),
-        resolve=(resolve, lambda value: value == "name"),
         decryption=(decryption, lambda value: value is None),
         memory_limit=(memory_limit, lambda value: value is None),
     )
-    with _opened(
-        path, on_error, storage_options=storage_options, filesystem=filesystem, coalescing=coalescing,
-        external_files=external_files,
-    ) as file:  # fmt: skip
-        return file.read(
-            columns, filters, runtime_filters=runtime_filters, explode=explode, dtype_backend=_backend(dtype_backend),
-            row_groups=row_groups, row_range=row_range, nrows=nrows, categories=categories, include=include,
-            geometries=geometries, variants=variants, files=files, verify_crc=verify_crc, on_error=on_error,
-            threads=threads,
-        )  # fmt: skip
+    chosen: dict[str, Any] = {
+        "runtime_filters": runtime_filters, "dtype_backend": _backend(dtype_backend), "row_range": row_range,
+        "nrows": nrows, "categories": categories, "include": include, "geometries": geometries, "variants": variants,
+        "files": files, "verify_crc": verify_crc, "threads": threads,
+    }  # fmt: skip
+    opening = {"storage_options": storage_options, "filesystem": filesystem, "coalescing": coalescing}
+    table = _table(path, schema, resolve, on_error, external_files, partitioning, categories, opening)
+    with table:
+        if isinstance(table, ParquetFile):
+            return table.read(columns, filters, explode=explode, row_groups=row_groups, on_error=on_error, **chosen)
+        _refuse_of_many(explode=explode, row_groups=row_groups, on_error=on_error, external_files=external_files)
+        return table.read(columns, filters, **chosen)
 
 
 def file_bytes(
@@ -389,6 +400,51 @@ def _refuse(**arguments: tuple[Any, Callable[[Any], bool]]) -> None:
     for name, (value, is_default) in arguments.items():
         if not is_default(value):
             raise UnsupportedError(f"read_parquet({name}={value!r}) is not supported by this version of numparq")
+
+
+def _table(
+    path: Any, schema: Any, resolve: str, on_error: str, external_files: bool, partitioning: Any, categories: Any,
+    opening: dict[str, Any],
+) -> ParquetFile | Dataset:  # fmt: skip
+    """Open what a path stands for: one file, or many as a table."""
+    is_plain = schema is None and resolve == "name"
+    if is_plain and _is_one_file(path, opening["filesystem"]):
+        return _opened(path, on_error, external_files=external_files, **opening)
+    from .dataset.dataset import Dataset
+
+    if not isinstance(path, (str, os.PathLike, list, tuple)):
+        raise TypeError("schema and resolve go with files that have names: a path, or a list of these")
+    dataset = Dataset(path, partitioning=partitioning, schema=schema, resolve=resolve, categories=categories, **opening)
+    source = dataset.only_source() if is_plain else None
+    if source is None:
+        return dataset
+    return _opened(source, on_error, external_files=external_files, coalescing=opening["coalescing"])
+
+
+def _is_one_file(path: Any, filesystem: Any) -> bool:
+    """Whether a path is known, without a request, to be one file: what has no name, and what is here and is one."""
+    if isinstance(path, (list, tuple)):
+        return False
+    if not isinstance(path, (str, os.PathLike)):
+        return True
+    name = os.fsdecode(path)
+    return filesystem is None and "://" not in name and os.path.isfile(name)
+
+
+# What is said of arguments that one file has, and many do not: the default, and what to do.
+_OF_ONE_FILE: dict[str, tuple[Any, str]] = {
+    "explode": (None, "read the files one by one"),
+    "row_groups": (None, "row groups are those of one file; row_range counts over all of them"),
+    "on_error": ("raise", "read the files one by one"),
+    "external_files": (False, "the files of a dataset are opened by themselves"),
+}
+
+
+def _refuse_of_many(**arguments: Any) -> None:
+    for name, value in arguments.items():
+        default, advice = _OF_ONE_FILE[name]
+        if value != default:
+            raise UnsupportedError(f"{name}={value!r} goes with one file, and the path stands for many: {advice}")
 
 
 def _opened(path: Any, on_error: str, **options: Any) -> ParquetFile:

@@ -84,11 +84,13 @@ def test_a_file_that_may_not_be_read(path):
 
 def test_what_is_no_single_local_file(tmp_path, path):
     for source in (tmp_path, str(tmp_path)):
-        with pytest.raises(UnsupportedError, match="directories"):
-            read_parquet(source)
+        with pytest.raises(UnsupportedError, match="a directory"):
+            ParquetFile(source)
     for source in ([path], (path, path), []):
         with pytest.raises(UnsupportedError, match="several files"):
-            read_parquet(source)
+            ParquetFile(source)
+    with pytest.raises(ValueError):
+        read_parquet([])
     for source in (None, 5, {}, object(), 1.5):
         with pytest.raises(TypeError, match="path is a"):
             read_parquet(source)

@@ -205,8 +205,9 @@ def test_urls():
         assert file.source.name == "memory://remote/file.parquet" and file.source.is_remote
     with pytest.raises(FileNotFoundError):
         read_parquet("memory://remote/none.parquet")
-    with pytest.raises(UnsupportedError, match=r"directories yet.*memory://remote"):
-        read_parquet("memory://remote")
+    pd.testing.assert_frame_equal(read_parquet("memory://remote"), FRAME)
+    with pytest.raises(UnsupportedError, match=r"a directory.*memory://remote"):
+        ParquetFile("memory://remote")
     with pytest.raises(ValueError, match="Protocol not known: nowhere"):
         read_parquet("nowhere://remote/file.parquet")
     fsspec.filesystem("memory").rm("/remote", recursive=True)
@@ -248,7 +249,7 @@ def test_local_file_systems_are_read_as_local_files(tmp_path):
         source.close()
     with ParquetFile(path, filesystem=local) as file:
         assert file.coalescing is LOCAL
-    with pytest.raises(UnsupportedError, match="directories"):
+    with pytest.raises(UnsupportedError, match="a directory"):
         open_source(str(tmp_path), filesystem=local)
 
 
@@ -286,8 +287,7 @@ def test_options_that_do_not_go_together(tmp_path, store):
         read_parquet(path, filesystem=5)
     with pytest.raises(UnsupportedError, match="needs a local file"):
         read_parquet("/folder/file.parquet", filesystem=store, external_files=True)
-    with pytest.raises(UnsupportedError, match="several files"):
-        read_parquet(["/folder/file.parquet"], filesystem=store)
+    pd.testing.assert_frame_equal(read_parquet(["/folder/file.parquet"], filesystem=store), FRAME)
 
 
 def test_urls_without_fsspec(monkeypatch, tmp_path):

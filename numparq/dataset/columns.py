@@ -142,7 +142,9 @@ class TableColumns(ReadColumns):
         layout = allocate(list(targets), 0)
         buffers = [ColumnBuffer(*memory) for memory in zip(layout.values, layout.validity, strict=True)]
         made = self.finished(targets, buffers, 0)
-        return [None if _is_partition(column) else array.dtype for column, array in zip(self.selected, made, strict=True)]
+        return [
+            None if _is_partition(column) else array.dtype for column, array in zip(self.selected, made, strict=True)
+        ]
 
 
 def places_of(selected: Sequence[Leaf | NestedColumn]) -> list[slice]:

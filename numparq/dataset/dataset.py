@@ -9,6 +9,8 @@ import numpy as np
 
 from ..column.chunks import RowSlice
 from ..errors import SchemaError
+from ..io.remote_source import open_on
+from ..io.source import Source, open_local
 from ..opened import OpenedFile
 from ..predicate.expression import Constant
 from ..reading.choices import Choices
@@ -123,6 +125,15 @@ class Dataset:
         """The names of the files, in the order in which their rows come."""
         return [file.name for file in self._listing.files]
 
+    def only_source(self) -> Source | None:
+        """Give the file itself, where the path stands for one and not for a table; None where it stands for many."""
+        if not self._listing.is_one:
+            return None
+        file = self._listing.files[0]
+        if self._listing.filesystem is None:
+            return open_local(file.path)
+        return open_on(self._listing.filesystem, file.path, file.name, file.size)
+
     @property
     def partition_keys(self) -> tuple[str, ...]:
         """The names of the partition columns."""
@@ -195,9 +206,7 @@ class Dataset:
 
         return self._steadily(count)
 
-    def plan(
-        self, columns: Sequence[str | tuple[str, ...]] | None = None, filters: Any = None
-    ) -> DatasetPlan:
+    def plan(self, columns: Sequence[str | tuple[str, ...]] | None = None, filters: Any = None) -> DatasetPlan:
         """Plan a read: which files are left out, by what, and what is read of the others.
 
         Parameters
@@ -326,4 +335,3 @@ class Dataset:
     def __repr__(self) -> str:
         keys = f", partitioned by {', '.join(self._partitions.keys)}" if self._partitions.keys else ""
         return f"<numparq.Dataset {self._path!r}: {len(self._listing.files)} files{keys}>"
-

@@ -105,9 +105,7 @@ class DatasetPlan:
                 f'<svg width="{_WIDTH}" height="{_HEIGHT}"><rect width="{_WIDTH}" height="{_HEIGHT}" fill="#eee"/>'
                 f'<rect width="{_WIDTH * share:.1f}" height="{_HEIGHT}" fill="{_READ}"/></svg></div>'
             )
-        cuts = "".join(
-            f"<li>{escape(cut.by)}: {counted(cut.num_files, 'file')} left out</li>" for cut in self.cuts
-        )
+        cuts = "".join(f"<li>{escape(cut.by)}: {counted(cut.num_files, 'file')} left out</li>" for cut in self.cuts)
         return f"<div><p>{escape(self._headline())}</p><ul>{cuts}</ul>{''.join(rows)}</div>"
 
 

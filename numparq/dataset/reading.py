@@ -103,7 +103,7 @@ class TableRead:
         return found
 
     def _settled(self) -> list[Target]:
-        """Choose how each leaf is decoded; where statistics promise that there are no nulls, with a way on if they lie."""
+        """Choose how each leaf is decoded; where statistics promise no nulls, with a way on if they lie."""
         if all(self._may_be_null):
             return self._table.settled_targets(self._may_be_null)
         otherwise = self._table.settled_targets([True] * len(self._may_be_null))

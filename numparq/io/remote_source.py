@@ -260,7 +260,7 @@ def read_across(wanted: Sequence[tuple[Source, int, int]]) -> list[np.ndarray]:
 def _size_of(filesystem: Any, path: str, name: str) -> int:
     info = filesystem.info(path)
     if info.get("type") == "directory":
-        raise UnsupportedError("numparq does not read directories yet; name one file of it", file=name)
+        raise UnsupportedError("this is a directory: read_parquet and Dataset read all of its files", file=name)
     if not isinstance(info.get("size"), int):
         raise UnsupportedError("the file system does not say how long the file is; download it", file=name)
     return info["size"]
