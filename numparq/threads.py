@@ -86,15 +86,19 @@ class Crew:
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
-        self._pool = ThreadPoolExecutor(threads - 1, "numparq") if threads > 1 else None
+        self._pool: ThreadPoolExecutor | None = None  # made when there is work for several
+        self._starting = threading.Lock()
 
     def run(self, jobs: Iterable[Job]) -> None:
         """Do all jobs; the exception of the first that failed is raised once no job is running any more."""
         jobs = list(jobs)
-        if self._pool is None or len(jobs) < 2:
+        if self.threads < 2 or len(jobs) < 2:
             for job in jobs:
                 job()
             return
+        with self._starting:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self.threads - 1, "numparq")
         shared = _Jobs(jobs)
         for _ in range(min(self.threads, len(jobs)) - 1):
             self._pool.submit(shared.work)

@@ -101,7 +101,8 @@ class JobMaker:
         tables = [self._tables.of_row_group(common, columns, rows) for rows in slices]
         total = sum(int((table[:, C_END] - table[:, C_START]).sum()) for table in tables)
         share = max(total // (SHARES * self._context.crew.threads), SMALLEST_SHARE)
-        if any((table[:, C_FAULTS] & PREFIXES_GO_ON).any() for table in tables):  # pages only go one after the other
+        # Of such files pages only go one after the other.
+        if any(np.count_nonzero(table[:, C_FAULTS] & PREFIXES_GO_ON) for table in tables):
             share = max(share, total)
         made: list[Job] = []
         for rows, table in zip(slices, tables, strict=True):
@@ -150,7 +151,7 @@ class JobMaker:
     ) -> Iterator[FixedJob]:
         chunks = table[group.places]
         chunks[:, C_OUT] = (group.lanes * self._memory.num_rows + rows.out) * chunks[:, C_ITEM_SIZE]
-        order = np.argsort(chunks[:, C_START], kind="stable")
+        order = chunks[:, C_START].argsort(kind="stable")
         chunks, places = chunks[order], group.places[order]
         for first, last in _runs(chunks, share):
             run = np.ascontiguousarray(chunks[first:last])
@@ -186,6 +187,8 @@ class JobMaker:
 
 def _runs(chunks: np.ndarray, share: int) -> Iterator[tuple[int, int]]:
     """Divide chunks, in the order of the file, into runs that are fetched together; a large one is a run by itself."""
+    if len(chunks) == 1:
+        return pairwise([0, 1])
     starts, ends = chunks[:, C_START], chunks[:, C_END]
     limit = min(share, GROUP_BYTES)
     gaps = starts[1:] - ends[:-1]

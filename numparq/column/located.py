@@ -46,11 +46,11 @@ class LocatedWalk(PageWalk):
         ParquetError
             For headers that break the format, or are not those of the pages that the offset index tells of.
         """
-        sizes = np.cumsum(self._located[:, L_END] - self._located[:, L_START])
-        first = 0
+        sizes = (self._located[:, L_END] - self._located[:, L_START]).cumsum()
+        first = before = 0
         while first < len(sizes):
-            before = sizes[first - 1] if first else 0
-            last = max(int(np.searchsorted(sizes, before + WINDOW_BYTES, side="right")), first + 1)
+            last = max(int(sizes.searchsorted(before + WINDOW_BYTES, side="right")), first + 1)
+            before = int(sizes[last - 1])
             located = self._located[first:last].copy()
             raw = self._fetched(located, scratch)
             yield Pages(raw, self.chunks, self._headers(raw, located))
@@ -58,9 +58,10 @@ class LocatedWalk(PageWalk):
 
     def _fetched(self, located: np.ndarray, scratch: Scratch) -> np.ndarray:
         """Fetch pages, those that touch together; their places become those in the bytes given."""
-        starts, ends = located[:, L_START].copy(), located[:, L_END].copy()
-        cuts = np.flatnonzero(starts[1:] != ends[:-1]) + 1
-        runs = np.stack([starts[np.append(0, cuts)], ends[np.append(cuts, len(ends)) - 1]], axis=1).tolist()
+        starts, ends = located[:, L_START], located[:, L_END]
+        cuts = (starts[1:] != ends[:-1]).nonzero()[0]
+        first_bytes = [int(starts[0]), *starts[cuts + 1].tolist()]
+        runs = list(zip(first_bytes, [*ends[cuts].tolist(), int(ends[-1])], strict=True))
         length = sum(stop - start for start, stop in runs)
         if len(runs) == 1:
             raw = self._source.view(runs[0][0], length, SLACK)
@@ -72,8 +73,9 @@ class LocatedWalk(PageWalk):
         for start, stop in runs:
             self._source.read_into(start, raw[position : position + stop - start])
             position += stop - start
-        places = np.cumsum(ends - starts)
-        located[:, L_START], located[:, L_END] = places - (ends - starts), places
+        sizes = ends - starts
+        sizes.cumsum(out=ends)
+        np.subtract(ends, sizes, out=starts)
         return raw
 
     def _headers(self, raw: np.ndarray, located: np.ndarray) -> np.ndarray:

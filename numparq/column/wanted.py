@@ -123,7 +123,11 @@ def located_pages(chunk: ChunkPages, rows: RowRanges) -> np.ndarray:
 
 def _rows_of_each(chunk: ChunkPages) -> np.ndarray:
     """Give the rows of each page; of pages that begin with the same row, all but the last have none."""
-    return np.diff(np.append(chunk.first_rows, chunk.num_rows))
+    first_rows = chunk.first_rows
+    rows = np.empty_like(first_rows)
+    np.subtract(first_rows[1:], first_rows[:-1], out=rows[:-1])
+    rows[-1:] = chunk.num_rows - first_rows[-1:]
+    return rows
 
 
 @dataclass(frozen=True)
@@ -175,8 +179,8 @@ def gathered(pages: Pages, rows: np.ndarray) -> Gathered:
     table = pages.pages
     count = len(table)
     if count:  # only the ranges that meet these pages
-        first = int(np.searchsorted(rows[:, 1], table[0, P_ROW], side="right"))
-        last = int(np.searchsorted(rows[:, 0], table[-1, P_ROW] + table[-1, P_NUM_VALUES], side="left"))
+        first = int(rows[:, 1].searchsorted(table[0, P_ROW], side="right"))
+        last = int(rows[:, 0].searchsorted(table[-1, P_ROW] + table[-1, P_NUM_VALUES], side="left"))
         rows = np.ascontiguousarray(rows[first : max(first, last)])
     kept = np.empty((count, K_FIELDS), np.int64)
     spans = np.empty((len(rows) + count, 2), np.int64)
@@ -186,9 +190,9 @@ def gathered(pages: Pages, rows: np.ndarray) -> Gathered:
         spans.reshape(-1), state,
     )  # fmt: skip
     kept, spans = kept[: int(state[SELECTED_PAGES])], spans[:found]
-    chunks = np.repeat(pages.chunks[:1], len(kept), axis=0)
+    chunks = pages.chunks[:1].repeat(len(kept), axis=0)
     lengths = kept[:, K_STOP] - kept[:, K_START]
-    places = np.cumsum(lengths) - lengths
+    places = lengths.cumsum() - lengths
     chunks[:, C_ROW_START], chunks[:, C_ROW_STOP] = kept[:, K_START], kept[:, K_STOP]
     chunks[:, C_OUT], chunks[:, C_MASK] = places * chunks[:, C_ITEM_SIZE], places
     chunks[:, C_NULL_COUNT] = 0

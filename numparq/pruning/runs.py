@@ -60,9 +60,11 @@ class Runs:
 
     def at(self, chosen: np.ndarray) -> Runs:
         """Give some of the runs, by their places (int64 array)."""
-        numbers = (self.num_values, self.null_counts, self.nan_counts, self.all_null, self.is_exact)
-        bounds = (places.take(chosen, axis=0) for places in (self.lows, self.highs))
-        made = Runs(self.data, *bounds, *(array.take(chosen) for array in numbers), self.order)
+        made = Runs(
+            self.data, self.lows.take(chosen, axis=0), self.highs.take(chosen, axis=0), self.num_values.take(chosen),
+            self.null_counts.take(chosen), self.nan_counts.take(chosen), self.all_null.take(chosen),
+            self.is_exact.take(chosen), self.order,
+        )  # fmt: skip
         for domain, (low, high) in self._intervals.items():
             made._intervals[domain] = low.take(chosen), high.take(chosen)
         return made
