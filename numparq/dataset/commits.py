@@ -173,7 +173,7 @@ def _with(found: Found, base: str, root: str, record: Record, exists: Callable[[
     hidden = {entry.path: entry for entry in found.hidden}
     for place, version in record.gone.items():
         path = inside.path(place)
-        if path is not None and (version is None or exists is None or _version(path) == version):
+        if path is not None and (version is None or exists is None or _version(path) in (version, None)):
             files.pop(path, None)
             hidden.pop(path, None)
     for comes, known in ((record.files, files), (record.over, hidden)):

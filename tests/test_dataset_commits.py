@@ -1,0 +1,392 @@
+"""Commits to datasets: all of one or nothing, wherever it ends, whoever else writes, and whatever a record says."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import numparq
+from numparq.dataset import commits
+from numparq.dataset.commit_record import COMMITTED, PENDING, Record, record_name
+from numparq.dataset.commits import recover
+from numparq.dataset.files import list_files
+from numparq.dataset.writing import DatasetWriter, local_commit
+from numparq.errors import InvalidFileError
+from numparq.io.local_sink import boot_token
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="locks are those of POSIX")
+
+JOB = "20260102T030405000006-0a1b2c"
+
+
+def write(folder: Path, keys: list[int], first: int, **options: object) -> None:
+    frame = pd.DataFrame({"key": keys, "n": np.arange(first, first + len(keys))})
+    numparq.to_parquet(frame, folder, partition_cols=["key"], threads=1, progress=False, **options)
+
+
+def rows(folder: Path) -> dict[str, list[int]]:
+    """Give what a reader of this library finds, by partition; nothing where there is no file."""
+    try:
+        listing = list_files(folder)
+    except InvalidFileError as error:
+        assert "no Parquet files" in str(error)
+        return {}
+    found: dict[str, list[int]] = {}
+    for file in listing.files:
+        found.setdefault(file.values[0], []).extend(numparq.read_parquet(file.path)["n"].tolist())
+    return found
+
+
+def everything(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def is_clean(folder: Path) -> bool:
+    return not any(part[0] in "._" for name in everything(folder) for part in name.split("/"))
+
+
+# --- a process that ends anywhere -------------------------------------------------------------------------------------
+
+STEPS = ("mkdir", "rename", "replace", "unlink", "rmdir", "fsync")
+
+
+def ends_at(step: int, work: Callable[[], None]) -> bool:
+    """Do something in a process that ends, as if killed, at its nth change of the file system; whether it got there."""
+    child = os.fork()
+    if not child:
+        left = step
+
+        def counted(change: Callable) -> Callable:
+            def do(*arguments: object, **options: object) -> object:
+                nonlocal left
+                if not left:
+                    os._exit(9)
+                left -= 1
+                return change(*arguments, **options)
+
+            return do
+
+        status = 1
+        try:
+            for name in STEPS:
+                setattr(os, name, counted(getattr(os, name)))
+            work()
+            status = 0
+        finally:
+            os._exit(status)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert status in (0, 9)
+    return status == 9
+
+
+WRITES = {
+    "first": ({}, {}, {"1": [10, 12], "2": [11]}),
+    "append": ({"append": True}, {"1": [0, 1], "3": [2]}, {"1": [0, 1, 10, 12], "2": [11], "3": [2]}),
+    "replace": ({"existing_data_behavior": "delete_matching"}, {"1": [0, 1], "3": [2]},
+                {"1": [10, 12], "2": [11], "3": [2]}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "finish"), [(kind, "recover") for kind in WRITES] + [("replace", "write")])
+def test_a_write_that_ends_anywhere_is_there_or_not(tmp_path, kind, finish):
+    options, before, after = WRITES[kind]
+    step, states = 0, []
+    while True:
+        folder = tmp_path / str(step)
+        if before:
+            write(folder, [1, 1, 3], 0)
+        else:
+            folder.mkdir()
+        ended = ends_at(step, lambda folder=folder: write(folder, [1, 2, 1], 10, **options))
+        found = rows(folder)
+        assert found in (before, after)
+        states.append(found == after)
+        extra = {}
+        if finish == "recover":
+            recover(folder)
+        else:
+            write(folder, [9], 90, append=True)
+            extra = {"9": [90]}
+        assert rows(folder) == found | extra, "what readers saw is what comes of it"
+        assert is_clean(folder)
+        step += 1
+        if not ended:
+            break
+    assert states == sorted(states) and states[-1] and not states[0] and step > 10
+
+
+def test_recovery_may_end_anywhere_too(tmp_path):
+    step, ended = 0, True
+    while ended:
+        folder = tmp_path / str(step) / "data"
+        half_way(folder)
+        expected = {"1": [10], "2": [1], "3": [11]}
+        ended = ends_at(step, lambda folder=folder: recover(folder))
+        assert rows(folder) == expected
+        recover(folder)
+        assert rows(folder) == expected and is_clean(folder)
+        step += 1
+    assert step > 5
+
+
+# --- a write that fails -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["rename", "fsync", "mkdir", "write"])
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "full"), KeyboardInterrupt()], ids=["full", "ctrl-c"])
+def test_a_write_that_fails_leaves_nothing(tmp_path, monkeypatch, name, error):
+    folder = tmp_path / "data"
+    write(folder, [1, 2], 0)
+    before = everything(folder)
+    real, failures = getattr(os, name), 0
+    for step in range(40):
+        left = step
+
+        def failing(*arguments, **options):
+            nonlocal left, failures
+            left -= 1
+            if left == -1:
+                failures += 1
+                raise error
+            return real(*arguments, **options)
+
+        monkeypatch.setattr(os, name, failing)
+        try:
+            write(folder, [1, 2, 3, 4], 10, existing_data_behavior="delete_matching")
+        except type(error):
+            monkeypatch.undo()
+            # The last syncs of folders come when all is in force.
+            assert rows(folder) in ({"1": [0], "2": [1]}, {"1": [10], "2": [11], "3": [12], "4": [13]})
+            assert is_clean(folder)
+            if rows(folder) != {"1": [0], "2": [1]}:
+                assert name == "fsync"
+                break
+            assert everything(folder) == before
+        else:
+            monkeypatch.undo()
+            break
+    assert failures
+
+
+def test_an_exception_between_frames(tmp_path):
+    with pytest.raises(RuntimeError), DatasetWriter(tmp_path / "new", partition_cols=["key"]) as writer:
+        writer.write(pd.DataFrame({"key": [1], "n": [1]}))
+        raise RuntimeError
+    assert os.listdir(tmp_path) == []
+
+
+# --- several writers --------------------------------------------------------------------------------------------------
+
+
+def test_appends_side_by_side_all_succeed(tmp_path):
+    write(tmp_path, [1], 0)
+    threads = [threading.Thread(target=write, args=(tmp_path, [1, 2], 10 * n), kwargs={"append": True})
+               for n in range(1, 9)]  # fmt: skip
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found = rows(tmp_path)
+    assert sorted(found["1"]) == [0, *range(10, 90, 10)] and sorted(found["2"]) == list(range(11, 91, 10))
+    assert is_clean(tmp_path)
+
+
+def test_of_two_that_replace_a_partition_one_wins_whole(tmp_path):
+    write(tmp_path, [1], 0)
+    writers = [DatasetWriter(tmp_path, partition_cols=["key"], existing_data_behavior="delete_matching",
+                             max_rows_per_file=1) for _ in range(2)]  # fmt: skip
+    for number, writer in enumerate(writers):
+        writer.write(pd.DataFrame({"key": [1, 1], "n": [10 * number, 10 * number + 1]}))
+    writers[1].close()
+    assert rows(tmp_path) == {"1": [10, 11]}
+    writers[0].close()
+    assert rows(tmp_path) == {"1": [0, 1]} and is_clean(tmp_path)
+
+
+def test_of_two_that_expect_nothing_there_one_fails(tmp_path):
+    writers = [DatasetWriter(tmp_path, partition_cols=["key"]) for _ in range(2)]
+    for writer in writers:
+        writer.write(pd.DataFrame({"key": [1], "n": [1]}))
+    writers[0].close()
+    with pytest.raises(FileExistsError):
+        writers[1].close()
+    assert rows(tmp_path) == {"1": [1]} and is_clean(tmp_path)
+
+
+def test_files_in_progress_are_not_swept_away(tmp_path):
+    with DatasetWriter(tmp_path, partition_cols=["key"], existing_data_behavior="overwrite_or_ignore") as writer:
+        writer.write(pd.DataFrame({"key": [1], "n": [1]}))
+        write(tmp_path, [2], 20)
+        assert recover(tmp_path).removed == [] and rows(tmp_path) == {"2": [20]}
+    assert rows(tmp_path) == {"1": [1], "2": [20]}
+
+
+@pytest.mark.parametrize("boot", ["another", None])
+def test_what_is_left_of_another_system_stays_until_it_is_said_to_be_abandoned(tmp_path, boot):
+    write(tmp_path, [1], 0)
+    left = tmp_path / f".numparq-{boot or boot_token()}-{JOB}"
+    left.mkdir()
+    (left / "0").write_bytes(b"x")
+    assert recover(tmp_path).removed == ([] if boot else [JOB])
+    assert left.exists() == bool(boot)
+    recover(tmp_path, abandoned=True)
+    assert is_clean(tmp_path)
+
+
+def test_readers_see_all_of_a_commit_or_nothing_of_it(tmp_path):
+    write(tmp_path, list(range(20)), 0)
+    stop = threading.Event()
+
+    def replace() -> None:
+        first = 100
+        while not stop.is_set():
+            write(tmp_path, list(range(20)), first, existing_data_behavior="delete_matching")
+            first += 100
+
+    thread = threading.Thread(target=replace)
+    thread.start()
+    try:
+        seen = set()
+        for _ in range(60):
+            files = list_files(tmp_path).files
+            assert len(files) == 20
+            seen.add(frozenset(file.name.rpartition("/")[2] for file in files))
+            assert len(next(iter(sorted(seen, key=len)))) == 1 and all(len(names) == 1 for names in seen)
+    finally:
+        stop.set()
+        thread.join()
+    assert len(seen) > 1
+
+
+def test_a_listing_that_a_commit_falls_into_is_made_again(tmp_path, monkeypatch):
+    write(tmp_path, [1, 2], 0)
+    real, calls = commits._local_records, 0
+
+    def records(roots):
+        nonlocal calls
+        calls += 1
+        if calls == 2:  # behind the first listing
+            return {str(tmp_path / record_name(JOB))}
+        return real(roots)
+
+    monkeypatch.setattr(commits, "_local_records", records)
+    assert rows(tmp_path) == {"1": [0], "2": [1]} and calls == 4
+
+
+# --- records ----------------------------------------------------------------------------------------------------------
+
+
+def put_record(where: Path, **parts: object) -> None:
+    (where / record_name(JOB)).write_bytes(Record(JOB, parts.pop("state", COMMITTED), **parts).encode())
+
+
+def half_way(folder: Path) -> None:
+    """Make a dataset, and a commit to it that has only just been recorded."""
+    write(folder, [1, 2], 0)
+    write(folder.parent / "other", [1, 3], 10)
+    hidden = folder / f".numparq-{boot_token()}-{JOB}"
+    hidden.mkdir()
+    new = {}
+    for number, file in enumerate(list_files(folder.parent / "other").files):
+        os.rename(file.path, hidden / str(number))
+        new[f"key={file.values[0]}/{os.path.basename(file.path)}"] = str(number)
+    old = list_files(folder).files[0].path
+    put_record(folder, folder=hidden.name, files=new,
+               gone={os.path.relpath(old, folder): local_commit.version_of(old)})  # fmt: skip
+
+
+def test_a_partition_is_seen_through_the_commits_of_the_whole(tmp_path):
+    half_way(tmp_path / "data")
+    assert rows(tmp_path / "data") == {"1": [10], "2": [1], "3": [11]}
+    (file,) = list_files(tmp_path / "data" / "key=1").files
+    assert numparq.read_parquet(file.path)["n"].tolist() == [10]
+
+
+def test_the_paths_of_a_listing_are_as_they_were_given(tmp_path, monkeypatch):
+    half_way(tmp_path / "data")
+    monkeypatch.chdir(tmp_path)
+    for path in ("data", "data/", "./data", tmp_path / "data"):
+        names = [file.name for file in list_files(path).files]
+        assert len(names) == 3 and all(name.startswith(str(path)) for name in names)
+    monkeypatch.chdir(tmp_path / "data")
+    assert len(list_files(".").files) == 3
+
+
+def test_a_file_that_was_made_anew_is_not_taken_for_the_one_that_goes(tmp_path):
+    half_way(tmp_path / "data")
+    old = next(file.path for file in list_files(tmp_path / "data").files if file.values[0] == "2")
+    record = json.loads((tmp_path / "data" / record_name(JOB)).read_bytes())
+    put_record(tmp_path / "data", folder=record["folder"], files=record["files"],
+               gone={os.path.relpath(old, tmp_path / "data"): "1-1"})  # fmt: skip
+    expected = {"1": [0, 10], "2": [1], "3": [11]}
+    assert {key: sorted(found) for key, found in rows(tmp_path / "data").items()} == expected
+    assert recover(tmp_path / "data").completed == [JOB]
+    assert {key: sorted(found) for key, found in rows(tmp_path / "data").items()} == expected
+
+
+def test_files_of_a_pending_write_do_not_count(tmp_path):
+    write(tmp_path, [1], 0)
+    (tmp_path / "key=2").mkdir()
+    (tmp_path / "key=2" / f"part-{JOB}-0000000.parquet").write_bytes(b"half")
+    put_record(tmp_path, state=PENDING)
+    assert rows(tmp_path) == {"1": [0]}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"files": {"../x": "0"}},
+        {"files": {"/x": "0"}},
+        {"files": {"a//x": "0"}},
+        {"files": {"x": "../0"}},
+        {"files": {"x": 0}},
+        {"files": []},
+        {"gone": {"a/../../x": None}},
+        {"gone": {"x": 1}},
+        {"over": {"./x": "0"}},
+        {"folder": ".."},
+        {"folder": "/tmp"},
+        {"folder": ""},
+        {"folder": None},
+        {"job": "20260102T030405000006-ffffff"},
+        {"state": "done"},
+        {"version": 2},
+        {"format": "x"},
+    ],
+)
+def test_records_that_are_not_sound(tmp_path, change):
+    write(tmp_path, [1], 0)
+    sound = Record(JOB, COMMITTED, f".numparq-x-{JOB}", {"x": "0"})
+    (tmp_path / record_name(JOB)).write_text(json.dumps(json.loads(sound.encode()) | change))
+    before = everything(tmp_path)
+    for look in (lambda: list_files(tmp_path), lambda: recover(tmp_path), lambda: write(tmp_path, [1], 1, append=True)):
+        with pytest.raises(InvalidFileError, match="record of a commit"):
+            look()
+    assert everything(tmp_path) == before
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"\xff", b"[" * 100_000])
+def test_records_that_are_damaged(data):
+    with pytest.raises(InvalidFileError, match="damaged"):
+        Record.decode(data, record_name(JOB))
+
+
+def test_a_record_does_not_reach_out_of_the_dataset_through_a_link(tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "precious").write_bytes(b"x")
+    folder = tmp_path / "data"
+    write(folder, [1], 0)
+    (folder / "key=2").symlink_to(outside)
+    put_record(folder, folder=f".numparq-x-{JOB}", gone={"key=2/precious": None})
+    with pytest.raises(InvalidFileError, match="out of the dataset"):
+        recover(folder)
+    assert (outside / "precious").exists()
