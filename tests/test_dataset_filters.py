@@ -17,6 +17,8 @@ from driving.predicates import leaf
 from numparq import RuntimeFilter, SchemaError, col
 from numparq.bloom_filter import BloomFilter, hash_values
 from numparq.dataset.file_filter import FileFilter
+from numparq.dataset.partitions import Partitions
+from numparq.dataset.resolution import DatasetSchema
 from numparq.opened import OpenedFile
 from numparq.predicate.bound import each_test
 from numparq.predicate.expression import Constant
@@ -292,3 +294,77 @@ def test_frames_of_pandas_agree():
     frame = pd.DataFrame({"a": [1.5, None, 3.0]})
     file = opened(a=pa.array(frame["a"], "f4", from_pandas=True))
     assert rows(col("a") >= 1.5, file, empty(a=pa.float64())) == frame.index[frame["a"] >= 1.5].tolist()
+
+
+# --- real schemas and partitions --------------------------------------------------------------------------------------
+
+
+def left_of(files, expression, **how):
+    """The rows of each of some files that a filter leaves, by the schema of all."""
+    made = FileFilter(expression, DatasetSchema.of(files, **how), Partitions((), [()] * len(files)))
+    return [numbers_of_rows(file, made.condition(file, in_partition())) for file in files]
+
+
+def test_columns_are_found_by_position_and_by_field_id():
+    first = opened(a=pa.array([1, 2]), b=pa.array(["x", "y"]))
+    second = opened(p=pa.array([2, 1], "i4"), q=pa.array(["y", None]))
+    assert left_of([first, second], col("a") == 1, resolve="position") == [[0], [1]]
+    assert left_of([first, second], col("b").is_null(), resolve="position") == [[], [1]]
+    assert left_of([first, second], col("a") == 1, resolve="name") == [[0], []]
+    files = [numbered({"a": 1, "b": 2}, [[1, 2], [3, 4]]), numbered({"b": 1, "c": 3}, [[2, 1], [0, 0]])]
+    assert left_of(files, col("a") == 1, resolve="field_id") == [[0], [1]]
+    assert left_of(files, col("c") == 0, resolve="field_id") == [[], [0, 1]]
+    assert left_of(files, col("b").is_null(), resolve="field_id") == [[], [0, 1]]
+
+
+def numbered(ids, columns):
+    fields = [pa.field(name, pa.int64(), metadata={"PARQUET:field_id": str(number)}) for name, number in ids.items()]
+    out = io.BytesIO()
+    pq.write_table(pa.table(columns, schema=pa.schema(fields)), out)
+    return OpenedFile(out.getvalue())
+
+
+def test_fields_of_structs_are_found_by_position():
+    first = opened(s=pa.array([{"a": 1, "b": {"c": 5}}, None]))
+    second = opened(t=pa.array([{"x": 3, "y": {"z": 5}}, {"x": 1, "y": None}]))
+    assert left_of([first, second], col("s.a") == 1, resolve="position") == [[0], [1]]
+    assert left_of([first, second], col("s.b.c") == 5, resolve="position") == [[0], [0]]
+    assert left_of([first, second], col("s.b").is_null(), resolve="position") == [[1], [1]]
+
+
+def test_a_schema_that_is_given_tells_the_types():
+    files = [opened(x=pa.array([0.1, 0.5], "f4")), opened(y=[1])]
+    wide = pa.schema([("x", pa.float64())])
+    assert left_of(files, col("x") == 0.1, schema=wide) == [[], []]
+    assert left_of(files, col("x") == 0.1) == [[0], []]
+    with pytest.raises(SchemaError, match="no column 'y'"):
+        left_of(files, col("y") == 1, schema=wide)
+
+
+def test_lists_in_the_forms_of_old_writers():
+    new = opened(l=pa.array([[1, 2], None, []], pa.list_(pa.int64())))
+    old = io.BytesIO()
+    pq.write_table(
+        pa.table({"l": pa.array([[2], [], None], pa.list_(pa.int32()))}), old, use_compliant_nested_type=False
+    )
+    files = [new, OpenedFile(old.getvalue())]
+    assert left_of(files, col("l").contains(2)) == [[0], [0]]
+    assert left_of(files, ~col("l").contains(2)) == [[2], [1]]
+    assert left_of(files, col("l").is_null()) == [[1], [2]]
+
+
+def test_types_of_partitions_are_inferred():
+    values = [("2024", "07"), ("2023", "x"), (None, "é")]
+    partitions = Partitions(("year", "zone"), values)
+    file = opened(a=[1])
+    schema = DatasetSchema.of([file])
+
+    def decided(expression):
+        made = FileFilter(expression, schema, partitions)
+        return [made.bound(file, in_partition(*each)).value for each in values]
+
+    assert decided(col("year") >= 2024) == [True, False, False]
+    assert decided(col("zone") == "07") == [True, False, False]
+    assert decided(col("zone") > "x") == [False, False, True]
+    with pytest.raises(SchemaError, match="'2024' cannot be compared with the column 'year'"):
+        decided(col("year") == "2024")

@@ -46,6 +46,8 @@ class FileFilter:
 
     Attributes
     ----------
+    asked : Expression
+        The filter, bound to the dataset.
     keys : list of str
         The partition keys that are asked.
     names : list of str
@@ -59,18 +61,21 @@ class FileFilter:
 
     def __init__(self, filters: Any, dataset_schema: DatasetSchema, partitions: Partitions) -> None:
         self._partitions = partitions
-        self._asked = AskedColumns(dataset_schema, partitions)
-        self._bound: Expression = Constant(True)
+        self._columns = AskedColumns(dataset_schema, partitions)
+        self.asked: Expression = Constant(True)
         if filters is not None:
-            bound = bind(as_expression(filters), self._asked, self._asked)  # type: ignore[arg-type]
-            self._bound = self._wrapped(bound)
-        self.keys = [partitions.keys[item.key] for item in self._asked.items if item.key >= 0]
-        self.names = list(dict.fromkeys(item.found.path[0] for item in self._asked.items if item.key < 0))
+            bound = bind(as_expression(filters), self._columns, self._columns)  # type: ignore[arg-type]
+            self.asked = self._wrapped(bound)
+        self.keys = [partitions.keys[item.key] for item in self._columns.items if item.key >= 0]
+        self.names = list(dict.fromkeys(item.found.path[0] for item in self._columns.items if item.key < 0))
         self._placed: dict[tuple[InFile | None, ...], Expression] = {}
         self._arrived: dict[RuntimeFilter, tuple[Expression, Expression]] = {}
 
+    def __repr__(self) -> str:
+        return f"<FileFilter {self.asked!r}>"
+
     def _wrapped(self, bound: Expression) -> Expression:
-        return with_partition_tests(bound, self._asked.items, self._partitions)
+        return with_partition_tests(bound, self._columns.items, self._partitions)
 
     def bound(self, file: OpenedFile, data_file: DataFile) -> Expression:
         """Bind the filter, without runtime filters, to a file.
@@ -97,12 +102,23 @@ class FileFilter:
 
     def in_file(self, file: OpenedFile) -> Expression:
         """Bind the filter to the columns of a file; tests of partition keys stay in it (`PartitionTest`)."""
-        places = self._asked.within(file)
+        return self._in_file(file, self._columns.within(file))
+
+    def _in_file(self, file: OpenedFile, places: tuple[InFile | None, ...]) -> Expression:
         known = self._placed.get(places)
         if known is None:
             with located(file=file.source.name):
-                known = self._placed[places] = _placed(self._bound, places)
+                known = self._placed[places] = placed(self.asked, places)
         return known
+
+    def arrived_in(self, file: OpenedFile, runtime_filters: Any) -> list[Expression]:
+        """Bind the runtime filters that have arrived as `in_file` does the filter."""
+        filters = listed(runtime_filters)
+        for each in filters:
+            column_of(self._columns, each)
+        bounds = [bound for each in filters if (bound := self.arrived(each)) is not None]
+        with located(file=file.source.name):
+            return [placed(bound, self._columns.within(file)) for bound in bounds]
 
     def condition(self, file: OpenedFile, data_file: DataFile, runtime_filters: Any = ()) -> Condition | None:
         """Make the condition for a read of a file.
@@ -126,8 +142,8 @@ class FileFilter:
             As in `bound`, or when the dataset has no such column as a runtime filter is for.
         """
         filters = listed(runtime_filters)
-        places = [column_of(self._asked, each).index for each in filters]
-        within = self._asked.within(file)
+        places = [column_of(self._columns, each).index for each in filters]
+        within = self._columns.within(file)
         late = [LateTest(self, each, within, place, data_file) for each, place in zip(filters, places, strict=True)]
         bound = self.bound(file, data_file)
         if bound != Constant(True):
@@ -136,7 +152,7 @@ class FileFilter:
 
     def arrived(self, runtime_filter: RuntimeFilter) -> Expression | None:
         """Bind a runtime filter to the dataset; the same object each time, and None while it has not arrived."""
-        bound = runtime_filter.bound(self._asked, self._asked)  # type: ignore[arg-type]
+        bound = runtime_filter.bound(self._columns, self._columns)  # type: ignore[arg-type]
         if bound is None:
             return None
         known = self._arrived.get(runtime_filter)
@@ -184,19 +200,19 @@ class LateTest:
             return None
         if self._known is None or self._known[0] is not bound:
             with located(file=self._file.name):
-                self._known = bound, decided(_placed(bound, self._places), self._file.values)
+                self._known = bound, decided(placed(bound, self._places), self._file.values)
         return self._known[1]
 
 
 # --- one file ---------------------------------------------------------------------------------------------------------
 
 
-def _placed(bound: Expression, places: Sequence[InFile | None]) -> Expression:
+def placed(bound: Expression, places: Sequence[InFile | None]) -> Expression:
     """Bind to the leaves of a file what is bound to the dataset."""
     if isinstance(bound, (Constant, PartitionTest)):
         return bound
     if isinstance(bound, (And, Or)):
-        parts = [_placed(part, places) for part in bound.parts]
+        parts = [placed(part, places) for part in bound.parts]
         return all_of(parts) if isinstance(bound, And) else any_of(parts)
     assert isinstance(bound, Leafy)
     place = places[bound.leaf.index]

@@ -151,8 +151,6 @@ def _values(partitions: Partitions, key: str, leaf: Leaf, raws: Sequence[Raw]) -
 
 def _plain(value: Any, domain: Domain) -> bytes:
     """Give a value of a key in the PLAIN form of its type."""
-    if isinstance(value, str) and domain.kind == "bytes":
-        return value.encode("utf-8", "surrogateescape")  # names of files need not be UTF-8
     found = cut(value, domain)
     if found is None:
         return struct.pack(_FORMATS[domain.width], np.nan)
