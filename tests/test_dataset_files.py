@@ -97,6 +97,9 @@ def test_what_is_not_there_is_an_error(root):
         list_files("*.parquet")
     with pytest.raises(FileNotFoundError):
         list_files("nowhere/*.parquet")
+    put(root, "file")
+    with pytest.raises(FileNotFoundError, match="matches the pattern"):
+        list_files("file/*")
     assert not is_many("nowhere") and is_many("*.parquet")
 
 
@@ -146,6 +149,8 @@ def test_a_link_to_nothing_is_a_file_that_is_missing_and_a_pipe_is_none(root):
         ("d/k=1*", ["d/k=1/a.parquet", "d/k=1/deep/c.parquet"]),
         ("d/k=1*/", ["d/k=1/a.parquet", "d/k=1/deep/c.parquet"]),
         ("*/k=1/**/*.parquet", ["d/k=1/a.parquet", "d/k=1/deep/c.parquet"]),
+        ("d/a*/**", []),
+        ("d/k=1*/**", ["d/k=1/a.parquet", "d/k=1/deep/c.parquet"]),
         ("d/_*", ["d/_x.parquet"]),
         ("d/.h*/*", ["d/.h/x.parquet"]),
         ("[a-d]/k=[12]/a*", ["d/k=1/a.parquet", "d/k=2/a.parquet"]),
@@ -163,6 +168,10 @@ def test_patterns(root, pattern, expected):
     ]
     put(root, *(f"d/{name}" for name in names), "d/k=1/_SUCCESS")
     assert is_many(pattern)
+    if not expected:
+        with pytest.raises(FileNotFoundError):
+            list_files(pattern)
+        return
     for asked in (pattern, str(root / pattern)):
         listing = list_files(asked, partitioning=None)
         assert [os.path.relpath(path, root) for path in paths(listing)] == expected

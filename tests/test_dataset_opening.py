@@ -170,6 +170,31 @@ def test_patterns_lists_and_urls_of_remote_files(store):
         list_files("/nowhere/*", filesystem=store)
 
 
+def test_hidden_remote_files(store):
+    fill(store, 1)
+    names = [
+        "/d/_SUCCESS",
+        "/d/.a/k=1/x",
+        "/d/_temporary/x",
+        "/d/k=0/.x.crc",
+        "/d/k=0/_metadata",
+        "/d/_metadata",
+        "/d/k=1_$folder$",
+    ]
+    for name in names:
+        store.pipe(name, b"")
+    listing = list_files("/d", filesystem=store)
+    assert [file.path for file in listing.files] == ["/d/k=0/0000.parquet"] and sorted(listing.hidden) == sorted(names)
+    assert listing.metadata_file.path == "/d/_metadata" and listing.common_metadata_file is None
+    assert [file.path for file in list_files("/d/**", filesystem=store).files] == ["/d/k=0/0000.parquet"]
+    assert [file.path for file in list_files("/d/_m*", filesystem=store).files] == ["/d/_metadata"]
+    store.pipe("/e/_k=1/x", DATA)
+    assert list_files("/e", filesystem=store).keys == ("_k",)
+    store.pipe("/f/_SUCCESS", b"")
+    with pytest.raises(InvalidFileError, match="no Parquet files below"):
+        list_files("/f", filesystem=store)
+
+
 def test_urls():
     fsspec = pytest.importorskip("fsspec")
     memory = fsspec.filesystem("memory")

@@ -207,7 +207,7 @@ class _LocalLook:
 def _part(look: Any, path: str) -> _Part:
     try:
         return _known_part(look, path, look.look(path))
-    except FileNotFoundError:
+    except OSError:  # not only a missing file: a part of the pattern may be no name that a file can have
         if not has_magic(path):
             raise
         return _matched(look, path)

@@ -74,7 +74,7 @@ class Pattern:
                 found |= _NOTHING if hidden else {state}
             elif (not hidden or part[0] == name[:1]) and part[1](name):
                 found.add(state + 1)
-        return self._with_skipped(found)
+        return self._with_skipped(found) if is_directory else frozenset(found)
 
     def is_match(self, states: frozenset[int]) -> bool:
         """Say whether that which `step` gave these for is matched."""

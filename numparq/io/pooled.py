@@ -44,12 +44,14 @@ class Pool:
 
     def _close_one(self) -> bool:
         """Close the file that was not used for the longest time; False where all are in use."""
-        for number, reference in self._open.items():
-            source = reference()
-            if source is None or not source.is_in_use:
-                break
-        else:
+        idle = (
+            number for number, reference in self._open.items()
+            if (source := reference()) is None or not source.is_in_use
+        )  # fmt: skip
+        number = next(idle, None)
+        if number is None:
             return False
+        source = self._open[number]()
         if source is None:
             del self._open[number]
         else:
