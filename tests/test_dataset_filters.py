@@ -368,3 +368,43 @@ def test_types_of_partitions_are_inferred():
     assert decided(col("zone") > "x") == [False, False, True]
     with pytest.raises(SchemaError, match="'2024' cannot be compared with the column 'year'"):
         decided(col("year") == "2024")
+
+
+TYPES = {
+    "int8": ("-5", -5), "uint8": ("200", 200), "int16": ("300", 300), "uint32": ("4000000000", 4_000_000_000),
+    "int64": ("-9000000000", -9_000_000_000), "uint64": ("18446744073709551615", 2**64 - 1), "float64": ("0.1", 0.1),
+    "float32": ("0.1", 0.1), "bool": ("true", True), "str": ("a%b", "a%b"), "date": ("2024-02-29", "2024-02-29"),
+    "timestamp[ms]": ("2024-02-29 10:00:00.125", "2024-02-29T10:00:00.125"),
+    "timestamp[ns]": ("1969-12-31 23:59:59.999999999", np.datetime64(-1, "ns")),
+    "timestamp[us, Europe/Berlin]": ("2024-02-29 10:00+01:00", "2024-02-29T09:00Z"),
+    "decimal(5, 2)": ("-1.25", "-1.25"), "decimal(15, 2)": ("123456789.01", "123456789.01"),
+    "decimal(30, 4)": ("-12345678901234567890.0001", "-12345678901234567890.0001"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_partition_values_of_every_type_are_what_their_texts_say(name):
+    raw, literal = TYPES[name]
+    file = opened(a=[1])
+    partitions = Partitions(("k",), [(raw,), (None,)], {"k": name})
+
+    def answers(expression):
+        made = FileFilter(expression, DatasetSchema.of([file]), partitions)
+        return [made.bound(file, in_partition(value)).value for value in (raw, None)]
+
+    assert answers(col("k") == literal) == [True, False]
+    assert answers(col("k") != literal) == [False, False]
+    assert answers(col("k") <= literal) == [True, False]
+    assert answers(col("k") < literal) == [False, False]
+    assert answers(col("k").isin([literal])) == [True, False]
+    assert answers(~col("k").isin([literal])) == [False, False]
+    assert answers(col("k").is_null()) == [False, True]
+
+
+def test_partition_values_may_be_asked_of_bloom_filters():
+    partitions = Partitions(("k",), [("7",), ("8",), (None,)])
+    bloom = BloomFilter.build(hash_values(partitions.leaf("k"), np.array([7], "i4")))
+    file, late = opened(a=[1]), RuntimeFilter("k", bloom_filter=bloom)
+    made = FileFilter(None, DatasetSchema.of([file]), partitions)
+    found = [made.condition(file, in_partition(value), late).now() for value in ("7", "8", None)]
+    assert found == [Constant(True), Constant(False), Constant(False)]
