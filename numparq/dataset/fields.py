@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from ..arrow_schema import ArrowHint, ArrowType, DictionaryIndex
@@ -180,14 +181,19 @@ def _groups(shape: Shape) -> tuple[str, ...]:
 
 
 def _leaf(name: str, nullable: bool, leaf: Leaf, hint: ArrowHint | None, field_id: int | None) -> Field:
-    origin = hint.type if hint is not None else None
-    dictionary = origin.dictionary if origin is not None else None
-    arrow_type = resolve(leaf.physical, leaf.type_length, leaf.logical, origin)
-    if leaf.physical == INT96:  # in a dataset they are in microseconds, which hold the years that they can have
+    meaning = _meaning(leaf.physical, leaf.type_length, leaf.logical, hint.type if hint is not None else None)
+    return Field(name, "leaf", nullable, field_id, *meaning)
+
+
+@lru_cache(maxsize=1024)
+def _meaning(
+    physical: int, type_length: int | None, logical: LogicalType | None, origin: ArrowType | None
+) -> tuple[Stored, ArrowType, DictionaryIndex | None]:
+    """Say how values are stored, what they mean, and whether they were dictionary-encoded in memory."""
+    arrow_type = replace(resolve(physical, type_length, logical, origin), dictionary=None)
+    if physical == INT96:  # in a dataset they are in microseconds, which hold the years that they can have
         arrow_type = replace(arrow_type, unit="us")
-    stored = Stored(leaf.physical, leaf.type_length or 0, leaf.logical)
-    plain = replace(arrow_type, dictionary=None)
-    return Field(name, "leaf", nullable, field_id, stored, plain, dictionary)
+    return Stored(physical, type_length or 0, logical), arrow_type, origin.dictionary if origin is not None else None
 
 
 # --- into a file -----------------------------------------------------------------------------------------------------

@@ -37,6 +37,10 @@ class DatasetSchema:
         The keys of files that have just the prototype's columns.
     labels : callable
         Tells columns apart.
+    fields : sequence of Field, optional
+        The columns of the prototype, where they are known.
+    kinds : sequence of Kind
+        Files whose columns are known.
 
     Attributes
     ----------
@@ -45,8 +49,13 @@ class DatasetSchema:
         is to be read of it: it is in memory and has none, or it is the first of the files.
     """
 
-    def __init__(self, prototype: OpenedFile, like: Collection[SchemaKey], labels: Labels) -> None:
+    def __init__(
+        self, prototype: OpenedFile, like: Collection[SchemaKey], labels: Labels,
+        fields: Sequence[Field] | None = None, kinds: Sequence[Kind] = (),
+    ) -> None:  # fmt: skip
         self.prototype = prototype
+        self._known_fields = fields
+        self._kinds = {kind.key: kind for kind in kinds}
         self._like = frozenset(like)
         self._labels = labels
         self._keys: WeakKeyDictionary[OpenedFile, SchemaKey] = WeakKeyDictionary()
@@ -92,9 +101,9 @@ class DatasetSchema:
             if resolve != "name":
                 labelled(kinds[0].fields, labels, kinds[0].name, ())
             prototype = without_range(files[0]) if len(files) > 1 else files[0]
-            return cls(prototype, [kind.key for kind in kinds], labels)
+            return cls(prototype, [kind.key for kind in kinds], labels, kinds=kinds)
         fields = united_columns([(kind.name, kind.fields) for kind in kinds], labels)
-        return cls(_prototype(fields, kinds, len(files), labels), (), labels)
+        return cls(_prototype(fields, kinds, len(files), labels), (), labels, fields, kinds)
 
     @property
     def schema(self) -> Schema:
@@ -102,8 +111,8 @@ class DatasetSchema:
         return self.prototype.schema
 
     @cached_property
-    def _fields(self) -> list[Field | None]:
-        return fields_of(self.prototype)
+    def _fields(self) -> Sequence[Field | None]:
+        return fields_of(self.prototype) if self._known_fields is None else self._known_fields
 
     def matches(self, file: OpenedFile, columns: Sequence[Leaf | NestedColumn]) -> list[Match]:
         """Find columns of the dataset in a file.
@@ -133,8 +142,8 @@ class DatasetSchema:
 
     def _matcher(self, file: OpenedFile, key: SchemaKey) -> Matcher:
         if key not in self._matchers:
-            name = file.source.name
-            self._matchers[key] = Matcher(self._fields, file.schema, fields_of(file), self._labels, name)
+            kind = self._kinds.get(key) or Kind(file, key)
+            self._matchers[key] = Matcher(self._fields, file.schema, kind.fields, self._labels, file.source.name)
         return self._matchers[key]
 
 
@@ -185,7 +194,7 @@ def _given(wanted: list[Field], kinds: Sequence[Kind], count: int, labels: Label
     """Give the schema that the caller wants, once all files fit it."""
     for kind in kinds:
         wanted = fitted_columns(wanted, kind.name, kind.fields, labels)
-    return DatasetSchema(_prototype(wanted, kinds, count, labels, is_given=True), (), labels)
+    return DatasetSchema(_prototype(wanted, kinds, count, labels, is_given=True), (), labels, wanted, kinds)
 
 
 def _prototype(
