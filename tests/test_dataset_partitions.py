@@ -235,8 +235,8 @@ def test_values_and_predicates(kind, raw, value):
         (col("k") < value, [False] * 3),
     ]:
         bound = bind(as_expression(expression), schema)
-        assert evaluate(bound, {leaf.index: made.stored("k")}, 3).tolist() == expected
-        assert evaluate(bound, {leaf.index: made.stored("k", [1, 0])}, 2).tolist() == expected[1::-1]
+        assert evaluate(bound, {leaf.index: made.stored("k", [raw, None, raw])}, 3).tolist() == expected
+        assert evaluate(bound, {leaf.index: made.stored("k", [None, raw])}, 2).tolist() == expected[1::-1]
 
 
 def test_leaves_of_several_keys_have_ordinals_of_their_own():

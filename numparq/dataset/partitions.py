@@ -11,7 +11,7 @@ import pandas as pd
 
 from ..column.buffer import BinaryPiece, ColumnBuffer
 from ..dtypes import choose
-from ..errors import SchemaError
+from ..errors import SchemaError, located
 from ..frame.finish import finish
 from ..predicate.values import Values
 from ..schema import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, REQUIRED, Leaf
@@ -99,31 +99,36 @@ class Partitions:
         SchemaError
             When it is none of the column's type.
         """
-        stored = self._stored(key, self._column(key).type, raw, None)
+        stored = _stored(key, self._column(key).type, raw)
         return None if stored is None else self._column(key).type.value(stored)
 
     def has_nulls(self, key: str) -> bool:
         """Say whether any file is in the null partition of a column."""
         return bool((self._column(key).codes < 0).any())
 
-    def stored(self, key: str, files: Sequence[int] | np.ndarray | None = None) -> Values:
-        """Give the values of a column as `numparq.predicate.evaluate` takes them, an item a file.
+    def stored(self, key: str, raws: Sequence[str | None]) -> Values:
+        """Give texts as a decoded column of their values, which `numparq.predicate.evaluate` takes.
 
         Parameters
         ----------
         key : str
             The column.
-        files : sequence of int, optional
-            Ordinals of the files; all of them by default.
+        raws : sequence of (str or None)
+            Such as the files' `DataFile.values` have them.
+
+        Raises
+        ------
+        SchemaError
+            As in `value`.
         """
-        column = self._column(key)
-        codes = column.codes if files is None else column.codes[np.asarray(files, np.intp)]
+        column = self._coded(key, self._column(key).type, raws)
         if column.type.physical == BYTE_ARRAY:
             piece = _binary(column.distinct)
-            return Values(piece.data, piece.offsets, codes=codes)
+            return Values(piece.data, piece.offsets, codes=column.codes)
         if column.type.physical == FIXED_LEN_BYTE_ARRAY:
-            return Values(np.frombuffer(b"".join(column.distinct), f"V{column.type.type_length}"), codes=codes)
-        return Values(column.numbers(), codes=codes)
+            values = np.frombuffer(b"".join(column.distinct), f"V{column.type.type_length}")
+            return Values(values, codes=column.codes)
+        return Values(column.numbers(), codes=column.codes)
 
     def column(
         self, key: str, files: Sequence[int] | np.ndarray, num_rows: Sequence[int] | np.ndarray,
@@ -165,9 +170,18 @@ class Partitions:
     def _make(self, key: str) -> _Column:
         place = self.keys.index(key)
         raws = [values[place] for values in self._values]
-        distinct = dict.fromkeys(raws)
-        kind = self._types[key][0] or inferred(raw for raw in distinct if raw is not None)
-        stored = {raw: self._stored(key, kind, raw, raws) for raw in distinct}
+        kind = self._types[key][0] or inferred(raw for raw in dict.fromkeys(raws) if raw is not None)
+        return self._coded(key, kind, raws, self._names)
+
+    def _coded(
+        self, key: str, kind: PartitionType, raws: Sequence[str | None], names: Sequence[str] | None = None
+    ) -> _Column:
+        """Number the values that texts are, in the order in which they come."""
+        stored: dict[str | None, Any] = {}
+        for place, raw in enumerate(raws):
+            if raw not in stored:
+                with located(file=names[place] if names else None):
+                    stored[raw] = _stored(key, kind, raw)
         ordinals: dict[Any, int] = {}
         for item in stored.values():
             if item is not None:
@@ -175,16 +189,15 @@ class Partitions:
         numbers = {raw: -1 if item is None else ordinals[item] for raw, item in stored.items()}
         return _Column(kind, list(ordinals), np.array([numbers[raw] for raw in raws], np.int32))
 
-    def _stored(self, key: str, kind: PartitionType, raw: str | None, raws: list[str | None] | None) -> Any:
-        if raw is None or (not raw and not kind.is_text):
-            return None
-        try:
-            return kind.parse(raw)
-        except ValueError:
-            named = raws is not None and self._names is not None
-            file = self._names[raws.index(raw)] if named else None  # type: ignore[index, union-attr]
-            where = {"column": key} | ({"file": file} if file else {})
-            raise SchemaError(f"the partition value {raw!r} is no {kind.name}", **where) from None
+
+def _stored(key: str, kind: PartitionType, raw: str | None) -> Any:
+    """Give the stored value that a text is; None for a null."""
+    if raw is None or (not raw and not kind.is_text):
+        return None
+    try:
+        return kind.parse(raw)
+    except ValueError:
+        raise SchemaError(f"the partition value {raw!r} is no {kind.name}", column=key) from None
 
 
 @dataclass
