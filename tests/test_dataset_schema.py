@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from typing import Any
 
 import pandas as pd
@@ -357,6 +358,31 @@ def test_a_given_schema_says_what_int96_and_time_zones_are() -> None:
         DatasetSchema.of([int96, of_type(berlin)])
 
 
+def test_a_schema_out_of_a_file_has_what_the_files_say_besides() -> None:
+    file = opened({"a": pa.nulls(1, pa.duration("s")), "b": pa.nulls(1, pa.list_(pa.timestamp("us", "Asia/Tokyo")))})
+    schema = DatasetSchema.of([file], schema=file.schema)
+    assert schema.prototype.arrow_schema.type_of(0) == ArrowType("duration", unit="s")
+    assert schema.prototype.arrow_schema.hint_of(1).children(1)[0].type.timezone == "Asia/Tokyo"
+    assert all(match.is_same for match in matched(schema, file))
+
+
+def test_fields_of_pyarrow_s_may_have_field_ids() -> None:
+    def numbered(name: str, kind: Any, number: int) -> Any:
+        return pa.field(name, kind, metadata={"PARQUET:field_id": str(number)})
+
+    inner = pa.struct([numbered("u", pa.int64(), 4)])
+    first = opened(pa.table([[1], [{"x": 2}]], pa.schema([numbered("a", pa.int64(), 1), numbered(
+        "s", pa.struct([numbered("x", pa.int64(), 4)]), 2)])))  # fmt: skip
+    given = pa.schema([numbered("t", inner, 2), numbered("b", pa.int64(), 1)])
+    schema = DatasetSchema.of([first], schema=given, resolve="field_id")
+    s, a = matched(schema, first)
+    assert (s.column.name, a.column.name, a.is_same, s.is_same) == ("t", "a", True, True)
+    assert [child.name for child in s.column.shape.children] == ["u"]
+    assert [leaf.name for leaf in s.column.leaves] == ["s.x"]
+    with pytest.raises(numparq.SchemaError, match="no field id"):
+        DatasetSchema.of([first], schema=pa.schema([("a", pa.int64())]), resolve="field_id")
+
+
 def test_a_required_column_that_a_file_lacks_becomes_optional() -> None:
     asked = pa.schema([pa.field("a", pa.int64(), False), pa.field("b", pa.int64(), False)])
     schema = DatasetSchema.of([opened(pa.table({"a": [1]}, pa.schema([asked.field(0)])))], schema=asked)
@@ -387,6 +413,42 @@ def test_dtypes_are_noted_of_columns_that_are_not_widened() -> None:
     assert metadata.extension_dtype("a") is None
     assert (metadata.extension_dtype("b"), metadata.extension_dtype("c")) == (pd.Int32Dtype(), pd.Int16Dtype())
     assert metadata.index == ()
+
+
+def test_nullable_numbers_stay_nullable_when_they_are_widened() -> None:
+    first = framed(pd.DataFrame({"a": pd.array([1], "Int32"), "b": pd.array([1], "UInt8")}))
+    second = framed(pd.DataFrame({"a": pd.array([1], "Int64"), "b": pd.array([1], "Float32")}))
+    metadata = DatasetSchema.of([first, second]).prototype.pandas_metadata
+    assert (metadata.extension_dtype("a"), metadata.extension_dtype("b")) == (pd.Int64Dtype(), pd.Float32Dtype())
+
+
+def test_labels_are_kept_when_columns_are_widened() -> None:
+    files = [framed(pd.DataFrame({1: pd.array([1], dtype), 2: ["a"]})) for dtype in ("int32", "int64")]
+    metadata = DatasetSchema.of(files).prototype.pandas_metadata
+    assert metadata.label("1") == files[0].pandas_metadata.label("1")
+
+
+def test_geometries_of_two_crs_do_not_unite() -> None:
+    def located(crs: str, **more: Any) -> OpenedFile:
+        notes = json.dumps({"primary_column": "g", "columns": {"g": {"encoding": "WKB", "crs": crs, **more}}})
+        table = pa.table({"g": pa.nulls(1, pa.binary())}).replace_schema_metadata({"geo": notes})
+        return opened(table, crs)
+
+    first, second, third = located("A", bbox=[0, 0, 1, 1]), located("A", bbox=[2, 2, 3, 3]), located("B")
+    assert DatasetSchema.of([first, second]).schema is DatasetSchema.of([first]).schema
+    other = opened({"x": [1]})
+    assert DatasetSchema.of([other, first, second]).prototype.geospatial["g"].crs == "A"
+    with pytest.raises(numparq.SchemaError, match="CRS") as raised:
+        DatasetSchema.of([first, third])
+    assert raised.value.where == {"file": "B", "column": "g"}
+
+
+def test_durations_within_others_have_one_unit() -> None:
+    files = [of_type(pa.list_(pa.duration(unit))) for unit in ("s", "ns")]
+    with pytest.raises(numparq.SchemaError, match=r"duration\[ns\] here"):
+        DatasetSchema.of(files)
+    with pytest.raises(numparq.SchemaError, match=r"duration\[s\] here"):
+        DatasetSchema.of(files, schema=pa.schema([("a", pa.list_(pa.duration("ns")))]))
 
 
 def test_arrow_types_are_kept_where_they_agree() -> None:

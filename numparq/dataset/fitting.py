@@ -58,7 +58,7 @@ def _fitted(wanted: Field, known: Field, file: str, labels: Labels, above: tuple
     path = (*above, wanted.name)
     if known.is_null:
         return replace(wanted, nullable=nullable)
-    if known.kind != wanted.kind or not _KINDS[wanted.kind](wanted, known):
+    if known.kind != wanted.kind or not _KINDS[wanted.kind](wanted, known) or (above and _other_unit(wanted, known)):
         raise SchemaError(f"the column is {described(known)} here, which does not become the {described(wanted)} of "
                           "the schema without a loss", file=file, column=".".join(path))  # fmt: skip
     if wanted.kind == "leaf" or wanted.is_variant:
@@ -69,6 +69,11 @@ def _fitted(wanted: Field, known: Field, file: str, labels: Labels, above: tuple
         pairs = zip(wanted.children, known.children, strict=True)
         children = [_fitted(inner, theirs, file, labels, path) for inner, theirs in pairs]
     return replace(wanted, nullable=nullable, children=tuple(children))
+
+
+def _other_unit(wanted: Field, known: Field) -> bool:
+    """Say whether these are durations of two units, which within other types cannot be converted."""
+    return wanted.kind == "leaf" and _values(wanted).kind == "duration" and _values(wanted) != _values(known)
 
 
 def _leaf_fits(wanted: Field, known: Field) -> bool:

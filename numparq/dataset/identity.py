@@ -8,6 +8,7 @@ from collections.abc import Hashable
 from typing import NamedTuple
 
 from ..opened import OpenedFile
+from .geo_notes import geo_key
 
 __all__ = ["SchemaKey", "schema_key"]
 
@@ -24,6 +25,8 @@ class SchemaKey(NamedTuple):
         The SchemaElements.
     arrow_schema, notes : bytes or None
         The Arrow schema, and the pandas metadata, without the numbers of a RangeIndex.
+    geometries : str or None
+        What is noted of the kinds of geometries.
     is_own : bool
         Whether numparq wrote the file.
     """
@@ -31,6 +34,7 @@ class SchemaKey(NamedTuple):
     schema: Hashable
     arrow_schema: bytes | None
     notes: bytes | None
+    geometries: str | None
     is_own: bool
 
 
@@ -41,7 +45,7 @@ def schema_key(file: OpenedFile) -> SchemaKey:
     keys = file.footer.key_value_metadata
     arrow = keys.get("ARROW:schema")
     known = None if arrow is None else _arrow_key(arrow)
-    return SchemaKey(schema, known, _without_range(keys.get("pandas")), file.is_own)
+    return SchemaKey(schema, known, _without_range(keys.get("pandas")), geo_key(keys.get("geo")), file.is_own)
 
 
 def _names(file: OpenedFile) -> bytes:

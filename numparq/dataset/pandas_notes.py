@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from ..arrow_schema import ArrowType
 from ..dtype_notes import LABEL
 from ..json_columns import parse_object
 
 __all__ = ["united_notes"]
 
+_NULLABLE = re.compile(r"U?Int(8|16|32|64)|Float(32|64)")
+
 
 def united_notes(
-    documents: Sequence[bytes], columns: Collection[str], agreed: Collection[str], keeps_range: bool
+    documents: Sequence[bytes], columns: Mapping[str, ArrowType | None], agreed: Collection[str], keeps_range: bool
 ) -> bytes | None:
     """Unite the values of the key ``pandas``.
 
@@ -21,8 +25,8 @@ def united_notes(
     ----------
     documents : sequence of bytes
         Of the files that have the key, in their order.
-    columns : collection of str
-        The united columns.
+    columns : mapping of str to (ArrowType or None)
+        The united columns, and what their values are.
     agreed : collection of str
         Those whose types are the same in all files that have them.
     keeps_range : bool
@@ -32,7 +36,7 @@ def united_notes(
     -------
     bytes or None
         JSON, made of the first; None where there is none. The index is made of columns only if all files have it so.
-        Of a column that is widened only the label is left.
+        Of a column that is widened only the label is left, and that its numbers had a nullable dtype in all frames.
     """
     parsed = [document for document in map(parse_object, documents) if document is not None]
     if not parsed:
@@ -43,7 +47,9 @@ def united_notes(
             if name in columns:
                 entries.setdefault(name, entry)
     made = {**parsed[0], "index_columns": _index(parsed, columns, keeps_range)}
-    made["columns"] = [entry if name in agreed else _label_of(entry, name) for name, entry in entries.items()]
+    for name in entries.keys() - set(agreed):
+        entries[name] = _widened(entries[name], name, parsed, columns[name])
+    made["columns"] = list(entries.values())
     return json.dumps(made).encode()
 
 
@@ -65,8 +71,18 @@ def _index(parsed: Sequence[dict[str, Any]], columns: Collection[str], keeps_ran
     return names[0] if same else []
 
 
-def _label_of(entry: dict[str, Any], name: str) -> dict[str, Any]:
-    """Leave of an entry what does not depend on the column's type."""
+def _widened(
+    entry: dict[str, Any], name: str, parsed: Sequence[dict[str, Any]], arrow_type: ArrowType | None
+) -> dict[str, Any]:
+    """Leave of an entry what holds for the wider type, too."""
     known = entry.get("metadata")
     label = {LABEL: known[LABEL]} if isinstance(known, dict) and LABEL in known else None
-    return {"name": entry.get("name"), "field_name": name, "pandas_type": None, "numpy_type": None, "metadata": label}
+    dtypes = {str(found[name].get("numpy_type")) for found in map(_entries, parsed) if name in found}
+    numpy_type = None
+    if arrow_type is not None and arrow_type.kind in ("int", "float") and all(map(_NULLABLE.fullmatch, dtypes)):
+        numpy_type = f"{_NAMES[arrow_type.kind, arrow_type.signed]}{arrow_type.bit_width}"
+    return {"name": entry.get("name"), "field_name": name, "pandas_type": None, "numpy_type": numpy_type,
+            "metadata": label}  # fmt: skip
+
+
+_NAMES = {("int", True): "Int", ("int", False): "UInt", ("float", True): "Float"}

@@ -13,7 +13,8 @@ from ..schema import Leaf, Schema
 from ..selection import NestedColumn
 from .fields import Field, fields_of
 from .fitting import fitted_columns
-from .given import given_fields
+from .geo_notes import united_geo_notes
+from .given import dressed, given_fields
 from .identity import SchemaKey, schema_key
 from .labelling import Labels, labelled, labels_by
 from .matching import Match, Matcher
@@ -94,7 +95,10 @@ class DatasetSchema:
         labels = labels_by(resolve)
         kinds = _kinds(files)
         if schema is not None:
-            return _given(given_fields(schema), kinds, len(files), labels)
+            wanted = given_fields(schema)
+            if isinstance(schema, Schema):
+                wanted = dressed(wanted, [kind.fields for kind in kinds], labels)
+            return _given(wanted, kinds, len(files), labels)
         if not files:
             raise ValueError("there is no file that a schema could be taken of")
         if _are_alike(kinds):
@@ -202,10 +206,13 @@ def _prototype(
 ) -> OpenedFile:
     keys = {key: value for kind in kinds for key, value in kind.keys.items() if key == "PANDAS_ATTRS"}
     notes = [kind.keys["pandas"] for kind in kinds if "pandas" in kind.keys]
-    columns = {field.name for field in fields}
+    columns = {field.name: field.type for field in fields}
     made = united_notes(notes, columns, _agreed(fields, kinds, labels), count == 1)
     if made is not None:
         keys["pandas"] = made
+    geometries = united_geo_notes([(kind.name, kind.keys["geo"]) for kind in kinds if "geo" in kind.keys], columns)
+    if geometries is not None:
+        keys["geo"] = geometries
     return made_prototype(
         fields, keys, has_arrow_schema=is_given or any("ARROW:schema" in kind.keys for kind in kinds),
         is_own=bool(kinds) and all(kind.file.is_own for kind in kinds),

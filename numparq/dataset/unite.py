@@ -164,6 +164,8 @@ def _hint_of(found: Sequence[Found]) -> ArrowType | None:
 def _leaves(found: Sequence[Found], labels: Labels, path: tuple[str, ...]) -> Field:
     types = frozenset(value_type(_type(one.field)) for one in found)
     common = common_type(types)
+    if common is not None and common.kind == "duration" and len(path) > 1 and len(types) > 1:
+        common = None  # only the Arrow schema tells their units, and what is within others is not converted by that
     special = [one for one in found if special_of(one.field) != special_of(found[0].field)]
     if common is None or special:
         raise _conflict(*(_culprits(found) if common is None else (found[0], special[0])), path)
