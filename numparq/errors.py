@@ -6,9 +6,6 @@ exception. Where it happened (file, row group, column, page) is added on the way
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 
 class ParquetError(Exception):
     """Anything that numparq has to say about a file that it cannot do as asked.
@@ -70,8 +67,7 @@ class LimitError(ParquetError, MemoryError):
     """Reading on would take more memory than is allowed, or than there is."""
 
 
-@contextmanager
-def located(**where: object) -> Iterator[None]:
+class located:
     """Add a place to every `ParquetError` that passes; what was said closer to the trouble stays.
 
     Parameters
@@ -79,13 +75,20 @@ def located(**where: object) -> Iterator[None]:
     **where
         Any of ``file``, ``row_group``, ``column``, ``page``; a value of None is left out.
     """
-    try:
-        yield
-    except ParquetError as error:
-        for key, value in where.items():
-            if value is not None:
-                error.where.setdefault(key, value)
-        raise
+
+    __slots__ = ("_where",)
+
+    def __init__(self, **where: object) -> None:
+        self._where = where
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if isinstance(error, ParquetError):
+            for key, value in self._where.items():
+                if value is not None:
+                    error.where.setdefault(key, value)
 
 
 # Statuses that kernels return. Zero and above is a position or a count.

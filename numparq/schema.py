@@ -68,6 +68,9 @@ class Leaf:
     element: int = -1
     element_levels: tuple[int, ...] = (0,)
 
+    def __hash__(self) -> int:
+        return hash((self.index, self.path))  # tables are keyed by leaves, and these two tell them apart mostly
+
     @property
     def is_nested(self) -> bool:
         """Whether it is part of a nested column: a group, or repeated."""

@@ -11,14 +11,21 @@ from ..errors import ParquetError
 from ..kernels.tables import (
     BOOLEAN,
     C_CODEC,
+    C_CONVERSION,
     C_FAULTS,
+    C_ITEM_SIZE,
+    C_MASK,
     C_MAX_DEFINITION,
     C_NULL_COUNT,
+    C_NULLS,
     C_NUM_VALUES,
+    C_OUT,
     C_ROW_START,
     C_ROW_STOP,
     C_TYPE,
+    COPY,
     DATA_PAGE,
+    NULLS_MASK,
     P_COMPRESSED,
     P_CRC,
     P_DEFINITION_ENCODING,
@@ -122,11 +129,24 @@ class KeptFixedJob(FixedJob):
         return self.kept.values.nbytes
 
     def __call__(self) -> None:
-        """Decode the values into the output."""
+        """Decode the values into the output; those that become what they are stored as are copied."""
         chunk, count = self.chunks[0], len(self.kept.values)
+        if self._are_as_stored:
+            start, row = int(chunk[C_OUT]), int(chunk[C_MASK])
+            self.output.out[start : start + self.kept.values.nbytes] = self.kept.values.view(np.uint8)
+            if chunk[C_NULLS] == NULLS_MASK:
+                self.output.mask[row : row + count] = 1
+            chunk[C_NULL_COUNT] = 0
+            return
         chunk[[C_ROW_START, C_CODEC, C_FAULTS]] = 0, UNCOMPRESSED, 0
         chunk[[C_ROW_STOP, C_NUM_VALUES]] = count
         super().__call__()
+
+    @property
+    def _are_as_stored(self) -> bool:
+        chunk, values = self.chunks[0], self.kept.values
+        is_same = chunk[C_CONVERSION] == COPY and chunk[C_ITEM_SIZE] == values.itemsize and chunk[C_TYPE] != BOOLEAN
+        return bool(is_same and self.kept.validity is None)
 
     def _walk(self) -> PageWalk:
         physical, is_optional = int(self.chunks[0, C_TYPE]), bool(self.chunks[0, C_MAX_DEFINITION])

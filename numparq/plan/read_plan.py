@@ -82,6 +82,11 @@ class ReadPlan:
     changes : tuple of Change
         What has been made of the plan so far, in this order; see `cuts`.
 
+    Attributes
+    ----------
+    left : tuple of RowGroupPlan
+        The row groups of which rows are wanted.
+
     Examples
     --------
     >>> plan = ReadPlan.whole(["x"], [30, 30], [[4], [400]], [[400], [800]])
@@ -102,13 +107,16 @@ class ReadPlan:
     columns: tuple[str, ...]
     row_groups: tuple[RowGroupPlan, ...]
     changes: tuple[Change, ...] = field(default=(), compare=False)
+    left: tuple[RowGroupPlan, ...] = field(init=False, compare=False)
     _by_ordinal: dict[int, RowGroupPlan] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "left", tuple([group for group in self.row_groups if len(group.rows)]))
         object.__setattr__(self, "_by_ordinal", {group.ordinal: group for group in self.row_groups})
         if len(self._by_ordinal) != len(self.row_groups):
             raise ValueError("a row group is more than once in the plan")
-        if any(len(group.chunks) != len(self.columns) for group in self.row_groups):
+        width = len(self.columns)
+        if [group for group in self.row_groups if len(group.chunks) != width]:
             raise ValueError("a row group has not as many column chunks as the plan has columns")
 
     @classmethod
@@ -159,11 +167,6 @@ class ReadPlan:
         """What has made the plan smaller, in this order."""
         found = (change.cut for change in self.changes)
         return tuple(cut for cut in found if cut.num_rows or cut.num_bytes)
-
-    @property
-    def left(self) -> tuple[RowGroupPlan, ...]:
-        """The row groups of which rows are wanted."""
-        return tuple(group for group in self.row_groups if group.rows)
 
     def __getitem__(self, ordinal: int) -> RowGroupPlan:
         """Give what is read of a row group, by its ordinal."""

@@ -39,7 +39,8 @@ class RowGroupPlan:
     chunks: tuple[ChunkPages, ...]
 
     def __post_init__(self) -> None:
-        if self.rows.stop > self.num_rows or any(chunk.num_rows != self.num_rows for chunk in self.chunks):
+        count = self.num_rows
+        if self.rows.stop > count or [chunk for chunk in self.chunks if chunk.num_rows != count]:
             raise ValueError(f"row group {self.ordinal} has {self.num_rows:,} rows; its ranges or pages say otherwise")
 
     def with_rows(self, rows: RowRanges) -> RowGroupPlan:
