@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-_PARTITIONS = "reads a directory: not yet"
-
 # Tests that fail, with their reasons. That they still do is a test as well.
 FAILURES = {
     "TestParquetPyArrow::test_duplicate_columns": (
@@ -15,11 +13,6 @@ FAILURES = {
     "TestParquetPyArrow::test_to_parquet_unwritable_path_keeps_existing_file": (
         "wants pyarrow's words in the PermissionError; the file stays as it was"
     ),
-    "TestBasic::test_read_filters[pyarrow]": _PARTITIONS,
-    "TestParquetPyArrow::test_partition_cols_supported": _PARTITIONS,
-    "TestParquetPyArrow::test_partition_cols_string": _PARTITIONS,
-    "TestParquetPyArrow::test_partition_cols_pathlib[string]": _PARTITIONS,
-    "TestParquetPyArrow::test_partition_cols_pathlib[pathlib.Path]": _PARTITIONS,
 }
 
 # Tests that are skipped, by what the reason that is given for it says: the environment lacks something.
