@@ -280,6 +280,16 @@ def test_types_of_no_column():
         Partitions(["k"], [("1",)], {"j": "int8"})
 
 
+def test_one_file_and_no_file_have_no_partitions(tmp_path):
+    path = tmp_path / "k=1" / "a"
+    path.parent.mkdir()
+    path.write_bytes(b"PAR1")
+    for partitioning in ("hive", {"k": "int8"}, ["k"], [("k", "int8")], None):
+        assert Partitions.of(list_files(path, partitioning=partitioning), partitioning).keys == ()
+    path.rename(tmp_path / "_common_metadata")
+    assert Partitions.of(list_files(tmp_path, partitioning={"k": "int8"}), {"k": "int8"}).keys == ()
+
+
 @pytest.mark.parametrize(
     ("spec", "name"),
     [

@@ -35,7 +35,7 @@ _MANY, _MANY_BYTES = 256, 64 << 20
 
 def open_files(
     listing: Listing, files: Sequence[DataFile], *, storage_options: dict[str, Any] | None = None,
-    coalescing: Coalescing | None = None, threads: int | None = None,
+    coalescing: Coalescing | None = None,
 ) -> list[OpenedFile]:  # fmt: skip
     """Open files of a dataset, and read their footers.
 
@@ -49,9 +49,6 @@ def open_files(
         Not used: the listing knows the file system.
     coalescing : Coalescing, optional
         As in `OpenedFile`.
-    threads : int, optional
-        Not used: what remote files wait for is their requests, of which there are as many at once as the file system
-        can have, and local ones cost nothing but Python's time.
 
     Returns
     -------

@@ -82,9 +82,10 @@ class Partitions:
             As above; names of other columns may be among them.
         """
         how = as_partitioning(partitioning)
-        types: dict[str, Any] = dict.fromkeys(how.names, INFERRED) if listing.keys else {}
-        types |= how.types if listing.keys or listing.files else {}
         files = listing.files
+        types: dict[str, Any] = dict.fromkeys(how.names, INFERRED) if listing.keys else {}
+        if files and not listing.is_one:
+            types |= how.types
         return cls(listing.keys, [file.values for file in files], types, categories, [file.name for file in files])
 
     def leaf(self, key: str) -> Leaf:

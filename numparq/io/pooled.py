@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from ..errors import InvalidFileError
+from .ranges import Ranges
 from .source import FileSource, ReadSource
 
 __all__ = ["MOST_OPEN", "Pool", "PooledSource"]
@@ -115,10 +116,10 @@ class PooledSource(ReadSource):
         with self._opened() as file:
             return file.stamp()
 
-    def read_ranges(self, ranges: object) -> list[np.ndarray]:
+    def read_ranges(self, ranges: Ranges) -> list[np.ndarray]:
         """Read one after the other; the file stays open in between."""
         with self._opened():
-            return super().read_ranges(ranges)  # type: ignore[arg-type]
+            return super().read_ranges(ranges)
 
     def _read_some(self, position: int, out: memoryview) -> int:
         with self._opened() as file:
