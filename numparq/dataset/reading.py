@@ -91,6 +91,7 @@ class TableRead:
             for at, match in matches.items()
             if not match.is_same and not (match.column is None and isinstance(table.selected[at], Leaf))
         }
+        self._ready: dict[WantedFile, FilePart] = {}
         self._may_be_null = self._nulls_of(files)
         self.targets = self._settled()
 
@@ -98,7 +99,8 @@ class TableRead:
         """Say of each leaf whether it may be null in a file."""
         found = [False] * len(self._table.leaves)
         for wanted in files:
-            for place, count in self._part(wanted).null_counts().items():
+            part = self._ready[wanted] = self._made(wanted)
+            for place, count in part.null_counts().items():
                 found[place] = found[place] or count != 0
         return found
 
@@ -114,6 +116,10 @@ class TableRead:
         ]
 
     def _part(self, wanted: WantedFile) -> FilePart:
+        """Give the part of a file, to be used once: what was made to settle the dtypes serves the first read."""
+        return self._ready.pop(wanted, None) or self._made(wanted)
+
+    def _made(self, wanted: WantedFile) -> FilePart:
         matches = self._matches[wanted.ordinal]
         return FilePart(
             wanted.file, wanted.ordinal, self._table, matches, self._apart, wanted.slices, wanted.condition,
