@@ -71,6 +71,7 @@ class ColumnChunks:
         self._layout, self._places = _places()
         self._num_columns = starts.shape[1]
         # By the chunk's ordinal in the file, as `_ordinals` counts.
+        self.starts = starts
         self._starts = starts.reshape(-1)
         self._words = np.empty((starts.size, self._layout.words), np.int64)
         self._known: np.ndarray = np.zeros(starts.size, np.bool_)

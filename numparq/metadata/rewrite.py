@@ -45,6 +45,8 @@ class ExistingFooter:
         none; readers then take no notice of its statistics.
     fields : dict of int to tuple of int and bytes
         All fields of the struct, known or not, by their ids: type on the wire, and value.
+    starts : list of int
+        Where each RowGroup begins in the footer.
     """
 
     row_groups: list[Encoded]
@@ -52,6 +54,7 @@ class ExistingFooter:
     key_values: list[tuple[bytes, bytes | None]]
     column_orders: list[str] | None
     fields: dict[int, tuple[int, bytes]] = field(repr=False)
+    starts: list[int] = field(repr=False, default_factory=list)
 
     @property
     def key_value_metadata(self) -> dict[str, bytes]:
@@ -148,14 +151,15 @@ def _parts(footer: Footer) -> ExistingFooter:
     known = {item.id: item for item in load_idl().structs["FileMetaData"].fields}
     fields: dict[int, tuple[int, bytes]] = {}
     row_groups: list[Encoded] = []
+    starts: list[int] = []
     position = last = 0
     while data[position] & 15:  # a field's type; the end of a struct has none, whatever else is in that byte
         kind, number, start = _field(data, position, last)
         about = known.get(number)
         if about is not None and about.name == "row_groups":
-            row_groups, position = _structs(footer, data, start, "RowGroup", "num_rows")
+            row_groups, starts, position = _structs(footer, data, start, "RowGroup", "num_rows")
         elif about is not None and about.name == "schema":
-            _, position = _structs(footer, data, start, "SchemaElement", "name")
+            _, _, position = _structs(footer, data, start, "SchemaElement", "name")
         else:
             position = _skip(data, start, kind)
         if number in fields:
@@ -165,7 +169,7 @@ def _parts(footer: Footer) -> ExistingFooter:
     full = _rest(footer)
     orders = None if full.column_orders is None else [order.which() or "" for order in full.column_orders]
     num_rows = int(footer.row_group_num_rows.sum())
-    return ExistingFooter(row_groups, num_rows, _key_values(full), orders, fields)
+    return ExistingFooter(row_groups, num_rows, _key_values(full), orders, fields, starts)
 
 
 def _check_that_it_can_grow(footer: Footer) -> None:
@@ -196,12 +200,15 @@ def _key_values(rest: Record) -> list[tuple[bytes, bytes | None]]:
     ]  # fmt: skip
 
 
-def _structs(footer: Footer, data: bytes, position: int, struct: str, member: str) -> tuple[list[Encoded], int]:
-    """Cut a list of structs up; the kernel finds their ends."""
+def _structs(
+    footer: Footer, data: bytes, position: int, struct: str, member: str
+) -> tuple[list[Encoded], list[int], int]:
+    """Cut a list of structs up, and give where each begins, and where the list ends; the kernel finds their ends."""
     count, _, position = _list_header(data, position)
     wanted = layout(struct, member)
-    found = []
+    found, starts = [], []
     for _ in range(count):
+        starts.append(position)
         words = np.empty(wanted.words, np.int64)
         stack = new_stack(len(words), len(words))
         end = check(
@@ -209,7 +216,7 @@ def _structs(footer: Footer, data: bytes, position: int, struct: str, member: st
         )
         found.append(Encoded(data[position:end]))
         position = end
-    return found, position
+    return found, starts, position
 
 
 # --- the wire; a kernel has read all of it already, so that it is well formed ---------------------------------------

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from ...io.local_sink import try_lock
 from ...io.sink import Sink
+from ...io.source import FileSource, Source
 from ..commit_record import COMMITTED, Record
 from ..entries import Found
 from ..local_listing import walk
@@ -74,6 +75,10 @@ class LocalJob:
         """List what the dataset has now."""
         return walk(self.base)
 
+    def source(self, path: str) -> Source:
+        """Open a file that the dataset has."""
+        return FileSource(path)
+
     def open(self, name: str) -> Sink:
         """Open a file of the dataset for writing.
 
@@ -98,14 +103,14 @@ class LocalJob:
             complete_all(self.base)
             sweep(self.base)
             changes = changes_of(self.found())
-            over = {}
             for name, data in changes.over.items():
                 with self.open(name) as sink:
                     sink.write(data)
-                over[name] = self._names.pop(name)
+            over = {name: number for name, number in self._names.items() if name in changes.over}
+            files = {name: number for name, number in self._names.items() if name not in changes.over}
             start = len(self.base.rstrip("/")) + 1
             gone = {path[start:]: version_of(path) for path in changes.gone}
-            perform(self.base, Record(self.id, COMMITTED, self._folder, self._names, over, gone))
+            perform(self.base, Record(self.id, COMMITTED, self._folder, files, over, gone))
         self._close()
 
     def abort(self) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...category_order import CategoryOrder
 from ...errors import located
 from ...leaves import Node
+from ...metadata.footer import Footer, read_tail
 from ...shred import TakenApart
 from ...writer import ParquetWriter, Workshop, check_columns
 from ..entries import Found
@@ -18,6 +19,7 @@ from .changes import BEHAVIORS, Changes, changes_of, check_empty
 from .division import PartitionColumns, Values
 from .frames import Stretch, divided_frame
 from .local_job import LocalJob
+from .metadata_file import footer_of, metadata_files
 from .parts import FileLimits, Part
 from .paths import file_name, folder_of
 
@@ -190,7 +192,21 @@ class DatasetWriter:
         self._end()
 
     def _changes(self, found: Found) -> Changes:
-        return changes_of(self._behavior, self._job.base, found, self._columns.names, self._parts.keys())
+        changes = changes_of(self._behavior, self._job.base, found, self._columns.names, self._parts.keys())
+        return self._with_metadata(changes, found) if self._keep_footers else changes
+
+    def _with_metadata(self, changes: Changes, found: Found) -> Changes:
+        """Let a commit also replace the files that tell of all others."""
+        new = [(written.name, footer_of(written.footer)) for part in self._parts.values() for written in part.written]
+        if not new or self._nodes is None:
+            return changes
+        going, start = set(changes.gone), len(self._job.base.rstrip("/")) + 1
+        staying = [entry.path for entry in found.files if entry.path not in going]
+        footers: dict[str, Footer] = {}
+        self._workshop.crew.run([partial(_read_footer, self._job, path, footers) for path in staying])
+        files = sorted([*new, *((path[start:], footer) for path, footer in footers.items())], key=lambda file: file[0])
+        over = metadata_files(files, self._nodes, new[0][1])
+        return Changes([path for path in changes.gone if path[start:] not in over], over)
 
     def abort(self) -> None:
         """Give up: nothing is left of what was written, and the dataset is as it was."""
@@ -218,6 +234,15 @@ def _write(part: Part, taken: TakenApart, stays_open: bool) -> None:
     part.write(taken)
     if not stays_open:
         part.close()
+
+
+def _read_footer(job: LocalJob, path: str, footers: dict[str, Footer]) -> None:
+    source = job.source(path)
+    try:
+        with located(file=path):
+            footers[path] = read_tail(source)[0]
+    finally:
+        source.close()
 
 
 def _job(path: Any, storage_options: dict[str, Any] | None, filesystem: Any) -> LocalJob:

@@ -1,0 +1,78 @@
+"""``_metadata`` and ``_common_metadata``: the footers of all files of a dataset in one, and their schema alone.
+
+Row groups are copied as bytes, statistics and all, each chunk with the path of its file from the dataset's folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ... import __version__
+from ...assembly import CREATED_BY, MAGIC
+from ...errors import SchemaError, located
+from ...leaves import Node
+from ...metadata.agreement import agreed_columns
+from ...metadata.encode import Encoded
+from ...metadata.footer import Footer
+from ...metadata.placed import placed_row_groups
+from ...metadata.rewrite import take_apart
+from ..names import COMMON_METADATA, METADATA
+
+__all__ = ["footer_of", "metadata_files"]
+
+
+def footer_of(data: bytes) -> Footer:
+    """Make a Footer of the bytes of a FileMetaData."""
+    return Footer(np.frombuffer(data, np.uint8), len(data))
+
+
+def metadata_files(files: Sequence[tuple[str, Footer]], columns: Sequence[Node], template: Footer) -> dict[str, bytes]:
+    """Make both files.
+
+    Parameters
+    ----------
+    files : sequence of (str, Footer)
+        The files of the dataset, in the order of their rows: the path of each from the folder, and its footer.
+    columns : sequence of Node
+        The columns that all of them have.
+    template : Footer
+        That of one whose schema and keys the files get.
+
+    Returns
+    -------
+    dict of str to bytes
+        Contents by name.
+
+    Raises
+    ------
+    SchemaError
+        When a file has other columns.
+    UnsupportedError
+        When one is encrypted.
+    """
+    first = take_apart(template)
+    groups: list[Encoded] = []
+    num_rows = 0
+    for name, footer in files:
+        with located(file=name):
+            _check_columns(footer, template, columns)
+            groups += placed_row_groups(footer, name)
+        num_rows += int(footer.row_group_num_rows.sum())
+    created_by = CREATED_BY.format(version=__version__)
+    contents = {METADATA: (groups, num_rows), COMMON_METADATA: ([], 0)}
+    return {name: _file(first.encode(rows, count, {}, created_by)) for name, (rows, count) in contents.items()}
+
+
+def _check_columns(footer: Footer, template: Footer, columns: Sequence[Node]) -> None:
+    """Refuse a file whose chunks cannot be read by the schema of the others."""
+    if footer.schema_part is template.schema_part:
+        return
+    if agreed_columns(footer, columns) != list(columns):
+        raise SchemaError("a file that is there names parts of its columns otherwise, or has columns without nulls; "
+                          "one _metadata cannot tell of both: write with write_metadata_file=False")  # fmt: skip
+
+
+def _file(footer: bytes) -> bytes:
+    return MAGIC + footer + len(footer).to_bytes(4, "little") + MAGIC

@@ -1,0 +1,119 @@
+"""``_metadata`` and ``_common_metadata`` as they are written: true of all files, and read by others."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import numparq
+from numparq.dataset.writing import DatasetWriter
+from numparq.errors import SchemaError
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+ds = pytest.importorskip("pyarrow.dataset")
+
+
+def frame(first: int, keys: list[str]) -> pd.DataFrame:
+    numbers = np.arange(first, first + len(keys))
+    return pd.DataFrame({"key": keys, "n": numbers, "text": [f"text {n}" if n % 3 else None for n in numbers],
+                         "list": [[n] * (n % 3) for n in numbers]})  # fmt: skip
+
+
+def write(folder: Path, first: int, keys: list[str], **options: object) -> None:
+    numparq.to_parquet(frame(first, keys), folder, partition_cols=["key"], write_metadata_file=True, **options)
+
+
+def by_metadata(folder: Path, **options: object) -> dict[str, list]:
+    dataset = ds.parquet_dataset(folder / "_metadata", partitioning="hive")
+    return dataset.to_table(**options).sort_by("n").to_pydict()
+
+
+def test_pyarrow_reads_a_dataset_by_it(tmp_path):
+    write(tmp_path, 0, ["a b", "c/d", "a b", "é"], row_group_size=1)
+    assert by_metadata(tmp_path) == {"n": [0, 1, 2, 3], "text": [None, "text 1", "text 2", None],
+                                     "list": [[], [1], [2, 2], []], "key": ["a b", "c/d", "a b", "é"]}  # fmt: skip
+    dataset = ds.parquet_dataset(tmp_path / "_metadata", partitioning="hive")
+    fragments = list(dataset.get_fragments(filter=ds.field("n") >= 3))
+    assert len(fragments) == 1, "statistics are there"
+    assert pq.read_schema(tmp_path / "_common_metadata").names == ["n", "text", "list"]
+    assert pq.read_metadata(tmp_path / "_common_metadata").num_row_groups == 0
+
+
+def test_it_says_what_the_footers_say(tmp_path):
+    write(tmp_path, 0, list("abab"), bloom_filter_options={"n": True})
+    whole = pq.read_metadata(tmp_path / "_metadata")
+    assert (whole.num_rows, whole.num_row_groups) == (4, 2)
+    for number in range(2):
+        group = whole.row_group(number)
+        alone = pq.read_metadata(tmp_path / group.column(0).file_path).row_group(0)
+        for column in range(group.num_columns):
+            ours, theirs = group.column(column).to_dict(), alone.column(column).to_dict()
+            assert ours.pop("file_path") and not theirs.pop("file_path") and ours == theirs
+
+
+def test_it_grows_with_the_dataset(tmp_path):
+    write(tmp_path, 0, list("ab"))
+    write(tmp_path, 2, list("bc"), append=True)
+    assert by_metadata(tmp_path)["n"] == [0, 1, 2, 3]
+    write(tmp_path, 4, list("b"), existing_data_behavior="delete_matching")
+    found = by_metadata(tmp_path)
+    assert (found["n"], found["key"]) == ([0, 3, 4], ["a", "c", "b"])
+
+
+def test_one_that_would_be_false_is_removed(tmp_path):
+    write(tmp_path, 0, list("ab"))
+    assert {"_metadata", "_common_metadata"} <= set(os.listdir(tmp_path))
+    numparq.to_parquet(frame(2, ["b"]), tmp_path, partition_cols=["key"], append=True)
+    assert set(os.listdir(tmp_path)) == {"key=a", "key=b"}
+
+
+def test_files_of_other_writers(tmp_path):
+    write(tmp_path, 0, list("ab"))
+    (tmp_path / "key=c").mkdir()
+    frame(5, ["c"]).drop(columns="key").to_parquet(tmp_path / "key=c" / "x.parquet", engine="pyarrow")
+    write(tmp_path, 2, list("b"), append=True)
+    assert by_metadata(tmp_path)["n"] == [0, 1, 2, 5]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        pa.schema([("n", pa.int32()), ("text", pa.string()), ("list", pa.list_(pa.int64()))]),
+        pa.schema([pa.field("n", pa.int64(), nullable=False), ("text", pa.string()), ("list", pa.list_(pa.int64()))]),
+        pa.schema([("n", pa.int64()), ("text", pa.string())]),
+    ],
+)
+def test_files_with_other_columns(tmp_path, schema):
+    write(tmp_path, 0, list("ab"))
+    (tmp_path / "key=c").mkdir()
+    table = pa.table({"n": [5], "text": ["x"], "list": [[1]]}).select(schema.names).cast(schema)
+    pq.write_table(table, tmp_path / "key=c" / "x.parquet")
+    before = sorted(os.listdir(tmp_path)), by_metadata(tmp_path)
+    with pytest.raises(SchemaError, match=r"x\.parquet"):
+        write(tmp_path, 2, list("b"), append=True)
+    assert (sorted(os.listdir(tmp_path)), by_metadata(tmp_path)) == before
+    write(tmp_path, 2, list("c"), existing_data_behavior="delete_matching")
+    assert by_metadata(tmp_path)["n"] == [0, 1, 2]
+
+
+def test_the_dataset_may_be_moved(tmp_path):
+    write(tmp_path / "a", 0, list("ab"))
+    shutil.move(tmp_path / "a", tmp_path / "b")
+    assert by_metadata(tmp_path / "b")["n"] == [0, 1]
+
+
+def test_without_partitions(tmp_path):
+    numparq.to_parquet(frame(0, list("abcd")), tmp_path, max_rows_per_file=1, write_metadata_file=True)
+    assert ds.parquet_dataset(tmp_path / "_metadata").to_table()["n"].to_pylist() == [0, 1, 2, 3]
+
+
+def test_nothing_written_says_nothing(tmp_path):
+    with DatasetWriter(tmp_path, partition_cols=["key"], write_metadata_file=True):
+        pass
+    assert os.listdir(tmp_path) == []
