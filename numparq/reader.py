@@ -176,7 +176,8 @@ class ParquetFile(OpenedFile):
         np.int64(4950)
         """
         from .streaming.batches import Batches
-        from .streaming.units import FileUnits, Sizes
+        from .streaming.division import Sizes
+        from .streaming.units import FileUnits
 
         choices = Choices(
             filters=filters, runtime_filters=runtime_filters, explode=explode, dtype_backend=dtype_backend,

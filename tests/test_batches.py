@@ -234,7 +234,7 @@ def test_errors_name_the_place(data):
     content = bytearray(written(table, row_group_size=2000, use_dictionary=False, compression=None).getvalue())
     place = pq.read_metadata(io.BytesIO(bytes(content))).row_group(3).column(1).data_page_offset
     content[place : place + 20] = b"\xff" * 20
-    batches = numparq.ParquetFile(bytes(content)).iter_batches(batch_rows=2000, memory_limit=150_000)
+    batches = numparq.ParquetFile(bytes(content)).iter_batches(batch_rows=2000, memory_limit=400_000)
     assert len(next(batches)) == 2000
     with pytest.raises(numparq.InvalidFileError) as caught:
         list(batches)
@@ -246,7 +246,7 @@ def test_a_file_that_changes_meanwhile(tmp_path):
     path = tmp_path / "a.parquet"
     path.write_bytes(written(frame(), row_group_size=1000).getvalue())
     with numparq.ParquetFile(path) as file:
-        batches = file.iter_batches(batch_rows=1000, memory_limit=150_000)
+        batches = file.iter_batches(batch_rows=1000, memory_limit=500_000)
         next(batches)
         with open(path, "r+b") as changed:
             changed.seek(100)

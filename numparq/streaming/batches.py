@@ -30,6 +30,8 @@ class Units(Protocol):
     ----------
     batch_rows : int
         Rows of a batch.
+    is_exact : bool
+        Whether batches have just so many, and not fewer where that is less work.
     is_ahead : bool
         Whether a unit may be read while the one before is in use.
     labels : Labels
@@ -37,6 +39,7 @@ class Units(Protocol):
     """
 
     batch_rows: int
+    is_exact: bool
     is_ahead: bool
     labels: Labels
 
@@ -104,7 +107,7 @@ class Batches:
             units = self._unread()
             self._units = None
             self._source = ReadAhead(units.frames()) if units.is_ahead else units.frames()
-            self._frames = _numbered(_cut(self._source, units.batch_rows), units.labels)
+            self._frames = _numbered(_cut(self._source, units.batch_rows, units.is_exact), units.labels)
         return next(self._frames)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
@@ -164,36 +167,79 @@ class Batches:
         self.close()
 
 
-def _cut(frames: Iterator[pd.DataFrame], batch_rows: int) -> Iterator[pd.DataFrame]:
-    """Divide frames into batches of so many rows; what is left of one begins the next batch."""
-    import pandas as pd
+def _cut(frames: Iterator[pd.DataFrame], batch_rows: int, is_exact: bool) -> Iterator[pd.DataFrame]:
+    """Divide frames into batches.
 
-    rest: pd.DataFrame | None = None
+    Parameters
+    ----------
+    frames : iterator of DataFrame
+        The frames. Batches are views of them.
+    batch_rows : int
+        Rows of a batch.
+    is_exact : bool
+        Whether each has just so many, and what is left of a frame is copied to begin a batch with. Else they are the
+        most, and only frames that are small themselves are put together.
+    """
+    rest = _Rest()
     first: pd.DataFrame | None = None
-    shown = False
+    shown = 0
     for frame in frames:
         first = frame.iloc[:0] if first is None else _checked(frame, first)
-        if rest is not None and _types(rest) == _types(frame):
-            head = frame.iloc[: batch_rows - len(rest)]
+        if rest and not (rest.goes_with(frame) and (is_exact or rest.num_rows + len(frame) <= batch_rows)):
+            shown += 1
+            yield rest.taken()
+        if rest:
+            head = frame.iloc[: batch_rows - rest.num_rows]
             frame = frame.iloc[len(head) :]
-            rest = pd.concat([rest, head], ignore_index=isinstance(rest.index, pd.RangeIndex))
-        elif rest is not None:  # categories that differ: a Categorical of both would be none
-            yield rest
-            rest = None
-        if rest is not None and len(rest) == batch_rows:
-            yield rest
-            rest = None
-        whole = len(frame) // batch_rows * batch_rows
-        for start in range(0, whole, batch_rows):
-            shown = True
-            yield frame.iloc[start : start + batch_rows]
-        if len(frame) > whole:
-            rest = frame.iloc[whole:] if not whole else frame.iloc[whole:].copy()
+            rest.add(head)
+            del head
+            if rest.num_rows == batch_rows:
+                shown += 1
+                yield rest.taken()
+        parts = -(-len(frame) // batch_rows)
+        size = batch_rows if is_exact or not parts else -(-len(frame) // parts)
+        for start in range(0, len(frame), size):
+            batch = frame.iloc[start : start + size]
+            if len(batch) < size if is_exact else size < batch_rows // 2:
+                rest.add(batch)
+            else:
+                shown += 1
+                yield batch
+            del batch
         del frame  # else it would be held while the next one is made
-    if rest is not None:
-        yield rest
+    if rest:
+        yield rest.taken()
     elif first is not None and not shown:
         yield first
+
+
+class _Rest:
+    """Rows that wait for others to become a batch with."""
+
+    def __init__(self) -> None:
+        self._frames: list[pd.DataFrame] = []
+        self.num_rows = 0
+
+    def __bool__(self) -> bool:
+        return self.num_rows > 0
+
+    def goes_with(self, frame: pd.DataFrame) -> bool:
+        """Whether rows can follow without a change of dtypes: Categoricals of other categories would become objects."""
+        return _types(self._frames[0]) == _types(frame)
+
+    def add(self, frame: pd.DataFrame) -> None:
+        """Have rows wait."""
+        self._frames.append(frame)
+        self.num_rows += len(frame)
+
+    def taken(self) -> pd.DataFrame:
+        """Give all rows as one frame; none wait any more."""
+        import pandas as pd
+
+        frames, self._frames, self.num_rows = self._frames, [], 0
+        if len(frames) == 1:
+            return frames[0]
+        return pd.concat(frames, ignore_index=isinstance(frames[0].index, pd.RangeIndex))
 
 
 def _types(frame: pd.DataFrame) -> list[Any]:

@@ -88,6 +88,10 @@ class RowCosts:
         place = self._place[row_group]
         return max(float(self._bytes[place].sum() / self._num_rows[place]), 1.0)
 
+    def of_row_group(self, row_group: int) -> float:
+        """Give the bytes of all rows of a row group."""
+        return float(self._bytes[self._place[row_group]].sum())
+
     def of(self, slices: Sequence[Any]) -> int:
         """Give the bytes of rows.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from copy import copy
 from dataclasses import replace
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..column.buffer import ColumnBuffer
+from ..column.buffer import BinaryPiece, ColumnBuffer, DictionaryPiece
 from ..column.chunks import RowSlice
+from ..dtypes import choose
 from ..errors import InvalidFileError, LimitError, ParquetError, UnsupportedError, located
 from ..frame import Layout, allocate
 from ..frame.strings import text_of
@@ -22,11 +23,12 @@ from ..reading.choices import Choices
 from ..reading.columns import ReadColumns, columns_of
 from ..reading.rows import FileRows
 from ..selection import checked_count, select_rows
-from ..threads import Crew, thread_count
+from ..settled import settled
+from ..threads import Crew
 from .batches import Labels
-from .budget import RowCosts, checked_size, in_words, may_be_null, scratch_bytes
-from .locating import PageFinder
-from .plan import UnitPlan
+from .budget import may_be_null
+from .division import Division, Sizes
+from .release import give_back
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,39 +36,7 @@ if TYPE_CHECKING:
     from ..filtering.condition import Condition
     from .arrow import ArrowColumns
 
-__all__ = ["FileUnits", "Sizes"]
-
-
-class Sizes:
-    """How large units and batches are to be.
-
-    Parameters
-    ----------
-    memory_limit : int
-        Bytes that may be held at once: of the unit that is worked on, of the next one, and of what it takes to decode.
-    batch_rows : int or None
-        Rows of a batch; None for the default, and where `batch_bytes` says.
-    batch_bytes : int or None
-        About so many bytes of a batch.
-    """
-
-    DEFAULT_LIMIT = 256 << 20
-    DEFAULT_ROWS = 65_536
-
-    def __init__(self, memory_limit: int | None, batch_rows: int | None, batch_bytes: int | None) -> None:
-        if batch_rows is not None and batch_bytes is not None:
-            raise ValueError("batches have batch_rows or batch_bytes, not both")
-        self.memory_limit = self.DEFAULT_LIMIT if memory_limit is None else checked_size(memory_limit, "memory_limit")
-        self.batch_rows = None if batch_rows is None else checked_size(batch_rows, "batch_rows")
-        self.batch_bytes = None if batch_bytes is None else checked_size(batch_bytes, "batch_bytes")
-
-    def rows_of_batch(self, row_bytes: float) -> int:
-        """Give how many rows a batch has, of so many bytes each."""
-        if self.batch_rows is not None:
-            return self.batch_rows
-        if self.batch_bytes is not None:
-            return max(int(self.batch_bytes / row_bytes), 1)
-        return self.DEFAULT_ROWS
+__all__ = ["FileUnits"]
 
 
 class FileUnits:
@@ -85,10 +55,8 @@ class FileUnits:
 
     Attributes
     ----------
-    is_ahead : bool
-        Whether memory suffices for two units at once.
-    batch_rows : int
-        Rows of a batch.
+    batch_rows, is_exact, is_ahead
+        As of `Division`.
     labels : Labels
         Of rows without an index.
     """
@@ -107,7 +75,8 @@ class FileUnits:
         self._may_be_null = may_be_null(file, self._columns.leaves)
         self._targets = self._columns.settled_targets(self._may_be_null)
         self.labels = self._labels()
-        self._set_sizes()
+        self._division = division = self._divided()
+        self.batch_rows, self.is_exact, self.is_ahead = division.batch_rows, division.is_exact, division.is_ahead
 
     def _made_columns(self) -> ReadColumns:
         """Find the columns; a RangeIndex that the footer tells of is none of a part of the rows."""
@@ -136,28 +105,17 @@ class FileUnits:
 
         return Condition(self._file, choices.filters, choices.runtime_filters)
 
-    def _set_sizes(self) -> None:
-        """Divide the memory: what threads need, then two units, or one where two would be too small."""
-        groups = [rows.row_group for rows in self._slices]
-        as_objects = self._choices.dtype_backend != "pyarrow"
-        self._costs = costs = RowCosts(self._file, self._columns.leaves, self._targets, groups, as_objects)
-        limit = self._sizes.memory_limit
-        threads = thread_count(self._choices.threads)
-        while threads > 1 and scratch_bytes(costs, threads) > limit // 3:
-            threads -= 1
-        self._threads = threads
-        room = int((limit - scratch_bytes(costs, threads)) / _MARGIN)
-        largest = max((costs.of_row(group) for group in set(groups)), default=1.0)
-        self.batch_rows = self._sizes.rows_of_batch(largest)
-        batch = int(self.batch_rows * largest)
-        self.is_ahead = self._sizes.batch_rows is None or 2 * batch <= room
-        self._room = max(room // 2 if self.is_ahead else room - batch, 0)
-        if not self.is_ahead and self._room < batch:
-            raise LimitError(
-                f"a batch of {self.batch_rows:,} rows takes about {in_words(batch)}, which is to be decoded while "
-                f"another one is in use; memory_limit is {in_words(limit)}"
-            )
-        self.batch_rows = max(min(self.batch_rows, int(self._room / largest)), 1)
+    def _divided(self) -> Division:
+        leaves, targets = list(self._columns.leaves), list(self._targets)
+        shown = {leaf.index for leaf in leaves}
+        for leaf in self._condition.leaves if self._condition else ():
+            if leaf.index not in shown:
+                leaves.append(leaf)
+                targets.append(settled(choose(leaf), may_be_null=True))
+        return Division(
+            self._file, leaves, targets, self._slices, self._sizes, threads=self._choices.threads,
+            as_objects=self._choices.dtype_backend != "pyarrow",
+        )  # fmt: skip
 
     # --- frames ------------------------------------------------------------------------------------------------------
 
@@ -212,14 +170,12 @@ class FileUnits:
 
     def _units(self) -> Iterator[tuple[FileRows, Layout, list[ColumnBuffer]]]:
         """Decode one unit after the other."""
-        finder = PageFinder(self._file, self._columns.leaves, self._targets)
-        plan = UnitPlan(self._slices, self._costs, self._room, self.batch_rows, self._divider(finder))
         left = None if self._choices.nrows is None else checked_count(self._choices.nrows, "nrows")
         nothing = True
         with located(file=self._file.source.name):
-            for slices in plan.units():
+            for slices in self._division.units(self._check_unchanged):
                 rows, layout, buffers = self._decoded(slices, left)
-                plan.observed(rows.slices, _bytes_of(layout, buffers))
+                self._division.observed(rows.slices, _bytes_of(layout, buffers))
                 if rows.count or nothing:
                     nothing = False
                     yield rows, layout, buffers
@@ -235,23 +191,11 @@ class FileUnits:
         has_dictionaries = self._file.is_own and self._file.num_row_groups
         return [RowSlice(0, 0, 0, 0)] if has_dictionaries else []
 
-    def _divider(self, finder: PageFinder) -> Callable[[int], list[str]]:
-        """Give what finds the pages of a row group that is to be divided."""
-
-        def divide(row_group: int) -> list[str]:
-            self._check_unchanged()
-            whole = [leaf.name for leaf in finder.whole(row_group)]
-            if not whole:
-                finder.find(row_group)
-            return whole
-
-        return divide
-
     def _decoded(self, slices: Sequence[RowSlice], limit: int | None) -> tuple[FileRows, Layout, list[ColumnBuffer]]:
-        self._check_unchanged()
+        give_back()
         columns = self._columns
         rows = FileRows(self._file, columns.leaves, slices, self._condition)
-        with self._named(rows), Crew(self._threads) as crew:
+        with self._named(rows), Crew(self._division.threads) as crew:
             rows.begin(crew, self._choices.verify_crc)
             with closing(rows):
                 rows.find(self._targets, limit)
@@ -278,10 +222,6 @@ class FileUnits:
             raise InvalidFileError("the file has changed while it was read", file=self._file.source.name)
 
 
-# What is allocated while columns are finished, and by the system besides.
-_MARGIN = 1.2
-
-
 def _stamp(file: OpenedFile) -> Any:
     """Give what changes when a file does, where that can be told."""
     stamp = getattr(file.source, "stamp", None)
@@ -291,14 +231,19 @@ def _stamp(file: OpenedFile) -> Any:
 def _bytes_of(layout: Layout, buffers: Sequence[ColumnBuffer]) -> int:
     """Give the bytes that columns were decoded to."""
     arrays = [array for array in (*layout.blocks, *layout.validity) if array is not None]
-    arrays += [values for values, block in zip(layout.values, layout.block_of, strict=True)
-               if values is not None and block is None]  # fmt: skip
+    places = zip(layout.values, layout.block_of, strict=True)
+    arrays += [values for values, block in places if values is not None and block is None]
     total = sum(array.nbytes for array in arrays)
-    for buffer in buffers:
-        for piece in buffer.pieces:
-            total += sum(
-                getattr(piece, name).nbytes
-                for name in ("offsets", "data", "validity", "codes", "definition", "repetition")
-                if getattr(piece, name, None) is not None
-            )
-    return total
+    return total + sum(_piece_bytes(piece) for buffer in buffers for piece in buffer.pieces)
+
+
+def _piece_bytes(piece: Any) -> int:
+    """Give the bytes of a BinaryPiece, DictionaryPiece or NestedPiece that were written to."""
+    if isinstance(piece, BinaryPiece):
+        marks = 0 if piece.validity is None else piece.validity.nbytes
+        return piece.offsets.nbytes + int(piece.offsets[-1] - piece.offsets[0]) + marks
+    if isinstance(piece, DictionaryPiece):
+        return piece.codes.nbytes + _piece_bytes(piece.dictionary)
+    levels = sum(array.nbytes for array in (piece.definition, piece.repetition) if array is not None)
+    values = piece.values
+    return levels + (values.nbytes if isinstance(values, np.ndarray) else sum(map(_piece_bytes, values)))

@@ -1,0 +1,173 @@
+"""The rows of a file divided by memory: how many threads, how much at once, which rows after which."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from ..column.chunks import RowSlice
+from ..errors import LimitError
+from ..opened import OpenedFile
+from ..schema import Leaf
+from ..targets import Target
+from ..threads import thread_count
+from .budget import RowCosts, checked_size, in_words, scratch_bytes
+from .locating import PageFinder
+from .plan import UnitPlan
+
+__all__ = ["Division", "Sizes"]
+
+# What is allocated while columns are finished, and what the system keeps of memory that is freed.
+_MARGIN = 2.0
+# So many batches of the default size there is memory for at least.
+_BATCHES = 8
+
+
+class Sizes:
+    """How large units and batches are to be.
+
+    Parameters
+    ----------
+    memory_limit : int or None
+        Bytes that may be held at once: of the unit that is worked on, of the next one, and of what it takes to decode.
+    batch_rows : int or None
+        Rows of a batch; None for the default, and where `batch_bytes` says.
+    batch_bytes : int or None
+        About so many bytes of a batch.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what is no such number, and for both sizes of a batch at once.
+    """
+
+    DEFAULT_LIMIT = 256 << 20
+    DEFAULT_ROWS = 65_536
+
+    def __init__(self, memory_limit: Any = None, batch_rows: Any = None, batch_bytes: Any = None) -> None:
+        if batch_rows is not None and batch_bytes is not None:
+            raise ValueError("batches have batch_rows or batch_bytes, not both")
+        self.memory_limit = self.DEFAULT_LIMIT if memory_limit is None else checked_size(memory_limit, "memory_limit")
+        self.batch_rows = None if batch_rows is None else checked_size(batch_rows, "batch_rows")
+        self.batch_bytes = None if batch_bytes is None else checked_size(batch_bytes, "batch_bytes")
+
+    def rows_of_batch(self, row_bytes: float, room: float) -> int:
+        """Give how many rows a batch has, of so many bytes each; by default what takes a part of `room` at most."""
+        if self.batch_rows is not None:
+            return self.batch_rows
+        if self.batch_bytes is not None:
+            return max(int(self.batch_bytes / row_bytes), 1)
+        return max(min(self.DEFAULT_ROWS, int(room / _BATCHES / row_bytes)), 1)
+
+
+class Division:
+    """How rows of a file are read, unit by unit.
+
+    Parameters
+    ----------
+    file : OpenedFile
+        The file.
+    leaves : sequence of Leaf
+        The columns; those that only a filter asks behind the others.
+    targets : sequence of Target
+        How each is decoded.
+    slices : sequence of RowSlice
+        The rows.
+    sizes : Sizes
+        How large units are.
+    threads : int or None
+        How many decode at most; as in `numparq.read_parquet`.
+    as_objects : bool
+        Whether nested columns become Python objects, and not Arrow's data.
+
+    Attributes
+    ----------
+    threads : int
+        How many decode: no more than there is memory for.
+    batch_rows : int
+        Rows of a batch.
+    is_exact : bool
+        Whether they have just so many, because they were asked for by number.
+    is_ahead : bool
+        Whether the next unit may be read while one is in use.
+
+    Raises
+    ------
+    LimitError
+        When a batch of as many rows as are asked for does not fit.
+    """
+
+    def __init__(
+        self, file: OpenedFile, leaves: Sequence[Leaf], targets: Sequence[Target], slices: Sequence[RowSlice],
+        sizes: Sizes, *, threads: int | None = None, as_objects: bool = True,
+    ) -> None:  # fmt: skip
+        groups = list(dict.fromkeys(rows.row_group for rows in slices))
+        self._slices = slices
+        self._costs = costs = RowCosts(file, leaves, targets, groups, as_objects)
+        self._finder = PageFinder(file, leaves, targets)
+        self.threads = _threads(costs, thread_count(threads), sizes.memory_limit)
+        left = max(sizes.memory_limit - scratch_bytes(costs, self.threads), 0) / _MARGIN
+        largest = max(map(costs.of_row, groups), default=1.0)
+        self.batch_rows = sizes.rows_of_batch(largest, left)
+        self.is_exact = sizes.batch_rows is not None
+        self.is_ahead, room = True, left / 2
+        if self.is_exact:
+            self.is_ahead, room = _room_beside(self.batch_rows * largest, costs.of(slices), left)
+            if not room:
+                raise LimitError(
+                    f"a batch of {self.batch_rows:,} rows takes about {in_words(self.batch_rows * largest)}, and there "
+                    f"has to be room for three of them; memory_limit is {in_words(sizes.memory_limit)}"
+                )
+        self._plan = UnitPlan(slices, costs, int(room), self.batch_rows, self._whole)
+
+    def _whole(self, row_group: int) -> list[str]:
+        """Find the pages of a row group; gives the columns of which no row can be read alone."""
+        whole = [leaf.name for leaf in self._finder.whole(row_group)]
+        if not whole:
+            self._finder.find(row_group)
+        return whole
+
+    def units(self, before: Callable[[], None] = lambda: None) -> Iterator[list[RowSlice]]:
+        """Give the rows of one unit after the other.
+
+        Parameters
+        ----------
+        before : callable
+            Called before each unit: raises where the file is not what it was.
+
+        Raises
+        ------
+        LimitError
+            For a row group that can neither be divided nor read as a whole, and rows of which none fits.
+        """
+        units = self._plan.units()
+        while True:
+            before()
+            unit = next(units, None)
+            if unit is None:
+                return
+            yield unit
+
+    def observed(self, slices: Sequence[Any], taken: int) -> None:
+        """Be told how many bytes the rows of a unit took."""
+        self._plan.observed(slices, taken)
+
+
+def _room_beside(batch: float, everything: float, left: float) -> tuple[bool, float]:
+    """Give whether there is memory to read ahead, and the room for a unit.
+
+    A batch is put together of the end of one unit and the beginning of the next, while one more may be read.
+    """
+    batch = min(batch, everything)
+    for is_ahead, units in ((True, 3), (False, 2)):
+        room = (left - batch) / units
+        if room >= batch:
+            return is_ahead, room
+    return False, 0.0
+
+
+def _threads(costs: RowCosts, most: int, limit: int) -> int:
+    """Give how many threads decode: their buffers take no more than a third of the memory, if that can be."""
+    while most > 1 and scratch_bytes(costs, most) > limit // 3:
+        most -= 1
+    return most
