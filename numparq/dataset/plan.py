@@ -72,15 +72,27 @@ class DatasetPlan:
             Several lines: what cut files, then each file with its row groups, rows and bytes.
         """
         lines = [self._headline()]
-        if self.cuts:
+        within = self._cuts_within()
+        if self.cuts or within:
             lines.append("cut by")
+            lines += [f"  {_cut_words(cut)}" for cut in self.cuts]
             lines += [
-                f"  {cut.by}: {counted(cut.num_files, 'file')}, {counted(cut.num_bytes, 'byte')}" for cut in self.cuts
+                f"  {level}: {counted(rows, 'row')}, {counted(num_bytes, 'byte')} of the files that are opened"
+                for level, (rows, num_bytes) in within.items()
             ]
         lines += [f"  {name}: {_file_words(plan)}" for name, plan in self._left()[:_MOST_FILES]]
         if len(self._left()) > _MOST_FILES:
             lines.append(f"  and {counted(len(self._left()) - _MOST_FILES, 'more file')}")
         return "\n".join(lines)
+
+    def _cuts_within(self) -> dict[str, tuple[int, int]]:
+        """Give rows and bytes that are left out of the files that are opened, by what leaves them out."""
+        found: dict[str, tuple[int, int]] = {}
+        for _, plan in self.files:
+            for cut in plan.cuts:
+                rows, num_bytes = found.get(cut.level, (0, 0))
+                found[cut.level] = rows + cut.num_rows, num_bytes + cut.num_bytes
+        return found
 
     def _left(self) -> Sequence[tuple[str, ReadPlan]]:
         return [(name, plan) for name, plan in self.files if plan.left]
@@ -107,6 +119,11 @@ class DatasetPlan:
             )
         cuts = "".join(f"<li>{escape(cut.by)}: {counted(cut.num_files, 'file')} left out</li>" for cut in self.cuts)
         return f"<div><p>{escape(self._headline())}</p><ul>{cuts}</ul>{''.join(rows)}</div>"
+
+
+def _cut_words(cut: FileCut) -> str:
+    size = f", {counted(cut.num_bytes, 'byte')}" if cut.num_bytes else ""
+    return f"{cut.by}: {counted(cut.num_files, 'file')}{size}"
 
 
 def _file_words(plan: ReadPlan) -> str:
