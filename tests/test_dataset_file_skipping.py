@@ -13,7 +13,7 @@ import numparq
 from numparq import RuntimeFilter, col
 from numparq.dataset.file_filter import FileFilter
 from numparq.dataset.files import list_files
-from numparq.dataset.metadata_pruner import MetadataPruner, NamedFiles
+from numparq.dataset.metadata_pruner import metadata_pruner
 from numparq.dataset.partitions import Partitions
 from numparq.dataset.resolution import DatasetSchema
 from numparq.dataset.statistics_pruner import StatisticsPruner
@@ -61,10 +61,19 @@ def left_by_statistics(folder, filters, runtime=()):
 
 def left_by_metadata(folder, filters, runtime=(), **listed):
     listing = list_files(folder, **listed)
-    metadata = OpenedFile(listing.metadata_file.path, filesystem=listing.filesystem)
-    made = FileFilter(filters, DatasetSchema.of([metadata]), Partitions.of(listing))
-    mask = MetadataPruner(made, NamedFiles(metadata, listing), runtime).keep(listing.files)
-    metadata.close()
+    files = []
+
+    def opened(asked):
+        made = [OpenedFile(file.path, filesystem=listing.filesystem) for file in asked]
+        files.extend(made)
+        return made
+
+    pruner = metadata_pruner(
+        listing, listing.files, filters, Partitions.of(listing), runtime, opened=opened, united=DatasetSchema.of
+    )
+    mask = np.ones(len(listing.files), bool) if pruner is None else pruner.keep(listing.files)
+    for file in files:
+        file.close()
     return [part for part, keep in zip(parts(listing.files), mask.tolist(), strict=True) if keep]
 
 
@@ -117,9 +126,16 @@ def test_files_that_are_not_older_are_kept(folder, seconds):
 
 def test_files_that_have_become_too_short_are_kept(folder):
     path = folder / "k=3" / "part-6.parquet"
-    path.write_bytes(path.read_bytes()[:300])
+    pq.write_table(pa.table({"n": [45]}), path, write_statistics=False, store_schema=False)
     set_time(path, 1000)
     assert left_by_metadata(folder, col("n") == 45) == [2, 6]
+
+
+@pytest.mark.parametrize("data", [b"", b"PAR1", b"PAR1" + bytes(100) + b"PAR1"])
+def test_a_metadata_file_that_is_damaged_leaves_nothing_out(folder, data):
+    (folder / "_metadata").write_bytes(data)
+    set_time(folder / "_metadata", 2000)
+    assert left_by_metadata(folder, col("n") == 45) == EVERY
 
 
 def test_files_of_which_it_does_not_say_all_in_one_row_group_are_kept(folder):

@@ -43,6 +43,8 @@ class FileFilter:
         Of all files.
     partitions : Partitions
         The partition keys; one wins over a column of that name.
+    runtime_filters : RuntimeFilter, or iterable of these
+        Those that reads will be told of, so that their columns are looked for before a file is read.
 
     Attributes
     ----------
@@ -59,13 +61,17 @@ class FileFilter:
         When the dataset has no such column, or a literal cannot be compared with its values.
     """
 
-    def __init__(self, filters: Any, dataset_schema: DatasetSchema, partitions: Partitions) -> None:
+    def __init__(
+        self, filters: Any, dataset_schema: DatasetSchema, partitions: Partitions, runtime_filters: Any = ()
+    ) -> None:
         self._partitions = partitions
         self._columns = AskedColumns(dataset_schema, partitions)
         self.asked: Expression = Constant(True)
         if filters is not None:
             bound = bind(as_expression(filters), self._columns, self._columns)  # type: ignore[arg-type]
             self.asked = self._wrapped(bound)
+        for each in listed(runtime_filters):
+            column_of(self._columns, each)
         self.keys = [partitions.keys[item.key] for item in self._columns.items if item.key >= 0]
         self.names = list(dict.fromkeys(item.found.path[0] for item in self._columns.items if item.key < 0))
         self._placed: dict[tuple[InFile | None, ...], Expression] = {}

@@ -10,26 +10,29 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import ParquetError
+from ..filtering.condition import listed
 from ..opened import OpenedFile
 from ..predicate.expression import Expression
 from ..predicate.normal import all_of
 from ..pruning.chunk_facts import chunk_runs
 from ..pruning.match import fold, may_mask
 from ..pruning.reasons import reason
+from .file_filter import FileFilter
 from .partition_tests import PartitionTest
 
 if TYPE_CHECKING:
-    from .file_filter import FileFilter
     from .files import DataFile, Listing
+    from .partitions import Partitions
+    from .resolution import DatasetSchema
 
-__all__ = ["MetadataPruner", "NamedFiles"]
+__all__ = ["MetadataPruner", "NamedFiles", "metadata_pruner"]
 
 _LEAST_FOOTER = 12  # bytes behind the last chunk: a length, two magic numbers
 
@@ -143,6 +146,46 @@ def _modified(file: DataFile | None, listing: Listing) -> float | None:
     try:
         return os.stat(file.path).st_mtime_ns / 10**9
     except OSError:
+        return None
+
+
+def metadata_pruner(
+    listing: Listing, files: Sequence[DataFile], filters: Any, partitions: Partitions, runtime_filters: Any = (),
+    *, opened: Callable[[Sequence[DataFile]], list[OpenedFile]], united: Callable[[list[OpenedFile]], DatasetSchema],
+) -> MetadataPruner | None:  # fmt: skip
+    """Make the pruner by the ``_metadata`` file of a listing, if there is one and it can help.
+
+    Parameters
+    ----------
+    listing : Listing
+        Of the dataset.
+    files : sequence of DataFile
+        Those that are left.
+    filters, partitions, runtime_filters
+        As in `FileFilter`.
+    opened : callable
+        Opens files.
+    united : callable
+        Gives the schema of open files.
+
+    Returns
+    -------
+    MetadataPruner or None
+        Besides the ``_metadata`` file, those files are opened of which it does not tell, and no others. None as well
+        where it is damaged, or does not fit the filter or the other files: then all files have to be asked themselves.
+    """
+    if listing.metadata_file is None or (filters is None and not listed(runtime_filters)):
+        return None
+    try:
+        (metadata,) = opened([listing.metadata_file])
+        named = NamedFiles(metadata, listing)
+        groups = named.groups_of(files)
+        if not any(groups):
+            return None
+        others = opened([file for file, known in zip(files, groups, strict=True) if not known])
+        made = FileFilter(filters, united([metadata, *others]), partitions, runtime_filters)
+        return MetadataPruner(made, named, runtime_filters)
+    except ParquetError:
         return None
 
 
