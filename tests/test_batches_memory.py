@@ -1,0 +1,86 @@
+"""Batches of files that are much larger than the memory allowed: what a process takes for them is measured."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+# Reads a small file first, so that everything is loaded, then the large one; prints by how many bytes the memory that
+# the process holds went beyond what it was between the two. Written to a file that is not there elsewhere, "5" makes
+# Linux forget the peak so far.
+SCRIPT = """
+import gc, sys
+import numparq
+
+def memory(key):
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith(key)) << 10
+
+def read(path):
+    rows = 0
+    with numparq.ParquetFile(path) as file:
+        batches = file.iter_batches(memory_limit=limit)
+        for batch in batches if how == "frames" else batches.reader():
+            rows += len(batch)
+    return rows
+
+small, large, limit, how = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
+read(small)
+gc.collect()
+with open("/proc/self/clear_refs", "w") as file:
+    file.write("5")
+before = memory("VmRSS")
+print(read(large), memory("VmHWM") - before)
+"""
+
+
+def table(rows: int, seed: int = 0) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    return pa.table({
+        "a": np.arange(rows), "b": rng.random(rows),
+        "c": pa.array(rng.integers(0, 1000, rows), mask=rng.random(rows) < 0.1),
+        "s": pa.array(np.array([f"text number {number:05}" for number in range(1000)])[rng.integers(0, 1000, rows)]),
+        "t": np.char.add("x", np.arange(rows).astype(str)),
+    })  # fmt: skip
+
+
+def written(path, rows: int, groups: int, **options) -> str:
+    part = table(rows)
+    with pq.ParquetWriter(path, part.schema, **options) as writer:
+        for _ in range(groups):
+            writer.write_table(part, row_group_size=rows)
+    return str(path)
+
+
+def measured(folder, large: str, limit: int, how: str) -> tuple[int, int]:
+    small = written(folder / "small.parquet", 30_000, 3)
+    command = [sys.executable, "-c", SCRIPT, small, large, str(limit), how]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if "clear_refs" in done.stderr:
+        pytest.skip("this system does not tell how much memory a process has held")
+    assert done.returncode == 0, done.stderr
+    rows, grown = map(int, done.stdout.split())
+    return rows, grown
+
+
+@pytest.mark.parametrize("how", ["frames", "arrow"])
+def test_peak(tmp_path, how):
+    """Three times the limit."""
+    large = written(tmp_path / "large.parquet", 100_000, 8)
+    rows, grown = measured(tmp_path, large, 16 << 20, how)
+    assert rows == 800_000 and grown < 16 << 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["frames", "arrow"])
+@pytest.mark.parametrize("groups", [1, 8, 80])
+def test_peak_of_twenty_times_the_limit(tmp_path, groups, how):
+    """640 MiB and more once decoded, in row groups that each are more than the limit, or less."""
+    large = written(tmp_path / "large.parquet", 10_000_000 // groups, groups, write_page_index=groups != 1)
+    rows, grown = measured(tmp_path, large, 32 << 20, how)
+    assert rows == 10_000_000 and grown < 32 << 20
