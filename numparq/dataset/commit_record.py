@@ -22,7 +22,7 @@ JOB = r"\d{8}T\d{12}-[0-9a-f]{6}"
 _NAME = re.compile(rf"_numparq_commit-({JOB})\.json")
 _FOLDER = re.compile(rf"\.numparq-\w+-{JOB}")
 _MOST_BYTES = 1 << 28
-_PARTS = ("job", "state", "folder", "files", "over", "gone")
+_PARTS = ("job", "state", "folder", "files", "over", "gone", "alone")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,8 @@ class Record:
         The same for files that replace one of the same name.
     gone : dict of str to (str or None)
         The places of files that go, with what `version_of` says of each: a file that is another one stays.
+    alone : bool
+        Whether no other such write may be under way.
     """
 
     job: str
@@ -52,6 +54,7 @@ class Record:
     files: dict[str, str] = field(default_factory=dict)
     over: dict[str, str] = field(default_factory=dict)
     gone: dict[str, str | None] = field(default_factory=dict)
+    alone: bool = False
 
     def encode(self) -> bytes:
         """Give the content of the file."""
@@ -91,6 +94,7 @@ class Record:
         places = (self.files, self.over, self.gone)
         return (
             self.job == job_of(name)
+            and isinstance(self.alone, bool)
             and self.state in (PENDING, COMMITTED)
             and isinstance(self.folder, str)
             and all(isinstance(part, dict) and all(map(_is_within, part)) for part in places)

@@ -173,9 +173,11 @@ def _with(found: Found, base: str, root: str, record: Record, exists: Callable[[
     hidden = {entry.path: entry for entry in found.hidden}
     for place, version in record.gone.items():
         path = inside.path(place)
-        if path is not None and (version is None or exists is None or _version(path) in (version, None)):
-            files.pop(path, None)
-            hidden.pop(path, None)
+        entry = None if path is None else files.get(path) or hidden.get(path)
+        now = _version(entry.path) if entry and exists is not None else entry and entry.version
+        if entry and (version is None or now in (version, None)):
+            files.pop(entry.path, None)
+            hidden.pop(entry.path, None)
     for comes, known in ((record.files, files), (record.over, hidden)):
         for place, name in comes.items():
             path, lies_at = inside.path(place), f"{root}/{record.folder}/{name}"

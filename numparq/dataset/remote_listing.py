@@ -57,7 +57,11 @@ class RemoteListing:
 
     def walk(self, base: str) -> Found:
         """List all files below a directory, by one listing."""
-        return settled_walk(lambda: _sorted_out(self._lists.below(base), base), base, self._filesystem)
+        return settled_walk(lambda: self.walk_as_it_is(base), base, self._filesystem)
+
+    def walk_as_it_is(self, base: str) -> Found:
+        """The same, with what a write has not finished yet, and what one replaces."""
+        return _sorted_out(self._lists.below(base), base)
 
     def matched(self, pattern: str) -> Found:
         """List the files that a pattern matches, and those in directories that it matches."""

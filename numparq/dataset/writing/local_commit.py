@@ -86,9 +86,10 @@ def perform(base: str, record: Record) -> None:
         raise
     try:
         complete(base, record)
-    except BaseException:  # it is in force: Ctrl-C comes too late
+    except BaseException as error:  # it is in force: Ctrl-C comes too late
         complete(base, record)
-        raise
+        if not isinstance(error, Exception):
+            raise
 
 
 def complete(base: str, record: Record) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from ...io.local_sink import try_lock
 from ...io.sink import Sink
 from ...io.source import FileSource, Source
-from ..commit_record import COMMITTED, Record
+from ..commit_record import COMMITTED, Record, record_name
 from ..entries import Found
 from ..local_listing import walk
 from .changes import Changes
@@ -114,8 +114,9 @@ class LocalJob:
         self._close()
 
     def abort(self) -> None:
-        """Remove everything that was written."""
-        shutil.rmtree(os.path.join(self.base, self._folder), ignore_errors=True)
+        """Remove everything that was written, unless it is in force already."""
+        if not os.path.exists(os.path.join(self.base, record_name(self.id))):
+            shutil.rmtree(os.path.join(self.base, self._folder), ignore_errors=True)
         self._close()
         remove_folders(self._made)
 

@@ -22,6 +22,7 @@ from .local_job import LocalJob
 from .metadata_file import footer_of, metadata_files
 from .parts import FileLimits, Part
 from .paths import file_name, folder_of
+from .remote_job import RemoteJob
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,7 +109,7 @@ class DatasetWriter:
         self._closed = False
         self._workshop = Workshop(threads, progress)
         try:
-            self._job = _job(path, storage_options, filesystem)
+            self._job = _job(path, storage_options, filesystem, existing_data_behavior != "overwrite_or_ignore")
         except BaseException:
             self._end()
             raise
@@ -236,7 +237,7 @@ def _write(part: Part, taken: TakenApart, stays_open: bool) -> None:
         part.close()
 
 
-def _read_footer(job: LocalJob, path: str, footers: dict[str, Footer]) -> None:
+def _read_footer(job: LocalJob | RemoteJob, path: str, footers: dict[str, Footer]) -> None:
     source = job.source(path)
     try:
         with located(file=path):
@@ -245,11 +246,13 @@ def _read_footer(job: LocalJob, path: str, footers: dict[str, Footer]) -> None:
         source.close()
 
 
-def _job(path: Any, storage_options: dict[str, Any] | None, filesystem: Any) -> LocalJob:
+def _job(path: Any, storage_options: dict[str, Any] | None, filesystem: Any, alone: bool) -> LocalJob | RemoteJob:
     if not isinstance(path, (str, os.PathLike)):
         raise ValueError(f"a dataset is a folder: path is its name, not {type(path).__name__}")
     place = place_of([path], storage_options, filesystem)
     (base,) = place.paths
+    if place.filesystem is not None:
+        return RemoteJob(place.filesystem, base.rstrip("/"), place.name_of, alone)
     return LocalJob(base.rstrip("/") or base[:1] or ".")
 
 

@@ -1,0 +1,245 @@
+"""Datasets in object stores, and on other file systems that are not local: files count when a record lets them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import numparq
+from numparq.dataset.commit_record import COMMITTED, PENDING, Record, record_name
+from numparq.dataset.commits import recover
+from numparq.dataset.files import list_files
+from numparq.dataset.writing import DatasetWriter
+from numparq.errors import InvalidFileError
+
+fsspec = pytest.importorskip("fsspec")
+spec = pytest.importorskip("fsspec.spec")
+
+JOB = "20260102T030405000006-0a1b2c"
+
+
+class Upload(spec.AbstractBufferedFile):
+    """A file of an object store: it is there when its upload is complete."""
+
+    def _initiate_upload(self) -> None:
+        self.parts: list[bytes] = []
+
+    def _upload_chunk(self, final: bool = False) -> bool:
+        self.buffer.seek(0)
+        self.parts.append(self.buffer.read())
+        if final and self.autocommit:
+            self.commit()
+        return True
+
+    def commit(self) -> None:
+        self.fs.fail("complete", self.path)
+        self.fs.pipe_file(self.path, b"".join(self.parts))
+
+    def discard(self) -> None:
+        self.parts = []
+
+
+def object_store() -> Any:
+    from object_store import ObjectStore
+
+    class Store(ObjectStore):
+        """One that takes uploads, and writes down what it is asked."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.asked: list[tuple[str, str]] = []
+            self.failing: tuple[str, int] | None = None
+
+        def fail(self, what: str, path: str) -> None:
+            self.asked.append((what, path))
+            if self.failing and self.failing[0] == what:
+                self.failing = (what, self.failing[1] - 1)
+                if self.failing[1] < 0:
+                    raise OSError(f"{what} failed")
+
+        def _open(self, path, mode="rb", block_size=None, autocommit=True, **options):
+            if mode == "wb" and not options.get("data"):
+                return Upload(self, path, mode, block_size or 1000, autocommit=autocommit)
+            return super()._open(path, mode, block_size, autocommit, **options)
+
+        def pipe_file(self, path, value, **options):
+            self.fail("put", path)
+            super().pipe_file(path, value, **options)
+
+        def rm_file(self, path):
+            self.fail("delete", path)
+            super().rm_file(path)
+
+    return Store()
+
+
+@pytest.fixture(params=["uploads", "memory", "arrow"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, Any]]:
+    if request.param == "uploads":
+        yield "/bucket/data", object_store()
+    elif request.param == "memory":
+        memory = fsspec.filesystem("memory")
+        yield "/numparq-dataset/data", memory
+        if memory.exists("/numparq-dataset"):
+            memory.rm("/numparq-dataset", recursive=True)
+    else:
+        fs = pytest.importorskip("pyarrow.fs")
+        yield "data", fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
+
+
+def write(place: tuple[str, Any], keys: list[int], first: int, **options: Any) -> None:
+    path, filesystem = place
+    frame = pd.DataFrame({"key": keys, "n": np.arange(first, first + len(keys))})
+    numparq.to_parquet(frame, path, partition_cols=["key"], filesystem=filesystem, **options)
+
+
+def rows(place: tuple[str, Any]) -> dict[str, list[int]]:
+    path, filesystem = place
+    try:
+        listing = list_files(path, filesystem=filesystem)
+    except (InvalidFileError, FileNotFoundError):
+        return {}
+    found: dict[str, list[int]] = {}
+    for file in listing.files:
+        frame = numparq.read_parquet(file.path, filesystem=filesystem)
+        found.setdefault(file.values[0], []).extend(frame["n"].tolist())
+    return found
+
+
+def everything(place: tuple[str, Any]) -> list[str]:
+    path, filesystem = place
+    if hasattr(filesystem, "find"):
+        return sorted(filesystem.find(path))
+    from pyarrow.fs import FileSelector
+
+    infos = filesystem.get_file_info(FileSelector(path, recursive=True, allow_not_found=True))
+    return sorted(info.path for info in infos if info.is_file)
+
+
+def put(place: tuple[str, Any], name: str, data: bytes) -> None:
+    path, filesystem = place
+    if hasattr(filesystem, "pipe_file"):
+        filesystem.pipe_file(f"{path}/{name}", data)
+    else:
+        filesystem.create_dir(f"{path}/{name}".rpartition("/")[0], recursive=True)
+        with filesystem.open_output_stream(f"{path}/{name}") as file:
+            file.write(data)
+
+
+def test_writing_appending_replacing(place):
+    write(place, [1, 2, 1], 0)
+    assert rows(place) == {"1": [0, 2], "2": [1]} and len(everything(place)) == 2
+    with pytest.raises(FileExistsError):
+        write(place, [1], 3)
+    write(place, [1, 3], 3, append=True)
+    assert rows(place) == {"1": [0, 2, 3], "2": [1], "3": [4]}
+    write(place, [1, 4], 5, existing_data_behavior="delete_matching", write_metadata_file=True)
+    assert rows(place) == {"1": [5], "2": [1], "3": [4], "4": [6]} and len(everything(place)) == 6
+    write(place, [5], 7, append=True)
+    assert len(everything(place)) == 5, "_metadata would not be true any more"
+
+
+def test_nothing_counts_before_the_end(place):
+    write(place, [1, 2], 0)
+    with DatasetWriter(place[0], partition_cols=["key"], filesystem=place[1],
+                       existing_data_behavior="overwrite_or_ignore", max_rows_per_file=1) as writer:  # fmt: skip
+        writer.write(pd.DataFrame({"key": [1, 1, 3], "n": [10, 11, 12]}))
+        assert rows(place) == {"1": [0], "2": [1]}
+    assert rows(place) == {"1": [0, 10, 11], "2": [1], "3": [12]}
+
+
+@pytest.mark.parametrize("held", [0, 1, 100])
+def test_uploads_wait_for_the_end_as_far_as_there_is_room(monkeypatch, held):
+    monkeypatch.setattr("numparq.dataset.writing.remote_job._MOST_HELD_FILES", held)
+    place = "/bucket/data", object_store()
+    with DatasetWriter(place[0], partition_cols=["key"], filesystem=place[1], max_rows_per_file=1) as writer:
+        writer.write(pd.DataFrame({"key": [1, 1, 1, 1], "n": range(4)}))
+        assert len([name for name in everything(place) if "part-" in name]) == max(4 - held, 0)
+        assert rows(place) == {}
+    assert rows(place) == {"1": [0, 1, 2, 3]}
+
+
+def test_an_exception_leaves_nothing(place):
+    write(place, [1, 2], 0)
+    before = everything(place)
+    with pytest.raises(RuntimeError), DatasetWriter(
+        place[0], partition_cols=["key"], filesystem=place[1], existing_data_behavior="delete_matching"
+    ) as writer:  # fmt: skip
+        writer.write(pd.DataFrame({"key": [1], "n": [1]}))
+        raise RuntimeError
+    assert everything(place) == before
+
+
+@pytest.mark.parametrize("what", ["put", "complete", "delete"])
+def test_requests_that_fail(what):
+    for after in range(20):
+        place = "/bucket/data", object_store()
+        write(place, [1, 2], 0)
+        before, place[1].failing = rows(place), (what, after)
+        try:
+            write(place, [1, 1, 3], 10, existing_data_behavior="delete_matching")
+        except OSError as error:
+            assert str(error).endswith(f"{what} failed")
+            place[1].failing = None
+            found = rows(place)
+            assert found in (before, {"1": [10, 11], "2": [1], "3": [12]})
+            recover(place[0], filesystem=place[1], abandoned=True)
+            assert rows(place) == found and not any("_numparq" in name for name in everything(place))
+            assert len(everything(place)) == len(found)
+        else:
+            break
+    assert after > 0
+
+
+def test_the_record_comes_first_and_uploads_are_completed_last():
+    place = "/bucket/data", object_store()
+    write(place, [1, 2], 0)
+    place[1].asked.clear()
+    write(place, [1, 3], 10, existing_data_behavior="delete_matching")
+    asked = [(what, path.rpartition("/")[2].partition("-")[0]) for what, path in place[1].asked]
+    record, part = "_numparq_commit", "part"
+    assert asked[0] == ("put", record) and asked.count(("complete", part)) == 2
+    assert asked[-3:] == [("put", record), ("delete", part), ("delete", record)]
+
+
+def test_of_two_that_replace_files_at_least_one_is_refused(place):
+    write(place, [1], 0)
+    first, second = (DatasetWriter(place[0], partition_cols=["key"], filesystem=place[1],
+                                   existing_data_behavior="delete_matching") for _ in range(2))  # fmt: skip
+    for number, writer in enumerate((first, second)):
+        writer.write(pd.DataFrame({"key": [1, 1], "n": [10 * number, 10 * number + 1]}))
+    with pytest.raises(BlockingIOError, match="another write"):
+        first.close()
+    write(place, [2], 5, append=True)  # which replaces nothing
+    second.close()
+    assert rows(place) == {"1": [10, 11], "2": [5]} and len(everything(place)) == 2
+
+
+def test_writes_that_broke_off(place):
+    write(place, [1, 2], 0)
+    put(place, f"key=1/part-{JOB}-0000000.parquet", b"half")
+    put(place, f"key=1/.part-{JOB}-0000001.parquet.0123456789ab.numparq", b"half")
+    put(place, record_name(JOB), Record(JOB, PENDING).encode())
+    assert rows(place) == {"1": [0], "2": [1]}
+    assert recover(place[0], filesystem=place[1]).removed == []
+    assert recover(place[0], filesystem=place[1], abandoned=True).removed == [JOB]
+    assert len(everything(place)) == 2
+    gone = next(name for name in everything(place) if "key=1/" in name)
+    put(place, record_name(JOB), Record(JOB, COMMITTED, gone={gone.partition("/data/")[2] or gone[5:]: None}).encode())
+    assert rows(place) == {"2": [1]}
+    write(place, [2], 5, append=True)
+    assert rows(place) == {"2": [1, 5]} and len(everything(place)) == 2
+
+
+def test_urls():
+    path = "memory://numparq-dataset-url/data"
+    try:
+        numparq.to_parquet(pd.DataFrame({"key": [1, 2], "n": [1, 2]}), path, partition_cols=["key"])
+        assert [file.values for file in list_files(path).files] == [("1",), ("2",)]
+    finally:
+        fsspec.filesystem("memory").rm("/numparq-dataset-url", recursive=True)
