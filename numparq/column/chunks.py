@@ -230,9 +230,10 @@ class ChunkTables:
         """
         table = common.copy()
         place = self._place[rows.row_group]
-        codecs = self._facts["codec"][place, columns]
-        table[:, C_START], table[:, C_END] = self._bounds((place, columns))
-        table[:, C_NUM_VALUES] = self._facts["num_values"][place, columns]
+        codecs = self._facts["codec"][place].take(columns)
+        starts, ends = self._bounds(place)
+        table[:, C_START], table[:, C_END] = starts.take(columns), ends.take(columns)
+        table[:, C_NUM_VALUES] = self._facts["num_values"][place].take(columns)
         table[:, C_CODEC] = codecs
         table[:, C_MAX_RATIO] = max_ratios(codecs)
         table[:, C_FAULTS] = self._faults.of_pages

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -148,7 +147,8 @@ def _placed(
     groups = {group.ordinal: group for group in plan.row_groups}
     for part in slices:
         group = groups[part.row_group]
-        some = replace(found.get(part.row_group, _NOTHING), rows=group.rows)
+        known = found.get(part.row_group, _NOTHING)
+        some = Found(group.rows, known.kept, known.mask)
         if some.rows and (some.rows.stop > part.stop or int(some.rows.starts[0]) < part.start):
             some = some.within(part.start, part.stop)
         if limit is not None and some.count > limit - out:

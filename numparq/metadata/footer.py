@@ -94,18 +94,18 @@ class Footer:
         return self.schema_part.is_leaf
 
     def _check_row_groups(self, groups: np.ndarray) -> None:
-        counts = groups[:, self._layout.slot("row_groups.columns") + 1]
-        if (counts != self.num_leaves).any():
+        counts, rows = groups[:, self._layout.slot("row_groups.columns") + 1], self.row_group_num_rows
+        if np.count_nonzero(counts != self.num_leaves):
             group = int(np.argmax(counts != self.num_leaves))
             raise InvalidFileError(
                 f"the row group has {counts[group]} column chunks where the schema has {self.num_leaves} leaf columns",
                 row_group=group,
             )
-        bad = (self.row_group_num_rows < 0) | (self.row_group_num_rows > _MOST_ROWS)
-        if bad.any():
+        bad = (rows < 0) | (rows > _MOST_ROWS)
+        if np.count_nonzero(bad):
             group = int(np.argmax(bad))
-            raise InvalidFileError(f"the row group claims {self.row_group_num_rows[group]} rows", row_group=group)
-        total = sum(self.row_group_num_rows.tolist())
+            raise InvalidFileError(f"the row group claims {rows[group]} rows", row_group=group)
+        total = sum(rows.tolist())
         if total > _MOST_ROWS:
             raise InvalidFileError(f"the row groups claim {total} rows together")
 

@@ -79,10 +79,10 @@ def schema_part(wanted: Layout, records: np.ndarray, data: np.ndarray) -> Schema
     SchemaPart
         One and the same for footers in which both records and strings are equal, unless they are large.
     """
-    texts = _texts(wanted)
-    # In a union the words of a string may be numbers: then too much is kept, or compared, and nothing too little.
-    end = int((records[:, texts] + records[:, texts + 1]).max(initial=0))
-    content = data[: max(end, 0)].tobytes()
+    # All strings lie in front of the end of the last element's. In a union the words of a string may be numbers: then
+    # too much is kept, or compared, and nothing too little.
+    last = records[-1].tolist() if len(records) else []
+    content = data[: max((last[word] + last[word + 1] for word in _texts(wanted) if last), default=0)].tobytes()
     if records.nbytes + len(content) > _SHARED_BYTES:
         return SchemaPart(wanted, records, content, False)
     return _shared(wanted, records.tobytes(), content)
@@ -95,12 +95,12 @@ def _shared(wanted: Layout, records: bytes, content: bytes) -> SchemaPart:
 
 
 @lru_cache(maxsize=4)
-def _texts(wanted: Layout) -> np.ndarray:
-    """Give the words of a SchemaElement that are the position of a string, int."""
+def _texts(wanted: Layout) -> list[int]:
+    """Give the words of a SchemaElement that are the position of a string."""
 
     def within(record: RecordLayout, first: int) -> list[int]:
         found = [first + slot.word for slot in record.slots.values() if slot.field.kind in ("binary", "string")]
         inner = [slot for slot in record.slots.values() if slot.field.kind == "struct" and slot.record is not None]
         return found + [word for slot in inner if slot.record for word in within(slot.record, first + slot.word)]
 
-    return np.array(within(wanted.record_of("schema"), 0), np.intp)
+    return within(wanted.record_of("schema"), 0)

@@ -152,7 +152,8 @@ def _join_nulls(test: NullTest, column: Values, into: Mask) -> None:
 def _join_values(test: ValueTest | MemberTest, column: Values, into: Mask) -> None:
     """Join a test of values: of all, or where they are coded, of the entries, and then what was found of each."""
     count = len(into.out)
-    into = replace(into, validity=_of(column.validity, count, "validity"))
+    if column.validity is not None or into.validity is not None:
+        into = replace(into, validity=_of(column.validity, count, "validity"))
     if column.codes is None:
         if count_of(test, column) < count:
             raise ValueError(f"{test.leaf.name}: {count_of(test, column)} values for {count} rows")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..schema import Leaf
@@ -58,6 +59,7 @@ def declared_orders(leaves: Sequence[Leaf], column_orders: Sequence[str | None] 
     return [_declared(leaf, name) for leaf, name in zip(leaves, column_orders, strict=True)]
 
 
+@lru_cache(maxsize=1024)
 def _declared(leaf: Leaf, name: str | None) -> Order:
     column_order, kind = _DECLARED.get(name or "", ("", None))
     if not column_order:
