@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 from operator import eq, ge, gt, le, lt, ne
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numparq import RuntimeFilter, SchemaError, col
+from numparq.dataset import pruners
 from numparq.dataset.pruners import PartitionPruner, kept_by
 
 KEYS = Keys(year=(leaf(1, name="year"), int), zone=(leaf(6, "STRING", name="zone"), str))
@@ -101,6 +103,12 @@ def truth(expression, values, guess):
 
 
 # --- pruners of others ------------------------------------------------------------------------------------------------
+
+
+def test_the_example_of_a_pruner_works():
+    result = doctest.testmod(pruners)
+    assert result.attempted
+    assert not result.failed
 
 
 class Own:
