@@ -127,7 +127,10 @@ def read_parquet(
         files.
     resolve : {"name", "position", "field_id"}
         How columns of different files are known to be the same one.
-    decryption, memory_limit
+    memory_limit : int, optional
+        Bytes of memory. What would take more, as far as the footers tell, raises LimitError before it is read;
+        `ParquetFile.iter_batches` reads it part by part.
+    decryption
         Not supported yet: anything but the default raises UnsupportedError.
 
     Returns
@@ -147,7 +150,7 @@ def read_parquet(
     UnsupportedError
         For what this version does not read.
     LimitError
-        When memory does not suffice.
+        When memory does not suffice, or would be more than `memory_limit`.
 
     Examples
     --------
@@ -159,14 +162,11 @@ def read_parquet(
     0    y
     1  NaN
     """
-    _refuse(
-        decryption=(decryption, lambda value: value is None),
-        memory_limit=(memory_limit, lambda value: value is None),
-    )
+    _refuse(decryption=(decryption, lambda value: value is None))
     chosen: dict[str, Any] = {
         "runtime_filters": runtime_filters, "dtype_backend": _backend(dtype_backend), "row_range": row_range,
         "nrows": nrows, "categories": categories, "include": include, "geometries": geometries, "variants": variants,
-        "files": files, "verify_crc": verify_crc, "threads": threads,
+        "files": files, "verify_crc": verify_crc, "memory_limit": memory_limit, "threads": threads,
     }  # fmt: skip
     opening = {"storage_options": storage_options, "filesystem": filesystem, "coalescing": coalescing}
     table = _table(path, schema, resolve, on_error, external_files, partitioning, categories, opening)

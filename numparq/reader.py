@@ -76,6 +76,7 @@ class ParquetFile(OpenedFile):
         files: str = "references",
         verify_crc: bool = True,
         on_error: str = "raise",
+        memory_limit: int | None = None,
         threads: int | None = None,
     ) -> pd.DataFrame:
         """Read columns and rows into a DataFrame.
@@ -84,7 +85,7 @@ class ParquetFile(OpenedFile):
         ----------
         columns, filters, runtime_filters, explode, dtype_backend, row_groups, row_range, nrows, categories, include
             As in `numparq.read_parquet`.
-        geometries, variants, files, verify_crc, on_error, threads
+        geometries, variants, files, verify_crc, on_error, memory_limit, threads
             As in `numparq.read_parquet`.
 
         Returns
@@ -95,6 +96,7 @@ class ParquetFile(OpenedFile):
             filters=filters, runtime_filters=runtime_filters, explode=explode, dtype_backend=dtype_backend,
             row_groups=row_groups, row_range=row_range, nrows=nrows, categories=categories, include=include,
             geometries=geometries, variants=variants, files=files, verify_crc=verify_crc, threads=threads,
+            memory_limit=memory_limit,
         )  # fmt: skip
         with located(file=self.source.name):
             if on_error == "raise":

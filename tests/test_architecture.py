@@ -48,7 +48,7 @@ LAYERS = [
     ["writer_options", "assembly", "appending"],
     ["existing", "geodata"],
     ["recovery"],
-    ["filtering"],
+    ["filtering", "memory_budget"],
     ["reading"],
     ["streaming"],
     ["reader", "category_order", "writer"],

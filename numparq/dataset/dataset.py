@@ -159,6 +159,7 @@ class Dataset:
         variants: str = "values",
         files: str = "references",
         verify_crc: bool = True,
+        memory_limit: int | None = None,
         threads: int | None = None,
     ) -> pd.DataFrame:
         """Read columns and rows into one DataFrame.
@@ -167,7 +168,7 @@ class Dataset:
         ----------
         columns, filters, runtime_filters, dtype_backend, row_range, nrows, categories, include
             As in `numparq.read_parquet`; rows count over all files.
-        geometries, variants, files, verify_crc, threads
+        geometries, variants, files, verify_crc, memory_limit, threads
             As in `numparq.read_parquet`.
 
         Returns
@@ -178,7 +179,7 @@ class Dataset:
         choices = Choices(
             filters=filters, runtime_filters=runtime_filters, dtype_backend=dtype_backend, row_range=row_range,
             nrows=nrows, categories=categories, include=include, geometries=geometries, variants=variants, files=files,
-            verify_crc=verify_crc, threads=threads or self._threads,
+            verify_crc=verify_crc, threads=threads or self._threads, memory_limit=memory_limit,
         )  # fmt: skip
 
         def read() -> pd.DataFrame:

@@ -17,6 +17,7 @@ from ..column.chunks import RowSlice
 from ..column.scratch import ThreadScratch
 from ..errors import ParquetError, located
 from ..frame import Layout, allocate
+from ..memory_budget import RowCosts
 from ..opened import OpenedFile
 from ..reading.choices import Choices
 from ..reading.columns import ReadColumns
@@ -150,6 +151,12 @@ class FilePart:
             counts = self.rows.null_counts[len(self._places) :]
             self._targets += self._alone.settled_targets([count != 0 for count in counts])
         self.rows.begin(crew, self._choices.verify_crc, local)
+
+    def costs(self) -> RowCosts:
+        """Give what the file's rows take, once `begin` has been called."""
+        groups = [rows.row_group for rows in self.rows.slices]
+        as_objects = self._choices.dtype_backend != "pyarrow"
+        return RowCosts(self.file, self.rows.leaves, self._targets, groups, as_objects)
 
     def find(self, limit: int | None) -> None:
         """Find the rows, at most so many."""

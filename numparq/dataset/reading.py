@@ -13,9 +13,10 @@ import pandas as pd
 from ..column.buffer import ColumnBuffer
 from ..column.chunks import RowSlice
 from ..column.scratch import ThreadScratch
-from ..errors import LimitError
+from ..errors import LimitError, ParquetError
 from ..frame import Layout, allocate
 from ..frame.strings import text_of
+from ..memory_budget import check
 from ..reading.choices import Choices
 from ..schema import Leaf
 from ..targets import Target
@@ -163,6 +164,7 @@ class TableRead:
         try:
             with self._begun(parts) as each:
                 parts = self._found(parts, each, limit)
+                self._check_memory(parts)
                 counts = [part.rows.count for part in parts]
                 layout = allocate(self.targets, sum(counts), table.separate)
                 starts = dict(zip(map(id, parts), np.cumsum([0, *counts]).tolist(), strict=False))
@@ -172,6 +174,8 @@ class TableRead:
                     decoded[id(part)] = part.decode(layout, starts[id(part)])
 
                 each(parts, decode)
+        except ParquetError:  # a LimitError is a MemoryError, too
+            raise
         except MemoryError as error:
             raise LimitError(f"there is not enough memory to read {len(parts):,} files into one frame") from error
         in_order = [decoded[id(part)] for part in parts]
@@ -180,6 +184,12 @@ class TableRead:
         made = self._made_alone(parts, [alone for _, alone in in_order])
         made |= table.partition_arrays([part.ordinal for part in parts], counts)
         return table.frame(layout, buffers, self._virtual(parts, counts), made)
+
+    def _check_memory(self, parts: Sequence[FilePart]) -> None:
+        """Refuse rows that take more memory than is allowed."""
+        limit = self._choices.memory_limit
+        if limit is not None:
+            check([(part.costs(), part.rows.slices) for part in parts], thread_count(self._choices.threads), limit)
 
     @contextmanager
     def _begun(self, parts: Sequence[FilePart]) -> Iterator[Callable[[Iterable[FilePart], Any], None]]:

@@ -28,12 +28,17 @@ class Choices:
     files: str = "references"
     verify_crc: bool = True
     threads: int | None = None
+    memory_limit: int | None = None
 
     def __post_init__(self) -> None:
         if self.geometries != "wkb":
             from ..geodata import check_geometries
 
             check_geometries(self.geometries)
+        if self.memory_limit is not None:
+            from ..memory_budget import checked_size
+
+            checked_size(self.memory_limit, "memory_limit")
         for name, words in _WORDS.items():
             value = getattr(self, name)
             if value not in words:

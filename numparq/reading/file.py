@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..column.chunks import RowSlice
+from ..dtypes import choose
 from ..errors import LimitError, ParquetError
 from ..frame import allocate
 from ..frame.strings import text_of
 from ..opened import OpenedFile
+from ..schema import Leaf
 from ..selection import checked_count, select_rows
+from ..targets import Target
 from ..threads import Crew, thread_count
 from .choices import Choices
 from .columns import columns_of
@@ -93,7 +97,9 @@ class FileRead:
             with Crew(thread_count(choices.threads)) as crew:
                 rows.begin(crew, choices.verify_crc)
                 with closing(rows):
+                    self._check_memory_to_find(rows)
                     rows.find(targets, limit)
+                    self._check_memory(columns.leaves, targets, rows.slices)
                     layout = allocate(targets, rows.count, columns.separate)
                     buffers = rows.decode(layout, _wanted(layout))
             if self._condition:
@@ -111,6 +117,24 @@ class FileRead:
         except MemoryError as error:
             what = f"{rows.count:,} rows of {len(columns.names)} columns"
             raise LimitError(f"there is not enough memory to read {what}") from error
+
+    def _check_memory_to_find(self, rows: FileRows) -> None:
+        """Refuse a filter whose columns take more memory than is allowed: each thread looks through a row group."""
+        if self._condition is not None and self._choices.memory_limit is not None:
+            largest = sorted(rows.slices, key=len)[-thread_count(self._choices.threads) :]
+            asked = self._condition.leaves
+            self._check_memory(asked, [choose(leaf, null_count=1) for leaf in asked], largest)
+
+    def _check_memory(self, leaves: Sequence[Leaf], targets: Sequence[Target], slices: Sequence[Any]) -> None:
+        """Refuse rows that take more memory than is allowed."""
+        limit, choices = self._choices.memory_limit, self._choices
+        if limit is None or not slices:
+            return
+        from ..memory_budget import RowCosts, check
+
+        groups = [part.row_group for part in slices]
+        costs = RowCosts(self._file, leaves, targets, groups, choices.dtype_backend != "pyarrow")
+        check([(costs, slices)], thread_count(choices.threads), limit)
 
     def _virtual(self, rows: FileRows) -> list[tuple[str, Any]]:
         """Make the virtual columns asked for."""

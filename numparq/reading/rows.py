@@ -73,6 +73,11 @@ class FileRows:
         self.tables: ChunkTables = self._ways.tables(file.footer, self._all, groups, file.footer_start, file.files)
 
     @property
+    def leaves(self) -> Sequence[Leaf]:
+        """The leaves that are wanted of the file."""
+        return self._leaves
+
+    @property
     def null_counts(self) -> list[int | None]:
         """Nulls of each wanted leaf in the row groups that are read; None where the statistics do not say."""
         return self.tables.null_counts()[: len(self._leaves)]

@@ -7,15 +7,15 @@ from typing import Any
 
 from ..column.chunks import RowSlice
 from ..errors import LimitError
+from ..memory_budget import RowCosts, checked_size, in_words, scratch_bytes
 from ..opened import OpenedFile
 from ..schema import Leaf
 from ..targets import Target
 from ..threads import thread_count
-from .budget import RowCosts, checked_size, in_words, scratch_bytes
 from .locating import PageFinder
 from .plan import UnitPlan
 
-__all__ = ["Division", "Sizes"]
+__all__ = ["Division", "Shares", "Sizes"]
 
 # What is allocated while columns are finished, and what the system keeps of memory that is freed.
 _MARGIN = 2.0
@@ -60,6 +60,62 @@ class Sizes:
         return max(min(self.DEFAULT_ROWS, int(room / _BATCHES / row_bytes)), 1)
 
 
+class Shares:
+    """How the memory that is allowed is divided.
+
+    Parameters
+    ----------
+    costs : sequence of RowCosts
+        What rows take, of each file.
+    everything : float
+        What all rows take.
+    sizes : Sizes
+        What is allowed.
+    threads : int or None
+        How many decode at most; as in `numparq.read_parquet`.
+
+    Attributes
+    ----------
+    threads : int
+        How many decode: no more than there is memory for.
+    room : int
+        Bytes of a unit.
+    batch_rows : int
+        Rows of a batch.
+    is_exact : bool
+        Whether they have just so many, because they were asked for by number.
+    is_ahead : bool
+        Whether the next unit may be read while one is in use.
+
+    Raises
+    ------
+    LimitError
+        When batches of as many rows as are asked for do not fit.
+    """
+
+    def __init__(
+        self, costs: Sequence[RowCosts], everything: float, sizes: Sizes, threads: int | None = None
+    ) -> None:  # fmt: skip
+        limit = sizes.memory_limit
+        self.threads = thread_count(threads)
+        while self.threads > 1 and scratch_bytes(costs, self.threads) > limit // 3:
+            self.threads -= 1
+        left = max(limit - scratch_bytes(costs, self.threads), 0) / _MARGIN
+        largest = max((one.largest_row for one in costs), default=1.0)
+        self.batch_rows = sizes.rows_of_batch(largest, left)
+        self.is_exact = sizes.batch_rows is not None
+        self.is_ahead, room = True, left / 2
+        if self.is_exact:
+            self.is_ahead, room = _room_beside(self.batch_rows * largest, everything, left)
+            if not room:
+                raise LimitError(
+                    f"a batch of {self.batch_rows:,} rows takes about {in_words(self.batch_rows * largest)}, and there "
+                    f"has to be room for three of them; memory_limit is {in_words(limit)}"
+                )
+        self.room = int(room)
+        self.batch_rows = max(min(self.batch_rows, int(room / largest)), 1)
+
+
 class Division:
     """How rows of a file are read, unit by unit.
 
@@ -73,52 +129,18 @@ class Division:
         How each is decoded.
     slices : sequence of RowSlice
         The rows.
-    sizes : Sizes
-        How large units are.
-    threads : int or None
-        How many decode at most; as in `numparq.read_parquet`.
-    as_objects : bool
-        Whether nested columns become Python objects, and not Arrow's data.
-
-    Attributes
-    ----------
-    threads : int
-        How many decode: no more than there is memory for.
-    batch_rows : int
-        Rows of a batch.
-    is_exact : bool
-        Whether they have just so many, because they were asked for by number.
-    is_ahead : bool
-        Whether the next unit may be read while one is in use.
-
-    Raises
-    ------
-    LimitError
-        When a batch of as many rows as are asked for does not fit.
+    costs : RowCosts
+        What they take.
+    shares : Shares
+        The memory.
     """
 
     def __init__(
         self, file: OpenedFile, leaves: Sequence[Leaf], targets: Sequence[Target], slices: Sequence[RowSlice],
-        sizes: Sizes, *, threads: int | None = None, as_objects: bool = True,
+        costs: RowCosts, shares: Shares,
     ) -> None:  # fmt: skip
-        groups = list(dict.fromkeys(rows.row_group for rows in slices))
-        self._slices = slices
-        self._costs = costs = RowCosts(file, leaves, targets, groups, as_objects)
         self._finder = PageFinder(file, leaves, targets)
-        self.threads = _threads(costs, thread_count(threads), sizes.memory_limit)
-        left = max(sizes.memory_limit - scratch_bytes(costs, self.threads), 0) / _MARGIN
-        largest = max(map(costs.of_row, groups), default=1.0)
-        self.batch_rows = sizes.rows_of_batch(largest, left)
-        self.is_exact = sizes.batch_rows is not None
-        self.is_ahead, room = True, left / 2
-        if self.is_exact:
-            self.is_ahead, room = _room_beside(self.batch_rows * largest, costs.of(slices), left)
-            if not room:
-                raise LimitError(
-                    f"a batch of {self.batch_rows:,} rows takes about {in_words(self.batch_rows * largest)}, and there "
-                    f"has to be room for three of them; memory_limit is {in_words(sizes.memory_limit)}"
-                )
-        self._plan = UnitPlan(slices, costs, int(room), self.batch_rows, self._whole)
+        self._plan = UnitPlan(slices, costs, shares.room, shares.batch_rows, self._whole)
 
     def _whole(self, row_group: int) -> list[str]:
         """Find the pages of a row group; gives the columns of which no row can be read alone."""
@@ -148,6 +170,10 @@ class Division:
                 return
             yield unit
 
+    def bytes_of(self, slices: Sequence[Any]) -> float:
+        """Give what rows take, as far as is known."""
+        return self._plan.bytes_of(slices)
+
     def observed(self, slices: Sequence[Any], taken: int) -> None:
         """Be told how many bytes the rows of a unit took."""
         self._plan.observed(slices, taken)
@@ -164,10 +190,3 @@ def _room_beside(batch: float, everything: float, left: float) -> tuple[bool, fl
         if room >= batch:
             return is_ahead, room
     return False, 0.0
-
-
-def _threads(costs: RowCosts, most: int, limit: int) -> int:
-    """Give how many threads decode: their buffers take no more than a third of the memory, if that can be."""
-    while most > 1 and scratch_bytes(costs, most) > limit // 3:
-        most -= 1
-    return most

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..column.chunks import RowSlice
 from ..errors import LimitError
-from .budget import RowCosts, in_words
+from ..memory_budget import RowCosts, in_words
 
 __all__ = ["UnitPlan"]
 
@@ -56,6 +56,10 @@ class UnitPlan:
         estimate = self._costs.of(slices)
         if estimate and sum(map(len, slices)) >= FEWEST_ROWS:
             self.inflation = max(1.0, taken / estimate)
+
+    def bytes_of(self, slices: Sequence[Any]) -> float:
+        """Give what rows take, as far as is known."""
+        return self._costs.of(slices) * self.inflation
 
     def units(self) -> Iterator[list[RowSlice]]:
         """Give the rows of one unit after the other.

@@ -17,6 +17,7 @@ from ..dtypes import choose
 from ..errors import InvalidFileError, LimitError, ParquetError, UnsupportedError, located
 from ..frame import Layout, allocate
 from ..frame.strings import text_of
+from ..memory_budget import RowCosts, may_be_null
 from ..opened import OpenedFile
 from ..pandas_metadata import RangeLevel
 from ..reading.choices import Choices
@@ -26,8 +27,7 @@ from ..selection import checked_count, select_rows
 from ..settled import settled
 from ..threads import Crew
 from .batches import Labels
-from .budget import may_be_null
-from .division import Division, Sizes
+from .division import Division, Shares, Sizes
 from .release import give_back
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class FileUnits:
     Attributes
     ----------
     batch_rows, is_exact, is_ahead
-        As of `Division`.
+        As of `Shares`.
     labels : Labels
         Of rows without an index.
     """
@@ -75,8 +75,9 @@ class FileUnits:
         self._may_be_null = may_be_null(file, self._columns.leaves)
         self._targets = self._columns.settled_targets(self._may_be_null)
         self.labels = self._labels()
-        self._division = division = self._divided()
-        self.batch_rows, self.is_exact, self.is_ahead = division.batch_rows, division.is_exact, division.is_ahead
+        self._division, shares = self._divided()
+        self._threads = shares.threads
+        self.batch_rows, self.is_exact, self.is_ahead = shares.batch_rows, shares.is_exact, shares.is_ahead
 
     def _made_columns(self) -> ReadColumns:
         """Find the columns; a RangeIndex that the footer tells of is none of a part of the rows."""
@@ -105,17 +106,17 @@ class FileUnits:
 
         return Condition(self._file, choices.filters, choices.runtime_filters)
 
-    def _divided(self) -> Division:
+    def _divided(self) -> tuple[Division, Shares]:
         leaves, targets = list(self._columns.leaves), list(self._targets)
         shown = {leaf.index for leaf in leaves}
         for leaf in self._condition.leaves if self._condition else ():
             if leaf.index not in shown:
                 leaves.append(leaf)
                 targets.append(settled(choose(leaf), may_be_null=True))
-        return Division(
-            self._file, leaves, targets, self._slices, self._sizes, threads=self._choices.threads,
-            as_objects=self._choices.dtype_backend != "pyarrow",
-        )  # fmt: skip
+        groups = [rows.row_group for rows in self._slices]
+        costs = RowCosts(self._file, leaves, targets, groups, self._choices.dtype_backend != "pyarrow")
+        shares = Shares([costs], costs.of(self._slices), self._sizes, self._choices.threads)
+        return Division(self._file, leaves, targets, self._slices, costs, shares), shares
 
     # --- frames ------------------------------------------------------------------------------------------------------
 
@@ -195,7 +196,7 @@ class FileUnits:
         give_back()
         columns = self._columns
         rows = FileRows(self._file, columns.leaves, slices, self._condition)
-        with self._named(rows), Crew(self._division.threads) as crew:
+        with self._named(rows), Crew(self._threads) as crew:
             rows.begin(crew, self._choices.verify_crc)
             with closing(rows):
                 rows.find(self._targets, limit)

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..column.chunks import RowSlice
-from ..column.pages import BATCH_BYTES, WINDOW_BYTES
-from ..errors import LimitError
-from ..opened import OpenedFile
-from ..schema import Leaf
-from ..targets import Target
+from .column.pages import BATCH_BYTES, WINDOW_BYTES
+from .errors import LimitError
+from .opened import OpenedFile
+from .schema import Leaf
+from .targets import Target
 
 __all__ = ["RowCosts", "check", "checked_size", "in_words", "may_be_null", "scratch_bytes"]
 
@@ -103,6 +102,11 @@ class RowCosts:
         return int(sum(len(rows) * self.of_row(rows.row_group) for rows in slices))
 
     @property
+    def largest_row(self) -> float:
+        """The bytes of a row, on average, in the row group where that is the most."""
+        return max(map(self.of_row, self._place), default=1.0)
+
+    @property
     def largest_chunk(self) -> int:
         """The bytes of the largest column chunk, as it is stored and decompressed."""
         return int(self._stored.max(initial=0))
@@ -140,9 +144,9 @@ def _nested(target: Target, rows: _Numbers, values: _Numbers, sizes: _Numbers, a
 _RULES = {"fixed": _fixed, "binary": _binary, "dictionary": _dictionary, "null": _null}
 
 
-def scratch_bytes(costs: RowCosts, threads: int) -> int:
+def scratch_bytes(costs: Sequence[RowCosts], threads: int) -> int:
     """Give what threads take to decode with, besides what they decode to."""
-    each = min(WINDOW_BYTES + 2 * BATCH_BYTES, costs.largest_chunk)
+    each = min(WINDOW_BYTES + 2 * BATCH_BYTES, max((one.largest_chunk for one in costs), default=0))
     return int(threads * each * _SLACK)
 
 
@@ -156,15 +160,13 @@ def checked_size(value: Any, what: str) -> int:
     return number
 
 
-def check(costs: RowCosts, slices: Sequence[RowSlice], threads: int, limit: int) -> None:
+def check(parts: Sequence[tuple[RowCosts, Sequence[Any]]], threads: int, limit: int) -> None:
     """Refuse a read that would take more memory than is allowed.
 
     Parameters
     ----------
-    costs : RowCosts
-        Of the columns read.
-    slices : sequence of RowSlice or WantedRows
-        The rows.
+    parts : sequence of (RowCosts, sequence of RowSlice or WantedRows)
+        What rows take, and the rows, of each file.
     threads : int
         How many decode.
     limit : int
@@ -175,8 +177,8 @@ def check(costs: RowCosts, slices: Sequence[RowSlice], threads: int, limit: int)
     LimitError
         Which says how many it would be, and what to do about it.
     """
-    rows = sum(map(len, slices))
-    needed = costs.of(slices) + scratch_bytes(costs, threads)
+    rows = sum(len(some) for _, slices in parts for some in slices)
+    needed = sum(costs.of(slices) for costs, slices in parts) + scratch_bytes([costs for costs, _ in parts], threads)
     if needed > limit:
         raise LimitError(
             f"{rows:,} rows would take about {in_words(needed)} of memory, and memory_limit is {in_words(limit)}: read "
@@ -209,7 +211,7 @@ def may_be_null(file: OpenedFile, leaves: Sequence[Leaf]) -> list[bool]:
         False for what is REQUIRED, and where the statistics of every row group count no nulls; those of writers that
         are known to count wrong do not say.
     """
-    from ..statistics.distrust import NULL_COUNT, distrusted
+    from .statistics.distrust import NULL_COUNT, distrusted
 
     counts = file.footer.chunks.table(range(file.num_row_groups), [leaf.index for leaf in leaves])["null_count"]
     counted = (counts == 0).all(axis=0).tolist()

@@ -1,0 +1,80 @@
+"""`memory_limit` of one read: what would take more is refused before memory is taken, and it is said what to do."""
+
+from __future__ import annotations
+
+import io
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import numparq
+from numparq import col
+
+ROWS = 200_000
+
+
+@pytest.fixture(scope="module")
+def data():
+    buffer = io.BytesIO()
+    texts = pa.array([f"text {number}" for number in range(ROWS)])
+    table = pa.table({"a": range(ROWS), "b": np.random.default_rng(0).random(ROWS), "s": texts})
+    pq.write_table(table, buffer, row_group_size=20_000)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("options", [{}, {"columns": ["a", "b"]}, {"filters": col("b") >= 0}, {"nrows": 150_000}])
+def test_refused(data, options):
+    numparq.read_parquet(data, **options)
+    tracemalloc.start()
+    try:
+        with pytest.raises(numparq.LimitError, match="iter_batches") as caught:
+            numparq.read_parquet(data, memory_limit=2_000_000, **options)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert isinstance(caught.value, MemoryError) and caught.value.where["file"] == "<bytes>"
+    assert peak < 8_000_000
+
+
+@pytest.mark.parametrize("options", [
+    {"columns": ["a"], "nrows": 10_000}, {"filters": col("a") < 5000}, {"row_range": (5, 9000), "columns": ["s"]},
+])  # fmt: skip
+def test_allowed(data, options):
+    frame = numparq.read_parquet(data, memory_limit=3_000_000, **options)
+    pd.testing.assert_frame_equal(frame, numparq.read_parquet(data, **options))
+
+
+def test_the_estimate_is_about_right(data):
+    frame = numparq.read_parquet(data)
+    size = frame.memory_usage(deep=True).sum()
+    numparq.read_parquet(data, memory_limit=int(size * 1.5) + (4 << 20), threads=1)
+    with pytest.raises(numparq.LimitError):
+        numparq.read_parquet(data, memory_limit=int(size * 0.7))
+
+
+def test_objects_are_counted():
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({"l": [[1, 2, 3]] * 50_000}), buffer)
+    assert len(numparq.read_parquet(buffer, memory_limit=12_000_000, dtype_backend="pyarrow")) == 50_000
+    with pytest.raises(numparq.LimitError):
+        numparq.read_parquet(buffer, memory_limit=12_000_000)
+
+
+def test_of_many_files(data, tmp_path):
+    for number in range(3):
+        (tmp_path / f"{number}.parquet").write_bytes(data)
+    with pytest.raises(numparq.LimitError, match="600,000 rows"):
+        numparq.read_parquet(tmp_path, memory_limit=10_000_000)
+    assert len(numparq.read_parquet(tmp_path, ["a"], memory_limit=10_000_000)) == 3 * ROWS
+
+
+@pytest.mark.parametrize(
+    ("limit", "error"), [(0, ValueError), (-5, ValueError), ("1 GB", TypeError), (True, TypeError)]
+)
+def test_limits_of_no_use(data, limit, error):
+    with pytest.raises(error):
+        numparq.read_parquet(data, memory_limit=limit)
