@@ -45,6 +45,8 @@ def test_every_test_passes_but_those_with_a_reason(outcomes):
 
 @pytest.mark.parametrize("name", FAILURES)
 def test_what_is_expected_to_fail_still_fails(outcomes, name):
+    if name not in outcomes and pd.__version__ < "3.1":
+        pytest.skip("the test is younger than this pandas")
     outcome, text = outcomes[name]
     if outcome == "skipped":
         pytest.skip(text)
