@@ -372,3 +372,15 @@ def test_a_schema_says_what_partition_columns_are(tmp_path):
     numparq.to_parquet(frame, tmp_path, partition_cols=["day"], schema={"day": pa.date32(), "v": pa.int16()})
     assert folders(tmp_path) == {"day=2020-01-01", "day=2020-01-02"}
     assert pq.read_schema(tmp_path / files(tmp_path)[0]).field("v").type == pa.int16()
+
+
+@pytest.mark.parametrize("partition_cols", [["year"], ["city", "year"], ["kind"], []])
+@pytest.mark.parametrize("index", [None, "number", ["number", "city"], pd.RangeIndex(5, 65, name="r")])
+def test_numparq_reads_what_was_written_as_pandas_does(tmp_path, partition_cols, index):
+    frame = sample()
+    if isinstance(index, pd.RangeIndex):
+        frame.index = index
+    elif index:
+        frame = frame.set_index(index, drop="city" not in index)
+    numparq.to_parquet(frame, tmp_path, partition_cols=partition_cols)
+    pd.testing.assert_frame_equal(numparq.read_parquet(tmp_path), pd.read_parquet(tmp_path, engine="pyarrow"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -207,4 +208,9 @@ def arrow_schema(fields: Sequence[ArrowField], metadata: Mapping[str, str | byte
     metadata : mapping of str to str or bytes
         The other keys of the footer: pyarrow looks for them in the Arrow schema, where there is one.
     """
-    return arrow_message(fields, {key: text for key, text in metadata.items() if isinstance(text, str)})
+    return _arrow_schema(tuple(fields), tuple((key, text) for key, text in metadata.items() if isinstance(text, str)))
+
+
+@lru_cache(maxsize=4)  # the files of a dataset have the same, thousands of them
+def _arrow_schema(fields: tuple[ArrowField, ...], metadata: tuple[tuple[str, str], ...]) -> str:
+    return arrow_message(fields, dict(metadata))

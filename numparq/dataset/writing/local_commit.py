@@ -11,16 +11,20 @@ import contextlib
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from ...errors import InvalidFileError
 from ...io.local_sink import boot_token, sync_folder, try_lock
+from ...threads import Crew
 from ..commit_record import JOB, Record, job_of, record_name
 
-__all__ = ["complete", "complete_all", "exclusive", "folder_of_job", "perform", "records_of", "sweep", "version_of"]
+__all__ = ["complete", "complete_all", "exclusive", "folder_of_job", "perform", "records_of", "sweep", "sync_files",
+           "version_of"]  # fmt: skip
 
 _JOB_FOLDER = re.compile(rf"\.numparq-(\w+)-{JOB}")
+_AT_ONCE = 16
 _DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -103,14 +107,37 @@ def complete(base: str, record: Record) -> None:
         if version is None or version_of(path) == version:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path)
-    for folder in _folders(base, record) | {os.path.dirname(os.path.join(base, place)) for place in record.gone}:
-        with contextlib.suppress(FileNotFoundError):
-            sync_folder(folder)
-    sync_folder(base)
+    folders = _folders(base, record) | {os.path.dirname(os.path.join(base, place)) for place in record.gone}
+    _side_by_side(_sync_folder, {*folders, base})
     with contextlib.suppress(FileNotFoundError):
         os.unlink(os.path.join(base, record_name(record.job)))
     if record.folder:
         shutil.rmtree(os.path.join(base, record.folder), ignore_errors=True)
+
+
+def sync_files(paths: Iterable[str]) -> None:
+    """Bring files to the disk."""
+    _side_by_side(_sync_file, paths)
+
+
+def _sync_file(path: str) -> None:
+    descriptor = os.open(path, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync_folder(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        sync_folder(path)
+
+
+def _side_by_side(do: Callable[[str], None], paths: Iterable[str]) -> None:
+    """Do what waits for the disk, which takes many such things at once."""
+    jobs = [partial(do, path) for path in sorted(paths)]
+    with Crew(max(1, min(_AT_ONCE, len(jobs)))) as crew:
+        crew.run(jobs)
 
 
 def _folders(base: str, record: Record) -> set[str]:

@@ -24,6 +24,7 @@ from .local_commit import (
     perform,
     remove_folders,
     sweep,
+    sync_files,
     version_of,
 )
 from .paths import job_id
@@ -110,6 +111,7 @@ class LocalJob:
             files = {name: number for name, number in self._names.items() if name not in changes.over}
             start = len(self.base.rstrip("/")) + 1
             gone = {path[start:]: version_of(path) for path in changes.gone}
+            sync_files(os.path.join(self.base, self._folder, number) for number in self._names.values())
             perform(self.base, Record(self.id, COMMITTED, self._folder, files, over, gone))
         self._close()
 
@@ -138,8 +140,7 @@ class _FileOfJob(Sink):
         return os.write(self._descriptor, view)
 
     def _complete(self) -> None:
-        os.fsync(self._descriptor)
-        os.close(self._descriptor)
+        os.close(self._descriptor)  # the commit brings all files to the disk, side by side
 
     def sync(self) -> None:
         """Have everything written so far on the disk."""
