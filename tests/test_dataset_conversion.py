@@ -17,11 +17,13 @@ from numparq.column.chunks import RowSlice
 from numparq.dataset.conversion import converted
 from numparq.dataset.resolution import DatasetSchema
 from numparq.frame import allocate
+from numparq.leaves import Node
 from numparq.opened import OpenedFile
 from numparq.reader import ParquetFile
 from numparq.reading.choices import Choices
 from numparq.reading.columns import ReadColumns
 from numparq.reading.rows import FileRows
+from numparq.schema import BYTE_ARRAY, INT64, OPTIONAL, REQUIRED, LogicalType
 from numparq.selection import select_columns
 from numparq.threads import Crew
 
@@ -171,7 +173,7 @@ def test_fields_that_are_missing_are_none_and_come_in_the_dataset_s_order(backen
 
 MISSING = ["float64", "float32", "object", "datetime64[us]", "timedelta64[ns]", "complex128", "Int64", "boolean",
            "Float32", "str", "string", "datetime64[ms, Europe/Berlin]", "period[D]", "interval[float64, right]",
-           "Sparse[float64]", "int64[pyarrow]", "category"]  # fmt: skip
+           "interval[Int64, left]", "Sparse[float64]", "int64[pyarrow]", "category"]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MISSING)
@@ -284,6 +286,70 @@ def test_int96_becomes_timestamps() -> None:
     columns = ReadColumns(file, [match.column], Choices())
     assert columns.settled_targets([True])[0].dtype == "M8[us]"
     same(as_in(file, wide, np.dtype("M8[us]")), np.array([MOMENT], "M8[us]"))
+
+
+@pytest.mark.parametrize(
+    ("frame", "dtype", "wanted"),
+    [(pd.DataFrame({"a": pd.IntervalIndex.from_breaks([0, 2**60, 2**61])}), "interval[Int64, right]", None),
+     (pd.DataFrame({"a": np.array([1 + 2j], "c8")}), "complex128", np.array([1 + 2j])),
+     (pd.DataFrame({"a": pd.Categorical(["x", "y", None])}), "str", pd.array(["x", "y", None], "str")),
+     (pd.DataFrame({"a": pd.Categorical([DAY, None])}), "datetime64[us]", np.array([DAY, None], "M8[us]")),
+     (pd.DataFrame({"a": pd.Categorical(pd.to_datetime(["2024-02-29"]))}), "M8[ns]", np.array([DAY], "M8[ns]")),
+     (pd.DataFrame({"a": pd.array([1, None], "int8[pyarrow]")}), "Int64", pd.array([1, None], "Int64")),
+     (pd.DataFrame({"a": pd.array([DAY], pd.ArrowDtype(pa.date32()))}), "M8[ms]", np.array([DAY], "M8[ms]")),
+     (pd.DataFrame({"a": np.array([True, None], object)}), "boolean", pd.array([True, None], "boolean")),
+     (pd.DataFrame({"a": np.array([1, None], "M8[s]")}), "M8[us]", np.array([1, None], "M8[s]").astype("M8[us]"))],
+    ids=str,
+)  # fmt: skip
+def test_dtypes_of_our_own_files_become_others(frame: pd.DataFrame, dtype: str, wanted: Any) -> None:
+    file = ParquetFile(numparq.to_parquet(frame))
+    wide = file if wanted is None or wanted.dtype.kind == "c" else opened(wanted)
+    have, asked = (select_columns(item.schema, None)[0] for item in (file, wide))
+    made = converted(array_of(file), have, asked, pandas_dtype(dtype), num_rows=len(frame))
+    if wanted is None:
+        assert made.dtype == dtype and [item.left for item in made] == [0, 2**60]
+    else:
+        same(made, wanted)
+
+
+VARIANT = LogicalType("VARIANT")
+
+
+def test_variants_are_the_same_however_they_are_shredded() -> None:
+    parts = Node("metadata", REQUIRED, BYTE_ARRAY), Node("value", OPTIONAL, BYTE_ARRAY)
+    plain = Node("v", OPTIONAL, None, 0, VARIANT, parts)
+    shredded = Node("v", OPTIONAL, None, 0, VARIANT, (*parts, Node("typed_value", OPTIONAL, INT64)))
+    stored = {"metadata": b"\x01\x00\x00", "value": None, "typed_value": 5}
+    first = ParquetFile(numparq.to_parquet(pd.DataFrame({"v": [{"k": [1]}, None]}), schema={"v": plain}))
+    second = ParquetFile(numparq.to_parquet(pd.DataFrame({"v": [stored]}), schema={"v": shredded}))
+    for files in ([first, second], [second, first]):
+        schema = DatasetSchema.of(files)
+        assert [leaf.name for leaf in schema.schema] == ["v.metadata", "v.value"]
+        (column,) = select_columns(schema.schema, None)
+        for file, values in ((first, [{"k": [1]}, None]), (second, [5])):
+            (match,) = schema.matches(file, [column])
+            assert match.is_same == (file is first) and len(match.column.leaves) == 2 + (file is second)
+            array = converted(array_of(file), match.column, column, np.dtype(object), num_rows=len(values))
+            assert array.tolist() == values
+    other = opened([{"metadata": b"", "value": b""}], None, "v")
+    with pytest.raises(numparq.SchemaError, match="VARIANT"):
+        DatasetSchema.of([first, other])
+
+
+def test_what_is_nothing_but_null_in_a_file_becomes_null_within_others() -> None:
+    for wrap, value, wanted in (
+        (lambda kind: pa.map_(pa.string(), kind), [("k", None)], [("k", None)]),
+        (lambda kind: struct(("x", kind), ("y", pa.int8())), {"x": None, "y": 1}, {"x": None, "y": 1}),
+        (lambda kind: pa.list_(struct(("x", kind))), [{"x": None}, None], np.array([{"x": None}, None], object)),
+    ):
+        file = opened([value], wrap(pa.null()))
+        for inner in (pa.string(), pa.list_(pa.int8()), struct(("z", pa.int8()))):
+            made = as_in(file, opened(pa.nulls(1, wrap(inner))), np.dtype(object))
+            same_value(made[0], wanted)
+            arrow = as_in(file, opened(pa.nulls(1, wrap(inner))), pd.ArrowDtype(wrap(inner)), dtype_backend="pyarrow")
+            assert arrow.__arrow_array__().to_pylist() == [value]
+    numbers = as_in(opened([[None]], pa.list_(pa.null())), opened(pa.nulls(1, pa.list_(pa.int8()))), np.dtype(object))
+    same_value(numbers[0], np.array([np.nan]))
 
 
 # --- what does not fit ------------------------------------------------------------------------------------------------

@@ -443,6 +443,27 @@ def test_geometries_of_two_crs_do_not_unite() -> None:
     assert raised.value.where == {"file": "B", "column": "g"}
 
 
+def test_decimals_of_thousands_of_digits_do_not_unite() -> None:
+    def decimals(precision: int, scale: int) -> OpenedFile:
+        logical = LogicalType("DECIMAL", precision=precision, scale=scale)
+        return of_nodes(Node("a", OPTIONAL, BYTE_ARRAY, logical=logical))
+
+    assert "DECIMAL(800, 300)" in column_of(DatasetSchema.of([decimals(500, 0), decimals(600, 300)]))
+    with pytest.raises(numparq.SchemaError):
+        DatasetSchema.of([decimals(2**31 - 1, 0), decimals(2**31 - 1, 2**31 - 1)])
+
+
+def test_metadata_of_any_form_do_no_harm() -> None:
+    notes = ["{}", "[]", '{"columns": [{"field_name": 3}, 7], "index_columns": [[1], {"a": 2}, "x"]}', "no JSON",
+             '{"columns": {}, "index_columns": 7}', '{"a":' * 5000]  # fmt: skip
+    other = framed(pd.DataFrame({"a": pd.array([1], "Int64"), "b": ["x"]}))
+    for text in notes:
+        bare = opened(pa.table({"a": [1]}).replace_schema_metadata({"pandas": text}))
+        for files in ([bare, other], [other, bare]):
+            metadata = DatasetSchema.of(files).prototype.pandas_metadata
+            assert metadata.extension_dtype("a") == pd.Int64Dtype() and metadata.index == ()
+
+
 def test_durations_within_others_have_one_unit() -> None:
     files = [of_type(pa.list_(pa.duration(unit))) for unit in ("s", "ns")]
     with pytest.raises(numparq.SchemaError, match=r"duration\[ns\] here"):

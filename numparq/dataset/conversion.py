@@ -68,7 +68,7 @@ def converted(
         have, wanted = _leaf_of(from_column), _leaf_of(to_column)
         if have is None or wanted is None:
             if isinstance(from_column, Leaf) or isinstance(to_column, Leaf) or not _are_objects(array.dtype, dtype):
-                return _unchanged(array, dtype)
+                return _pairs(array, dtype)
             return nested_converted(array, from_column.shape, to_column.shape)
         return _flat(array, _type_of(have), _type_of(wanted), dtype)
 
@@ -89,6 +89,19 @@ def _unchanged(array: Any, dtype: Any) -> Any:
     if array.dtype != dtype:
         raise SchemaError(f"a column of dtype {array.dtype} does not become one of {dtype}")
     return array
+
+
+def _pairs(array: Any, dtype: Any) -> Any:
+    """Give intervals, or complex numbers, with bounds or parts of another dtype."""
+    are_intervals = isinstance(dtype, pd.IntervalDtype) and isinstance(array, pd.arrays.IntervalArray)
+    if array.dtype != dtype and are_intervals and array.closed == dtype.closed:
+        made = array.astype(dtype)
+        there = ~array.isna()
+        if all((one == other)[there].all() for one, other in ((made.left, array.left), (made.right, array.right))):
+            return made
+    if isinstance(dtype, np.dtype) and dtype.kind == "c" == array.dtype.kind and np.can_cast(array.dtype, dtype):
+        return array.astype(dtype)
+    return _unchanged(array, dtype)
 
 
 # --- flat columns ----------------------------------------------------------------------------------------------------

@@ -148,10 +148,10 @@ class _Pairs:
     def renamed(self, asked: Shape, wanted: Field, theirs: Shape, known: Field) -> Shape:
         """Give the file's node under the names of the dataset, and note which of its leaves are taken."""
         self.paths[asked.path] = theirs.path
-        if asked.leaf is not None and theirs.leaf is not None:
-            if asked.leaf.index in self._leaves:
+        if theirs.leaf is not None:  # else than the dataset's only if it is nothing but nulls
+            if any(leaf.index in self._leaves for leaf in leaves_of(asked)):
                 self.taken.add(theirs.leaf.index)
-                self.is_same &= _alike(asked.leaf, wanted, theirs.leaf, known)
+                self.is_same &= asked.leaf is not None and _alike(asked.leaf, wanted, theirs.leaf, known)
             return replace(theirs, name=asked.name)
         before = len(self.taken)
         if wanted.is_variant:
@@ -174,9 +174,9 @@ class _Pairs:
         # What the dataset does not have has no name that a field of it may have: it is read, if at all, for its levels.
         children = [replace(child, name=f"\0{place}") for place, child in enumerate(theirs.children)]
         for ours, place in self._places(wanted, known):
-            inner, field = wanted.children[ours], known.children[place]
-            if inner.is_null or not field.is_null:
-                children[place] = self.renamed(asked.children[ours], inner, theirs.children[place], field)
+            children[place] = self.renamed(
+                asked.children[ours], wanted.children[ours], theirs.children[place], known.children[place]
+            )
         return replace(theirs, name=asked.name, children=tuple(children))
 
     def _places(self, wanted: Field, known: Field) -> Iterator[tuple[int, int]]:

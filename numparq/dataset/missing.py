@@ -34,7 +34,7 @@ def nulls(dtype: Any, count: int) -> Any:
         When there are rows, and the dtype has no null.
     """
     if isinstance(dtype, np.dtype):
-        if dtype.kind not in _NULLS:
+        if _has_no_null(dtype):
             if count:
                 raise SchemaError(f"the column is missing here, and {dtype} has no nulls")
             return np.empty(0, dtype)
@@ -43,8 +43,15 @@ def nulls(dtype: Any, count: int) -> Any:
         return pd.arrays.ArrowExtensionArray(_arrow_nulls(dtype.pyarrow_dtype, count))
     if isinstance(dtype, pd.CategoricalDtype):
         return pd.Categorical.from_codes(np.full(count, -1, np.int8), dtype=dtype)
+    if isinstance(dtype, pd.IntervalDtype) and not _has_no_null(dtype.subtype):
+        bounds = nulls(dtype.subtype, count)
+        return pd.arrays.IntervalArray.from_arrays(bounds, bounds, closed=dtype.closed)
     nothing = dtype.construct_array_type()._from_sequence([], dtype=dtype)
     return nothing.take(np.full(count, -1, np.intp), allow_fill=True)
+
+
+def _has_no_null(dtype: Any) -> bool:
+    return isinstance(dtype, np.dtype) and dtype.kind not in _NULLS
 
 
 def _arrow_nulls(arrow_type: Any, count: int) -> Any:

@@ -13,6 +13,7 @@ from ..json_columns import parse_object
 
 __all__ = ["united_notes"]
 
+_COMPLEX = {"complex64", "complex128"}  # of which the longer name is that of the wider one
 _NULLABLE = re.compile(r"U?Int(8|16|32|64)|Float(32|64)")
 
 
@@ -50,7 +51,10 @@ def united_notes(
     for name in entries.keys() - set(agreed):
         entries[name] = _widened(entries[name], name, parsed, columns[name])
     made["columns"] = list(entries.values())
-    return json.dumps(made).encode()
+    try:
+        return json.dumps(made).encode()
+    except RecursionError:  # it was just not too deep to be parsed
+        return None
 
 
 def _entries(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -81,6 +85,8 @@ def _widened(
     numpy_type = None
     if arrow_type is not None and arrow_type.kind in ("int", "float") and all(map(_NULLABLE.fullmatch, dtypes)):
         numpy_type = f"{_NAMES[arrow_type.kind, arrow_type.signed]}{arrow_type.bit_width}"
+    if dtypes <= _COMPLEX:
+        numpy_type = max(dtypes, key=len)
     return {"name": entry.get("name"), "field_name": name, "pandas_type": None, "numpy_type": numpy_type,
             "metadata": label}  # fmt: skip
 

@@ -221,12 +221,16 @@ def _prototype(
 
 def _agreed(fields: Sequence[Field], kinds: Sequence[Kind], labels: Labels) -> set[str]:
     """Give the names of columns that all files that have them have of one name and type."""
-    made: dict[Hashable, tuple[str, Any, Any]] = {}
-    for label, wanted in zip(labels(fields), fields, strict=True):
-        made[label] = wanted.name, wanted.type, wanted.dictionary
-    agreed = {name for name, _, _ in made.values()}
+    made = {label: (field.name, _meaning(field)) for label, field in zip(labels(fields), fields, strict=True)}
+    agreed = {name for name, _ in made.values()}
     for kind in kinds:
         for label, field in zip(labels(kind.fields), kind.fields, strict=True):
-            if field is not None and label in made and (field.name, field.type, field.dictionary) != made[label]:
+            if field is not None and label in made and (field.name, _meaning(field)) != made[label]:
                 agreed.discard(made[label][0])
     return agreed
+
+
+def _meaning(field: Field) -> tuple[Any, ...]:
+    """Give what a dtype may depend on: types, and which fields there are."""
+    inside = tuple((child.name if field.kind == "struct" else "", _meaning(child)) for child in field.children)
+    return field.kind, field.type, field.dictionary, inside

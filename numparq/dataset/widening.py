@@ -100,18 +100,24 @@ def _integer_and_float(integer: ArrowType, real: ArrowType) -> ArrowType | None:
 _DIGITS = {(bits, signed): len(str(2 ** (bits - signed))) for bits in (8, 16, 32, 64) for signed in (True, False)}
 
 
-def _integer_and_decimal(integer: ArrowType, decimal: ArrowType) -> ArrowType:
+def _integer_and_decimal(integer: ArrowType, decimal: ArrowType) -> ArrowType | None:
     digits = _DIGITS[integer.bit_width, integer.signed]
     return _decimal(max(digits, decimal.precision - decimal.scale), decimal.scale)
 
 
-def _decimals(first: ArrowType, second: ArrowType) -> ArrowType:
+def _decimals(first: ArrowType, second: ArrowType) -> ArrowType | None:
     whole = max(first.precision - first.scale, second.precision - second.scale)
     return _decimal(whole, max(first.scale, second.scale))
 
 
-def _decimal(whole: int, scale: int) -> ArrowType:
+# More digits than this are in no file that means well: each value would be made that long.
+_MOST_DIGITS = 1000
+
+
+def _decimal(whole: int, scale: int) -> ArrowType | None:
     """Give the decimal of so many digits before the point and behind it."""
+    if whole + scale > _MOST_DIGITS:
+        return None
     return ArrowType("decimal", _decimal_width(whole + scale), precision=whole + scale, scale=scale)
 
 
