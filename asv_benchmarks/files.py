@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
 import pyarrow.parquet as pq
-
-from asv_benchmarks.workloads import DataFile
 
 
 def default_folder() -> Path:
@@ -19,13 +18,28 @@ def default_folder() -> Path:
     return Path(os.environ.get("NUMPARQ_BENCH_DATA") or Path(tempfile.gettempdir()) / f"numparq-bench-{user}")
 
 
-def ensure(file: DataFile, folder: Path, scale: float) -> Path:
+class Recipe(Protocol):
+    """What can be made: a file, or, of `querying.folders`, a folder of files."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def version(self) -> int: ...
+
+    @property
+    def suffix(self) -> str: ...
+
+    def write(self, scale: float, path: Path) -> None: ...
+
+
+def ensure(file: Recipe, folder: Path, scale: float) -> Path:
     """Path of `file` at `scale` in `folder`; written first where it is not there.
 
     Parameters
     ----------
-    file : DataFile
-        One of those in `workloads` or `querying.files`.
+    file : Recipe
+        One of those in `workloads`, `querying.files` or `querying.folders`.
     folder : Path
         Made when missing.
     scale : float
@@ -34,18 +48,26 @@ def ensure(file: DataFile, folder: Path, scale: float) -> Path:
     Returns
     -------
     Path
-        A whole file: it is written under another name and then renamed.
+        A whole file (or folder): it is written under another name and then renamed.
     """
-    path = folder / f"{file.name}-v{file.version}-x{scale:g}.parquet"
+    path = folder / f"{file.name}-v{file.version}-x{scale:g}{file.suffix}"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_suffix(f".{os.getpid()}.tmp")
+        unfinished = path.with_name(f"{path.name}.{os.getpid()}.tmp")
         try:
             file.write(scale, unfinished)
             unfinished.replace(path)
         finally:
-            unfinished.unlink(missing_ok=True)
+            remove(unfinished)
     return path
+
+
+def remove(path: Path) -> None:
+    """Remove a file, or a folder with all that is in it; nothing where nothing is."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 class Picking(Protocol):
@@ -56,5 +78,11 @@ class Picking(Protocol):
 
 
 def columns_of(workload: Picking, path: Path) -> list[str] | None:
-    """Names of the columns that `workload` reads of the file at `path`; None means all."""
-    return None if workload.pick is None else workload.pick(pq.read_schema(path).names)
+    """Names of the columns that `workload` reads of the file at `path`; None means all.
+
+    Of a folder, it chooses among those of the first file.
+    """
+    if workload.pick is None:
+        return None
+    first = min(path.rglob("*.parquet")) if path.is_dir() else path
+    return workload.pick(pq.read_schema(first).names)

@@ -16,6 +16,8 @@ from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
 LATENCY = 0.05
 BANDWIDTH = 100e6
 CONNECTIONS = 64
+KEYS_LISTED = 1_000
+"""Keys that a request for a listing tells at most; the next one begins where it ended."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,33 @@ class ObjectStore(AbstractFileSystem):
     def info(self, path: str, **options: Any) -> dict[str, Any]:
         """Ask for a file's size."""
         self._pass_time(time.perf_counter(), 0)
+        return _info(Path(self._strip_protocol(path)))
+
+    def ls(self, path: str, detail: bool = True, **options: Any) -> list[Any]:
+        """Ask what is in a directory; `glob` and `walk` of the base class come down to this and to `find`."""
         local = Path(self._strip_protocol(path))
-        return {"name": str(local), "size": local.stat().st_size, "type": "file" if local.is_file() else "directory"}
+        found = [local] if local.is_file() else sorted(local.iterdir())
+        self._pass_listing(len(found))
+        return [_info(one) if detail else str(one) for one in found]
+
+    def find(
+        self, path: str, maxdepth: int | None = None, withdirs: bool = False, detail: bool = False, **options: Any
+    ) -> Any:
+        """Ask for all keys that begin with the path; directories follow from these, as in real object stores."""
+        local = Path(self._strip_protocol(path))
+        files = [local] if local.is_file() else sorted(one for one in local.rglob("*") if one.is_file())
+        self._pass_listing(len(files))
+        found = set(files)
+        if withdirs:
+            found |= {parent for file in files for parent in file.parents if parent.is_relative_to(local)}
+        depth = len(local.parts) + (maxdepth or len(local.parts) + 1_000)
+        infos = {str(one): _info(one) for one in sorted(found) if len(one.parts) <= depth}
+        return infos if detail else list(infos)
+
+    def _pass_listing(self, num_keys: int) -> None:
+        """Wait for the requests that a listing takes, one after the other; their bytes are not counted."""
+        for _ in range(max(1, -(-num_keys // KEYS_LISTED))):
+            self._pass_time(time.perf_counter(), 0)
 
     def modified(self, path: str) -> datetime:
         """Ask when a file was written."""
@@ -109,6 +136,14 @@ class ObjectStore(AbstractFileSystem):
     @classmethod
     def _strip_protocol(cls, path: Any) -> str:
         return str(path).removeprefix(f"{cls.protocol}://")
+
+
+def _info(local: Path) -> dict[str, Any]:
+    status, is_file = local.stat(), local.is_file()
+    return {
+        "name": str(local), "size": status.st_size if is_file else 0, "type": "file" if is_file else "directory",
+        "mtime": status.st_mtime,
+    }  # fmt: skip
 
 
 class StoredFile(AbstractBufferedFile):

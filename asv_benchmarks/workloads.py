@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -47,6 +47,8 @@ class DataFile:
     size: int
     options: Mapping[str, object] = field(default_factory=dict)
     version: int = GENERATOR_VERSION
+    suffix: ClassVar[str] = ".parquet"
+    is_folder: ClassVar[bool] = False
 
     def make(self, scale: float) -> pa.Table:
         """Table of this file at `scale`; the same seed for all, so that files of one table hold the same data."""

@@ -31,10 +31,12 @@ class Query:
         self.run(self.task)
 
     def track_bytes_asked(self, name):
-        return asked(self.task, THREADS).bytes
+        found = asked(self.task, THREADS)
+        return None if found is None else found.bytes
 
     def track_requests(self, name):
-        return asked(self.task, THREADS).requests
+        found = asked(self.task, THREADS)
+        return None if found is None else found.requests
 
     track_bytes_asked.unit = "bytes"
     track_requests.unit = "requests"

@@ -50,7 +50,8 @@ def _dataset(threads: int) -> Run:
     import pyarrow.dataset as ds
 
     def run(task: Task) -> pd.DataFrame:
-        dataset = ds.dataset(str(task.path), format="parquet", filesystem=task.store)
+        hive = {"partitioning": "hive"} if task.is_folder else {}
+        dataset = ds.dataset(str(task.path), format="parquet", filesystem=task.store, **hive)
         return dataset.to_table(task.columns, conditions.for_pyarrow(task.terms)).to_pandas()
 
     return run
@@ -60,7 +61,8 @@ def _polars(threads: int) -> Run:
     import polars as pl
 
     def run(task: Task) -> pd.DataFrame:
-        lazy = pl.scan_parquet(task.path)
+        hive = {"hive_partitioning": True, "missing_columns": "insert", "extra_columns": "ignore"}
+        lazy = pl.scan_parquet(task.path, **(hive if task.is_folder else {}))
         if task.terms:
             lazy = lazy.filter(conditions.for_polars(task.terms))
         if task.columns is not None:
@@ -79,32 +81,36 @@ def _duckdb(threads: int) -> Run:
 
     def run(task: Task) -> pd.DataFrame:
         names = "*" if task.columns is None else ", ".join(conditions.quoted(name) for name in task.columns)
-        query = f"SELECT {names} FROM read_parquet(?){conditions.for_sql(task.terms)}"
+        # To unite the schemas, it opens all files: nobody does so who need not.
+        hive = f", hive_partitioning = true, union_by_name = {task.unites}" if task.is_folder else ""
+        query = f"SELECT {names} FROM read_parquet(?{hive}){conditions.for_sql(task.terms)}"
+        path = f"{task.path}/**/*.parquet" if task.is_folder else str(task.path)
         if task.store is None:
-            return near.execute(query, [str(task.path)]).df()
+            return near.execute(query, [path]).df()
         if far.filesystem_is_registered(task.store.protocol):
             far.unregister_filesystem(task.store.protocol)
         far.register_filesystem(task.store)
-        return far.execute(query, [f"{task.store.protocol}://{task.path}"]).df()
+        return far.execute(query, [f"{task.store.protocol}://{path}"]).df()
 
     return run
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A way to query: whose it is (as `readers` has it), how it is made, and whether it takes an fsspec file system."""
+    """A way to query: whose it is (as `readers` has it), how it is made, and what it takes: see `Contender`."""
 
     reader: str
     make: Callable[[int], Run]
     takes_stores: bool = True
+    unites: bool = False
 
 
 KINDS: dict[str, Kind] = {
-    "numparq": Kind("numparq", _numparq),
+    "numparq": Kind("numparq", _numparq, unites=True),
     "pyarrow": Kind("pyarrow", _pyarrow),
     "dataset": Kind("pyarrow", _dataset),
     "polars": Kind("polars", _polars, takes_stores=False),
-    "duckdb": Kind("duckdb", _duckdb),
+    "duckdb": Kind("duckdb", _duckdb, unites=True),
     "read-all": Kind("numparq", _read_all, takes_stores=False),
 }
 """By name: ``pyarrow`` is pandas with pyarrow, ``dataset`` `pyarrow.dataset`, ``read-all`` numparq and then a mask."""
@@ -112,12 +118,25 @@ KINDS: dict[str, Kind] = {
 
 @dataclass(frozen=True)
 class Contender:
-    """One that can be asked."""
+    """One that can be asked.
+
+    Attributes
+    ----------
+    name, version : str
+        Who it is.
+    run : Run
+        Asks it.
+    takes_stores : bool
+        Whether it takes an fsspec file system.
+    unites : bool
+        Whether it finds, by itself, the columns of a folder that not all files have.
+    """
 
     name: str
     version: str
     run: Run
     takes_stores: bool = True
+    unites: bool = False
 
 
 def load_contender(name: str, threads: int) -> Contender:
@@ -130,7 +149,7 @@ def load_contender(name: str, threads: int) -> Contender:
     """
     kind = KINDS[name]
     version = load(kind.reader, threads).version
-    return Contender(name, version, kind.make(threads), kind.takes_stores)
+    return Contender(name, version, kind.make(threads), kind.takes_stores, kind.unites)
 
 
 def load_contenders(peers: Sequence[str], threads: int) -> tuple[list[Contender], dict[str, str]]:

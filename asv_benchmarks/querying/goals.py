@@ -101,6 +101,25 @@ class RoundTrips:
 
 
 @dataclass(frozen=True)
+class Requests:
+    """On an object store, numparq makes `more` requests, at most, than there are wanted files: ``files(task)``."""
+
+    more: int
+    files: Callable[[Task], int]
+    is_strict = True
+
+    @property
+    def wanted(self) -> str:
+        return f"a request for each wanted file, and at most {self.more} more"
+
+    def judge(self, task: Task, answers: Answers) -> Verdict:
+        if answers.asked is None:
+            return UNKNOWN
+        files = self.files(task)
+        return Verdict(f"{answers.asked.requests} for {files} files", answers.asked.requests <= files + self.more)
+
+
+@dataclass(frozen=True)
 class Judged:
     """A goal and what came of it."""
 

@@ -80,11 +80,23 @@ def print_goals(out: Console, goals: Mapping[str, Sequence[Judged]]) -> None:
     out.print(made)
 
 
+def print_asked(out: Console, results: Mapping[str, Answers]) -> None:
+    """Print what each contender asked of the object store, where there was one."""
+    made = report.table(out, "query", ["contender", "MB", "requests", "round trips"])
+    for query, answers in results.items():
+        for name, asked in answers.asked_of_store.items():
+            made.add_row(query, name, f"{asked.bytes / MB:,.3f}", f"{asked.requests:,}", f"{asked.round_trips:,}")
+    if made.row_count:
+        report.notes(out, ["asked of the object store; round trips wait for one another"])
+        out.print(made)
+
+
 def _plain(answers: Answers, judged: Sequence[Judged]) -> dict[str, object]:
     return {
         "outcomes": {name: asdict(outcome) for name, outcome in answers.outcomes.items()},
         "num_rows": answers.num_rows,
         "asked": None if answers.asked is None else asdict(answers.asked),
+        "asked_of_store": {name: asdict(asked) for name, asked in answers.asked_of_store.items()},
         "goals": {one.goal.wanted: asdict(one.verdict) for one in judged},
     }
 
@@ -103,6 +115,7 @@ def compare_queries(out: Console, settings: Settings) -> bool:
     goals = {name: judged for name, (_, judged) in timed.items()}
     progress("")
     print_queries(out, results, [contender.name for contender in contenders])
+    print_asked(out, results)
     print_goals(out, goals)
     report.notes(out, (f"{name}: left out, {reason}" for name, reason in missing.items()))
     report.notes(out, report.failures({name: answers.outcomes for name, answers in results.items()}))

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from asv_benchmarks import indexes
 from asv_benchmarks.querying.conditions import mask_of
+from asv_benchmarks.querying.folders import wanted_files
 from asv_benchmarks.querying.task import Task
 
 BLOCK = 32
@@ -97,3 +98,13 @@ def of_absent_key(task: Task, tail_bytes: int) -> Bounds:
             _, header = indexes.thrift_struct(raw, start, place.bloom_filter_length, "BloomFilterHeader")
             ranges.append((start, start + header + BLOCK))
     return _bounds(task.path, tail_bytes, ranges)
+
+
+def of_files(task: Task, tail_bytes: int) -> Bounds:
+    """Of one partition of a folder of small files: at most these, whole."""
+    return Bounds(0, sum(path.stat().st_size for path in wanted_files(task)))
+
+
+def num_files(task: Task) -> int:
+    """Count the files of the one partition that is wanted."""
+    return len(wanted_files(task))

@@ -11,7 +11,8 @@ from asv_benchmarks.object_store import ObjectStore
 from asv_benchmarks.querying import needed
 from asv_benchmarks.querying.conditions import At, Term
 from asv_benchmarks.querying.files import MIXED, POINTS, SHUFFLED, WIDE
-from asv_benchmarks.querying.goals import Faster, Goal, ReadsOnly, RoundTrips
+from asv_benchmarks.querying.folders import FOLDER, ONE_PARTITION, Folder, in_all_files, in_any_file
+from asv_benchmarks.querying.goals import Faster, Goal, ReadsOnly, Requests, RoundTrips
 from asv_benchmarks.querying.task import Task
 from asv_benchmarks.tables import DRAWS
 from asv_benchmarks.workloads import DataFile, first_middle_last
@@ -27,7 +28,7 @@ class Query:
     ----------
     name : str
         Its name in the tables.
-    file : DataFile
+    file : DataFile or Folder
         Whom it is asked.
     terms : tuple of Term
         What has to hold of the rows.
@@ -39,21 +40,25 @@ class Query:
         Whether the file is in a simulated object store.
     besides : tuple of str
         Contenders that run in this query only.
+    unites : bool
+        Whether some files of a folder lack columns that are wanted.
     """
 
     name: str
-    file: DataFile
+    file: DataFile | Folder
     terms: tuple[Term, ...] = ()
     goals: tuple[Goal, ...] = ()
     pick: Callable[[Sequence[str]], list[str]] | None = None
     remote: bool = False
     besides: tuple[str, ...] = ()
+    unites: bool = False
 
     def task(self, folder: Path, scale: float) -> Task:
         """Make the file if need be, and the query ready for it."""
         path = ensure(self.file, folder, scale)
         terms = tuple(term.on(path) for term in self.terms)
-        return Task(path, columns_of(self, path), terms, ObjectStore() if self.remote else None)
+        store = ObjectStore() if self.remote else None
+        return Task(path, columns_of(self, path), terms, store, self.file.is_folder, self.unites)
 
 
 _POINT = (Term("key", "==", At(0.4321)),)
@@ -75,6 +80,11 @@ QUERIES: dict[str, Query] = {
         Query("startswith-1", MIXED, (Term("name", "startswith", "item42"),)),
         Query("isin-100", MIXED, (Term("draw", "in", list(range(7, DRAWS, DRAWS // 100))),)),
         Query("city", MIXED, (Term("city", "==", "Port haven"),)),
+        Query("partition", FOLDER, ONE_PARTITION, (Faster(3.0, ("pyarrow",)),), in_all_files),
+        Query("partition-united", FOLDER, ONE_PARTITION, (), in_any_file, unites=True),
+        Query("partition-store", FOLDER, ONE_PARTITION,
+              (RoundTrips(3), Requests(2, needed.num_files), ReadsOnly(needed.of_files)), in_all_files, remote=True),
+        Query("whole-folder", FOLDER, (), (), in_all_files),
     )
 }  # fmt: skip
 """All queries by name, in the order in which they are run."""

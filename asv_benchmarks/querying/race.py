@@ -9,25 +9,33 @@ import pandas as pd
 
 from asv_benchmarks.object_store import round_trips
 from asv_benchmarks.querying import conditions
-from asv_benchmarks.querying.contenders import Contender
+from asv_benchmarks.querying.contenders import Contender, load_contender
 from asv_benchmarks.querying.queries import Query
 from asv_benchmarks.querying.task import Answers, Asked, Task
 from asv_benchmarks.timing import MIN_SECONDS, Outcome, add_time, attempt, describe, take_turns
 
 
-def asked(task: Task, threads: int) -> Asked:
-    """Query with numparq once, and count at its source (on an object store: there)."""
+def asked(task: Task, threads: int) -> Asked | None:
+    """Query with numparq once, and count at its source (on an object store: there); None of a local folder."""
     import numparq
 
     if task.store is not None:
-        task.store.requests.clear()
-    with numparq.ParquetFile(task.path, **({} if task.store is None else {"filesystem": task.store})) as file:
+        return asked_of_store(load_contender("numparq", threads), task)
+    if task.is_folder:
+        return None
+    with numparq.ParquetFile(task.path) as file:
         tail_bytes = file.source.num_bytes
         file.read(task.columns, filters=conditions.for_numparq(task.terms), threads=threads)
-        if task.store is None:
-            return Asked(file.source.num_bytes, file.source.num_requests, tail_bytes)
+        return Asked(file.source.num_bytes, file.source.num_requests, tail_bytes)
+
+
+def asked_of_store(contender: Contender, task: Task) -> Asked:
+    """Query with one of the contenders once, and count at the object store."""
+    assert task.store is not None
+    task.store.requests.clear()
+    contender.run(task)
     done = list(task.store.requests)
-    return Asked(sum(request.bytes for request in done), len(done), tail_bytes, round_trips(done))
+    return Asked(sum(request.bytes for request in done), len(done), 0, round_trips(done))
 
 
 def difference(frame: pd.DataFrame, expected: pd.DataFrame) -> str | None:
@@ -48,7 +56,10 @@ def difference(frame: pd.DataFrame, expected: pd.DataFrame) -> str | None:
 
 
 def _values(column: pd.Series) -> np.ndarray:
-    return column.to_numpy() if isinstance(column.dtype, np.dtype) else column.to_numpy(object)
+    """Give values, with None for those that are missing."""
+    if isinstance(column.dtype, np.dtype) and not column.hasnans:
+        return column.to_numpy()
+    return column.astype(object).where(column.notna(), None).to_numpy()
 
 
 def warm_up(contenders: Sequence[Contender], task: Task) -> tuple[dict[str, Outcome], int | None]:
@@ -80,7 +91,11 @@ def invited(contenders: Sequence[Contender], query: Query) -> list[Contender]:
     """Those who take part in a query."""
     everywhere = [contender for contender in contenders if contender.name != "read-all"]
     besides = [contender for contender in contenders if contender.name in query.besides]
-    return [contender for contender in (*everywhere, *besides) if contender.takes_stores or not query.remote]
+    return [
+        contender
+        for contender in (*everywhere, *besides)
+        if (contender.takes_stores or not query.remote) and (contender.unites or not query.unites)
+    ]
 
 
 def race(
@@ -109,9 +124,11 @@ def race(
         add_time(outcome, contender.run, task)
 
     take_turns(contenders, outcomes, timed, repeat, min_seconds)
+    good = [contender for contender in contenders if outcomes[contender.name].failure is None]
+    of_store = {} if task.store is None else {contender.name: asked_of_store(contender, task) for contender in good}
     if "numparq" not in outcomes or outcomes["numparq"].failure:
-        return Answers(outcomes, num_rows)
+        return Answers(outcomes, num_rows, asked_of_store=of_store)
     try:
-        return Answers(outcomes, num_rows, asked(task, threads))
+        return Answers(outcomes, num_rows, of_store.get("numparq") or asked(task, threads), asked_of_store=of_store)
     except Exception as error:
-        return Answers(outcomes, num_rows, failure=describe(error))
+        return Answers(outcomes, num_rows, failure=describe(error), asked_of_store=of_store)

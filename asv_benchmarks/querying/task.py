@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from asv_benchmarks.object_store import ObjectStore
@@ -18,24 +18,30 @@ class Task:
     Attributes
     ----------
     path : Path
-        The file.
+        The file, or the folder of files.
     columns : list of str or None
         What is wanted; None means all.
     terms : tuple of Term
         What has to hold of the rows.
     store : ObjectStore or None
         Where the file is to be read from; None means the local file.
+    is_folder : bool
+        Whether it is a folder, with hive partitions.
+    unites : bool
+        Whether some files of the folder lack columns that are wanted.
     """
 
     path: Path
     columns: list[str] | None
     terms: tuple[Term, ...]
     store: ObjectStore | None = None
+    is_folder: bool = False
+    unites: bool = False
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What numparq asked of a file: bytes, requests, the bytes that opening it took, sequential round trips."""
+    """What was asked of a file: bytes, requests, the bytes that opening it took, sequential round trips."""
 
     bytes: int
     requests: int
@@ -45,9 +51,24 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answers:
-    """What came of a query: of each contender, how many rows there are, and what numparq asked for (or why not)."""
+    """What came of a query.
+
+    Attributes
+    ----------
+    outcomes : mapping of str to Outcome
+        By contender.
+    num_rows : int or None
+        How many rows there are.
+    asked : Asked or None
+        What numparq asked for; of local folders it is not counted.
+    failure : str or None
+        Why it was not counted.
+    asked_of_store : mapping of str to Asked
+        Where there is an object store: what each contender asked of it.
+    """
 
     outcomes: Mapping[str, Outcome]
     num_rows: int | None = None
     asked: Asked | None = None
     failure: str | None = None
+    asked_of_store: Mapping[str, Asked] = field(default_factory=dict)
