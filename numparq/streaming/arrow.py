@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import binascii
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,13 @@ __all__ = ["ArrowColumns", "arrow_arrays"]
 _VIRTUAL = {"file": "string", "row_group": "int64", "row_number": "int64"}
 
 
+_NOTHING: Mapping[int, Any] = MappingProxyType({})
+
+
 def arrow_arrays(
-    columns: ReadColumns, targets: Sequence[Target], buffers: Sequence[ColumnBuffer], num_rows: int
-) -> list[Any]:
+    columns: ReadColumns, targets: Sequence[Target], buffers: Sequence[ColumnBuffer], num_rows: int,
+    made: Mapping[int, Any] = _NOTHING,
+) -> list[Any]:  # fmt: skip
     """Make pyarrow arrays of what columns were decoded to.
 
     Parameters
@@ -35,6 +40,8 @@ def arrow_arrays(
         What to. The arrays keep this memory; nothing is to be written to it any more.
     num_rows : int
         Rows of each.
+    made : mapping of int to array
+        Columns that are finished already, by the position of their first leaf.
 
     Returns
     -------
@@ -54,15 +61,19 @@ def arrow_arrays(
         if label is None:
             continue
         with located(column=label):
-            if place in nested:
-                arrays.append(_chunked(nested[place].finished(targets, buffers).__arrow_array__()))
+            if place in made:
+                arrays.append(_chunked(made[place]))
+            elif place in nested:
+                arrays.append(_chunked(nested[place].finished(targets, buffers)))
             else:
                 arrays.append(to_arrow(targets[place], buffers[place], num_rows))
     return arrays
 
 
 def _chunked(array: Any) -> Any:
+    """Give a finished column as Arrow has it."""
     pa = pyarrow()
+    array = array.__arrow_array__() if hasattr(array, "__arrow_array__") else pa.array(array, from_pandas=True)
     return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
 
 
@@ -77,6 +88,8 @@ class ArrowColumns:
         The columns, of a read with ``dtype_backend="pyarrow"``.
     targets : sequence of Target
         How each of their leaves is decoded: settled ones.
+    made : mapping of int to array
+        Columns that are made otherwise, by the position of their first leaf: no rows of each.
 
     Attributes
     ----------
@@ -85,11 +98,13 @@ class ArrowColumns:
         Arrow's schema, and the ids of fields.
     """
 
-    def __init__(self, file: OpenedFile, columns: ReadColumns, targets: Sequence[Target]) -> None:
+    def __init__(
+        self, file: OpenedFile, columns: ReadColumns, targets: Sequence[Target], made: Mapping[int, Any] = _NOTHING
+    ) -> None:
         self._columns = columns
         pa = pyarrow()
         nothing = [_nothing(target) for target in targets]
-        arrays = arrow_arrays(columns, targets, nothing, 0)
+        arrays = arrow_arrays(columns, targets, nothing, 0, made)
         labels = [(place, label) for place, label in enumerate(columns.labels) if label is not None]
         notes = _field_notes(file)
         fields = [
@@ -106,7 +121,7 @@ class ArrowColumns:
 
     def table(
         self, targets: Sequence[Target], buffers: Sequence[ColumnBuffer], num_rows: int,
-        virtual: Mapping[str, Any],
+        virtual: Mapping[str, Any], made: Mapping[int, Any] = _NOTHING,
     ) -> Any:  # fmt: skip
         """Make a table of what the columns were decoded to.
 
@@ -115,7 +130,9 @@ class ArrowColumns:
         targets, buffers, num_rows
             As in `arrow_arrays`.
         virtual : mapping of str to array
-            The virtual columns: NumPy arrays, or a str that is the same in all rows.
+            The virtual columns: arrays, or a str that is the same in all rows.
+        made : mapping of int to array
+            As in `arrow_arrays`.
 
         Returns
         -------
@@ -129,9 +146,9 @@ class ArrowColumns:
             column, say.
         """
         pa = pyarrow()
-        arrays = arrow_arrays(self._columns, targets, buffers, num_rows)
+        arrays = arrow_arrays(self._columns, targets, buffers, num_rows, made)
         arrays += [
-            pa.repeat(value, num_rows) if isinstance(value, str) else pa.array(value) for value in virtual.values()
+            pa.repeat(value, num_rows) if isinstance(value, str) else _chunked(value) for value in virtual.values()
         ]
         fitting = [_fitting(array, field) for array, field in zip(arrays, self.schema, strict=True)]
         if not fitting:
@@ -192,7 +209,9 @@ def _field_notes(file: OpenedFile) -> list[Any]:
 
 
 def _field_metadata(file: OpenedFile, position: int, notes: Sequence[Any]) -> dict[Any, Any] | None:
-    """Give the metadata of the field of a top-level column."""
+    """Give the metadata of the field of a top-level column; a partition column has none."""
+    if position < 0:
+        return None
     field_id = file.schema.field_id(file.schema.element_of(position))
     found = dict(notes[position]) if position < len(notes) else {}
     if field_id is not None:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..errors import InvalidFileError
+from ..pandas_metadata import PandasMetadata, RangeLevel
 from .ahead import ReadAhead
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Batches", "Labels", "Units"]
+    from ..reading.columns import ReadColumns
+
+__all__ = ["ArrowUnits", "Batches", "Labels", "Units", "without_ranges"]
 
 
 class Labels(NamedTuple):
@@ -21,6 +25,32 @@ class Labels(NamedTuple):
     start: int = 0
     step: int = 1
     name: Any = None
+
+    @classmethod
+    def of(cls, metadata: PandasMetadata | None, num_rows: int | None) -> Labels:
+        """Give the labels that one read of all rows has.
+
+        Parameters
+        ----------
+        metadata : PandasMetadata or None
+            What the footer says of the frame that was written.
+        num_rows : int or None
+            How many rows there are; None where a filter leaves that open.
+        """
+        levels = metadata.index if metadata is not None else ()
+        level = levels[0] if len(levels) == 1 else None
+        if isinstance(level, RangeLevel) and len(range(level.start, level.stop, level.step)) == num_rows:
+            return cls(level.start, level.step, level.name)
+        return cls()
+
+
+def without_ranges(columns: ReadColumns) -> ReadColumns:
+    """Have columns become frames without a RangeIndex that the footer tells of: it is none of a part of the rows."""
+    metadata = columns.metadata
+    if metadata is not None and any(isinstance(level, RangeLevel) for level in metadata.index):
+        columns.metadata = copy(metadata)
+        columns.metadata.index = columns.metadata.index_fields
+    return columns
 
 
 class Units(Protocol):

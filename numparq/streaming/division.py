@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..column.chunks import RowSlice
+from ..dtypes import choose
 from ..errors import LimitError
 from ..memory_budget import RowCosts, checked_size, in_words, scratch_bytes
 from ..opened import OpenedFile
 from ..schema import Leaf
+from ..settled import settled
 from ..targets import Target
 from ..threads import thread_count
 from .locating import PageFinder
 from .plan import UnitPlan
 
-__all__ = ["Division", "Shares", "Sizes"]
+if TYPE_CHECKING:
+    from ..filtering.condition import Condition
+
+__all__ = ["Division", "Shares", "Sizes", "with_asked"]
 
 # What is allocated while columns are finished, and what the system keeps of memory that is freed.
 _MARGIN = 2.0
@@ -114,6 +119,15 @@ class Shares:
                 )
         self.room = int(room)
         self.batch_rows = max(min(self.batch_rows, int(room / largest)), 1)
+
+
+def with_asked(
+    leaves: Sequence[Leaf], targets: Sequence[Target], condition: Condition | None
+) -> tuple[list[Leaf], list[Target]]:
+    """Give columns and targets, and behind them those that only a filter asks."""
+    shown = {leaf.index for leaf in leaves}
+    asked = [leaf for leaf in (condition.leaves if condition else ()) if leaf.index not in shown]
+    return [*leaves, *asked], [*targets, *(settled(choose(leaf), may_be_null=True) for leaf in asked)]
 
 
 class Division:

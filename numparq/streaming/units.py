@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,21 +12,18 @@ import numpy as np
 
 from ..column.buffer import BinaryPiece, ColumnBuffer, DictionaryPiece
 from ..column.chunks import RowSlice
-from ..dtypes import choose
 from ..errors import InvalidFileError, LimitError, ParquetError, UnsupportedError, located
 from ..frame import Layout, allocate
 from ..frame.strings import text_of
 from ..memory_budget import RowCosts, may_be_null
 from ..opened import OpenedFile
-from ..pandas_metadata import RangeLevel
 from ..reading.choices import Choices
 from ..reading.columns import ReadColumns, columns_of
 from ..reading.rows import FileRows
 from ..selection import checked_count, select_rows
-from ..settled import settled
 from ..threads import Crew
-from .batches import Labels
-from .division import Division, Shares, Sizes
+from .batches import Labels, without_ranges
+from .division import Division, Shares, Sizes, with_asked
 from .release import give_back
 
 if TYPE_CHECKING:
@@ -36,7 +32,7 @@ if TYPE_CHECKING:
     from ..filtering.condition import Condition
     from .arrow import ArrowColumns
 
-__all__ = ["FileUnits"]
+__all__ = ["FileUnits", "decoded_bytes", "stamp_of"]
 
 
 class FileUnits:
@@ -66,7 +62,7 @@ class FileUnits:
         self._asked = columns
         self._choices = choices
         self._sizes = sizes
-        self._stamp = _stamp(file)
+        self._stamp = stamp_of(file)
         self._columns = self._made_columns()
         self._condition = self._made_condition()
         limit = None if self._condition else choices.nrows
@@ -74,29 +70,14 @@ class FileUnits:
         self._slices = select_rows(counts, choices.row_groups, choices.row_range, limit)
         self._may_be_null = may_be_null(file, self._columns.leaves)
         self._targets = self._columns.settled_targets(self._may_be_null)
-        self.labels = self._labels()
+        is_open = self._condition is not None or choices.explode is not None
+        self.labels = Labels.of(file.pandas_metadata, None if is_open else sum(map(len, self._slices)))
         self._division, shares = self._divided()
         self._threads = shares.threads
         self.batch_rows, self.is_exact, self.is_ahead = shares.batch_rows, shares.is_exact, shares.is_ahead
 
     def _made_columns(self) -> ReadColumns:
-        """Find the columns; a RangeIndex that the footer tells of is none of a part of the rows."""
-        made = columns_of(self._file, self._asked, self._choices)
-        if made.metadata is not None and any(isinstance(level, RangeLevel) for level in made.metadata.index):
-            made.metadata = copy(made.metadata)
-            made.metadata.index = made.metadata.index_fields
-        return made
-
-    def _labels(self) -> Labels:
-        """Give the labels of a read of all these rows at once, where it has no index of columns."""
-        metadata = self._file.pandas_metadata
-        levels = metadata.index if metadata is not None else ()
-        if self._condition or self._choices.explode is not None or len(levels) != 1:
-            return Labels()
-        level, count = levels[0], sum(map(len, self._slices))
-        if isinstance(level, RangeLevel) and len(range(level.start, level.stop, level.step)) == count:
-            return Labels(level.start, level.step, level.name)
-        return Labels()
+        return without_ranges(columns_of(self._file, self._asked, self._choices))
 
     def _made_condition(self) -> Condition | None:
         choices = self._choices
@@ -107,12 +88,7 @@ class FileUnits:
         return Condition(self._file, choices.filters, choices.runtime_filters)
 
     def _divided(self) -> tuple[Division, Shares]:
-        leaves, targets = list(self._columns.leaves), list(self._targets)
-        shown = {leaf.index for leaf in leaves}
-        for leaf in self._condition.leaves if self._condition else ():
-            if leaf.index not in shown:
-                leaves.append(leaf)
-                targets.append(settled(choose(leaf), may_be_null=True))
+        leaves, targets = with_asked(self._columns.leaves, self._targets, self._condition)
         groups = [rows.row_group for rows in self._slices]
         costs = RowCosts(self._file, leaves, targets, groups, self._choices.dtype_backend != "pyarrow")
         shares = Shares([costs], costs.of(self._slices), self._sizes, self._choices.threads)
@@ -176,7 +152,7 @@ class FileUnits:
         with located(file=self._file.source.name):
             for slices in self._division.units(self._check_unchanged):
                 rows, layout, buffers = self._decoded(slices, left)
-                self._division.observed(rows.slices, _bytes_of(layout, buffers))
+                self._division.observed(rows.slices, decoded_bytes(layout, buffers))
                 if rows.count or nothing:
                     nothing = False
                     yield rows, layout, buffers
@@ -219,17 +195,17 @@ class FileUnits:
 
     def _check_unchanged(self) -> None:
         """Refuse to go on in a file that is no longer what its footer tells of."""
-        if _stamp(self._file) != self._stamp:
+        if stamp_of(self._file) != self._stamp:
             raise InvalidFileError("the file has changed while it was read", file=self._file.source.name)
 
 
-def _stamp(file: OpenedFile) -> Any:
+def stamp_of(file: OpenedFile) -> Any:
     """Give what changes when a file does, where that can be told."""
     stamp = getattr(file.source, "stamp", None)
     return None if stamp is None else stamp()
 
 
-def _bytes_of(layout: Layout, buffers: Sequence[ColumnBuffer]) -> int:
+def decoded_bytes(layout: Layout, buffers: Sequence[ColumnBuffer]) -> int:
     """Give the bytes that columns were decoded to."""
     arrays = [array for array in (*layout.blocks, *layout.validity) if array is not None]
     places = zip(layout.values, layout.block_of, strict=True)
