@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from .decode import BinaryJob, Context, DictionaryJob, FixedJob, Job
 from .fixed import NO_MASK, FixedOutput
 from .pages import WINDOW_BYTES
 from .scratch import allocate
+from .side_by_side import SideBySideJob
 
 # Chunks are fetched together up to this many bytes, and over gaps of at most so many. Two times as many are still
 # walked as a single window, and have to be: dictionaries and null counts of several chunks last for one window only.
@@ -106,8 +107,8 @@ class JobMaker:
             share = max(share, total)
         made: list[Job] = []
         for rows, table in zip(slices, tables, strict=True):
-            for group in groups:
-                made.extend(self._fixed(group, columns, table, rows, share))
+            for bundle in _bundles(groups, table):
+                made.extend(self._fixed(bundle, columns, table, rows, share))
             made.extend(self._variable(int(columns[place]), table[place : place + 1], rows, share) for place in others)
         return made
 
@@ -147,17 +148,25 @@ class JobMaker:
         return groups, others
 
     def _fixed(
-        self, group: _Group, columns: np.ndarray, table: np.ndarray, rows: RowSlice, share: int
+        self, bundle: Sequence[_Group], columns: np.ndarray, table: np.ndarray, rows: RowSlice, share: int
     ) -> Iterator[FixedJob]:
-        chunks = table[group.places]
-        chunks[:, C_OUT] = (group.lanes * self._memory.num_rows + rows.out) * chunks[:, C_ITEM_SIZE]
+        places = np.concatenate([group.places for group in bundle])
+        lanes = np.concatenate([group.lanes for group in bundle])
+        chunks = table[places]
+        chunks[:, C_OUT] = (lanes * self._memory.num_rows + rows.out) * chunks[:, C_ITEM_SIZE]
         order = chunks[:, C_START].argsort(kind="stable")
-        chunks, places = chunks[order], group.places[order]
+        chunks, owners = chunks[order], columns[places[order]].tolist()
+        several = bundle if len(bundle) > 1 else []
+        outputs = {int(columns[place]): group.output for group in several for place in group.places.tolist()}
         for first, last in _runs(chunks, share):
             run = np.ascontiguousarray(chunks[first:last])
-            shared = last - first == 1 and run[0, C_END] - run[0, C_START] > share
-            owners = columns[places[first:last]].tolist()
-            yield FixedJob(self._context, rows.row_group, owners, run, shared, output=group.output)
+            shared = last - first == 1 and bool(run[0, C_END] - run[0, C_START] > share)
+            place: tuple[Any, ...] = self._context, rows.row_group, owners[first:last], run, shared
+            output = outputs.get(owners[first], bundle[0].output)
+            if not outputs or last - first == 1:
+                yield FixedJob(*place, output=output)
+            else:
+                yield SideBySideJob(*place, output=output, outputs=outputs)
 
     def _variable(self, column: int, table: np.ndarray, rows: RowSlice, share: int) -> Job:
         target = self._memory.targets[column]
@@ -183,6 +192,14 @@ class JobMaker:
         num_rows = self._tables.num_rows_of(rows.row_group)
         return NestedJob(self._context, rows.row_group, [column], chunks, False, leaf=self._leaves[column],
                          target=target, rows=rows, num_rows=num_rows)  # fmt: skip
+
+
+def _bundles(groups: list[_Group], table: np.ndarray) -> Iterator[Sequence[_Group]]:
+    """Divide groups into those whose chunks are walked over together: all, where these are small."""
+    sizes = table[:, C_END] - table[:, C_START]
+    if len(groups) > 1 and int(sizes.sum()) <= SMALLEST_SHARE:
+        return iter([groups])
+    return iter([[group] for group in groups])
 
 
 def _runs(chunks: np.ndarray, share: int) -> Iterator[tuple[int, int]]:

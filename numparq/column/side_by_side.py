@@ -1,0 +1,49 @@
+"""Chunks of values of a fixed size whose outputs are not the same, fetched and walked over together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..kernels.tables import C_NULL_COUNT, P_CHUNK
+from .decode import FixedJob
+from .fixed import FixedOutput
+from .pages import Pages
+
+__all__ = ["SideBySideJob"]
+
+
+@dataclass(eq=False, repr=False)
+class SideBySideJob(FixedJob):
+    """Small chunks, which lie in one window.
+
+    Parameters
+    ----------
+    outputs : mapping of int to FixedOutput
+        By column, as `columns` counts them.
+    """
+
+    outputs: Mapping[int, FixedOutput] = field(kw_only=True)
+
+    def _decode(self, pages: Pages, dictionary: np.ndarray | None) -> None:
+        """Decode the chunks of each output by themselves."""
+        null_counts = np.zeros(len(pages.chunks), np.int64)
+        chunks_of: dict[int, list[int]] = {}
+        for chunk, column in enumerate(self.columns):
+            chunks_of.setdefault(id(self.outputs[column]), []).append(chunk)
+        for chunks in chunks_of.values():
+            self.output = self.outputs[self.columns[chunks[0]]]
+            super()._decode(Pages(pages.raw, pages.chunks, _pages_of(chunks, pages.pages)), dictionary)
+            # Where one of them has to be decoded as something else, the others' counts begin again.
+            null_counts[chunks] = pages.chunks[chunks, C_NULL_COUNT]
+        pages.chunks[:, C_NULL_COUNT] = null_counts
+
+
+def _pages_of(chunks: list[int], table: np.ndarray) -> np.ndarray:
+    """Give the rows of a page table that are of some chunks."""
+    owners = table[:, P_CHUNK]
+    if len(chunks) == 1:
+        return table[owners == chunks[0]]
+    return table[np.isin(owners, chunks)]
