@@ -8,6 +8,7 @@ import os
 import shutil
 import threading
 from collections.abc import Callable
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ import pandas as pd
 import pytest
 
 import numparq
-from numparq.dataset import commits
+from numparq.dataset import commits, files, local_listing
 from numparq.dataset.commit_record import COMMITTED, PENDING, Record, record_name
 from numparq.dataset.commits import recover
 from numparq.dataset.files import list_files
@@ -266,19 +267,29 @@ def test_readers_see_all_of_a_commit_or_nothing_of_it(tmp_path):
         thread.join()
 
 
-def test_a_listing_that_a_commit_falls_into_is_made_again(tmp_path, monkeypatch):
+@pytest.mark.parametrize("locks", [True, False])
+def test_a_listing_that_a_commit_falls_into_is_made_again(tmp_path, monkeypatch, locks):
     write(tmp_path, [1, 2], 0)
-    real, calls = commits._local_records, 0
+    real, steps = local_listing.walk, []
 
-    def records(roots):
-        nonlocal calls
-        calls += 1
-        if calls == 2:  # behind the first listing
-            return {str(tmp_path / record_name(JOB))}
-        return real(roots)
+    def walk(base):
+        found = real(base)
+        if len(steps) < 3:
+            steps.append(len(found.files))
+            if locks:
+                put_record(tmp_path, folder=f".numparq-x-{JOB}")
+                monkeypatch.setattr(commits, "_quiet", quiet)  # there is a lock now
+        return found
 
-    monkeypatch.setattr(commits, "_local_records", records)
-    assert rows(tmp_path) == {"1": [0], "2": [1]} and calls == 4
+    @contextmanager
+    def busy(roots, wait):
+        yield False if locks else None
+
+    quiet = commits._quiet
+    monkeypatch.setattr(commits, "_quiet", busy)
+    monkeypatch.setattr(files, "walk", walk)
+    assert rows(tmp_path) == {"1": [0], "2": [1]}
+    assert steps == ([2, 2] if locks else [2])
 
 
 # --- records ----------------------------------------------------------------------------------------------------------

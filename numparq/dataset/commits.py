@@ -60,13 +60,13 @@ def settled_walk(walk: Walk, base: str, filesystem: Any = None) -> Found:
     pause = _PAUSE
     for tries_left in range(_TRIES, -1, -1):
         with _quiet(roots, wait=not tries_left) as is_quiet:
-            before = _local_records(roots)
+            before = _local_records(roots) if not is_quiet else set()
             found = walk()
-            after = _local_records(roots)
+            records = _local_records(roots) if not is_quiet else _listed_records(found, base, roots)
             # Without a lock, somebody may have begun and ended a commit meanwhile, unless there was one all the time.
-            if before == after and (is_quiet or before or is_quiet is None):
+            if is_quiet or (before == records and (before or is_quiet is None)):
                 try:
-                    return _seen_through(found, base, {path: _read_local(path) for path in before}, os.path.exists)
+                    return _seen_through(found, base, {path: _read_local(path) for path in records}, os.path.exists)
                 except FileNotFoundError:  # it has ended since
                     pass
         time.sleep(pause)
@@ -121,6 +121,14 @@ def _local_records(roots: list[str]) -> set[str]:
         start = root if root.endswith("/") else root + "/"
         found |= {start + name for name in names if job_of(name)}
     return found
+
+
+def _listed_records(found: Found, base: str, roots: list[str]) -> set[str]:
+    """Give the records among what was listed, and those in the folders above."""
+    start = base if not base or base.endswith("/") else base + "/"
+    names = (entry.path[len(start) :] for entry in found.hidden if entry.path.startswith(start))
+    below = roots[0] if roots[0].endswith("/") else roots[0] + "/"
+    return {below + name for name in names if "/" not in name and job_of(name)} | _local_records(roots[1:])
 
 
 def _read_local(path: str) -> Record:

@@ -58,6 +58,7 @@ class LocalJob:
         self._names: dict[str, str] = {}
         self._lock = threading.Lock()
         self._descriptor = -1
+        self._process = os.getpid()
         self._made: list[str] = []
         if os.path.exists(base) and not os.path.isdir(base):
             raise NotADirectoryError(errno.ENOTDIR, "a dataset is a folder, and there is a file of this name", base)
@@ -126,6 +127,10 @@ class LocalJob:
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
+
+    def __del__(self) -> None:
+        if getattr(self, "_descriptor", -1) >= 0 and self._process == os.getpid():  # and not a copy of it, by a fork
+            self.abort()
 
 
 class _FileOfJob(Sink):

@@ -212,10 +212,10 @@ class DatasetWriter:
     def abort(self) -> None:
         """Give up: nothing is left of what was written, and the dataset is as it was."""
         if not self._closed:
+            self._end()  # after Ctrl-C, threads may still be writing
             for part in self._parts.values():
                 part.abort()
             self._job.abort()
-            self._end()
 
     def _end(self) -> None:
         self._closed = True
