@@ -52,6 +52,8 @@ class RowCosts:
         The row groups that will be asked for.
     as_objects : bool
         Whether nested columns become Python objects, and not Arrow's data.
+    besides : int
+        Bytes of a row that are in none of these columns.
 
     Attributes
     ----------
@@ -62,13 +64,14 @@ class RowCosts:
 
     def __init__(
         self, file: OpenedFile, leaves: Sequence[Leaf], targets: Sequence[Target], row_groups: Sequence[int],
-        as_objects: bool = True,
+        as_objects: bool = True, besides: int = 0,
     ) -> None:  # fmt: skip
         groups = list(dict.fromkeys(row_groups))
         facts = file.footer.chunks.table(groups, [leaf.index for leaf in leaves])
         num_rows = np.maximum(file.footer.row_group_num_rows[groups], 1).astype(np.float64)
         self._place = {group: place for place, group in enumerate(groups)}
         self._num_rows = num_rows
+        self._besides = besides
         self._bytes = np.zeros((len(groups), len(leaves)))
         said = facts["unencoded_byte_array_data_bytes"]
         stored = np.maximum(facts["total_uncompressed_size"], 0)
@@ -85,7 +88,7 @@ class RowCosts:
     def of_row(self, row_group: int) -> float:
         """Give the bytes of a row of a row group, on average."""
         place = self._place[row_group]
-        return max(float(self._bytes[place].sum() / self._num_rows[place]), 1.0)
+        return max(float(self._bytes[place].sum() / self._num_rows[place]) + self._besides, 1.0)
 
     def of_row_group(self, row_group: int) -> float:
         """Give the bytes of all rows of a row group."""

@@ -93,7 +93,7 @@ class TableColumns(ReadColumns):
 
     Attributes
     ----------
-    selected : list of Leaf or NestedColumn
+    prototype, selected
         As given.
     places : list of slice
         For each of them its leaves among `leaves`.
@@ -104,6 +104,7 @@ class TableColumns(ReadColumns):
         partitions: Partitions,
     ) -> None:  # fmt: skip
         super().__init__(prototype, selected, choices, virtual)
+        self.prototype = prototype
         self.selected = selected
         self.partitions = partitions
         self.places = places_of(selected)

@@ -18,7 +18,8 @@ from ..schema import Schema
 from ..selection import checked_count, select_rows
 from .columns import TableColumns, table_columns
 from .file_filter import FileFilter
-from .files import list_files
+from .files import DataFile, list_files
+from .metadata_pruner import metadata_pruner
 from .opening import open_files
 from .partitions import Partitions
 from .plan import DatasetPlan, FileCut
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..plan.byte_ranges import Coalescing
+    from ..streaming.batches import Batches
 
 __all__ = ["Dataset"]
 
@@ -119,6 +121,7 @@ class Dataset:
         self._partitions = Partitions.of(self._listing, self._partitioning, self._categories)
         self._opened: dict[int, OpenedFile] = {}
         self._schemas: dict[tuple[int, ...], DatasetSchema] = {}
+        self._metadata: OpenedFile | None = None
 
     @property
     def files(self) -> list[str]:
@@ -188,6 +191,82 @@ class Dataset:
 
         return self._steadily(read)
 
+    def iter_batches(
+        self,
+        columns: Sequence[str | tuple[str, ...]] | None = None,
+        filters: Any = None,
+        *,
+        batch_rows: int | None = None,
+        batch_bytes: int | None = None,
+        memory_limit: int | None = None,
+        runtime_filters: Any = (),
+        dtype_backend: str = "numpy",
+        row_range: tuple[int | None, int | None] | None = None,
+        nrows: int | None = None,
+        categories: Collection[str] | None = None,
+        include: Sequence[str] = (),
+        geometries: str = "wkb",
+        variants: str = "values",
+        files: str = "references",
+        verify_crc: bool = True,
+        threads: int | None = None,
+    ) -> Batches:
+        """Read columns and rows a batch after the other, in bounded memory.
+
+        Parameters
+        ----------
+        columns, filters, runtime_filters, dtype_backend, row_range, nrows, categories, include
+            As in `read`.
+        geometries, variants, files, verify_crc, threads
+            As in `read`.
+        batch_rows, batch_bytes, memory_limit
+            As in `ParquetFile.iter_batches`. Rows of several small files make a batch together.
+
+        Returns
+        -------
+        Batches
+            An iterator of DataFrames with the columns and dtypes of `read`; or, where it is not used as one, an Arrow
+            stream for polars, duckdb or pyarrow. The dataset has to stay open meanwhile.
+
+        Raises
+        ------
+        LimitError
+            As in `ParquetFile.iter_batches`.
+
+        Examples
+        --------
+        >>> import pandas, tempfile, numparq
+        >>> frame = pandas.DataFrame({"year": [2023, 2023, 2024], "sold": [5, 7, 9]})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     numparq.to_parquet(frame, folder, partition_cols=["year"])
+        ...     with numparq.Dataset(folder) as sales:
+        ...         for batch in sales.iter_batches(batch_rows=2):
+        ...             print(batch["sold"].tolist())
+        [5, 7]
+        [9]
+        """
+        from ..streaming.batches import Batches
+        from ..streaming.division import Sizes
+        from .streaming import TableUnits
+
+        choices = Choices(
+            filters=filters, runtime_filters=runtime_filters, dtype_backend=dtype_backend, row_range=row_range,
+            nrows=nrows, categories=categories, include=include, geometries=geometries, variants=variants, files=files,
+            verify_crc=verify_crc, threads=threads or self._threads,
+        )  # fmt: skip
+        sizes = Sizes(memory_limit, batch_rows, batch_bytes)
+        return self._steadily(lambda: Batches(TableUnits(lambda chosen: self._begin(columns, chosen), choices, sizes)))
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Give all rows as an Arrow stream (a PyCapsule), read as it is asked for.
+
+        Parameters
+        ----------
+        requested_schema : PyCapsule, optional
+            As in `Batches.__arrow_c_stream__`.
+        """
+        return self.iter_batches(dtype_backend="pyarrow").__arrow_c_stream__(requested_schema)
+
     def count_rows(self, filters: Any = None) -> int:
         """Count rows.
 
@@ -237,35 +316,69 @@ class Dataset:
     def _begin(self, columns: Any, choices: Choices) -> tuple[TableRead, list[WantedFile]]:
         """Choose files, unite their schemas, bind the filter to each."""
         ordinals, _ = self._kept(choices)
-        schema, table = self._table(ordinals, columns, choices)
-        wanted = self._wanted(ordinals, schema, choices)
+        schema, table, asked = self._table(ordinals, columns, choices)
+        wanted = self._wanted(ordinals, asked, choices)
         return TableRead(schema, table, wanted, choices), wanted
 
     def _kept(self, choices: Choices) -> tuple[list[int], list[FileCut]]:
         """Choose the files that may have wanted rows, before any is opened; tells what leaves the others out."""
         files = self._listing.files
         kept = np.arange(len(files))
-        by_partition = PartitionPruner(choices.filters, self._partitions, choices.runtime_filters)
+        if choices.row_range is not None:  # which counts the rows of all files
+            return kept.tolist(), []
         cuts = []
-        for pruner in [*([] if by_partition.cuts_nothing else [by_partition]), *self._pruners]:
-            mask = kept_by(pruner, [files[at] for at in kept.tolist()])
-            gone = [files[at].size or 0 for at in kept[~mask].tolist()]
+        for pruner in self._pruners_for(choices):
+            left = [files[at] for at in kept.tolist()]
+            if callable(pruner):
+                pruner = pruner(left)
+            if pruner is None:
+                continue
+            mask = kept_by(pruner, left)
+            gone = [file.size or 0 for file, is_kept in zip(left, mask.tolist(), strict=True) if not is_kept]
             if gone:
                 reason = getattr(pruner, "reason", "")
                 cuts.append(FileCut(f"{pruner.name} ({reason})" if reason else pruner.name, len(gone), sum(gone)))
             kept = kept[mask]
         return kept.tolist(), cuts
 
-    def _table(self, ordinals: Sequence[int], columns: Any, choices: Choices) -> tuple[DatasetSchema, TableColumns]:
-        """Unite the schemas, and find the columns: in the files that are read, or else in any."""
-        schema = self._schema_of(ordinals or [0])
+    def _by_metadata(self, files: Sequence[DataFile], choices: Choices) -> FilePruner | None:
+        """Give the pruner by the `_metadata` file, where there is one that can help."""
+        ordinals = {file.path: at for at, file in enumerate(self._listing.files)}
+
+        def opened(files: Sequence[DataFile]) -> list[OpenedFile]:
+            if list(files) == [self._listing.metadata_file]:
+                if self._metadata is None:
+                    (self._metadata,) = open_files(
+                        self._listing, files, storage_options=self._storage_options, coalescing=self._coalescing
+                    )
+                return [self._metadata]
+            return self._open([ordinals[file.path] for file in files])
+
+        def united(files: list[OpenedFile]) -> DatasetSchema:
+            return DatasetSchema.of(files, resolve=self._resolve, schema=self._given_schema)
+
+        return metadata_pruner(
+            self._listing, files, choices.filters, self._partitions, choices.runtime_filters, opened=opened,
+            united=united,
+        )  # fmt: skip
+
+    def _table(
+        self, ordinals: Sequence[int], columns: Any, choices: Choices
+    ) -> tuple[DatasetSchema, TableColumns, FileFilter]:
+        """Unite the schemas, find the columns, bind the filter: in the files that are read, or else in all."""
+        every = range(len(self._listing.files))
         try:
-            return schema, table_columns(schema.prototype, self._partitions, columns, choices)
+            return self._bound(self._schema_of(ordinals or [0]), columns, choices)
         except SchemaError:
-            if len(ordinals) == len(self._listing.files):
+            if len(ordinals) == len(every):
                 raise
-            schema = self._schema_of(range(len(self._listing.files)))
-            return schema, table_columns(schema.prototype, self._partitions, columns, choices)
+            return self._bound(self._schema_of(every), columns, choices)
+
+    def _bound(
+        self, schema: DatasetSchema, columns: Any, choices: Choices
+    ) -> tuple[DatasetSchema, TableColumns, FileFilter]:
+        asked = FileFilter(choices.filters, schema, self._partitions, choices.runtime_filters)
+        return schema, table_columns(schema.prototype, self._partitions, columns, choices), asked
 
     def _schema_of(self, ordinals: Sequence[int]) -> DatasetSchema:
         key = tuple(ordinals)
@@ -284,11 +397,10 @@ class Dataset:
             self._opened.update(zip(closed, opened, strict=True))
         return [self._opened[at] for at in ordinals]
 
-    def _wanted(self, ordinals: Sequence[int], schema: DatasetSchema, choices: Choices) -> list[WantedFile]:
+    def _wanted(self, ordinals: Sequence[int], asked: FileFilter, choices: Choices) -> list[WantedFile]:
         """Choose rows by position, counted over all files, and bind what they have to satisfy."""
         files = self._open(ordinals)
         has_condition = choices.filters is not None or bool(choices.runtime_filters)
-        asked = FileFilter(choices.filters, schema, self._partitions)
         rows = self._slices(files, choices.row_range, None if has_condition else choices.nrows)
         found = []
         for at, file, slices in zip(ordinals, files, rows, strict=True):
@@ -325,6 +437,10 @@ class Dataset:
         """Close all files."""
         for file in getattr(self, "_opened", {}).values():
             file.close()
+        metadata = getattr(self, "_metadata", None)
+        if metadata is not None:
+            metadata.close()
+        self._metadata = None
         self._opened = {}
 
     def __enter__(self) -> Dataset:

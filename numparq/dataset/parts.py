@@ -134,6 +134,13 @@ class FilePart:
             found.update(dict.fromkeys(_range(self._table.places[at]), self.rows.count))
         return found
 
+    def settle(self, targets: Sequence[Target]) -> None:
+        """Be told how the table's leaves are decoded; `targets` are then those of the file's own leaves."""
+        self.targets = [targets[place] for place in self._places]
+        if self._alone:
+            counts = self.rows.null_counts[len(self._places) :]
+            self.targets += self._alone.settled_targets([count != 0 for count in counts])
+
     def begin(self, targets: Sequence[Target], crew: Crew, local: ThreadScratch) -> None:
         """Get ready.
 
@@ -146,22 +153,19 @@ class FilePart:
         local : ThreadScratch
             Their buffers.
         """
-        self._targets = [targets[place] for place in self._places]
-        if self._alone:
-            counts = self.rows.null_counts[len(self._places) :]
-            self._targets += self._alone.settled_targets([count != 0 for count in counts])
+        self.settle(targets)
         self.rows.begin(crew, self._choices.verify_crc, local)
 
     def costs(self) -> RowCosts:
-        """Give what the file's rows take, once `begin` has been called."""
+        """Give what the file's rows take, once the targets are settled."""
         groups = [rows.row_group for rows in self.rows.slices]
         as_objects = self._choices.dtype_backend != "pyarrow"
-        return RowCosts(self.file, self.rows.leaves, self._targets, groups, as_objects)
+        return RowCosts(self.file, self.rows.leaves, self.targets, groups, as_objects)
 
     def find(self, limit: int | None) -> None:
         """Find the rows, at most so many."""
         with located(file=self.name):
-            self.rows.find(self._targets, limit)
+            self.rows.find(self.targets, limit)
 
     def decode(self, layout: Layout, first: int) -> tuple[dict[int, ColumnBuffer], dict[int, Any]]:
         """Decode the file's rows.
@@ -194,9 +198,9 @@ class FilePart:
         return buffers, alone
 
     def _shared(self, layout: Layout, first: int) -> dict[int, ColumnBuffer]:
-        memory = _Shared(layout, self._places, self._targets)
+        memory = _Shared(layout, self._places, self.targets)
         wanted = [
-            at for at in range(len(self._places)) if layout.num_rows or self._targets[at].entries is not None
+            at for at in range(len(self._places)) if layout.num_rows or self.targets[at].entries is not None
         ]  # the categories are those of the dictionaries, though there be no rows
         if not wanted:
             return {}
@@ -207,7 +211,7 @@ class FilePart:
         if self._alone is None:
             return {}
         first = len(self._places)
-        targets = self._targets[first:]
+        targets = self.targets[first:]
         layout = allocate([*[_NOTHING] * first, *targets], self.rows.count)
         buffers = self.rows.decode(layout, range(first, len(layout.targets)))[first:]
         return dict(zip(self._apart, self._alone.finished(targets, buffers, self.rows.count), strict=True))

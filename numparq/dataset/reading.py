@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ import pandas as pd
 from ..column.buffer import ColumnBuffer
 from ..column.chunks import RowSlice
 from ..column.scratch import ThreadScratch
-from ..errors import LimitError, ParquetError
+from ..errors import InvalidFileError, LimitError, ParquetError
 from ..frame import Layout, allocate
 from ..frame.strings import text_of
 from ..memory_budget import check
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..opened import OpenedFile
     from ..plan.read_plan import ReadPlan
 
-__all__ = ["TableRead", "WantedFile"]
+__all__ = ["TableRead", "TableRows", "WantedFile"]
 
 # Files on an object store that are read side by side: what they wait for is mostly answers.
 SIDE_BY_SIDE = 16
@@ -61,6 +61,30 @@ class WantedFile:
         self.condition = condition
 
 
+class TableRows(NamedTuple):
+    """Rows of many files, decoded.
+
+    Attributes
+    ----------
+    num_rows : int
+        How many.
+    layout : Layout
+        The memory of the table's leaves.
+    buffers : list of ColumnBuffer
+        What these were decoded to.
+    virtual : dict of str to array
+        The virtual columns.
+    made : dict of int to array
+        Columns that were made otherwise, by the position of their first leaf.
+    """
+
+    num_rows: int
+    layout: Layout
+    buffers: list[ColumnBuffer]
+    virtual: dict[str, Any]
+    made: dict[int, Any]
+
+
 class TableRead:
     """A read of many files.
 
@@ -79,7 +103,7 @@ class TableRead:
     def __init__(
         self, schema: DatasetSchema, table: TableColumns, files: Sequence[WantedFile], choices: Choices
     ) -> None:
-        self._table = table
+        self.table = self._table = table
         self._choices = choices
         columns = [table.selected[at] for at in table.stored]
         self._matches: dict[int, dict[int, Match]] = {}
@@ -115,6 +139,16 @@ class TableRead:
             target if target == other or target.nested else replace(target, on_null=other)
             for target, other in zip(targets, otherwise, strict=True)
         ]
+
+    def set_threads(self, threads: int) -> None:
+        """Have no more than so many threads decode."""
+        self._choices = replace(self._choices, threads=threads)
+
+    def known(self, wanted: WantedFile) -> FilePart:
+        """Give the part of a file, its targets settled, to look at: what its rows take, say."""
+        part = self._ready.get(wanted) or self._made(wanted)
+        part.settle(self.targets)
+        return part
 
     def _part(self, wanted: WantedFile) -> FilePart:
         """Give the part of a file, to be used once: what was made to settle the dtypes serves the first read."""
@@ -160,6 +194,28 @@ class TableRead:
         return [(wanted.file.source.name, self._part(wanted).rows.plan()) for wanted in files]
 
     def _frame(self, parts: list[FilePart], limit: int | None) -> pd.DataFrame:
+        return self.framed(self._decoded(parts, limit))
+
+    def framed(self, rows: TableRows) -> pd.DataFrame:
+        """Make the frame of rows that are decoded."""
+        return self._table.frame(rows.layout, rows.buffers, list(rows.virtual.items()), rows.made)
+
+    def decoded(self, files: Sequence[WantedFile], limit: int | None = None) -> TableRows:
+        """Decode rows, as one part of all: parameters as of `frame`.
+
+        Raises
+        ------
+        InvalidFileError
+            Where there are nulls though the statistics say that there are none: other parts have another dtype.
+        """
+        try:
+            return self._decoded([self._part(wanted) for wanted in files], limit)
+        except NullsFound as found:
+            name = self._table.names[found.place]
+            message = "the column has nulls, though the statistics say that it has none"
+            raise InvalidFileError(message, column=name) from None
+
+    def _decoded(self, parts: list[FilePart], limit: int | None) -> TableRows:
         table = self._table
         try:
             with self._begun(parts) as each:
@@ -183,7 +239,7 @@ class TableRead:
         table.count_nulls(buffers, [int(may) or None for may in self._may_be_null])
         made = self._made_alone(parts, [alone for _, alone in in_order])
         made |= table.partition_arrays([part.ordinal for part in parts], counts)
-        return table.frame(layout, buffers, self._virtual(parts, counts), made)
+        return TableRows(sum(counts), layout, buffers, dict(self._virtual(parts, counts)), made)
 
     def _check_memory(self, parts: Sequence[FilePart]) -> None:
         """Refuse rows that take more memory than is allowed."""

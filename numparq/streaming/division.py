@@ -188,6 +188,11 @@ class Division:
         """Give what rows take, as far as is known."""
         return self._plan.bytes_of(slices)
 
+    def inflate(self, factor: float | None) -> None:
+        """Be told how many times larger rows are than is estimated, as others like them show; None where none has."""
+        if factor is not None:
+            self._plan.inflation = factor
+
     def observed(self, slices: Sequence[Any], taken: int) -> None:
         """Be told how many bytes the rows of a unit took."""
         self._plan.observed(slices, taken)

@@ -1,0 +1,130 @@
+"""Batches of many files: put together they are one read of all, in bounded memory; and the same as an Arrow stream."""
+
+from __future__ import annotations
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet as pq
+import pytest
+
+import numparq
+from numparq import col
+
+
+def some(rows, seed):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "i": rng.integers(0, 1000, rows),
+            "f": rng.random(rows),
+            "s": rng.choice(["x", "yy", None], rows),
+            "n": pd.array(rng.integers(0, 9, rows), dtype="Int32"),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Twelve files by two keys: small ones, and two of many rows."""
+    base = tmp_path_factory.mktemp("table")
+    for number in range(12):
+        place = base / f"year={2020 + number % 3}" / f"kind={'ab'[number % 2]}"
+        place.mkdir(parents=True, exist_ok=True)
+        rows = 30_000 if number in (4, 9) else 200 + number
+        some(rows, number).to_parquet(place / f"{number:02}.parquet", row_group_size=4000)
+    return base
+
+
+def checked(dataset, *arguments, **options):
+    """Read batches, and hold them against one read; partition columns are Categoricals of all values."""
+    batches = list(dataset.iter_batches(*arguments, **options))
+    for name in ("batch_rows", "batch_bytes", "memory_limit"):
+        options.pop(name, None)
+    pd.testing.assert_frame_equal(pd.concat(batches), dataset.read(*arguments, **options))
+    assert all(batch.dtypes.equals(batches[0].dtypes) for batch in batches)
+    return batches
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"batch_rows": 1000}, {"batch_rows": 70_000}, {"batch_bytes": 50_000}, {"memory_limit": 1_500_000},
+    {"columns": ["s"]}, {"columns": ["year", "i"]}, {"nrows": 1234, "batch_rows": 100}, {"row_range": (100, 9000)},
+    {"filters": col("i") < 100}, {"filters": (col("year") == 2021) & (col("f") > 0.5)}, {"filters": col("kind") == "b"},
+    {"filters": col("i") < 100, "nrows": 77, "memory_limit": 1_500_000}, {"include": ["file", "row_number"]},
+    {"dtype_backend": "pyarrow"}, {"dtype_backend": "numpy_nullable", "batch_rows": 7000}, {"filters": col("i") < 0},
+    {"filters": col("year") == 1999}, {"threads": 1}, {"columns": []},
+])  # fmt: skip
+def test_together_they_are_one_read(folder, options):
+    with numparq.Dataset(folder) as dataset:
+        checked(dataset, **options)
+
+
+def test_small_files_make_a_batch_together(folder):
+    with numparq.Dataset(folder) as dataset:
+        sizes = [len(batch) for batch in dataset.iter_batches(batch_rows=5000)]
+        assert sizes[:-1] == [5000] * (len(sizes) - 1)
+        assert len(list(dataset.iter_batches(filters=col("i") < 50))) == 1
+
+
+def test_files_of_different_schemas(tmp_path):
+    pq.write_table(pa.table({"a": pa.array([1, 2], pa.int32()), "b": ["x", "y"]}), tmp_path / "1.parquet")
+    pq.write_table(pa.table({"a": pa.array([2**40, None]), "c": [1.5, 2.5]}), tmp_path / "2.parquet")
+    pq.write_table(pa.table({"c": [3.5], "l": [[1, 2]]}), tmp_path / "3.parquet")
+    with numparq.Dataset(tmp_path) as dataset:
+        checked(dataset)
+        checked(dataset, batch_rows=1)
+        checked(dataset, filters=col("c") > 2, batch_rows=1)
+        table = pa.table(dataset)
+    assert table.column_names == ["a", "b", "c", "l"] and table["a"].to_pylist() == [1, 2, 2**40, None, None]
+    assert table["a"].type == pa.int64() and table["l"].to_pylist() == [None] * 4 + [[1, 2]]
+
+
+def test_memory(folder):
+    with numparq.Dataset(folder) as dataset:
+        batches = checked(dataset, memory_limit=1_000_000)
+        assert len(batches) > 10
+        with pytest.raises(numparq.LimitError):
+            dataset.iter_batches(batch_rows=60_000, memory_limit=1_000_000)
+
+
+# --- Arrow ------------------------------------------------------------------------------------------------------------
+
+
+def test_as_pyarrow_has_it(folder):
+    expected = pq.read_table(folder)
+    with numparq.Dataset(folder) as dataset:
+        found = pa.table(dataset)
+        assert found.schema.equals(expected.schema), (found.schema, expected.schema)
+        assert found.num_rows == expected.num_rows
+        for name in expected.column_names:
+            assert found[name].to_pylist() == expected[name].to_pylist()
+        pd.testing.assert_frame_equal(found.to_pandas(), expected.to_pandas())
+        found.validate(full=True)
+
+
+def test_polars_and_duckdb(folder):
+    with numparq.Dataset(folder) as dataset:
+        rows = dataset.count_rows()
+        assert len(pl.DataFrame(dataset)) == rows
+        assert duckdb.sql("select count(*), count(distinct year) from dataset").fetchall() == [(rows, 3)]
+        batches = dataset.iter_batches(["i", "year"], filters=col("kind") == "a", batch_rows=3000)
+        frame = pl.DataFrame(batches)
+        assert frame.columns == ["i", "year"] and len(frame) == dataset.count_rows(col("kind") == "a")
+
+
+def test_a_file_that_changes_meanwhile(tmp_path):
+    for number in range(4):
+        some(5000, number).to_parquet(tmp_path / f"{number}.parquet")
+    with numparq.Dataset(tmp_path) as dataset:
+        batches = dataset.iter_batches(memory_limit=1_200_000)
+        next(batches)
+        content = (tmp_path / "3.parquet").read_bytes()
+        with open(tmp_path / "3.parquet", "r+b") as changed:
+            changed.write(content[:-5])
+            changed.truncate(len(content) - 5)
+        with pytest.raises(numparq.InvalidFileError, match="changed") as caught:
+            list(batches)
+        assert caught.value.where["file"].endswith("3.parquet")
