@@ -146,6 +146,53 @@ def test_int96_unites_with_timestamps() -> None:
     assert matched(DatasetSchema.of([int96, int96]), int96)[0].is_same
 
 
+def decimal(precision: int, scale: int) -> LogicalType:
+    return LogicalType("DECIMAL", precision=precision, scale=scale)
+
+
+def micros(utc: bool) -> LogicalType:
+    return LogicalType("TIME", unit="MICROS", utc=utc)
+
+
+FIXED = 7
+SIGNED = LogicalType("INTEGER", bit_width=32, signed=True)
+LOGICAL = [  # physical type, length, logical type: of two files; the line of both; whether each is decoded as that
+    ((BYTE_ARRAY, 0, "ENUM"), (BYTE_ARRAY, 0, None), "binary a;", (True, True)),
+    ((BYTE_ARRAY, 0, "JSON"), (BYTE_ARRAY, 0, "STRING"), "binary a (STRING);", (True, True)),
+    ((BYTE_ARRAY, 0, "BSON"), (FIXED, 3, None), "binary a;", (True, False)),
+    ((INT32, 0, SIGNED), (INT32, 0, None), "int32 a", (True, True)),
+    ((INT64, 0, micros(True)), (INT64, 0, micros(False)), "int64 a (TIME(MICROS, ", (True, True)),
+    ((BYTE_ARRAY, 0, decimal(5, 2)), (FIXED, 4, decimal(5, 2)), "(DECIMAL(5, 2));", None),
+    ((INT64, 0, decimal(10, 2)), (INT64, 0, decimal(15, 2)), "int64 a (DECIMAL(15, 2));", (True, True)),
+    ((INT32, 0, decimal(9, 0)), (INT64, 0, decimal(18, 9)), "int64 a (DECIMAL(18, 9));", (False, True)),
+    ((INT32, 0, decimal(9, 0)), (INT64, 0, decimal(18, 10)), "array(9) a (DECIMAL(19, 10));", (False, False)),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "line", "same"), LOGICAL, ids=lambda item: str(item)[:40])
+def test_what_is_stored_in_several_ways(first: Any, second: Any, line: str, same: Any) -> None:
+    def stored(physical: int, length: int, logical: Any) -> OpenedFile:
+        kind = LogicalType(logical) if isinstance(logical, str) else logical
+        return of_nodes(Node("a", OPTIONAL, physical, length, kind))
+
+    files = [stored(*first), stored(*second)]
+    for order in (files, files[::-1]):
+        schema = DatasetSchema.of(order)
+        assert line in column_of(schema)
+        found = tuple(matched(schema, file)[0].is_same for file in files)
+        assert found == same if same is not None else sum(found) == 1
+
+
+@pytest.mark.parametrize("logical", ["GEOMETRY", "INTERVAL"])
+def test_bytes_that_are_something_of_their_own_do_not_become_any_bytes(logical: str) -> None:
+    kind = (FIXED, 12) if logical == "INTERVAL" else (BYTE_ARRAY, 0)
+    files = [of_nodes(Node("a", OPTIONAL, *kind, LogicalType(logical))), of_nodes(Node("a", OPTIONAL, *kind))]
+    with pytest.raises(numparq.SchemaError, match=logical):
+        DatasetSchema.of(files)
+    given = DatasetSchema.of(files, schema=files[1].schema)
+    assert all(matched(given, file)[0].is_same for file in files)
+
+
 # --- columns --------------------------------------------------------------------------------------------------------
 
 
