@@ -384,3 +384,58 @@ def test_numparq_reads_what_was_written_as_pandas_does(tmp_path, partition_cols,
         frame = frame.set_index(index, drop="city" not in index)
     numparq.to_parquet(frame, tmp_path, partition_cols=partition_cols)
     pd.testing.assert_frame_equal(numparq.read_parquet(tmp_path), pd.read_parquet(tmp_path, engine="pyarrow"))
+
+
+def test_a_schema_of_all_columns(tmp_path):
+    frame = pd.DataFrame({"b": [1, 2], "key": [1, 2], "a": [1.0, 2.0], "unnamed": [0, 0]})
+    schema = pa.schema([("a", pa.float32()), ("key", pa.int64()), ("b", pa.int8())])
+    numparq.to_parquet(frame, tmp_path, partition_cols=["key"], schema=schema)
+    written = pq.read_schema(tmp_path / files(tmp_path)[0])
+    assert written.remove_metadata() == pa.schema([("a", pa.float32()), ("b", pa.int8())])
+    assert folders(tmp_path) == {"key=1", "key=2"}
+
+
+def test_options_reach_every_file(tmp_path):
+    numparq.to_parquet(sample(), tmp_path, partition_cols=["year"], compression={"number": "zstd"}, row_group_size=6,
+                       key_value_metadata={"who": "we"}, sorting_columns=["number"])  # fmt: skip
+    for name in files(tmp_path):
+        found = pq.read_metadata(tmp_path / name)
+        assert found.row_group(0).column(0).compression == "ZSTD" and found.num_row_groups == 3
+        assert found.metadata[b"who"] == b"we" and found.row_group(0).sorting_columns[0].column_index == 0
+    with pytest.raises(SchemaError, match="year"):  # which the files do not have
+        numparq.to_parquet(sample(), tmp_path / "b", partition_cols=["year"], compression={"year": "zstd"})
+
+
+def test_there_is_one_bar(tmp_path, monkeypatch):
+    shown = []
+    monkeypatch.setattr("numparq.progress.PATIENCE", 0)
+    monkeypatch.setattr("numparq.progress.Progress._start", lambda self: setattr(self, "_bar", Bar()))
+
+    class Bar:
+        def update(self, task, completed, total):
+            shown.append((completed, total))
+
+        def stop(self):
+            shown.append("stopped")
+
+    numparq.to_parquet(sample(), tmp_path, partition_cols=["year"], max_rows_per_file=5, progress=True)
+    assert shown[-2:] == [(60, 60), "stopped"] and len(shown) == 13 and all(total == 60 for _, total in shown[:-1])
+
+
+def test_names_that_are_too_long_for_a_folder(tmp_path):
+    with pytest.raises(OSError, match="too long"):
+        numparq.to_parquet(pd.DataFrame({"k": ["a", "x" * 300], "v": [1, 2]}), tmp_path / "new", partition_cols=["k"])
+    assert os.listdir(tmp_path) == []
+
+
+def test_labels_that_are_there_twice(tmp_path):
+    frame = pd.DataFrame([[1, 2, 3], [4, 5, 6]], columns=["a", "b", "a"])
+    numparq.to_parquet(frame, tmp_path / "b", partition_cols=["b"])
+    assert pq.read_schema(tmp_path / "b" / files(tmp_path / "b")[0]).names == ["a", "a_1"]
+    with pytest.raises(SchemaError, match="several columns"):
+        numparq.to_parquet(frame, tmp_path / "a", partition_cols=["a"])
+
+
+def test_a_level_of_the_index_is_no_column(tmp_path):
+    with pytest.raises(SchemaError, match="reset_index"):
+        numparq.to_parquet(sample().set_index("year"), tmp_path, partition_cols=["year"])

@@ -32,3 +32,12 @@ def test_labels(name: str) -> None:
         warnings.simplefilter("ignore", UserWarning)  # of labels that other readers will not have
         data = numparq.to_parquet(frame)
     check(numparq.read_parquet(data), frame)
+
+
+def test_datasets(tmp_path) -> None:
+    frame = pd.DataFrame({"key": ["a", "b c", None] * 4, "n": range(12), "text": [f"x{n}" for n in range(12)]})
+    for behavior in ("error", "delete_matching"):
+        numparq.to_parquet(frame, tmp_path, partition_cols=["key"], existing_data_behavior=behavior)
+        found = numparq.read_parquet(tmp_path).sort_values("n", ignore_index=True)
+        check(found[["n", "text"]], frame[["n", "text"]])
+        assert found["key"].astype(object).fillna("-").tolist() == frame["key"].fillna("-").tolist()

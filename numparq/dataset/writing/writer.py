@@ -74,10 +74,13 @@ class DatasetWriter:
     Examples
     --------
     >>> import pandas, numparq, tempfile
+    >>> from numparq.dataset.writing import DatasetWriter
     >>> folder = tempfile.mkdtemp()
-    >>> with numparq.dataset.writing.DatasetWriter(folder, partition_cols=["year"]) as writer:
+    >>> with DatasetWriter(folder, partition_cols=["year"]) as writer:
     ...     for year in (2020, 2021):
     ...         writer.write(pandas.DataFrame({"year": year, "x": [1, 2]}))
+    >>> len(numparq.read_parquet(folder))
+    4
     """
 
     def __init__(
