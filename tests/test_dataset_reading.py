@@ -276,3 +276,23 @@ def test_damage_names_the_file(folder):
     (folder / "part-2.parquet").write_bytes(data)
     with pytest.raises(numparq.ParquetError, match=r"part-2\.parquet"):
         numparq.read_parquet(folder)
+
+
+def test_positions_count_over_all_files_whatever_a_filter_leaves_out(partitioned):
+    with numparq.Dataset(partitioned) as dataset:
+        whole = dataset.read()
+        rows = (50, 230)
+        found = dataset.read(filters=col("year") == 2024, row_range=rows)
+    expected = whole[slice(*rows)]
+    expected = expected[expected["year"] == 2024].reset_index(drop=True)
+    pd.testing.assert_frame_equal(found, expected)
+
+
+def test_a_filter_on_a_column_that_only_other_files_have(tmp_path):
+    for year, columns in ((2023, {"a": [1], "b": ["x"]}), (2024, {"a": [2]})):
+        (tmp_path / f"year={year}").mkdir()
+        pq.write_table(pa.table(columns), tmp_path / f"year={year}" / "0.parquet")
+    filters = (col("year") == 2024) & (col("b") == "x")
+    found = numparq.read_parquet(tmp_path, filters=filters)
+    assert len(found) == 0 and list(found) == ["a", "b", "year"]
+    assert len(numparq.read_parquet(tmp_path, filters=(col("year") == 2024) & col("b").is_null())) == 1

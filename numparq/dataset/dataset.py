@@ -12,7 +12,6 @@ from ..errors import SchemaError
 from ..io.remote_source import open_on
 from ..io.source import Source, open_local
 from ..opened import OpenedFile
-from ..predicate.expression import Constant
 from ..reading.choices import Choices
 from ..schema import Schema
 from ..selection import checked_count, select_rows
@@ -317,8 +316,9 @@ class Dataset:
         """Choose files, unite their schemas, bind the filter to each."""
         ordinals, _ = self._kept(choices)
         schema, table, asked = self._table(ordinals, columns, choices)
-        wanted = self._wanted(ordinals, asked, choices)
-        return TableRead(schema, table, wanted, choices), wanted
+        files = self._wanted(ordinals, asked, choices)
+        wanted = [file for file in files if not file.is_nothing]
+        return TableRead(schema, table, files, choices), wanted
 
     def _kept(self, choices: Choices) -> tuple[list[int], list[FileCut]]:
         """Choose the files that may have wanted rows, before any is opened; tells what leaves the others out."""
@@ -327,10 +327,9 @@ class Dataset:
         if choices.row_range is not None:  # which counts the rows of all files
             return kept.tolist(), []
         cuts = []
-        for pruner in self._pruners_for(choices):
+        for made in self._pruners_for(choices):
             left = [files[at] for at in kept.tolist()]
-            if callable(pruner):
-                pruner = pruner(left)
+            pruner = made(left)
             if pruner is None:
                 continue
             mask = kept_by(pruner, left)
@@ -340,6 +339,16 @@ class Dataset:
                 cuts.append(FileCut(f"{pruner.name} ({reason})" if reason else pruner.name, len(gone), sum(gone)))
             kept = kept[mask]
         return kept.tolist(), cuts
+
+    def _pruners_for(self, choices: Choices) -> list[Callable[[Sequence[DataFile]], FilePruner | None]]:
+        """Give what makes the pruners of a read of the files that are left, the cheapest one first."""
+
+        def by_partition(files: Sequence[DataFile]) -> FilePruner | None:
+            pruner = PartitionPruner(choices.filters, self._partitions, choices.runtime_filters)
+            return None if pruner.cuts_nothing else pruner
+
+        given = [lambda files, pruner=pruner: pruner for pruner in self._pruners]
+        return [by_partition, *given, lambda files: self._by_metadata(files, choices)]
 
     def _by_metadata(self, files: Sequence[DataFile], choices: Choices) -> FilePruner | None:
         """Give the pruner by the `_metadata` file, where there is one that can help."""
@@ -407,7 +416,7 @@ class Dataset:
             condition = None
             if has_condition:
                 condition = asked.condition(file, self._listing.files[at], choices.runtime_filters)
-            if slices and not (condition is not None and condition.now() == Constant(False)):
+            if slices:
                 found.append(WantedFile(file, at, slices, condition))
         return found
 

@@ -17,6 +17,7 @@ from ..errors import InvalidFileError, LimitError, ParquetError
 from ..frame import Layout, allocate
 from ..frame.strings import text_of
 from ..memory_budget import check
+from ..predicate.expression import Constant
 from ..reading.choices import Choices
 from ..schema import Leaf
 from ..targets import Target
@@ -59,6 +60,11 @@ class WantedFile:
         self.ordinal = ordinal
         self.slices = slices
         self.condition = condition
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether it is known that no row satisfies the condition."""
+        return self.condition is not None and self.condition.now() == Constant(False)
 
 
 class TableRows(NamedTuple):
