@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.internals import create_dataframe_from_blocks
 
+from ..arrow_schema import TIME_UNITS
 from ..column.buffer import ColumnBuffer
 from ..pandas_metadata import PandasMetadata
 from .finish import finish
@@ -102,7 +103,7 @@ class _Blocks:
         """Add a finished column as the frame's column `place`."""
         if isinstance(values, np.ndarray):
             values = values.reshape(1, -1)
-        self._arrays.append((values, np.array([place], np.intp)))
+        self._arrays.append((_wrapped(values), np.array([place], np.intp)))
 
     def finished(self) -> list[tuple[Any, np.ndarray]]:
         """Give the blocks as pandas takes them; one whose rows are not all columns of the frame, in parts."""
@@ -110,6 +111,19 @@ class _Blocks:
             start = 0
             for stop in [*(row for row, place in enumerate(places) if place < 0), len(places)]:
                 if stop > start:
-                    self._arrays.append((block[start:stop], np.array(places[start:stop], np.intp)))
+                    self._arrays.append((_wrapped(block[start:stop]), np.array(places[start:stop], np.intp)))
                 start = stop + 1
         return self._arrays
+
+
+_MOMENTS = {
+    np.dtype(f"{kind}8[{unit}]"): array
+    for kind, array in (("M", pd.arrays.DatetimeArray), ("m", pd.arrays.TimedeltaArray))
+    for unit in TIME_UNITS
+}
+
+
+def _wrapped(values: Any) -> Any:
+    """Give an array as blocks hold it: moments as pandas' own arrays, which it would make of them by way of a check."""
+    array = _MOMENTS.get(values.dtype) if isinstance(values, np.ndarray) else None
+    return values if array is None else array._simple_new(values, dtype=values.dtype)

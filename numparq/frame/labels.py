@@ -45,7 +45,7 @@ def row_index(metadata: PandasMetadata | None, levels: dict[str, Any], num_rows:
     for level in metadata.index if metadata is not None else ():
         if isinstance(level, RangeLevel):
             if _range_length(level) == num_rows:
-                arrays.append(pd.RangeIndex(level.start, level.stop, level.step))
+                arrays.append(pd.RangeIndex(level.start, level.stop, level.step, name=_hashable(level.name)))
                 names.append(level.name)
         elif level in levels and metadata is not None:
             arrays.append(levels[level])
@@ -58,7 +58,7 @@ def row_index(metadata: PandasMetadata | None, levels: dict[str, Any], num_rows:
     if len(arrays) > 1:
         return _levels(arrays, names)
     if isinstance(arrays[0], pd.RangeIndex):
-        return arrays[0].rename(_hashable(names[0]))
+        return arrays[0]
     try:
         return pd.Index(arrays[0], name=names[0], copy=False)
     except NotImplementedError as error:  # of float16, among nullable dtypes
