@@ -317,6 +317,7 @@ def half_way(folder: Path) -> None:
 def test_a_partition_is_seen_through_the_commits_of_the_whole(tmp_path):
     half_way(tmp_path / "data")
     assert rows(tmp_path / "data") == {"1": [10], "2": [1], "3": [11]}
+    assert sorted(numparq.read_parquet(tmp_path / "data")["n"]) == [1, 10, 11]
     (file,) = list_files(tmp_path / "data" / "key=1").files
     assert numparq.read_parquet(file.path)["n"].tolist() == [10]
 

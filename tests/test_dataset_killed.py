@@ -123,6 +123,7 @@ def test_readers_beside_writers_that_are_killed(tmp_path):
         for _ in range(20):
             files = list_files(tmp_path).files
             assert len(files) == PARTITIONS and len({file.name.rpartition("/")[2] for file in files}) == 1
+            assert numparq.read_parquet(tmp_path)["number"].value_counts().tolist() == [PARTITIONS * ROWS]
     finally:
         kill(process)
     assert len(numbers(tmp_path)) == 1
