@@ -94,18 +94,18 @@ class Footer:
         return self.schema_part.is_leaf
 
     def _check_row_groups(self, groups: np.ndarray) -> None:
-        counts, rows = groups[:, self._layout.slot("row_groups.columns") + 1], self.row_group_num_rows
-        if np.count_nonzero(counts != self.num_leaves):
-            group = int(np.argmax(counts != self.num_leaves))
+        counts = groups[:, self._layout.slot("row_groups.columns") + 1].tolist()
+        if counts.count(self.num_leaves) < len(counts):
+            group = next(place for place, count in enumerate(counts) if count != self.num_leaves)
             raise InvalidFileError(
                 f"the row group has {counts[group]} column chunks where the schema has {self.num_leaves} leaf columns",
                 row_group=group,
             )
-        bad = (rows < 0) | (rows > _MOST_ROWS)
-        if np.count_nonzero(bad):
-            group = int(np.argmax(bad))
+        rows = self.row_group_num_rows.tolist()
+        if rows and not 0 <= min(rows) <= max(rows) <= _MOST_ROWS:
+            group = next(place for place, count in enumerate(rows) if not 0 <= count <= _MOST_ROWS)
             raise InvalidFileError(f"the row group claims {rows[group]} rows", row_group=group)
-        total = sum(rows.tolist())
+        total = sum(rows)
         if total > _MOST_ROWS:
             raise InvalidFileError(f"the row groups claim {total} rows together")
 
