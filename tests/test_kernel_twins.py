@@ -153,13 +153,16 @@ TESTS = {
     "take_items_at": Places("test_kernel_selecting.test_items_one_by_one"),
     "count_string_bytes_at": Places("test_kernel_selecting.test_strings_one_by_one"),
     "take_strings_at": Places("test_kernel_selecting.test_strings_one_by_one"),
+    "take_fixed_pages": Places("test_kernel_scattered.test_any_rows", "test_kernel_scattered.test_cut_at_every_byte"),
+    "take_string_pages": Places("test_kernel_scattered.test_any_rows", "test_kernel_scattered.test_cut_at_every_byte"),
     "scan_located_pages": Places("test_kernel_selecting.test_located_pages",
                                  "test_kernel_selecting.test_located_pages_that_are_cut"),
 }  # fmt: skip
 # Kernels that are handed bytes as they stand in the file, whose structure they follow.
 PARSERS = {"decode_fixed_pages", "decode_binary_pages", "decode_binary_dictionary", "read_thrift", "read_thrifts",
            "scan_pages", "decompress_snappy_pages", "check_utf8", "take_levels", "decode_to_plain",
-           "decode_alp_to_plain", "decompress_lzo", "scan_located_pages"}  # fmt: skip
+           "decode_alp_to_plain", "decompress_lzo", "scan_located_pages", "take_fixed_pages",
+           "take_string_pages"}  # fmt: skip
 
 
 def _decorators(test: str) -> list[str]:

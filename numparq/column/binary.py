@@ -171,14 +171,19 @@ def decode_part(
             check_page(status, state)
             return out
         first = int(state[STATE_PAGE])
-        out = _grown(out, int(state[STATE_BYTES]), int(state[STATE_NEEDED]))
+        out = grown(out, int(state[STATE_BYTES]), int(state[STATE_NEEDED]))
 
 
-def _grown(out: np.ndarray, used: int, needed: int) -> np.ndarray:
+def grown(out: np.ndarray, used: int, needed: int) -> np.ndarray:
     """Give a larger buffer with the bytes used so far; at least half as large again, so that few copies are made."""
     grown = allocate(max(needed, len(out) + len(out) // 2) + SLACK)
     grown[:used] = out[:used]
     return grown
+
+
+def is_utf8(piece: BinaryPiece) -> bool:
+    """Tell whether all strings are UTF-8."""
+    return kernels.check_utf8(piece.offsets, len(piece), piece.data) >= 0
 
 
 def check_utf8(piece: BinaryPiece) -> None:

@@ -220,10 +220,15 @@ class Job:
             pages.chunks[0, C_NULL_COUNT] += sum(part.chunks[0, C_NULL_COUNT] for part in parts)
 
 
+def _are_indices(pages: Pages) -> np.ndarray:
+    """Tell of each page whether it holds dictionary indices."""
+    encodings = pages.pages[:, P_ENCODING]
+    return (encodings == PLAIN_DICTIONARY) | (encodings == RLE_DICTIONARY)
+
+
 def _all_indices(pages: Pages) -> bool:
     """Tell whether all pages hold dictionary indices."""
-    encodings = pages.pages[:, P_ENCODING]
-    return bool(((encodings == PLAIN_DICTIONARY) | (encodings == RLE_DICTIONARY)).all())
+    return bool(_are_indices(pages).all())
 
 
 def _page_of_bad_utf8(piece: BinaryPiece, pages: Pages) -> int:

@@ -1,7 +1,7 @@
 """Jobs for rows here and there of a column chunk: pages without such rows are passed, of the others these are taken.
 
-A page that holds wanted rows is decoded from the first of them to the last, into memory that is used again; from there
-the wanted ones are taken.
+Of a page that holds few wanted rows only these are decoded. Any other one is decoded from the first of them to the
+last, into memory that is used again; from there the wanted ones are taken.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import InvalidFileError
 from ..kernels.located_pages import L_END, L_IN_CHUNK, L_ROW, L_ROWS, L_START
 from ..kernels.tables import (
+    BOOLEAN,
     C_CONVERSION,
     C_DICTIONARY,
     C_FAULTS,
@@ -24,6 +25,7 @@ from ..kernels.tables import (
     C_NULL_COUNT,
     C_NULLS,
     C_OUT,
+    C_TYPE,
     CODES,
     DICTIONARY_PAGE,
     NULLS_FILL,
@@ -32,15 +34,18 @@ from ..kernels.tables import (
     P_ROW,
     P_TYPE,
     PREFIXES_GO_ON,
+    SLACK,
 )
-from .binary import decode_binary
+from .binary import decode_binary, is_utf8
 from .buffer import BinaryPiece, DictionaryPiece
-from .decode import BinaryJob, DictionaryJob, FixedJob, Job, Retarget, _all_indices
+from .decode import BinaryJob, DictionaryJob, FixedJob, Job, Retarget, _all_indices, _are_indices
 from .fixed import NO_MASK, FixedOutput, decode_fixed
 from .located import LocatedWalk
 from .nested import NestedJob
 from .nested_rows import rows_of
 from .pages import Pages, PageWalk, Placement
+from .scattered import is_scattered, take_fixed, take_strings
+from .scratch import allocate
 from .taking import Places, Runs, entries_of, items_of, strings_of
 from .wanted import Gathered, gathered, in_one
 
@@ -75,12 +80,15 @@ class Selected(Job):
             return super().num_bytes
         return int((self.located[:, L_END] - self.located[:, L_START]).sum())
 
+    @property
+    def _num_wanted(self) -> int:
+        """How many rows are wanted."""
+        return int((self.wanted[:, 1] - self.wanted[:, 0]).sum() if self.mask is None else np.count_nonzero(self.mask))
+
     def _check_count(self, taken: int) -> None:
         """Hold the rows that the pages had against those that are wanted: nothing may be left as it was before."""
-        ranges = int((self.wanted[:, 1] - self.wanted[:, 0]).sum())
-        count = ranges if self.mask is None else int(np.count_nonzero(self.mask))
-        if taken != count:
-            message = f"the pages have {taken:,} of the {count:,} rows that they should have"
+        if taken != self._num_wanted:
+            message = f"the pages have {taken:,} of the {self._num_wanted:,} rows that they should have"
             raise self._placed(InvalidFileError(message), 0)
 
     def _walk(self) -> PageWalk:
@@ -89,6 +97,11 @@ class Selected(Job):
         return LocatedWalk(self.context.source, self.chunks, self.located, self._is_flat)
 
     _is_flat = True
+
+    def _are_few(self, found: Gathered) -> bool:
+        """Tell whether the wanted ones of some rows are better taken one by one."""
+        goes_on = bool(self.chunks[0, C_FAULTS] & PREFIXES_GO_ON)
+        return not goes_on and is_scattered(found.taking.count, found.num_decoded)
 
     def _needed(self, pages: Pages) -> Pages:
         """Leave out data pages that hold no wanted row, unless others cannot be read without them."""
@@ -172,8 +185,19 @@ class SelectedFixedJob(Selected, FixedJob):
         self._decode_to(pages, self.output)
         return int(pages.chunks[:, C_NULL_COUNT].sum())
 
+    def _take_few(self, found: Gathered, taken: int) -> int:
+        """Decode the rows that are wanted alone; gives the nulls among these."""
+        chunk, scratch = self.chunks[0], self.context.scratch
+        out, row = int(chunk[C_OUT] + taken * chunk[C_ITEM_SIZE]), int(chunk[C_MASK] + taken)
+        dictionary = scratch.take("dictionary", 0)
+        with self.placing(found.pages):
+            take_fixed(found.pages, found.taking.one_by_one(), self.output, out, row, dictionary, scratch)
+        return int(found.pages.chunks[:, C_NULL_COUNT].sum())
+
     def _decode_some(self, found: Gathered, taken: int) -> int:
         """Decode rows, and take those that are wanted; gives the nulls among these."""
+        if self._are_few(found) and self.chunks[0, C_TYPE] != BOOLEAN:
+            return self._take_few(found, taken)
         chunk, scratch = self.chunks[0], self.context.scratch
         item, keeps_nulls = int(chunk[C_ITEM_SIZE]), bool(chunk[C_NULLS] == NULLS_MASK)
         if chunk[C_MAX_DEFINITION] and chunk[C_NULLS] == NULLS_FILL:
@@ -222,28 +246,38 @@ class SelectedBinaryJob(Selected, BinaryJob):
     def _strings(self, found: Gathered, dictionary: BinaryPiece | None) -> BinaryPiece:
         """Decode rows to strings, and take those that are wanted."""
         pages = found.pages
+        if self._are_few(found) and not _are_indices(pages).any():
+            with self.placing(pages):
+                hint = self._hint(found.taking.count)
+                piece = take_strings(pages, found.taking.one_by_one(), hint, self.context.scratch)
+            if not self.utf8 or is_utf8(piece):
+                return piece  # else all are decoded, which tells the page
         with self.placing(pages):
-            piece = decode_binary(pages, dictionary, self._hint(found), self.context.scratch)
+            piece = decode_binary(pages, dictionary, self._hint(found.num_decoded), self.context.scratch)
         if self.utf8 and not _all_indices(pages):
             self._check_utf8(piece, pages)
         return piece if found.is_dense else strings_of(piece, found.taking)
 
     def _codes(self, found: Gathered, num_entries: int) -> np.ndarray:
         """Decode rows to codes, and take those that are wanted: of strings that nobody wants nothing is copied."""
-        scratch, chunks = self.context.scratch, found.pages.chunks
+        scratch, chunks, count = self.context.scratch, found.pages.chunks, found.taking.count
         chunks[:, [C_CONVERSION, C_ITEM_SIZE, C_NULLS, C_FILL, C_DICTIONARY]] = CODES, 4, NULLS_FILL, -1, 0
         chunks[:, C_OUT] = 4 * chunks[:, C_MASK]
-        codes = scratch.take("decoded rows", 4 * found.num_decoded)
         numbers = scratch.take("dictionary", 4 * num_entries)
         numbers[: 4 * num_entries].view(np.int32)[:] = np.arange(num_entries)
+        if self._are_few(found):
+            taken = allocate(4 * count + SLACK)
+            with self.placing(found.pages):
+                take_fixed(found.pages, found.taking.one_by_one(), FixedOutput(taken, NO_MASK), 0, 0, numbers, scratch)
+            return taken[: 4 * count].view(np.int32)
+        codes = scratch.take("decoded rows", 4 * found.num_decoded)
         with self.placing(found.pages):
             decode_fixed(found.pages, Placement(found.pages), FixedOutput(codes, NO_MASK), numbers, scratch)
         return items_of(codes[: 4 * found.num_decoded].view(np.int32), found.taking)
 
-    def _hint(self, found: Gathered) -> int:
+    def _hint(self, count: int) -> int:
         """Guess how many bytes some rows take, as those wanted do on the average."""
-        rows = int((self.wanted[:, 1] - self.wanted[:, 0]).sum())
-        return self.size_hint * found.num_decoded // max(rows, 1) * 17 // 16
+        return self.size_hint * count // max(self._num_wanted, 1) * 17 // 16
 
 
 @dataclass

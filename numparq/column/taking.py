@@ -29,6 +29,9 @@ class Taking(Protocol):
     def count(self) -> int:
         """How many values are taken."""
 
+    def one_by_one(self) -> np.ndarray:
+        """Give the places of all values, int32."""
+
     def take_items(self, source: np.ndarray, item: int, out: np.ndarray, position: int) -> None:
         """Copy items of `item` bytes of `source` to `out`, from byte `position` on; both uint8."""
 
@@ -60,6 +63,12 @@ class Runs:
     def count(self) -> int:
         """How many values are taken."""
         return int(self.spans[:, 1].sum())
+
+    def one_by_one(self) -> np.ndarray:
+        """As of `Taking`."""
+        starts, lengths = self.spans[:, 0], self.spans[:, 1]
+        ends = np.cumsum(lengths)
+        return (np.arange(self.count) + np.repeat(starts - ends + lengths, lengths)).astype(np.int32)
 
     def take_items(self, source: np.ndarray, item: int, out: np.ndarray, position: int) -> None:
         """As of `Taking`."""
@@ -97,6 +106,10 @@ class Places:
     def count(self) -> int:
         """How many values are taken."""
         return len(self.places)
+
+    def one_by_one(self) -> np.ndarray:
+        """As of `Taking`."""
+        return self.places
 
     def take_items(self, source: np.ndarray, item: int, out: np.ndarray, position: int) -> None:
         """As of `Taking`."""

@@ -168,22 +168,55 @@ def decompress_pairs(data, pos, last, out, out_pos, target, out_last):
 
 
 @helper
+def decompress_until(data, pos, end, out, out_pos, target, wanted, out_end):
+    """Go on with a raw Snappy block, from an element at `pos` on, until `wanted` bytes of the output or more are there.
+
+    Parameters
+    ----------
+    data, pos, end
+        The block; up to 64 bytes behind `end` may be loaded.
+    out, out_pos, target, out_end
+        What it fills, where that begins, what is there already, and where it ends; up to 64 bytes behind that may be
+        overwritten.
+    wanted : int
+        Where it may stop, at most `out_end`.
+
+    Returns
+    -------
+    pos : int
+        Where the next element is, or BAD_COMPRESSED_DATA.
+    target : int
+        How far the output has come.
+    """
+    out_last = min(wanted, out_end - _STORED)
+    while pos < end and target < wanted:
+        pos, target = decompress_pairs(data, pos, end - _LOADED, out, out_pos, target, out_last)
+        if pos < end and target < wanted:
+            pos, target = decompress_element(data, pos, end, out, out_pos, target, out_end)
+            if pos < 0:
+                return pos, target
+    if target < wanted or (target == out_end and pos < end):
+        return BAD_COMPRESSED_DATA, target
+    return pos, target
+
+
+@helper
+def begin_snappy(data, pos, end, size):
+    """Give the position of the first element of a raw Snappy block that fills `size` bytes, or BAD_COMPRESSED_DATA."""
+    pos, length = read_run_header(data, pos, end)
+    return pos if pos >= 0 and length == size else BAD_COMPRESSED_DATA
+
+
+@helper
 def decompress_snappy(data, pos, end, out, out_pos, out_end):
     """Decompress one raw Snappy block that fills ``out[out_pos:out_end]``; 0 or BAD_COMPRESSED_DATA.
 
     Up to 64 bytes behind `end` may be loaded, and up to 64 bytes behind `out_end` overwritten.
     """
-    pos, length = read_run_header(data, pos, end)
-    if pos < 0 or length != out_end - out_pos:
-        return BAD_COMPRESSED_DATA
-    target = out_pos
-    while pos < end:
-        pos, target = decompress_pairs(data, pos, end - _LOADED, out, out_pos, target, out_end - _STORED)
-        if pos < end:
-            pos, target = decompress_element(data, pos, end, out, out_pos, target, out_end)
-            if pos < 0:
-                return pos
-    return 0 if target == out_end else BAD_COMPRESSED_DATA
+    pos = begin_snappy(data, pos, end, out_end - out_pos)
+    if pos >= 0:
+        pos, _ = decompress_until(data, pos, end, out, out_pos, out_pos, out_end, out_end)
+    return min(pos, 0)
 
 
 @kernel("i8 x x u1 u1 i8")

@@ -53,7 +53,7 @@ class Outcome:
     null_count: int = 0
 
 
-class _Run:
+class Run:
     """One chunk in memory, and room for what it decodes to."""
 
     def __init__(self, engine: Engine, chunk: Chunk, table: np.ndarray, request: Request, seed: int) -> None:
@@ -116,12 +116,12 @@ class _Run:
 def decode_fixed(engine: Engine, chunk: Chunk, request: Request, seed: int = 1) -> Outcome:
     """Decode the rows asked for of a chunk of values of a fixed size."""
     table = page_table(chunk)
-    outcomes = [_decode_fixed(_Run(engine, chunk, table, request, 2 * seed + again)) for again in range(2)]
+    outcomes = [_decode_fixed(Run(engine, chunk, table, request, 2 * seed + again)) for again in range(2)]
     assert outcomes[0] == outcomes[1], "the outcome depends on bytes that nobody wrote"
     return outcomes[0]
 
 
-def _decode_fixed(run: _Run) -> Outcome:
+def _decode_fixed(run: Run) -> Outcome:
     if run.failure is not None:
         return run.finish() or run.failure
     request, item = run.request, run.request.item
@@ -164,12 +164,12 @@ def _decode_fixed(run: _Run) -> Outcome:
 def decode_binary(engine: Engine, chunk: Chunk, request: Request, seed: int = 1, room: int | None = None) -> Outcome:
     """Decode the rows asked for of a chunk of BYTE_ARRAY values, with room at first for few bytes or for `room`."""
     table = page_table(chunk)
-    outcomes = [_decode_binary(_Run(engine, chunk, table, request, 2 * seed + again), room) for again in range(2)]
+    outcomes = [_decode_binary(Run(engine, chunk, table, request, 2 * seed + again), room) for again in range(2)]
     assert outcomes[0] == outcomes[1], "the outcome depends on bytes that nobody wrote"
     return outcomes[0]
 
 
-def _decode_binary(run: _Run, room: int | None) -> Outcome:
+def _decode_binary(run: Run, room: int | None) -> Outcome:
     entries = _decode_entries(run) if run.failure is None else None
     if entries is None:
         return run.finish() or Outcome(-1)
@@ -195,7 +195,7 @@ def _decode_binary(run: _Run, room: int | None) -> Outcome:
 
 
 def _decode_batch(
-    run: _Run,
+    run: Run,
     first: int,
     last: int,
     decompressed: np.ndarray,
@@ -234,7 +234,7 @@ def _decode_batch(
         out = more
 
 
-def _decode_entries(run: _Run) -> tuple[np.ndarray, np.ndarray] | None:
+def _decode_entries(run: Run) -> tuple[np.ndarray, np.ndarray] | None:
     """Decode the dictionary page, which is the first if there is one; None where it is no good."""
     page = run.pages[0]
     if page[t.P_TYPE] != t.DICTIONARY_PAGE:

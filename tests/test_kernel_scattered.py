@@ -1,0 +1,240 @@
+"""Rows here and there of pages, without the others: what the twin of the whole pages has in these rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from driving.damage import damaged
+from driving.decoding import Outcome
+from driving.engines import ENGINES
+from driving.scattered import take
+from driving.tables import Request
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_kernel_fixed import CASES, FILLS, Case, first_null
+from test_kernel_hostile import cut_chunks, refused_by_the_walk, verdict
+from twins import selecting, snappy
+from twins.pages import (
+    DICTIONARY_PAGE,
+    PLAIN,
+    PLAIN_DICTIONARY,
+    RLE_DICTIONARY,
+    SNAPPY,
+    UNCOMPRESSED,
+    Chunk,
+    data_page,
+    dictionary_page,
+    random_chunk,
+)
+from twins.values import BOOLEAN, BYTE_ARRAY, INT64, Column, copied, random_values
+
+from numparq.errors import BAD_COMPRESSED_DATA, BAD_COUNT, NO_DICTIONARY, NULL_FOUND, UNSUPPORTED_ENCODING
+from numparq.kernels import tables as t
+from numparq.kernels.scattered_strings import STEP
+
+STRINGS = Case(Column(BYTE_ARRAY), t.COPY, 0)
+TAKEN = [case for case in CASES if case.column.physical != BOOLEAN] + [STRINGS]
+
+engines = pytest.mark.parametrize("engine", ENGINES, ids=repr)
+cases = pytest.mark.parametrize("case", TAKEN, ids=repr)
+
+
+def expected(case: Case, chunk: Chunk, request: Request, places) -> Outcome:
+    """What the rows at some places are."""
+    rows = selecting.take_at(chunk.rows[request.start : request.stop], places)
+    there = bytes(row is not None for row in rows)
+    if case is STRINGS:
+        return Outcome(0, -1, tuple(rows), there, rows.count(None))
+    null = bytes(case.item)
+    if case.item in (1, 2, 4, 8):
+        null = (request.fill & ((1 << 64) - 1)).to_bytes(8, "little")[: case.item]
+    made = tuple(null if row is None else case.convert(row) for row in rows)
+    return Outcome(0, -1, made, there if request.nulls == t.NULLS_MASK else b"", rows.count(None))
+
+
+def some_places(rng, count):
+    """Places in order: none, one, few, or all."""
+    share = float(rng.choice([0, 0.02, 0.2, 1]))
+    return np.flatnonzero(rng.random(count) < share).tolist() if count else []
+
+
+def request_for(case: Case, rng, chunk: Chunk) -> Request:
+    start, stop = sorted(rng.integers(0, len(chunk.rows) + 1, 2).tolist())
+    nulls = int(rng.choice([t.NULLS_FILL, t.NULLS_MASK]))
+    return Request(case.conversion, case.item, nulls, int(rng.choice(FILLS)), start, stop)
+
+
+@engines
+@cases
+@pytest.mark.parametrize("null_share", [None, 0.0, 0.1, 1.0])
+def test_random_pages(engine, case, null_share):
+    rng = np.random.default_rng([TAKEN.index(case), int(100 * (null_share or 0))])
+    column = replace(case.column, optional=null_share is not None)
+    for seed in range(engine.size(12, 3)):
+        more, codec = bool(rng.random() < 0.3), int(rng.choice([UNCOMPRESSED, SNAPPY]))
+        dictionary = case is not STRINGS and bool(rng.random() < 0.6)
+        values = case.values(rng, int(rng.choice([1, 2, 30, 300])))
+        chunk = random_chunk(rng, column, values, int(rng.integers(1, 4)), engine.size(int(rng.integers(1, 500)), 40),
+                             null_share or 0.0, dictionary, codec, more=more)  # fmt: skip
+        request = request_for(case, rng, chunk)
+        places = some_places(rng, request.stop - request.start)
+        wanted = expected(case, chunk, request, places)
+        assert take(engine, chunk, request, places, False, seed) == wanted
+        if not more:
+            assert take(engine, chunk, request, places, True, seed) == wanted
+
+
+@settings(deadline=None, max_examples=40)
+@given(data=st.data())
+def test_any_rows(data):
+    """Runs of any lengths in pages of both versions."""
+    case = data.draw(st.sampled_from([TAKEN[1], STRINGS]), "case")
+    rng = np.random.default_rng(data.draw(st.integers(0, 1 << 32), "seed"))
+    column = replace(case.column, optional=data.draw(st.booleans(), "optional"))
+    entries = case.values(rng, data.draw(st.integers(1, 9), "entries"))
+    row = st.sampled_from([*entries, None] if column.optional else entries)
+    codec = data.draw(st.sampled_from([UNCOMPRESSED, SNAPPY]), "codec")
+    pages = [dictionary_page(column, entries, codec, rng)]
+    for runs in data.draw(st.lists(st.lists(st.tuples(row, st.integers(1, 40)), max_size=6), max_size=4), "pages"):
+        rows = [value for value, count in runs for _ in range(count)]
+        encoding = PLAIN if case is STRINGS else data.draw(st.sampled_from([PLAIN, RLE_DICTIONARY]), "encoding")
+        pages.append(data_page(column, rows, encoding, codec, data.draw(st.integers(1, 2), "version"), rng, entries))
+    chunk = Chunk(column, codec, pages)
+    request = Request(case.conversion, case.item, t.NULLS_MASK, -1, 0, len(chunk.rows))
+    places = sorted(data.draw(st.sets(st.integers(0, max(request.stop - 1, 0)), max_size=9), "places"))
+    places = places if request.stop else []
+    for engine in ENGINES:
+        for stored in (False, True):
+            assert take(engine, chunk, request, places, stored) == expected(case, chunk, request, places)
+
+
+@engines
+def test_nulls_that_are_refused(engine):
+    """Those between the first and the last row wanted of a page count, as where all of these are decoded."""
+    rng = np.random.default_rng(3)
+    case = TAKEN[1]
+    column = replace(case.column, optional=True)
+    for seed in range(engine.size(40, 8)):
+        chunk = random_chunk(rng, column, case.values(rng, 9), 2, 20, 0.03)
+        request = replace(request_for(case, rng, chunk), nulls=t.NULLS_REFUSE)
+        places = list(range(request.stop - request.start))
+        page = first_null(chunk, request)
+        wanted = expected(case, chunk, request, places) if page < 0 else Outcome(NULL_FOUND, page)
+        assert take(engine, chunk, request, places, False, seed) == wanted
+
+
+def long_strings(rng, count):
+    """Strings of one length, and then of many, which compress well; together a few steps long."""
+    same = [b"the same: %07d" % number for number in rng.integers(0, 999, count // 2).tolist()]
+    return same + [b"x" * length for length in rng.integers(0, 60, count - count // 2).tolist()]
+
+
+@engines
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("optional", [False, True])
+def test_pages_that_are_decompressed_in_steps(engine, version, optional):
+    rng = np.random.default_rng(4)
+    count = engine.size(9000, 3000)
+    for case in (TAKEN[1], STRINGS):
+        column = replace(case.column, optional=optional)
+        values = long_strings(rng, count) if case is STRINGS else case.values(rng, 50) * (count // 50)
+        rows = [
+            None if optional and null else value for value, null in zip(values, rng.random(count) < 0.1, strict=True)
+        ]
+        page = data_page(column, rows, PLAIN, SNAPPY, version, rng, [])
+        assert page.uncompressed > (2 * STEP if case is STRINGS and engine.name == "compiled" else 0)
+        chunk = Chunk(column, SNAPPY, [page])
+        request = Request(case.conversion, case.item, t.NULLS_MASK, -1, 0, count)
+        for places in ([0], [count - 1], [count // 2], [0, 1, count // 3], sorted(rng.integers(0, count, 30).tolist())):
+            places = sorted(set(places))
+            assert take(engine, chunk, request, places, True) == expected(case, chunk, request, places)
+
+
+@engines
+def test_what_is_not_needed_is_not_decompressed(engine):
+    """Damage behind the last row wanted is not met; damage before it is refused, and so is a block that ends early."""
+    column, rng = Column(INT64), np.random.default_rng(5)
+    rows = [number.to_bytes(8, "little") for number in rng.integers(0, 1 << 60, 400).tolist()]
+    first, last = b"".join(rows[:200]), b"".join(rows[200:])
+    page = data_page(column, rows, PLAIN, SNAPPY, 1, rng, [])
+    head = b"\x80\x19" + snappy.literal(first, 2)
+    assert snappy.decompress(head + snappy.literal(last, 2), 3200) == first + last
+    bad = replace(page, body=head + snappy.copy(60000, 64, 2) + snappy.literal(last, 2))
+    request = Request(t.COPY, 8, t.NULLS_FILL, 0, 0, 400)
+    for places, status in (([0, 199], 0), ([0, 200], BAD_COMPRESSED_DATA)):
+        assert take(engine, Chunk(column, SNAPPY, [bad]), request, places, True).status == status
+    cut = replace(page, body=head)
+    assert take(engine, Chunk(column, SNAPPY, [cut]), request, [399], True).status == BAD_COMPRESSED_DATA
+    longer = replace(page, body=head + snappy.literal(last, 2) + snappy.literal(b"more", 0))
+    assert take(engine, Chunk(column, SNAPPY, [longer]), request, [399], True).status == BAD_COMPRESSED_DATA
+
+
+@engines
+def test_what_is_refused(engine):
+    rng = np.random.default_rng(6)
+    column = Column(INT64)
+    values = random_values(rng, column, 5)
+    indexed = data_page(column, values, RLE_DICTIONARY, UNCOMPRESSED, 1, rng, values)
+    plain = data_page(column, values, PLAIN, UNCOMPRESSED, 1, rng, [])
+    request = Request(t.COPY, 8, t.NULLS_FILL, 0, 0, 5)
+    codes = replace(request, conversion=t.CODES, item=4)
+    other = replace(plain, more={**plain.more, "encoding": 77})
+    for page, asked, status in ((indexed, request, NO_DICTIONARY), (plain, codes, NO_DICTIONARY),
+                                (other, request, UNSUPPORTED_ENCODING)):  # fmt: skip
+        assert take(engine, Chunk(column, UNCOMPRESSED, [page]), asked, [1, 3], True) == Outcome(status, 0)
+    # A place in front of the page's rows, of which there are none at hand.
+    assert take(engine, Chunk(column, UNCOMPRESSED, [plain]), request, [-2, 3], True) == Outcome(BAD_COUNT, 0)
+
+
+@engines
+@pytest.mark.parametrize("case", [TAKEN[1], TAKEN[2], TAKEN[9], TAKEN[19], STRINGS], ids=repr)
+def test_damage(engine, case):
+    """What the twin can read is taken from damaged pages; of what it refuses, anything but a stray load or store."""
+    rng = np.random.default_rng(TAKEN.index(case))
+    decoded = refused = 0
+    for number in range(engine.size(150, 20)):
+        column = replace(case.column, optional=bool(rng.random() < 0.7))
+        values = case.values(rng, int(rng.choice([1, 3, 20])))
+        dictionary = case is not STRINGS and bool(rng.random() < 0.6)
+        chunk = random_chunk(rng, column, values, int(rng.integers(1, 4)), int(rng.integers(1, 40)),
+                             float(rng.choice([0.0, 0.3, 1.0])), dictionary, int(rng.choice([0, 1])))  # fmt: skip
+        request = Request(case.conversion, case.item, t.NULLS_MASK, -1, 0, len(chunk.rows))
+        for _ in range(4):
+            bad = damaged(rng, chunk)
+            if refused_by_the_walk(engine, bad):
+                continue
+            found = attempt(engine, case, bad, request, some_places(rng, len(chunk.rows)), number)
+            decoded, refused = decoded + (found.status == 0), refused + (found.status < 0)
+    assert decoded and refused
+
+
+def attempt(engine, case, chunk, request, places, seed) -> Outcome:
+    """Take rows of a damaged chunk, and hold them against the twin's if it has them."""
+    taken = {PLAIN} if case is STRINGS else {PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY}
+    stored = all(page.type == DICTIONARY_PAGE or page.more["encoding"] in taken for page in chunk.pages)
+    found = take(engine, chunk, request, places, stored, seed)
+    whole = verdict(chunk, request, copied if case is STRINGS else case.convert)
+    if whole is not None:
+        assert found.rows == tuple(selecting.take_at(whole.rows, places))
+    return found
+
+
+@engines
+def test_cut_at_every_byte(engine):
+    """Data pages end anywhere."""
+    for chunk, _, request in list(cut_chunks())[:: 1 if engine.name == "compiled" else 7]:
+        page = chunk.pages[1]
+        is_string = chunk.column.physical == BYTE_ARRAY
+        taken = (PLAIN,) if is_string else (PLAIN, RLE_DICTIONARY)
+        if chunk.column.physical == BOOLEAN or page.more["encoding"] not in taken:
+            continue
+        for cut in range(len(page.body)):
+            shorter = replace(page, body=page.body[:cut])
+            if chunk.codec == UNCOMPRESSED:
+                shorter = replace(shorter, uncompressed=cut)
+            bad = replace(chunk, pages=[chunk.pages[0], shorter])
+            if not refused_by_the_walk(engine, bad):
+                places = [0, len(chunk.rows) // 2, len(chunk.rows) - 1]
+                assert -30 < take(engine, bad, request, places, True).status <= 0
