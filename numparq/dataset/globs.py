@@ -62,10 +62,14 @@ class Pattern:
         base = "/".join(segments[:first]) or ("/" if first else "")
         return base, cls([segment for segment in segments[first:] if segment])
 
+    def takes_all(self, states: frozenset[int]) -> bool:
+        """Say whether whatever comes behind that which `step` gave these for is matched, unless its name is hidden."""
+        return states == self._matched
+
     def step(self, states: frozenset[int], name: str, is_directory: bool) -> frozenset[int]:
         """Give what may come behind a name; nothing where neither it nor anything in it matches."""
         hidden = is_hidden(name, is_directory)
-        if states == self._matched:
+        if self.takes_all(states):
             return _NOTHING if hidden else states
         found: set[int] = set()
         for state in states:

@@ -40,14 +40,17 @@ def walk(base: str, pattern: Pattern = _EVERYTHING) -> Found:
     waiting = [(start, pattern.start)]
     while waiting:
         directory, states = waiting.pop()
+        takes_all = pattern.takes_all(states)
         for entry, is_directory in _entries(directory):
-            path = directory + entry.name
-            after = pattern.step(states, entry.name, is_directory)
+            name = entry.name
+            path = directory + name
+            is_data = takes_all and not is_hidden(name, is_directory)
+            after = states if is_data else pattern.step(states, name, is_directory)
             if not after:
-                if is_hidden(entry.name, is_directory) and pattern.is_match(states):
+                if is_hidden(name, is_directory) and pattern.is_match(states):
                     found.hidden.append(Entry(path + "/" if is_directory else path))
             elif not is_directory:
-                if pattern.is_match(after):
+                if is_data or pattern.is_match(after):
                     found.files.append(Entry(path))
             elif not entry.is_symlink() or not _is_loop(path, start):
                 waiting.append((path + "/", after))

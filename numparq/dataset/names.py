@@ -31,9 +31,10 @@ def is_hidden(name: str, is_directory: bool) -> bool:
     bool
         True for names that begin with "." or "_", as ``_SUCCESS``, ``_temporary`` and ``.part-0.crc`` do.
     """
-    if name[:1] == "_":
+    first = name[:1]
+    if first == "_":
         return not (is_directory and ("=" in name or name == NULL))
-    return name[:1] == "." or name.endswith(_PLACE_OF_DIRECTORY)
+    return first == "." or name.endswith(_PLACE_OF_DIRECTORY)
 
 
 def is_ignored(path: str) -> bool:
