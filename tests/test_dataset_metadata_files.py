@@ -117,3 +117,7 @@ def test_nothing_written_says_nothing(tmp_path):
     with DatasetWriter(tmp_path, partition_cols=["key"], write_metadata_file=True):
         pass
     assert os.listdir(tmp_path) == []
+    write(tmp_path, 0, list("ab"))
+    before = sorted(os.listdir(tmp_path))
+    numparq.to_parquet(frame(0, []), tmp_path, partition_cols=["key"], append=True)
+    assert sorted(os.listdir(tmp_path)) == before

@@ -101,6 +101,9 @@ class LocalJob:
         changes_of : callable
             Says, of what the dataset has once no other commit is under way, what is to be changed.
         """
+        if not self._names:  # nothing was written, so that nothing changes
+            self._remove()
+            return
         with exclusive(self.base):
             complete_all(self.base)
             sweep(self.base)
@@ -119,9 +122,13 @@ class LocalJob:
     def abort(self) -> None:
         """Remove everything that was written, unless it is in force already."""
         if not os.path.exists(os.path.join(self.base, record_name(self.id))):
-            shutil.rmtree(os.path.join(self.base, self._folder), ignore_errors=True)
+            self._remove()
         self._close()
         remove_folders(self._made)
+
+    def _remove(self) -> None:
+        shutil.rmtree(os.path.join(self.base, self._folder), ignore_errors=True)
+        self._close()
 
     def _close(self) -> None:
         descriptor, self._descriptor = self._descriptor, -1
