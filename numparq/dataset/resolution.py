@@ -24,6 +24,8 @@ from .unite import united_columns
 
 __all__ = ["DatasetSchema", "Match"]
 
+_MOST_KEPT = 1024  # answers of `DatasetSchema.matches`
+
 
 class DatasetSchema:
     """The schema of many files as one.
@@ -93,21 +95,21 @@ class DatasetSchema:
             When there is no file, and no `schema`.
         """
         labels = labels_by(resolve)
-        kinds = _kinds(files)
+        keys = [_key(file) for file in files]
+        kinds = _kinds(files, keys)
         if schema is not None:
-            wanted = given_fields(schema)
-            if isinstance(schema, Schema):
-                wanted = dressed(wanted, [kind.fields for kind in kinds], labels)
-            return _given(wanted, kinds, len(files), labels)
-        if not files:
+            made = _given(schema, kinds, len(files), labels)
+        elif not files:
             raise ValueError("there is no file that a schema could be taken of")
-        if _are_alike(kinds):
-            if resolve != "name":
-                labelled(kinds[0].fields, labels, kinds[0].name, ())
+        elif _are_alike(kinds):
+            labelled(kinds[0].fields if resolve != "name" else (), labels, kinds[0].name, ())
             prototype = without_range(files[0]) if len(files) > 1 else files[0]
-            return cls(prototype, [kind.key for kind in kinds], labels, kinds=kinds)
-        fields = united_columns([(kind.name, kind.fields) for kind in kinds], labels)
-        return cls(_prototype(fields, kinds, len(files), labels), (), labels, fields, kinds)
+            made = cls(prototype, [kind.key for kind in kinds], labels, kinds=kinds)
+        else:
+            fields = united_columns([(kind.name, kind.fields) for kind in kinds], labels)
+            made = cls(_prototype(fields, kinds, len(files), labels), (), labels, fields, kinds)
+        made._keys.update(zip(files, keys, strict=True))
+        return made
 
     @property
     def schema(self) -> Schema:
@@ -135,14 +137,17 @@ class DatasetSchema:
         """
         key = self._keys.get(file)
         if key is None:
-            key = self._keys[file] = schema_key(file)
+            key = self._keys[file] = _key(file)
         if key in self._like:
             return [Match(column, True) for column in columns]
         asked = key, tuple(map(id, columns))
-        if asked not in self._matched:
+        known = self._matched.get(asked)
+        if known is None:
             found = [self._matcher(file, key).match(column) for column in columns]
-            self._matched[asked] = tuple(columns), found  # which keeps the columns, and so their ids
-        return list(self._matched[asked][1])
+            if len(self._matched) >= _MOST_KEPT:
+                self._matched.clear()
+            known = self._matched[asked] = tuple(columns), found  # which keeps the columns, and so their ids
+        return list(known[1])
 
     def _matcher(self, file: OpenedFile, key: SchemaKey) -> Matcher:
         if key not in self._matchers:
@@ -174,12 +179,15 @@ class Kind:
         return fields_of(self.file)
 
 
-def _kinds(files: Sequence[OpenedFile]) -> list[Kind]:
+def _key(file: OpenedFile) -> SchemaKey:
+    with located(file=file.source.name):
+        return schema_key(file)
+
+
+def _kinds(files: Sequence[OpenedFile], keys: Sequence[SchemaKey]) -> list[Kind]:
     """Give one file of each kind, in their order."""
     found: dict[SchemaKey, Kind] = {}
-    for file in files:
-        with located(file=file.source.name):
-            key = schema_key(file)
+    for file, key in zip(files, keys, strict=True):
         if key not in found:
             found[key] = Kind(file, key)
     return list(found.values())
@@ -194,8 +202,11 @@ def _are_alike(kinds: Sequence[Kind]) -> bool:
     )
 
 
-def _given(wanted: list[Field], kinds: Sequence[Kind], count: int, labels: Labels) -> DatasetSchema:
+def _given(schema: Any, kinds: Sequence[Kind], count: int, labels: Labels) -> DatasetSchema:
     """Give the schema that the caller wants, once all files fit it."""
+    wanted = given_fields(schema)
+    if isinstance(schema, Schema):
+        wanted = dressed(wanted, [kind.fields for kind in kinds], labels)
     for kind in kinds:
         wanted = fitted_columns(wanted, kind.name, kind.fields, labels)
     return DatasetSchema(_prototype(wanted, kinds, count, labels, is_given=True), (), labels, wanted, kinds)
