@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hostile.handmade import INT64, Column, data_page, file, levels, plain
 
 import numparq
 from numparq import col
@@ -183,12 +184,35 @@ def test_units_within_a_row_group_are_found_by_page_headers():
     assert again.source.num_bytes < 3 * again.source.size
 
 
+def repeated(rows, values_of_a_page):
+    """Three values a row; pages of version 1, without an index, that end after so many values."""
+    ordinals = range(0, 3 * rows, values_of_a_page)
+    pages = []
+    for start in ordinals:
+        values = range(start, min(start + values_of_a_page, 3 * rows))
+        body = levels([number % 3 != 0 for number in values]) + levels([1] * len(values)) + plain(INT64, values)
+        pages.append(data_page(len(values), body))
+    sizes = {"num_values": 3 * rows, "total_uncompressed_size": 24 * rows}
+    return file([rows], [Column("l", INT64, [pages], repetition=2, facts=sizes)]).stored()
+
+
+@pytest.mark.parametrize("values_of_a_page", [150, 9000])
+def test_rows_of_lists_are_found_by_their_levels(values_of_a_page):
+    opened = numparq.ParquetFile(repeated(ROWS, values_of_a_page))
+    batches = checked(opened, memory_limit=20_000_000, threads=1)
+    assert len(batches) > 3
+    arrow = opened.iter_batches(batch_rows=1500, memory_limit=20_000_000).reader().read_all()
+    assert arrow["l"].to_pylist() == [[3 * row, 3 * row + 1, 3 * row + 2] for row in range(ROWS)]
+    list(opened.iter_batches(memory_limit=20_000_000))
+    assert opened.source.num_bytes < 10 * opened.source.size
+
+
 def test_what_cannot_be_divided_is_refused():
-    table = pa.table({"l": [[number, number] for number in range(ROWS)], "a": range(ROWS)})
-    file = numparq.ParquetFile(written(table, row_group_size=ROWS))
-    with pytest.raises(numparq.LimitError, match=r"'l\.list\.element'"):
-        list(file.iter_batches(memory_limit=500_000))
-    checked(file, ["a"], memory_limit=600_000)
+    """A writer of old: a page ends wherever it is full, in the midst of a row."""
+    opened = numparq.ParquetFile(repeated(3000, 1000))
+    with pytest.raises(numparq.LimitError, match="'l'"):
+        list(opened.iter_batches(memory_limit=1_000_000))
+    assert [len(batch) for batch in checked(opened, batch_rows=1000)] == [1000] * 3
 
 
 def test_batches_that_do_not_fit_are_refused(data):

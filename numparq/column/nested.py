@@ -94,7 +94,7 @@ class NestedJob(Job):
     def __call__(self) -> None:
         """Decode the chunk into one piece."""
         room = int(self.chunks[0, C_NUM_VALUES])
-        levels = _Levels(self.leaf, room)
+        levels = Levels(self.leaf, room)
         dense = self._dense_chunk()
         values: _FixedValues | _BinaryValues | _NoValues
         if self.target.storage == "null":
@@ -131,7 +131,7 @@ class NestedJob(Job):
         return chunks
 
 
-class _Levels:
+class Levels:
     """The levels of a chunk, as its pages come in."""
 
     def __init__(self, leaf: Leaf, room: int) -> None:
@@ -143,6 +143,7 @@ class _Levels:
 
     @property
     def num_entries(self) -> int:
+        """How many there are."""
         return int(self._state[STATE_ENTRIES])
 
     @property
@@ -152,6 +153,7 @@ class _Levels:
 
     @property
     def rows(self) -> int:
+        """How many rows begin in them."""
         return int(self._state[STATE_ROWS])
 
     def take(self, pages: Pages, first: int, last: int, decompressed: np.ndarray) -> None:
@@ -199,7 +201,7 @@ def _sliced(values: Any, begin: int, end: int) -> Any:
     return found
 
 
-def _dense_parts(pages: Pages, levels: _Levels, placement: Placement, scratch: Scratch) -> Iterator[Readable]:
+def _dense_parts(pages: Pages, levels: Levels, placement: Placement, scratch: Scratch) -> Iterator[Readable]:
     """Decompress pages, take their levels away, and give them in encodings that the decoders read."""
     decompressed = scratch.take("decompressed", placement.decompressed)
     for batch in placement.batches:
@@ -211,7 +213,7 @@ def _dense_parts(pages: Pages, levels: _Levels, placement: Placement, scratch: S
 class _NoValues:
     """Of a leaf that is always null: only the levels count."""
 
-    def decode(self, pages: Pages, levels: _Levels, scratch: Scratch) -> None:
+    def decode(self, pages: Pages, levels: Levels, scratch: Scratch) -> None:
         for _ in _dense_parts(pages, levels, Placement(pages), scratch):
             pass
 
@@ -226,7 +228,7 @@ class _FixedValues:
         self._dtype = dtype
         self._out = allocate(room * dtype.itemsize + SLACK)
 
-    def decode(self, pages: Pages, levels: _Levels, scratch: Scratch) -> None:
+    def decode(self, pages: Pages, levels: Levels, scratch: Scratch) -> None:
         placement = Placement(pages)
         dictionary = scratch.take("dictionary", placement.dictionary)
         _decode_fixed(pages, levels, placement, dictionary, self._out, scratch)
@@ -236,7 +238,7 @@ class _FixedValues:
 
 
 def _decode_fixed(
-    pages: Pages, levels: _Levels, placement: Placement, dictionary: np.ndarray, out: np.ndarray, scratch: Scratch
+    pages: Pages, levels: Levels, placement: Placement, dictionary: np.ndarray, out: np.ndarray, scratch: Scratch
 ) -> None:
     dense = scratch.take("dense", placement.values * placement.item)
     unused = scratch.take("levels", 0)
@@ -257,7 +259,7 @@ class _BinaryValues:
         self._dictionary: BinaryPiece | None = None
         self._pieces: list[BinaryPiece | DictionaryPiece] = []
 
-    def decode(self, pages: Pages, levels: _Levels, scratch: Scratch) -> None:
+    def decode(self, pages: Pages, levels: Levels, scratch: Scratch) -> None:
         utf8 = self._job.target.utf8
         self._dictionary = self._job._binary_dictionary(pages, utf8) or self._dictionary
         first = int(pages.pages[0, P_TYPE] == DICTIONARY_PAGE)
@@ -267,7 +269,7 @@ class _BinaryValues:
             failure.page += first
             raise
 
-    def _data_pages(self, pages: Pages, levels: _Levels, scratch: Scratch) -> None:
+    def _data_pages(self, pages: Pages, levels: Levels, scratch: Scratch) -> None:
         if not len(pages.pages):
             return
         all_indices = _all_indices(pages)
@@ -283,7 +285,7 @@ class _BinaryValues:
             self._job._check_utf8(piece, pages)
 
     def _codes(
-        self, pages: Pages, levels: _Levels, dictionary: BinaryPiece, most: int, scratch: Scratch
+        self, pages: Pages, levels: Levels, dictionary: BinaryPiece, most: int, scratch: Scratch
     ) -> DictionaryPiece:
         """Keep the indices of pages, up to `most`, as they are: values of a dictionary of 0, 1, 2 and so on."""
         chunks = pages.chunks.copy()
@@ -296,7 +298,7 @@ class _BinaryValues:
         codes = out[: (levels.num_values - before) * _CODE.itemsize].view(_CODE)
         return DictionaryPiece(codes, dictionary)
 
-    def _decoded(self, pages: Pages, levels: _Levels, most: int, scratch: Scratch) -> BinaryPiece:
+    def _decoded(self, pages: Pages, levels: Levels, most: int, scratch: Scratch) -> BinaryPiece:
         placement = Placement(pages)
         before = levels.num_values
         entries = self._dictionary or NO_DICTIONARY
@@ -314,4 +316,4 @@ class _BinaryValues:
         return self._pieces
 
 
-__all__ = ["NestedJob", "NestedPiece"]
+__all__ = ["Levels", "NestedJob", "NestedPiece"]

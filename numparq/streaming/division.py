@@ -40,6 +40,12 @@ class Sizes:
     batch_bytes : int or None
         About so many bytes of a batch.
 
+    Attributes
+    ----------
+    is_strict : bool
+        Whether the limit was asked for: what does not fit is refused then. Else batches are as large as they were asked
+        for, and what has to be read in one piece is.
+
     Raises
     ------
     TypeError, ValueError
@@ -52,6 +58,7 @@ class Sizes:
     def __init__(self, memory_limit: Any = None, batch_rows: Any = None, batch_bytes: Any = None) -> None:
         if batch_rows is not None and batch_bytes is not None:
             raise ValueError("batches have batch_rows or batch_bytes, not both")
+        self.is_strict = memory_limit is not None
         self.memory_limit = self.DEFAULT_LIMIT if memory_limit is None else checked_size(memory_limit, "memory_limit")
         self.batch_rows = None if batch_rows is None else checked_size(batch_rows, "batch_rows")
         self.batch_bytes = None if batch_bytes is None else checked_size(batch_bytes, "batch_bytes")
@@ -85,6 +92,8 @@ class Shares:
         How many decode: no more than there is memory for.
     room : int
         Bytes of a unit.
+    is_strict : bool
+        Whether more than that is refused where less cannot be read at once.
     batch_rows : int
         Rows of a batch.
     is_exact : bool
@@ -111,12 +120,16 @@ class Shares:
         self.is_exact = sizes.batch_rows is not None
         self.is_ahead, room = True, left / 2
         if self.is_exact:
-            self.is_ahead, room = _room_beside(self.batch_rows * largest, everything, left)
+            batch = min(self.batch_rows * largest, everything)
+            self.is_ahead, room = _room_beside(batch, left)
+            if not room and not sizes.is_strict:
+                room = batch
             if not room:
                 raise LimitError(
                     f"a batch of {self.batch_rows:,} rows takes about {in_words(self.batch_rows * largest)}, and there "
                     f"has to be room for three of them; memory_limit is {in_words(limit)}"
                 )
+        self.is_strict = sizes.is_strict
         self.room = int(room)
         self.batch_rows = max(min(self.batch_rows, int(room / largest)), 1)
 
@@ -154,14 +167,11 @@ class Division:
         costs: RowCosts, shares: Shares,
     ) -> None:  # fmt: skip
         self._finder = PageFinder(file, leaves, targets)
-        self._plan = UnitPlan(slices, costs, shares.room, shares.batch_rows, self._whole)
+        self._plan = UnitPlan(slices, costs, shares, self._whole)
 
     def _whole(self, row_group: int) -> list[str]:
         """Find the pages of a row group; gives the columns of which no row can be read alone."""
-        whole = [leaf.name for leaf in self._finder.whole(row_group)]
-        if not whole:
-            self._finder.find(row_group)
-        return whole
+        return [leaf.name for leaf in self._finder.find(row_group)]
 
     def units(self, before: Callable[[], None] = lambda: None) -> Iterator[list[RowSlice]]:
         """Give the rows of one unit after the other.
@@ -198,12 +208,11 @@ class Division:
         self._plan.observed(slices, taken)
 
 
-def _room_beside(batch: float, everything: float, left: float) -> tuple[bool, float]:
+def _room_beside(batch: float, left: float) -> tuple[bool, float]:
     """Give whether there is memory to read ahead, and the room for a unit.
 
     A batch is put together of the end of one unit and the beginning of the next, while one more may be read.
     """
-    batch = min(batch, everything)
     for is_ahead, units in ((True, 3), (False, 2)):
         room = (left - batch) / units
         if room >= batch:

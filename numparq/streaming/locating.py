@@ -1,4 +1,7 @@
-"""Pages of chunks without an offset index: found by a walk over their headers, once, and kept as if there were one.
+"""Pages of chunks without an offset index: found by a walk over them, once, and kept as if there were one.
+
+The headers of pages tell how many values they have, which are rows of flat columns only. Of repeated ones, the levels
+have to be decoded to know where rows begin.
 
 Rows in the midst of a large chunk are decoded without those before them only where it is known which page they are in.
 """
@@ -6,15 +9,21 @@ Rows in the midst of a large chunk are decoded without those before them only wh
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 
 import numpy as np
 
 from ..column.chunks import ChunkTables, RowSlice, columns_table
+from ..column.decode import Context
 from ..column.pages import PageWalk
 from ..column.scratch import Scratch
+from ..column.writers import faults_of
 from ..errors import ParquetError, located
 from ..kernels.tables import (
     C_FAULTS,
+    C_NUM_VALUES,
+    C_ROW_START,
+    C_ROW_STOP,
     C_START,
     DICTIONARY_PAGE,
     P_BODY,
@@ -30,6 +39,7 @@ from ..pruning.indexes import OFFSET_INDEX, Indexes, Wanted
 from ..pruning.places import Places
 from ..schema import Leaf
 from ..targets import Target
+from ..threads import Crew
 
 __all__ = ["PageFinder"]
 
@@ -50,22 +60,13 @@ class PageFinder:
     def __init__(self, file: OpenedFile, leaves: Sequence[Leaf], targets: Sequence[Target]) -> None:
         self._file = file
         self._leaves = leaves
+        self._targets = targets
         self._common = columns_table(leaves, targets)
         self._places = Places(file)
         self._indexes = Indexes(file, leaves, self._places)
 
-    def whole(self, row_group: int) -> list[Leaf]:
-        """Give the columns of which a row group's chunk can only be decoded as a whole.
-
-        Headers of pages tell how many values they have, which are rows of flat columns only: of repeated ones, it
-        takes an offset index to know where a row is.
-        """
-        repeated = [(row_group, leaf.index) for leaf in self._leaves if leaf.max_repetition_level]
-        there = {leaf for _, leaf in self._indexes.there(OFFSET_INDEX, repeated)}
-        return [leaf for leaf in self._leaves if leaf.max_repetition_level and leaf.index not in there]
-
-    def find(self, row_group: int) -> list[ChunkPages]:
-        """Find the pages of all chunks of a row group whose rows can be found.
+    def find(self, row_group: int) -> list[Leaf]:
+        """Find the pages of all chunks of a row group.
 
         Parameters
         ----------
@@ -74,28 +75,29 @@ class PageFinder:
 
         Returns
         -------
-        list of ChunkPages
-            Of those chunks.
+        list of Leaf
+            The columns of whose chunks no row can be read alone: repeated ones, where a page begins in the midst of a
+            row.
 
         Raises
         ------
         ParquetError
-            For page headers that are damaged.
+            For pages that are damaged.
         """
         tables = ChunkTables(self._file.footer, self._leaves, [row_group], self._file.footer_start, self._file.files)
         starts, ends = (bounds[0].tolist() for bounds in tables.places([row_group]))
         num_rows = tables.num_rows_of(row_group)
         self._indexes.load({OFFSET_INDEX: [(row_group, leaf.index) for leaf in self._leaves]})
-        found = []
+        whole = []
         for place, leaf in enumerate(self._leaves):
             chunk = ChunkPages.whole(starts[place], ends[place], num_rows)
-            pages = self._indexes.pages(chunk, row_group, leaf.index)
-            if pages is None and not leaf.max_repetition_level and starts[place] < ends[place]:
-                with located(row_group=row_group, column=leaf.name):
-                    pages = self._walked(tables, place, chunk, row_group)
-            if pages is not None:
-                found.append(pages)
-        return found
+            if self._indexes.pages(chunk, row_group, leaf.index) is not None or starts[place] == ends[place]:
+                continue
+            with located(row_group=row_group, column=leaf.name):
+                pages = self._walked(tables, place, chunk, row_group)
+            if pages is None and leaf.max_repetition_level:
+                whole.append(leaf)
+        return whole
 
     def _walked(self, tables: ChunkTables, place: int, chunk: ChunkPages, row_group: int) -> ChunkPages | None:
         """Walk over the headers of a chunk's pages; None where pages cannot be read without those before them."""
@@ -103,7 +105,13 @@ class PageFinder:
         table = tables.of_row_group(self._common[columns], columns, RowSlice(row_group, 0, chunk.num_rows, 0))
         if table[0, C_FAULTS] & PREFIXES_GO_ON:
             return None
-        locations = _walk(PageWalk(self._file.source, table))
+        leaf = self._leaves[place]
+        if leaf.max_repetition_level:
+            locations = self._counted(leaf, self._targets[place], table, chunk.num_rows, row_group)
+        else:
+            locations = _walk(PageWalk(self._file.source, table))
+        if locations is None:
+            return None
         end = int(locations[-1, :2].sum()) if len(locations) else chunk.start
         try:
             pages = ChunkPages(chunk.start, end, chunk.num_rows, locations)
@@ -111,9 +119,28 @@ class PageFinder:
             return None
         if end != chunk.end:
             return None
-        index = Wanted(OFFSET_INDEX, row_group, self._leaves[place].index)
+        index = Wanted(OFFSET_INDEX, row_group, leaf.index)
         self._file.indexes[index] = pages.locations
         return pages
+
+    def _counted(
+        self, leaf: Leaf, target: Target, table: np.ndarray, num_rows: int, row_group: int
+    ) -> np.ndarray | None:
+        """Count the rows of each page of a repeated column, whose headers tell no more than its values."""
+        from ..column.page_rows import PageRowsJob
+
+        table[0, C_ROW_START], table[0, C_ROW_STOP] = 0, table[0, C_NUM_VALUES]
+        bit_packed = faults_of(self._file.footer.created_by).bit_packed
+        with (
+            Crew(1) as crew,
+            closing(Context(self._file.source, [leaf.name], crew, False, bit_packed=bit_packed)) as it,
+        ):
+            job = PageRowsJob(
+                it, row_group, [0], table, False, leaf=leaf, target=target, rows=RowSlice(row_group, 0, num_rows, 0),
+                num_rows=num_rows,
+            )  # fmt: skip
+            job()
+        return job.locations
 
 
 def _walk(walk: PageWalk) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from ..column.chunks import RowSlice
 from ..errors import LimitError
@@ -17,6 +17,14 @@ VAGUE = 4.0
 FEWEST_ROWS = 1024
 
 
+class Shares(Protocol):
+    """What there is for a unit; `numparq.streaming.division.Shares` is it."""
+
+    room: int
+    batch_rows: int
+    is_strict: bool
+
+
 class UnitPlan:
     """Divides rows into units, each when it is its turn.
 
@@ -26,10 +34,9 @@ class UnitPlan:
         The rows.
     costs : RowCosts
         What they take.
-    room : int
-        The bytes that a unit may take.
-    batch_rows : int
-        Units within a row group have a multiple of so many rows, where that much fits.
+    shares : Shares
+        The bytes that a unit may take. Units within a row group have a multiple of the rows of a batch, where that much
+        fits.
     divided : callable
         Called with the ordinal of a row group before it is divided; gives what keeps rows of it from being read alone:
         the names of columns, none if nothing does.
@@ -41,13 +48,13 @@ class UnitPlan:
     """
 
     def __init__(
-        self, slices: Sequence[RowSlice], costs: RowCosts, room: int, batch_rows: int,
-        divided: Callable[[int], list[str]],
+        self, slices: Sequence[RowSlice], costs: RowCosts, shares: Shares, divided: Callable[[int], list[str]],
     ) -> None:  # fmt: skip
         self._slices = slices
         self._costs = costs
-        self._room = room
-        self._batch_rows = batch_rows
+        self._room = shares.room
+        self._batch_rows = shares.batch_rows
+        self._is_strict = shares.is_strict
         self._divided = divided
         self.inflation = VAGUE if costs.is_vague else 1.0
 
@@ -90,12 +97,15 @@ class UnitPlan:
     def _parts(self, part: RowSlice) -> Iterator[list[RowSlice]]:
         """Divide a row group that does not fit."""
         whole = self._divided(part.row_group)
+        if whole and not self._is_strict:
+            yield [_at(part, part.start, part.stop, ())]
+            return
         if whole:
             names = ", ".join(map(repr, whole[:3])) + (", ..." if len(whole) > 3 else "")
             raise LimitError(
                 f"{len(part):,} rows would take about {in_words(len(part) * self._row_bytes(part))} at once, and there "
-                f"is room for {in_words(self._room)}: without an offset index, rows of {names} cannot be read alone; "
-                "raise memory_limit, or leave the column out",
+                f"is room for {in_words(self._room)}: rows of {names} begin in one page and end in another, and cannot "
+                "be read alone; raise memory_limit, or leave the column out",
                 row_group=part.row_group,
             )
         start = part.start
@@ -106,6 +116,8 @@ class UnitPlan:
 
     def _rows_that_fit(self, part: RowSlice) -> int:
         fit = int(self._room / self._row_bytes(part))
+        if not fit and not self._is_strict:
+            return 1
         if not fit:
             raise LimitError(
                 f"a row takes about {in_words(self._row_bytes(part))}, and there is room for {in_words(self._room)}: "
