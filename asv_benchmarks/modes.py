@@ -10,8 +10,10 @@ from pathlib import Path
 from rich.console import Console
 
 from asv_benchmarks import memory, report, startup
+from asv_benchmarks.batching.files import BatchedFile
 from asv_benchmarks.files import columns_of, ensure
 from asv_benchmarks.frames import FrameToWrite
+from asv_benchmarks.partitioned.frames import PartitionedFrame
 from asv_benchmarks.querying.queries import Query
 from asv_benchmarks.readers import Reader, load, load_all
 from asv_benchmarks.timing import Outcome, race
@@ -34,6 +36,8 @@ class Settings:
     json: Path | None
     frames: tuple[FrameToWrite, ...] = ()
     queries: tuple[Query, ...] = ()
+    batched: tuple[BatchedFile, ...] = ()
+    partitioned: tuple[PartitionedFrame, ...] = ()
     sync: bool = False
 
     def summary(self) -> dict[str, object]:

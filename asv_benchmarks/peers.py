@@ -13,8 +13,12 @@ from typing import Any
 from rich.console import Console
 
 from asv_benchmarks import modes, report, write_modes
+from asv_benchmarks.batching import modes as batch_modes
+from asv_benchmarks.batching.files import BATCHED
 from asv_benchmarks.files import default_folder
 from asv_benchmarks.frames import FRAMES
+from asv_benchmarks.partitioned import modes as partition_modes
+from asv_benchmarks.partitioned.frames import PARTITIONED
 from asv_benchmarks.querying import modes as query_modes
 from asv_benchmarks.querying.queries import QUERIES
 from asv_benchmarks.readers import PEERS, limit_threads, peers_named
@@ -33,11 +37,15 @@ class Subject:
 READING = {"times": modes.compare_times, "memory": modes.compare_memory, "startup": modes.compare_startup}
 WRITING = {"times": write_modes.compare_writing, "memory": write_modes.compare_write_memory}
 QUERYING = {"times": query_modes.compare_queries, "memory": query_modes.compare_query_memory}
+BATCHING = {"times": batch_modes.compare_batches, "memory": batch_modes.compare_batch_memory}
+PARTITIONING = {"times": partition_modes.compare_partitioned}
 
 SUBJECTS = {
     "read": Subject("workloads", WORKLOADS, READING),
     "write": Subject("frames", FRAMES, WRITING),
     "queries": Subject("queries", QUERIES, QUERYING),
+    "batches": Subject("batched", BATCHED, BATCHING),
+    "partitions": Subject("partitioned", PARTITIONED, PARTITIONING),
 }
 
 
@@ -45,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m asv_benchmarks.peers", description="numparq against its peers")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--memory", dest="mode", action="store_const", const="memory",
-                       help="peak memory over the frame, each read (write, query) in a fresh process")  # fmt: skip
+                       help="peak memory over the frame, each read (write, ...) in a fresh process")  # fmt: skip
     which.add_argument("--startup", dest="mode", action="store_const", const="startup",
                        help="wall time of fresh processes, with a warm and an empty kernel cache")  # fmt: skip
     which.add_argument("--list", dest="mode", action="store_const", const="list", help="print the workloads' names")
@@ -54,6 +62,10 @@ def _parser() -> argparse.ArgumentParser:
                          help="writing instead of reading: times and sizes, or --memory")  # fmt: skip
     subject.add_argument("--queries", dest="subject", action="store_const", const="queries",
                          help="reading with filters: times, bytes asked and goals, or --memory")  # fmt: skip
+    subject.add_argument("--batches", dest="subject", action="store_const", const="batches",
+                         help="reading in batches, with a limit on memory: times, or --memory")  # fmt: skip
+    subject.add_argument("--partitions", dest="subject", action="store_const", const="partitions",
+                         help="writing into partitions: times, files and bytes")  # fmt: skip
     parser.add_argument("--only", metavar="NAME,...", help="workloads to run; without it all")
     parser.add_argument("--peers", metavar="NAME,...", help=f"of {', '.join(PEERS)}; without it all")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the full size (default 1.0)")
@@ -64,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--check", action=argparse.BooleanOptionalAction, default=True,
                         help="hold numparq's frame against that of pandas with pyarrow (default: yes)")  # fmt: skip
     parser.add_argument("--sync", action="store_true",
-                        help="with --write: peers' files have to be on the disk too, as numparq's are")  # fmt: skip
+                        help="with --write, --partitions: peers wait for the disk too, as numparq does")  # fmt: skip
     parser.set_defaults(mode="times", subject="read")
     return parser
 
@@ -89,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.write("\n".join(subject.table) + "\n")
         return 0
     if options.mode not in subject.modes:
-        parser.error(f"--{options.mode} is of reading only")
+        parser.error(f"there is no --{options.mode} of this")
     try:
         what = {
             **{one.field: () for one in SUBJECTS.values()},

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +13,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from asv_benchmarks.frames import Codec, FrameToWrite
+from asv_benchmarks.settings import CLOCK
 from asv_benchmarks.timing import MIN_SECONDS, Outcome, describe, difference, take_turns
 from asv_benchmarks.writers import Writer
 
@@ -85,9 +85,9 @@ def _difference_read_back(kind: FrameToWrite, frame: pd.DataFrame, path: Path) -
 def _timed(frame: pd.DataFrame, codec: Codec, path: Path, writer: Writer, outcome: Outcome) -> None:
     """Add one time to `outcome`; what was written goes at once, so that the disk is not busy with it later."""
     gc.collect()
-    start = time.perf_counter()
+    start = CLOCK()
     outcome.failure = attempt_write(writer, frame, path, codec)
-    outcome.times.append(time.perf_counter() - start)
+    outcome.times.append(CLOCK() - start)
     path.unlink(missing_ok=True)
 
 

@@ -1,0 +1,42 @@
+"""Reading in batches: time of numparq, its peak of memory, and pyarrow's `iter_batches` beside it."""
+
+from asv_benchmarks.batching.contenders import load_contender, load_contenders
+from asv_benchmarks.batching.files import BATCHED
+from asv_benchmarks.batching.memory import measure
+from asv_benchmarks.batching.race import race
+from asv_benchmarks.figures import ratio
+from asv_benchmarks.files import default_folder
+from asv_benchmarks.settings import REPEAT, SCALE, THREADS
+
+
+class Batches:
+    """A file of twenty times the memory that is allowed; files, imports and kernels are there before."""
+
+    params = tuple(BATCHED)
+    param_names = ("file",)
+    number = 1
+    repeat = (3, 10, 20.0)
+    warmup_time = 0.0
+    timeout = 600.0
+
+    def setup(self, name):
+        self.task = BATCHED[name].task(default_folder(), SCALE)
+        self.drain = load_contender("numparq", THREADS).drain
+        self.drain(BATCHED[name].small(default_folder(), SCALE))
+
+    def time_drain(self, name):
+        self.drain(self.task)
+
+    def track_peak(self, name):
+        return measure(name, "numparq", default_folder(), SCALE, THREADS).peak
+
+    def track_limit(self, name):
+        return self.task.limit
+
+    def track_pyarrow_over_numparq(self, name):
+        contenders, _ = load_contenders(("pyarrow",), THREADS)
+        return ratio(race(contenders, self.task, REPEAT), "numparq", "pyarrow")
+
+    track_peak.unit = "bytes"
+    track_limit.unit = "bytes"
+    track_pyarrow_over_numparq.unit = "ratio"
