@@ -1,0 +1,159 @@
+"""One query of a dataset: the files that are left, the columns, and of each file the rows by position and condition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..column.chunks import RowSlice
+from ..errors import SchemaError
+from ..opened import OpenedFile
+from ..reading.choices import Choices
+from ..selection import select_rows
+from .columns import TableColumns, table_columns
+from .contents import Contents
+from .file_filter import FileFilter
+from .files import DataFile
+from .metadata_pruner import metadata_pruner
+from .plan import DatasetPlan, FileCut
+from .pruners import FilePruner, PartitionPruner, kept_by
+from .reading import TableRead, WantedFile
+from .resolution import DatasetSchema
+
+__all__ = ["Query"]
+
+
+class Query:
+    """A query of a dataset.
+
+    Parameters
+    ----------
+    contents : Contents
+        The dataset's files.
+    pruners : sequence of FilePruner
+        What the user knows of files.
+    columns : sequence of str or tuple, or None
+        As in `numparq.read_parquet`.
+    choices : Choices
+        What else is asked for.
+
+    Attributes
+    ----------
+    read : TableRead
+        Reads the rows of `wanted`.
+    wanted : list of WantedFile
+        The files that may have wanted rows.
+    """
+
+    def __init__(self, contents: Contents, pruners: Sequence[FilePruner], columns: Any, choices: Choices) -> None:
+        self._contents = contents
+        self._pruners = pruners
+        self._choices = choices
+        self._cuts: list[FileCut] = []
+        ordinals = self._kept()
+        schema, table, asked = self._table(ordinals, columns)
+        files = self._files(ordinals, asked)
+        self.wanted = [file for file in files if not file.is_nothing]
+        self.read = TableRead(schema, table, files, choices)
+        self._cut("the filter, by what the file lacks", [file.ordinal for file in files if file.is_nothing])
+
+    def plan(self) -> DatasetPlan:
+        """Tell what leaves files out, and what is read of the others."""
+        return DatasetPlan(len(self._contents.files), tuple(self._cuts), tuple(self.read.plans(self.wanted)))
+
+    def _cut(self, reason: str, ordinals: Sequence[int]) -> None:
+        if ordinals:
+            sizes = (self._contents.files[at].size or 0 for at in ordinals)
+            self._cuts.append(FileCut(reason, len(ordinals), sum(sizes)))
+
+    # --- which files --------------------------------------------------------------------------------------------------
+
+    def _kept(self) -> list[int]:
+        """Choose the files that may have wanted rows, before any is opened."""
+        files = self._contents.files
+        kept = np.arange(len(files))
+        if self._choices.row_range is not None:  # which counts the rows of all files
+            return kept.tolist()
+        for made in self._made_pruners():
+            left = [files[at] for at in kept.tolist()]
+            pruner = made(left)
+            if pruner is None:
+                continue
+            mask = kept_by(pruner, left)
+            reason = getattr(pruner, "reason", "")
+            self._cut(f"{pruner.name} ({reason})" if reason else pruner.name, kept[~mask].tolist())
+            kept = kept[mask]
+        return kept.tolist()
+
+    def _made_pruners(self) -> list[Callable[[Sequence[DataFile]], FilePruner | None]]:
+        """Give what makes the pruners for the files that are left, the cheapest one first."""
+        choices = self._choices
+
+        def by_partition(files: Sequence[DataFile]) -> FilePruner | None:
+            pruner = PartitionPruner(choices.filters, self._contents.partitions, choices.runtime_filters)
+            return None if pruner.cuts_nothing else pruner
+
+        given = [lambda files, pruner=pruner: pruner for pruner in self._pruners]
+        return [by_partition, *given, self._by_metadata]
+
+    def _by_metadata(self, files: Sequence[DataFile]) -> FilePruner | None:
+        """Make the pruner by the file ``_metadata``, if there is one that can help."""
+        contents, choices = self._contents, self._choices
+
+        def opened(some: Sequence[DataFile]) -> list[OpenedFile]:
+            if list(some) == [contents.listing.metadata_file]:
+                return [contents.metadata]
+            ordinals = {file.path: at for at, file in enumerate(contents.files)}
+            return contents.opened([ordinals[file.path] for file in some])
+
+        return metadata_pruner(
+            contents.listing, files, choices.filters, contents.partitions, choices.runtime_filters, opened=opened,
+            united=contents.united,
+        )  # fmt: skip
+
+    # --- which columns and rows ---------------------------------------------------------------------------------------
+
+    def _table(self, ordinals: Sequence[int], columns: Any) -> tuple[DatasetSchema, TableColumns, FileFilter]:
+        """Unite the schemas, find the columns, bind the filter: in the files that are read, or else in all."""
+        try:
+            return self._bound(self._contents.schema_of(ordinals), columns)
+        except SchemaError:
+            if len(ordinals) == len(self._contents.files):
+                raise
+            return self._bound(self._contents.schema_of(range(len(self._contents.files))), columns)
+
+    def _bound(self, schema: DatasetSchema, columns: Any) -> tuple[DatasetSchema, TableColumns, FileFilter]:
+        choices, partitions = self._choices, self._contents.partitions
+        asked = FileFilter(choices.filters, schema, partitions, choices.runtime_filters)
+        return schema, table_columns(schema.prototype, partitions, columns, choices), asked
+
+    def _files(self, ordinals: Sequence[int], asked: FileFilter) -> list[WantedFile]:
+        """Choose rows by position, counted over all files, and bind what they have to satisfy."""
+        choices = self._choices
+        files = self._contents.opened(ordinals)
+        has_condition = choices.filters is not None or bool(choices.runtime_filters)
+        rows = _slices(files, choices.row_range, None if has_condition else choices.nrows)
+        found = []
+        for at, file, slices in zip(ordinals, files, rows, strict=True):
+            condition = None
+            if has_condition:
+                condition = asked.condition(file, self._contents.files[at], choices.runtime_filters)
+            if slices:
+                found.append(WantedFile(file, at, slices, condition))
+        return found
+
+
+def _slices(files: Sequence[OpenedFile], row_range: Any, limit: Any) -> list[list[RowSlice]]:
+    """Give the rows of each file, counted from 0 in it."""
+    counts = [file.footer.row_group_num_rows.tolist() for file in files]
+    if row_range is None and limit is None:
+        return [select_rows(each) for each in counts]
+    owners = [(at, group) for at, each in enumerate(counts) for group in range(len(each))]
+    made: list[list[RowSlice]] = [[] for _ in files]
+    for part in select_rows([count for each in counts for count in each], None, row_range, limit):
+        at, group = owners[part.row_group]
+        out = made[at][-1].out + len(made[at][-1]) if made[at] else 0
+        made[at].append(RowSlice(group, part.start, part.stop, out))
+    return made
