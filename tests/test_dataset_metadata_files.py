@@ -121,3 +121,10 @@ def test_nothing_written_says_nothing(tmp_path):
     before = sorted(os.listdir(tmp_path))
     numparq.to_parquet(frame(0, []), tmp_path, partition_cols=["key"], append=True)
     assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_fastparquet_reads_a_dataset_by_it(tmp_path):
+    fastparquet = pytest.importorskip("fastparquet")
+    write(tmp_path, 0, list("abcab"), max_rows_per_file=1)
+    found = fastparquet.ParquetFile(str(tmp_path / "_metadata")).to_pandas(columns=["n", "key"])
+    assert sorted(zip(found["n"], found["key"], strict=True)) == list(enumerate("abcab"))

@@ -446,3 +446,14 @@ def test_labels_that_are_there_twice(tmp_path):
 def test_a_level_of_the_index_is_no_column(tmp_path):
     with pytest.raises(SchemaError, match="reset_index"):
         numparq.to_parquet(sample().set_index("year"), tmp_path, partition_cols=["year"])
+
+
+def test_polars_and_duckdb_read_what_was_written(tmp_path):
+    keys = ["a b", "c/d", "é", None, "a b"]
+    numparq.to_parquet(pd.DataFrame({"key": keys, "n": range(5)}), tmp_path, partition_cols=["key"])
+    polars, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
+    expected = list(zip(range(5), keys, strict=True))
+    scanned = polars.scan_parquet(f"{tmp_path}/**/*.parquet", hive_partitioning=True).collect()
+    assert scanned.sort("n").select("n", "key").rows() == expected
+    query = f"SELECT n, key FROM read_parquet('{tmp_path}/**/*.parquet', hive_partitioning=true) ORDER BY n"
+    assert duckdb.sql(query).fetchall() == expected
