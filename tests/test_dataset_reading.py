@@ -296,3 +296,17 @@ def test_a_filter_on_a_column_that_only_other_files_have(tmp_path):
     found = numparq.read_parquet(tmp_path, filters=filters)
     assert len(found) == 0 and list(found) == ["a", "b", "year"]
     assert len(numparq.read_parquet(tmp_path, filters=(col("year") == 2024) & col("b").is_null())) == 1
+
+
+def test_columns_that_are_converted_have_their_dtypes_where_no_row_is_left(tmp_path):
+    pq.write_table(pa.table({"a": pa.array([1], "int32"), "s": [{"x": 1}], "k": [1]}), tmp_path / "0.parquet")
+    pq.write_table(pa.table({"a": pa.array([2], "int64"), "s": [{"x": 1, "y": "z"}], "k": [2]}), tmp_path / "1.parquet")
+    whole = numparq.read_parquet(tmp_path)
+    for filters in (col("k") > 2, col("k").isin([])):
+        found = numparq.read_parquet(tmp_path, filters=filters, nrows=5)
+        assert found.dtypes.to_dict() == whole.dtypes.to_dict()
+        assert len(found) == 0
+        (batch,) = numparq.Dataset(tmp_path).iter_batches(filters=filters)
+        pd.testing.assert_frame_equal(batch, found)
+    found = numparq.read_parquet(tmp_path, filters=col("k") > 1, nrows=0, include=["file", "row_number"])
+    assert (len(found), found["a"].dtype) == (0, np.dtype("int64"))

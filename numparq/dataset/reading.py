@@ -303,6 +303,8 @@ class TableRead:
                 )
                 for part, arrays in zip(parts, alone, strict=True)
             ]  # fmt: skip
+            if not arrays:  # no file has a row
+                arrays = [converted(None, None, self._table.selected[at], dtypes[at], num_rows=0)]
             made[self._table.places[at].start] = _concatenated(arrays)
         return made
 
