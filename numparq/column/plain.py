@@ -103,12 +103,17 @@ def readable(
         yield from each_by_itself(pages, first, last, decompressed, scratch)
 
 
+def are_readable(pages: Pages, first: int, last: int) -> bool:
+    """Tell whether the decoders read pages as they are, or refuse them."""
+    encodings = pages.pages[first:last, P_ENCODING]
+    return not ((encodings >= DELTA_BINARY_PACKED) & (encodings != RLE_DICTIONARY)).any()
+
+
 def each_by_itself(
     pages: Pages, first: int, last: int, decompressed: np.ndarray, scratch: Scratch
 ) -> Iterator[Readable]:
     """Do what `readable` does, for pages that need no other."""
-    encodings = pages.pages[first:last, P_ENCODING]
-    if not ((encodings >= DELTA_BINARY_PACKED) & (encodings != RLE_DICTIONARY)).any():
+    if are_readable(pages, first, last):
         yield Readable(pages.pages, first, last, decompressed)
         return
     makers = _makers(pages, first, last)

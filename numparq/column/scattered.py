@@ -10,12 +10,12 @@ from ..errors import BAD_COUNT, NEED_ROOM
 from ..kernels import kernels
 from ..kernels.binary import STATE_BYTES, STATE_NEEDED, STATE_PAGE
 from ..kernels.partial import STATE_FIELDS, STATE_TAKEN
-from ..kernels.tables import C_MAX_DEFINITION, P_ENCODING, PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY, SLACK
+from ..kernels.tables import C_MAX_DEFINITION, SLACK
 from .binary import grown
 from .buffer import BinaryPiece
 from .fixed import FixedOutput
 from .pages import PageFailure, Pages, Placement, check_page, decompress
-from .plain import Readable, readable
+from .plain import Readable, are_readable, readable
 from .scratch import Scratch, allocate
 
 __all__ = ["is_scattered", "take_fixed", "take_strings"]
@@ -115,7 +115,7 @@ def _parts(pages: Pages, placement: Placement, scratch: Scratch) -> Iterator[tup
     decompressed = scratch.take("decompressed", placement.decompressed)
     for batch in placement.batches:
         first, last, by_kernel = batch
-        if by_kernel and np.isin(pages.pages[first:last, P_ENCODING], (PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY)).all():
+        if by_kernel and are_readable(pages, first, last):
             yield Readable(pages.pages, first, last, decompressed), 1
             continue
         decompress(pages, batch, decompressed)

@@ -253,6 +253,8 @@ class RowRanges:
             Part of `self`.
         """
         inner._check_within(self.count)
+        if len(self) == 1:
+            return RowRanges._of(inner._bounds + self.starts[0])
         places = self._places()
         spans = np.stack([places[:-1], places[1:]], axis=1)
         ours, theirs = _overlaps(spans, inner._bounds)
