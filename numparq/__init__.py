@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from . import pandas as pandas
     from .api import file_bytes, read_parquet, to_parquet
     from .dataset.dataset import Dataset
+    from .dataset.pruners import FilePruner
+    from .dataset.writing import DatasetWriter
     from .errors import (
         CorruptPageError,
         DecryptionError,
@@ -46,6 +48,8 @@ _HOMES = {
     "file_bytes": "api",
     "ParquetWriter": "writer",
     "Dataset": "dataset.dataset",
+    "DatasetWriter": "dataset.writing",
+    "FilePruner": "dataset.pruners",
     "ParquetFile": "reader",
     "verify": "verifying",
     "salvage": "salvaging",
@@ -70,8 +74,10 @@ __all__ = [
     "Coalescing",
     "CorruptPageError",
     "Dataset",
+    "DatasetWriter",
     "DecryptionError",
     "Deviation",
+    "FilePruner",
     "InvalidFileError",
     "LimitError",
     "ParquetError",

@@ -310,3 +310,21 @@ def test_columns_that_are_converted_have_their_dtypes_where_no_row_is_left(tmp_p
         pd.testing.assert_frame_equal(batch, found)
     found = numparq.read_parquet(tmp_path, filters=col("k") > 1, nrows=0, include=["file", "row_number"])
     assert (len(found), found["a"].dtype) == (0, np.dtype("int64"))
+
+
+@pytest.mark.parametrize("write", [pd.DataFrame.to_parquet, numparq.to_parquet], ids=["pyarrow", "numparq"])
+@pytest.mark.parametrize(
+    ("orders", "expected"),
+    [
+        ([["lo", "mid"], ["lo", "mid", "hi"]], ["lo", "mid", "hi"]),
+        ([["lo", "hi"], ["lo", "mid", "hi"]], None),
+        ([["lo", "hi"], ["hi", "lo"]], None),
+    ],
+)
+def test_an_order_of_categories_is_that_of_all_files_or_none(tmp_path, write, orders, expected):
+    for number, order in enumerate(orders):
+        write(pd.DataFrame({"c": pd.Categorical(order, order, ordered=True)}), tmp_path / f"{number}.parquet")
+    found = numparq.read_parquet(tmp_path)["c"]
+    assert found.astype(object).tolist() == [label for order in orders for label in order]
+    assert found.cat.ordered == (expected is not None)
+    assert expected is None or found.cat.categories.tolist() == expected

@@ -210,7 +210,7 @@ def _timestamps(unit: str | None, zone: str | None) -> PartitionType:
     per_second = _PER_SECOND[unit]
 
     def value(stored: int) -> pd.Timestamp:
-        moment = pd.Timestamp(np.datetime64(int(stored), unit))
+        moment = pd.Timestamp(np.datetime64(int(stored), unit))  # type: ignore[call-overload]
         return moment if zone is None else moment.tz_localize("UTC").tz_convert(zone)
 
     logical = LogicalType("TIMESTAMP", unit=_UNITS[unit], utc=zone is not None)

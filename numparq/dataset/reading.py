@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ..column.buffer import ColumnBuffer
+from ..column.buffer import ColumnBuffer, DictionaryPiece
 from ..column.chunks import RowSlice
 from ..column.scratch import ThreadScratch
 from ..errors import InvalidFileError, LimitError, ParquetError
 from ..frame import Layout, allocate
+from ..frame.categories import ordered_as
 from ..frame.strings import text_of
 from ..memory_budget import check
 from ..predicate.expression import Constant
@@ -242,6 +243,7 @@ class TableRead:
             raise LimitError(f"there is not enough memory to read {len(parts):,} files into one frame") from error
         in_order = [decoded[id(part)] for part in parts]
         buffers = _joined(layout, [shared for shared, _ in in_order])
+        _settle_orders(layout, [shared for shared, _ in in_order])
         table.count_nulls(buffers, [int(may) or None for may in self._may_be_null])
         made = self._made_alone(parts, [alone for _, alone in in_order])
         made |= table.partition_arrays([part.ordinal for part in parts], counts)
@@ -334,12 +336,22 @@ def _joined(layout: Layout, parts: Sequence[dict[int, ColumnBuffer]]) -> list[Co
     return made
 
 
+def _settle_orders(layout: Layout, parts: Sequence[dict[int, ColumnBuffer]]) -> None:
+    """Let Categoricals be ordered only where the files agree on the order."""
+    for place, target in enumerate(layout.targets):
+        if target.storage == "dictionary":
+            pieces = [part[place].pieces[0] for part in parts if place in part and part[place].pieces]
+            firsts = [piece.dictionary for piece in pieces if isinstance(piece, DictionaryPiece)]
+            layout.targets[place] = ordered_as(target, firsts)
+
+
 def _concatenated(arrays: Sequence[Any]) -> Any:
     """Put arrays of one dtype behind one another."""
     if len(arrays) == 1:
         return arrays[0]
     if isinstance(arrays[0].dtype, pd.CategoricalDtype):
-        return pd.api.types.union_categoricals(arrays, ignore_order=False)
+        one_order = all(array.dtype == arrays[0].dtype for array in arrays)
+        return pd.api.types.union_categoricals(arrays, ignore_order=not one_order)
     if isinstance(arrays[0], np.ndarray):
         return np.concatenate(arrays)
     return pd.concat([pd.Series(array, copy=False) for array in arrays], ignore_index=True).array

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from ..arrow_schema import DictionaryIndex
 from ..column.buffer import BinaryPiece, ColumnBuffer, DictionaryPiece
 from ..kernels.objects import make_bytes_array
 from ..kernels.tables import NARROW
@@ -144,6 +146,32 @@ def _are_equal(first: BinaryPiece, second: BinaryPiece) -> bool:
         return first is second
     size = int(first.offsets[-1])
     return np.array_equal(first.data[:size], second.data[:size])
+
+
+def ordered_as(target: Target, dictionaries: list[BinaryPiece]) -> Target:
+    """Give a target under which a Categorical of several files is ordered only if these agree on the order.
+
+    Parameters
+    ----------
+    target : Target
+        Of dictionary storage.
+    dictionaries : list of BinaryPiece
+        The first dictionary of each file, which has its categories in order.
+
+    Returns
+    -------
+    Target
+        The same, unless the values, in the order of their first appearance, are not in the order of one of the files.
+    """
+    is_ordered = _is_ordered(target) if target.wanted is None else target.wanted.ordered
+    if not is_ordered or len(dictionaries) < 2:
+        return target
+    remaps, _ = unify(dictionaries)
+    if all(bool((np.diff(remap[:-1]) > 0).all()) for remap in remaps):
+        return target
+    arrow_type = replace(target.type, dictionary=replace(target.type.dictionary or DictionaryIndex(), ordered=False))
+    wanted = None if target.wanted is None else replace(target.wanted, ordered=False)
+    return replace(target, type=arrow_type, wanted=wanted)
 
 
 def keys(piece: BinaryPiece) -> list[bytes]:

@@ -151,7 +151,11 @@ class ReadColumns:
         list of Target
             As `numparq.settled.settled` has them.
         """
-        of_leaf = {leaf.index: answer for leaf, answer in zip(self.leaves, may_be_null, strict=True)}
+        # Of leaves in structs, pyarrow 26 does not count the nulls of rows whose struct is null.
+        of_leaf = {
+            leaf.index: answer or (leaf.is_nested and leaf.max_definition_level > 0)
+            for leaf, answer in zip(self.leaves, may_be_null, strict=True)
+        }
         for column in self.nested:
             column.may_be_null = of_leaf
         targets = self.targets([None if answer else 0 for answer in may_be_null])
