@@ -23,16 +23,16 @@ from ..kernels.tables import (
 )
 from ..schema import Leaf
 from ..targets import Target
+from . import pages as walking
 from .chunks import ChunkTables, RowSlice, columns_table
 from .decode import BinaryJob, Context, DictionaryJob, FixedJob, Job
 from .fixed import NO_MASK, FixedOutput
-from .pages import WINDOW_BYTES
 from .scratch import allocate
 from .side_by_side import SideBySideJob
 
 # Chunks are fetched together up to this many bytes, and over gaps of at most so many. Two times as many are still
 # walked as a single window, and have to be: dictionaries and null counts of several chunks last for one window only.
-GROUP_BYTES = WINDOW_BYTES * 3 // 4
+GROUP_BYTES = walking.WINDOW_BYTES * 3 // 4
 GAP_BYTES = 32 << 10
 # A read of fewer bytes than that is done before a second thread has begun.
 ALONE_BYTES = 256 << 10
@@ -207,7 +207,7 @@ def _runs(chunks: np.ndarray, share: int) -> Iterator[tuple[int, int]]:
     if len(chunks) == 1:
         return pairwise([0, 1])
     starts, ends = chunks[:, C_START], chunks[:, C_END]
-    limit = min(share, GROUP_BYTES)
+    limit = max(min(share, GROUP_BYTES, walking.WINDOW_BYTES * 3 // 4), 1)
     gaps = starts[1:] - ends[:-1]
     bucket = (ends - starts[0]) // limit
     large = ends - starts > limit
