@@ -337,7 +337,7 @@ def test_memory_of_one_query(folder, tmp_path, capsys):
 
 
 @needs_filters
-@pytest.mark.parametrize("name", ["wide-three-20", "point", "partition"])
+@pytest.mark.parametrize("name", ["wide-three-20", "point", pytest.param("partition", marks=pytest.mark.slow)])
 def test_asv_classes_run(folder, name):
     code = """if True:
         import inspect, sys
