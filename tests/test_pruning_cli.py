@@ -141,3 +141,11 @@ def test_lines_are_folded_between_words_in_a_terminal(path, capsys, monkeypatch)
     assert main(["plan", path, "--filter", "ride between 1190 and 1210"]) == 0
     lines = re.sub(r"\x1b\[\d*m", "", capsys.readouterr().out).splitlines()
     assert max(map(len, lines)) <= 50 and "      (col('ride') >= 1190) & (col('ride') <=" in lines
+
+
+def test_the_plan_of_a_directory(tmp_path, capsys):
+    frame = pd.DataFrame({"a": [1, 2, 3, 4], "year": [2023, 2023, 2024, 2024]})
+    numparq.to_parquet(frame, tmp_path, partition_cols=["year"])
+    assert main(["plan", str(tmp_path), "--filter", "year = 2024 and a > 3", "--columns", "a"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("1 of 2 files, 2 rows") and "partitions" in out and "year=2023" not in out

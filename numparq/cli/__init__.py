@@ -23,7 +23,7 @@ _COMMANDS: dict[str, tuple[str, str, str, tuple[tuple[str, dict], ...]]] = {
         ("-n", {"type": int, "default": 10, "metavar": "ROWS", "help": "how many (10)"}),
         ("--columns", {"nargs": "+", "metavar": "NAME", "help": "only these columns"}),
     )),
-    "plan": ("plan", "plan", "print what a filter leaves to be read, and what cuts the rest", (
+    "plan": ("plan", "plan", "print what a filter leaves to be read of a file or directory, and what cuts the rest", (
         _FILE,
         ("--filter", {"metavar": "TEXT", "help": _FILTER_HELP}),
         ("--columns", {"metavar": "NAME,NAME", "help": "only these columns"}),

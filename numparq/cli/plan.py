@@ -11,6 +11,8 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
+from ..dataset.dataset import Dataset
+from ..dataset.files import is_many
 from ..errors import SchemaError
 from ..plan.read_plan import ReadPlan
 from ..plan.row_group_plan import RowGroupPlan
@@ -32,13 +34,15 @@ _STYLES = {_READ: "green", _SOME: "yellow", _SKIPPED: "dim"}
 def plan(file: str, filter: str | None, columns: str | None, pages: bool) -> None:
     """Print the plan of a read."""
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
+    if is_many(file):
+        _plan_of_many(console, file, filter, columns)
+        return
     with ParquetFile(file) as parquet:
         source = parquet.source
         opened = source.num_requests, source.num_bytes
         filters = None if filter is None else _expression(parquet, filter)
         found = parquet.plan(None if columns is None else columns.split(","), filters)
-        for number, line in enumerate(found.explain().splitlines()):
-            console.print(folded(line, console), style="" if number else "bold", markup=False, soft_wrap=True)
+        _explain(console, found.explain())
         for what, requests, num_bytes in (
             ("the footer", *opened),
             ("planning", source.num_requests - opened[0], source.num_bytes - opened[1]),
@@ -49,6 +53,18 @@ def plan(file: str, filter: str | None, columns: str | None, pages: bool) -> Non
                 console.print(row, soft_wrap=True)
 
 
+def _plan_of_many(console: Console, path: str, filter: str | None, columns: str | None) -> None:
+    """Print the plan of a read of many files."""
+    with Dataset(path) as dataset:
+        filters = None if filter is None else _expression(dataset, filter)
+        _explain(console, dataset.plan(None if columns is None else columns.split(","), filters).explain())
+
+
+def _explain(console: Console, words: str) -> None:
+    for number, line in enumerate(words.splitlines()):
+        console.print(folded(line, console), style="" if number else "bold", markup=False, soft_wrap=True)
+
+
 def folded(line: str, console: Console) -> str:
     """Fold a line at blanks where a terminal would cut words; what is not a terminal has lines of any length."""
     if not console.is_terminal:
@@ -56,7 +72,7 @@ def folded(line: str, console: Console) -> str:
     return textwrap.fill(line, console.width, subsequent_indent=" " * 6, break_long_words=False, break_on_hyphens=False)
 
 
-def _expression(parquet: ParquetFile, text: str) -> Expression:
+def _expression(parquet: ParquetFile | Dataset, text: str) -> Expression:
     """Read a filter; numbers beside DECIMAL columns are decimals."""
 
     def is_decimal(name: str) -> bool:
