@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import io
+import subprocess
+import sys
 import threading
 import time
 
@@ -278,3 +280,21 @@ def test_a_file_that_changes_meanwhile(tmp_path):
             changed.truncate(path.stat().st_size - 1)
         with pytest.raises(numparq.InvalidFileError, match="changed"):
             list(batches)
+
+
+def test_without_pyarrow():
+    code = """if True:
+        import sys
+        sys.modules["pyarrow"] = None
+        import numparq, pandas as pd
+        frame = pd.DataFrame({"a": range(1000), "s": ["x", None] * 500, "c": pd.Categorical(["p", "q"] * 500)})
+        file = numparq.ParquetFile(numparq.to_parquet(frame, row_group_size=300))
+        pd.testing.assert_frame_equal(pd.concat(file.iter_batches(batch_rows=250)), file.read())
+        try:
+            file.__arrow_c_stream__()
+        except ImportError as error:
+            assert "numparq[arrow]" in str(error)
+        else:
+            raise AssertionError("a stream without pyarrow")
+    """
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -169,9 +169,10 @@ class Batches:
         ImportError
             When pyarrow is not installed.
         """
-        from ..arrow import pyarrow
-
-        pa = pyarrow()
+        try:
+            import pyarrow as pa
+        except ImportError as error:
+            raise ImportError("Arrow streams need pyarrow; install it, or numparq[arrow]") from error
         units = self._unread().for_arrow()
         tables = ReadAhead(units.tables()) if units.is_ahead else units.tables()
         most = units.batch_rows
