@@ -213,3 +213,13 @@ def test_a_wide_frame():
     frame["s"] = "x"
     got = check(saved(frame, row_group_size=3))
     assert len(got._mgr.blocks) <= 3
+
+
+@pytest.mark.parametrize(("value", "dtype"), [(1 << 40, "Float64"), ((1 << 60) + 1, "Int64")])
+def test_integers_that_the_metadata_call_floats_are_not_rounded(value, dtype):
+    floats = pa.Table.from_pandas(pd.DataFrame({"a": pd.array([1.5, None], "Float64")}))
+    table = pa.table({"a": pa.array([value, None], pa.int64())}).replace_schema_metadata(floats.schema.metadata)
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer)
+    found = read_parquet(buffer)["a"]
+    assert found.dtype == dtype and int(found[0]) == value and found[1] is pd.NA

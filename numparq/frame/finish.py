@@ -104,9 +104,11 @@ def _masked_array(target: Target, values: Any, mask: np.ndarray) -> Any:
     array = pd.array(values, dtype=_NULLABLE_NAMES[values.dtype.name], copy=False)
     array[mask] = pd.NA
     try:
-        return array.astype(dtype)
+        converted = array.astype(dtype)
+        is_same = values.dtype.kind == dtype.numpy_dtype.kind or bool((converted.astype(array.dtype) == array).all())
     except (ValueError, TypeError):
         return array
+    return converted if is_same else array
 
 
 _NULLABLE_NAMES = {
