@@ -260,8 +260,9 @@ def _listing(parts: list[_Part], place: Place, how: Partitioning, several: bool)
 
 
 def _file(entry: Entry, place: Place, values: tuple[str | None, ...]) -> DataFile:
-    name = entry.path if place.name_of is str else place.name_of(entry.path)
-    return DataFile(entry.lies_at or entry.path, name, entry.size, entry.version, values, entry.modified)
+    path, size, version, modified, lies_at = entry
+    name = path if place.name_of is str else place.name_of(path)
+    return DataFile(lies_at or path, name, size, version, values, modified)
 
 
 def _start(base: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from .entries import Entry, Found
 from .globs import Pattern
-from .names import is_hidden
+from .names import is_hidden, is_plain
 
 __all__ = ["walk"]
 
@@ -37,36 +37,41 @@ def walk(base: str, pattern: Pattern = _EVERYTHING) -> Found:
     """
     found = Found()
     start = base if not base or base.endswith("/") else base + "/"
+    paths: list[str] = []
     waiting = [(start, pattern.start)]
     while waiting:
         directory, states = waiting.pop()
         takes_all = pattern.takes_all(states)
-        for entry, is_directory in _entries(directory):
-            name = entry.name
-            path = directory + name
-            is_data = takes_all and not is_hidden(name, is_directory)
-            after = states if is_data else pattern.step(states, name, is_directory)
-            if not after:
-                if is_hidden(name, is_directory) and pattern.is_match(states):
-                    found.hidden.append(Entry(path + "/" if is_directory else path))
-            elif not is_directory:
-                if is_data or pattern.is_match(after):
-                    found.files.append(Entry(path))
-            elif not entry.is_symlink() or not _is_loop(path, start):
-                waiting.append((path + "/", after))
-    return found.sort()
+        with os.scandir(directory or ".") as entries:
+            for entry in entries:
+                name = entry.name
+                if takes_all and is_plain(name) and entry.is_file():  # nearly all there are
+                    paths.append(directory + name)
+                    continue
+                is_directory = _is_directory(entry)
+                if is_directory is None:
+                    continue
+                path = directory + name
+                after = pattern.step(states, name, is_directory)
+                if not after:
+                    if is_hidden(name, is_directory) and pattern.is_match(states):
+                        found.hidden.append(Entry(path + "/" if is_directory else path))
+                elif not is_directory:
+                    if pattern.is_match(after):
+                        paths.append(path)
+                elif not entry.is_symlink() or not _is_loop(path, start):
+                    waiting.append((path + "/", after))
+    paths.sort()
+    found.files = list(map(Entry, paths))
+    return found
 
 
-def _entries(directory: str) -> Iterator[tuple[os.DirEntry[str], bool]]:
-    """Give what is in a directory, and whether it is one itself."""
-    with os.scandir(directory or ".") as entries:
-        for entry in entries:
-            if entry.is_file():
-                yield entry, False
-            elif entry.is_dir():
-                yield entry, True
-            elif entry.is_symlink() and not os.path.exists(entry.path):
-                yield entry, False
+def _is_directory(entry: os.DirEntry[str]) -> bool | None:
+    """Say whether something is a directory, and not a file; None for what is neither."""
+    if entry.is_dir():
+        return True
+    is_file = entry.is_file() or (entry.is_symlink() and not os.path.exists(entry.path))
+    return False if is_file else None
 
 
 def _is_loop(path: str, start: str) -> bool:

@@ -6,13 +6,14 @@ from urllib.parse import unquote
 
 from ..errors import InvalidFileError
 
-__all__ = ["COMMON_METADATA", "METADATA", "is_hidden", "is_ignored", "partition_values", "segment_keys"]
+__all__ = ["COMMON_METADATA", "METADATA", "is_hidden", "is_ignored", "is_plain", "partition_values", "segment_keys"]
 
 METADATA, COMMON_METADATA = "_metadata", "_common_metadata"
 # What stands for a null in the name of a directory, since Hive.
 NULL = "__HIVE_DEFAULT_PARTITION__"
 # Object stores have no directories: Hadoop puts an empty object in their place, named like this.
 _PLACE_OF_DIRECTORY = "_$folder$"
+_MARKS = frozenset("._")
 
 
 def is_hidden(name: str, is_directory: bool) -> bool:
@@ -35,6 +36,11 @@ def is_hidden(name: str, is_directory: bool) -> bool:
     if first == "_":
         return not (is_directory and ("=" in name or name == NULL))
     return first == "." or name.endswith(_PLACE_OF_DIRECTORY)
+
+
+def is_plain(name: str) -> bool:
+    """Say whether a name is hidden neither as that of a file nor as that of a directory."""
+    return name[:1] not in _MARKS and not name.endswith(_PLACE_OF_DIRECTORY)
 
 
 def is_ignored(path: str) -> bool:
