@@ -84,7 +84,9 @@ def test_bytes_of_a_batch(data):
     assert {len(batch) for batch in batches[:-1]} == {1000}
 
 
-@pytest.mark.parametrize("options", [{}, {"memory_limit": 300_000}, {"nrows": 100}, {"batch_rows": 50}])
+@pytest.mark.parametrize("options", [
+    {}, {"memory_limit": 300_000}, {"nrows": 100}, {"batch_rows": 50}, {"memory_limit": 300_000, "nrows": 4000},
+])  # fmt: skip
 @pytest.mark.parametrize("expression", [col("a") < 100, col("b") > 0.5, col("c").is_null(), (col("a") % 1 == 0)
                                         if hasattr(col("a"), "__mod__") else col("d") == 5])  # fmt: skip
 def test_filters(data, expression, options):
@@ -99,6 +101,10 @@ def test_no_row_is_one_empty_batch(data):
     empty = written(frame(0))
     (batch,) = numparq.ParquetFile(empty).iter_batches()
     assert len(batch) == 0 and list(batch) == list(frame(0))
+    own = numparq.to_parquet(pd.DataFrame({"c": pd.Categorical(["x", "y"], ["y", "x", "z"], ordered=True)}))
+    for options in ({"filters": col("c") == "z"}, {"nrows": 0}, {"row_groups": []}):
+        (batch,) = numparq.ParquetFile(own).iter_batches(**options)
+        assert batch["c"].dtype == pd.CategoricalDtype(["y", "x", "z"], ordered=True)
 
 
 # --- dtypes and labels ------------------------------------------------------------------------------------------------
