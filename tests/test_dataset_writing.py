@@ -49,8 +49,21 @@ def test_the_layout_is_that_of_pyarrow(tmp_path):
     frame = sample().drop(columns="list")
     numparq.to_parquet(frame, tmp_path / "ours", partition_cols=["year", "city"])
     frame.to_parquet(tmp_path / "theirs", engine="pyarrow", partition_cols=["year", "city"])
-    assert folders(tmp_path / "ours") == folders(tmp_path / "theirs")
+    # what is not ASCII is left as it is, since Spark and Hive make a character of each byte that is escaped
+    expected = {name.replace("%C3%96", "Ö") for name in folders(tmp_path / "theirs")}
+    assert folders(tmp_path / "ours") == expected
     assert len(files(tmp_path / "ours")) == 12
+
+
+def test_values_beyond_ascii(tmp_path):
+    """Emoji, what is composed and what is not, and separators are left as they are; controls are not."""
+    values = ["é", "e\u0301", "日本", "😀", "\u2028", "a\x85b", "ß/ß", "\x7f"]
+    numparq.to_parquet(pd.DataFrame({"n": range(8), "key": values}), tmp_path / "a", partition_cols=["key"])
+    texts = [*values[:5], "a%C2%85b", "ß%2Fß", "%7F"]
+    assert folders(tmp_path / "a") == {f"key={text}" for text in texts}
+    for read in (numparq.read_parquet, pd.read_parquet):
+        got = read(tmp_path / "a").sort_values("n")
+        assert got["key"].tolist() == values
 
 
 @pytest.mark.parametrize("partition_cols", [["year"], ["city", "year"], ["kind"], "city"])
@@ -103,7 +116,7 @@ def test_rows_of_a_partition_keep_their_order(tmp_path):
 @pytest.mark.parametrize(
     ("values", "texts"),
     [
-        (["a", "b/c d%=é:", None], ["a", "b%2Fc%20d%25%3D%C3%A9%3A", "__HIVE_DEFAULT_PARTITION__"]),
+        (["a", "b/c d%=:", None], ["a", "b%2Fc%20d%25%3D%3A", "__HIVE_DEFAULT_PARTITION__"]),
         ([1.0, -0.0, 0.0], ["1", "-0", "0"]),
         ([1e-7, 9.99e-7, 1e-6], ["1e-7", "9.99e-7", "0.000001"]),
         ([9999999999.0, 1e10, np.nan], ["9999999999", "1e%2B10", "__HIVE_DEFAULT_PARTITION__"]),

@@ -5,9 +5,6 @@ from __future__ import annotations
 import datetime
 import decimal
 import itertools
-import os
-import shutil
-import sys
 
 import numpy as np
 import pandas as pd
@@ -25,29 +22,6 @@ WITHOUT = {"float16", "time-ms", "timestamp-ns", "decimal-60-5"}
 CASES = [case for case in matrix.product() if case.kind not in WITHOUT and case.codec != "brotli"]
 FILES = matrix.by_file(dict.fromkeys([*matrix.cover(CASES, 2), *matrix.with_values(CASES)]))
 ROWS = 600
-
-
-@pytest.fixture(scope="module")
-def spark():
-    """One session for all, in a Java machine of 1 GB with one thread."""
-    pytest.importorskip("pyspark", reason="pyspark is not installed (the extra 'spark')")
-    if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
-        pytest.skip("there is no Java")
-    from pyspark.sql import SparkSession
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    settings = {
-        "spark.driver.memory": "1g", "spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1", "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "1", "spark.sql.timeType.enabled": "true", "spark.log.level": "OFF",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "1000000", "spark.ui.showConsoleProgress": "false",
-    }  # fmt: skip
-    builder = SparkSession.builder.master("local[1]")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    yield session
-    session.stop()
 
 
 # --- the matrix -----------------------------------------------------------------------------------------------------

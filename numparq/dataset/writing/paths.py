@@ -16,6 +16,9 @@ __all__ = ["file_name", "folder_of", "job_id"]
 
 # What in a key would end it, or its folder, or be taken for an escape; and what some system's names may not have.
 _IN_KEYS = re.compile(r'[\x00-\x1f\x7f"*/:<=>?\\|%]')
+# Of values, plain letters, digits and little else is left as it is. What is beyond ASCII and Latin-1's controls is as
+# well: Spark and Hive take each byte of an escape for a character.
+_IN_VALUES = re.compile("[^A-Za-z0-9._~\\-\xa0-\U0010ffff]")
 _HIDDEN = ("_", ".")
 
 
@@ -42,8 +45,8 @@ def folder_of(keys: Sequence[str], values: Sequence[str | None]) -> str:
     Returns
     -------
     str
-        A path with slashes; empty where there are no keys. Whatever is not a letter, digit, or one of ``-._~`` in a
-        value is escaped by ``%``.
+        A path with slashes; empty where there are no keys. In values, ASCII that is no letter, digit, or one of
+        ``-._~`` is escaped by ``%``.
     """
     return "/".join(f"{_key(key)}={NULL if value is None else _escaped(key, value)}"
                     for key, value in zip(keys, values, strict=True))  # fmt: skip
@@ -66,6 +69,7 @@ def _escaped(key: str, value: str) -> str:
     if value == NULL:
         raise SchemaError(f"{NULL!r} stands for null in the name of a folder: replace it", column=key)
     try:
-        return quote(value, safe="")
+        value.encode()
     except UnicodeEncodeError:
         raise SchemaError(f"the value {value!r} is not valid Unicode", column=key) from None
+    return _IN_VALUES.sub(lambda found: quote(found[0], safe=""), value)
