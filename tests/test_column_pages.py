@@ -232,7 +232,7 @@ def test_runs_of_several_chunks_fit_into_one_window():
         table = np.zeros((count, t.CHUNK_FIELDS), np.int64)
         table[:, t.C_START] = 4 + np.cumsum(gaps) + np.cumsum(sizes) - sizes
         table[:, t.C_END] = table[:, t.C_START] + sizes
-        edges = list(jobs._runs(table, int(rng.choice([64 << 10, 100_000, 1 << 20, 1 << 40]))))
+        edges = list(jobs.runs_of(table, int(rng.choice([64 << 10, 100_000, 1 << 20, 1 << 40]))))
         assert [first for first, _ in edges] == [0, *(last for _, last in edges)][: len(edges)] and edges[-1][
             1
         ] == count

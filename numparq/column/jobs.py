@@ -158,7 +158,7 @@ class JobMaker:
         chunks, owners = chunks[order], columns[places[order]].tolist()
         several = bundle if len(bundle) > 1 else []
         outputs = {int(columns[place]): group.output for group in several for place in group.places.tolist()}
-        for first, last in _runs(chunks, share):
+        for first, last in runs_of(chunks, share):
             run = np.ascontiguousarray(chunks[first:last])
             shared = last - first == 1 and bool(run[0, C_END] - run[0, C_START] > share)
             place: tuple[Any, ...] = self._context, rows.row_group, owners[first:last], run, shared
@@ -202,7 +202,7 @@ def _bundles(groups: list[_Group], table: np.ndarray) -> Iterator[Sequence[_Grou
     return iter([[group] for group in groups])
 
 
-def _runs(chunks: np.ndarray, share: int) -> Iterator[tuple[int, int]]:
+def runs_of(chunks: np.ndarray, share: int) -> Iterator[tuple[int, int]]:
     """Divide chunks, in the order of the file, into runs that are fetched together; a large one is a run by itself."""
     if len(chunks) == 1:
         return pairwise([0, 1])

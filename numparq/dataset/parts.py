@@ -6,7 +6,7 @@ type, or that is nested and lacks something in one, is made by each file for its
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from .columns import TableColumns
 from .resolution import Match
 
 if TYPE_CHECKING:
+    from ..column.rounds import Replaceable
     from ..filtering.condition import Condition
 
 __all__ = ["FilePart", "NullsFound"]
@@ -191,21 +192,42 @@ class FilePart:
             except ParquetError as error:
                 self.rows.tables.name_file(error)
                 raise
-        for at in self._missing:
-            if isinstance(self._table.selected[at], Leaf):
-                place = self._table.places[at].start
-                buffers[place] = _nulls(layout, place, first, self.rows.count)
-        return buffers, alone
+        return buffers | self.missing(layout, first), alone
+
+    def missing(self, layout: Layout, first: int) -> dict[int, ColumnBuffer]:
+        """Have the rows of flat columns that the file lacks be null; parameters as of `decode`."""
+        places = [self._table.places[at].start for at in self._missing if isinstance(self._table.selected[at], Leaf)]
+        return {place: _nulls(layout, place, first, self.rows.count) for place in places}
+
+    def memory(self, layout: Layout) -> Replaceable:
+        """Give the table's memory for the file's own leaves."""
+        return _Shared(layout, self._places, self.targets)
+
+    def wanted(self, layout: Layout) -> dict[int, int]:
+        """Give the leaves that are decoded into the table's memory: their places in the table, by their own.
+
+        Without rows, those that have their categories from a dictionary.
+        """
+        return {
+            at: place
+            for at, place in enumerate(self._places)
+            if layout.num_rows or self.targets[at].entries is not None
+        }
+
+    def likeness(self) -> Hashable:
+        """Give what is the same of files that can be decoded as one; None where this one cannot be with any other."""
+        source = self.file.source
+        if self._alone is not None or source.is_remote or source.view(0, source.size, 0) is None:
+            return None
+        rows = self.rows.likeness
+        return None if rows is None else (tuple(self._places), rows)
 
     def _shared(self, layout: Layout, first: int) -> dict[int, ColumnBuffer]:
-        memory = _Shared(layout, self._places, self.targets)
-        wanted = [
-            at for at in range(len(self._places)) if layout.num_rows or self.targets[at].entries is not None
-        ]  # the categories are those of the dictionaries, though there be no rows
+        wanted = self.wanted(layout)
         if not wanted:
             return {}
-        found = self.rows.decode(memory, wanted, first)
-        return {self._places[at]: found[at] for at in wanted}
+        found = self.rows.decode(self.memory(layout), wanted, first)
+        return {place: found[at] for at, place in wanted.items()}
 
     def _made_alone(self) -> dict[int, Any]:
         if self._alone is None:

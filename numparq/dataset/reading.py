@@ -25,6 +25,7 @@ from ..targets import Target
 from ..threads import Crew, thread_count
 from .columns import TableColumns
 from .conversion import converted
+from .joined import JoinedParts, joined
 from .parts import FilePart, NullsFound
 from .resolution import DatasetSchema, Match
 
@@ -233,10 +234,14 @@ class TableRead:
                 starts = dict(zip(map(id, parts), np.cumsum([0, *counts]).tolist(), strict=False))
                 decoded: dict[int, Any] = {}
 
-                def decode(part: FilePart) -> None:
-                    decoded[id(part)] = part.decode(layout, starts[id(part)])
+                def decode(part: FilePart | JoinedParts) -> None:
+                    if isinstance(part, FilePart):
+                        decoded[id(part)] = part.decode(layout, starts[id(part)])
+                        return
+                    found = part.decode(layout, [starts[id(one)] for one in part.parts])
+                    decoded.update({id(one): (own, {}) for one, own in zip(part.parts, found, strict=True)})
 
-                each(parts, decode)
+                each(joined(parts), decode)
         except ParquetError:  # a LimitError is a MemoryError, too
             raise
         except MemoryError as error:
@@ -256,7 +261,7 @@ class TableRead:
             check([(part.costs(), part.rows.slices) for part in parts], thread_count(self._choices.threads), limit)
 
     @contextmanager
-    def _begun(self, parts: Sequence[FilePart]) -> Iterator[Callable[[Iterable[FilePart], Any], None]]:
+    def _begun(self, parts: Sequence[FilePart]) -> Iterator[Callable[[Iterable[Any], Any], None]]:
         """Get all parts ready; gives what does something for each of them, side by side where they are remote."""
         local = ThreadScratch()
         with ExitStack() as stack:
@@ -267,7 +272,7 @@ class TableRead:
                 part.begin(self.targets, crew, local)
                 stack.enter_context(closing(part.rows))
 
-            def each(wanted: Iterable[FilePart], do: Callable[[FilePart], None]) -> None:
+            def each(wanted: Iterable[Any], do: Callable[[Any], None]) -> None:
                 if outer is not None:
                     outer.run([lambda part=part: do(part) for part in wanted])  # type: ignore[misc]
                     return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from ..column.rounds import Replaceable, decode_rounds
 from ..column.scratch import ThreadScratch
 from ..column.writers import faults_of
 from ..filtering.ahead import Ahead, ranges_of_rows
+from ..io.source import Source
 from ..opened import OpenedFile
 from ..schema import Leaf
 from ..targets import Target
@@ -110,6 +111,21 @@ class FileRows:
             bit_packed=faults.bit_packed, local=local or ThreadScratch(),
         )  # fmt: skip
         self._ahead = Ahead(self._context, self.file)
+
+    def context_of(self, source: Source) -> Context:
+        """Give the context of this read for the same columns in another source."""
+        return replace(self._context, source=source)
+
+    @property
+    def likeness(self) -> Hashable:
+        """What is the same of two files that can be read as one: their leaves, and how their pages are checked.
+
+        None where they cannot: where rows are left out, or column chunks are elsewhere.
+        """
+        are_whole = self._condition is None and all(isinstance(rows, RowSlice) for rows in self.slices)
+        if not are_whole or self.file.files is not None or not self.count:
+            return None
+        return tuple(self._leaves), self._context.verify_crc, self._context.bit_packed
 
     def close(self) -> None:
         """Give back what `begin` took."""
