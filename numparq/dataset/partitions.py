@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -168,11 +169,24 @@ class Partitions:
             self._made[key] = self._make(key)
         return self._made[key]
 
+    @cached_property
+    def _distinct(self) -> tuple[list[tuple[str | None, ...]], np.ndarray, list[str] | None]:
+        """The partitions that there are, which of them each file is in, and of each the name of its first file."""
+        numbers: dict[tuple[str | None, ...], int] = {}
+        which = np.array([numbers.setdefault(values, len(numbers)) for values in self._values], np.intp)
+        if self._names is None:
+            return list(numbers), which, None
+        _, firsts = np.unique(which, return_index=True)
+        return list(numbers), which, [self._names[at] for at in firsts.tolist()]
+
     def _make(self, key: str) -> _Column:
         place = self.keys.index(key)
-        raws = [values[place] for values in self._values]
+        distinct, which, names = self._distinct
+        raws = [values[place] for values in distinct]
         kind = self._types[key][0] or inferred(raw for raw in dict.fromkeys(raws) if raw is not None)
-        return self._coded(key, kind, raws, self._names)
+        column = self._coded(key, kind, raws, names)
+        column.codes = column.codes[which]
+        return column
 
     def _coded(
         self, key: str, kind: PartitionType, raws: Sequence[str | None], names: Sequence[str] | None = None

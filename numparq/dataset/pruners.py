@@ -142,7 +142,7 @@ class PartitionPruner:
 
     def keep(self, files: Sequence[DataFile]) -> np.ndarray:
         """Say which files may have wanted rows; see `FilePruner`."""
-        return _kept(self._asked, files, {})
+        return _kept(self._asked, files)
 
 
 def _of_keys(expression: Expression, keys: PartitionKeys, partitions: Partitions) -> Expression:
@@ -159,23 +159,20 @@ def _of_keys(expression: Expression, keys: PartitionKeys, partitions: Partitions
     return with_partition_tests(bound, keys.items, partitions)
 
 
-def _kept(
-    asked: Expression, files: Sequence[DataFile], codes: dict[int, tuple[list[str | None], np.ndarray]]
-) -> np.ndarray:
-    """Answer for all files at once; `codes` has the distinct values of a key, and which of them each file has."""
+def _kept(asked: Expression, files: Sequence[DataFile]) -> np.ndarray:
+    """Answer for all files, by asking each partition once."""
+    numbers: dict[tuple[str | None, ...], int] = {}
+    which = np.array([numbers.setdefault(file.values, len(numbers)) for file in files], np.intp)
+    return _answers(asked, list(numbers))[which]
+
+
+def _answers(asked: Expression, partitions: Sequence[tuple[str | None, ...]]) -> np.ndarray:
     if isinstance(asked, Constant):
-        return np.full(len(files), asked.value)
+        return np.full(len(partitions), asked.value)
     if isinstance(asked, PartitionTest):
-        if asked.key not in codes:
-            codes[asked.key] = _coded([file.values[asked.key] for file in files])
-        distinct, places = codes[asked.key]
-        return asked.answers(distinct)[places]
+        numbers: dict[str | None, int] = {}
+        places = np.array([numbers.setdefault(values[asked.key], len(numbers)) for values in partitions], np.intp)
+        return asked.answers(list(numbers))[places]
     assert isinstance(asked, (And, Or))
     join = np.logical_and if isinstance(asked, And) else np.logical_or
-    return reduce(join, (_kept(part, files, codes) for part in asked.parts))
-
-
-def _coded(raws: Sequence[str | None]) -> tuple[list[str | None], np.ndarray]:
-    numbers: dict[str | None, int] = {}
-    places = np.array([numbers.setdefault(raw, len(numbers)) for raw in raws], np.intp)
-    return list(numbers), places
+    return reduce(join, (_answers(part, partitions) for part in asked.parts))
