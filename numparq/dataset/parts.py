@@ -140,7 +140,8 @@ class FilePart:
         self.targets = [targets[place] for place in self._places]
         if self._alone:
             counts = self.rows.null_counts[len(self._places) :]
-            self.targets += self._alone.settled_targets([count != 0 for count in counts])
+            with located(file=self.name):
+                self.targets += self._alone.settled_targets([count != 0 for count in counts])
 
     def begin(self, targets: Sequence[Target], crew: Crew, local: ThreadScratch) -> None:
         """Get ready.
