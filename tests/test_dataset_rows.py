@@ -77,3 +77,17 @@ def test_columns_that_only_files_left_out_have(tmp_path):
     schema = pa.schema([("a", pa.int64()), ("b", pa.float64())])
     found = numparq.read_parquet(tmp_path, filters=only, schema=schema)
     assert found.dtypes.map(str).to_dict() == {"a": "int64", "b": "float64", "k": "category"}
+
+
+def test_an_index_without_a_name_that_only_some_files_have(tmp_path):
+    frame = pd.DataFrame({"x": [1, 2, 3]}, index=[5, 9, 4])
+    for write in (pd.DataFrame.to_parquet, numparq.to_parquet):
+        write(frame, tmp_path / "0.parquet")
+        write(frame.reset_index(drop=True), tmp_path / "1.parquet")
+        found = numparq.read_parquet(tmp_path)
+        assert list(found) == ["x", "__index_level_0__"]
+        assert found["__index_level_0__"].fillna(0).tolist() == [5, 9, 4, 0, 0, 0]
+        assert list(numparq.read_parquet(tmp_path, ["x"])) == ["x"]
+        write(frame, tmp_path / "1.parquet")
+        assert numparq.read_parquet(tmp_path).index.tolist() == [5, 9, 4] * 2
+        assert numparq.read_parquet(tmp_path).index.name is None

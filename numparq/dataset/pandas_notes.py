@@ -50,6 +50,9 @@ def united_notes(
     made = {**parsed[0], "index_columns": _index(parsed, columns, keeps_range)}
     for name in entries.keys() - set(agreed):
         entries[name] = _widened(entries[name], name, parsed, columns[name])
+    for name in _former_levels(parsed, made["index_columns"]) & entries.keys():
+        if entries[name].get("name") is None:  # a level needs no name, a column does
+            entries[name] = {**entries[name], "name": name}
     made["columns"] = list(entries.values())
     try:
         return json.dumps(made).encode()
@@ -73,6 +76,13 @@ def _index(parsed: Sequence[dict[str, Any]], columns: Collection[str], keeps_ran
     names = [[level for level in one if isinstance(level, str)] for one in levels]
     same = all(one == names[0] for one in names) and all(name in columns for name in names[0])
     return names[0] if same else []
+
+
+def _former_levels(parsed: Sequence[dict[str, Any]], index: Collection[Any]) -> set[str]:
+    """Give the columns that are levels of the index in some files, and not in the table."""
+    listed = (document.get("index_columns") for document in parsed)
+    found = {level for one in listed if isinstance(one, list) for level in one if isinstance(level, str)}
+    return found - {level for level in index if isinstance(level, str)}
 
 
 def _widened(
