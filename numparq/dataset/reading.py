@@ -186,7 +186,8 @@ class TableRead:
         while True:
             try:
                 return self._frame([self._part(wanted) for wanted in files], limit)
-            except NullsFound as found:  # statistics that lie; each column can be found once only
+            except NullsFound as found:  # statistics that lie
+                assert not self._may_be_null[found.place], "each column can be found once only"
                 self._may_be_null[found.place] = True
                 self.targets = self._settled()
 
