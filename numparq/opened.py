@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from .arrow_schema import ArrowSchema
-from .errors import UnsupportedError, located
+from .errors import InvalidFileError, UnsupportedError, located
 from .io.source import Source, open_source
 from .metadata.footer import Footer, keep_tail, last_bytes, read_tail
 from .pandas_metadata import PandasMetadata
@@ -71,9 +71,25 @@ class OpenedFile:
             with located(file=self.source.name):
                 self.footer: Footer
                 self.footer, self.footer_start = read_tail(self.source)
+            self._stamp = self._now()
         except BaseException:
             self.source.close()
             raise
+
+    def check_unchanged(self) -> None:
+        """Refuse to read on in a local file that is no longer what its footer told of.
+
+        Raises
+        ------
+        InvalidFileError
+            When its size, or the time of its last change, is not what it was when the file was opened.
+        """
+        if self._now() != self._stamp:
+            raise InvalidFileError("the file has changed since it was opened: open it again", file=self.source.name)
+
+    def _now(self) -> object:
+        stamp = getattr(self.source, "stamp", None)
+        return None if stamp is None else stamp()
 
     @cached_property
     def coalescing(self) -> Coalescing:

@@ -9,10 +9,12 @@ import pathlib
 import sys
 import tempfile
 
+import numpy as np
+import pandas as pd
 import pytest
 from frames import assert_same, written
 
-from numparq import InvalidFileError, ParquetFile, UnsupportedError, read_parquet
+from numparq import Dataset, InvalidFileError, ParquetFile, UnsupportedError, read_parquet, to_parquet
 
 pa = pytest.importorskip("pyarrow")
 
@@ -254,7 +256,7 @@ def test_errors_name_the_file(path, data):
     assert caught.value.where == {"file": str(path)}
 
 
-def test_a_file_that_shrinks_while_it_is_read(path, data):
+def test_a_file_that_shrinks_while_it_is_read(monkeypatch, path, data):
     with ParquetFile(path) as file:
         path.write_bytes(data[:2000])
         with pytest.raises(InvalidFileError, match="cut off"):
@@ -286,3 +288,17 @@ def test_a_file_is_closed(path, whole):
     with pytest.raises(InvalidFileError):
         read_parquet(path)
     assert len(list(descriptors.iterdir())) == before
+
+
+@pytest.mark.parametrize("many", [False, True], ids=["file", "dataset"])
+def test_a_file_that_is_written_over_while_it_is_open(tmp_path, many):
+    path = tmp_path / "a.parquet"
+    frame = pd.DataFrame({"a": np.random.default_rng(0).integers(0, 1 << 60, 50_000)})
+    path.write_bytes(to_parquet(frame))
+    with (Dataset([path]) if many else ParquetFile(path)) as file:
+        file.read(row_range=(0, 10))
+        written = path.stat().st_mtime_ns
+        path.write_bytes(to_parquet(frame[::-1].reset_index(drop=True)))  # in place: the file is the same one
+        os.utime(path, ns=(written + 10**9, written + 10**9))
+        with pytest.raises(InvalidFileError, match=r"has changed since it was opened.*a\.parquet"):
+            file.read()

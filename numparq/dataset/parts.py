@@ -187,6 +187,7 @@ class FilePart:
             The columns that it makes for itself, by their positions.
         """
         with located(file=self.name):
+            self.file.check_unchanged()
             try:
                 buffers = self._shared(layout, first)
                 alone = self._made_alone()

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidFileError
 from ..memory_budget import RowCosts
 from ..reading.choices import Choices
 from ..selection import checked_count
 from ..streaming.batches import Labels, without_ranges
 from ..streaming.division import Division, Shares, Sizes, with_asked
 from ..streaming.release import give_back
-from ..streaming.units import decoded_bytes, stamp_of
+from ..streaming.units import decoded_bytes
 from .reading import TableRead, TableRows, WantedFile
 
 if TYPE_CHECKING:
@@ -60,7 +59,6 @@ class TableUnits:
         rows = None if has_condition else sum(len(part) for wanted in self._files for part in wanted.slices)
         self.labels = Labels.of(self._read.table.metadata, rows)
         without_ranges(self._read.table)
-        self._stamps = {wanted.ordinal: stamp_of(wanted.file) for wanted in self._files}
         self._inflation: float | None = None  # how many times larger than estimated the rows of the last unit were
         self._set_shares()
 
@@ -88,7 +86,8 @@ class TableUnits:
         left, nothing = self._limit, True
         for files, estimate in self._divided():
             give_back()
-            self._check_unchanged(files)
+            for wanted in files:
+                wanted.file.check_unchanged()
             rows = self._read.decoded(files, left)
             if estimate and rows.num_rows == sum(len(part) for wanted in files for part in wanted.slices):
                 self._inflation = max(1.0, decoded_bytes(rows.layout, rows.buffers) / estimate)
@@ -122,12 +121,6 @@ class TableUnits:
                 estimate += costs.of(slices)
         if unit:
             yield unit, estimate
-
-    def _check_unchanged(self, files: Sequence[WantedFile]) -> None:
-        """Refuse to go on in a file that is no longer what its footer tells of."""
-        for wanted in files:
-            if stamp_of(wanted.file) != self._stamps[wanted.ordinal]:
-                raise InvalidFileError("the file has changed while it was read", file=wanted.file.source.name)
 
     def frames(self) -> Iterator[pd.DataFrame]:
         """Give the rows of each unit as a frame, its RangeIndex from 0 where it has no other; at least one frame."""

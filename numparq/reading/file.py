@@ -88,6 +88,7 @@ class FileRead:
         -------
         pandas.DataFrame
         """
+        self._file.check_unchanged()
         columns, choices = self._columns, self._choices
         rows = FileRows(self._file, columns.leaves, self._slices, self._condition, ways)
         null_counts = rows.null_counts

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..column.buffer import BinaryPiece, ColumnBuffer, DictionaryPiece
 from ..column.chunks import RowSlice
-from ..errors import InvalidFileError, LimitError, ParquetError, UnsupportedError, located
+from ..errors import LimitError, ParquetError, UnsupportedError, located
 from ..frame import Layout, allocate
 from ..frame.strings import text_of
 from ..memory_budget import RowCosts, may_be_null
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..filtering.condition import Condition
     from .arrow import ArrowColumns
 
-__all__ = ["FileUnits", "decoded_bytes", "stamp_of"]
+__all__ = ["FileUnits", "decoded_bytes"]
 
 
 class FileUnits:
@@ -62,7 +62,6 @@ class FileUnits:
         self._asked = columns
         self._choices = choices
         self._sizes = sizes
-        self._stamp = stamp_of(file)
         self._columns = self._made_columns()
         self._condition = self._made_condition()
         limit = None if self._condition else choices.nrows
@@ -150,7 +149,7 @@ class FileUnits:
         left = None if self._choices.nrows is None else checked_count(self._choices.nrows, "nrows")
         nothing = True
         with located(file=self._file.source.name):
-            for slices in self._division.units(self._check_unchanged):
+            for slices in self._division.units(self._file.check_unchanged):
                 rows, layout, buffers = self._decoded(slices, left)
                 self._division.observed(rows.slices, decoded_bytes(layout, buffers))
                 if rows.count or nothing:
@@ -192,17 +191,6 @@ class FileUnits:
         except MemoryError as error:
             what = f"{rows.count:,} rows of {len(self._columns.names)} columns"
             raise LimitError(f"there is not enough memory to read {what}") from error
-
-    def _check_unchanged(self) -> None:
-        """Refuse to go on in a file that is no longer what its footer tells of."""
-        if stamp_of(self._file) != self._stamp:
-            raise InvalidFileError("the file has changed while it was read", file=self._file.source.name)
-
-
-def stamp_of(file: OpenedFile) -> Any:
-    """Give what changes when a file does, where that can be told."""
-    stamp = getattr(file.source, "stamp", None)
-    return None if stamp is None else stamp()
 
 
 def decoded_bytes(layout: Layout, buffers: Sequence[ColumnBuffer]) -> int:
