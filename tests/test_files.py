@@ -256,7 +256,8 @@ def test_errors_name_the_file(path, data):
     assert caught.value.where == {"file": str(path)}
 
 
-def test_a_file_that_shrinks_while_it_is_read(monkeypatch, path, data):
+def test_a_file_that_shrinks_while_it_is_read(path, data, monkeypatch):
+    monkeypatch.setattr(ParquetFile, "check_unchanged", lambda file: None)  # it does so behind that
     with ParquetFile(path) as file:
         path.write_bytes(data[:2000])
         with pytest.raises(InvalidFileError, match="cut off"):
@@ -295,7 +296,7 @@ def test_a_file_that_is_written_over_while_it_is_open(tmp_path, many):
     path = tmp_path / "a.parquet"
     frame = pd.DataFrame({"a": np.random.default_rng(0).integers(0, 1 << 60, 50_000)})
     path.write_bytes(to_parquet(frame))
-    with (Dataset([path]) if many else ParquetFile(path)) as file:
+    with Dataset([path]) if many else ParquetFile(path) as file:
         file.read(row_range=(0, 10))
         written = path.stat().st_mtime_ns
         path.write_bytes(to_parquet(frame[::-1].reset_index(drop=True)))  # in place: the file is the same one

@@ -55,9 +55,7 @@ def columns_of(file: OpenedFile, columns: Any, choices: Choices) -> ReadColumns:
     metadata = file.pandas_metadata
     index = metadata.index_fields if metadata else ()
     if choices.explode is None:
-        return ReadColumns(
-            file, select_columns(file.schema, columns, index), choices, virtual_columns(choices.include)
-        )
+        return ReadColumns(file, select_columns(file.schema, columns, index), choices, virtual_columns(choices.include))
     from ..explode import Explosion
 
     explosion = Explosion(file.schema, choices.explode, columns, index, choices.include, choices.category_names)
