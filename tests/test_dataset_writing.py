@@ -470,3 +470,17 @@ def test_polars_and_duckdb_read_what_was_written(tmp_path):
     assert scanned.sort("n").select("n", "key").rows() == expected
     query = f"SELECT n, key FROM read_parquet('{tmp_path}/**/*.parquet', hive_partitioning=true) ORDER BY n"
     assert duckdb.sql(query).fetchall() == expected
+
+
+@pytest.mark.parametrize("keys", [[], ["k"]])
+def test_frames_that_do_not_go_with_the_files_there_are_not_added(tmp_path, keys):
+    numparq.to_parquet(pd.DataFrame({"k": [1, 2], "a": [1, 2]}), tmp_path, partition_cols=keys)
+    before = numparq.read_parquet(tmp_path)
+    names = files(tmp_path)
+    with pytest.raises(numparq.SchemaError, match="does not go with the files that are there"):
+        numparq.to_parquet(pd.DataFrame({"k": [1], "a": ["x"]}), tmp_path, partition_cols=keys, append=True)
+    assert files(tmp_path) == names
+    pd.testing.assert_frame_equal(numparq.read_parquet(tmp_path), before)
+    more = pd.DataFrame({"k": [1], "a": pd.array([3], "int8"), "b": ["new"]})
+    numparq.to_parquet(more, tmp_path, partition_cols=keys, append=True)
+    assert sorted(numparq.read_parquet(tmp_path)["a"]) == [1, 2, 3]

@@ -8,13 +8,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...category_order import CategoryOrder
-from ...errors import located
+from ...errors import ParquetError, SchemaError, located
 from ...leaves import Node
 from ...metadata.footer import Footer, read_tail
+from ...opened import OpenedFile
 from ...shred import TakenApart
 from ...writer import ParquetWriter, Workshop, check_columns
 from ..entries import Found
 from ..places import place_of
+from ..resolution import DatasetSchema
 from .changes import BEHAVIORS, Changes, changes_of, check_empty
 from .division import PartitionColumns, Values
 from .frames import Stretch, divided_frame
@@ -108,6 +110,7 @@ class DatasetWriter:
         self._keep_footers = bool(write_metadata_file)
         self._parts: dict[Values, Part] = {}
         self._nodes: list[Node] | None = None
+        self._sample: bytes | None = None  # a file of the same columns, without rows
         self._order = CategoryOrder()
         self._closed = False
         self._workshop = Workshop(threads, progress)
@@ -153,6 +156,8 @@ class DatasetWriter:
         nodes = [column.node for column in taken.columns]
         if self._nodes is None:
             self._nodes = nodes
+            if self._behavior != "error":
+                self._sample = _without_rows(taken)
         check_columns(nodes, self._nodes)
 
     def _write_batch(self, batch: list[Stretch]) -> None:
@@ -197,7 +202,25 @@ class DatasetWriter:
 
     def _changes(self, found: Found) -> Changes:
         changes = changes_of(self._behavior, self._job.base, found, self._columns.names, self._parts.keys())
+        self._check_fits(found, changes)
         return self._with_metadata(changes, found) if self._keep_footers else changes
+
+    def _check_fits(self, found: Found, changes: Changes) -> None:
+        """Refuse to put files beside others that no table can have together; one of these stands for all."""
+        going = set(changes.gone)
+        path = next((entry.path for entry in found.files if entry.path not in going), None)
+        if path is None or self._sample is None:
+            return
+        source = self._job.source(path)
+        try:
+            DatasetSchema.of([OpenedFile(source), OpenedFile(self._sample)])
+        except SchemaError as error:
+            error.message = f"the frame does not go with the files that are there: {error.message}"
+            raise
+        except ParquetError:
+            return  # what cannot be read says nothing
+        finally:
+            source.close()
 
     def _with_metadata(self, changes: Changes, found: Found) -> Changes:
         """Let a commit also replace the files that tell of all others."""
@@ -232,6 +255,13 @@ class DatasetWriter:
             self.close()
         else:
             self.abort()
+
+
+def _without_rows(taken: TakenApart) -> bytes:
+    """Make a file of the columns of a frame."""
+    with ParquetWriter(None) as writer:
+        writer.write_taken(taken.rows(0, 0))
+    return writer.getvalue()
 
 
 def _write(part: Part, taken: TakenApart, stays_open: bool) -> None:
