@@ -7,16 +7,16 @@ import decimal
 import io
 import uuid
 
-import duckdb
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import numparq
 from numparq import col
+
+duckdb, pl = pytest.importorskip("duckdb"), pytest.importorskip("polars")
 
 N = 300
 

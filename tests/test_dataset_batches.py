@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import duckdb
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet as pq
@@ -13,6 +11,8 @@ import pytest
 
 import numparq
 from numparq import col
+
+duckdb, pl = pytest.importorskip("duckdb"), pytest.importorskip("polars")
 
 
 def some(rows, seed):
