@@ -328,3 +328,27 @@ def test_an_order_of_categories_is_that_of_all_files_or_none(tmp_path, write, or
     assert found.astype(object).tolist() == [label for order in orders for label in order]
     assert found.cat.ordered == (expected is not None)
     assert expected is None or found.cat.categories.tolist() == expected
+
+
+@pytest.mark.parametrize("verify_crc", [True, False])
+def test_damage_anywhere_names_its_file(tmp_path, verify_crc):
+    """Small files are decoded as one; what is wrong in one of them is told of that one."""
+    rng = np.random.default_rng(7)
+    datas = [numparq.to_parquet(some(60, seed), row_group_size=25) for seed in range(3)]
+    for seed, data in enumerate(datas):
+        (tmp_path / f"{seed}.parquet").write_bytes(data)
+    whole, found = numparq.read_parquet(tmp_path), 0
+    for _ in range(60):
+        damaged = int(rng.integers(3))
+        data = bytearray(datas[damaged])
+        data[int(rng.integers(4, len(data)))] ^= 1 << int(rng.integers(8))
+        (tmp_path / f"{damaged}.parquet").write_bytes(data)
+        try:
+            frame = numparq.read_parquet(tmp_path, verify_crc=verify_crc)
+        except numparq.ParquetError as error:
+            assert f"{damaged}.parquet" in str(error)
+            found += 1
+        else:
+            assert len(frame) == len(whole)
+        (tmp_path / f"{damaged}.parquet").write_bytes(datas[damaged])
+    assert found > 10

@@ -13,7 +13,7 @@ import pandas as pd
 from ..column.buffer import ColumnBuffer, DictionaryPiece
 from ..column.chunks import RowSlice
 from ..column.scratch import ThreadScratch
-from ..errors import InvalidFileError, LimitError, ParquetError
+from ..errors import InvalidFileError, LimitError, ParquetError, located
 from ..frame import Layout, allocate
 from ..frame.categories import ordered_as
 from ..frame.strings import text_of
@@ -164,10 +164,11 @@ class TableRead:
 
     def _made(self, wanted: WantedFile) -> FilePart:
         matches = self._matches[wanted.ordinal]
-        return FilePart(
-            wanted.file, wanted.ordinal, self._table, matches, self._apart, wanted.slices, wanted.condition,
-            self._choices,
-        )  # fmt: skip
+        with located(file=wanted.file.source.name):
+            return FilePart(
+                wanted.file, wanted.ordinal, self._table, matches, self._apart, wanted.slices, wanted.condition,
+                self._choices,
+            )  # fmt: skip
 
     def frame(self, files: Sequence[WantedFile], limit: int | None = None) -> pd.DataFrame:
         """Read rows.
