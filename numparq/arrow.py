@@ -21,8 +21,13 @@ _MAX_OFFSET = (1 << 31) - 1
 _DECIMAL_WORDS = {128: 2, 256: 4}
 
 
-def pyarrow() -> Any:
+def pyarrow(who: str = 'dtype_backend="pyarrow" needs') -> Any:
     """Import pyarrow, or say what it is needed for.
+
+    Parameters
+    ----------
+    who : str
+        What wants it, and its verb.
 
     Raises
     ------
@@ -32,7 +37,7 @@ def pyarrow() -> Any:
     try:
         import pyarrow as pa
     except ImportError as error:
-        raise ImportError('dtype_backend="pyarrow" needs pyarrow; install it, or numparq[arrow]') from error
+        raise ImportError(f"{who} pyarrow; install it, or numparq[arrow]") from error
     return pa
 
 

@@ -14,7 +14,7 @@ from .opened import OpenedFile
 from .schema import Leaf
 from .targets import Target
 
-__all__ = ["RowCosts", "check", "checked_size", "in_words", "may_be_null", "scratch_bytes"]
+__all__ = ["RowCosts", "check", "checked_size", "in_words", "scratch_bytes"]
 
 # Bytes of a value that becomes a Python object, by what finishes a column: its pointer, and the object but for what is
 # in it. Small numbers and the like that Python has once are counted too: how many of them there are is not known.
@@ -196,30 +196,3 @@ def in_words(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "bytes" or count >= 10 else f"{count:.1f} {unit}"
         count /= 1024
     return f"{count:,.1f} TiB"
-
-
-def may_be_null(file: OpenedFile, leaves: Sequence[Leaf]) -> list[bool]:
-    """Tell of columns whether they may have a null in any row of a file, by the footer.
-
-    Parameters
-    ----------
-    file : OpenedFile
-        The file.
-    leaves : sequence of Leaf
-        The columns.
-
-    Returns
-    -------
-    list of bool
-        False for what is REQUIRED, and where the statistics of every row group count no nulls; those of writers that
-        are known to count wrong do not say.
-    """
-    from .statistics.distrust import NULL_COUNT, distrusted
-
-    counts = file.footer.chunks.table(range(file.num_row_groups), [leaf.index for leaf in leaves])["null_count"]
-    counted = (counts == 0).all(axis=0).tolist()
-    created_by = file.footer.created_by
-    return [
-        leaf.max_definition_level > 0 and not (none and NULL_COUNT not in distrusted(created_by, leaf))
-        for leaf, none in zip(leaves, counted, strict=True)
-    ]

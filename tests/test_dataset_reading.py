@@ -352,3 +352,29 @@ def test_damage_anywhere_names_its_file(tmp_path, verify_crc):
             assert len(frame) == len(whole)
         (tmp_path / f"{damaged}.parquet").write_bytes(datas[damaged])
     assert found > 10
+
+
+def test_required_columns_without_statistics_are_plain(tmp_path):
+    schema = pa.schema([pa.field("a", pa.int64(), False), pa.field("b", pa.int64())])
+    for number in range(2):
+        table = pa.table({"a": [number], "b": [number]}, schema)
+        pq.write_table(table, tmp_path / f"{number}.parquet", write_statistics=False)
+    assert numparq.read_parquet(tmp_path).dtypes.astype(str).tolist() == ["int64", "Int64"]
+
+
+def test_null_counts_of_writers_that_count_wrong_do_not_say(tmp_path, monkeypatch):
+    from numparq.reading import nulls
+
+    pq.write_table(pa.table({"a": [1, 2]}), tmp_path / "0.parquet")
+    assert numparq.read_parquet([tmp_path / "0.parquet"])["a"].dtype == "int64"
+    monkeypatch.setattr(nulls, "distrusted", lambda created_by, leaf: {nulls.NULL_COUNT})
+    assert numparq.read_parquet([tmp_path / "0.parquet"])["a"].dtype == "Int64"
+
+
+def test_files_are_left_out_by_their_statistics(folder):
+    with numparq.Dataset(folder) as dataset:
+        plan = dataset.plan(filters=col("small") > 1000)
+        assert not plan.files and [(cut.by.split()[0], cut.num_files) for cut in plan.cuts] == [("statistics", 4)]
+        assert dataset.read(filters=col("small") > 1000).dtypes.equals(dataset.read().dtypes)
+    with pytest.raises(ValueError, match="threads"):
+        numparq.Dataset(folder, threads=1).read(threads=0)

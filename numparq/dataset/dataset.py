@@ -154,7 +154,7 @@ class Dataset:
         choices = Choices(
             filters=filters, runtime_filters=runtime_filters, dtype_backend=dtype_backend, row_range=row_range,
             nrows=nrows, categories=categories, include=include, geometries=geometries, variants=variants, files=files,
-            verify_crc=verify_crc, threads=threads or self._threads, memory_limit=memory_limit,
+            verify_crc=verify_crc, threads=self._threads if threads is None else threads, memory_limit=memory_limit,
         )  # fmt: skip
 
         def read() -> pd.DataFrame:
@@ -224,7 +224,7 @@ class Dataset:
         choices = Choices(
             filters=filters, runtime_filters=runtime_filters, dtype_backend=dtype_backend, row_range=row_range,
             nrows=nrows, categories=categories, include=include, geometries=geometries, variants=variants, files=files,
-            verify_crc=verify_crc, threads=threads or self._threads,
+            verify_crc=verify_crc, threads=self._threads if threads is None else threads,
         )  # fmt: skip
         sizes = Sizes(memory_limit, batch_rows, batch_bytes)
 

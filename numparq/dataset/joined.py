@@ -38,16 +38,17 @@ def joined(parts: Iterable[FilePart]) -> list[FilePart | JoinedParts]:
     """
     made: list[FilePart | JoinedParts] = []
     alike: dict[object, list[FilePart]] = {}
+    sizes: dict[object, int] = {}
     for part in parts:
         key = part.likeness()
         if key is None:
             made.append(part)
             continue
-        group = alike.setdefault(key, [])
-        if group and sum(other.file.source.size for other in group) + part.file.source.size > MOST_BYTES:
-            made.append(JoinedParts(group))
-            group = alike[key] = []
-        group.append(part)
+        sizes[key] = sizes.get(key, 0) + part.file.source.size
+        if sizes[key] > MOST_BYTES and key in alike:
+            made.append(JoinedParts(alike.pop(key)))
+            sizes[key] = part.file.source.size
+        alike.setdefault(key, []).append(part)
     made.extend(JoinedParts(group) if len(group) > 1 else group[0] for group in alike.values())
     return made
 

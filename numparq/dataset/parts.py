@@ -122,26 +122,25 @@ class FilePart:
         """The file's."""
         return self.file.source.name
 
-    def null_counts(self) -> dict[int, int | None]:
-        """Give the nulls of the table's leaves, by their places; all rows are null in columns that are missing."""
-        counts = self.rows.null_counts
-        found = dict(zip(self._places, counts, strict=False))
+    def may_be_null(self) -> dict[int, bool]:
+        """Say of the table's leaves, by their places, whether they may be null in this file's rows."""
+        answers = self.rows.may_be_null
+        found = dict(zip(self._places, answers, strict=False))
         first = len(self._places)
         for at, count in zip(self._apart, self._num_leaves, strict=True):
             is_flat = isinstance(self._table.selected[at], Leaf)
-            found.update(dict.fromkeys(_range(self._table.places[at]), counts[first] if is_flat else None))
+            found.update(dict.fromkeys(_range(self._table.places[at]), answers[first] or not is_flat))
             first += count
         for at in self._missing:
-            found.update(dict.fromkeys(_range(self._table.places[at]), self.rows.count))
+            found.update(dict.fromkeys(_range(self._table.places[at]), self.rows.count > 0))
         return found
 
     def settle(self, targets: Sequence[Target]) -> None:
         """Be told how the table's leaves are decoded; `targets` are then those of the file's own leaves."""
         self.targets = [targets[place] for place in self._places]
         if self._alone:
-            counts = self.rows.null_counts[len(self._places) :]
             with located(file=self.name):
-                self.targets += self._alone.settled_targets([count != 0 for count in counts])
+                self.targets += self._alone.settled_targets(self.rows.may_be_null[len(self._places) :])
 
     def begin(self, targets: Sequence[Target], crew: Crew, local: ThreadScratch) -> None:
         """Get ready.

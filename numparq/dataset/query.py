@@ -21,6 +21,7 @@ from .plan import DatasetPlan, FileCut
 from .pruners import FilePruner, PartitionPruner, kept_by
 from .reading import TableRead, WantedFile
 from .resolution import DatasetSchema
+from .statistics_pruner import StatisticsPruner
 
 __all__ = ["Query"]
 
@@ -55,13 +56,15 @@ class Query:
         ordinals = self._kept()
         schema, table, asked = self._table(ordinals, columns)
         files = self._files(ordinals, asked)
+        self.read = TableRead(schema, table, files, choices)  # of all of them: dtypes do not depend on literals
         self.wanted = [file for file in files if not file.is_nothing]
-        self.read = TableRead(schema, table, files, choices)
         self._cut("the filter, by what the file lacks", [file.ordinal for file in files if file.is_nothing])
+        self._asked = asked
 
     def plan(self) -> DatasetPlan:
         """Tell what leaves files out, and what is read of the others."""
-        return DatasetPlan(len(self._contents.files), tuple(self._cuts), tuple(self.read.plans(self.wanted)))
+        left = self._by_statistics()
+        return DatasetPlan(len(self._contents.files), tuple(self._cuts), tuple(self.read.plans(left)))
 
     def _cut(self, reason: str, ordinals: Sequence[int]) -> None:
         if ordinals:
@@ -112,6 +115,20 @@ class Query:
             contents.listing, files, choices.filters, contents.partitions, choices.runtime_filters, opened=opened,
             united=contents.united,
         )  # fmt: skip
+
+    def _by_statistics(self) -> list[WantedFile]:
+        """Choose the files of which statistics leave something.
+
+        A read is given the others, too: it plans each by its row groups, and Categoricals have the categories of all.
+        """
+        if not any(file.condition for file in self.wanted):
+            return self.wanted
+        places = [self._contents.files[file.ordinal] for file in self.wanted]
+        opened = {place.path: file.file for place, file in zip(places, self.wanted, strict=True)}
+        pruner = StatisticsPruner(self._asked, opened, self._choices.runtime_filters)
+        answers = list(zip(self.wanted, kept_by(pruner, places).tolist(), strict=True))
+        self._cut(f"{pruner.name} ({pruner.reason})", [file.ordinal for file, is_kept in answers if not is_kept])
+        return [file for file, is_kept in answers if is_kept]
 
     # --- which columns and rows ---------------------------------------------------------------------------------------
 

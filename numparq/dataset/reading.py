@@ -111,7 +111,7 @@ class TableRead:
     def __init__(
         self, schema: DatasetSchema, table: TableColumns, files: Sequence[WantedFile], choices: Choices
     ) -> None:
-        self.table = self._table = table
+        self.table = table
         self._choices = choices
         columns = [table.selected[at] for at in table.stored]
         self._matches: dict[int, dict[int, Match]] = {}
@@ -130,19 +130,19 @@ class TableRead:
 
     def _nulls_of(self, files: Sequence[WantedFile]) -> list[bool]:
         """Say of each leaf whether it may be null in a file."""
-        found = [False] * len(self._table.leaves)
+        found = [False] * len(self.table.leaves)
         for wanted in files:
             part = self._ready[wanted] = self._made(wanted)
-            for place, count in part.null_counts().items():
-                found[place] = found[place] or count != 0
+            for place, answer in part.may_be_null().items():
+                found[place] = found[place] or answer
         return found
 
     def _settled(self) -> list[Target]:
         """Choose how each leaf is decoded; where statistics promise no nulls, with a way on if they lie."""
         if all(self._may_be_null):
-            return self._table.settled_targets(self._may_be_null)
-        otherwise = self._table.settled_targets([True] * len(self._may_be_null))
-        targets = self._table.settled_targets(self._may_be_null)
+            return self.table.settled_targets(self._may_be_null)
+        otherwise = self.table.settled_targets([True] * len(self._may_be_null))
+        targets = self.table.settled_targets(self._may_be_null)
         return [
             target if target == other or target.nested else replace(target, on_null=other)
             for target, other in zip(targets, otherwise, strict=True)
@@ -166,7 +166,7 @@ class TableRead:
         matches = self._matches[wanted.ordinal]
         with located(file=wanted.file.source.name):
             return FilePart(
-                wanted.file, wanted.ordinal, self._table, matches, self._apart, wanted.slices, wanted.condition,
+                wanted.file, wanted.ordinal, self.table, matches, self._apart, wanted.slices, wanted.condition,
                 self._choices,
             )  # fmt: skip
 
@@ -208,7 +208,7 @@ class TableRead:
 
     def framed(self, rows: TableRows) -> pd.DataFrame:
         """Make the frame of rows that are decoded."""
-        return self._table.frame(rows.layout, rows.buffers, list(rows.virtual.items()), rows.made)
+        return self.table.frame(rows.layout, rows.buffers, list(rows.virtual.items()), rows.made)
 
     def decoded(self, files: Sequence[WantedFile], limit: int | None = None) -> TableRows:
         """Decode rows, as one part of all: parameters as of `frame`.
@@ -221,12 +221,12 @@ class TableRead:
         try:
             return self._decoded([self._part(wanted) for wanted in files], limit)
         except NullsFound as found:
-            name = self._table.names[found.place]
+            name = self.table.names[found.place]
             message = "the column has nulls, though the statistics say that it has none"
             raise InvalidFileError(message, column=name) from None
 
     def _decoded(self, parts: list[FilePart], limit: int | None) -> TableRows:
-        table = self._table
+        table = self.table
         try:
             with self._begun(parts) as each:
                 parts = self._found(parts, each, limit)
@@ -302,25 +302,25 @@ class TableRead:
         """Put together the columns that each file has made for itself, as the dtype that they have in the table."""
         if not self._apart:
             return {}
-        dtypes = self._table.dtypes(self.targets)
+        dtypes = self.table.dtypes(self.targets)
         made = {}
         for at in sorted(self._apart):
             arrays = [
                 converted(
-                    arrays.get(at), self._matches[part.ordinal][at].column, self._table.selected[at], dtypes[at],
+                    arrays.get(at), self._matches[part.ordinal][at].column, self.table.selected[at], dtypes[at],
                     num_rows=part.rows.count, file=part.name,
                 )
                 for part, arrays in zip(parts, alone, strict=True)
             ]  # fmt: skip
             if not arrays:  # no file has a row
-                arrays = [converted(None, None, self._table.selected[at], dtypes[at], num_rows=0)]
-            made[self._table.places[at].start] = _concatenated(arrays)
+                arrays = [converted(None, None, self.table.selected[at], dtypes[at], num_rows=0)]
+            made[self.table.places[at].start] = _concatenated(arrays)
         return made
 
     def _virtual(self, parts: Sequence[FilePart], counts: Sequence[int]) -> list[tuple[str, Any]]:
         """Make the virtual columns asked for."""
         made: list[tuple[str, Any]] = []
-        for name in self._table.virtual:
+        for name in self.table.virtual:
             if name == "file":
                 files = text_of([part.name for part in parts])
                 made.append((name, files.take(np.repeat(np.arange(len(parts)), counts))))

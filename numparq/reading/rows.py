@@ -20,6 +20,7 @@ from ..opened import OpenedFile
 from ..schema import Leaf
 from ..targets import Target
 from ..threads import Crew
+from .nulls import may_have_nulls
 from .ways import Strict
 
 if TYPE_CHECKING:
@@ -82,6 +83,13 @@ class FileRows:
     def null_counts(self) -> list[int | None]:
         """Nulls of each wanted leaf in the row groups that are read; None where the statistics do not say."""
         return self.tables.null_counts()[: len(self._leaves)]
+
+    @property
+    def may_be_null(self) -> list[bool]:
+        """Whether each wanted leaf may be null in the row groups that are read, as far as the footer tells."""
+        created_by = self.file.footer.created_by
+        counts = zip(self._leaves, self.null_counts, strict=True)
+        return [may_have_nulls(leaf, count, created_by) for leaf, count in counts]
 
     @property
     def count(self) -> int:

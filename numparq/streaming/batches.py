@@ -169,10 +169,9 @@ class Batches:
         ImportError
             When pyarrow is not installed.
         """
-        try:
-            import pyarrow as pa
-        except ImportError as error:
-            raise ImportError("Arrow streams need pyarrow; install it, or numparq[arrow]") from error
+        from ..arrow import pyarrow
+
+        pa = pyarrow("Arrow streams need")
         units = self._unread().for_arrow()
         tables = ReadAhead(units.tables()) if units.is_ahead else units.tables()
         most = units.batch_rows

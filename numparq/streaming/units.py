@@ -15,10 +15,11 @@ from ..column.chunks import RowSlice
 from ..errors import LimitError, ParquetError, UnsupportedError, located
 from ..frame import Layout, allocate
 from ..frame.strings import text_of
-from ..memory_budget import RowCosts, may_be_null
+from ..memory_budget import RowCosts
 from ..opened import OpenedFile
 from ..reading.choices import Choices
 from ..reading.columns import ReadColumns, columns_of
+from ..reading.nulls import may_be_null
 from ..reading.rows import FileRows
 from ..selection import checked_count, select_rows
 from ..threads import Crew
