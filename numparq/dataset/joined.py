@@ -46,11 +46,14 @@ def joined(parts: Iterable[FilePart]) -> list[FilePart | JoinedParts]:
             continue
         sizes[key] = sizes.get(key, 0) + part.file.source.size
         if sizes[key] > MOST_BYTES and key in alike:
-            made.append(JoinedParts(alike.pop(key)))
+            made.append(_together(alike.pop(key)))
             sizes[key] = part.file.source.size
         alike.setdefault(key, []).append(part)
-    made.extend(JoinedParts(group) if len(group) > 1 else group[0] for group in alike.values())
-    return made
+    return [*made, *map(_together, alike.values())]
+
+
+def _together(group: list[FilePart]) -> FilePart | JoinedParts:
+    return JoinedParts(group) if len(group) > 1 else group[0]
 
 
 class _Tables:
