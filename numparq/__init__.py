@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import pandas as pandas
+    from . import spark as spark
     from .api import file_bytes, read_parquet, to_parquet
     from .dataset.dataset import Dataset
     from .dataset.pruners import FilePruner
@@ -68,7 +69,7 @@ _HOMES = {
     "LimitError": "errors",
 }
 # Modules that are public names themselves. None is in `__all__`: a star import must not shadow pandas.
-_MODULES = ("pandas",)
+_MODULES = ("pandas", "spark")
 
 __all__ = [
     "Coalescing",

@@ -54,7 +54,7 @@ LAYERS = [
     ["reader", "category_order", "writer"],
     ["dataset"],
     ["api", "verifying"],
-    ["salvaging", "pandas"],
+    ["salvaging", "pandas", "spark"],
     ["cli"],
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}

@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def spark():
-    """One session for all, in a Java machine of 1 GB with one thread."""
+    """One session for all, in a Java machine of 1 GB with two threads, which tries each task three times."""
     pytest.importorskip("pyspark", reason="pyspark is not installed (the extra 'spark')")
     if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
         pytest.skip("there is no Java")
@@ -24,7 +24,7 @@ def spark():
         "spark.sql.shuffle.partitions": "1", "spark.sql.timeType.enabled": "true", "spark.log.level": "OFF",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "1000000", "spark.ui.showConsoleProgress": "false",
     }  # fmt: skip
-    builder = SparkSession.builder.master("local[1]")
+    builder = SparkSession.builder.master("local[2,3]")
     for name, value in settings.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
