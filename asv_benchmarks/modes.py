@@ -13,6 +13,7 @@ from asv_benchmarks import memory, report, startup
 from asv_benchmarks.batching.files import BatchedFile
 from asv_benchmarks.files import columns_of, ensure
 from asv_benchmarks.frames import FrameToWrite
+from asv_benchmarks.on_spark.queries import SparkQuery
 from asv_benchmarks.partitioned.frames import PartitionedFrame
 from asv_benchmarks.querying.queries import Query
 from asv_benchmarks.readers import Reader, load, load_all
@@ -38,6 +39,7 @@ class Settings:
     queries: tuple[Query, ...] = ()
     batched: tuple[BatchedFile, ...] = ()
     partitioned: tuple[PartitionedFrame, ...] = ()
+    on_spark: tuple[SparkQuery, ...] = ()
     sync: bool = False
 
     def summary(self) -> dict[str, object]:

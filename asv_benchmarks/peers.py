@@ -17,6 +17,8 @@ from asv_benchmarks.batching import modes as batch_modes
 from asv_benchmarks.batching.files import BATCHED
 from asv_benchmarks.files import default_folder
 from asv_benchmarks.frames import FRAMES
+from asv_benchmarks.on_spark import modes as spark_modes
+from asv_benchmarks.on_spark.queries import QUERIES as SPARK_QUERIES
 from asv_benchmarks.partitioned import modes as partition_modes
 from asv_benchmarks.partitioned.frames import PARTITIONED
 from asv_benchmarks.querying import modes as query_modes
@@ -39,6 +41,7 @@ WRITING = {"times": write_modes.compare_writing, "memory": write_modes.compare_w
 QUERYING = {"times": query_modes.compare_queries, "memory": query_modes.compare_query_memory}
 BATCHING = {"times": batch_modes.compare_batches, "memory": batch_modes.compare_batch_memory}
 PARTITIONING = {"times": partition_modes.compare_partitioned}
+ON_SPARK = {"times": spark_modes.compare_on_spark}
 
 SUBJECTS = {
     "read": Subject("workloads", WORKLOADS, READING),
@@ -46,6 +49,7 @@ SUBJECTS = {
     "queries": Subject("queries", QUERIES, QUERYING),
     "batches": Subject("batched", BATCHED, BATCHING),
     "partitions": Subject("partitioned", PARTITIONED, PARTITIONING),
+    "spark": Subject("on_spark", SPARK_QUERIES, ON_SPARK),
 }
 
 
@@ -66,6 +70,8 @@ def _parser() -> argparse.ArgumentParser:
                          help="reading in batches, with a limit on memory: times, or --memory")  # fmt: skip
     subject.add_argument("--partitions", dest="subject", action="store_const", const="partitions",
                          help="writing into partitions: times, files and bytes")  # fmt: skip
+    subject.add_argument("--spark", dest="subject", action="store_const", const="spark",
+                         help="reading on Spark, beside Spark's own reader: times, goals (wants Java 17)")  # fmt: skip
     parser.add_argument("--only", metavar="NAME,...", help="workloads to run; without it all")
     parser.add_argument("--peers", metavar="NAME,...", help=f"of {', '.join(PEERS)}; without it all")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the full size (default 1.0)")

@@ -1,0 +1,1 @@
+"""numparq on Spark beside Spark's own reader."""

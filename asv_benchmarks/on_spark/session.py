@@ -1,0 +1,46 @@
+"""The session of Spark that is timed: local, as many threads as were asked for, executors that start warm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+SETTINGS = {
+    "spark.driver.memory": "3g",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "OFF",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "2",
+}
+
+
+@contextmanager
+def session(threads: int) -> Iterator[Any]:
+    """Start Spark, and stop it in the end.
+
+    Parameters
+    ----------
+    threads : int
+        Tasks that run at once.
+
+    Yields
+    ------
+    pyspark.sql.SparkSession
+    """
+    from pyspark.sql import SparkSession
+
+    import numparq
+
+    builder = SparkSession.builder.master(f"local[{threads}]").appName("numparq's benchmarks")
+    for name, value in SETTINGS.items():
+        builder = builder.config(name, value)
+    spark = numparq.spark.configure(builder).getOrCreate()
+    numparq.spark.register(spark)
+    try:
+        yield spark
+    finally:
+        spark.stop()
