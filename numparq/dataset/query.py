@@ -46,16 +46,19 @@ class Query:
         Reads the rows of `wanted`.
     wanted : list of WantedFile
         The files that may have wanted rows.
+    schema : DatasetSchema
+        That of all files which may have any by what is known without opening them.
     """
 
     def __init__(self, contents: Contents, pruners: Sequence[FilePruner], columns: Any, choices: Choices) -> None:
         self._contents = contents
         self._pruners = pruners
         self._choices = choices
-        self._cuts: list[FileCut] = []
+        self._cuts: list[tuple[str, Sequence[int]]] = []
         ordinals = self._kept()
         schema, table, asked = self._table(ordinals, columns)
         files = self._files(ordinals, asked)
+        self.schema = schema
         self.read = TableRead(schema, table, files, choices)  # of all of them: dtypes do not depend on literals
         self.wanted = [file for file in files if not file.is_nothing]
         self._cut("the filter, by what the file lacks", [file.ordinal for file in files if file.is_nothing])
@@ -64,12 +67,16 @@ class Query:
     def plan(self) -> DatasetPlan:
         """Tell what leaves files out, and what is read of the others."""
         left = self._by_statistics()
-        return DatasetPlan(len(self._contents.files), tuple(self._cuts), tuple(self.read.plans(left)))
+        cuts = [FileCut(reason, len(ordinals), self._num_bytes(ordinals)) for reason, ordinals in self._cuts]
+        return DatasetPlan(len(self._contents.files), tuple(cuts), tuple(self.read.plans(left)))
+
+    def _num_bytes(self, ordinals: Sequence[int]) -> int:
+        """Add up the sizes of files, as far as the listing tells them."""
+        return sum(self._contents.files[at].size or 0 for at in ordinals)
 
     def _cut(self, reason: str, ordinals: Sequence[int]) -> None:
         if ordinals:
-            sizes = (self._contents.files[at].size or 0 for at in ordinals)
-            self._cuts.append(FileCut(reason, len(ordinals), sum(sizes)))
+            self._cuts.append((reason, ordinals))
 
     # --- which files --------------------------------------------------------------------------------------------------
 
@@ -80,7 +87,7 @@ class Query:
         if self._choices.row_range is not None:  # which counts the rows of all files
             return kept.tolist()
         for made in self._made_pruners():
-            left = [files[at] for at in kept.tolist()]
+            left = files.taken(kept)
             pruner = made(left)
             if pruner is None:
                 continue

@@ -112,12 +112,18 @@ class DatasetSchema:
         return made
 
     @property
+    def is_of_a_file(self) -> bool:
+        """Whether the prototype is a file that was written so, and was not made to unite several."""
+        return self._known_fields is None
+
+    @property
     def schema(self) -> Schema:
         """The tree of columns."""
         return self.prototype.schema
 
     @cached_property
-    def _fields(self) -> Sequence[Field | None]:
+    def fields(self) -> Sequence[Field | None]:
+        """The columns of the prototype, by position."""
         return fields_of(self.prototype) if self._known_fields is None else self._known_fields
 
     def matches(self, file: OpenedFile, columns: Sequence[Leaf | NestedColumn]) -> list[Match]:
@@ -152,7 +158,7 @@ class DatasetSchema:
     def _matcher(self, file: OpenedFile, key: SchemaKey) -> Matcher:
         if key not in self._matchers:
             kind = self._kinds.get(key) or Kind(file, key)
-            self._matchers[key] = Matcher(self._fields, file.schema, kind.fields, self._labels, file.source.name)
+            self._matchers[key] = Matcher(self.fields, file.schema, kind.fields, self._labels, file.source.name)
         return self._matchers[key]
 
 

@@ -21,7 +21,7 @@ from .idl import load_idl
 from .layout import layout
 from .records import Record, record
 
-__all__ = ["ExistingFooter", "take_apart"]
+__all__ = ["ExistingFooter", "take_apart", "without_row_groups"]
 
 _MAX_DEPTH = 70  # more than the kernel that has checked the footer goes
 _NUMBERS = (wire.I16, wire.I32, wire.I64)
@@ -142,6 +142,25 @@ def take_apart(footer: Footer) -> ExistingFooter:
     _check_that_it_can_grow(footer)
     try:
         return _parts(footer)
+    except IndexError:
+        raise InvalidFileError("a field of the footer goes on behind its end") from None
+
+
+def without_row_groups(footer: Footer) -> bytes:
+    """Encode the FileMetaData of a file that has the schema, the keys and the writer of another one, and no rows.
+
+    Parameters
+    ----------
+    footer : Footer
+        That of the other file.
+
+    Raises
+    ------
+    InvalidFileError
+        As `take_apart` does.
+    """
+    try:
+        return _parts(footer).encode([], 0, {}, footer.created_by or "")
     except IndexError:
         raise InvalidFileError("a field of the footer goes on behind its end") from None
 
