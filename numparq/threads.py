@@ -116,8 +116,11 @@ class Crew:
 
 
 def thread_count(threads: int | None) -> int:
-    """Settle the ``threads`` argument: None means every core that this process may use."""
+    """Settle the ``threads`` argument: None means ``NUMPARQ_THREADS``, or every core that this process may use."""
     if threads is None:
+        chosen = os.environ.get("NUMPARQ_THREADS")
+        if chosen:
+            return _chosen(chosen)
         if hasattr(os, "sched_getaffinity"):
             return max(len(os.sched_getaffinity(0)), 1)
         return os.cpu_count() or 1
@@ -127,3 +130,10 @@ def thread_count(threads: int | None) -> int:
     if count < 1:
         raise ValueError(f"threads must be at least 1, not {count}")
     return count
+
+
+def _chosen(text: str) -> int:
+    """Give the number that ``NUMPARQ_THREADS`` says."""
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"NUMPARQ_THREADS is a number of threads, not {text!r}")
+    return int(text)

@@ -48,7 +48,7 @@ GROUPS = {
 }
 
 __all__ = ["ALL", "GROUPS", "alp_kernels", "alp_writing_kernels", "delta_kernels", "delta_writing_kernels", "kernels",
-           "lzo_kernels", "nested_kernels", "object_kernels", "selecting_kernels", "shredding_kernels",
+           "lzo_kernels", "nested_kernels", "object_kernels", "preload", "selecting_kernels", "shredding_kernels",
            "statistics_kernels", "text_kernels", "warmup", "writing_kernels"]  # fmt: skip
 
 
@@ -281,3 +281,23 @@ def warmup() -> str:
     for group in ALL:
         group.load()
     return kernels.mode
+
+
+def preload() -> None:
+    """Load what is compiled already, and what every read needs: for a process that others are forked from.
+
+    Groups that the cache does not hold are left for whoever needs them, but for that of plain reads.
+    """
+    for group in ALL:
+        if group is kernels or _is_kept(group.group):
+            group.load()
+
+
+def _is_kept(group: str) -> bool:
+    """Whether the cache holds the object of a group."""
+    if wanted_mode() != "object":
+        return False
+    from .. import cache
+    from . import load
+
+    return cache.load(f"kernels-{group}", load.key(_foreign(group))) is not None
