@@ -1,0 +1,236 @@
+"""Checksums of tables: equal to a slow twin, whatever the layout; other values, other sums."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+import struct
+import uuid
+
+import numpy as np
+import pandas as pd
+import pytest
+import xxhash
+
+pa = pytest.importorskip("pyarrow")
+
+import numparq  # noqa: E402
+from numparq.dataset.checksum import Checksum, checksum, row_hashes  # noqa: E402
+from numparq.errors import UnsupportedError  # noqa: E402
+
+MASK = (1 << 64) - 1
+D = decimal.Decimal
+
+# --- the slow twin: Python values and types, one at a time --------------------------------------------------------------
+
+
+def h(number):
+    return xxhash.xxh64_intdigest((number & MASK).to_bytes(8, "little"))
+
+
+def pair(one, two):
+    return (h(one) + h(two ^ 0x9E3779B97F4A7C15)) & MASK
+
+
+def kind(of):
+    t = pa.types
+    if t.is_dictionary(of):
+        return kind(of.value_type)
+    if isinstance(of, pa.BaseExtensionType):
+        return kind(of.storage_type)
+    if t.is_decimal(of):
+        return f"decimal of scale {of.scale}"
+    named = {
+        "integer": t.is_integer, "float": t.is_floating, "bool": t.is_boolean, "null": t.is_null, "date": t.is_date,
+        "timestamp": t.is_timestamp, "time": t.is_time, "duration": t.is_duration, "struct": t.is_struct,
+        "map": t.is_map, "list": lambda o: t.is_list(o) or t.is_large_list(o) or t.is_fixed_size_list(o),
+    }  # fmt: skip
+    return next((name for name, test in named.items() if test(of)), "bytes")
+
+
+def seed(name, of):
+    return xxhash.xxh64_intdigest(f"{of if isinstance(of, str) else kind(of)}\0{name}".encode())
+
+
+def within(name, scalar):
+    start = seed(name, scalar.type)
+    return 0x7FB5D329728EA185 ^ start if scalar.as_py() is None else h(word(scalar) ^ start)
+
+
+def summed(hashes):
+    total = sum(h(pair(one, place)) for place, one in enumerate(hashes))
+    return h(total + len(hashes))
+
+
+def word(scalar):
+    of, what = scalar.type, kind(scalar.type)
+    if pa.types.is_dictionary(of):
+        return word(scalar.value)
+    if isinstance(of, pa.BaseExtensionType):
+        return word(scalar.value)
+    if what in ("integer", "bool"):
+        return int(scalar.as_py()) & MASK
+    if what == "float":
+        value = float(scalar.as_py())
+        return 0x7FF8000000000000 if math.isnan(value) else int.from_bytes(struct.pack("<d", value), "little")
+    if what == "date":
+        return (scalar.as_py() - datetime.date(1970, 1, 1)).days & MASK
+    if what in ("timestamp", "time", "duration"):
+        unit = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[of.unit]
+        seconds, parts = divmod(scalar.value, unit)
+        return pair(seconds, parts * (10**9 // unit))
+    if what.startswith("decimal"):
+        number = int(scalar.as_py().scaleb(of.scale, decimal.Context(prec=100)))
+        words = [number >> shift & MASK for shift in (0, 64, 128, 192)]
+        short = pair(*words[:2])
+        return short if -(1 << 127) <= number < 1 << 127 else (h(short) + pair(*words[2:])) & MASK
+    if what == "bytes":
+        value = scalar.as_py()
+        return xxhash.xxh64_intdigest(value.encode() if isinstance(value, str) else value)
+    if what == "struct":
+        return h(sum(within(field.name, scalar[place]) for place, field in enumerate(of)))
+    if what == "list":
+        return summed([within("element", each) for each in scalar.values])
+    assert what == "map"
+    entries = scalar.values
+    return summed([pair(within("key", each[0]), within("value", each[1])) for each in entries])
+
+
+def twin(table):
+    total = 0
+    for row in range(table.num_rows):
+        hashed = 0
+        for name in table.column_names:
+            value = table[name][row]
+            is_null = value.as_py() is None
+            hashed += seed(name, "null") if is_null else h(word(value) ^ seed(name, value.type))
+        total += h(hashed)
+    return Checksum(table.num_rows, total & MASK)
+
+
+# --- values of all types ----------------------------------------------------------------------------------------------
+
+MOMENT = datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999)
+COLUMNS = {
+    "nothing": pa.nulls(6),
+    "bool": pa.array([True, None, False, True, True, None]),
+    **{str(of): pa.array([1, None, 0, 7, 100, 2], of) for of in (pa.int8(), pa.uint8(), pa.int32(), pa.uint64())},
+    "extremes": pa.array([-(1 << 63), None, -1, (1 << 63) - 1, 0, 1]),
+    "large": pa.array([(1 << 64) - 1, None, 1 << 63, 0, 1, 2], pa.uint64()),
+    "f2": pa.array(np.array([1.5, np.nan, -0.0, 0.0, np.inf, 2], np.float16)),
+    "f4": pa.array([1.5, float("nan"), -0.0, 0.0, None, -math.inf], pa.float32()),
+    "f8": pa.array([0.1, float("nan"), -0.0, 0.0, None, -math.inf], pa.float64()),
+    "d32": pa.array([datetime.date(1, 1, 1), None, datetime.date(9999, 12, 31), *[datetime.date(1970, 1, 1)] * 3]),
+    "d64": pa.array([datetime.date(1960, 1, 1), None, *[datetime.date(1970, 1, 2)] * 4], pa.date64()),
+    **{f"t{unit}": pa.array([-1, 0, None, 1, 1_500_000, -(1 << 40)], pa.timestamp(unit))
+       for unit in ("ms", "us", "ns")},
+    "zoned": pa.array([MOMENT, None, MOMENT, MOMENT, MOMENT, MOMENT], pa.timestamp("us", "UTC")),
+    "time32": pa.array([0, None, 1, 86_399_999, 5, 6], pa.time32("ms")),
+    "time64": pa.array([0, None, 1, 86_399_999_999, 5, 6], pa.time64("us")),
+    "duration": pa.array([-1, None, 1, 86_399_999_999, 5, 6], pa.duration("us")),
+    "dec9": pa.array([D("1.50"), None, D("-0.01"), D("0"), D("99.99"), D("1")], pa.decimal32(4, 2)),
+    "dec38": pa.array([D("1.50"), None, D("-0.01"), D(10) ** 35, -(D(10) ** 35), D("1")], pa.decimal128(38, 2)),
+    "dec76": pa.array([D("1.50"), None, D("-0.01"), D(10) ** 70, -(D(10) ** 70), D("-1")], pa.decimal256(76, 2)),
+    "text": pa.array(["", None, "ä", "a" * 40, "b", "b"]),
+    "large text": pa.array(["", None, "ä", "a" * 40, "b", "b"], pa.large_string()),
+    "view": pa.array(["", None, "ä", "a" * 40, "b", "b"], pa.string_view()),
+    "bytes": pa.array([b"", None, b"\0", b"\0\0", b"b", b"b"]),
+    "uuid": pa.array([uuid.UUID(int=n).bytes if n else None for n in range(6)], pa.uuid()),
+    "fixed": pa.array([b"abc", None, b"\0\0\0", b"abd", b"abe", b"abc"], pa.binary(3)),
+    "words": pa.DictionaryArray.from_arrays(pa.array([0, None, 1, 2, 1, 0], pa.int8()), pa.array(["x", None, "y"])),
+    "struct": pa.array([{"a": 1, "b": "x"}, None, {"a": None, "b": None}, {"a": 2}, {"b": "y"}, {"a": 1, "b": "x"}],
+                       pa.struct({"a": pa.int16(), "b": pa.string()})),
+    "list": pa.array([[1, 2], None, [], [None], [2, 1], [1, 2, None]], pa.list_(pa.int64())),
+    "large list": pa.array([[1, 2], None, [], [None], [2, 1], [1, 2, None]], pa.large_list(pa.int64())),
+    "fixed list": pa.array([[1, 2], None, [None, None], [2, 1], [0, 0], [1, 2]], pa.list_(pa.int64(), 2)),
+    "map": pa.array([[("a", 1)], None, [], [("a", None), ("b", 2)], [("b", 2), ("a", None)], [("a", 1)]],
+                    pa.map_(pa.string(), pa.int32())),
+    "deep": pa.array([[{"a": [["x"], None]}], None, [], [None], [{"a": None}], [{"a": [[]]}]],
+                     pa.list_(pa.struct({"a": pa.list_(pa.list_(pa.string()))}))),
+}  # fmt: skip
+TABLE = pa.table(COLUMNS)
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_twin(name):
+    column = TABLE.select([name])
+    assert checksum([column]) == twin(column)
+    for start, stop in ((0, 2), (1, 4), (3, 6), (2, 2)):  # slices of one memory
+        assert checksum([column.slice(start, stop - start)]) == twin(column.slice(start, stop - start))
+
+
+def test_all_columns():
+    assert checksum([TABLE]) == twin(TABLE)
+    assert checksum(TABLE.to_batches()) == twin(TABLE)
+
+
+def test_order_of_rows_and_columns_and_batches_do_not_matter():
+    parts = [TABLE.slice(4), TABLE.slice(0, 1), TABLE.slice(1, 3)]
+    assert checksum(parts) == checksum([TABLE])
+    assert checksum([pa.concat_tables(parts)]) == checksum([TABLE])
+    assert checksum([TABLE.select(TABLE.column_names[::-1])]) == checksum([TABLE])
+    assert checksum(parts[:1]) + checksum(parts[1:]) == checksum([TABLE])
+    assert checksum([]) == Checksum(0, 0)
+
+
+@pytest.mark.parametrize("name", [name for name in COLUMNS if name != "nothing"])
+def test_swapped_values_are_noticed(name):
+    """The values of one column in other rows, and a row less."""
+    rows = pa.array(range(6))
+    column = TABLE[name].combine_chunks()
+    whole = checksum([pa.table({"row": rows, name: column})])
+    swapped = pa.concat_arrays([column.slice(1, 1), column.slice(0, 1), column.slice(2)])
+    assert checksum([pa.table({"row": rows, name: swapped})]) != whole
+    assert checksum([pa.table({"row": rows, name: column}).slice(1)]) != whole
+
+
+def test_what_is_told_apart():
+    f8, text, lists = pa.float64(), pa.string(), pa.list_(pa.int64())
+    apart = [pa.array([0.0], f8), pa.array([-0.0], f8), pa.array([None], f8), pa.array([float("nan")], f8),
+             pa.array([0]), pa.array([""], text), pa.array([None], text), pa.array(["\0"], text), pa.array([False]),
+             pa.array([[]], lists), pa.array([[None]], lists), pa.array([[0]], lists), pa.array([[0, 0]], lists),
+             pa.array([0], pa.date32()), pa.array([0], pa.timestamp("us")), pa.array([D("0")], pa.decimal128(3, 0)),
+             pa.array([{"x": None}], pa.struct({"x": pa.int64()}))]  # fmt: skip
+    sums = {checksum([pa.table({"a": each})]) for each in apart}
+    assert len(sums) == len(apart) - 1  # null has no type
+    assert checksum([pa.table({"a": [1]})]) != checksum([pa.table({"b": [1]})])
+
+
+def test_what_is_the_same():
+    """Widths, units, dictionaries, NaNs of other bits."""
+    plain = TABLE.select(["int8", "text", "tms", "f4", "list", "dec9"])
+    nans = np.array([0x7FF8000000000001, 0xFFF8000000000000], np.uint64).view(np.float64)
+    wide = pa.table({
+        "int8": plain["int8"].cast(pa.int64()), "text": plain["text"].dictionary_encode(),
+        "tms": plain["tms"].cast(pa.timestamp("us")), "f4": plain["f4"].cast(pa.float64()),
+        "list": plain["list"].cast(pa.large_list(pa.int32())), "dec9": plain["dec9"].cast(pa.decimal128(20, 2)),
+    })  # fmt: skip
+    assert checksum([wide]) == checksum([plain])
+    assert len(set(row_hashes(pa.table({"a": nans})).tolist())) == 1
+
+
+def test_equal_rows_count():
+    """A sum, not a set, nor what two equal rows would cancel."""
+    one = pa.table({"a": [1]})
+    assert len({checksum([one] * count).value for count in range(4)}) == 4
+
+
+def test_layouts_of_files_do_not_matter(tmp_path):
+    columns = TABLE.select(["int32", "f8", "text", "bool", "tus", "dec38", "list", "struct", "map"])
+    frame = columns.to_pandas(types_mapper=pd.ArrowDtype)
+    sums = set()
+    for number, options in enumerate((
+        {}, {"row_group_size": 2, "use_dictionary": False, "compression": "zstd"},
+        {"max_rows_per_page": 1, "data_page_version": "2.0", "column_encoding": {"int32": "DELTA_BINARY_PACKED"}},
+    )):  # fmt: skip
+        path = str(tmp_path / f"{number}.parquet")
+        numparq.to_parquet(frame, path, index=False, **options)
+        with numparq.ParquetFile(path) as file:
+            sums.add(checksum(pa.RecordBatchReader.from_stream(file.iter_batches(dtype_backend="pyarrow"))))
+    assert sums == {checksum([columns])}
+
+
+def test_other_types():
+    with pytest.raises(UnsupportedError, match=r"no checksum of values of the Arrow type .*union"):
+        checksum([pa.table({"a": pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [pa.array([1])])})])
