@@ -12,8 +12,8 @@ import pytest
 import numparq
 from numparq import col
 from numparq.cli import main
-from numparq.cli.filter_text import FilterTextError, parse
 from numparq.cli.plan import page_map
+from numparq.predicate.text import FilterTextError, parse
 
 FILTERS = {
     "a = 3": col("a") == 3,

@@ -13,14 +13,11 @@ from rich.text import Text
 
 from ..dataset.dataset import Dataset
 from ..dataset.files import is_many
-from ..errors import SchemaError
 from ..plan.read_plan import ReadPlan
 from ..plan.row_group_plan import RowGroupPlan
 from ..plan.words import counted
-from ..predicate import Expression
-from ..predicate.columns import find
+from ..predicate.text import parse_for
 from ..reader import ParquetFile
-from .filter_text import parse
 
 __all__ = ["folded", "page_map", "plan"]
 
@@ -40,7 +37,7 @@ def plan(file: str, filter: str | None, columns: str | None, pages: bool) -> Non
     with ParquetFile(file) as parquet:
         source = parquet.source
         opened = source.num_requests, source.num_bytes
-        filters = None if filter is None else _expression(parquet, filter)
+        filters = None if filter is None else parse_for(filter, lambda: parquet.schema)
         found = parquet.plan(None if columns is None else columns.split(","), filters)
         _explain(console, found.explain())
         for what, requests, num_bytes in (
@@ -56,7 +53,7 @@ def plan(file: str, filter: str | None, columns: str | None, pages: bool) -> Non
 def _plan_of_many(console: Console, path: str, filter: str | None, columns: str | None) -> None:
     """Print the plan of a read of many files."""
     with Dataset(path) as dataset:
-        filters = None if filter is None else _expression(dataset, filter)
+        filters = None if filter is None else parse_for(filter, lambda: dataset.schema)
         _explain(console, dataset.plan(None if columns is None else columns.split(","), filters).explain())
 
 
@@ -70,19 +67,6 @@ def folded(line: str, console: Console) -> str:
     if not console.is_terminal:
         return line
     return textwrap.fill(line, console.width, subsequent_indent=" " * 6, break_long_words=False, break_on_hyphens=False)
-
-
-def _expression(parquet: ParquetFile | Dataset, text: str) -> Expression:
-    """Read a filter; numbers beside DECIMAL columns are decimals."""
-
-    def is_decimal(name: str) -> bool:
-        try:
-            leaf = find(parquet.schema, name).leaf
-        except SchemaError:
-            return False  # which binding says better
-        return leaf.logical is not None and leaf.logical.kind == "DECIMAL"
-
-    return parse(text, is_decimal)
 
 
 # --- a map of pages ---------------------------------------------------------------------------------------------------

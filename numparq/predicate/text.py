@@ -1,4 +1,4 @@
-"""Filters as text, for the command line: ``fare > 10 and zone in ('A', 'B')`` becomes an expression.
+"""Filters as text: ``fare > 10 and zone in ('A', 'B')`` becomes an expression.
 
 A small language, close to SQL's WHERE: a column, an operator, literals; joined by and, or, not and parentheses.
 """
@@ -10,9 +10,12 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, NamedTuple, NoReturn
 
-from ..predicate import Expression, col
+from ..errors import SchemaError
+from ..schema import Schema
+from .columns import find
+from .expression import Expression, col
 
-__all__ = ["FilterTextError", "parse"]
+__all__ = ["FilterTextError", "parse", "parse_for"]
 
 
 class FilterTextError(ValueError):
@@ -77,6 +80,36 @@ def parse(text: str, is_decimal: Callable[[str], bool] = lambda name: False) -> 
     found = reader.any_of(0)
     reader.end()
     return found
+
+
+def parse_for(text: str, schema: Callable[[], Schema]) -> Expression:
+    """Read a filter on columns that are known: numbers beside DECIMAL columns are decimals.
+
+    Parameters
+    ----------
+    text : str
+        As in `parse`.
+    schema : callable
+        Gives the columns; called only where a number in the text may be either.
+
+    Returns
+    -------
+    Expression
+
+    Raises
+    ------
+    FilterTextError
+        When it is no filter.
+    """
+
+    def is_decimal(name: str) -> bool:
+        try:
+            leaf = find(schema(), name).leaf
+        except SchemaError:
+            return False  # which binding says better
+        return leaf.logical is not None and leaf.logical.kind == "DECIMAL"
+
+    return parse(text, is_decimal)
 
 
 class _Reader:
