@@ -9,9 +9,11 @@ from importlib import import_module
 from typing import Any
 
 # Public names, and the module of each: imported when it is first asked for.
-_HOMES: dict[str, str] = {}
+_HOMES: dict[str, str] = {
+    "configure": "configuration",
+}
 
-__all__: list[str] = []
+__all__ = ["configure"]
 
 
 def __getattr__(name: str) -> Any:
