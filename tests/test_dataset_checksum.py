@@ -22,7 +22,7 @@ from numparq.errors import UnsupportedError  # noqa: E402
 MASK = (1 << 64) - 1
 D = decimal.Decimal
 
-# --- the slow twin: Python values and types, one at a time --------------------------------------------------------------
+# --- the slow twin: Python values and types, one at a time ------------------------------------------------------------
 
 
 def h(number):

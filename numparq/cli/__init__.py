@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from typing import Any
 
 from ..errors import ParquetError
 
@@ -51,15 +52,28 @@ _COMMANDS: dict[str, tuple[str, str, str, tuple[tuple[str, dict], ...]]] = {
 }  # fmt: skip
 
 
+# Commands that have commands of their own -> the module with the table `COMMANDS` of these, and the line of help.
+_GROUPS = {"spark": ("spark", "jobs on Spark: optimize, profile, demo")}
+
+
 def parser() -> argparse.ArgumentParser:
     """Make the parser of the command line."""
     main_parser = argparse.ArgumentParser(prog="numparq", description="Look at Parquet files, and read them.")
-    commands = main_parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, (_, _, line, arguments) in _COMMANDS.items():
+    commands = _add(main_parser, _COMMANDS)
+    for name, (module, line) in _GROUPS.items():
+        group = commands.add_parser(name, help=line, description=line)
+        _add(group, import_module(f".{module}", __name__).COMMANDS)
+    return main_parser
+
+
+def _add(above: argparse.ArgumentParser, table: dict[str, tuple[str, str, str, tuple[tuple[str, dict], ...]]]) -> Any:
+    commands = above.add_subparsers(required=True, metavar="COMMAND")
+    for name, (module, function, line, arguments) in table.items():
         command = commands.add_parser(name, help=line, description=line)
+        command.set_defaults(_do=(module, function))
         for argument, options in arguments:
             command.add_argument(argument, **options)
-    return main_parser
+    return commands
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -76,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status: 0, or 1 when the command could not do what it was asked (standard error says why).
     """
     options = vars(parser().parse_args(arguments))
-    module, function, _, _ = _COMMANDS[options.pop("command")]
+    module, function = options.pop("_do")
     run: Callable[..., int | None] = getattr(import_module(f".{module}", __name__), function)
     try:
         return run(**options) or 0
