@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import sys
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -113,6 +114,6 @@ def _defaults_file() -> dict[str, str]:
 def _submit_arguments() -> dict[str, str]:
     """Read the settings in ``PYSPARK_SUBMIT_ARGS``, with which a program without spark-submit starts its JVM."""
     words = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
-    given = [after for word, after in zip(words, words[1:], strict=False) if word in ("--conf", "-c")]
+    given = [after for word, after in pairwise(words) if word in ("--conf", "-c")]
     given += [word.removeprefix("--conf=") for word in words if word.startswith("--conf=")]
     return dict(pair.split("=", 1) for pair in given if "=" in pair)
