@@ -79,7 +79,7 @@ def test_metadata_files_are_noted_and_are_no_data(root):
 def test_a_directory_with_nothing_but_a_schema_is_empty(root):
     put(root, "d/_common_metadata")
     listing = list_files("d")
-    assert listing.files == [] and listing.keys == () and listing.common_metadata_file is not None
+    assert not listing.files and listing.keys == () and listing.common_metadata_file is not None
 
 
 def test_a_directory_without_files_is_an_error(root):

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from numparq import col
-from numparq.dataset.files import list_files
+from numparq.dataset.files import DataFile, list_files
 from numparq.dataset.partition_types import as_type
 from numparq.dataset.partitions import INFERRED, Partitions
 from numparq.errors import SchemaError
@@ -259,7 +259,7 @@ def test_leaves_of_several_keys_have_ordinals_of_their_own():
     ],
 )  # fmt: skip
 def test_values_that_are_none(kind, raw):
-    made = partitions("", raw, type=kind, names=["one", "two"])
+    made = partitions("", raw, type=kind, files=[DataFile(name, name) for name in ("one", "two")])
     with pytest.raises(SchemaError, match="is no") as caught:
         made.column("k", [0], [1])
     assert caught.value.where == {"column": "k", "file": "two"}

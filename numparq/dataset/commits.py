@@ -168,10 +168,11 @@ def _seen_through(
             continue
         if record.state == PENDING:
             start = file_prefix(record.job)
-            found = Found([entry for entry in found.files if not _name(entry.path).startswith(start)], found.hidden)
+            paths = [path for path in found.paths if not _name(path).startswith(start)]
+            found = Found(paths, found.about, found.hidden)
         else:
             found = _with(found, base, _folder(path), record, exists)
-    return found.sort()
+    return found
 
 
 def _with(found: Found, base: str, root: str, record: Record, exists: Callable[[str], bool] | None) -> Found:
@@ -193,7 +194,7 @@ def _with(found: Found, base: str, root: str, record: Record, exists: Callable[[
                 known[path] = Entry(path, lies_at=lies_at)
             elif path is not None:  # it has its place since the listing
                 known.setdefault(path, Entry(path))
-    return Found(list(files.values()), list(hidden.values()))
+    return Found.of(files.values(), hidden.values())
 
 
 class _Places:

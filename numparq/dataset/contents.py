@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from ..io.remote_source import open_on
 from ..io.source import Source, open_local
 from ..opened import OpenedFile
-from .files import DataFile, list_files
+from .data_files import DataFile, DataFiles
+from .files import list_files
 from .opening import open_files
 from .partitions import Partitions
 from .resolution import DatasetSchema
@@ -52,7 +53,7 @@ class Contents:
         self._schemas: dict[tuple[int, ...], DatasetSchema] = {}
 
     @property
-    def files(self) -> list[DataFile]:
+    def files(self) -> DataFiles:
         """All files."""
         return self.listing.files
 

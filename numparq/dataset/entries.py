@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -38,17 +39,26 @@ class Found:
 
     Attributes
     ----------
-    files : list of Entry
-        Those that may be data, sorted by path.
+    paths : list of str
+        Of the files that may be data, sorted.
+    about : dict of str to Entry
+        The entries of those files, by path, of which more than that is known.
     hidden : list of Entry
         Files and directories (with a ``/`` behind) that are left out for their names; what is in such a directory is
         left out along with it.
     """
 
-    files: list[Entry] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+    about: dict[str, Entry] = field(default_factory=dict)
     hidden: list[Entry] = field(default_factory=list)
 
-    def sort(self) -> Found:
-        """Sort the files by path, as pyarrow does: so the rows of a dataset have one order."""
-        self.files.sort()
-        return self
+    @classmethod
+    def of(cls, files: Iterable[Entry], hidden: Iterable[Entry] = ()) -> Found:
+        """Make it of the entries of files, in any order, each once."""
+        about = {entry.path: entry for entry in files}
+        return cls(sorted(about), about, list(hidden))  # as pyarrow does: so the rows of a dataset have one order
+
+    @property
+    def files(self) -> list[Entry]:
+        """Entries of all files, sorted by path."""
+        return [self.about.get(path) or Entry(path) for path in self.paths]

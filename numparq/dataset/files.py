@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ..errors import InvalidFileError, located
 from .commits import settled_walk
+from .data_files import DataFile, DataFiles, Divided, data_file
 from .entries import Entry, Found
 from .globs import Pattern, has_magic
 from .local_listing import walk
@@ -22,40 +23,13 @@ from .remote_listing import RemoteListing
 __all__ = ["DataFile", "Listing", "is_many", "list_files"]
 
 
-class DataFile(NamedTuple):
-    """A file of a dataset.
-
-    Attributes
-    ----------
-    path : str
-        As its file system, or the local one, opens it.
-    name : str
-        What it is called in messages, and in the column ``"file"`` of ``include``.
-    size : int or None
-        Bytes, where the listing tells.
-    version : str or None
-        What changes along with the file (an ETag, or when it was modified), where the listing tells.
-    values : tuple of (str or None)
-        The partition that it is in: a text, percent-decoded, for each of `Listing.keys`; None for the null partition.
-    modified : float or None
-        When it was modified, in seconds since 1970, where the listing tells; of local files it does not.
-    """
-
-    path: str
-    name: str
-    size: int | None = None
-    version: str | None = None
-    values: tuple[str | None, ...] = ()
-    modified: float | None = None
-
-
 @dataclass(frozen=True)
 class Listing:
     """What a path stands for.
 
     Attributes
     ----------
-    files : list of DataFile
+    files : DataFiles
         In the order of their rows: of a directory, sorted by path, as pyarrow does; of a list, in its order.
     keys : tuple of str
         The partition columns.
@@ -71,7 +45,7 @@ class Listing:
         Whether the path is simply that of one file.
     """
 
-    files: list[DataFile]
+    files: DataFiles
     keys: tuple[str, ...] = ()
     filesystem: Any | None = None
     metadata_file: DataFile | None = None
@@ -122,10 +96,10 @@ def list_files(
     look = _LocalLook() if place.filesystem is None else RemoteListing(place.filesystem)
     parts = [_part(look, one) for one in place.paths] if not several else _parts(look, place.paths)
     if not several and parts[0].is_file:
-        (entry,) = parts[0].found.files
-        name = entry.path if place.filesystem is None else os.fsdecode(path)
-        only = DataFile(entry.path, name, entry.size, entry.version, modified=entry.modified)
-        return Listing([only], filesystem=place.filesystem, is_one=True)
+        found = parts[0].found
+        name_of = place.name_of if place.filesystem is None else lambda _: os.fsdecode(path)
+        only = DataFiles(found.paths, found.about, Divided.of([()]), name_of)
+        return Listing(only, filesystem=place.filesystem, is_one=True)
     return _listing(parts, place, how, several)
 
 
@@ -222,14 +196,14 @@ def _parts(look: Any, paths: list[str]) -> list[_Part]:
 
 def _known_part(look: Any, path: str, entry: Entry | None) -> _Part:
     if entry is not None:
-        return _Part(path.rpartition("/")[0], Found([entry]), is_file=True)
+        return _Part(path.rpartition("/")[0], Found.of([entry]), is_file=True)
     base = path.rstrip("/") or path[:1]
     return _Part(base, look.walk(base), is_directory=True)
 
 
 def _matched(look: Any, pattern: str) -> _Part:
     found = look.matched(pattern)
-    if not found.files:
+    if not found.paths:
         raise FileNotFoundError(errno.ENOENT, "no file matches the pattern", pattern)
     return _Part(Pattern.split(pattern)[0], found)
 
@@ -239,7 +213,8 @@ def _matched(look: Any, pattern: str) -> _Part:
 
 def _listing(parts: list[_Part], place: Place, how: Partitioning, several: bool) -> Listing:
     """Make one listing of what the paths stand for."""
-    entries = [entry for part in parts for entry in part.found.files]
+    paths = [path for part in parts for path in part.found.paths]
+    about = {path: entry for part in parts for path, entry in part.found.about.items()}
     base = "" if several else parts[0].base
     hidden = [entry for part in parts for entry in part.found.hidden]
     noted = {}
@@ -247,22 +222,14 @@ def _listing(parts: list[_Part], place: Place, how: Partitioning, several: bool)
         start = _start(base)
         noted = {entry.path[len(start) :]: entry for entry in hidden}
     metadata, common = (
-        _file(noted[name], place, ()) if name in noted else None for name in (METADATA, COMMON_METADATA)
+        data_file(noted[name], place.name_of(noted[name].path)) if name in noted else None
+        for name in (METADATA, COMMON_METADATA)
     )
-    if not entries and metadata is None and common is None:
+    if not paths and metadata is None and common is None:
         raise InvalidFileError("no Parquet files below the directory", file=place.name_of(place.paths[0]))
-    directories = [entry.path.rpartition("/")[0] for entry in entries]
-    firsts = {directory: entry.path for directory, entry in zip(reversed(directories), reversed(entries), strict=True)}
-    ordered = {directory: firsts[directory] for directory in dict.fromkeys(directories)}
-    keys, values = _partitions(ordered, _relative_to(parts, how, several), how)
-    files = [_file(entry, place, values[directory]) for entry, directory in zip(entries, directories, strict=True)]
+    keys, divided = _partitions(paths, _relative_to(parts, how, several), how)
+    files = DataFiles(paths, about, divided, place.name_of)
     return Listing(files, keys, place.filesystem, metadata, common, base, tuple(sorted(entry.path for entry in hidden)))
-
-
-def _file(entry: Entry, place: Place, values: tuple[str | None, ...]) -> DataFile:
-    path, size, version, modified, lies_at = entry
-    name = path if place.name_of is str else place.name_of(path)
-    return DataFile(lies_at or path, name, size, version, values, modified)
 
 
 def _start(base: str) -> str:
@@ -287,22 +254,24 @@ def _relative_to(parts: list[_Part], how: Partitioning, several: bool) -> str:
     return _start("/".join(common) or ("/" if parts[0].base[:1] == "/" else ""))
 
 
-def _partitions(
-    directories: dict[str, str], start: str, how: Partitioning
-) -> tuple[tuple[str, ...], dict[str, tuple[str | None, ...]]]:
-    """Give the partition keys, and their values by directory; of each directory, a file in it is given."""
-    if how.kind == "none" or not directories:
-        return (), dict.fromkeys(directories, ())
+def _partitions(paths: list[str], start: str, how: Partitioning) -> tuple[tuple[str, ...], Divided]:
+    """Give the partition keys, and which partition each file is in, by the directories that files are in."""
+    if how.kind == "none" or not paths:
+        return (), Divided.of([()] * len(paths))
+    directories = [path.rpartition("/")[0] for path in paths]
+    examples = dict(zip(reversed(directories), reversed(paths), strict=True))  # of each directory, its first file
     found: dict[str, dict[str, str | None]] = {}
-    for directory, path in directories.items():
-        with located(file=path):
+    for directory in dict.fromkeys(directories):
+        with located(file=examples[directory]):
             found[directory] = how.keys_of((directory + "/")[len(start) :].rstrip("/"))
-    first = next(iter(directories))
+    first = directories[0]
     keys = how.names if how.kind == "positions" else tuple(found[first])
+    wanted = set(keys)
     for directory, pairs in found.items():
-        if len(pairs) != len(keys) or not all(key in pairs for key in keys):
-            raise _disagreement(keys, tuple(pairs), directories[first], directories[directory], how)
-    return keys, {directory: tuple([pairs[key] for key in keys]) for directory, pairs in found.items()}
+        if pairs.keys() != wanted:
+            raise _disagreement(keys, tuple(pairs), examples[first], examples[directory], how)
+    values = {directory: tuple([pairs[key] for key in keys]) for directory, pairs in found.items()}
+    return keys, Divided.of(map(values.__getitem__, directories))
 
 
 def _disagreement(

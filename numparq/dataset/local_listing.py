@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from .entries import Entry, Found
 from .globs import Pattern
-from .names import is_hidden, is_plain
+from .names import is_hidden
 
 __all__ = ["walk"]
 
@@ -35,9 +35,9 @@ def walk(base: str, pattern: Pattern = _EVERYTHING) -> Found:
     FileNotFoundError, NotADirectoryError, PermissionError
         As `os.scandir` does.
     """
-    found = Found()
-    start = base if not base or base.endswith("/") else base + "/"
     paths: list[str] = []
+    hidden: list[Entry] = []
+    start = base if not base or base.endswith("/") else base + "/"
     waiting = [(start, pattern.start)]
     while waiting:
         directory, states = waiting.pop()
@@ -45,7 +45,8 @@ def walk(base: str, pattern: Pattern = _EVERYTHING) -> Found:
         with os.scandir(directory or ".") as entries:
             for entry in entries:
                 name = entry.name
-                if takes_all and is_plain(name) and entry.is_file():  # nearly all there are
+                # Nearly all there are: nothing in their names that those of hidden ones have.
+                if takes_all and name[0] not in "._" and name[-1] != "$" and entry.is_file():
                     paths.append(directory + name)
                     continue
                 is_directory = _is_directory(entry)
@@ -55,15 +56,14 @@ def walk(base: str, pattern: Pattern = _EVERYTHING) -> Found:
                 after = pattern.step(states, name, is_directory)
                 if not after:
                     if is_hidden(name, is_directory) and pattern.is_match(states):
-                        found.hidden.append(Entry(path + "/" if is_directory else path))
+                        hidden.append(Entry(path + "/" if is_directory else path))
                 elif not is_directory:
                     if pattern.is_match(after):
                         paths.append(path)
                 elif not entry.is_symlink() or not _is_loop(path, start):
                     waiting.append((path + "/", after))
     paths.sort()
-    found.files = list(map(Entry, paths))
-    return found
+    return Found(paths, hidden=hidden)
 
 
 def _is_directory(entry: os.DirEntry[str]) -> bool | None:

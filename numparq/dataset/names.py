@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from urllib.parse import unquote
 
 from ..errors import InvalidFileError
 
-__all__ = ["COMMON_METADATA", "METADATA", "is_hidden", "is_ignored", "is_plain", "partition_values", "segment_keys"]
+__all__ = ["COMMON_METADATA", "METADATA", "is_hidden", "is_ignored", "partition_values", "segment_keys"]
 
 METADATA, COMMON_METADATA = "_metadata", "_common_metadata"
 # What stands for a null in the name of a directory, since Hive.
 NULL = "__HIVE_DEFAULT_PARTITION__"
 # Object stores have no directories: Hadoop puts an empty object in their place, named like this.
 _PLACE_OF_DIRECTORY = "_$folder$"
-_MARKS = frozenset("._")
 
 
 def is_hidden(name: str, is_directory: bool) -> bool:
@@ -36,11 +36,6 @@ def is_hidden(name: str, is_directory: bool) -> bool:
     if first == "_":
         return not (is_directory and ("=" in name or name == NULL))
     return first == "." or name.endswith(_PLACE_OF_DIRECTORY)
-
-
-def is_plain(name: str) -> bool:
-    """Say whether a name is hidden neither as that of a file nor as that of a directory."""
-    return name[:1] not in _MARKS and not name.endswith(_PLACE_OF_DIRECTORY)
 
 
 def is_ignored(path: str) -> bool:
@@ -73,13 +68,12 @@ def segment_keys(directory: str) -> dict[str, str | None]:
     if "=" not in directory:
         return found
     for segment in directory.split("/"):
-        key, equals, value = segment.partition("=")
-        if not equals:
+        if "=" not in segment:
             continue
-        key = _decoded(key, directory)
+        key, value = _key_and_value(segment)
         if key in found:
             raise InvalidFileError(f"the directory names the partition key {key!r} twice")
-        found[key] = _value(value, directory)
+        found[key] = value
     return found
 
 
@@ -99,15 +93,21 @@ def partition_values(directory: str, count: int) -> list[str | None]:
         As many values as there are parts, `count` at most.
     """
     segments = directory.split("/")[:count] if directory else []
-    return [_value(segment, directory) for segment in segments]
+    return [_value(segment) for segment in segments]
 
 
-def _value(text: str, directory: str) -> str | None:
-    value = _decoded(text, directory)
+@lru_cache(maxsize=1024)  # a year has many days
+def _key_and_value(segment: str) -> tuple[str, str | None]:
+    key, _, value = segment.partition("=")
+    return _decoded(key), _value(value)
+
+
+def _value(text: str) -> str | None:
+    value = _decoded(text)
     return None if value == NULL else value
 
 
-def _decoded(text: str, directory: str) -> str:
+def _decoded(text: str) -> str:
     """Undo the escapes of a name; a "%" that begins none stays."""
     try:
         decoded = unquote(text, errors="strict") if "%" in text else text

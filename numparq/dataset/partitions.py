@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,12 @@ import pandas as pd
 
 from ..column.buffer import BinaryPiece, ColumnBuffer
 from ..dtypes import choose
-from ..errors import SchemaError, located
+from ..errors import SchemaError
 from ..frame.finish import finish
 from ..predicate.values import Values
 from ..schema import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, REQUIRED, Leaf
 from ..settled import settled
+from .data_files import DataFile, Divided
 from .files import Listing
 from .partition_types import PartitionType, as_type, inferred
 from .partitioning import as_partitioning
@@ -34,7 +34,7 @@ class Partitions:
     ----------
     keys : sequence of str
         Their names.
-    values : sequence of tuple of (str or None)
+    values : sequence of tuple of (str or None), or Divided
         For each file, whether it is read or not, the values as texts, in the order of `keys`; None is the null
         partition. Types are inferred from all of them, and categories are in the order of their files.
     types : mapping of str to Any, optional
@@ -42,8 +42,8 @@ class Partitions:
         pandas has it.
     categories : collection of str, optional
         Columns that are to be Categoricals though their type is given.
-    names : sequence of str, optional
-        What the files are called in messages.
+    files : sequence of DataFile, optional
+        The files themselves, for messages.
 
     Raises
     ------
@@ -52,12 +52,13 @@ class Partitions:
     """
 
     def __init__(
-        self, keys: Sequence[str], values: Sequence[tuple[str | None, ...]], types: Mapping[str, Any] | None = None,
-        categories: Collection[str] | None = None, names: Sequence[str] | None = None,
+        self, keys: Sequence[str], values: Sequence[tuple[str | None, ...]] | Divided,
+        types: Mapping[str, Any] | None = None, categories: Collection[str] | None = None,
+        files: Sequence[DataFile] | None = None,
     ) -> None:  # fmt: skip
         self.keys = tuple(keys)
-        self._values = values
-        self._names = names
+        self._divided = values if isinstance(values, Divided) else Divided.of(values)
+        self._files = files
         self._made: dict[str, _Column] = {}
         self._types: dict[str, tuple[PartitionType | None, bool]] = dict.fromkeys(self.keys, (None, True))
         for key, spec in (types or {}).items():
@@ -87,7 +88,7 @@ class Partitions:
         types: dict[str, Any] = dict.fromkeys(how.names, INFERRED) if listing.keys else {}
         if files and not listing.is_one:
             types |= how.types
-        return cls(listing.keys, [file.values for file in files], types, categories, [file.name for file in files])
+        return cls(listing.keys, files.divided, types, categories, files)
 
     def leaf(self, key: str) -> Leaf:
         """Give a leaf of a column's type, flat and OPTIONAL, for predicates; its ordinal is below 0."""
@@ -169,34 +170,34 @@ class Partitions:
             self._made[key] = self._make(key)
         return self._made[key]
 
-    @cached_property
-    def _distinct(self) -> tuple[list[tuple[str | None, ...]], np.ndarray, list[str] | None]:
-        """The partitions that there are, which of them each file is in, and of each the name of its first file."""
-        numbers: dict[tuple[str | None, ...], int] = {}
-        which = np.array([numbers.setdefault(values, len(numbers)) for values in self._values], np.intp)
-        if self._names is None:
-            return list(numbers), which, None
-        _, firsts = np.unique(which, return_index=True)
-        return list(numbers), which, [self._names[at] for at in firsts.tolist()]
-
     def _make(self, key: str) -> _Column:
         place = self.keys.index(key)
-        distinct, which, names = self._distinct
-        raws = [values[place] for values in distinct]
+        partitions, which = self._divided
+        raws = [values[place] for values in partitions]
         kind = self._types[key][0] or inferred(raw for raw in dict.fromkeys(raws) if raw is not None)
-        column = self._coded(key, kind, raws, names)
+        column = self._coded(key, kind, raws, self._example if self._files else None)
         column.codes = column.codes[which]
         return column
 
+    def _example(self, partition: int) -> str:
+        """Give the name of the first file in a partition."""
+        assert self._files is not None
+        return self._files[self._divided.first_in(partition)].name
+
+    @staticmethod
     def _coded(
-        self, key: str, kind: PartitionType, raws: Sequence[str | None], names: Sequence[str] | None = None
+        key: str, kind: PartitionType, raws: Sequence[str | None], name_of: Callable[[int], str] | None = None
     ) -> _Column:
         """Number the values that texts are, in the order in which they come."""
         stored: dict[str | None, Any] = {}
         for place, raw in enumerate(raws):
             if raw not in stored:
-                with located(file=names[place] if names else None):
+                try:
                     stored[raw] = _stored(key, kind, raw)
+                except SchemaError as error:
+                    if name_of is not None:
+                        error.where.setdefault("file", name_of(place))
+                    raise
         ordinals: dict[Any, int] = {}
         for item in stored.values():
             if item is not None:

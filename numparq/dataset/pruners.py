@@ -14,10 +14,10 @@ from ..predicate.bind import bind
 from ..predicate.expression import And, Constant, Expression, Not, Or, Test
 from ..predicate.normal import all_of, any_of, normal_form
 from .asked import PartitionKeys, key_of
+from .data_files import DataFile, Divided
 from .partition_tests import PartitionTest, with_partition_tests
 
 if TYPE_CHECKING:
-    from .files import DataFile
     from .partitions import Partitions
 
 __all__ = ["FilePruner", "PartitionPruner", "kept_by"]
@@ -161,9 +161,8 @@ def _of_keys(expression: Expression, keys: PartitionKeys, partitions: Partitions
 
 def _kept(asked: Expression, files: Sequence[DataFile]) -> np.ndarray:
     """Answer for all files, by asking each partition once."""
-    numbers: dict[tuple[str | None, ...], int] = {}
-    which = np.array([numbers.setdefault(file.values, len(numbers)) for file in files], np.intp)
-    return _answers(asked, list(numbers))[which]
+    partitions, which = Divided.of_files(files)
+    return _answers(asked, partitions)[which]
 
 
 def _answers(asked: Expression, partitions: Sequence[tuple[str | None, ...]]) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from ..io.remote_source import SIDE_BY_SIDE
@@ -72,8 +73,7 @@ class RemoteListing:
             inside[place] = self.walk(directories[place])
 
         _side_by_side(partial(ask, place) for place in range(len(directories)))
-        together = {entry.path: entry for part in (Found(entries), *inside) for entry in part.files}
-        return Found(list(together.values())).sort()
+        return Found.of(chain(entries, *(part.files for part in inside)))
 
 
 def _side_by_side(jobs: Iterable[Callable[[], None]]) -> None:
@@ -84,10 +84,12 @@ def _side_by_side(jobs: Iterable[Callable[[], None]]) -> None:
 
 def _sorted_out(entries: Iterable[Entry], base: str) -> Found:
     """Keep apart what is hidden below a directory."""
-    found, start = Found(), len(base.rstrip("/")) + 1
+    files: list[Entry] = []
+    hidden: list[Entry] = []
+    start = len(base.rstrip("/")) + 1
     for entry in entries:
-        (found.hidden if is_ignored(entry.path[start:]) else found.files).append(entry)
-    return found.sort()
+        (hidden if is_ignored(entry.path[start:]) else files).append(entry)
+    return Found.of(files, hidden)
 
 
 class _FsspecLists:
