@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import InvalidFileError, LimitError, UnsupportedError
 from ..io.source import BytesSource, Source
 from ..io.tail import TailSource
+from ..remembered import Kept, remembered
 from .chunks import ColumnChunks
 from .decode import read_record
 from .idl import load_idl
@@ -24,6 +25,9 @@ MAGIC, ENCRYPTED_MAGIC = b"PAR1", b"PARE"
 TAIL_BYTES = 64 << 10  # read at once from the end of a file, in the hope that the footer is not longer
 _SMALLEST_FILE = 12
 _MOST_ROWS = 1 << 48
+_SHARED_BYTES = 128 << 10  # of footers that are kept; what is read of one takes ten times the memory
+_MOST_SHARED = 16
+_MOST_KEPT = 64
 _WANTED = ("version", "schema", "row_groups.num_rows", "row_groups.columns.@", "key_value_metadata", "created_by")
 _HELPS = ("column_orders",)
 
@@ -48,6 +52,8 @@ class Footer:
         The SchemaElements; one object for all footers that have the same.
     chunks : ColumnChunks
         The facts of the column chunks; -1 where a number is absent.
+    kept : Kept
+        What follows from the footer alone, for the next read.
 
     Raises
     ------
@@ -65,6 +71,7 @@ class Footer:
         self.row_group_num_rows = groups[:, self._layout.slot("row_groups.num_rows")]
         self._check_row_groups(groups)
         self.chunks = ColumnChunks(data, length, self._chunk_starts(groups))
+        self.kept = Kept(_MOST_KEPT)
 
     def _list(self, path: str) -> np.ndarray:
         """Give the records of a list of structs."""
@@ -170,6 +177,33 @@ def _read(data: np.ndarray, length: int) -> tuple[Layout, np.ndarray]:
         return wanted, read_record(data, length, wanted)
 
 
+def footer_of(data: np.ndarray, length: int) -> Footer:
+    """Give the footer that some bytes are: one and the same for equal bytes, unless these are many.
+
+    Parameters
+    ----------
+    data : uint8 array
+        The bytes of FileMetaData.
+    length : int
+        Their number; `data` may have more.
+
+    Returns
+    -------
+    Footer
+
+    Raises
+    ------
+    InvalidFileError
+        As in `Footer`.
+    """
+    return Footer(data, length) if length > _SHARED_BYTES else _shared(data[:length].tobytes())
+
+
+@remembered(_MOST_SHARED)
+def _shared(data: bytes) -> Footer:
+    return Footer(np.frombuffer(data, np.uint8), len(data))
+
+
 def warm_up() -> None:
     """Have the tables in the cache that the first read would otherwise make."""
     load_idl()
@@ -223,7 +257,7 @@ def read_tail(source: Source) -> tuple[Footer, int]:
     start = source.size - 8 - length
     data = _footer_bytes(source, tail[:-8], start, length)
     try:
-        return Footer(data, length), start
+        return footer_of(data, length), start
     except InvalidFileError as error:
         error.message = f"the footer is damaged: {error.message}"
         raise

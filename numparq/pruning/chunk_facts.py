@@ -41,8 +41,12 @@ def chunk_runs(file: OpenedFile, leaf: Leaf, row_groups: Sequence[int]) -> Runs:
     Returns
     -------
     Runs
-        A run a row group.
+        A run a row group; the same for all files that have the same footer.
     """
+    return file.footer.kept.get(("runs", leaf, *row_groups), lambda: _runs_of(file, leaf, row_groups))
+
+
+def _runs_of(file: OpenedFile, leaf: Leaf, row_groups: Sequence[int]) -> Runs:
     wanted, wrong = _wanted(), distrusted(file.footer.created_by, leaf)
     try:
         words = file.footer.chunks.words(wanted, row_groups, [leaf.index] * len(row_groups))
@@ -91,5 +95,9 @@ def _trusts_old(leaf: Leaf, wrong: frozenset[str]) -> bool:
 
 def order_in(file: OpenedFile, leaf: Leaf) -> Order:
     """Give the order of a column as the file declares it; `NO_ORDER` where its bounds mean nothing."""
+    return file.footer.kept.get(("order", leaf), lambda: _order_in(file, leaf))
+
+
+def _order_in(file: OpenedFile, leaf: Leaf) -> Order:
     names = file.footer.column_orders
     return declared_orders([leaf], None if names is None else [names[leaf.index]])[0]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..metadata.decode import read_record
 from ..metadata.layout import layout
+from ..remembered import Kept
 from ..schema import BYTE_ARRAY, Leaf
 from ..statistics.distrust import MIN_MAX, NULL_COUNT, distrusted
 from ..statistics.order import Order
@@ -18,6 +19,7 @@ __all__ = ["ColumnIndex"]
 
 _FIELDS = ("null_pages", "min_values", "max_values", "boundary_order", "null_counts", "nan_counts")
 _BOUNDARY_ORDERS = range(3)
+_MOST_KEPT = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,6 +44,7 @@ class ColumnIndex:
     highs: np.ndarray
     null_counts: np.ndarray
     nan_counts: np.ndarray
+    _kept: Kept = field(default_factory=lambda: Kept(_MOST_KEPT), init=False, repr=False)
 
     @classmethod
     def read(cls, data: np.ndarray, length: int) -> ColumnIndex | None:
@@ -72,7 +75,7 @@ class ColumnIndex:
             """Give those of a list, of bytes their positions and lengths; none of them where it is absent."""
             slot = wanted.slot(name)
             first, count = max(heads[slot], 0), heads[slot + 1]
-            found = words[first : first + count * width]
+            found = words[first : first + count * width].copy()  # else all of what was read for it would be kept
             return found if width == 1 else found.reshape(count, width)
 
         null_pages = elements("null_pages")
@@ -124,6 +127,10 @@ class ColumnIndex:
         Runs
             A run a page.
         """
+        key = leaf, order, created_by, num_rows.tobytes()
+        return self._kept.get(key, lambda: self._made_runs(num_rows, leaf, order, created_by))
+
+    def _made_runs(self, num_rows: np.ndarray, leaf: Leaf, order: Order, created_by: str | None) -> Runs:
         wrong = distrusted(created_by, leaf)
         unknown = np.full(len(num_rows), UNKNOWN, np.int64)
         # A page in front of an empty one, or of one that goes on with its last row, is taken for longer than it is.

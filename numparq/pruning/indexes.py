@@ -7,27 +7,26 @@ read as a whole; that changes what is read, never the answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import ParquetError
 from ..kernels.tables import SLACK
-from ..metadata.decode import read_record
-from ..metadata.layout import Layout, layout
 from ..opened import OpenedFile
 from ..plan.byte_ranges import Coalescing, coalesce
-from ..plan.pages import PAGE_OFFSET, PAGE_ROW, PAGE_SIZE, ChunkPages
+from ..plan.pages import ChunkPages
+from ..remembered import remembered
 from ..schema import Leaf
 from ..statistics import distrust
 from .column_index import ColumnIndex
+from .offset_index import OffsetIndex
 from .places import COLUMN_INDEX, OFFSET_INDEX, Places
 
 __all__ = ["Indexes", "Wanted", "fetch"]
 
-_LOCATION = {PAGE_OFFSET: "offset", PAGE_SIZE: "compressed_page_size", PAGE_ROW: "first_row_index"}
-_PAGES = "pages"  # in `OpenedFile.indexes`: those of an offset index that has been held against its chunk
+_SHARED_BYTES = 16 << 10  # of indexes that are kept; what is made of one may take ten times the memory
+_MOST_SHARED = 128
 _DISTRUST = {COLUMN_INDEX: distrust.COLUMN_INDEX, OFFSET_INDEX: distrust.OFFSET_INDEX}
 
 
@@ -97,7 +96,7 @@ class Indexes:
         # Indexes do not lie over each other: a file that claims more of them than it has bytes has none.
         if len(places) and int(places[:, 1].sum()) <= self._file.source.size:
             for (index, _, _), piece in zip(missing, fetch(self._file, places), strict=True):
-                known[index] = _decoded(_READ[index.what], piece)
+                known[index] = _decoded(index.what, piece)
 
     def column_index(self, row_group: int, leaf: int) -> ColumnIndex | None:
         """Give a column index that has been loaded."""
@@ -120,62 +119,37 @@ class Indexes:
         """
         if whole.is_indexed:
             return whole
-        known, key = self._file.indexes, Wanted(_PAGES, row_group, leaf)
-        found = known.get(key)
-        if found is None or (found.start, found.end, found.num_rows) != (whole.start, whole.end, whole.num_rows):
-            index = Wanted(OFFSET_INDEX, row_group, leaf)
-            found = _pages_in(whole, known.get(index))
-            if found is not None:
-                known[key], known[index] = found, found.locations  # the same numbers are kept once
-        return found
+        index = self._file.indexes.get((OFFSET_INDEX, row_group, leaf))
+        return None if index is None else index.pages(whole)
 
     def is_one_page(self, whole: ChunkPages, row_group: int, leaf: int) -> bool:
         """Tell whether the offset index, which has been loaded, has one page that is all of the chunk's data."""
-        locations = self._file.indexes.get(Wanted(OFFSET_INDEX, row_group, leaf))
-        if locations is None or len(locations) != 1:
-            return False
-        start, size, row = locations[0].tolist()
-        return row == 0 and whole.start <= start < start + size == whole.end
+        index = self._file.indexes.get((OFFSET_INDEX, row_group, leaf))
+        return index is not None and index.is_one_page(whole)
 
 
-def _pages_in(whole: ChunkPages, locations: np.ndarray | None) -> ChunkPages | None:
-    """Hold an offset index against its chunk; None where it cannot be of all its pages."""
-    if locations is None or not len(locations):
-        return None
+_READ: dict[str, Callable[[np.ndarray, int], Any]] = {COLUMN_INDEX: ColumnIndex.read, OFFSET_INDEX: OffsetIndex.read}
+
+
+def _decoded(what: str, piece: np.ndarray) -> Any:
+    """Decode an index, or give what was made of one with the same bytes, unless these are many; None where it is none.
+
+    `piece` has SLACK behind it.
+    """
+    length = len(piece) - SLACK
+    return _read(what, piece, length) if length > _SHARED_BYTES else _shared(what, piece[:length].tobytes())
+
+
+@remembered(_MOST_SHARED)
+def _shared(what: str, content: bytes) -> Any:
+    return _read(what, np.frombuffer(content + bytes(SLACK), np.uint8), len(content))
+
+
+def _read(what: str, data: np.ndarray, length: int) -> Any:
     try:
-        found = ChunkPages(whole.start, whole.end, whole.num_rows, locations)
+        return _READ[what](data, length)
     except ParquetError:
         return None
-    return found if found.is_complete else None
-
-
-def _decoded(read: Callable[[np.ndarray, int], Any], piece: np.ndarray) -> Any:
-    """Decode an index; None where it is none."""
-    try:
-        return read(piece, len(piece) - SLACK)
-    except ParquetError:
-        return None
-
-
-@lru_cache(maxsize=1)
-def _location_layout() -> tuple[Layout, int, int, list[int]]:
-    """Give the layout of an OffsetIndex, where its list is, the words of a PageLocation, and which are wanted."""
-    wanted = layout("OffsetIndex", *(f"page_locations.{name}" for name in _LOCATION.values()))
-    record = wanted.record_of("page_locations")
-    slots = [record.slots[_LOCATION[column]].word for column in sorted(_LOCATION)]
-    return wanted, wanted.slot("page_locations"), record.words, slots
-
-
-def _locations(data: np.ndarray, length: int) -> np.ndarray:
-    """Decode an OffsetIndex: int64, (pages, 3), as `ChunkPages` has them."""
-    wanted, slot, width, slots = _location_layout()
-    words = read_record(data, length, wanted)
-    first, count = words[slot : slot + 2].tolist()
-    first = max(first, 0)
-    return words[first : first + count * width].reshape(count, width)[:, slots]
-
-
-_READ: dict[str, Callable[[np.ndarray, int], Any]] = {COLUMN_INDEX: ColumnIndex.read, OFFSET_INDEX: _locations}
 
 
 def fetch(file: OpenedFile, places: np.ndarray, how: Coalescing | None = None) -> list[np.ndarray]:

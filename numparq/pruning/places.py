@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..errors import ParquetError
+from ..metadata.footer import Footer
 from ..metadata.layout import Layout, layout
 from ..opened import OpenedFile
 
@@ -44,16 +45,20 @@ class Places:
     """
 
     def __init__(self, file: OpenedFile) -> None:
-        self._file = file
+        self._footer, self._end = file.footer, file.footer_start
         self._known: dict[_Chunk, list[int]] = {}  # position and length of each kind
+
+    @classmethod
+    def of_file(cls, file: OpenedFile) -> Places:
+        """Give those of a file, with what has been looked up for it, or for another one with the same footer."""
+        return file.footer.kept.get(("places", file.footer_start), lambda: cls(file))
 
     def note(self, chunks: Sequence[_Chunk]) -> None:
         """Look up chunks, by the ordinals of row group and leaf, that will be asked for."""
         missing = [chunk for chunk in chunks if chunk not in self._known]
         if missing:
-            self._known.update(
-                zip(missing, _looked_up(self._file, missing).reshape(len(missing), -1).tolist(), strict=True)
-            )
+            found = _looked_up(self._footer, self._end, missing)
+            self._known.update(zip(missing, found.reshape(len(missing), -1).tolist(), strict=True))
 
     def of(self, what: str, chunks: Sequence[_Chunk]) -> list[tuple[_Chunk, int, int]]:
         """Give where something of some column chunks lies.
@@ -78,18 +83,18 @@ class Places:
         return [(chunk, found[slot], found[slot + 1]) for chunk, found in words if found[slot] != _NOWHERE]
 
 
-def _looked_up(file: OpenedFile, chunks: Sequence[_Chunk]) -> np.ndarray:
+def _looked_up(footer: Footer, end: int, chunks: Sequence[_Chunk]) -> np.ndarray:
     """Give position and length of each kind, int64 of shape (chunks, kinds, 2)."""
     wanted, slots = _wanted()
     groups, leaves = zip(*chunks, strict=True)
     try:
-        words = file.footer.chunks.words(wanted, groups, leaves)
+        words = footer.chunks.words(wanted, groups, leaves)
     except ParquetError:
         return np.full((len(chunks), len(_KINDS), 2), _NOWHERE, np.int64)
     found = words[:, slots].reshape(-1, len(_KINDS), 2)
     start, length = found[..., 0], found[..., 1]
     np.maximum(length, _UNTOLD, out=length)
-    room = file.footer_start - start  # where this overflows, the start is negative
+    room = end - start  # where this overflows, the start is negative
     inside = (start >= _MAGIC_BYTES) & (length >= _SHORTEST) & (length <= _LONGEST) & (room > 0) & (length <= room)
     inside &= (words[:, 0] & wanted.bit("file_path") == 0)[:, None]
     found[~inside] = _NOWHERE

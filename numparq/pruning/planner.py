@@ -53,7 +53,7 @@ class Planner:
         self._names = list(names)
         self._tables = tables
         self._sure: tuple[Expression | None, dict[int, bool]] = None, {}
-        self._places = Places(file)
+        self._places = Places.of_file(file)
         self._indexes = Indexes(file, leaves, self._places)
         self._bloom_filters = BloomFilters(file, self._places)
         self._dictionaries = Dictionaries(file, leaves, tables)

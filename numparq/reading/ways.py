@@ -9,6 +9,7 @@ from ..column.buffer import ColumnBuffer
 from ..column.chunks import ChunkTables, RowSlice
 from ..column.decode import Context
 from ..column.jobs import JobMaker
+from ..metadata.footer import Footer
 from ..schema import Leaf
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from ..column.rounds import Replaceable
     from ..column.wanted import WantedRows
     from ..frame import Layout
+    from ..io.joint import JointSource
     from ..nested_columns import NestedRead
     from ..pandas_metadata import PandasMetadata
     from ..targets import Target
@@ -28,7 +30,17 @@ __all__ = ["Strict"]
 class Strict:
     """A read that ends at the first damage: what it has decoded is whole. `numparq.recovery.Recovery` goes on."""
 
-    context, tables = Context, ChunkTables
+    context = Context
+
+    @staticmethod
+    def tables(
+        footer: Footer, leaves: Sequence[Leaf], row_groups: Sequence[int], end: int, files: JointSource | None
+    ) -> ChunkTables:
+        """Make the tables of the chunks: once, as far as these follow from the footer."""
+        if files is not None:
+            return ChunkTables(footer, leaves, row_groups, end, files)
+        key = ("tables", end, tuple(leaves), *row_groups)
+        return footer.kept.get(key, lambda: ChunkTables(footer, leaves, row_groups, end))
 
     @staticmethod
     def maker(

@@ -36,6 +36,7 @@ from ..kernels.tables import (
 from ..opened import OpenedFile
 from ..plan.pages import ChunkPages
 from ..pruning.indexes import OFFSET_INDEX, Indexes, Wanted
+from ..pruning.offset_index import OffsetIndex
 from ..pruning.places import Places
 from ..schema import Leaf
 from ..targets import Target
@@ -62,7 +63,7 @@ class PageFinder:
         self._leaves = leaves
         self._targets = targets
         self._common = columns_table(leaves, targets)
-        self._places = Places(file)
+        self._places = Places.of_file(file)
         self._indexes = Indexes(file, leaves, self._places)
 
     def find(self, row_group: int) -> list[Leaf]:
@@ -120,7 +121,7 @@ class PageFinder:
         if end != chunk.end:
             return None
         index = Wanted(OFFSET_INDEX, row_group, leaf.index)
-        self._file.indexes[index] = pages.locations
+        self._file.indexes[index] = OffsetIndex(pages.locations)
         return pages
 
     def _counted(

@@ -1,0 +1,82 @@
+"""What is made of equal things is made once: a bounded number of it is kept, and a forked process begins with none.
+
+What a thread of the parent is just doing with it (a lock that it holds) would never end in a child.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Hashable
+from functools import lru_cache
+from typing import Any, TypeVar
+
+__all__ = ["Kept", "remembered"]
+
+Make = TypeVar("Make", bound=Callable[..., Any])
+Thing = TypeVar("Thing")
+
+_forgetting: list[Callable[[], None]] = []
+
+
+def remembered(most: int) -> Callable[[Make], Make]:
+    """Have what a function gives kept, by its arguments: the latest ones.
+
+    Parameters
+    ----------
+    most : int
+        How many; what raises is not kept.
+
+    Returns
+    -------
+    callable
+        To decorate a function of hashable arguments whose result nobody changes.
+    """
+
+    def decorate(make: Make) -> Make:
+        found = lru_cache(most)(make)
+        _forgetting.append(found.cache_clear)
+        return found  # type: ignore[return-value]
+
+    return decorate
+
+
+def _forget() -> None:
+    for forget in _forgetting:
+        forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+class Kept:
+    """A few things by what they are made of; the oldest makes room for another one.
+
+    Threads may ask at once: one that is too early makes again what another one is making.
+
+    Parameters
+    ----------
+    most : int
+        How many.
+    """
+
+    __slots__ = ("_most", "_things")
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._things: dict[Hashable, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self._things)
+
+    def get(self, key: Hashable, make: Callable[[], Thing]) -> Thing:
+        """Give what belongs to a key, made the first time; nothing changes it afterwards."""
+        things = self._things
+        found = things.get(key, things)
+        if found is not things:
+            return found  # type: ignore[return-value]
+        made = make()
+        while len(things) >= self._most:
+            things.pop(next(iter([*things]), None), None)
+        things[key] = made
+        return made

@@ -1,0 +1,149 @@
+"""What is kept of footers and indexes: bounded, by content, anew in a forked process."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import numparq
+from numparq import col
+from numparq.metadata.footer import footer_of
+from numparq.plan.pages import ChunkPages
+from numparq.pruning.offset_index import OffsetIndex
+from numparq.remembered import Kept, remembered
+
+
+def test_kept_makes_once_and_lets_go_of_the_oldest() -> None:
+    made: list[int] = []
+    kept = Kept(3)
+
+    def make(number: int) -> int:
+        return kept.get(number, lambda: made.append(number) or -number)  # type: ignore[func-returns-value]
+
+    assert [make(number) for number in (1, 2, 3, 1, 4, 2, 3, 1)] == [-1, -2, -3, -1, -4, -2, -3, -1]
+    assert made == [1, 2, 3, 4, 1] and len(kept) == 3
+
+
+def test_kept_keeps_none_and_nothing_that_raised() -> None:
+    kept, made = Kept(2), []
+
+    def fail() -> None:
+        raise ValueError
+
+    with pytest.raises(ValueError):
+        kept.get("a", fail)
+    assert len(kept) == 0
+    for _ in range(2):
+        assert kept.get("a", lambda: made.append(1)) is None
+    assert made == [1]
+
+
+def test_kept_is_asked_by_several_threads() -> None:
+    kept, wrong = Kept(4), []
+
+    def ask(seed: int) -> None:
+        for number in np.random.default_rng(seed).integers(0, 9, 3000).tolist():
+            if kept.get(number, lambda: number * 10) != number * 10:  # noqa: B023
+                wrong.append(number)
+
+    threads = [threading.Thread(target=ask, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong and len(kept) <= 8  # several threads may make room, and then add, at once
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_process_begins_with_nothing() -> None:
+    @remembered(4)
+    def made(number: int) -> list[int]:
+        return [number]
+
+    first = made(1)
+    assert made(1) is first
+    child = os.fork()
+    if not child:
+        os._exit(int(made.cache_info().currsize != 0))  # type: ignore[attr-defined]
+    assert os.waitpid(child, 0)[1] == 0
+    assert made(1) is first
+
+
+def _written(path: Path, values: np.ndarray) -> Path:
+    frame = pd.DataFrame({"key": np.arange(len(values)), "value": values})
+    numparq.to_parquet(frame, path, row_group_size=len(values) // 2, max_rows_per_page=100, use_dictionary=False,
+                       compression=None)  # fmt: skip
+    return path
+
+
+def test_equal_footers_are_one_and_others_are_not(tmp_path: Path) -> None:
+    values = np.arange(1000.0)
+    first, same = _written(tmp_path / "a", values), _written(tmp_path / "b", values)
+    other = _written(tmp_path / "c", values + 1)
+    with numparq.ParquetFile(first) as a, numparq.ParquetFile(same) as b, numparq.ParquetFile(other) as c:
+        assert a.footer is b.footer and a.footer is not c.footer
+
+
+def test_what_is_in_a_footer_does_not_follow_the_array_that_it_was_read_from() -> None:
+    data = bytearray(numparq.to_parquet(pd.DataFrame({"a": range(10)})) or b"")
+    length = int.from_bytes(data[-8:-4], "little")
+    view = np.frombuffer(data, np.uint8)[-8 - length : -8]
+    footer = footer_of(view, length)
+    names = footer.schema_part.text
+    view[:] = 0
+    assert footer_of(np.frombuffer(bytes(footer.data), np.uint8), length) is footer
+    assert names is not None and footer.content(0, 4) == bytes(footer.data[:4])
+
+
+def test_a_large_footer_is_not_kept() -> None:
+    frame = pd.DataFrame(np.zeros((2, 3000)), columns=[f"column {number}" for number in range(3000)])
+    data = numparq.to_parquet(frame)
+    with numparq.ParquetFile(data) as a, numparq.ParquetFile(data) as b:
+        assert a.footer.length > 128 << 10 and a.footer is not b.footer
+
+
+def test_files_with_one_footer_and_other_pages_are_read_as_they_are(tmp_path: Path) -> None:
+    """Values within the bounds are changed, in place: footer and indexes stay as they were."""
+    values = np.arange(1000.0)
+    first, changed = _written(tmp_path / "a", values), tmp_path / "b"
+    data = bytearray(first.read_bytes())
+    place = data.index(np.float64(733.0).tobytes())
+    data[place : place + 8] = np.float64(732.5).tobytes()
+    changed.write_bytes(data)
+    wanted = col("key") == 733
+    assert numparq.read_parquet(first, filters=wanted)["value"].tolist() == [733.0]
+    assert numparq.read_parquet(changed, filters=wanted, verify_crc=False)["value"].tolist() == [732.5]
+    assert numparq.read_parquet(first, filters=wanted)["value"].tolist() == [733.0]
+
+
+def test_files_with_one_footer_and_other_indexes_are_read_by_their_own(tmp_path: Path) -> None:
+    """A damaged index is no index; what was kept of the whole one does not count for this file."""
+    values = np.arange(1000.0)
+    first, damaged = _written(tmp_path / "a", values), tmp_path / "b"
+    data = bytearray(first.read_bytes())
+    wanted = col("key") == 733
+    with numparq.ParquetFile(first) as file:
+        assert len(file.plan(filters=wanted).row_groups[1].chunks[0].offsets) == 5
+        chunk = file.metadata.row_groups[1].columns[0]
+        place = chunk.column_index_offset
+        data[place : place + chunk.column_index_length] = b"\xff" * chunk.column_index_length
+    damaged.write_bytes(data)
+    with numparq.ParquetFile(damaged) as file:
+        assert file.plan(filters=wanted).num_rows == 500
+        assert file.read(filters=wanted)["value"].tolist() == [733.0]
+
+
+def test_pages_are_held_against_the_chunk_that_they_are_asked_for() -> None:
+    index = OffsetIndex(np.array([[100, 90, 0], [190, 110, 10], [300, 100, 20]]))
+    whole = ChunkPages.whole(100, 400, 30)
+    pages = index.pages(whole)
+    assert pages is not None and index.pages(whole) is pages
+    assert index.pages(ChunkPages.whole(100, 401, 30)) is None
+    assert index.pages(ChunkPages.whole(100, 400, 15)) is None
+    assert index.pages(ChunkPages.whole(100, 400, 40)).num_rows == 40  # type: ignore[union-attr]
