@@ -51,6 +51,8 @@ class RuntimeFilter:
     Without anything but a column, it is handed over later, once, by `arrive`, from whatever thread. Until then, a read
     goes on without it, and what has been read by then is not filtered again.
 
+    It can be pickled: a copy knows what had arrived by then.
+
     Examples
     --------
     >>> import numparq
@@ -79,6 +81,14 @@ class RuntimeFilter:
         self._bound: tuple[Schema | Columns, Expression] | None = None
         if any(given is not None for given in (values, low, high, bloom_filter)):
             self.arrive(values, low=low, high=high, bloom_filter=bloom_filter)
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.column, self._given
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.column, self._given = state
+        self._lock = Lock()
+        self._bound = None
 
     @property
     def has_arrived(self) -> bool:

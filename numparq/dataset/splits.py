@@ -1,0 +1,177 @@
+"""A table divided into splits, which separate processes read: no engine in it, and no scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..filtering.condition import listed
+from ..memory_budget import checked_size
+from ..opened import OpenedFile
+from ..predicate import as_expression
+from ..reading.choices import Choices
+from ..schema import Schema
+from .contents import Contents
+from .partitioning import as_partitioning
+from .pruners import FilePruner
+from .query import Query
+from .splitting.carried import CarriedSchema
+from .splitting.parts import GroupRows, Split, SplitPart
+from .splitting.planning import planned_splits
+from .splitting.reader import SplitReader, Wish
+from .splitting.strict import PlainPartitions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["GroupRows", "Split", "SplitPart", "SplitReader", "SplitTable", "split_table"]
+
+SPLIT_BYTES = 64 << 20
+
+
+class SplitTable:
+    """A table divided into splits. It can be pickled; its `reader`, which has no splits in it, is smaller.
+
+    Made by `split_table`.
+
+    Parameters
+    ----------
+    reader : SplitReader
+        Reads any of the splits.
+    splits : list of Split
+        All rows that are wanted, each in one split, in their order.
+
+    Attributes
+    ----------
+    reader, splits
+        As given.
+    """
+
+    def __init__(self, reader: SplitReader, splits: list[Split]) -> None:
+        self.reader = reader
+        self.splits = splits
+
+    def __len__(self) -> int:
+        return len(self.splits)
+
+    def __repr__(self) -> str:
+        return f"<SplitTable: {len(self.splits)} splits, {sum(split.num_bytes for split in self.splits):,} bytes>"
+
+    @property
+    def prototype(self) -> OpenedFile:
+        """See `SplitReader.prototype`."""
+        return self.reader.prototype
+
+    @property
+    def schema(self) -> Schema:
+        """See `SplitReader.schema`."""
+        return self.reader.schema
+
+    @property
+    def names(self) -> list[str]:
+        """See `SplitReader.names`."""
+        return self.reader.names
+
+    @property
+    def arrow_schema(self) -> Any:
+        """See `SplitReader.arrow_schema`."""
+        return self.reader.arrow_schema
+
+    def frame(self, split: Split) -> pd.DataFrame:
+        """See `SplitReader.frame`."""
+        return self.reader.frame(split)
+
+    def frames(
+        self, split: Split, batch_rows: int | None = None, *, memory_limit: int | None = None
+    ) -> Iterator[pd.DataFrame]:
+        """See `SplitReader.frames`."""
+        return self.reader.frames(split, batch_rows, memory_limit=memory_limit)
+
+    def tables(self, split: Split, batch_rows: int | None = None, *, memory_limit: int | None = None) -> Iterator[Any]:
+        """See `SplitReader.tables`."""
+        return self.reader.tables(split, batch_rows, memory_limit=memory_limit)
+
+    def count(self, split: Split) -> int:
+        """See `SplitReader.count`."""
+        return self.reader.count(split)
+
+
+def split_table(
+    path: Any,
+    columns: Sequence[str | tuple[str, ...]] | None = None,
+    filters: Any = None,
+    *,
+    runtime_filters: Any = (),
+    split_bytes: int = SPLIT_BYTES,
+    min_splits: int = 1,
+    partitioning: Any = "hive",
+    schema: Any = None,
+    resolve: str = "name",
+    storage_options: dict[str, Any] | None = None,
+    filesystem: Any = None,
+    pruners: Sequence[FilePruner] = (),
+    include: Sequence[str] = (),
+    dtype_backend: str = "numpy",
+    variants: str = "values",
+    verify_crc: bool = True,
+    threads: int | None = 1,
+) -> SplitTable:
+    """Divide a table into splits.
+
+    Parameters
+    ----------
+    path, partitioning, schema, resolve, storage_options, filesystem, pruners
+        As of `numparq.Dataset`.
+    columns, filters, include, dtype_backend, variants, verify_crc
+        As in `numparq.read_parquet`. Rows come back exactly filtered.
+    runtime_filters : RuntimeFilter, or iterable of these
+        As in `numparq.read_parquet`; each has to have arrived. They leave out files here, and row groups, pages and
+        rows where splits are read.
+    split_bytes : int
+        About so many bytes of the columns asked for, as they are stored, are in a split at most.
+    min_splits : int
+        So many splits there are to be, if the rows can be divided so.
+    threads : int, optional
+        How many threads read a split.
+
+    Returns
+    -------
+    SplitTable
+        Its splits together have just the rows that `numparq.Dataset.read` gives, in the same order. Dtypes are by the
+        schema of the files alone: integers and booleans are nullable ones unless the column is REQUIRED, INT96 is
+        in microseconds, no column is a Categorical, or an index; partition columns are Int32 or str, or of the type
+        that `partitioning` gives, nullable ones.
+
+    Raises
+    ------
+    SchemaError, FileNotFoundError, InvalidFileError
+        As `numparq.Dataset.read` does.
+    """
+    choices = Choices(
+        filters=None if filters is None else as_expression(filters), runtime_filters=_arrived(runtime_filters),
+        dtype_backend=dtype_backend, include=tuple(include), variants=variants, verify_crc=verify_crc, threads=threads,
+    )  # fmt: skip
+    checked_size(split_bytes, "split_bytes")
+    checked_size(min_splits, "min_splits")
+    partitioning = as_partitioning(partitioning)
+    columns = None if columns is None else list(columns)
+    contents = Contents(path, partitioning, None, schema, resolve, storage_options, filesystem, None)
+    try:
+        query = Query(contents, pruners, columns, choices)
+        splits = planned_splits(contents, query, split_bytes, min_splits)
+        partitions = PlainPartitions.of(contents.listing, partitioning)
+        assert isinstance(partitions, PlainPartitions)
+        carried = CarriedSchema(query.schema, resolve)
+        wish = Wish(carried, partitions.type_names(), columns, choices, contents.listing.filesystem)
+    finally:
+        contents.close()
+    return SplitTable(SplitReader(wish), splits)
+
+
+def _arrived(runtime_filters: Any) -> tuple[Any, ...]:
+    """Refuse filters that would have to arrive in another process."""
+    found = tuple(listed(runtime_filters))
+    for each in found:
+        if not each.has_arrived:
+            raise ValueError(f"{each!r} has to arrive before the table is divided: splits are read by other processes")
+    return found

@@ -1,0 +1,114 @@
+"""The files of a split, opened where it is read: those that were planned, or an error."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import blake2b
+from typing import Any
+
+from ...errors import InvalidFileError
+from ...opened import OpenedFile
+from ..files import DataFile, Listing
+from ..opening import open_files
+from ..remote_listing import RemoteListing
+from .parts import SplitPart
+
+__all__ = ["digest_of", "opened", "stamped"]
+
+_CHANGED = "the file has changed since the table was divided into splits: divide it again"
+_GONE = "the file is gone since the table was divided into splits"
+
+
+def digest_of(file: OpenedFile) -> bytes:
+    """Give what tells the footer of a file from others."""
+    footer = file.footer
+    return blake2b(footer.data[: footer.length].tobytes(), digest_size=16).digest()
+
+
+def stamped(file: DataFile, opened: OpenedFile) -> DataFile:
+    """Note of a file, which is open, by what it is known again.
+
+    Raises
+    ------
+    InvalidFileError
+        When it has changed since it was opened.
+    """
+    stamp = opened.source.stamp() if hasattr(opened.source, "stamp") else None
+    opened.check_unchanged()
+    if stamp is None:
+        return file._replace(size=opened.source.size)
+    size, modified = stamp
+    # Another process may have another working directory.
+    path, name = os.path.abspath(file.path), file.name if file.name == file.path else os.path.abspath(file.name)
+    return file._replace(path=path, name=name, size=size, version=str(modified))
+
+
+@contextmanager
+def opened(parts: Sequence[SplitPart], filesystem: Any) -> Iterator[list[OpenedFile]]:
+    """Open the files of a split, each once; they are closed at the end.
+
+    Parameters
+    ----------
+    parts : sequence of SplitPart
+        What the split has of each.
+    filesystem : fsspec or pyarrow file system, or None
+        Where they are; None for the local one.
+
+    Raises
+    ------
+    FileNotFoundError
+        When one of them is not there any more.
+    InvalidFileError
+        When one of them is not what was planned: by its size, time of change, ETag or footer.
+    """
+    planned = [part.file for part in parts]
+    if filesystem is not None:
+        _check_remote(planned, filesystem)
+    try:
+        files = open_files(Listing(planned, filesystem=filesystem), planned)  # type: ignore[arg-type]
+    except FileNotFoundError as error:
+        raise _gone(planned, error) from None
+    try:
+        for part, file in zip(parts, files, strict=True):
+            if not _is_planned(part, file):
+                raise InvalidFileError(_CHANGED, file=part.file.name)
+        yield files
+    finally:
+        for file in files:
+            file.close()
+
+
+def _is_planned(part: SplitPart, file: OpenedFile) -> bool:
+    """Say whether a file is the one that was planned, as far as it tells itself."""
+    stamp = file.source.stamp() if hasattr(file.source, "stamp") else None
+    if stamp is not None and (part.file.size, part.file.version) != (stamp[0], str(stamp[1])):
+        return False
+    return part.digest is None or part.digest == digest_of(file)
+
+
+def _check_remote(planned: Sequence[DataFile], filesystem: Any) -> None:
+    """Ask a file system, and not what it remembers, whether files are those that were planned."""
+    if hasattr(filesystem, "invalidate_cache"):
+        for file in planned:
+            filesystem.invalidate_cache(file.path)
+    try:
+        found = RemoteListing(filesystem).look_at_all([file.path for file in planned])
+    except FileNotFoundError as error:
+        raise _gone(planned, error) from None
+    for file, entry in zip(planned, found, strict=True):
+        if entry is None or _differ(file.size, entry.size) or _differ(file.version, entry.version):
+            raise InvalidFileError(_CHANGED, file=file.name)
+
+
+def _differ(one: object, other: object) -> bool:
+    return one is not None and other is not None and one != other
+
+
+def _gone(planned: Sequence[DataFile], error: FileNotFoundError) -> FileNotFoundError:
+    """Say which file is gone."""
+    told = str(error.filename or error)
+    names = [file.name for file in planned if file.path in told or file.name in told]
+    return FileNotFoundError(errno.ENOENT, _GONE, names[0] if names else told)

@@ -1,0 +1,263 @@
+"""What reads splits, in whatever process: it carries all that it has to know of the table, and is small."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ...column.chunks import RowSlice
+from ...opened import OpenedFile
+from ...reading.choices import Choices
+from ...streaming.batches import Batches
+from ...streaming.division import Sizes
+from ..columns import table_columns
+from ..file_filter import FileFilter
+from ..partitions import Partitions
+from ..reading import WantedFile
+from ..streaming import TableUnits
+from .carried import CarriedSchema
+from .opening import opened
+from .parts import GroupRows, Split, SplitPart
+from .strict import PlainColumns, PlainPartitions, StrictRead
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ...schema import Leaf, Schema
+    from ...selection import NestedColumn
+
+__all__ = ["SplitReader"]
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is wanted of a table.
+
+    Attributes
+    ----------
+    carried : CarriedSchema
+        The columns of the files.
+    partitions : dict of str to str
+        The partition columns, and their types.
+    columns : list or None
+        The columns wanted, as in `numparq.read_parquet`.
+    choices : Choices
+        What else is wanted.
+    filesystem : fsspec or pyarrow file system, or None
+        Where the files are.
+    """
+
+    carried: CarriedSchema
+    partitions: dict[str, str]
+    columns: list[Any] | None
+    choices: Choices
+    filesystem: Any = field(default=None)
+
+
+class SplitReader:
+    """Reads splits of a table. It can be pickled, knows nothing of other splits, and opens no file but a split's own.
+
+    Parameters
+    ----------
+    wish : Wish
+        What is wanted of the table.
+    """
+
+    def __init__(self, wish: Wish) -> None:
+        self._wish = wish
+
+    def __getstate__(self) -> Wish:
+        return self._wish
+
+    def __setstate__(self, wish: Wish) -> None:
+        self._wish = wish
+
+    def __repr__(self) -> str:
+        names = ", ".join(repr(name) for name in self.names)
+        return f"<SplitReader of {names}>"
+
+    # --- the columns -------------------------------------------------------------------------------------------------
+
+    @property
+    def prototype(self) -> OpenedFile:
+        """A file without rows that has the schema and the keys of the table; the partition columns are not in it."""
+        return self._wish.carried.schema.prototype
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that are in files, whether they are read or not; those of all files united."""
+        return self.prototype.schema
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The columns that are read, in their order, virtual ones last."""
+        names = [column.name for column in self._selected[0]]
+        return [*names, *self._selected[1]]
+
+    @cached_property
+    def arrow_schema(self) -> Any:
+        """The schema of all tables (pyarrow.Schema), by the schema of the files alone."""
+        from ...streaming.arrow import ArrowColumns
+
+        choices = _for_arrow(self._wish.choices)
+        read = StrictRead(self._wish.carried.schema, self._table(choices, self._keys), [], choices)
+        made = read.table.partition_arrays([], [])
+        return ArrowColumns(self.prototype, read.table, read.targets, made).schema
+
+    @cached_property
+    def _keys(self) -> Partitions:
+        """The partition columns, of no file."""
+        return self._partitions([])
+
+    def _partitions(self, values: Sequence[tuple[str | None, ...]]) -> Partitions:
+        return PlainPartitions(list(self._wish.partitions), values, self._wish.partitions)
+
+    @cached_property
+    def _selected(self) -> tuple[list[Leaf | NestedColumn], list[str]]:
+        """The columns wanted, and the virtual ones."""
+        found = table_columns(self.prototype, self._keys, self._wish.columns, self._wish.choices)
+        return found.selected, found.virtual
+
+    def _table(self, choices: Choices, partitions: Partitions) -> PlainColumns:
+        selected, virtual = self._selected
+        return PlainColumns(self.prototype, selected, choices, virtual, partitions)
+
+    @cached_property
+    def _filter(self) -> FileFilter:
+        choices = self._wish.choices
+        return FileFilter(choices.filters, self._wish.carried.schema, self._keys, choices.runtime_filters)
+
+    # --- the rows ----------------------------------------------------------------------------------------------------
+
+    def frame(self, split: Split) -> pd.DataFrame:
+        """Read a split into one frame.
+
+        Parameters
+        ----------
+        split : Split
+            One of this table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns and dtypes are the same for all splits. No column is an index, and rows are numbered from 0.
+
+        Raises
+        ------
+        FileNotFoundError, InvalidFileError
+            When a file is gone, or has changed, since the table was divided.
+        """
+        choices = self._wish.choices
+        with self._begun(split, choices, self._selected[0]) as (read, wanted):
+            return read.framed(read.decoded(wanted))
+
+    def frames(
+        self, split: Split, batch_rows: int | None = None, *, memory_limit: int | None = None
+    ) -> Iterator[pd.DataFrame]:
+        """Read a split as frames one after the other, in bounded memory; at least one.
+
+        Parameters
+        ----------
+        split : Split
+            One of this table.
+        batch_rows, memory_limit
+            As in `numparq.Dataset.iter_batches`.
+
+        Raises
+        ------
+        LimitError
+            As in `numparq.Dataset.iter_batches`.
+        FileNotFoundError, InvalidFileError
+            As in `frame`.
+        """
+        with self._units(split, self._wish.choices, Sizes(memory_limit, batch_rows)) as units:
+            yield from Batches(units)
+
+    def tables(self, split: Split, batch_rows: int | None = None, *, memory_limit: int | None = None) -> Iterator[Any]:
+        """Read a split as Arrow tables one after the other, in bounded memory; at least one.
+
+        Parameters
+        ----------
+        split : Split
+            One of this table.
+        batch_rows : int, optional
+            A table has no more rows than that.
+        memory_limit : int, optional
+            As in `numparq.Dataset.iter_batches`.
+
+        Yields
+        ------
+        pyarrow.Table
+            Of `arrow_schema`. A VARIANT is a struct of its metadata and its value.
+
+        Raises
+        ------
+        LimitError, FileNotFoundError, InvalidFileError
+            As in `frames`.
+        """
+        with self._units(split, _for_arrow(self._wish.choices), Sizes(memory_limit, batch_rows)) as units:
+            for table in units.tables():
+                yield from _cut(table, batch_rows)
+                del table
+
+    def count(self, split: Split) -> int:
+        """Count the rows of a split; only what its filter asks is read, and nothing where the plan knows.
+
+        Parameters
+        ----------
+        split : Split
+            One of this table.
+        """
+        if split.num_rows is not None:
+            return split.num_rows
+        with self._begun(split, replace(self._wish.choices, include=()), []) as (read, wanted):
+            return read.count(wanted)
+
+    @contextmanager
+    def _units(self, split: Split, choices: Choices, sizes: Sizes) -> Iterator[TableUnits]:
+        with self._begun(split, choices, self._selected[0]) as begun:
+            units = TableUnits(lambda _: begun, choices, sizes)
+            units.is_ahead = False  # no thread of our own where others share out the work
+            yield units
+
+    @contextmanager
+    def _begun(
+        self, split: Split, choices: Choices, selected: Sequence[Leaf | NestedColumn]
+    ) -> Iterator[tuple[StrictRead, list[WantedFile]]]:
+        """Open the files of a split, and get ready to read columns of them."""
+        with opened(split.parts, self._wish.filesystem) as files:
+            partitions = self._partitions([part.file.values for part in split.parts])
+            virtual = self._selected[1] if choices.include else []
+            table = PlainColumns(self.prototype, list(selected), choices, virtual, partitions)
+            made = [self._wanted(at, *each) for at, each in enumerate(zip(split.parts, files, strict=True))]
+            wanted = [one for one in made if one.slices and not one.is_nothing]
+            yield StrictRead(self._wish.carried.schema, table, wanted, choices), wanted
+
+    def _wanted(self, at: int, part: SplitPart, file: OpenedFile) -> WantedFile:
+        condition = self._filter.condition(file, part.file, self._wish.choices.runtime_filters)
+        return WantedFile(file, at, _slices(part.groups or ()), condition)
+
+
+def _for_arrow(choices: Choices) -> Choices:
+    return replace(choices, dtype_backend="pyarrow", variants="bytes")
+
+
+def _slices(groups: Sequence[GroupRows]) -> list[RowSlice]:
+    """Give rows as they are decoded, one behind the other."""
+    made, out = [], 0
+    for group in groups:
+        made.append(RowSlice(group.row_group, group.start, group.stop, out))
+        out += group.stop - group.start
+    return made
+
+
+def _cut(table: Any, batch_rows: int | None) -> Iterator[Any]:
+    """Divide a table into some of at most so many rows."""
+    if batch_rows is None or table.num_rows <= batch_rows:
+        yield table
+        return
+    for start in range(0, table.num_rows, batch_rows):
+        yield table.slice(start, batch_rows)
