@@ -25,10 +25,7 @@ MODULES = (
     "pandas",
     "pyarrow",
     "pyarrow.compute",
-    "pyarrow.parquet",
     "numparq.api",
-    "numparq.dataset.dataset",
-    "numparq.dataset.splits",
     "numparq.dataset.writing",
     "numparq.spark.reader",
     "numparq.spark.writer",
@@ -61,6 +58,7 @@ def warm(worker: str = "") -> None:
         for name in (*MODULES, *([worker] if worker.startswith("pyspark") else [])):
             _attempt(_import, name)
     _attempt(_load_kernels)
+    _attempt(_rehearse)
     _give_workers_their_own_chance()
     gc.collect()
     gc.freeze()  # else the first collection in a worker writes to, and so copies, the memory that all share
@@ -90,6 +88,12 @@ def _load_kernels() -> None:
 
     warm_up()
     preload()
+
+
+def _rehearse() -> None:
+    from .rehearsal import rehearse
+
+    rehearse()
 
 
 def _give_workers_their_own_chance() -> None:
