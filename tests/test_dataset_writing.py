@@ -232,7 +232,7 @@ def test_several_frames_share_files(tmp_path):
 
 
 def test_more_partitions_than_files_stay_open(tmp_path, monkeypatch):
-    monkeypatch.setattr("numparq.dataset.writing.writer._MOST_OPEN", 3)
+    monkeypatch.setattr("numparq.dataset.writing.spread._MOST_OPEN", 3)
     with DatasetWriter(tmp_path, partition_cols=["key"]) as writer:
         for _ in range(2):
             writer.write(pd.DataFrame({"key": range(10), "n": range(10)}))

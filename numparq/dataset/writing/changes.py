@@ -6,12 +6,12 @@ import errno
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
-from ...errors import SchemaError
+from ...errors import InvalidFileError, SchemaError
 from ..entries import Entry, Found
 from ..names import COMMON_METADATA, METADATA, segment_keys
 from .division import Values
 
-__all__ = ["BEHAVIORS", "Changes", "changes_of", "check_empty"]
+__all__ = ["BEHAVIORS", "MODES", "Changes", "Gone", "Replaced", "changes_of", "check_empty"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,42 @@ def _matching(base: str, files: list[Entry], keys: Sequence[str], written: Colle
     return gone
 
 
+def _all(base: str, files: list[Entry], keys: Sequence[str], written: Collection[Values]) -> list[str]:
+    return [entry.path for entry in files]
+
+
 BEHAVIORS: dict[str, Gone] = {"error": _none_there, "overwrite_or_ignore": _nothing, "delete_matching": _matching}
+
+# The same as those who write with several processes say it.
+MODES: dict[str, Gone] = {"append": _nothing, "overwrite": _all, "delete_matching": _matching}
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """What goes are these files, as they were at a time before, and nothing goes if one of them is another by now.
+
+    Parameters
+    ----------
+    versions : dict of str to (str or None)
+        By their paths, what was known of each.
+    version_of : callable
+        Says the same of a file now.
+    """
+
+    versions: dict[str, str | None]
+    version_of: Callable[[Entry], str | None]
+
+    def __call__(self, base: str, files: list[Entry], keys: Sequence[str], written: Collection[Values]) -> list[str]:
+        """Give their paths."""
+        there = {entry.path: entry for entry in files}
+        for path, version in self.versions.items():
+            if path not in there:
+                raise InvalidFileError("a file that is to be replaced is not there any more; nothing was changed",
+                                       file=path)  # fmt: skip
+            if self.version_of(there[path]) != version:
+                raise InvalidFileError("a file that is to be replaced was changed meanwhile; nothing was changed",
+                                       file=path)  # fmt: skip
+        return list(self.versions)
 
 
 def check_empty(base: str, files: Sequence[Entry]) -> None:
@@ -66,13 +101,13 @@ def check_empty(base: str, files: Sequence[Entry]) -> None:
         raise FileExistsError(errno.EEXIST, message, base)
 
 
-def changes_of(behavior: str, base: str, found: Found, keys: Sequence[str], written: Collection[Values]) -> Changes:
+def changes_of(gone_of: Gone, base: str, found: Found, keys: Sequence[str], written: Collection[Values]) -> Changes:
     """Say what is to be changed of what is there.
 
     Parameters
     ----------
-    behavior : str
-        One of `BEHAVIORS`.
+    gone_of : callable
+        One of `BEHAVIORS` or `MODES`, or a `Replaced`.
     base : str
         The dataset's folder.
     found : Found
@@ -89,13 +124,15 @@ def changes_of(behavior: str, base: str, found: Found, keys: Sequence[str], writ
     SchemaError
         When those that stay are partitioned by other columns.
     """
-    gone = BEHAVIORS[behavior](base, found.files, keys, written)
+    gone = gone_of(base, found.files, keys, written)
     going = set(gone)
     if written:
         _check_keys(base, [entry for entry in found.files if entry.path not in going], keys)
     # Both would speak of other files than there are, or of columns that these do not have.
     start = _start(base)
     stale = [entry.path for entry in found.hidden if entry.path[start:] in (METADATA, COMMON_METADATA)]
+    if not gone and not written:
+        return Changes()
     return Changes(gone + stale)
 
 

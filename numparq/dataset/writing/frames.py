@@ -31,10 +31,13 @@ class Stretch:
         The partition.
     taken : TakenApart
         The rows.
+    folder : str, optional
+        The folder of the dataset, where that is not named by the values.
     """
 
     values: Values
     taken: TakenApart
+    folder: str | None = None
 
 
 class DividedFrame:

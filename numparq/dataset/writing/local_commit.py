@@ -24,13 +24,23 @@ __all__ = ["complete", "complete_all", "exclusive", "folder_of_job", "perform", 
            "version_of"]  # fmt: skip
 
 _JOB_FOLDER = re.compile(rf"\.numparq-(\w+)-{JOB}")
+_SHARED = "shared"  # where others have the token of a boot, which is 8 digits, or "x"
 _AT_ONCE = 16
 _DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
-def folder_of_job(job: str) -> str:
-    """Name the folder that a job writes in: of this run of this system, whose locks tell whether it lives."""
-    return f".numparq-{boot_token()}-{job}"
+def folder_of_job(job: str, outlives: bool = False) -> str:
+    """Name the folder that a job writes in.
+
+    Parameters
+    ----------
+    job : str
+        The job.
+    outlives : bool
+        Whether it goes on without the process that begins it. If not, the name is of this run of this system, whose
+        locks tell whether that process lives; else of none, so that no other write takes it for that of a dead one.
+    """
+    return f".numparq-{_SHARED if outlives else boot_token()}-{job}"
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from ...io.sink import Sink
 from ...shred import TakenApart
 from ...writer import ParquetWriter
 
-__all__ = ["FileLimits", "Part", "Written"]
+__all__ = ["FileLimits", "Part", "Written", "counted"]
 
 _FULL = 0.9  # of the bytes that a file may have, about
 _LEAST_ROWS = 1024  # a file is given up to so many rows before its size is looked at
@@ -80,6 +80,11 @@ class Part:
         """Whether a file is open."""
         return self._writer is not None
 
+    @property
+    def open_bytes(self) -> int:
+        """Bytes that the open file has so far."""
+        return self._writer.num_bytes if self._writer else 0
+
     def write(self, taken: TakenApart) -> None:
         """Write rows."""
         start = 0
@@ -136,3 +141,14 @@ class Part:
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.abort()
+
+
+def counted(name: str, value: Any) -> int | None:
+    """Check an argument that is a count, or None."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} is a number, not {value!r}")
+    if value.__index__() < 1:
+        raise ValueError(f"{name} must be at least 1, not {value}")
+    return value.__index__()

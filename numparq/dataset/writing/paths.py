@@ -27,9 +27,9 @@ def job_id() -> str:
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{secrets.token_hex(3)}"
 
 
-def file_name(job: str, number: int) -> str:
-    """Name a file of a write; within a partition, names are in the order of the rows."""
-    return f"{file_prefix(job)}{number:07}.parquet"
+def file_name(job: str, number: int, task: str = "") -> str:
+    """Name a file of a write, or of a task of it; within a partition, names are in the order of the rows."""
+    return f"{file_prefix(job)}{task and task + '-'}{number:07}.parquet"
 
 
 def folder_of(keys: Sequence[str], values: Sequence[str | None]) -> str:

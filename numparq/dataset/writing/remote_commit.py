@@ -6,17 +6,22 @@ record is overwritten by one that says which files go, or, where none do, remove
 
 from __future__ import annotations
 
+import contextlib
+import re
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
 from ...io.remote_source import SIDE_BY_SIDE
 from ...threads import Crew
-from ..commit_record import COMMITTED, PENDING, Record, file_prefix, job_of
+from ..commit_record import COMMITTED, JOB, PENDING, Record, file_prefix, job_of
 from ..entries import Entry, Found
 from ..remote_listing import RemoteListing
+from .local_commit import folder_of_job
 
 __all__ = ["RemoteFolder", "recover_remote", "side_by_side"]
+
+_STAGE = re.compile(re.escape(folder_of_job("", outlives=True)) + f"({JOB})")
 
 
 class RemoteFolder:
@@ -103,12 +108,37 @@ class RemoteFolder:
         except FileNotFoundError:
             pass
 
+    def move(self, start: str, end: str) -> None:
+        """Put a file where it belongs; where a file system cannot, it is copied there, by the store itself."""
+        if self._is_arrow:
+            self.filesystem.move(start, end)
+        else:
+            self.filesystem.cp_file(start, end)
+
+    def clear(self, folder: str) -> None:
+        """Remove a folder and the files in it; it need not be there."""
+        try:
+            found = RemoteListing(self.filesystem).walk_as_it_is(folder)
+        except FileNotFoundError:
+            found = Found()
+        self.remove(entry.path for entry in (*found.files, *found.hidden))
+        with contextlib.suppress(Exception):  # an object store has no folders
+            self.filesystem.delete_dir(folder) if self._is_arrow else self.filesystem.rmdir(folder)
+
     def complete(self, path: str, record: Record) -> None:
         """Make true what a record says that is in force, and remove it."""
         versions = {entry.path: entry.version for entry in self.everything()} if any(record.gone.values()) else {}
         gone = {self.path(place): version for place, version in record.gone.items()}
         self.remove(name for name, version in gone.items()
                     if version is None or versions.get(name) in (None, version))  # fmt: skip
+        self.remove([path])
+        self.clear(self.path(folder_of_job(record.job, outlives=True)))
+
+    def take_back(self, path: str, record: Record) -> None:
+        """Remove the files of a write that has not come to its commit, and its record."""
+        start = file_prefix(record.job)
+        names = [entry.path for entry in self.everything()]
+        self.remove(name for name in names if name.rpartition("/")[2].lstrip(".").startswith(start))
         self.remove([path])
 
 
@@ -137,9 +167,18 @@ def recover_remote(filesystem: Any, base: str, *, abandoned: bool) -> tuple[list
             folder.complete(path, record)
             completed.append(record.job)
         elif record.state == PENDING and abandoned:
-            start = file_prefix(record.job)
-            names = [entry.path for entry in folder.everything()]
-            folder.remove(name for name in names if name.rpartition("/")[2].lstrip(".").startswith(start))
-            folder.remove([path])
+            folder.take_back(path, record)
             removed.append(record.job)
+    if abandoned:
+        removed += _clear_stages(folder)
     return completed, removed
+
+
+def _clear_stages(folder: RemoteFolder) -> list[str]:
+    """Remove what writes of several processes have left that did not come to their record; give those writes."""
+    start = len(folder.path(""))
+    tops = {entry.path[start:].partition("/")[0] for entry in folder.everything()}
+    stages = {top: found[1] for top in tops if (found := _STAGE.fullmatch(top))}
+    for top in stages:
+        folder.clear(folder.path(top))
+    return sorted(stages.values())

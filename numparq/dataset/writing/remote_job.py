@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -38,10 +38,14 @@ class RemoteJob:
         Gives what a path there is called in messages.
     alone : bool
         Whether no other write of this kind may be under way: those that replace files, or expect none.
+    job : str, optional
+        Its name, where it has one already.
     """
 
-    def __init__(self, filesystem: Any, base: str, name_of: Callable[[str], str], alone: bool) -> None:
-        self.id = job_id()
+    def __init__(
+        self, filesystem: Any, base: str, name_of: Callable[[str], str], alone: bool, job: str | None = None
+    ) -> None:
+        self.id = job or job_id()
         self.base = base
         self._name_of = name_of
         self._alone = alone
@@ -50,7 +54,7 @@ class RemoteJob:
         self._names: list[str] = []  # of files that are opened
         self._held: list[tuple[Sink, int]] = []  # files that are written, and not completed
         self._lock = threading.Lock()
-        self._begun = False
+        self._begun = self._in_force = False
 
     def found(self) -> Found:
         """List what the dataset has now."""
@@ -62,13 +66,33 @@ class RemoteJob:
 
     def open(self, name: str) -> Sink:
         """Open a file of the dataset for writing."""
+        path = self._to_come(name)
+        return _HeldSink(self._made(path, lambda: self._sink(path)), self._hold)
+
+    def adopt(self, names: Mapping[str, str]) -> None:
+        """Give files that were written elsewhere their places; they do not count before the commit.
+
+        Parameters
+        ----------
+        names : mapping of str to str
+            By their places in the dataset, the paths where they are.
+        """
+        self._begin()
+        places = {self._to_come(name): path for name, path in names.items()}
+        side_by_side([partial(self._made, place, partial(self._folder.move, path, place))
+                      for place, path in places.items()])  # fmt: skip
+
+    def _to_come(self, name: str) -> str:
         path = self._folder.path(name)
         with self._lock:
-            if not self._begun:  # before anything can be seen
-                self._made(self._record, lambda: self._put_record(PENDING))
-                self._begun = True
+            self._begin()
             self._names.append(path)
-        return _HeldSink(self._made(path, lambda: self._sink(path)), self._hold)
+        return path
+
+    def _begin(self) -> None:
+        if not self._begun:  # before anything can be seen
+            self._made(self._record, lambda: self._put_record(PENDING))
+            self._begun = True
 
     def _made(self, path: str, make: Callable[[], Any]) -> Any:
         """Make a file; where that takes a folder, that too."""
@@ -124,7 +148,7 @@ class RemoteJob:
             return
         if gone:
             self._put_record(COMMITTED, gone)
-            self._names = []
+            self._in_force = True
             self._folder.remove(changes.gone)
             for place, data in changes.over.items():
                 self._folder.put(self._folder.path(place), data)
@@ -148,7 +172,7 @@ class RemoteJob:
         """Remove everything that was written, unless it is in force already."""
         for sink, _ in self._held:
             sink.abort()
-        if self._begun and self._names:
+        if self._begun and not self._in_force:
             self._folder.remove([*self._names, self._record])
 
 

@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...category_order import CategoryOrder
-from ...errors import ParquetError, SchemaError, located
+from ...errors import located
 from ...leaves import Node
 from ...metadata.footer import Footer, read_tail
-from ...opened import OpenedFile
 from ...shred import TakenApart
 from ...writer import ParquetWriter, Workshop, check_columns
 from ..entries import Found
 from ..places import place_of
-from ..resolution import DatasetSchema
+from .agreement import check_fits
 from .changes import BEHAVIORS, Changes, changes_of, check_empty
 from .division import PartitionColumns, Values
-from .frames import Stretch, divided_frame
+from .frames import divided_frame
 from .local_job import LocalJob
 from .metadata_file import footer_of, metadata_files
-from .parts import FileLimits, Part
+from .parts import FileLimits, Part, counted
 from .paths import file_name, folder_of
 from .remote_job import RemoteJob
+from .spread import Spread
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["DatasetWriter"]
-
-_MOST_OPEN = 128  # files that stay open between frames
 
 
 class DatasetWriter:
@@ -105,15 +103,17 @@ class DatasetWriter:
             raise ValueError(f"existing_data_behavior is one of {', '.join(BEHAVIORS)}, not {existing_data_behavior!r}")
         self._schema, self._behavior, self._options = schema, existing_data_behavior, options
         self._columns = PartitionColumns(_labels(partition_cols))
-        self._limits = FileLimits(_count("max_rows_per_file", max_rows_per_file),
-                                  _count("max_bytes_per_file", max_bytes_per_file))  # fmt: skip
+        self._limits = FileLimits(counted("max_rows_per_file", max_rows_per_file),
+                                  counted("max_bytes_per_file", max_bytes_per_file))  # fmt: skip
         self._keep_footers = bool(write_metadata_file)
-        self._parts: dict[Values, Part] = {}
+        self._written: set[Values] = set()
         self._nodes: list[Node] | None = None
         self._sample: bytes | None = None  # a file of the same columns, without rows
         self._order = CategoryOrder()
         self._closed = False
         self._workshop = Workshop(threads, progress)
+        self._spread = Spread(self._new_part, lambda values: folder_of(self._columns.names, values),
+                              self._workshop.crew)  # fmt: skip
         try:
             self._job = _job(path, storage_options, filesystem, existing_data_behavior != "overwrite_or_ignore")
         except BaseException:
@@ -145,7 +145,8 @@ class DatasetWriter:
             self._check(frame.whole)
             self._workshop.progress.expect(len(df))
             for batch in frame.batches():
-                self._write_batch(batch)
+                self._written |= {stretch.values for stretch in batch}
+                self._spread.write(batch)
         except BaseException:  # a part of the frame may be written
             self.abort()
             raise
@@ -160,22 +161,7 @@ class DatasetWriter:
                 self._sample = _without_rows(taken)
         check_columns(nodes, self._nodes)
 
-    def _write_batch(self, batch: list[Stretch]) -> None:
-        """Write rows of several partitions, side by side: those with most rows first."""
-        jobs: list[tuple[int, Callable[[], None]]] = []
-        open_now = sum(part.is_open for part in self._parts.values())
-        for stretch in batch:
-            part = self._parts.get(stretch.values)
-            if part is None:
-                part = self._parts[stretch.values] = self._new_part(stretch.values)
-            stays_open = part.is_open or open_now < _MOST_OPEN
-            open_now += stays_open and not part.is_open
-            jobs.append((stretch.taken.num_rows, partial(_write, part, stretch.taken, stays_open)))
-        jobs.sort(key=lambda job: -job[0])
-        self._workshop.crew.run([job for _, job in jobs])
-
-    def _new_part(self, values: Values) -> Part:
-        folder = folder_of(self._columns.names, values)
+    def _new_part(self, folder: str) -> Part:
         start = f"{folder}/" if folder else ""
         return Part(
             lambda number: start + file_name(self._job.id, number),
@@ -192,7 +178,7 @@ class DatasetWriter:
         if self._closed:
             return
         try:
-            self._workshop.crew.run([part.close for part in self._parts.values() if part.is_open])
+            self._spread.close()
             with located(file=self._job.base):
                 self._job.commit(self._changes)
         except BaseException:
@@ -201,30 +187,14 @@ class DatasetWriter:
         self._end()
 
     def _changes(self, found: Found) -> Changes:
-        changes = changes_of(self._behavior, self._job.base, found, self._columns.names, self._parts.keys())
-        self._check_fits(found, changes)
+        changes = changes_of(BEHAVIORS[self._behavior], self._job.base, found, self._columns.names, self._written)
+        if self._sample is not None:
+            check_fits(found, changes, self._job.source, self._sample)
         return self._with_metadata(changes, found) if self._keep_footers else changes
-
-    def _check_fits(self, found: Found, changes: Changes) -> None:
-        """Refuse to put files beside others that no table can have together; one of these stands for all."""
-        going = set(changes.gone)
-        path = next((entry.path for entry in found.files if entry.path not in going), None)
-        if path is None or self._sample is None:
-            return
-        source = self._job.source(path)
-        try:
-            DatasetSchema.of([OpenedFile(source), OpenedFile(self._sample)])
-        except SchemaError as error:
-            error.message = f"the frame does not go with the files that are there: {error.message}"
-            raise
-        except ParquetError:
-            return  # what cannot be read says nothing
-        finally:
-            source.close()
 
     def _with_metadata(self, changes: Changes, found: Found) -> Changes:
         """Let a commit also replace the files that tell of all others."""
-        new = [(written.name, footer_of(written.footer)) for part in self._parts.values() for written in part.written]
+        new = [(written.name, footer_of(written.footer)) for written in self._spread.written]
         if not new or self._nodes is None:
             return changes
         going, start = set(changes.gone), len(self._job.base.rstrip("/")) + 1
@@ -239,8 +209,7 @@ class DatasetWriter:
         """Give up: nothing is left of what was written, and the dataset is as it was."""
         if not self._closed:
             self._end()  # after Ctrl-C, threads may still be writing
-            for part in self._parts.values():
-                part.abort()
+            self._spread.abort()
             self._job.abort()
 
     def _end(self) -> None:
@@ -262,12 +231,6 @@ def _without_rows(taken: TakenApart) -> bytes:
     with ParquetWriter(None) as writer:
         writer.write_taken(taken.rows(0, 0))
     return writer.getvalue()
-
-
-def _write(part: Part, taken: TakenApart, stays_open: bool) -> None:
-    part.write(taken)
-    if not stays_open:
-        part.close()
 
 
 def _read_footer(job: LocalJob | RemoteJob, path: str, footers: dict[str, Footer]) -> None:
@@ -293,13 +256,3 @@ def _labels(partition_cols: Any) -> list[Any]:
     if partition_cols is None:
         return []
     return [partition_cols] if isinstance(partition_cols, (str, tuple)) else list(partition_cols)
-
-
-def _count(name: str, value: Any) -> int | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} is a number, not {value!r}")
-    if value.__index__() < 1:
-        raise ValueError(f"{name} must be at least 1, not {value}")
-    return value.__index__()

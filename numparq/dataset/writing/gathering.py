@@ -1,0 +1,183 @@
+"""Rows that come in small pieces, gathered to as many as make a row group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import pandas as pd
+
+__all__ = ["Gathered", "RowGroupLimits", "as_frame", "is_arrow"]
+
+_SAMPLE_ROWS = 1024
+
+
+class RowGroupLimits:
+    """How many rows make a row group: so many at the most, and about so many bytes, as they are in memory.
+
+    Parameters
+    ----------
+    rows, bytes : int
+        The limits.
+    """
+
+    def __init__(self, rows: int, bytes: int) -> None:
+        self.rows, self.bytes = rows, bytes
+
+    def rows_of(self, num_rows: int, num_bytes: int) -> int:
+        """Give the rows of a row group where so many rows have so many bytes."""
+        return max(min(self.rows, num_rows * self.bytes // max(num_bytes, 1)), 1)
+
+
+class Gathered:
+    """Rows that wait for others: frames, or Arrow tables, of one type.
+
+    Parameters
+    ----------
+    limits : RowGroupLimits
+        How many are handed on together.
+    holds_all : bool
+        Whether all are held until `rest` asks for them.
+    """
+
+    def __init__(self, limits: RowGroupLimits, holds_all: bool = False) -> None:
+        self._limits = limits
+        self._holds_all = holds_all
+        self._pieces: list[Any] = []
+        self._num_rows = self._num_bytes = 0
+
+    def fits(self, rows: Any) -> bool:
+        """Whether rows can be put behind those that wait."""
+        if not self._pieces:
+            return True
+        last = self._pieces[-1]
+        return bool(_kind_of(rows).fits(last, rows)) if _kind_of(rows) is _kind_of(last) else False
+
+    def add(self, rows: Any) -> Iterator[Any]:
+        """Take rows, and give row groups that are full.
+
+        Parameters
+        ----------
+        rows : pandas.DataFrame or pyarrow.Table
+            They must fit.
+
+        Yields
+        ------
+        pandas.DataFrame or pyarrow.Table
+            Of the same kind.
+        """
+        if len(rows) or not self._pieces:
+            self._put(rows)
+        if not self._holds_all:
+            yield from self._full()
+
+    def _put(self, rows: Any) -> None:
+        self._pieces.append(rows)
+        self._num_rows += len(rows)
+        self._num_bytes += _kind_of(rows).num_bytes(rows)
+
+    def _full(self) -> Iterator[Any]:
+        if self._num_rows < self._limits.rows and self._num_bytes < self._limits.bytes:
+            return
+        together, step = self._taken()
+        start = 0
+        while len(together) - start >= step:
+            yield _slice(together, start, step)
+            start += step
+        if start < len(together):
+            self._put(_slice(together, start, len(together) - start))
+
+    def rest(self, order: Any = None) -> Iterator[Any]:
+        """Give all rows that wait, a row group after the other.
+
+        Parameters
+        ----------
+        order : callable, optional
+            Gives the order that rows are to have: their positions.
+        """
+        if not self._pieces:
+            return
+        together, step = self._taken()
+        positions = None if order is None else order(together)
+        for start in range(0, max(len(together), 1), step):
+            if positions is None:
+                yield _slice(together, start, step)
+            else:
+                yield together.take(positions[start : start + step])
+
+    def _taken(self) -> tuple[Any, int]:
+        pieces, self._pieces = self._pieces, []
+        step = self._limits.rows_of(self._num_rows, self._num_bytes)
+        self._num_rows = self._num_bytes = 0
+        return (pieces[0] if len(pieces) == 1 else _kind_of(pieces[0]).joined(pieces)), step
+
+
+def is_arrow(rows: Any) -> bool:
+    """Whether rows are an Arrow table, and no frame."""
+    return type(rows).__module__.startswith("pyarrow")
+
+
+def as_frame(rows: Any) -> pd.DataFrame:
+    """Make a frame of a table, on the same memory."""
+    return rows.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True) if is_arrow(rows) else rows
+
+
+def _slice(rows: Any, start: int, count: int) -> Any:
+    return rows.slice(start, count) if is_arrow(rows) else rows.iloc[start : start + count]
+
+
+class _Kind(Protocol):
+    """What is done with rows of a kind."""
+
+    @staticmethod
+    def fits(before: Any, rows: Any) -> bool: ...
+    @staticmethod
+    def num_bytes(rows: Any) -> int: ...
+    @staticmethod
+    def joined(pieces: list[Any]) -> Any: ...
+
+
+class _Tables:
+    @staticmethod
+    def fits(before: Any, rows: Any) -> bool:
+        return before.schema.equals(rows.schema)
+
+    @staticmethod
+    def num_bytes(rows: Any) -> int:
+        return int(rows.nbytes)
+
+    @staticmethod
+    def joined(pieces: list[Any]) -> Any:
+        import pyarrow as pa
+
+        return pa.concat_tables(pieces)
+
+
+class _Frames:
+    @staticmethod
+    def fits(before: Any, rows: Any) -> bool:
+        if not (before.columns.equals(rows.columns) and list(before.dtypes) == list(rows.dtypes)):
+            return False
+        return _is_nameless_range(before.index) and _is_nameless_range(rows.index) and before.attrs == rows.attrs
+
+    @staticmethod
+    def num_bytes(rows: Any) -> int:
+        count = int(rows.memory_usage(index=False, deep=False).sum())
+        objects = rows.select_dtypes(object)
+        if objects.shape[1] and len(rows):
+            sample = objects.iloc[:: max(len(rows) // _SAMPLE_ROWS, 1)]
+            deep = int(sample.memory_usage(index=False, deep=True).sum())
+            count += deep * len(rows) // len(sample)
+        return count
+
+    @staticmethod
+    def joined(pieces: list[Any]) -> Any:
+        return pd.concat(pieces, ignore_index=True)
+
+
+def _is_nameless_range(index: pd.Index) -> bool:
+    return isinstance(index, pd.RangeIndex) and index.name is None
+
+
+def _kind_of(rows: Any) -> type[_Kind]:
+    return _Tables if is_arrow(rows) else _Frames

@@ -1,0 +1,282 @@
+"""A write to a dataset by several processes: each writes files that do not count yet, and one commit lets them.
+
+The engine that starts the processes, and tries again what fails, is somebody else's: Spark's, Dask's, or a pool.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from typing import Any
+
+from ...errors import SchemaError, located
+from ..entries import Found
+from ..names import segment_keys
+from ..places import place_of
+from .agreement import check_fits
+from .changes import MODES, Changes, Gone, Replaced, changes_of
+from .gathering import RowGroupLimits
+from .job_folder import JobFolder
+from .parts import FileLimits, counted
+from .paths import job_id
+from .remote_stage import RemoteStage
+from .sorting import sort_keys
+from .task_writer import Layout, StagedFile, TaskMessage, TaskWriter
+
+__all__ = ["SharedJob"]
+
+ROW_GROUP_ROWS = 1 << 20
+ROW_GROUP_BYTES = 1 << 27
+_TASK = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+_NO_ROWS = "norows"  # the task that makes a file without rows, where nothing else tells what columns there are
+
+
+class SharedJob:
+    """A write that is under way; `begin` begins one.
+
+    It can be pickled, and copies are as good as the first one: the process that commits need not be the one that has
+    begun, and tasks may run anywhere that sees the dataset. In a local folder, the first one holds a lock that says
+    that the write is alive, unless that process is not to stay (`outlives`).
+
+    Attributes
+    ----------
+    id : str
+        Its name, which no other write has.
+    path : str
+        The dataset's folder.
+
+    Examples
+    --------
+    >>> import pandas, numparq, tempfile
+    >>> from numparq.dataset.writing import SharedJob
+    >>> folder = tempfile.mkdtemp()
+    >>> job = SharedJob.begin(folder, mode="append", partition_cols=["year"])
+    >>> with job.task("0") as writer:  # in any process
+    ...     writer.write(pandas.DataFrame({"year": [2020, 2021], "x": [1, 2]}))
+    >>> job.commit([writer.message])
+    >>> len(numparq.read_parquet(folder))
+    2
+    """
+
+    def __init__(self, path: str, stage: JobFolder | RemoteStage, gone_of: Gone, layout: Layout) -> None:
+        self.id, self.path = stage.id, path
+        self._stage, self._gone_of, self._layout = stage, gone_of, layout
+
+    @classmethod
+    def begin(
+        cls,
+        path: Any,
+        *,
+        mode: str = "append",
+        gone: Iterable[Any] = (),
+        partition_cols: Sequence[str] = (),
+        schema: Any = None,
+        row_group_size: int | None = None,
+        row_group_bytes: int | None = None,
+        max_rows_per_file: int | None = None,
+        max_bytes_per_file: int | None = None,
+        sort_by: Sequence[Any] = (),
+        outlives: bool = False,
+        storage_options: dict[str, Any] | None = None,
+        filesystem: Any = None,
+        **options: Any,
+    ) -> SharedJob:
+        """Begin a write.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            The dataset's folder.
+        mode : {"append", "overwrite", "delete_matching", "replace"}
+            What becomes of files that are there when the write is committed: they stay, they go, those in partitions
+            that there are rows for go, or those that `gone` names.
+        gone : iterable of (str or os.PathLike)
+            The files that go, by their paths. They are looked at now: the commit fails if one of them is another by
+            then, so begin before you read them. Files that come meanwhile stay.
+        partition_cols : sequence of str
+            The columns by whose values rows are divided into folders, as in `DatasetWriter`.
+        schema : pyarrow.Schema, sequence or dict, optional
+            The columns' types, as in `numparq.ParquetWriter`; by default each task has those of its first rows. With
+            it, a dataset that would be without any file gets one without rows.
+        row_group_size : int, optional
+            Rows of a row group at the most, 1,048,576 by default.
+        row_group_bytes : int, optional
+            Bytes of a row group, as they are in memory, about, 128 MiB by default; the smaller of both limits counts.
+        max_rows_per_file, max_bytes_per_file : int, optional
+            What a file has at the most; of bytes, about.
+        sort_by : sequence, optional
+            What the rows of each task are sorted by, and so those of each file: names, or tuples of name, descending,
+            nulls first. The rows of a task are held in memory until it is closed.
+        outlives : bool
+            Whether the write goes on without this process. No lock tells then whether it is alive: other writes leave
+            its files alone, and only `numparq.dataset.commits.recover` with ``abandoned=True`` removes what it leaves
+            when it dies.
+        storage_options, filesystem
+            As in `numparq.to_parquet`.
+        **options
+            Of each file, as in `numparq.ParquetWriter`.
+
+        Raises
+        ------
+        FileNotFoundError
+            When a file that is to go is not there.
+        """
+        if mode != "replace" and mode not in MODES:
+            raise ValueError(f"mode is one of {', '.join([*MODES, 'replace'])}, not {mode!r}")
+        if not isinstance(path, (str, os.PathLike)):
+            raise TypeError(f"a dataset is a folder: path is its name, not {type(path).__name__}")
+        place = place_of([path], storage_options, filesystem)
+        keys = tuple(sort_keys(sort_by))
+        if keys:
+            options.setdefault("sorting_columns", list(keys))
+        columns = (partition_cols,) if isinstance(partition_cols, str) else tuple(partition_cols)
+        layout = Layout(
+            columns, schema,
+            RowGroupLimits(counted("row_group_size", row_group_size) or ROW_GROUP_ROWS,
+                           counted("row_group_bytes", row_group_bytes) or ROW_GROUP_BYTES),
+            FileLimits(counted("max_rows_per_file", max_rows_per_file),
+                       counted("max_bytes_per_file", max_bytes_per_file)),
+            keys, options,
+        )  # fmt: skip
+        (base,) = place.paths
+        stage: JobFolder | RemoteStage
+        if place.filesystem is None:
+            stage = JobFolder.make(os.path.abspath(base), job_id(), outlives)
+        else:
+            stage = RemoteStage(place.filesystem, base.rstrip("/"), place.name_of, job_id(), mode != "append")
+        try:
+            gone_of = _replaced(stage, gone) if mode == "replace" else MODES[mode]
+        except BaseException:
+            stage.abort()
+            raise
+        return cls(place.name_of(stage.base), stage, gone_of, layout)
+
+    # --- tasks ------------------------------------------------------------------------------------------------------
+
+    def task(self, name: str) -> TaskWriter:
+        """Begin an attempt of a task, in any process.
+
+        Parameters
+        ----------
+        name : str
+            Of the task, the same for all its attempts, whether they run one after the other or side by side: each
+            writes files of its own, and the message that the job is committed with says which of them count. Within a
+            folder, files are in the order of the names of their tasks. Letters, digits, ``_`` and ``-``.
+        """
+        if not _TASK.fullmatch(name):
+            raise ValueError(f"a task's name has letters, digits, '_' and '-', unlike {name!r}")
+        return TaskWriter(self._stage, name, self._layout)
+
+    def staged(self, messages: Iterable[TaskMessage | None]) -> list[str]:
+        """Say where files are before the commit, to be read and looked at.
+
+        Parameters
+        ----------
+        messages : iterable of TaskMessage
+            Of tasks.
+
+        Returns
+        -------
+        list of str
+            Paths, or URLs; in the order of the messages, and in each of its files.
+        """
+        return [self._stage.path(file.staged) for file in self._files(messages)]
+
+    # --- the end ----------------------------------------------------------------------------------------------------
+
+    def commit(self, messages: Iterable[TaskMessage | None]) -> None:
+        """Let the files count that messages tell of, and no others, and let those go that they replace, as one.
+
+        Parameters
+        ----------
+        messages : iterable of TaskMessage
+            One of each task; None counts for nothing.
+
+        Raises
+        ------
+        ValueError
+            When two are of the same task, or one is of another job.
+        FileNotFoundError
+            When the job is over, or a file that a message tells of is not there any more.
+        InvalidFileError
+            When a file that is to be replaced was changed since the job began.
+        SchemaError
+            When the files do not go with those that stay.
+        BlockingIOError
+            In an object store, when another write is under way, and only one of the two may be.
+            Whatever is raised, the dataset is as before; `abort` removes the files.
+        """
+        files = self._files(messages)
+        with located(file=self.path):
+            if not files:
+                files = self._without_rows()
+            names = {file.name: file.staged for file in files}
+            self._stage.commit(names, lambda found: self._changes(files, found))
+
+    def _files(self, messages: Iterable[TaskMessage | None]) -> list[StagedFile]:
+        known: set[str] = set()
+        files: list[StagedFile] = []
+        for message in messages:
+            if message is None:
+                continue
+            if message.job != self.id:
+                raise ValueError(f"the message is of the write {message.job}, and this is {self.id}")
+            if message.task in known:
+                raise ValueError(f"two messages are of the task {message.task!r}: two attempts have the same rows")
+            known.add(message.task)
+            files += message.files
+        return files
+
+    def _without_rows(self) -> list[StagedFile]:
+        """Make a file without rows where otherwise nothing would tell what columns there are."""
+        found = self._stage.settled()
+        going = set(self._changes([], found).gone)
+        if any(entry.path not in going for entry in found.files):
+            return []
+        if self._layout.schema is None:
+            if going:
+                raise SchemaError("no rows were written, and no schema was given: nothing would be left of the dataset")
+            return []
+        writer = self.task(_NO_ROWS)
+        with writer:
+            writer.write_nothing()
+        assert writer.message is not None
+        return list(writer.message.files)
+
+    def _changes(self, files: list[StagedFile], found: Found) -> Changes:
+        partitions = [segment_keys(file.folder) for file in files]
+        keys = list(partitions[0]) if partitions else list(self._layout.partition_cols)
+        written = {tuple(partition.get(key, "") for key in keys) for partition in partitions}
+        changes = changes_of(self._gone_of, self._stage.base, found, keys, written)
+        if files:
+            with closing(self._stage.staged_source(files[0].staged)) as new:
+                check_fits(found, changes, self._stage.source, new)
+        return changes
+
+    def abort(self) -> None:
+        """Give up: nothing is left of what was written, and the dataset is as it was.
+
+        Raises
+        ------
+        RuntimeError
+            When the commit is in force already, so that nothing can be taken back.
+        """
+        if self._stage.is_in_force:
+            raise RuntimeError(
+                f"the write {self.id} to {self.path} is in force: its commit broke off after the point "
+                "from which on readers have the new files; the next write completes it"
+            )
+        self._stage.abort()
+
+
+def _replaced(stage: JobFolder | RemoteStage, gone: Iterable[Any]) -> Replaced:
+    """Look at the files that are to go."""
+    wanted = [stage.place(os.fsdecode(path)) for path in gone]
+    there = {entry.path: entry for entry in stage.settled().files}
+    for path in wanted:
+        if path not in there:
+            raise FileNotFoundError(errno.ENOENT, "the dataset has no such file, which is to be replaced", path)
+    return Replaced({path: stage.version(there[path]) for path in wanted}, stage.version)
