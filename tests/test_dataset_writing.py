@@ -236,7 +236,7 @@ def test_more_partitions_than_files_stay_open(tmp_path, monkeypatch):
     with DatasetWriter(tmp_path, partition_cols=["key"]) as writer:
         for _ in range(2):
             writer.write(pd.DataFrame({"key": range(10), "n": range(10)}))
-            assert sum(part.is_open for part in writer._parts.values()) == 3
+            assert sum(part.is_open for part in writer._spread._parts.values()) == 3
     assert len(files(tmp_path)) == 17
 
 
