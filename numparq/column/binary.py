@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+
 import numpy as np
 
 from ..errors import BAD_DICTIONARY, BAD_UTF8, NEED_ROOM, UNSUPPORTED_ENCODING, CorruptPageError, check
@@ -17,6 +20,7 @@ from ..kernels.tables import (
     C_TYPE_LENGTH,
     DICTIONARY_PAGE,
     P_BODY,
+    P_CHUNK,
     P_COMPRESSED,
     P_ENCODING,
     P_IS_COMPRESSED,
@@ -48,18 +52,22 @@ def decode_binary_dictionary(pages: Pages, scratch: Scratch) -> BinaryPiece | No
     ------
     PageFailure
     """
-    found = _dictionary_page(pages, scratch)
-    if found is None:
+    if not len(pages.pages) or pages.pages[0, P_TYPE] != DICTIONARY_PAGE:
         return None
-    data, start, size, count = found
-    if count > size // 4:
-        raise PageFailure(0, BAD_DICTIONARY)
-    offsets = allocate(count + 1, "i8")
-    values = allocate(size + SLACK)
-    status = kernels.decode_binary_dictionary(data, start, start + size, count, offsets, values)
-    if status < 0:
-        raise PageFailure(0, status)
-    return BinaryPiece(offsets, values)
+    return next(decode_binary_dictionaries(Pages(pages.raw, pages.chunks, pages.pages[:1]), scratch))
+
+
+def decode_binary_dictionaries(pages: Pages, scratch: Scratch) -> Iterator[BinaryPiece]:
+    """Decode dictionary pages of as many chunks, and set these chunks' C_DICTIONARY_SIZE; see above."""
+    for page, (data, start, size, count) in enumerate(_dictionary_pages(pages, scratch)):
+        if count > size // 4:
+            raise PageFailure(page, BAD_DICTIONARY)
+        offsets = allocate(count + 1, "i8")
+        values = allocate(size + SLACK)
+        status = kernels.decode_binary_dictionary(data, start, start + size, count, offsets, values)
+        if status < 0:
+            raise PageFailure(page, status)
+        yield BinaryPiece(offsets, values)
 
 
 def copy_fixed_dictionary(pages: Pages, scratch: Scratch) -> BinaryPiece | None:
@@ -74,10 +82,9 @@ def copy_fixed_dictionary(pages: Pages, scratch: Scratch) -> BinaryPiece | None:
     ------
     PageFailure
     """
-    found = _dictionary_page(pages, scratch)
-    if found is None:
+    if not len(pages.pages) or pages.pages[0, P_TYPE] != DICTIONARY_PAGE:
         return None
-    data, start, size, count = found
+    ((data, start, size, count),) = _dictionary_pages(Pages(pages.raw, pages.chunks, pages.pages[:1]), scratch)
     width = int(pages.chunks[0, C_TYPE_LENGTH])
     if width <= 0 or count > size // width:
         raise PageFailure(0, BAD_DICTIONARY)
@@ -89,21 +96,20 @@ def fixed_piece(values: np.ndarray, width: int, validity: np.ndarray | None = No
     return BinaryPiece(np.arange(len(values) // width + 1, dtype=np.int64) * width, values, validity)
 
 
-def _dictionary_page(pages: Pages, scratch: Scratch) -> tuple[np.ndarray, int, int, int] | None:
-    """Decompress the dictionary page, if it is among the pages: a buffer, where it lies in it, its size and values."""
-    if not len(pages.pages) or pages.pages[0, P_TYPE] != DICTIONARY_PAGE:
-        return None
-    pages = Pages(pages.raw, pages.chunks, pages.pages[:1])
+def _dictionary_pages(pages: Pages, scratch: Scratch) -> Iterator[tuple[np.ndarray, int, int, int]]:
+    """Decompress dictionary pages; gives a buffer, where each lies in it until the next one, its size and values."""
     placement = Placement(pages)
     data = scratch.take("decompressed", placement.decompressed)
-    decompress(pages, placement.batches[0], data)
-    page = pages.pages[0].tolist()
-    if page[P_ENCODING] not in (PLAIN, PLAIN_DICTIONARY):
-        raise PageFailure(0, UNSUPPORTED_ENCODING)
-    pages.chunks[0, C_DICTIONARY_SIZE] = page[P_NUM_VALUES]
-    if page[P_IS_COMPRESSED]:
-        return data, page[P_SCRATCH], page[P_UNCOMPRESSED], page[P_NUM_VALUES]
-    return pages.raw, page[P_BODY], page[P_COMPRESSED], page[P_NUM_VALUES]
+    for batch in placement.batches:
+        decompress(pages, batch, data)
+        for number, page in enumerate(pages.pages[batch[0] : batch[1]].tolist(), batch[0]):
+            if page[P_ENCODING] not in (PLAIN, PLAIN_DICTIONARY):
+                raise PageFailure(number, UNSUPPORTED_ENCODING)
+            pages.chunks[page[P_CHUNK], C_DICTIONARY_SIZE] = page[P_NUM_VALUES]
+            if page[P_IS_COMPRESSED]:
+                yield data, page[P_SCRATCH], page[P_UNCOMPRESSED], page[P_NUM_VALUES]
+            else:
+                yield pages.raw, page[P_BODY], page[P_COMPRESSED], page[P_NUM_VALUES]
 
 
 def decode_binary(pages: Pages, dictionary: BinaryPiece | None, size_hint: int, scratch: Scratch) -> BinaryPiece:
@@ -130,10 +136,33 @@ def decode_binary(pages: Pages, dictionary: BinaryPiece | None, size_hint: int, 
     ------
     PageFailure
     """
+    entries = dictionary or NO_DICTIONARY
+    return _decoded(pages, lambda part: [(part, entries)], size_hint, scratch)
+
+
+def decode_binary_chunks(
+    pages: Pages, dictionaries: Sequence[BinaryPiece], size_hint: int, scratch: Scratch
+) -> BinaryPiece:
+    """Do what `decode_binary` does, for chunks that have a dictionary each: `dictionaries` are in their order."""
+    return _decoded(pages, lambda part: _by_chunk(part, dictionaries), size_hint, scratch)
+
+
+def _by_chunk(part: Readable, dictionaries: Sequence[BinaryPiece]) -> Iterator[tuple[Readable, BinaryPiece]]:
+    """Divide pages into those of each chunk, and give the dictionary of these."""
+    owners = part.table[part.first : part.last, P_CHUNK]
+    edges = [part.first, *(np.flatnonzero(owners[1:] != owners[:-1]) + part.first + 1).tolist(), part.last]
+    for first, last in pairwise(edges):
+        yield Readable(part.table, first, last, part.decompressed), dictionaries[part.table[first, P_CHUNK]]
+
+
+def _decoded(
+    pages: Pages, divided: Callable[[Readable], Iterable[tuple[Readable, BinaryPiece]]], size_hint: int,
+    scratch: Scratch,
+) -> BinaryPiece:  # fmt: skip
+    """Decode pages; `divided` says which of them have which dictionary."""
     chunks = pages.chunks
     rows = int((chunks[:, C_ROW_STOP] - chunks[:, C_ROW_START]).clip(0).sum())
     nulls_before = int(chunks[:, C_NULL_COUNT].sum())
-    entries = dictionary or NO_DICTIONARY
     offsets = allocate(rows + 1, "i8")
     offsets[0] = 0
     validity = allocate(rows) if chunks[0, C_MAX_DEFINITION] else scratch.take("validity", rows)
@@ -145,7 +174,8 @@ def decode_binary(pages: Pages, dictionary: BinaryPiece | None, size_hint: int, 
     for batch in placement.batches:
         decompress(pages, batch, decompressed)
         for part in readable(pages, batch, decompressed, scratch):
-            out = decode_part(pages, part, entries, indices, levels, validity, offsets, out, state)
+            for run, entries in divided(part):
+                out = decode_part(pages, run, entries, indices, levels, validity, offsets, out, state)
     return BinaryPiece(offsets, out, validity if int(chunks[:, C_NULL_COUNT].sum()) > nulls_before else None)
 
 

@@ -4,14 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
 from ..errors import ParquetError
-from ..kernels.tables import C_END, C_ITEM_SIZE, C_OUT, C_START
+from ..kernels.tables import (
+    C_END,
+    C_FAULTS,
+    C_ITEM_SIZE,
+    C_MASK,
+    C_OUT,
+    C_START,
+    DICTIONARY_PAGE,
+    P_CHUNK,
+    P_TYPE,
+    PREFIXES_GO_ON,
+)
+from .binary import NO_DICTIONARY, decode_binary_chunks, decode_binary_dictionaries
+from .buffer import BinaryPiece
 from .chunks import RowSlice
-from .decode import Job
-from .jobs import SHARES, JobMaker, runs_of
+from .decode import BinaryJob, Job, _all_indices
+from .jobs import GROUP_BYTES, SHARES, JobMaker, runs_of
+from .pages import Pages
 from .side_by_side import SideBySideJob
 
 __all__ = ["SpanningMaker"]
@@ -21,8 +36,8 @@ SMALLEST_SPAN = 512 << 10
 
 
 @dataclass(eq=False, repr=False)
-class SpanningJob(SideBySideJob):
-    """Small chunks of several row groups.
+class _Spanning(Job):
+    """Small chunks of several row groups, which lie in one window.
 
     Parameters
     ----------
@@ -37,7 +52,42 @@ class SpanningJob(SideBySideJob):
         return super()._placed(error, chunk)
 
 
+@dataclass(eq=False, repr=False)
+class SpanningJob(_Spanning, SideBySideJob):
+    """Such chunks of values of a fixed size; of any columns."""
+
+
+@dataclass(eq=False, repr=False)
+class SpanningStrings(_Spanning, BinaryJob):
+    """Such chunks of BYTE_ARRAY values, of one column and of rows that follow one another: they become one piece."""
+
+    def __call__(self) -> None:
+        """Decode the chunks."""
+        for pages in self.windows():
+            is_dictionary = pages.pages[:, P_TYPE] == DICTIONARY_PAGE
+            dictionaries = self._dictionaries(Pages(pages.raw, pages.chunks, pages.pages[is_dictionary]))
+            data = Pages(pages.raw, pages.chunks, pages.pages[~is_dictionary])
+            with self.placing(data):
+                piece = decode_binary_chunks(data, dictionaries, self.size_hint, self.context.scratch)
+            if self.utf8 and not _all_indices(data):  # the strings of dictionaries are checked already
+                self._check_utf8(piece, data)
+            self.pieces.append(piece)
+
+    def _dictionaries(self, pages: Pages) -> list[BinaryPiece]:
+        """Decode the dictionary of each chunk, and check its strings."""
+        found = [NO_DICTIONARY] * len(pages.chunks)
+        with self.placing(pages):
+            made = list(decode_binary_dictionaries(pages, self.context.scratch))
+        for number, (chunk, dictionary) in enumerate(zip(pages.pages[:, P_CHUNK].tolist(), made, strict=True)):
+            if self.utf8:
+                self._check_utf8(dictionary, Pages(pages.raw, pages.chunks, pages.pages[number : number + 1]))
+            found[chunk] = dictionary
+        return found
+
+
 class SpanningMaker(JobMaker):
+    """Makes the jobs of small row groups, one for many where it can be; parameters as of `JobMaker`."""
+
     """Makes jobs of small row groups: for columns of fixed storage, one for many; parameters as of `JobMaker`."""
 
     def jobs(self, slices: Sequence[RowSlice], wanted: Collection[int]) -> list[Job]:
@@ -62,10 +112,26 @@ class SpanningMaker(JobMaker):
             lanes = np.concatenate([group.lanes for group in groups])
             outputs = {int(columns[place]): group.output for group in groups for place in group.places.tolist()}
             made.extend(self._spans(columns[places], lanes, [table[places] for table in tables], slices, outputs))
-        share = max(int((table[:, C_END] - table[:, C_START]).sum()) for table in tables)
-        for rows, table in zip(slices, tables, strict=True):
-            made.extend(self._variable(int(columns[place]), table[place : place + 1], rows, share) for place in others)
+        for place in others:
+            made.extend(self._alike(int(columns[place]), [table[place : place + 1] for table in tables], slices))
         return made
+
+    def _alike(self, column: int, tables: Sequence[np.ndarray], slices: Sequence[RowSlice]) -> Iterator[Job]:
+        """Make the jobs of a column that has no output: chunks of strings together, all others by themselves."""
+        chunks, target = np.concatenate(tables), self._memory.targets[column]
+        share = int((chunks[:, C_END] - chunks[:, C_START]).max())
+        can_span = target.storage == "binary" and not target.nested
+        for first, last in _runs_of_rows(chunks, slices) if can_span else pairwise(range(len(slices) + 1)):
+            if last - first == 1:
+                yield self._variable(column, tables[first], slices[first], share)
+                continue
+            run = np.ascontiguousarray(chunks[first:last])
+            run[:, C_OUT] = 0
+            run[:, C_MASK] = [rows.out - slices[first].out for rows in slices[first:last]]
+            hint = sum(self._tables.byte_array_size(column, rows) for rows in slices[first:last])
+            groups = [rows.row_group for rows in slices[first:last]]
+            yield SpanningStrings(self._context, groups[0], [column] * len(run), run, False, utf8=target.utf8,
+                                  size_hint=hint + hint // 16, row_groups=groups)  # fmt: skip
 
     def _spans(
         self, columns: np.ndarray, lanes: np.ndarray, tables: Sequence[np.ndarray], slices: Sequence[RowSlice],
@@ -87,3 +153,17 @@ class SpanningMaker(JobMaker):
                 self._context, groups[0], names, run, False, output=outputs[names[0]], outputs=outputs,
                 row_groups=groups,
             )  # fmt: skip
+
+
+def _runs_of_rows(chunks: np.ndarray, slices: Sequence[RowSlice]) -> Iterator[tuple[int, int]]:
+    """Divide chunks of one column into runs of rows that follow one another, and that fit into a window."""
+    starts, ends = chunks[:, C_START], chunks[:, C_END]
+    firsts, counts = np.array([(rows.out, len(rows)) for rows in slices]).T
+    bucket = (ends - starts[0]) // GROUP_BYTES
+    large = ends - starts > GROUP_BYTES
+    # Where strings go on from one page to the next, over the bounds of chunks even, each is decoded by itself.
+    goes_on = (chunks[:, C_FAULTS] & PREFIXES_GO_ON) != 0
+    apart = (starts[1:] < ends[:-1]) | (bucket[1:] != bucket[:-1]) | (firsts[1:] != firsts[:-1] + counts[:-1])
+    alone = large | goes_on
+    cuts = np.flatnonzero(apart | alone[1:] | alone[:-1]) + 1
+    return pairwise([0, *cuts.tolist(), len(chunks)])

@@ -1,0 +1,130 @@
+"""Strings of small files that are decoded as one: dictionaries of their own, rows apart, and damage that is located."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import numparq
+from numparq.column import spanning
+from numparq.errors import CorruptPageError
+
+WAYS = [
+    {"use_dictionary": True},
+    {"use_dictionary": False},
+    {"use_dictionary": True, "compression": "none"},
+    {"use_dictionary": True, "compression": "zstd", "data_page_version": "2.0"},
+    {"use_dictionary": False, "column_encoding": {"s": "DELTA_BYTE_ARRAY"}},
+    {"use_dictionary": False, "column_encoding": {"s": "DELTA_LENGTH_BYTE_ARRAY"}},
+    {"use_dictionary": True, "dictionary_pagesize_limit": 64},
+]
+
+
+def strings(seed: int, rows: int = 60, nulls: float = 0.2) -> list[str | None]:
+    rng = np.random.default_rng(seed)
+    words = [f"{'ü' * int(rng.integers(0, 30))}{number}" for number in range(20)]
+    return [None if rng.random() < nulls else words[int(at)] for at in rng.integers(0, len(words), rows)]
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """The jobs of strings that were done, by how many chunks each had."""
+    found: list[int] = []
+    call = spanning.SpanningStrings.__call__
+    monkeypatch.setattr(
+        spanning.SpanningStrings, "__call__", lambda self: (found.append(len(self.chunks)), call(self))[1]
+    )
+    return found
+
+
+@pytest.mark.parametrize("nulls", [0, 0.2, 1])
+@pytest.mark.parametrize("way", [*range(len(WAYS)), "each"])
+def test_dictionaries_and_encodings(tmp_path, made, way, nulls):
+    values = [strings(seed, 60 + seed, nulls) for seed in range(8)]
+    for number, one in enumerate(values):
+        how = WAYS[number % len(WAYS) if way == "each" else way]
+        table = pa.table({"s": pa.array(one, pa.string()), "n": range(len(one))})
+        pq.write_table(table, tmp_path / f"{number}.parquet", row_group_size=25, data_page_size=100, **how)
+    found = numparq.read_parquet(tmp_path)
+    assert [None if value is np.nan else value for value in found["s"]] == [value for one in values for value in one]
+    assert found["s"].isna().sum() == sum(value is None for one in values for value in one)
+    assert made and sum(made) == sum(pq.read_metadata(path).num_row_groups for path in tmp_path.iterdir())
+
+
+def test_rows_that_do_not_follow_one_another(tmp_path, made):
+    for number in range(6):
+        columns = {"n": [number] * 3} | ({} if number == 3 else {"s": [f"{number}", None, "x"]})
+        pq.write_table(pa.table(columns), tmp_path / f"{number}.parquet")
+    found = numparq.read_parquet(tmp_path, dtype_backend="pyarrow")
+    expected = [
+        None if number == 3 or at == 1 else [f"{number}", None, "x"][at] for number in range(6) for at in range(3)
+    ]
+    assert found["s"].tolist() == [pd.NA if value is None else value for value in expected]
+    assert made == [3, 2]
+
+
+def test_chunks_that_are_too_far_apart_or_too_large(tmp_path, made, monkeypatch):
+    values = [strings(seed, 200, 0) for seed in range(6)]
+    values[2] = ["long" * 300 + str(number) for number in range(200)]
+    for number, one in enumerate(values):
+        table = pa.table({"s": one, "n": np.random.default_rng(number).random(len(one))})
+        pq.write_table(table, tmp_path / f"{number}.parquet", compression="none")
+    sizes = [path.stat().st_size for path in tmp_path.iterdir()]
+    monkeypatch.setattr(spanning, "GROUP_BYTES", 5 * min(sizes) // 2)
+    assert numparq.read_parquet(tmp_path)["s"].tolist() == [value for one in values for value in one]
+    assert made and sum(made) < 6
+
+
+def test_sizes_that_are_guessed_too_small(tmp_path, made, monkeypatch):
+    values = [strings(seed) for seed in range(5)]
+    for number, one in enumerate(values):
+        pq.write_table(pa.table({"s": one}), tmp_path / f"{number}.parquet")
+    real = spanning.SpanningMaker._alike
+
+    def small(self, *rest):
+        for job in real(self, *rest):
+            job.size_hint = 0
+            yield job
+
+    monkeypatch.setattr(spanning.SpanningMaker, "_alike", small)
+    found = numparq.read_parquet(tmp_path, dtype_backend="pyarrow")["s"]
+    assert found.isna().tolist() == [value is None for one in values for value in one]
+    assert found.dropna().tolist() == [value for one in values for value in one if value is not None]
+    assert made == [5]
+
+
+@pytest.mark.parametrize("dictionary", [True, False])
+def test_strings_that_are_no_text_are_told_of_their_file(tmp_path, dictionary):
+    for number in range(6):
+        words = [b"ok", b"\xff" if number == 4 else b"good", b"ok"]
+        table = pa.table({"s": pa.array(words, pa.binary()).view(pa.string())})
+        pq.write_table(table, tmp_path / f"{number}.parquet", use_dictionary=dictionary, compression="none",
+                       row_group_size=2, store_schema=False)  # fmt: skip
+    with pytest.raises(CorruptPageError, match="UTF-8") as caught:
+        numparq.read_parquet(tmp_path)
+    where = caught.value.where
+    assert where["file"].endswith("4.parquet") and (where["row_group"], where["column"]) == (0, "s")
+    assert where["page"] == 0
+
+
+@pytest.mark.parametrize("page", ["dictionary", "data"])
+def test_damage_is_told_of_its_file(tmp_path, page):
+    for number in range(5):
+        pq.write_table(pa.table({"s": ["one", "two", "one"]}), tmp_path / f"{number}.parquet", compression="none",
+                       write_page_checksum=True)  # fmt: skip
+    path = tmp_path / "3.parquet"
+    chunk = pq.read_metadata(path).row_group(0).column(0)
+    data = bytearray(path.read_bytes())
+    place = data.index(b"one", chunk.dictionary_page_offset) if page == "dictionary" else chunk.data_page_offset
+    if page == "data":
+        place = chunk.dictionary_page_offset + chunk.total_compressed_size - 1
+    data[place] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(CorruptPageError) as caught:
+        numparq.read_parquet(tmp_path)
+    where = caught.value.where
+    assert where["file"].endswith("3.parquet") and (where["row_group"], where["column"]) == (0, "s")
+    assert where["page"] == (page == "data")
