@@ -1,0 +1,193 @@
+"""The options of ``spark.read.format("numparq")``: one table of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from .request import ReadRequest
+
+__all__ = ["OPTIONS", "Option", "request_of"]
+
+_STORAGE = "storage."
+_UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "g": 1 << 30, "gb": 1 << 30}
+
+
+class Option(NamedTuple):
+    """An option.
+
+    Attributes
+    ----------
+    name : str
+        As it is written; Spark tells no upper from lower case.
+    field : str
+        What it sets of a `ReadRequest`.
+    parse : callable
+        Makes the value of the text; a ValueError says what it should be.
+    meaning : str
+        In a few words.
+    """
+
+    name: str
+    field: str
+    parse: Callable[[str], Any]
+    meaning: str
+
+
+def _names(text: str) -> list[Any]:
+    """Read ``a, b`` or ``["a", ["s", "x"]]``."""
+    if not text.strip():
+        return []
+    if not text.lstrip().startswith("["):
+        return [part.strip() for part in text.split(",")]
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise ValueError("names, separated by commas or as a JSON list") from error
+    if not all(isinstance(name, str) or _is_path(name) for name in found):
+        raise ValueError("a list of names, or of lists of names for fields of structs")
+    return [tuple(name) if isinstance(name, list) else name for name in found]
+
+
+def _is_path(name: Any) -> bool:
+    return isinstance(name, list) and bool(name) and all(isinstance(part, str) for part in name)
+
+
+def _bytes(text: str) -> int:
+    """Read a size: ``1000000``, ``64m``, ``1GB``."""
+    number = text.strip().lower().rstrip("bgkm")
+    unit = text.strip().lower()[len(number) :].strip()
+    try:
+        size = int(number) * _UNITS[unit]
+    except (ValueError, KeyError):
+        size = 0
+    if size < 1:
+        raise ValueError("bytes, as 67108864 or 64m")
+    return size
+
+
+def _count(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise ValueError("a number from 1 on")
+    return number
+
+
+def _truth(text: str) -> bool:
+    if text.strip().lower() not in ("true", "false"):
+        raise ValueError("true or false")
+    return text.strip().lower() == "true"
+
+
+def _one_of(*words: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text.strip().lower() not in words:
+            raise ValueError(" or ".join(words))
+        return text.strip().lower()
+
+    return parse
+
+
+def _partitioning(text: str) -> Any:
+    """Read ``hive``, ``none``, ``year, month`` or ``{"year": "int32"}``."""
+    if text.strip().lower() in ("hive", "none"):
+        return "hive" if text.strip().lower() == "hive" else None
+    if text.lstrip().startswith("{"):
+        return _object(text)
+    return _names(text)
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise ValueError("a JSON object")
+    return found
+
+
+OPTIONS = (
+    Option("columns", "columns", _names, "the columns to read: a, b or a JSON list, with lists for fields of structs"),
+    Option("filter", "filters", str, "the rows to read, exactly: n > 3 and zone in ('A', 'B')"),
+    Option("splitBytes", "split_bytes", _bytes, "stored bytes that one task reads at most, about: 64m"),
+    Option("minSplits", "min_splits", _count, "so many tasks at least, where the rows can be divided so"),
+    Option("planFiles", "plan_files", _count, "above so many files footers are read by the tasks, not by the driver"),
+    Option("rowsPerBatch", "rows_per_batch", _count, "rows that are handed to Spark at once, at most"),
+    Option("partitioning", "partitioning", _partitioning, 'hive, none, names, or a JSON object {"year": "int32"}'),
+    Option("resolve", "resolve", _one_of("name", "position", "field_id"), "how columns of files are found"),
+    Option("include", "include", _names, "virtual columns: file, row_group, row_number"),
+    Option("verifyCrc", "verify_crc", _truth, "whether checksums of pages are verified: true"),
+    Option("nanoseconds", "nanoseconds", _one_of("exact", "floor"), "of timestamps: an error, or the microsecond"),
+    Option("pushdown", "pushdown", _truth, "take filters of queries; needs register(spark, pushdown=True)"),
+    Option("storageOptions", "storage_options", _object, "options of the file system, as a JSON object"),
+)  # fmt: skip
+_BY_NAME = {option.name.lower(): option for option in OPTIONS}
+# What Spark sets itself.
+_OF_SPARK = {"path", "paths", "__partition_columns"}
+
+
+def request_of(options: Mapping[str, str]) -> ReadRequest:
+    """Understand the options of a load.
+
+    Parameters
+    ----------
+    options : mapping of str to str
+        As Spark gives them. ``path`` or ``paths`` (a JSON list) say what is read.
+
+    Returns
+    -------
+    ReadRequest
+
+    Raises
+    ------
+    ValueError
+        For an option that there is not (the message lists those that there are), or that has no such value, and
+        where there is no path.
+    """
+    given = {name.lower(): value for name, value in options.items()}
+    found: dict[str, Any] = {}
+    storage: dict[str, Any] = {}
+    for name, text in given.items():
+        if name in _OF_SPARK:
+            continue
+        if name.startswith(_STORAGE):
+            storage[name.removeprefix(_STORAGE)] = {"true": True, "false": False}.get(text.lower(), text)
+            continue
+        option = _BY_NAME.get(name)
+        if option is None:
+            raise ValueError(f"numparq has no option {name!r} for reading; {_known()}")
+        try:
+            found[option.field] = option.parse(text)
+        except ValueError as error:
+            raise ValueError(f"the option {option.name!r} is {error}, not {text!r}") from error
+    if storage:
+        found["storage_options"] = found.get("storage_options", {}) | storage
+    return ReadRequest(path=_paths(given), **found)
+
+
+def _paths(given: Mapping[str, str]) -> Any:
+    """Give the path, or the paths; both where both are set, as Spark does."""
+    paths = json.loads(given["paths"]) if given.get("paths") else []
+    if "path" in given:
+        paths = [given["path"], *paths]
+    if not paths:
+        raise ValueError('what is to be read? There is no path: .load("...") has one')
+    local = [_local(path) for path in paths]
+    return local[0] if len(local) == 1 else local
+
+
+def _local(path: str) -> str:
+    """Give a path without the scheme that Spark's users write in front of local ones."""
+    if path.lower().startswith("file:"):
+        return "/" + path[len("file:") :].lstrip("/")
+    return path
+
+
+def _known() -> str:
+    lines = [f"  {option.name}: {option.meaning}" for option in OPTIONS]
+    return "\n".join(["there are:", *lines, f"  {_STORAGE}<name>: an option of the file system"])

@@ -1,0 +1,110 @@
+"""A table on its way to Spark: its splits, and how record batches are made of one, in whatever process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .arrow_batches import ArrowBatches
+from .projection import check_projection
+from .request import ReadRequest, planned
+from .session import begin_task
+from .types import spark_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+    from ..dataset.splits import Split, SplitReader
+
+__all__ = ["BatchReader", "SparkTable"]
+
+
+@dataclass(frozen=True)
+class BatchReader:
+    """Reads splits as record batches of Spark's schema; can be pickled, and is small.
+
+    Attributes
+    ----------
+    reader : SplitReader
+        Reads the splits.
+    schema : pyspark.sql.types.StructType
+        What Spark expects.
+    rows_per_batch : int or None
+        Rows of a batch at most.
+    nanoseconds : {"exact", "floor"}
+        As of `ArrowBatches`.
+    """
+
+    reader: SplitReader
+    schema: StructType
+    rows_per_batch: int | None = None
+    nanoseconds: str = "exact"
+
+    def batches(self, split: Split) -> Iterator[pa.RecordBatch]:
+        """Read a split.
+
+        Parameters
+        ----------
+        split : Split
+            One of the table.
+
+        Yields
+        ------
+        pyarrow.RecordBatch
+            Of the schema that Spark wants, each of them; none where there are no rows.
+
+        Raises
+        ------
+        ParquetError
+            With file, row group, column and page in its message, as far as they are known.
+        """
+        begin_task()
+        made = ArrowBatches(self.schema, self.rows_per_batch, self.nanoseconds)
+        if not self.reader.names:
+            yield from made.of_rows(self.reader.count(split))
+            return
+        for table in self.reader.tables(split):
+            yield from made.of(table)
+
+
+@dataclass(frozen=True)
+class SparkTable:
+    """A table, planned.
+
+    Attributes
+    ----------
+    splits : list of Split
+        What tasks read: one each.
+    batches : BatchReader
+        Reads any of them.
+    """
+
+    splits: list[Split]
+    batches: BatchReader
+
+    @classmethod
+    def of(cls, request: ReadRequest, schema: StructType | None = None) -> SparkTable:
+        """Plan what is asked for.
+
+        Parameters
+        ----------
+        request : ReadRequest
+            What is asked for.
+        schema : pyspark.sql.types.StructType, optional
+            The caller's: which columns, in which order, as which types. What is not in the files is null.
+
+        Raises
+        ------
+        SchemaError
+            When a column cannot be read as the caller has it.
+        ValueError, ParquetError, FileNotFoundError
+            As `planned` does.
+        """
+        table = planned(request, schema)
+        inferred = spark_schema(table)
+        if schema is not None:
+            check_projection(inferred, schema)
+        made: Any = inferred if schema is None else schema
+        return cls(table.splits, BatchReader(table.reader, made, request.rows_per_batch, request.nanoseconds))

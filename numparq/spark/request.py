@@ -1,0 +1,121 @@
+"""What is asked of a read on Spark, and how it is planned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from ..errors import SchemaError
+from .projection import field_places
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+    from ..dataset.splits import SplitTable
+    from ..schema import Schema
+
+__all__ = ["ReadRequest", "planned"]
+
+
+@dataclass(frozen=True)
+class ReadRequest:
+    """What is asked of a read.
+
+    Attributes
+    ----------
+    path, columns, storage_options, filesystem, partitioning, resolve, include, verify_crc
+        As in `numparq.read_parquet`.
+    filters
+        As there, or text as `numparq.predicate.text.parse` has it.
+    runtime_filters : tuple of RuntimeFilter
+        Those that have arrived.
+    split_bytes, min_splits, plan_files
+        As in `numparq.dataset.splits.split_table`.
+    rows_per_batch : int or None
+        Rows of a record batch at most.
+    nanoseconds : {"exact", "floor"}
+        As of `numparq.spark.arrow_batches.ArrowBatches`.
+    pushdown : bool
+        Whether Spark's filters are taken.
+    """
+
+    path: Any
+    columns: list[Any] | None = None
+    filters: Any = None
+    runtime_filters: tuple[Any, ...] = ()
+    split_bytes: int | None = None
+    min_splits: int = 1
+    plan_files: int | None = None
+    rows_per_batch: int | None = None
+    partitioning: Any = "hive"
+    resolve: str = "name"
+    include: tuple[str, ...] | list[str] = ()
+    storage_options: dict[str, Any] | None = None
+    filesystem: Any = None
+    verify_crc: bool = True
+    nanoseconds: str = "exact"
+    pushdown: bool = False
+
+
+def planned(request: ReadRequest, schema: StructType | None = None) -> SplitTable:
+    """Divide what is asked for into splits.
+
+    Parameters
+    ----------
+    request : ReadRequest
+        What is asked for.
+    schema : pyspark.sql.types.StructType, optional
+        The caller's: its columns are read, as far as there are any of these names.
+
+    Returns
+    -------
+    SplitTable
+
+    Raises
+    ------
+    ValueError
+        When there are both a schema and columns, or the filter cannot be understood.
+    ParquetError, FileNotFoundError
+        As `numparq.dataset.splits.split_table` does.
+    """
+    if isinstance(request.filters, str):
+        from ..predicate.text import parse_for
+
+        request = replace(request, filters=parse_for(request.filters, lambda: _schema(request)))
+    if schema is None:
+        return _divided(request, request.columns)
+    if request.columns is not None:
+        raise ValueError("columns are given twice: by a schema, and by the option 'columns'")
+    names = list(dict.fromkeys(schema.fieldNames()))
+    try:
+        return _divided(request, names)
+    except SchemaError:  # not all are there, or their names are of another case
+        there = _divided(request, None).names
+        places = [place for place in field_places(there, names) if place is not None]
+        return _divided(request, [there[place] for place in dict.fromkeys(places)])
+
+
+def _divided(request: ReadRequest, columns: list[Any] | None) -> SplitTable:
+    from ..dataset.splits import split_table
+
+    if columns is not None:
+        columns = [name for name in columns if name not in request.include]
+    limits = {"split_bytes": request.split_bytes, "plan_files": request.plan_files}
+    given: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
+    return split_table(
+        request.path, columns, request.filters, runtime_filters=request.runtime_filters,
+        min_splits=request.min_splits, partitioning=request.partitioning,
+        resolve=request.resolve, storage_options=request.storage_options, filesystem=request.filesystem,
+        include=request.include, variants="bytes", verify_crc=request.verify_crc, threads=1, **given,
+    )  # fmt: skip
+
+
+def _schema(request: ReadRequest) -> Schema:
+    """Look at the columns before anything is planned."""
+    from ..dataset.dataset import Dataset
+
+    with Dataset(
+        request.path, partitioning=request.partitioning, resolve=request.resolve,
+        storage_options=request.storage_options, filesystem=request.filesystem,
+    ) as dataset:  # fmt: skip
+        return dataset.schema
