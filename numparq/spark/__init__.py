@@ -11,9 +11,11 @@ from typing import Any
 # Public names, and the module of each: imported when it is first asked for.
 _HOMES: dict[str, str] = {
     "configure": "configuration",
+    "read": "read",
+    "register": "read",
 }
 
-__all__ = ["configure"]
+__all__ = ["configure", "read", "register"]
 
 
 def __getattr__(name: str) -> Any:

@@ -174,6 +174,8 @@ class _Fitting:
 
     def _struct(self, array: Any, wanted: pa.StructType) -> Any:
         pa = pyarrow()
+        if _is_geospatial(wanted) and not pa.types.is_struct(array.type):
+            return _geospatial(self.of(array, pa.binary()), wanted)
         if not pa.types.is_struct(array.type):
             raise SchemaError(f"{array.type} cannot be {wanted}")
         fields = list(wanted)
@@ -277,6 +279,18 @@ def _times(array: Any) -> Any:
     if low is not None and (low < 0 or high >= _NANOS_OF_DAY):
         raise InvalidFileError(f"a time of {low if low < 0 else high} ns is none of a day")
     return array
+
+
+def _is_geospatial(wanted: pa.StructType) -> bool:
+    return [field.name for field in wanted] == ["srid", "wkb"] and b"srid" in (wanted.field(1).metadata or {})
+
+
+def _geospatial(array: Any, wanted: pa.StructType) -> Any:
+    """Give WKB beside the number of its coordinate reference system, which is that of the type."""
+    pa = pyarrow()
+    number = pa.scalar(int(wanted.field(1).metadata[b"srid"]), pa.int32())
+    present = array.fill_null(b"") if array.null_count else array
+    return pa.StructArray.from_arrays([pa.repeat(number, len(array)), present], fields=list(wanted), mask=_mask(array))
 
 
 _HEX = np.frombuffer(b"0123456789abcdef", np.uint8)

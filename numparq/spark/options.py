@@ -6,12 +6,12 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from .option_texts import count, json_object, one_of, size, truth
 from .request import ReadRequest
 
 __all__ = ["OPTIONS", "Option", "request_of"]
 
 _STORAGE = "storage."
-_UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "g": 1 << 30, "gb": 1 << 30}
 
 
 class Option(NamedTuple):
@@ -54,77 +54,29 @@ def _is_path(name: Any) -> bool:
     return isinstance(name, list) and bool(name) and all(isinstance(part, str) for part in name)
 
 
-def _bytes(text: str) -> int:
-    """Read a size: ``1000000``, ``64m``, ``1GB``."""
-    number = text.strip().lower().rstrip("bgkm")
-    unit = text.strip().lower()[len(number) :].strip()
-    try:
-        size = int(number) * _UNITS[unit]
-    except (ValueError, KeyError):
-        size = 0
-    if size < 1:
-        raise ValueError("bytes, as 67108864 or 64m")
-    return size
-
-
-def _count(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise ValueError("a number from 1 on")
-    return number
-
-
-def _truth(text: str) -> bool:
-    if text.strip().lower() not in ("true", "false"):
-        raise ValueError("true or false")
-    return text.strip().lower() == "true"
-
-
-def _one_of(*words: str) -> Callable[[str], str]:
-    def parse(text: str) -> str:
-        if text.strip().lower() not in words:
-            raise ValueError(" or ".join(words))
-        return text.strip().lower()
-
-    return parse
-
-
 def _partitioning(text: str) -> Any:
     """Read ``hive``, ``none``, ``year, month`` or ``{"year": "int32"}``."""
     if text.strip().lower() in ("hive", "none"):
         return "hive" if text.strip().lower() == "hive" else None
     if text.lstrip().startswith("{"):
-        return _object(text)
+        return json_object(text)
     return _names(text)
-
-
-def _object(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise ValueError("a JSON object")
-    return found
 
 
 OPTIONS = (
     Option("columns", "columns", _names, "the columns to read: a, b or a JSON list, with lists for fields of structs"),
     Option("filter", "filters", str, "the rows to read, exactly: n > 3 and zone in ('A', 'B')"),
-    Option("splitBytes", "split_bytes", _bytes, "stored bytes that one task reads at most, about: 64m"),
-    Option("minSplits", "min_splits", _count, "so many tasks at least, where the rows can be divided so"),
-    Option("planFiles", "plan_files", _count, "above so many files footers are read by the tasks, not by the driver"),
-    Option("rowsPerBatch", "rows_per_batch", _count, "rows that are handed to Spark at once, at most"),
+    Option("splitBytes", "split_bytes", size, "stored bytes that one task reads at most, about: 64m"),
+    Option("minSplits", "min_splits", count, "so many tasks at least, where the rows can be divided so"),
+    Option("planFiles", "plan_files", count, "above so many files footers are read by the tasks, not by the driver"),
+    Option("rowsPerBatch", "rows_per_batch", count, "rows that are handed to Spark at once, at most"),
     Option("partitioning", "partitioning", _partitioning, 'hive, none, names, or a JSON object {"year": "int32"}'),
-    Option("resolve", "resolve", _one_of("name", "position", "field_id"), "how columns of files are found"),
+    Option("resolve", "resolve", one_of("name", "position", "field_id"), "how columns of files are found"),
     Option("include", "include", _names, "virtual columns: file, row_group, row_number"),
-    Option("verifyCrc", "verify_crc", _truth, "whether checksums of pages are verified: true"),
-    Option("nanoseconds", "nanoseconds", _one_of("exact", "floor"), "of timestamps: an error, or the microsecond"),
-    Option("pushdown", "pushdown", _truth, "take filters of queries; needs register(spark, pushdown=True)"),
-    Option("storageOptions", "storage_options", _object, "options of the file system, as a JSON object"),
+    Option("verifyCrc", "verify_crc", truth, "whether checksums of pages are verified: true"),
+    Option("nanoseconds", "nanoseconds", one_of("exact", "floor"), "of timestamps: an error, or the microsecond"),
+    Option("pushdown", "pushdown", truth, "take filters of queries; needs register(spark, pushdown=True)"),
+    Option("storageOptions", "storage_options", json_object, "options of the file system, as a JSON object"),
 )  # fmt: skip
 _BY_NAME = {option.name.lower(): option for option in OPTIONS}
 # What Spark sets itself.

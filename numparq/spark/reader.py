@@ -6,17 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..errors import UnsupportedError
 from .arrow_batches import ArrowBatches
 from .projection import check_projection
 from .request import ReadRequest, planned
 from .session import begin_task
-from .types import spark_schema
+from .types import is_collated, spark_schema, told_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from ..dataset.splits import Split, SplitReader
+    from ..dataset.splits import Split, SplitReader, SplitTable
 
 __all__ = ["BatchReader", "SparkTable"]
 
@@ -103,8 +104,18 @@ class SparkTable:
             As `planned` does.
         """
         table = planned(request, schema)
+        _check_collations(table, request)
         inferred = spark_schema(table)
         if schema is not None:
             check_projection(inferred, schema)
         made: Any = inferred if schema is None else schema
         return cls(table.splits, BatchReader(table.reader, made, request.rows_per_batch, request.nanoseconds))
+
+
+def _check_collations(table: SplitTable, request: ReadRequest) -> None:
+    """Refuse to look for keys of a join where Spark has others that are equal to them."""
+    if request.runtime_filters:
+        told = told_columns(table.prototype.footer.key_value_metadata)
+        for name in (each.column for each in request.runtime_filters):
+            if name in told and is_collated(told[name].dataType):
+                raise UnsupportedError("values are compared by a collation; a runtime filter knows none", column=name)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..dataset.splits import SplitTable
     from ..schema import Schema
 
-__all__ = ["ReadRequest", "planned"]
+__all__ = ["ReadRequest", "file_schema", "planned"]
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,10 @@ class ReadRequest:
     nanoseconds: str = "exact"
     pushdown: bool = False
 
+    def with_filters(self, more: tuple[Any, ...]) -> ReadRequest:
+        """Give the same with more runtime filters."""
+        return replace(self, runtime_filters=(*self.runtime_filters, *more))
+
 
 def planned(request: ReadRequest, schema: StructType | None = None) -> SplitTable:
     """Divide what is asked for into splits.
@@ -81,7 +85,7 @@ def planned(request: ReadRequest, schema: StructType | None = None) -> SplitTabl
     if isinstance(request.filters, str):
         from ..predicate.text import parse_for
 
-        request = replace(request, filters=parse_for(request.filters, lambda: _schema(request)))
+        request = replace(request, filters=parse_for(request.filters, lambda: file_schema(request)))
     if schema is None:
         return _divided(request, request.columns)
     if request.columns is not None:
@@ -110,8 +114,8 @@ def _divided(request: ReadRequest, columns: list[Any] | None) -> SplitTable:
     )  # fmt: skip
 
 
-def _schema(request: ReadRequest) -> Schema:
-    """Look at the columns before anything is planned."""
+def file_schema(request: ReadRequest) -> Schema:
+    """Look at the columns that are in files, before anything is planned."""
     from ..dataset.dataset import Dataset
 
     with Dataset(

@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import DataType, StructField, StructType
 
-__all__ = ["arrow_for_spark", "spark_schema"]
+__all__ = ["arrow_for_spark", "is_collated", "spark_schema", "told_columns"]
 
-_ROW_METADATA = b"org.apache.spark.sql.parquet.row.metadata"
+_ROW_METADATA = "org.apache.spark.sql.parquet.row.metadata"
 _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 _MAX_PRECISION = 38
+_GEOSPATIAL = {"GEOMETRY": 1, "GEOGRAPHY": 2}  # how many parameters a type has
 
 
 def arrow_for_spark(schema: StructType) -> pa.Schema:
@@ -74,7 +75,7 @@ def spark_schema(of: Any) -> StructType:
 
     pa = pyarrow("numparq.spark needs")
     arrow, schema = (of, None) if isinstance(of, pa.Schema) else (of.arrow_schema, of.schema)
-    told = _told(arrow.metadata or {})
+    told = told_columns(arrow.metadata or {})
     fields = []
     for field in arrow:
         with located(column=field.name):
@@ -104,10 +105,17 @@ def spark_type(arrow_type: pa.DataType, shape: Shape | None = None) -> DataType:
     """
     from pyspark.sql import types
 
+    pa = pyarrow("numparq.spark needs")
     if shape is not None and shape.leaf is not None and shape.leaf.physical == INT96:
         return types.TimestampType()
     if shape is not None and is_variant(shape):
         return types.VariantType()
+    if isinstance(arrow_type, pa.BaseExtensionType):
+        is_uuid = arrow_type.extension_name == "arrow.uuid"
+        return types.StringType() if is_uuid else spark_type(arrow_type.storage_type, shape)
+    geospatial = _geospatial(shape)
+    if geospatial is not None:
+        return geospatial
     make = _makers().get(arrow_type.id)
     if make is None:
         raise UnsupportedError(f"Spark has no type for values of {arrow_type}")
@@ -152,7 +160,7 @@ def _makers() -> Mapping[int, Callable[[Any, Shape | None], DataType]]:
         **dict.fromkeys(("LIST", "LARGE_LIST", "FIXED_SIZE_LIST", "LIST_VIEW", "LARGE_LIST_VIEW"), _list),
         "TIMESTAMP": lambda of, shape: types.TimestampNTZType() if of.tz is None else types.TimestampType(),
         "DICTIONARY": lambda of, shape: spark_type(of.value_type, shape),
-        "EXTENSION": _extension, "STRUCT": _struct, "MAP": _map,
+        "STRUCT": _struct, "MAP": _map,
     }  # fmt: skip
     made = {getattr(ids, f"Type_{name}"): _always(of) for name, of in simple.items()}
     return made | {
@@ -201,10 +209,20 @@ def _struct(of: Any, shape: Shape | None) -> DataType:
     return StructType([StructField(f.name, spark_type(f.type, i), True) for f, i in zip(fields, inner, strict=True)])
 
 
-def _extension(of: Any, shape: Shape | None) -> DataType:
-    from pyspark.sql.types import StringType
+def _geospatial(shape: Shape | None) -> DataType | None:
+    """Give the type of a GEOMETRY or GEOGRAPHY; None of others, and of those whose coordinates Spark does not know."""
+    from pyspark.sql.types import StructType
 
-    return StringType() if of.extension_name == "arrow.uuid" else spark_type(of.storage_type, shape)
+    logical = shape.leaf.logical if shape is not None and shape.leaf is not None else None
+    if logical is None or logical.kind not in _GEOSPATIAL:
+        return None
+    crs = (logical.crs or "OGC:CRS84", (logical.algorithm or "spherical").upper())[: _GEOSPATIAL[logical.kind]]
+    text = f"{logical.kind.lower()}({', '.join(crs)})"
+    field = {"name": "", "type": text, "nullable": True, "metadata": {}}
+    try:
+        return StructType.fromJson({"type": "struct", "fields": [field]}).fields[0].dataType
+    except Exception:  # a text from a file, and a version of Spark that may have no such types
+        return None
 
 
 def _inner(shape: Shape | None, kind: str, count: int) -> tuple[Shape | None, ...]:
@@ -217,15 +235,27 @@ def _inner(shape: Shape | None, kind: str, count: int) -> tuple[Shape | None, ..
 # --- what Spark wrote of its types ------------------------------------------------------------------------------------
 
 
-def _told(metadata: Mapping[bytes, bytes]) -> Mapping[str, StructField]:
-    """Give the columns that Spark described when it wrote the files, by name; none where this cannot be read."""
+def told_columns(metadata: Mapping[Any, Any]) -> Mapping[str, StructField]:
+    """Give the columns that Spark described when it wrote files, by name; none where this cannot be read.
+
+    Parameters
+    ----------
+    metadata : mapping
+        Keys and values of the footer, as str or bytes.
+    """
     from pyspark.sql.types import StructType
 
+    text = metadata.get(_ROW_METADATA) or metadata.get(_ROW_METADATA.encode())
     try:
-        fields = StructType.fromJson(_without_classes(json.loads(metadata[_ROW_METADATA]))).fields
+        fields = StructType.fromJson(_without_classes(json.loads(text or ""))).fields
     except Exception:  # a hint from a file: whatever is wrong in it
         return {}
     return {field.name: field for field in fields}
+
+
+def is_collated(of: DataType) -> bool:
+    """Whether strings of a type are equal by something else than their bytes."""
+    return getattr(of, "collation", None) not in ("UTF8_BINARY", None)
 
 
 def _without_classes(of: Any) -> Any:
