@@ -11,8 +11,8 @@ from typing import Any
 # Public names, and the module of each: imported when it is first asked for.
 _HOMES: dict[str, str] = {
     "configure": "configuration",
-    "read": "read",
-    "register": "read",
+    "read": "reading",
+    "register": "reading",
 }
 
 __all__ = ["configure", "read", "register"]
