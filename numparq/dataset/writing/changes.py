@@ -53,6 +53,11 @@ def _matching(base: str, files: list[Entry], keys: Sequence[str], written: Colle
     return gone
 
 
+def _none_at_all(base: str, files: list[Entry], keys: Sequence[str], written: Collection[Values]) -> list[str]:
+    check_empty(base, files, _MODE_SAYS)
+    return []
+
+
 def _all(base: str, files: list[Entry], keys: Sequence[str], written: Collection[Values]) -> list[str]:
     return [entry.path for entry in files]
 
@@ -60,7 +65,7 @@ def _all(base: str, files: list[Entry], keys: Sequence[str], written: Collection
 BEHAVIORS: dict[str, Gone] = {"error": _none_there, "overwrite_or_ignore": _nothing, "delete_matching": _matching}
 
 # The same as those who write with several processes say it.
-MODES: dict[str, Gone] = {"append": _nothing, "overwrite": _all, "delete_matching": _matching}
+MODES: dict[str, Gone] = {"append": _nothing, "error": _none_at_all, "overwrite": _all, "delete_matching": _matching}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +96,17 @@ class Replaced:
         return list(self.versions)
 
 
-def check_empty(base: str, files: Sequence[Entry]) -> None:
-    """Raise FileExistsError when a dataset has files."""
+_BEHAVIOR_SAYS = (
+    "existing_data_behavior says what is to become of them: 'overwrite_or_ignore' (or append=True) adds to them, "
+    "'delete_matching' replaces partitions"
+)
+_MODE_SAYS = "the mode says what is to become of them: append adds to them, overwrite replaces them"
+
+
+def check_empty(base: str, files: Sequence[Entry], advice: str = _BEHAVIOR_SAYS) -> None:
+    """Raise FileExistsError when a dataset has files; the message says what to do."""
     if files:
-        message = (
-            "the dataset has files already; existing_data_behavior says what is to become of them: "
-            "'overwrite_or_ignore' (or append=True) adds to them, 'delete_matching' replaces partitions"
-        )
-        raise FileExistsError(errno.EEXIST, message, base)
+        raise FileExistsError(errno.EEXIST, f"the dataset has files already; {advice}", base)
 
 
 def changes_of(gone_of: Gone, base: str, found: Found, keys: Sequence[str], written: Collection[Values]) -> Changes:

@@ -90,9 +90,9 @@ class SharedJob:
         ----------
         path : str or os.PathLike
             The dataset's folder.
-        mode : {"append", "overwrite", "delete_matching", "replace"}
-            What becomes of files that are there when the write is committed: they stay, they go, those in partitions
-            that there are rows for go, or those that `gone` names.
+        mode : {"append", "error", "overwrite", "delete_matching", "replace"}
+            What becomes of files that are there when the write is committed: they stay, they are an error, they go,
+            those in partitions that there are rows for go, or those that `gone` names.
         gone : iterable of (str or os.PathLike)
             The files that go, by their paths. They are looked at now: the commit fails if one of them is another by
             then, so begin before you read them. Files that come meanwhile stay.
@@ -123,6 +123,8 @@ class SharedJob:
         ------
         FileNotFoundError
             When a file that is to go is not there.
+        FileExistsError
+            When there are files, and `mode` is ``"error"``; the commit looks for them once more.
         """
         if mode != "replace" and mode not in MODES:
             raise ValueError(f"mode is one of {', '.join([*MODES, 'replace'])}, not {mode!r}")
@@ -149,6 +151,8 @@ class SharedJob:
             stage = RemoteStage(place.filesystem, base.rstrip("/"), place.name_of, job_id(), mode != "append")
         try:
             gone_of = _replaced(stage, gone) if mode == "replace" else MODES[mode]
+            if mode == "error":
+                gone_of(stage.base, stage.settled().files, (), ())
         except BaseException:
             stage.abort()
             raise

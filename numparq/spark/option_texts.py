@@ -1,0 +1,128 @@
+"""What options of Spark say, which are texts: a function for each kind; a ValueError says what the text should be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["by_column", "count", "json_object", "listed", "number", "one_of", "share", "size", "sort_keys", "truth"]
+
+_UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "g": 1 << 30, "gb": 1 << 30}
+_DIRECTIONS = {"asc": False, "desc": True}
+_NULLS = {"first": True, "last": False}
+
+
+def listed(text: str) -> list[str]:
+    """Read ``a, b``, or ``["a", "b"]`` for names with commas."""
+    if not text.lstrip().startswith("["):
+        return [part.strip() for part in text.split(",") if part.strip()]
+    found = _json(text)
+    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+        raise ValueError("names, separated by commas or as a JSON list")
+    return found
+
+
+def size(text: str) -> int:
+    """Read bytes: ``1000000``, ``64m``, ``1GB``."""
+    digits = text.strip().lower().rstrip("bgkm")
+    unit = text.strip().lower()[len(digits) :].strip()
+    try:
+        found = int(digits) * _UNITS[unit]
+    except (ValueError, KeyError):
+        found = 0
+    if found < 1:
+        raise ValueError("bytes, as 67108864 or 64m")
+    return found
+
+
+def number(text: str) -> int:
+    """Read a whole number."""
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError("a whole number") from None
+
+
+def count(text: str) -> int:
+    """Read a number from 1 on."""
+    try:
+        found = int(text)
+    except ValueError:
+        found = 0
+    if found < 1:
+        raise ValueError("a number from 1 on")
+    return found
+
+
+def share(text: str) -> float:
+    """Read a number between 0 and 1."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0 < found < 1:
+        raise ValueError("a number between 0 and 1")
+    return found
+
+
+def truth(text: str) -> bool:
+    """Read ``true`` or ``false``."""
+    if text.strip().lower() not in ("true", "false"):
+        raise ValueError("true or false")
+    return text.strip().lower() == "true"
+
+
+def one_of(*words: str) -> Callable[[str], str]:
+    """Give the function that reads one of some words."""
+
+    def parse(text: str) -> str:
+        if text.strip().lower() not in words:
+            raise ValueError(" or ".join(words))
+        return text.strip().lower()
+
+    return parse
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """Read a JSON object."""
+    found = _json(text)
+    if not isinstance(found, dict):
+        raise ValueError("a JSON object")
+    return found
+
+
+def by_column(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Give the function that reads one value for all columns, or ``{"a": ..., "b": ...}`` with one for each."""
+
+    def parse_all(text: str) -> Any:
+        if not text.lstrip().startswith("{"):
+            return parse(text)
+        return {name: parse(value if isinstance(value, str) else json.dumps(value))
+                for name, value in json_object(text).items()}  # fmt: skip
+
+    return parse_all
+
+
+def sort_keys(text: str) -> list[tuple[str, bool, bool]]:
+    """Read ``a, b desc, c asc nulls first``; without a word nulls come last, whatever the direction."""
+    return [_sort_key(part) for part in listed(text)]
+
+
+def _sort_key(text: str) -> tuple[str, bool, bool]:
+    name = text
+    words: list[str] = []
+    while (word := name.rpartition(" ")[2].lower()) in (*_DIRECTIONS, *_NULLS, "nulls") and " " in name:
+        words.insert(0, word)
+        name = name.rpartition(" ")[0].rstrip()
+    descending = _DIRECTIONS.get(words.pop(0), False) if words and words[0] in _DIRECTIONS else False
+    if words and not (len(words) == 2 and words[0] == "nulls" and words[1] in _NULLS):
+        raise ValueError("columns to sort by: a, b desc, c nulls first")
+    return name, descending, _NULLS[words[1]] if words else False
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
