@@ -1,0 +1,159 @@
+"""A profile to look at: as plain text, as a table in a terminal, as a picture in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from html import escape
+from typing import Any
+
+from .result import ColumnProfile, Lookup, Profile
+from .words import bytes_words, counted, percent
+
+__all__ = ["html", "plain", "rich_picture"]
+
+_LEFT, _RIGHT = "left", "right"
+_LONGEST = 24
+_BAR = 60  # points of a bar that is all of something
+_COLOUR = "#2b7bba"
+_KINDS = {"estimate": "~", "dictionary": "≤ ", "exact": "", "unknown": ""}
+# Title of a cell, and how it is aligned.
+_TITLES = (
+    ("column", _LEFT), ("type", _LEFT), ("nulls", _RIGHT), ("distinct", _RIGHT), ("min", _LEFT), ("max", _LEFT),
+    ("size", _RIGHT), ("share", _RIGHT), ("codec", _LEFT), ("encoding", _LEFT), ("order", _LEFT), ("look-up", _RIGHT),
+    ("1 % range", _RIGHT),
+)  # fmt: skip
+_LEGEND = (
+    "look-up, 1 % range: the share of the bytes that a query of one value, and of one hundredth of the rows, is "
+    "expected to read by the bounds and Bloom filters that there are; ~: an estimate, ≤: at most; ≥ and ≤ before "
+    "bounds: no value lies beyond"
+)
+
+
+def headline(profile: Profile) -> str:
+    """Say in one line how much there is."""
+    files = f"{bytes_words(profile.smallest_file)} to {bytes_words(profile.largest_file)}"
+    return (f"{profile.path}: {counted(profile.num_files, 'file')} ({files}), "
+            f"{counted(profile.num_row_groups, 'row group')}, {counted(profile.num_rows, 'row')}, "
+            f"{bytes_words(profile.size)}, {bytes_words(profile.uncompressed)} before compression")  # fmt: skip
+
+
+def _notes(profile: Profile) -> Iterator[str]:
+    """Give what is said of the whole dataset besides."""
+    yield "written by " + ", ".join(f"{name} ({counted(count, 'file')})" for name, count in profile.writers.items())
+    for words, count in profile.sorted_by.items():
+        yield f"said to be sorted by {words}: {count:,} of {counted(profile.num_row_groups, 'row group')}"
+
+
+def _cells(column: ColumnProfile) -> list[str]:
+    codecs = list(column.codecs or ())
+    encodings = list(column.page_encodings or column.encodings or ())
+    return [
+        column.name, column.type + (", a partition key" if column.is_partition else ""), _nulls(column),
+        _distinct(column), _bound(column.min, column.min_exact, "≥"), _bound(column.max, column.max_exact, "≤"),
+        "" if column.is_partition else bytes_words(column.compressed),
+        "" if column.is_partition else percent(column.share), ", ".join(codecs), ", ".join(encodings[:2]),
+        column.order, percent(column.lookup.num_bytes) if column.lookup else "",
+        percent(column.small_range.num_bytes) if column.small_range else "",
+    ]  # fmt: skip
+
+
+def _nulls(column: ColumnProfile) -> str:
+    if column.nulls is None:
+        return "?"
+    return percent(column.null_share) if column.nulls else "none"
+
+
+def _distinct(column: ColumnProfile) -> str:
+    return "?" if column.distinct is None else f"{_KINDS[column.distinct_kind]}{column.distinct:,}"
+
+
+def _bound(value: Any, is_exact: bool, sign: str) -> str:
+    if value is None:
+        return ""
+    text = f"{value:,}" if type(value) is int else f"{value:.6g}" if isinstance(value, float) else str(value)
+    text = "".join(letter if letter.isprintable() else "·" for letter in text)
+    text = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return text if is_exact else f"{sign} {text}"
+
+
+def plain(profile: Profile) -> str:
+    """Give a profile as lines of text."""
+    table = [[title for title, _ in _TITLES], *(_cells(column) for column in profile.columns)]
+    widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
+    sides = [side for _, side in _TITLES]
+    lines = [headline(profile), *(f"  {note}" for note in _notes(profile)), ""]
+    for row in table:
+        cells = (cell.rjust(width) if side == _RIGHT else cell.ljust(width)
+                 for cell, width, side in zip(row, widths, sides, strict=True))  # fmt: skip
+        lines.append("  ".join(cells).rstrip())
+    lines += ["", _LEGEND]
+    for title, several in (("advice", profile.advice), ("could not be read", profile.troubles)):
+        lines += ["", title, *(f"  - {one}" for one in several)] if several else []
+    return "\n".join(lines)
+
+
+def rich_picture(profile: Profile) -> Any:
+    """Give a profile as what `rich` prints in a terminal."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title, side in _TITLES:
+        table.add_column(title, justify=side, no_wrap=title in ("column", "size"))  # type: ignore[arg-type]
+    for column in profile.columns:
+        cells: list[Any] = [Text(cell) for cell in _cells(column)]
+        if column.lookup is not None:
+            cells[-2].stylize("green" if column.lookup.num_bytes < 0.1 else "red" if _is_bad(column) else "")
+        table.add_row(*cells)
+    parts: list[Any] = [Text(headline(profile), "bold"), *(Text(f"  {note}", "dim") for note in _notes(profile)), table]
+    parts.append(Text(_LEGEND, "dim"))
+    parts += [Text(f"→ {one}", "yellow") for one in profile.advice]
+    parts += [Text(f"✗ {one}", "red") for one in profile.troubles]
+    return Group(*parts)
+
+
+def _is_bad(column: ColumnProfile) -> bool:
+    return column.lookup is not None and column.lookup.num_bytes >= 0.5
+
+
+def html(profile: Profile) -> str:
+    """Give a profile as HTML: a headline, a table with bars, advice."""
+    cell = 'style="text-align: {}; padding: 0 1em 0 0; white-space: nowrap"'
+    head = "".join(f"<th {cell.format(side)}>{escape(title)}</th>" for title, side in _TITLES)
+    rows = []
+    for column in profile.columns:
+        cells = []
+        for (title, side), text in zip(_TITLES, _cells(column), strict=True):
+            bar = _bar(_BARS[title](column)) if title in _BARS else ""
+            cells.append(f"<td {cell.format(side)}>{escape(text)}{bar}</td>")
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    notes = "<br>".join(escape(note) for note in _notes(profile))
+    lists = "".join(
+        f"<p>{escape(title)}</p><ul>{''.join(f'<li>{escape(one)}</li>' for one in several)}</ul>"
+        for title, several in (("Advice", profile.advice), ("Could not be read", profile.troubles)) if several
+    )  # fmt: skip
+    return (f"<div><p><b>{escape(headline(profile))}</b><br>{notes}</p><table><tr>{head}</tr>{''.join(rows)}</table>"
+            f'<p style="font-size: 11px">{escape(_LEGEND)}</p>{lists}</div>')  # fmt: skip
+
+
+# What is drawn as a bar below its number.
+_BARS: dict[str, Callable[[ColumnProfile], float | None]] = {
+    "share": lambda column: column.share,
+    "look-up": lambda column: _share(column.lookup),
+    "1 % range": lambda column: _share(column.small_range),
+    "nulls": lambda column: column.null_share,
+}
+
+
+def _share(lookup: Lookup | None) -> float | None:
+    return None if lookup is None else lookup.num_bytes
+
+
+def _bar(share: float | None) -> str:
+    """Draw a share below its number."""
+    if not share:
+        return ""
+    width = max(round(_BAR * min(share, 1.0)), 1)
+    return (f'<div style="width: {_BAR}px; height: 3px; background: #8883"><div style="width: {width}px; height: 3px; '
+            f'background: {_COLOUR}"></div></div>')  # fmt: skip

@@ -1,0 +1,222 @@
+"""How much of a column's files, row groups or pages a look-up would read: expected, by how their bounds overlap.
+
+A look-up asks for a value that is there. Values are taken as spread evenly between the bounds of the run (a row group,
+a page) that they come from, and each run is asked for as often as it has rows. What a run costs is read whenever the
+value lies between its bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Expected", "Stretches", "expected", "expected_shares"]
+
+RANGE_SHARE = 0.01  # of all rows, that a small range has
+_POINTS = 512
+_MOST_PER_RUN = 8
+_CELLS = 1 << 21  # of a matrix of look-ups and runs
+
+
+@dataclass(frozen=True)
+class Stretches:
+    """Runs of values, of which each is read or not; each array has an item a run.
+
+    Parameters
+    ----------
+    lows, highs : array of keys
+        Their bounds.
+    known : bool array
+        Which of them have bounds; the others are always read.
+    rows : float64 array
+        Values, nulls not counted; runs without any are never read.
+    costs : float64 array, (runs, costs)
+        What reading all of a run takes, in several currencies.
+    within : float64 array, (runs, costs)
+        The share of that which one look-up takes where it reads the run: less than 1 where pages can be skipped.
+    chance : float64 array
+        How likely a run is read that the bounds do not rule out, and that is not the one the value is from: less than
+        1 where there is a Bloom filter.
+    files : int64 array
+        Which file each run is in, ascending.
+    """
+
+    lows: np.ndarray
+    highs: np.ndarray
+    known: np.ndarray
+    rows: np.ndarray
+    costs: np.ndarray
+    within: np.ndarray
+    chance: np.ndarray
+    files: np.ndarray
+
+    def at(self, chosen: np.ndarray) -> Stretches:
+        """Give some of them."""
+        return Stretches(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The shares that look-ups read.
+
+    Parameters
+    ----------
+    point, small_range : float64 array, (costs,)
+        Of each of `Stretches.costs`: by a look-up of one value, and of a range that has 1 % of the rows.
+    point_files, range_files : float
+        Of the files.
+    """
+
+    point: np.ndarray
+    small_range: np.ndarray
+    point_files: float
+    range_files: float
+
+
+def expected(runs: Stretches, num_files: int, points: int = _POINTS) -> Expected:
+    """Give the shares that look-ups read.
+
+    Parameters
+    ----------
+    runs : Stretches
+        All runs.
+    num_files : int
+        All files, those without runs counted.
+    points : int
+        Look-ups that are tried; runs are chosen evenly by their rows where there are more of them.
+
+    Returns
+    -------
+    Expected
+        All zero where there are no values.
+    """
+    total = np.maximum(runs.costs.sum(axis=0), 1e-300)
+    live = runs.at(np.flatnonzero(runs.rows > 0))
+    if not len(live.rows):
+        return Expected(np.zeros(len(total)), np.zeros(len(total)), 0.0, 0.0)
+    if not live.known.any():
+        share = live.costs.sum(axis=0) / total
+        in_files = len(np.unique(live.files)) / num_files
+        return Expected(share, share, in_files, in_files)
+    asked = _Asked.of(live, points)
+    point, point_files = _by_value(live, asked)
+    small_range, range_files = _by_range(live, asked)
+    return Expected(point / total, small_range / total, point_files / num_files, range_files / num_files)
+
+
+def expected_shares(runs: Stretches, points: int) -> list[float]:
+    """Give `Expected.point` alone; parameters as of `expected`."""
+    live = runs.at(np.flatnonzero(runs.rows > 0))
+    if not len(live.rows) or not live.known.any():
+        return expected(runs, 1, points).point.tolist()
+    cost, _ = _by_value(live, _Asked.of(live, points))
+    return (cost / np.maximum(runs.costs.sum(axis=0), 1e-300)).tolist()
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Values that are looked up, and the bounds of all runs, as ranks: places in the order of all of them together."""
+
+    ranks: np.ndarray  # of the values, ascending
+    origins: np.ndarray  # the run that each is from
+    weights: np.ndarray  # of each; 1 together
+    lows: np.ndarray
+    highs: np.ndarray
+
+    @classmethod
+    def of(cls, runs: Stretches, points: int) -> _Asked:
+        places = np.flatnonzero(runs.known)
+        rows = runs.rows[places]
+        each = 1
+        if len(places) <= points:
+            each = max(1, min(_MOST_PER_RUN, points // len(places)))
+            origins, weights = np.repeat(places, each), np.repeat(rows / each, each)
+        else:  # as many as may be, at equal distances in rows
+            edges = np.cumsum(rows)
+            wanted = (np.arange(points) + 0.5) * edges[-1] / points
+            origins = places[np.minimum(np.searchsorted(edges, wanted), len(places) - 1)]
+            weights = np.ones(points)
+        shares = (np.arange(len(origins)) % each + 0.5) / each
+        values = _between(runs.lows[origins], runs.highs[origins], shares)
+        everything = np.concatenate([runs.lows[places], runs.highs[places], values])
+        _, ranks = np.unique(everything, return_inverse=True)
+        lows, highs = np.zeros(len(runs.rows), np.int64), np.full(len(runs.rows), len(everything), np.int64)
+        lows[places], highs[places] = ranks[: len(places)], ranks[len(places) : 2 * len(places)]
+        found = ranks[2 * len(places) :]
+        order = np.argsort(found, kind="stable")
+        return cls(found[order], origins[order], weights[order] / weights.sum(), lows, highs)
+
+    def ends(self) -> np.ndarray:
+        """Give for each value the one that has 1 % of the rows between them."""
+        edges = np.cumsum(self.weights)
+        return self.ranks[np.minimum(np.searchsorted(edges, edges + RANGE_SHARE), len(self.ranks) - 1)]
+
+
+def _by_value(runs: Stretches, asked: _Asked) -> tuple[np.ndarray, float]:
+    """Give the costs and the number of files that look-ups of one value read, on the average."""
+    costs, files = runs.costs * runs.within, 0.0
+    cost = np.zeros(costs.shape[1])
+    for turn in _turns(len(asked.ranks), len(runs.rows)):
+        ranks, weights = asked.ranks[turn, None], asked.weights[turn]
+        hits = ((asked.lows <= ranks) & (asked.highs >= ranks)) * runs.chance
+        hits[np.arange(len(ranks)), asked.origins[turn]] = 1.0
+        cost += (weights @ hits) @ costs
+        files += _files(hits, weights, runs.files)
+    return cost, files
+
+
+def _by_range(runs: Stretches, asked: _Asked) -> tuple[np.ndarray, float]:
+    """Give the same of small ranges, which begin at each of the values."""
+    ends, span = asked.ends(), (asked.highs - asked.lows + 1).astype(np.float64)
+    cost, files = np.zeros(runs.costs.shape[1]), 0.0
+    for turn in _turns(len(asked.ranks), len(runs.rows)):
+        start, stop, weights = asked.ranks[turn, None], ends[turn, None], asked.weights[turn]
+        hits = ((asked.lows <= stop) & (asked.highs >= start)).astype(np.float64)
+        covered = np.clip(np.minimum(asked.highs, stop) - np.maximum(asked.lows, start) + 1, 0, None) / span
+        for place in range(len(cost)):
+            share = np.minimum(runs.within[:, place] + covered, 1.0) * hits
+            cost[place] += (weights @ share) @ runs.costs[:, place]
+        files += _files(hits, weights, runs.files)
+    return cost, files
+
+
+def _turns(count: int, num_runs: int) -> Iterator[slice]:
+    """Divide look-ups so that a matrix of some of them and all runs is not too large."""
+    step = max(_CELLS // num_runs, 1)
+    return (slice(first, first + step) for first in range(0, count, step))
+
+
+def _files(hits: np.ndarray, weights: np.ndarray, files: np.ndarray) -> float:
+    """Count the files that have a run which is read, on the average."""
+    firsts = np.flatnonzero(np.diff(files, prepend=files[0] - 1))
+    return float(weights @ np.maximum.reduceat(hits, firsts, axis=1).sum(axis=1))
+
+
+# --- values between bounds --------------------------------------------------------------------------------------------
+
+
+def _between(lows: np.ndarray, highs: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Give values on the way from lower bounds to upper ones."""
+    if lows.dtype == object:
+        made = np.empty(len(lows), object)
+        made[:] = [_one_between(*item) for item in zip(lows, highs, shares.tolist(), strict=True)]
+        return made
+    if lows.dtype.kind == "f":
+        big = np.finfo(np.float64).max / 4
+        low, high = np.clip(lows, -big, big), np.clip(highs, -big, big)
+        return np.clip(low + (high - low) * shares, lows, highs)
+    width = highs.view(np.uint64) - lows.view(np.uint64)  # which wraps around, as it has to
+    steps = np.minimum((width.astype(np.float64) * shares).clip(0, 2.0**63), width.astype(np.float64))
+    return (lows.view(np.uint64) + np.minimum(steps.astype(np.uint64), width)).view(lows.dtype)
+
+
+def _one_between(low: Any, high: Any, share: float) -> Any:
+    if isinstance(low, int):
+        return low + (high - low) * int(share * 1024) // 1024
+    same = next((at for at, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), min(len(low), len(high)))
+    first, last = (int.from_bytes(each[same : same + 6].ljust(6, b"\0"), "big") for each in (low, high))
+    found = low[:same] + (first + int((last - first) * share)).to_bytes(6, "big")
+    return min(max(found, low), high)
