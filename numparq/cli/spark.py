@@ -30,6 +30,16 @@ COMMANDS: dict[str, tuple[str, str, str, tuple[tuple[str, dict], ...]]] = {
         ("--force", {"action": "store_true", "help": "also where files are laid out like that already"}),
         *_SESSION,
     )),
+    "profile": ("spark_profile", "profile", "print what is in a dataset, and how well files could be skipped", (
+        _PATH,
+        ("--columns", {**_NAMES, "help": "only these columns, and what is in them"}),
+        ("--data", {"default": "auto", "choices": ("auto", "always", "never"),
+                    "help": "whether data is read: where footers leave something open (auto), of all, or not at all"}),
+        ("--where", {"metavar": "TEXT", "help": "only partitions of which this is true, such as: year = 2024"}),
+        ("--json", {"action": "store_true", "help": "print it as JSON"}),
+        ("--strict", {"action": "store_true", "help": "a damaged file is an error"}),
+        *_SESSION,
+    )),
     "demo": ("spark_demo", "demo", "make many small files, optimize them, show what a look-up reads before and after", (
         ("--files", {"type": int, "default": 400, "metavar": "N", "help": "how many files (400)"}),
         ("--rows", {"type": int, "default": 4_000_000, "help": "rows of all of them (4000000)"}),

@@ -11,11 +11,12 @@ from typing import Any
 # Public names, and the module of each: imported when it is first asked for.
 _HOMES: dict[str, str] = {
     "configure": "configuration",
+    "profile": "profiling",
     "read": "reading",
     "register": "reading",
 }
 
-__all__ = ["configure", "read", "register"]
+__all__ = ["configure", "profile", "read", "register"]
 
 
 def __getattr__(name: str) -> Any:
