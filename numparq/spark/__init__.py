@@ -10,13 +10,16 @@ from typing import Any
 
 # Public names, and the module of each: imported when it is first asked for.
 _HOMES: dict[str, str] = {
+    "aggregate_pandas": "jobs",
+    "aggregate_pandas_by": "jobs",
     "configure": "configuration",
+    "map_pandas": "jobs",
     "profile": "profiling",
     "read": "reading",
     "register": "reading",
 }
 
-__all__ = ["configure", "profile", "read", "register"]
+__all__ = ["aggregate_pandas", "aggregate_pandas_by", "configure", "map_pandas", "profile", "read", "register"]
 
 
 def __getattr__(name: str) -> Any:
