@@ -15,11 +15,12 @@ _HOMES: dict[str, str] = {
     "configure": "configuration",
     "map_pandas": "jobs",
     "profile": "profiling",
+    "optimize": "optimizing",
     "read": "reading",
     "register": "reading",
 }
 
-__all__ = ["aggregate_pandas", "aggregate_pandas_by", "configure", "map_pandas", "profile", "read", "register"]
+__all__ = ["aggregate_pandas", "aggregate_pandas_by", "configure", "optimize", "map_pandas", "profile", "read", "register"]
 
 
 def __getattr__(name: str) -> Any:

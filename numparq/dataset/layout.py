@@ -1,0 +1,212 @@
+"""How the files of a dataset are laid out, folder by folder, and whether that is what is wanted: by footers alone.
+
+Files that were written for a layout say so in their footers, under the key `LAYOUT_KEY`: what they are sorted or
+clustered by, how large they are meant to be, and which job wrote them. A folder is laid out well when all of its files
+say the same of the same job, for then they have been sorted together. Where no order is wanted, sizes and page indexes
+are what counts, whoever wrote the files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import located
+from ..opened import OpenedFile
+from ..pruning.places import BLOOM_FILTER, OFFSET_INDEX, Places
+from .files import DataFile, Listing
+
+__all__ = ["LAYOUT_KEY", "FileFacts", "Folder", "WantedLayout", "folders_of"]
+
+LAYOUT_KEY = "numparq.layout"
+# Files of less than such a share of the wanted size are small, those of more than so many times it are large.
+_SMALL, _LARGE = 0.5, 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """What is known of a file.
+
+    Parameters
+    ----------
+    file : DataFile
+        Where it is.
+    num_bytes, num_rows, num_row_groups : int
+        What it has.
+    has_index : bool
+        Whether all column chunks of its rows have an offset index.
+    bloom_filters : frozenset of str
+        The top-level columns of which a chunk has a Bloom filter.
+    note : dict or None
+        What it says of the layout that it was written for.
+    """
+
+    file: DataFile
+    num_bytes: int
+    num_rows: int
+    num_row_groups: int
+    has_index: bool
+    bloom_filters: frozenset[str]
+    note: dict[str, Any] | None
+
+    @classmethod
+    def of(cls, file: DataFile, opened: OpenedFile) -> FileFacts:
+        """Look at a footer.
+
+        Raises
+        ------
+        InvalidFileError
+            When it is damaged.
+        """
+        with located(file=file.name):
+            footer = opened.footer
+            leaves = list(opened.schema)
+            chunks = [(group, leaf.index) for group in range(opened.num_row_groups) for leaf in leaves]
+            places = Places.of_file(opened)
+            indexed = len(places.of(OFFSET_INDEX, chunks))
+            filtered = {leaf for (_, leaf), _, _ in places.of(BLOOM_FILTER, chunks)}
+            columns = frozenset(leaf.path[0] for leaf in leaves if leaf.index in filtered)
+            note = _note(footer.key_value_metadata.get(LAYOUT_KEY))
+        size = opened.source.size
+        return cls(file, size, opened.num_rows, opened.num_row_groups, indexed == len(chunks), columns, note)
+
+
+def _note(value: bytes | None) -> dict[str, Any] | None:
+    try:
+        note = json.loads(value) if value else None
+    except ValueError:
+        return None  # whatever it is, it is not ours
+    return note if isinstance(note, dict) else None
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The files of one directory of a dataset: those of one partition.
+
+    Parameters
+    ----------
+    name : str
+        Its path in the dataset, with slashes, as it is named there; empty for the dataset's own directory.
+    files : list of FileFacts
+        In the order of their rows.
+    """
+
+    name: str
+    files: list[FileFacts]
+
+    @property
+    def num_rows(self) -> int:
+        """Rows of all files."""
+        return sum(file.num_rows for file in self.files)
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of all files."""
+        return sum(file.num_bytes for file in self.files)
+
+
+@dataclass(frozen=True)
+class WantedLayout:
+    """How files are to be laid out.
+
+    Parameters
+    ----------
+    sort_by, cluster_by : tuple of str
+        The columns that rows are in the order of, or are brought together by; one of both is empty, or both are.
+    file_bytes : int
+        What a file is to have, about.
+    bloom_filters : tuple of str, or None
+        The columns that are to have Bloom filters; None where the data decide.
+    options : dict
+        Of the writer, as far as they are given.
+    """
+
+    sort_by: tuple[str, ...] = ()
+    cluster_by: tuple[str, ...] = ()
+    file_bytes: int = 128 << 20
+    bloom_filters: tuple[str, ...] | None = None
+    options: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def has_order(self) -> bool:
+        """Whether rows change their places."""
+        return bool(self.sort_by or self.cluster_by)
+
+    def note(self, job: str) -> str:
+        """Give what files say that are written for it.
+
+        Parameters
+        ----------
+        job : str
+            What tells the job that writes them from others.
+        """
+        return json.dumps({**self._words(), "job": job}, sort_keys=True)
+
+    def _words(self) -> dict[str, Any]:
+        words: dict[str, Any] = {"version": 1, "file_bytes": self.file_bytes, "options": dict(self.options)}
+        for name in ("sort_by", "cluster_by", "bloom_filters"):
+            value = getattr(self, name)
+            words[name] = None if value is None else list(value)
+        return words
+
+    def has(self, folder: Folder) -> bool:
+        """Say whether a folder is laid out like that.
+
+        Parameters
+        ----------
+        folder : Folder
+            With all of its files.
+
+        Returns
+        -------
+        bool
+            Also True where there are no rows, which cannot lie badly.
+        """
+        if not folder.num_rows:
+            return True
+        return self._is_noted(folder.files) or (not self.has_order and self._is_fine(folder.files))
+
+    def _is_noted(self, files: Sequence[FileFacts]) -> bool:
+        """Whether one job wrote all files for this layout."""
+        jobs = set()
+        words = self._words()
+        for file in files:
+            if file.note is None or {**file.note, "job": ""} != {**words, "job": ""}:
+                return False
+            jobs.add(file.note.get("job"))
+        return len(jobs) == 1
+
+    def _is_fine(self, files: Sequence[FileFacts]) -> bool:
+        """Whether files that nobody wrote for a layout are as good as if somebody had."""
+        if self.options or not all(file.has_index for file in files):
+            return False
+        if not all(file.bloom_filters.issuperset(self.bloom_filters or ()) for file in files):
+            return False
+        small = sum(file.num_bytes < _SMALL * self.file_bytes for file in files)
+        return small <= 1 and all(file.num_bytes <= _LARGE * self.file_bytes for file in files)
+
+
+def folders_of(listing: Listing, facts: Iterable[FileFacts]) -> list[Folder]:
+    """Put files together by the directories that they are in.
+
+    Parameters
+    ----------
+    listing : Listing
+        Of a directory.
+    facts : iterable of FileFacts
+        Of its files, in their order.
+
+    Returns
+    -------
+    list of Folder
+        In the order of their first files.
+    """
+    found: dict[str, Folder] = {}
+    start = len(listing.base.rstrip("/")) + 1
+    for one in facts:
+        name = one.file.path[start:].replace(os.sep, "/").rpartition("/")[0]
+        found.setdefault(name, Folder(name, [])).files.append(one)
+    return list(found.values())
