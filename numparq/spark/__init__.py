@@ -14,13 +14,14 @@ _HOMES: dict[str, str] = {
     "aggregate_pandas_by": "jobs",
     "configure": "configuration",
     "map_pandas": "jobs",
-    "profile": "profiling",
     "optimize": "optimizing",
+    "profile": "profiling",
     "read": "reading",
     "register": "reading",
 }
 
-__all__ = ["aggregate_pandas", "aggregate_pandas_by", "configure", "optimize", "map_pandas", "profile", "read", "register"]
+__all__ = ["aggregate_pandas", "aggregate_pandas_by", "configure", "map_pandas", "optimize", "profile", "read",
+           "register"]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
