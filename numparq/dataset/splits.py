@@ -14,10 +14,11 @@ from ..schema import Schema
 from .contents import Contents
 from .partitioning import as_partitioning
 from .pruners import FilePruner
-from .query import Query
-from .splitting.carried import CarriedSchema
+from .splitting.carried import CarriedSchema, UnknownFiles
+from .splitting.listed import listed_splits
 from .splitting.parts import GroupRows, Split, SplitPart
 from .splitting.planning import planned_splits
+from .splitting.query import SplitQuery
 from .splitting.reader import SplitReader, Wish
 from .splitting.strict import PlainPartitions
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["GroupRows", "Split", "SplitPart", "SplitReader", "SplitTable", "split_table"]
 
 SPLIT_BYTES = 64 << 20
+PLAN_FILES = 4096
 
 
 class SplitTable:
@@ -104,6 +106,7 @@ def split_table(
     runtime_filters: Any = (),
     split_bytes: int = SPLIT_BYTES,
     min_splits: int = 1,
+    plan_files: int | None = PLAN_FILES,
     partitioning: Any = "hive",
     schema: Any = None,
     resolve: str = "name",
@@ -131,6 +134,10 @@ def split_table(
         About so many bytes of the columns asked for, as they are stored, are in a split at most.
     min_splits : int
         So many splits there are to be, if the rows can be divided so.
+    plan_files : int or None
+        Of more files than that, left by their partitions, footers are read where splits are: splits are whole files,
+        or byte ranges of them, and the columns are those of a few of the files (or of `schema`), any of which may be
+        null. A file that has others, or wider ones, is a SchemaError where it is read, unless there is a `schema`.
     threads : int, optional
         How many threads read a split.
 
@@ -155,17 +162,26 @@ def split_table(
     checked_size(min_splits, "min_splits")
     partitioning = as_partitioning(partitioning)
     columns = None if columns is None else list(columns)
-    contents = Contents(path, partitioning, None, schema, resolve, storage_options, filesystem, None)
+
+    def divide() -> SplitTable:
+        contents = Contents(path, partitioning, None, schema, resolve, storage_options, filesystem, None)
+        try:
+            query = SplitQuery(contents, pruners, columns, choices, plan_files)
+            divide = listed_splits if query.is_sampled else planned_splits
+            splits = divide(contents, query, split_bytes, min_splits)
+            partitions = PlainPartitions.of(contents.listing, partitioning)
+            assert isinstance(partitions, PlainPartitions)
+            unknown = UnknownFiles(schema is not None, partitions.keys) if query.is_sampled else None
+            carried = CarriedSchema(query.schema, resolve, unknown)
+            wish = Wish(carried, partitions.type_names(), columns, choices, contents.listing.filesystem)
+        finally:
+            contents.close()
+        return SplitTable(SplitReader(wish), splits)
+
     try:
-        query = Query(contents, pruners, columns, choices)
-        splits = planned_splits(contents, query, split_bytes, min_splits)
-        partitions = PlainPartitions.of(contents.listing, partitioning)
-        assert isinstance(partitions, PlainPartitions)
-        carried = CarriedSchema(query.schema, resolve)
-        wish = Wish(carried, partitions.type_names(), columns, choices, contents.listing.filesystem)
-    finally:
-        contents.close()
-    return SplitTable(SplitReader(wish), splits)
+        return divide()
+    except FileNotFoundError:  # one was replaced, say, since it was listed
+        return divide()
 
 
 def _arrived(runtime_filters: Any) -> tuple[Any, ...]:

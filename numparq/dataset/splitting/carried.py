@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from ...errors import SchemaError
 from ...metadata.rewrite import without_row_groups
 from ...opened import OpenedFile
-from ..identity import schema_key
-from ..labelling import labels_by
+from ..fields import Field, fields_of
+from ..fitting import fitted_columns
+from ..identity import SchemaKey, schema_key
+from ..labelling import Labels, labelled, labels_by
+from ..prototype import made_prototype
 from ..resolution import DatasetSchema
 from .strict import PlainMetadata
 
-__all__ = ["CarriedSchema"]
+__all__ = ["CarriedSchema", "UnknownFiles"]
 
 _MAGIC = b"PAR1"
 
@@ -23,22 +29,26 @@ class CarriedSchema:
     Parameters
     ----------
     schema : DatasetSchema
-        As the files have it.
+        As the files have it; or some of them, where others are unknown: then any of its columns may be null.
     resolve : {"name", "position", "field_id"}
         Which columns of two files are the same one.
+    unknown : UnknownFiles, optional
+        What holds for files of which the footers have not been read.
     """
 
-    def __init__(self, schema: DatasetSchema, resolve: str) -> None:
-        footer = without_row_groups(schema.prototype.footer)
+    def __init__(self, schema: DatasetSchema, resolve: str, unknown: UnknownFiles | None = None) -> None:
+        made = schema if unknown is None else _nullable(schema, labels_by(resolve))
+        footer = without_row_groups(made.prototype.footer)
         self._file = _MAGIC + footer + len(footer).to_bytes(4, "little") + _MAGIC
-        self._fields = None if schema.is_of_a_file else tuple(schema.fields)
+        self._fields = None if made.is_of_a_file else [field for field in made.fields if field is not None]
         self._resolve = resolve
+        self._unknown = unknown
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return self._file, self._fields, self._resolve
+        return self._file, self._fields, self._resolve, self._unknown
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self._file, self._fields, self._resolve = state
+        self._file, self._fields, self._resolve, self._unknown = state
 
     @cached_property
     def schema(self) -> DatasetSchema:
@@ -47,3 +57,83 @@ class CarriedSchema:
         like = [schema_key(prototype)] if self._fields is None else []
         prototype.pandas_metadata = PlainMetadata.of(prototype.pandas_metadata)
         return DatasetSchema(prototype, like, labels_by(self._resolve), self._fields)
+
+    @cached_property
+    def _checked(self) -> set[SchemaKey]:
+        """The keys of files that have been checked."""
+        return set()
+
+    def check(self, file: OpenedFile) -> None:
+        """Refuse a file that would have made the schema another one, if it had been known.
+
+        Raises
+        ------
+        SchemaError
+            When values of it would be lost, or a column.
+        """
+        if self._unknown is None or self._fields is None:
+            return
+        key = schema_key(file)
+        if key not in self._checked:
+            self._unknown.check(self._fields, file, labels_by(self._resolve))
+            self._checked.add(key)
+
+
+def _nullable(schema: DatasetSchema, labels: Labels) -> DatasetSchema:
+    """Let any column be null: a file may lack it."""
+    fields = [replace(field, nullable=True) for field in schema.fields if field is not None]
+    keys = dict(schema.prototype.footer.key_value_metadata)
+    has_arrow_schema = keys.pop("ARROW:schema", None) is not None
+    made = made_prototype(fields, keys, has_arrow_schema=has_arrow_schema, is_own=schema.prototype.is_own)
+    return DatasetSchema(made, (), labels, fields)
+
+
+class UnknownFiles:
+    """What is allowed of files whose footers were not read when the schema was found.
+
+    Parameters
+    ----------
+    is_given : bool
+        Whether the schema was given: then files may have other columns besides.
+    keys : collection of str
+        The partition columns, which win over columns of files.
+    """
+
+    def __init__(self, is_given: bool, keys: Collection[str]) -> None:
+        self._is_given = is_given
+        self._keys = frozenset(keys)
+
+    def check(self, fields: Sequence[Field], file: OpenedFile, labels: Labels) -> None:
+        """Check a file; `fields` are the columns of the schema.
+
+        Raises
+        ------
+        SchemaError
+            As `CarriedSchema.check` does.
+        """
+        name, theirs = file.source.name, [field for field in fields_of(file) if field is not None]
+        if fitted_columns(fields, name, theirs, labels) != list(fields):
+            raise SchemaError(f"values in structs or lists may be null here, where {_OTHERS} they may not: {_WAY_OUT}",
+                              file=name)  # fmt: skip
+        if not self._is_given:
+            self._refuse_others(fields, [field for field in theirs if field.name not in self._keys], name, labels, ())
+
+    def _refuse_others(
+        self, fields: Sequence[Field], theirs: Sequence[Field], file: str, labels: Labels, path: tuple[str, ...]
+    ) -> None:
+        """Refuse columns, and fields of structs, that the schema has not."""
+        known = dict(zip(labelled(fields, labels, file, path), fields, strict=True))
+        for label, field in zip(labelled(theirs, labels, file, path), theirs, strict=True):
+            inner = (*path, field.name)
+            if label not in known:
+                raise SchemaError(f"the file has a column that there is not {_OTHERS}: {_WAY_OUT}", file=file,
+                                  column=".".join(inner))  # fmt: skip
+            if field.kind == "struct" and not field.is_variant:
+                self._refuse_others(known[label].children, field.children, file, labels, inner)
+            for child, other in zip(known[label].children, field.children, strict=False):
+                if field.kind in ("list", "map") and other.kind == "struct":
+                    self._refuse_others(child.children, other.children, file, labels, (*inner, other.name))
+
+
+_OTHERS = "in those that the table's schema was taken from"
+_WAY_OUT = "give it by schema=, or have the footers of all files read, by plan_files=None"

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["capacity_for", "packed"]
+__all__ = ["capacity_for", "opening_bytes", "packed"]
+
+# To open a file takes as long as to read so many bytes.
+OPENING = 256 << 10
+
+
+def opening_bytes(split_bytes: int) -> int:
+    """Give what a file counts for beside its bytes: nothing that fills small splits."""
+    return min(OPENING, split_bytes // 16)
 
 
 def capacity_for(total: int, most: int, min_splits: int) -> int:

@@ -3,25 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
+from ...io.remote_source import SIDE_BY_SIDE
+from ...opened import OpenedFile
 from ...plan.row_group_plan import RowGroupPlan
+from ...schema import Leaf
+from ...threads import Crew
 from ..contents import Contents
 from ..files import DataFile
-from ..query import Query
 from ..reading import WantedFile
+from .dividing import divided
 from .opening import digest_of, stamped
-from .packing import capacity_for, packed
+from .packing import capacity_for, opening_bytes, packed
 from .parts import GroupRows, Split, SplitPart
+from .query import SplitQuery
 
 __all__ = ["planned_splits"]
 
-# To open a file takes as long as to read so many bytes; of small splits, such a part.
-OPEN_BYTES, OPEN_SHARE = 256 << 10, 16
+
+class PlannedFile(NamedTuple):
+    """A file, and what is wanted of it.
+
+    Attributes
+    ----------
+    part : SplitPart
+        The file, with no rows yet.
+    opened : OpenedFile
+        The file, open.
+    leaves : list of Leaf
+        The columns that are read, or asked by the filter.
+    groups : list of RowGroupPlan
+        What is left of its row groups.
+    is_exact : bool
+        Whether all these rows are wanted.
+    """
+
+    part: SplitPart
+    opened: OpenedFile
+    leaves: list[Leaf]
+    groups: list[RowGroupPlan]
+    is_exact: bool
 
 
 class Piece(NamedTuple):
-    """Rows of a row group that are in one split.
+    """Rows of a row group, to be in one split.
 
     Attributes
     ----------
@@ -39,35 +66,14 @@ class Piece(NamedTuple):
     num_bytes: int
 
 
-class PlannedFile(NamedTuple):
-    """A file, and what is wanted of it.
-
-    Attributes
-    ----------
-    file : DataFile
-        As `stamped` gives it.
-    digest : bytes
-        Of its footer.
-    groups : list of RowGroupPlan
-        What is left of its row groups.
-    is_exact : bool
-        Whether all these rows are wanted.
-    """
-
-    file: DataFile
-    digest: bytes
-    groups: list[RowGroupPlan]
-    is_exact: bool
-
-
-def planned_splits(contents: Contents, query: Query, split_bytes: int, min_splits: int) -> list[Split]:
-    """Divide what a query wants.
+def planned_splits(contents: Contents, query: SplitQuery, split_bytes: int, min_splits: int) -> list[Split]:
+    """Divide what a query wants of files that are open.
 
     Parameters
     ----------
     contents : Contents
-        Its files.
-    query : Query
+        The files.
+    query : SplitQuery
         The query.
     split_bytes : int
         Bytes of a split, of the columns asked for.
@@ -79,35 +85,52 @@ def planned_splits(contents: Contents, query: Query, split_bytes: int, min_split
     list of Split
         In the order of rows; none where nothing is left.
     """
-    files = [_planned(contents, query, wanted) for wanted in query.wanted]
-    files = [file for file in files if file.groups]
-    opening = min(OPEN_BYTES, split_bytes // OPEN_SHARE)
+    files = [file for file in _planned(contents, query) if file.groups]
+    opening = opening_bytes(split_bytes)
     total = sum(group.num_bytes for file in files for group in file.groups) + opening * len(files)
     capacity = capacity_for(total, split_bytes, min_splits)
-    pieces = [piece for place, file in enumerate(files) for piece in _pieces(place, file)]
-    return [_split(files, [pieces[at] for at in run]) for run in packed(_sizes(pieces, opening), capacity)]
+    pieces = [piece for place, file in enumerate(files) for piece in _pieces(place, file, capacity)]
+    runs = packed(list(_sizes(pieces, opening)), capacity)
+    return [_split(files, pieces[run.start : run.stop]) for run in runs]
 
 
-def _planned(contents: Contents, query: Query, wanted: WantedFile) -> PlannedFile:
-    """Plan one file."""
-    plan = query.read.known(wanted).rows.plan()
-    file = stamped(contents.files[wanted.ordinal], wanted.file)
-    return PlannedFile(file, digest_of(wanted.file), list(plan.left), not wanted.condition)
+def _planned(contents: Contents, query: SplitQuery) -> list[PlannedFile]:
+    """Plan all files, side by side where requests take their time."""
+    found: dict[int, PlannedFile] = {}
+
+    def plan(wanted: WantedFile) -> None:
+        found[wanted.ordinal] = _planned_file(contents.files[wanted.ordinal], query, wanted)
+
+    is_remote = any(wanted.file.source.is_remote for wanted in query.wanted)
+    with Crew(min(SIDE_BY_SIDE, len(query.wanted)) if is_remote else 1) as crew:
+        crew.run([partial(plan, wanted) for wanted in query.wanted])
+    return [found[wanted.ordinal] for wanted in query.wanted]
 
 
-def _pieces(place: int, file: PlannedFile) -> Iterator[Piece]:
-    for group in file.groups:
-        rows = GroupRows(group.ordinal, int(group.rows.starts[0]), int(group.rows.stop))
-        yield Piece(place, rows, group.rows.count, group.num_bytes)
+def _planned_file(file: DataFile, query: SplitQuery, wanted: WantedFile) -> PlannedFile:
+    rows = query.read.known(wanted).rows
+    plan = rows.plan()
+    shown = {leaf.index for leaf in rows.leaves}
+    asked = wanted.condition.leaves if wanted.condition else []
+    leaves = [*rows.leaves, *(leaf for leaf in asked if leaf.index not in shown)]
+    part = SplitPart(stamped(file, wanted.file), None, digest=digest_of(wanted.file))
+    return PlannedFile(part, wanted.file, leaves, list(plan.left), not wanted.condition)
 
 
-def _sizes(pieces: Sequence[Piece], opening: int) -> list[int]:
+def _pieces(place: int, file: PlannedFile, capacity: int) -> Iterator[Piece]:
+    """Give what is wanted of a file, row groups divided that are too large."""
+    for whole in file.groups:
+        for group in divided(file.opened, file.leaves, whole, capacity):
+            rows = GroupRows(group.ordinal, int(group.rows.starts[0]), int(group.rows.stop))
+            yield Piece(place, rows, group.rows.count, group.num_bytes)
+
+
+def _sizes(pieces: Sequence[Piece], opening: int) -> Iterator[int]:
     """Give the bytes of pieces; the first one of a file opens it, too."""
-    found, last = [], -1
+    last = -1
     for piece in pieces:
-        found.append(piece.num_bytes + (opening if piece.place != last else 0))
+        yield piece.num_bytes + (opening if piece.place != last else 0)
         last = piece.place
-    return found
 
 
 def _split(files: Sequence[PlannedFile], pieces: Sequence[Piece]) -> Split:
@@ -115,7 +138,7 @@ def _split(files: Sequence[PlannedFile], pieces: Sequence[Piece]) -> Split:
     groups: dict[int, list[GroupRows]] = {}
     for piece in pieces:
         groups.setdefault(piece.place, []).append(piece.rows)
-    parts = [SplitPart(files[at].file, tuple(rows), digest=files[at].digest) for at, rows in groups.items()]
+    parts = [files[at].part._replace(groups=tuple(rows)) for at, rows in groups.items()]
     is_exact = all(files[at].is_exact for at in groups)
     num_rows = sum(piece.num_rows for piece in pieces) if is_exact else None
     return Split(tuple(parts), num_rows, sum(piece.num_bytes for piece in pieces))

@@ -18,6 +18,7 @@ from ..file_filter import FileFilter
 from ..partitions import Partitions
 from ..reading import WantedFile
 from ..streaming import TableUnits
+from .byte_ranges import groups_within
 from .carried import CarriedSchema
 from .opening import opened
 from .parts import GroupRows, Split, SplitPart
@@ -237,8 +238,12 @@ class SplitReader:
             yield StrictRead(self._wish.carried.schema, table, wanted, choices), wanted
 
     def _wanted(self, at: int, part: SplitPart, file: OpenedFile) -> WantedFile:
+        self._wish.carried.check(file)
+        groups = part.groups
+        if groups is None:
+            groups = groups_within(file, part.byte_range or (0, None))
         condition = self._filter.condition(file, part.file, self._wish.choices.runtime_filters)
-        return WantedFile(file, at, _slices(part.groups or ()), condition)
+        return WantedFile(file, at, _slices(groups), condition)
 
 
 def _for_arrow(choices: Choices) -> Choices:
