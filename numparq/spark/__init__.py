@@ -13,6 +13,8 @@ _HOMES: dict[str, str] = {
     "aggregate_pandas": "jobs",
     "aggregate_pandas_by": "jobs",
     "configure": "configuration",
+    "decode_bytes": "decoders",
+    "decode_paths": "decoders",
     "map_pandas": "jobs",
     "optimize": "optimizing",
     "profile": "profiling",
@@ -20,8 +22,7 @@ _HOMES: dict[str, str] = {
     "register": "reading",
 }
 
-__all__ = ["aggregate_pandas", "aggregate_pandas_by", "configure", "map_pandas", "optimize", "profile", "read",
-           "register"]  # fmt: skip
+__all__ = ["aggregate_pandas", "aggregate_pandas_by", "configure", "decode_bytes", "decode_paths", "map_pandas", "optimize", "profile", "read", "register"]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
