@@ -22,7 +22,18 @@ _HOMES: dict[str, str] = {
     "register": "reading",
 }
 
-__all__ = ["aggregate_pandas", "aggregate_pandas_by", "configure", "decode_bytes", "decode_paths", "map_pandas", "optimize", "profile", "read", "register"]  # fmt: skip
+__all__ = [
+    "aggregate_pandas",
+    "aggregate_pandas_by",
+    "configure",
+    "decode_bytes",
+    "decode_paths",
+    "map_pandas",
+    "optimize",
+    "profile",
+    "read",
+    "register",
+]
 
 
 def __getattr__(name: str) -> Any:
