@@ -17,6 +17,7 @@ from ..errors import located
 from ..leaves import Node
 from ..logical import resolve
 from ..opened import OpenedFile
+from ..remembered import Kept
 from ..schema import INT96, OPTIONAL, REPEATED, REQUIRED, Leaf, LogicalType, Schema
 from ..shred.source import ArrowField
 from .widening import in_words
@@ -26,6 +27,9 @@ __all__ = ["Field", "Stored", "arrow_field_of", "described", "fields_of", "field
 NULL = "null"
 _KEPT_GROUPS = ("VARIANT", "FILE")
 _LIST_KINDS = ("list", "large_list", "fixed_size_list")
+# The fields of files, by what they are made of, unless that is large.
+_KEPT_BYTES = 64 << 10
+_kept = Kept(64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +125,15 @@ def fields_of(file: OpenedFile) -> list[Field | None]:
     InvalidFileError, UnsupportedError
         When the type of a column breaks the specification, or is nested too deeply; both name the column.
     """
-    with located(file=file.source.name):
+
+    def made() -> list[Field | None]:
         return _fields(file.schema, file.arrow_schema.hint_of)
+
+    part, arrow = file.footer.schema_part, file.footer.key_value_metadata.get("ARROW:schema")
+    with located(file=file.source.name):
+        if not part.is_shared or len(arrow or b"") > _KEPT_BYTES:
+            return made()
+        return list(_kept.get((part, arrow), made))
 
 
 def fields_of_schema(schema: Schema) -> list[Field | None]:

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 from ..errors import located
 from ..opened import OpenedFile
+from ..remembered import Kept
 from ..schema import Leaf, Schema
 from ..selection import NestedColumn
 from .fields import Field, fields_of
@@ -25,6 +26,11 @@ from .unite import united_columns
 __all__ = ["DatasetSchema", "Match"]
 
 _MOST_KEPT = 1024  # answers of `DatasetSchema.matches`
+# The keys of a footer that tell of columns. What is united of them is kept, for the next dataset with such files,
+# where these are of few kinds and have little of it.
+_NOTES = ("ARROW:schema", "pandas", "PANDAS_ATTRS", "geo")
+_KEPT_BYTES, _MOST_KINDS = 64 << 10, 16
+_kept = Kept(16)
 
 
 class DatasetSchema:
@@ -106,8 +112,8 @@ class DatasetSchema:
             prototype = without_range(files[0]) if len(files) > 1 else files[0]
             made = cls(prototype, [kind.key for kind in kinds], labels, kinds=kinds)
         else:
-            fields = united_columns([(kind.name, kind.fields) for kind in kinds], labels)
-            made = cls(_prototype(fields, kinds, len(files), labels), (), labels, fields, kinds)
+            fields, prototype = _united(kinds, len(files), labels)
+            made = cls(prototype, (), labels, fields, kinds)
         made._keys.update(zip(files, keys, strict=True))
         return made
 
@@ -184,6 +190,14 @@ class Kind:
         """Its columns, by position."""
         return fields_of(self.file)
 
+    @property
+    def content(self) -> Hashable | None:
+        """All that a united schema is made of, of this file; None where that is large."""
+        part, notes = self.file.footer.schema_part, [self.keys.get(name) for name in _NOTES]
+        if not part.is_shared or sum(len(note or b"") for note in notes) > _KEPT_BYTES:
+            return None
+        return part, *notes, self.file.is_own
+
 
 def _key(file: OpenedFile) -> SchemaKey:
     with located(file=file.source.name):
@@ -206,6 +220,19 @@ def _are_alike(kinds: Sequence[Kind]) -> bool:
         kind.key._replace(arrow_schema=None) == first.key._replace(arrow_schema=None) and kind.fields == first.fields
         for kind in kinds[1:]
     )
+
+
+def _united(kinds: Sequence[Kind], count: int, labels: Labels) -> tuple[list[Field], OpenedFile]:
+    """Unite the columns of files, and make the prototype of them: once for files that are alike in all that counts."""
+
+    def made() -> tuple[list[Field], OpenedFile]:
+        fields = united_columns([(kind.name, kind.fields) for kind in kinds], labels)
+        return fields, _prototype(fields, kinds, count, labels)
+
+    contents = tuple([kind.content for kind in kinds])
+    if len(kinds) > _MOST_KINDS or None in contents:
+        return made()
+    return _kept.get((contents, count == 1, labels), made)
 
 
 def _given(schema: Any, kinds: Sequence[Kind], count: int, labels: Labels) -> DatasetSchema:

@@ -1,0 +1,127 @@
+"""What is united of schemas is kept for the next dataset with such files, and only for those."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import numparq
+from numparq.dataset import fields, resolution
+from numparq.dataset.resolution import DatasetSchema
+from numparq.opened import OpenedFile
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept(monkeypatch):
+    monkeypatch.setattr(resolution, "_kept", type(resolution._kept)(16))
+    monkeypatch.setattr(fields, "_kept", type(fields._kept)(64))
+
+
+def stored(table: pa.Table, **how) -> OpenedFile:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, **how)
+    return OpenedFile(sink.getvalue().to_pybytes())
+
+
+def noted(columns: dict, **notes: str) -> OpenedFile:
+    return stored(pa.table(columns).replace_schema_metadata(notes))
+
+
+def ints(*names: str, rows: int = 2) -> dict:
+    return {name: list(range(rows)) for name in names}
+
+
+def test_files_with_equal_schemas_share_a_prototype():
+    first = DatasetSchema.of([stored(pa.table(ints("a"))), stored(pa.table(ints("a", "b")))])
+    again = DatasetSchema.of([stored(pa.table(ints("a", rows=5))), stored(pa.table(ints("a", "b", rows=3)))])
+    assert again.prototype is first.prototype and again is not first
+    assert again.schema.columns == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("others", "how"),
+    [
+        ((ints("a"), ints("a", "c")), {}),
+        ((ints("a", "b"), ints("a")), {}),
+        ((ints("a"), {"a": [1], "b": ["x"]}), {}),
+        ((ints("a"), ints("a", "b"), ints("a", "c")), {}),
+        ((ints("a"), ints("a", "b")), {"resolve": "position"}),
+        ((ints("a"), {"a": [1], "b": pa.array([1]).dictionary_encode()}), {}),
+    ],
+)
+def test_what_differs_is_made_anew(others, how):
+    first = DatasetSchema.of([stored(pa.table(ints("a"))), stored(pa.table(ints("a", "b")))])
+    made = DatasetSchema.of([stored(pa.table(one)) for one in others], **how)
+    assert made.prototype is not first.prototype
+    resolution._kept = type(resolution._kept)(16)
+    fields._kept = type(fields._kept)(64)
+    alone = DatasetSchema.of([stored(pa.table(one)) for one in others], **how)
+    assert alone.schema.columns == made.schema.columns and list(alone.fields) == list(made.fields)
+
+
+@pytest.mark.parametrize("key", ["pandas", "PANDAS_ATTRS", "geo"])
+def test_notes_of_files_count(key):
+    plain, note = ints("a", "b"), {"pandas": {"index_columns": ["b"], "columns": []}, "PANDAS_ATTRS": {"x": 1}}
+    with_note = {key: json.dumps(note.get(key, {"primary_column": "a", "columns": {}}))}
+    made = DatasetSchema.of([noted(ints("a")), noted(plain)])
+    other = DatasetSchema.of([noted(ints("a")), noted(plain, **with_note)])
+    assert other.prototype is not made.prototype
+    assert key in other.prototype.footer.key_value_metadata
+    assert key not in made.prototype.footer.key_value_metadata
+
+
+def test_the_index_of_one_file_and_of_many(tmp_path):
+    pd.DataFrame({"a": [1, 2]}, index=pd.RangeIndex(5, 9, 2)).to_parquet(tmp_path / "a.parquet")
+    pd.DataFrame({"a": [1, 2], "b": [0, 0]}).to_parquet(tmp_path / "b.parquet")
+    schema = pa.schema({"a": pa.int64(), "b": pa.int64()})
+    for paths in (["a.parquet"], ["a.parquet", "b.parquet"], ["a.parquet"]):
+        found = numparq.read_parquet([tmp_path / path for path in paths], schema=schema)
+        assert list(found.index) == ([5, 7] if len(paths) == 1 else [0, 1, 2, 3])
+
+
+def test_own_files_and_others(tmp_path):
+    frames = [pd.DataFrame({"a": pd.Series([1, 2], dtype="Int64")}), pd.DataFrame({"a": [1, 2], "b": [0.5, 1.5]})]
+    own, other = tmp_path / "own", tmp_path / "other"
+    for folder, write in ((own, numparq.to_parquet), (other, pd.DataFrame.to_parquet)):
+        folder.mkdir()
+        for number, frame in enumerate(frames):
+            write(frame, folder / f"{number}.parquet")
+    for _ in range(2):
+        with numparq.Dataset(own) as mine, numparq.Dataset(other) as theirs:
+            kinds = [each._contents.schema_of([0, 1]).prototype.is_own for each in (mine, theirs)]
+            assert kinds == [True, False]
+
+
+def test_large_and_many_schemas_are_not_kept(monkeypatch):
+    monkeypatch.setattr(resolution, "_MOST_KINDS", 2)
+    DatasetSchema.of([stored(pa.table(ints("a", name))) for name in "bcd"])
+    assert not len(resolution._kept)
+    monkeypatch.setattr(resolution, "_KEPT_BYTES", 10)
+    monkeypatch.setattr(fields, "_KEPT_BYTES", 10)
+    made = DatasetSchema.of([stored(pa.table(ints("a"))), stored(pa.table(ints("a", "b")))])
+    assert not len(resolution._kept) and made.schema.columns == ["a", "b"]
+
+
+def test_what_cannot_be_united_is_told_each_time_with_its_own_files(tmp_path):
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        pq.write_table(pa.table({"a": [1]}), tmp_path / folder / "0.parquet")
+        pq.write_table(pa.table({"a": ["x"]}), tmp_path / folder / "1.parquet")
+        with pytest.raises(numparq.SchemaError, match=folder):
+            numparq.read_parquet(tmp_path / folder)
+
+
+def test_a_frame_changes_nothing_that_is_kept(tmp_path):
+    pd.DataFrame({"a": [1, 2]}).rename_axis(columns="top").to_parquet(tmp_path / "0.parquet")
+    pd.DataFrame({"a": [1], "b": ["x"]}).to_parquet(tmp_path / "1.parquet")
+    expected = numparq.read_parquet(tmp_path)
+    spoiled = numparq.read_parquet(tmp_path)
+    spoiled.columns.name = "other"
+    spoiled.attrs["x"] = 1
+    spoiled.columns = ["y", "z"]
+    pd.testing.assert_frame_equal(numparq.read_parquet(tmp_path), expected)
+    assert not numparq.read_parquet(tmp_path).attrs
