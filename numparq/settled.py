@@ -47,8 +47,10 @@ def settled(target: Target, *, may_be_null: bool) -> Target:
     if not target.nested:
         rule = _RULES.get(target.finish)
         target = target if rule is None else rule(target, may_be_null)
-        target = replace(target, wanted=_certain(target.wanted, target))
-    return replace(target, on_null=None, on_inexact=None)
+    wanted = target.wanted if target.nested else _certain(target.wanted, target)
+    if target.on_null is None and target.on_inexact is None and wanted is target.wanted:
+        return target
+    return replace(target, wanted=wanted, on_null=None, on_inexact=None)
 
 
 def _numbers(target: Target, may_be_null: bool) -> Target:

@@ -35,15 +35,10 @@ class SideBySideJob(FixedJob):
             chunks_of.setdefault(id(self.outputs[column]), []).append(chunk)
         for chunks in chunks_of.values():
             self.output = self.outputs[self.columns[chunks[0]]]
-            super()._decode(Pages(pages.raw, pages.chunks, _pages_of(chunks, pages.pages)), dictionary)
+            is_one = np.zeros(len(pages.chunks), np.bool_)
+            is_one[chunks] = True
+            table = pages.pages[is_one[pages.pages[:, P_CHUNK]]]
+            super()._decode(Pages(pages.raw, pages.chunks, table), dictionary)
             # Where one of them has to be decoded as something else, the others' counts begin again.
             null_counts[chunks] = pages.chunks[chunks, C_NULL_COUNT]
         pages.chunks[:, C_NULL_COUNT] = null_counts
-
-
-def _pages_of(chunks: list[int], table: np.ndarray) -> np.ndarray:
-    """Give the rows of a page table that are of some chunks."""
-    owners = table[:, P_CHUNK]
-    if len(chunks) == 1:
-        return table[owners == chunks[0]]
-    return table[np.isin(owners, chunks)]

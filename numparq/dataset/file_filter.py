@@ -16,6 +16,7 @@ from ..predicate.expression import And, Constant, Expression, Or
 from ..predicate.normal import all_of, any_of
 from ..predicate.translate import translated
 from ..predicate.unfit import Unfit
+from ..remembered import Kept
 from ..schema import Leaf
 from .asked import AskedColumns, InFile
 from .partition_tests import PartitionTest, decided, with_partition_tests
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from .resolution import DatasetSchema
 
 __all__ = ["FileFilter"]
+
+# What is known of a partition is kept for its next file; mostly they follow one another.
+_MOST_KEPT = 64
 
 
 class FileFilter:
@@ -75,6 +79,7 @@ class FileFilter:
         self.keys = [partitions.keys[item.key] for item in self._columns.items if item.key >= 0]
         self.names = list(dict.fromkeys(item.found.path[0] for item in self._columns.items if item.key < 0))
         self._placed: dict[tuple[InFile | None, ...], Expression] = {}
+        self._decided = Kept(_MOST_KEPT)
         self._arrived: dict[RuntimeFilter, tuple[Expression, Expression]] = {}
 
     def __repr__(self) -> str:
@@ -104,7 +109,8 @@ class FileFilter:
         SchemaError
             When the file's values are none of the dataset's type.
         """
-        return decided(self.in_file(file), data_file.values)
+        places, values = self._columns.within(file), data_file.values
+        return self._decided.get((places, values), lambda: decided(self._in_file(file, places), values))
 
     def in_file(self, file: OpenedFile) -> Expression:
         """Bind the filter to the columns of a file; tests of partition keys stay in it (`PartitionTest`)."""

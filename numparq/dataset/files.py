@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..errors import InvalidFileError, located
 from .commits import settled_walk
 from .data_files import DataFile, DataFiles, Divided, data_file
@@ -270,8 +272,9 @@ def _partitions(paths: list[str], start: str, how: Partitioning) -> tuple[tuple[
     for directory, pairs in found.items():
         if pairs.keys() != wanted:
             raise _disagreement(keys, tuple(pairs), examples[first], examples[directory], how)
-    values = {directory: tuple([pairs[key] for key in keys]) for directory, pairs in found.items()}
-    return keys, Divided.of(map(values.__getitem__, directories))
+    partitions, which = Divided.of(tuple([pairs[key] for key in keys]) for pairs in found.values())
+    numbers = dict(zip(found, which.tolist(), strict=True))
+    return keys, Divided(partitions, np.fromiter(map(numbers.__getitem__, directories), np.intp, len(directories)))
 
 
 def _disagreement(

@@ -7,6 +7,7 @@ which a job takes a good many.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
@@ -37,23 +38,30 @@ def joined(parts: Iterable[FilePart]) -> list[FilePart | JoinedParts]:
         In any order; their rows are found.
     """
     made: list[FilePart | JoinedParts] = []
-    alike: dict[object, list[FilePart]] = {}
-    sizes: dict[object, int] = {}
+    alike: dict[object, _Group] = {}
     for part in parts:
         key = part.likeness()
         if key is None:
             made.append(part)
             continue
-        sizes[key] = sizes.get(key, 0) + part.file.source.size
-        if sizes[key] > MOST_BYTES and key in alike:
-            made.append(_together(alike.pop(key)))
-            sizes[key] = part.file.source.size
-        alike.setdefault(key, []).append(part)
-    return [*made, *map(_together, alike.values())]
+        size, group = part.file.source.size, alike.setdefault(key, _Group([]))
+        if group.parts and group.num_bytes + size > MOST_BYTES:
+            made.append(group.together())
+            group.parts, group.num_bytes = [], 0
+        group.parts.append(part)
+        group.num_bytes += size
+    return [*made, *(group.together() for group in alike.values())]
 
 
-def _together(group: list[FilePart]) -> FilePart | JoinedParts:
-    return JoinedParts(group) if len(group) > 1 else group[0]
+@dataclass
+class _Group:
+    """Parts of one likeness, and the bytes of their files."""
+
+    parts: list[FilePart]
+    num_bytes: int = 0
+
+    def together(self) -> FilePart | JoinedParts:
+        return JoinedParts(self.parts) if len(self.parts) > 1 else self.parts[0]
 
 
 class _Tables:
