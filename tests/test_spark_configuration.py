@@ -1,0 +1,88 @@
+"""`numparq.spark.configure`: what it sets, and that each setting of the user's own stays; no Java is started."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("pyspark", reason="pyspark is not installed (the extra 'spark')")
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from numparq.spark import configure
+
+OURS = {
+    "spark.python.daemon.module": "numparq.spark.daemon",
+    "spark.executorEnv.NUMPARQ_THREADS": "1",
+    "spark.executorEnv.NUMBA_NUM_THREADS": "1",
+}
+CACHE = "spark.executorEnv.NUMPARQ_CACHE_DIR"
+
+
+@pytest.fixture(autouse=True)
+def clean(monkeypatch, tmp_path):
+    """No settings but those of the test; nothing that a test sets stays."""
+    for name in ("PYSPARK_PYTHON", "PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "SPARK_REMOTE", "NUMPARQ_CACHE_DIR"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    monkeypatch.setattr(SparkContext, "_jvm", None)
+
+
+def options(builder):
+    return dict(builder._options)
+
+
+def test_what_is_set():
+    builder = SparkSession.builder.master("local[2]")
+    assert configure(builder) is builder
+    assert options(builder) == {"spark.master": "local[2]", **OURS}
+    assert os.environ["PYSPARK_PYTHON"] == sys.executable
+
+
+def test_the_cache_is_that_of_the_driver_or_the_one_given(monkeypatch, tmp_path):
+    monkeypatch.setenv("NUMPARQ_CACHE_DIR", "/shared/kernels")
+    assert options(configure(SparkSession.builder))[CACHE] == "/shared/kernels"
+    assert options(configure(SparkSession.builder, cache_dir=tmp_path))[CACHE] == str(tmp_path)
+
+
+def test_the_python_is_the_one_given():
+    configure(SparkSession.builder, python="./environment/bin/python")
+    assert os.environ["PYSPARK_PYTHON"] == "./environment/bin/python"
+
+
+def test_settings_of_the_builder_stay():
+    own = dict.fromkeys(OURS, "mine") | {"spark.pyspark.python": "/their/python", CACHE: "/their/cache"}
+    builder = SparkSession.builder
+    for name, value in own.items():
+        builder.config(name, value)
+    assert options(configure(builder, cache_dir="/mine")) == own
+    assert os.environ["PYSPARK_PYTHON"] == "/their/python"
+
+
+def test_settings_from_outside_stay(monkeypatch, tmp_path):
+    (tmp_path / "spark-defaults.conf").write_text(
+        "# a comment\n\nspark.python.daemon.module   their.daemon\nspark.executorEnv.NUMPARQ_THREADS=4\nalone\n"
+    )
+    arguments = "--master yarn --conf 'spark.executorEnv.NUMBA_NUM_THREADS=3' --conf=a.b=1 pyspark-shell"
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", arguments)
+    monkeypatch.setenv("PYSPARK_PYTHON", "/their/python")
+    assert options(configure(SparkSession.builder)) == {}
+    assert os.environ["PYSPARK_PYTHON"] == "/their/python"
+
+
+def test_sessions_of_spark_connect_stay_as_they_are(monkeypatch):
+    remote = SparkSession.builder.remote("sc://somewhere")
+    assert options(configure(remote)) == {"spark.remote": "sc://somewhere"}
+    monkeypatch.setenv("SPARK_REMOTE", "sc://somewhere")
+    assert options(configure(SparkSession.builder)) == {}
+    assert "PYSPARK_PYTHON" not in os.environ
+
+
+def test_importing_numparq_spark_does_not_import_pyspark():
+    code = "import sys, numparq.spark, numparq.spark.daemon; print('pyspark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"
