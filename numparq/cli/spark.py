@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -90,7 +91,7 @@ def session(master: str | None, conf: Sequence[str], name: str) -> Iterator[Any]
     if active is not None:
         yield active
         return
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     builder = configure(SparkSession.builder.appName(name))
     if master is not None or not _is_submitted():
         builder = builder.master(master or "local[*]")
@@ -108,7 +109,8 @@ def _defaults(master: str | None) -> list[tuple[str, str]]:
     if _is_submitted() or not (master or "local").startswith("local"):
         return []
     return [("spark.driver.host", "127.0.0.1"), ("spark.driver.bindAddress", "127.0.0.1"),
-            ("spark.ui.enabled", "false"), ("spark.log.level", "ERROR")]  # fmt: skip
+            ("spark.ui.enabled", "false"), ("spark.log.level", "ERROR"),
+            ("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())]  # fmt: skip
 
 
 def _is_submitted() -> bool:

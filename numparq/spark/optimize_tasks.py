@@ -16,6 +16,7 @@ from ..dataset.splits import SplitReader
 from ..dataset.writing import SharedJob
 from ..dataset.writing.gathering import as_frame
 from ..dataset.writing.task_writer import TaskMessage, TaskWriter
+from ..reader import ParquetFile
 from ..writer import ParquetWriter
 from .session import begin_task
 
@@ -23,6 +24,8 @@ __all__ = ["FOLDER", "ColumnSample", "Pilot", "RolledWriter", "checksum_of", "co
 
 FOLDER = "\0folder"  # the column that says, for checksums, which folder rows are in
 _PILOT_ROWS = 65_536
+# What the writer does not choose by itself, for readers are slower with it, but that all of them know.
+_ENCODINGS = ("BYTE_STREAM_SPLIT", "DELTA_BYTE_ARRAY")
 _COUNTED = (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string, pa.types.is_binary,
             pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_decimal)  # fmt: skip
 
@@ -46,6 +49,8 @@ class Pilot:
         What they take in the files that are there, in memory, and written as they will be.
     columns : dict of str to ColumnSample
         Of the columns whose values readers look for one by one.
+    sizes : dict of str to dict of str to int
+        By encoding (empty: the writer's choice) and leaf, by its dotted path: the bytes that its chunks have.
     """
 
     rows: int = 0
@@ -53,9 +58,10 @@ class Pilot:
     arrow_bytes: float = 0
     new_bytes: float = 0
     columns: dict[str, ColumnSample] = field(default_factory=dict)
+    sizes: dict[str, dict[str, int]] = field(default_factory=dict)
 
 
-def pilot_of(reader: SplitReader, options: dict[str, Any], piece: Piece) -> Pilot:
+def pilot_of(reader: SplitReader, options: dict[str, Any], sort_by: Sequence[str], piece: Piece) -> Pilot:
     """Read some rows of a piece, write them into memory, and say what that showed.
 
     Parameters
@@ -64,6 +70,8 @@ def pilot_of(reader: SplitReader, options: dict[str, Any], piece: Piece) -> Pilo
         Of the table.
     options : dict
         Of the writer.
+    sort_by : sequence of str
+        What rows will be sorted by.
     piece : Piece
         The rows.
     """
@@ -71,15 +79,35 @@ def pilot_of(reader: SplitReader, options: dict[str, Any], piece: Piece) -> Pilo
     table = next(iter(reader.tables(piece.split, _PILOT_ROWS)))
     if not table.num_rows:
         return Pilot()
-    with ParquetWriter(None, threads=1, **options) as writer:
-        writer.write(as_frame(table), index=False)
+    table = _in_order(table, sort_by)
+    trials = {"": _trial(table, options)}
+    if "column_encoding" not in options and not options.get("use_byte_stream_split"):
+        trials |= {name: _trial(table, {**options, "column_encoding": name}) for name in _ENCODINGS}
     share = table.num_rows / max(piece.split.num_rows or table.num_rows, 1)
     columns = {
         name: ColumnSample(len(values) - values.null_count, pc.count_distinct(values).as_py())
         for name, values in zip(table.column_names, table.columns, strict=True)
         if any(test(values.type) for test in _COUNTED)
     }
-    return Pilot(table.num_rows, piece.split.num_bytes * share, table.nbytes, writer.num_bytes, columns)
+    return Pilot(table.num_rows, piece.split.num_bytes * share, table.nbytes, trials[""][0], columns,
+                 {name: sizes for name, (_, sizes) in trials.items()})  # fmt: skip
+
+
+def _trial(table: pa.Table, options: dict[str, Any]) -> tuple[int, dict[str, int]]:
+    """Write rows into memory: the bytes of all, and of each leaf."""
+    with ParquetWriter(None, threads=1, **options) as writer:
+        writer.write(as_frame(table), index=False)
+    with ParquetFile(writer.getvalue()) as file:
+        groups = np.arange(file.num_row_groups)
+        sizes = {".".join(leaf.path): int(file.footer.chunks["total_compressed_size"][groups, leaf.index].sum())
+                 for leaf in file.schema}  # fmt: skip
+    return writer.num_bytes, sizes
+
+
+def _in_order(table: pa.Table, sort_by: Sequence[str]) -> pa.Table:
+    """Sort rows as far as Arrow can: for a look at what that does to sizes."""
+    plain = [name for name in sort_by if not isinstance(table.schema.field(name).type, pa.DictionaryType)]
+    return table.sort_by([(name, "ascending") for name in plain]) if plain else table
 
 
 def sampled(reader: SplitReader, rows: int, piece: Piece) -> pa.Table:

@@ -25,7 +25,7 @@ from ..dataset.writing.paths import job_id
 from ..dataset.writing.task_writer import TaskMessage
 from ..errors import InvalidFileError, SchemaError
 from ..writer import ParquetWriter
-from .optimize_choices import Choices, chosen
+from .optimize_choices import ROWS_PER_PAGE, ROWS_WITH_BLOOM_FILTERS, Choices, chosen
 from .optimize_report import LaidOut, OptimizeReport
 from .optimize_sorting import Packing, sort_and_write
 from .optimize_tasks import Pilot, checksum_of, compacted, pilot_of, sampled
@@ -96,7 +96,9 @@ def optimize(
     storage_options, filesystem
         As in `numparq.read_parquet`.
     **options
-        Of the files, as in `numparq.ParquetWriter`: ``compression``, ``row_group_bytes``, ``column_encoding``, ...
+        Of the files, as in `numparq.ParquetWriter`: ``compression``, ``row_group_bytes``, ... Unless these say else,
+        pages have 5,000 rows at most, row groups of files with Bloom filters 131,072, and columns the encodings that
+        make a sample of them smallest.
 
     Returns
     -------
@@ -196,9 +198,12 @@ class _Run:
     def _num_files(self, num_bytes: float) -> int:
         return max(-(-int(num_bytes) // self._wanted.file_bytes), 1)
 
-    def _writer_options(self, bloom: Sequence[str], job: str | None = None) -> dict[str, Any]:
+    def _writer_options(
+        self, bloom: Sequence[str], encodings: dict[str, str] | None = None, job: str | None = None
+    ) -> dict[str, Any]:
         """Give what a writer of new files is told."""
-        options = {"schema": self._new.nodes, "store_schema": False, **self._options}
+        options: dict[str, Any] = {"schema": self._new.nodes, "store_schema": False, "max_rows_per_page": ROWS_PER_PAGE}
+        options |= self._options
         given = options.pop("key_value_metadata", None) or {}
         notes = {} if job is None else {LAYOUT_KEY: self._wanted.note(job)}
         options["key_value_metadata"] = {**self._new.keys, **given, **notes}
@@ -206,6 +211,9 @@ class _Run:
             options["sorting_columns"] = [(name, False, True) for name in self._sort_by]
         if bloom:
             options.setdefault("bloom_filter_options", dict.fromkeys(bloom, True))
+            options.setdefault("row_group_size", ROWS_WITH_BLOOM_FILTERS)
+        if encodings:
+            options.setdefault("column_encoding", encodings)
         return options
 
     # --- the work -----------------------------------------------------------------------------------------------------
@@ -215,7 +223,8 @@ class _Run:
         choices = self._chosen()
         self._bloom = choices.bloom_filters
         mode = {"mode": "append"} if self._out is not None else {"mode": "replace", "gone": self.rewriting.paths}
-        options = {"row_group_bytes": choices.row_group_bytes, **self._writer_options(self._bloom, job_id())}
+        options = {"row_group_bytes": choices.row_group_bytes,
+                   **self._writer_options(self._bloom, choices.encodings, job_id())}  # fmt: skip
         job = SharedJob.begin(self._path if self._out is None else self._out, **mode, **self._place, **options)
         try:
             before = self._checksum_of(self._table, self._pieces, "checksum before")
@@ -233,9 +242,9 @@ class _Run:
         step = max(len(self._pieces) // _MOST_PILOTS, 1)
         some = self._pieces[step // 2 :: step]
         with self.step("sample"):
-            trial = partial(pilot_of, self._table.reader, self._writer_options(()))
+            trial = partial(pilot_of, self._table.reader, self._writer_options(()), self._sort_by)
             pilots: list[Pilot] = run_each(self._spark, some, trial, _described(f"a look at {len(some)} samples"))
-        return chosen(self._wanted, pilots, set(self._new.flat), self._sort_by)
+        return chosen(self._wanted, pilots, self._new.flat, self._sort_by)
 
     def _checksum_of(self, table: SplitTable, pieces: Sequence[Piece], name: str) -> Checksum:
         with self.step(name):

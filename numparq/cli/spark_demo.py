@@ -1,0 +1,113 @@
+"""``numparq spark demo``: many small files as jobs leave them behind, optimized; and what a look-up reads of both."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+from ..dataset.contents import Contents
+from ..dataset.query import Query
+from ..predicate.expression import Expression, col
+from ..reading.choices import Choices
+from .spark import session
+from .spark_optimize import printed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["bytes_of_look_up", "demo", "events"]
+
+_USERS = 100_000
+_START = "2026-01-01 00:00:00"
+
+
+def demo(files: int, rows: int, keep: str | None, master: str | None, conf: list[str]) -> None:
+    """Make a dataset, optimize it, compare."""
+    from ..spark.optimizing import optimize
+
+    console = Console(highlight=False)
+    with tempfile.TemporaryDirectory() as folder, session(master, conf, "numparq spark demo") as spark:
+        path = keep or os.path.join(folder, "events")
+        console.print(f"Spark {spark.version} ({spark.sparkContext.master}) writes {files:,} files, {rows:,} events")
+        events(spark, path, files, rows)
+        wanted = _some_event(path)
+        looks: dict[str, Expression] = {"one user": col("user") == wanted["user"],
+                                        "one event": col("event") == wanted["event"]}  # fmt: skip
+        before = {what: bytes_of_look_up(path, filters) for what, filters in looks.items()}
+        console.print("numparq optimizes them: sorted by user and time, Bloom filters where they help")
+        printed(optimize(spark, path, sort_by=["user", "time"]))
+        after = {what: bytes_of_look_up(path, filters) for what, filters in looks.items()}
+    console.print(_compared(before, after))
+    if keep:
+        console.print(f"the dataset is kept in {keep}")
+
+
+def events(spark: SparkSession, path: str, files: int, rows: int) -> None:
+    """Have Spark write events as they come in: in the order of time, in many small files.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        Where.
+    path : str
+        A directory that is not there yet.
+    files, rows : int
+        How many.
+    """
+    made = spark.range(0, rows, 1, files).selectExpr(
+        "xxhash64(id) AS event",
+        f"CAST(pmod(xxhash64(id, 1), {_USERS}) AS int) AS user",
+        f"timestamp_seconds(unix_timestamp('{_START}') + id * 7 + pmod(xxhash64(id, 2), 3600)) AS time",
+        "round(pmod(xxhash64(id, 3), 100000) / 100, 2) AS amount",
+        "concat('item ', pmod(xxhash64(id, 4), 5000)) AS item",
+        "element_at(array('AT', 'BR', 'CL', 'DE', 'EE', 'FI'), 1 + int(pmod(xxhash64(id, 5), 6))) AS country",
+    )
+    made.write.parquet(path)
+
+
+def _some_event(path: str) -> Any:
+    from ..api import read_parquet
+
+    return read_parquet(path, ["event", "user"], nrows=1).iloc[0]
+
+
+def bytes_of_look_up(path: str, filters: Expression) -> tuple[int, int]:
+    """Read all columns of some rows of a dataset, as if for the first time.
+
+    Parameters
+    ----------
+    path : str
+        The dataset.
+    filters : Expression
+        Which rows.
+
+    Returns
+    -------
+    num_rows : int
+        How many these are.
+    num_bytes : int
+        What was read of all files, footers and indexes included.
+    """
+    contents = Contents(path, "hive", None, None, "name", None, None, None)
+    try:
+        query = Query(contents, (), None, Choices(filters=filters))
+        frame = query.read.frame(query.wanted, None)
+        opened = contents.opened(range(len(contents.files)))
+        return len(frame), sum(file.source.num_bytes for file in opened)
+    finally:
+        contents.close()
+
+
+def _compared(before: dict[str, tuple[int, int]], after: dict[str, tuple[int, int]]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for title in ("look-up of", "rows", "bytes read before", "and after", "share"):
+        table.add_column(title, justify="left" if title == "look-up of" else "right")
+    for what, (rows, old) in before.items():
+        found, new = after[what]
+        assert found == rows, f"{what}: {rows} rows before, {found} after"
+        table.add_row(what, f"{rows:,}", f"{old:,}", f"{new:,}", f"{new / old:.2%}")
+    return table
