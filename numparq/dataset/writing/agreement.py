@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from ...errors import ParquetError, SchemaError
 from ...io.source import Source
@@ -15,7 +14,7 @@ from .changes import Changes
 __all__ = ["check_fits"]
 
 
-def check_fits(found: Found, changes: Changes, open_source: Callable[[str], Source], new: Any) -> None:
+def check_fits(found: Found, changes: Changes, open_source: Callable[[str], Source], new: OpenedFile) -> None:
     """Refuse to put files beside others that no table can have together; one of these stands for all.
 
     Parameters
@@ -26,7 +25,7 @@ def check_fits(found: Found, changes: Changes, open_source: Callable[[str], Sour
         What of it goes.
     open_source : callable
         Opens one of its files.
-    new : Source or bytes
+    new : OpenedFile
         A file that comes.
 
     Raises
@@ -40,7 +39,7 @@ def check_fits(found: Found, changes: Changes, open_source: Callable[[str], Sour
         return
     source = open_source(staying)
     try:
-        DatasetSchema.of([OpenedFile(source), OpenedFile(new)])
+        DatasetSchema.of([OpenedFile(source), new])
     except SchemaError as error:
         error.message = f"what is written does not go with the files that are there: {error.message}"
         raise

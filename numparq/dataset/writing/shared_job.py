@@ -9,10 +9,11 @@ import errno
 import os
 import re
 from collections.abc import Iterable, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import Any
 
 from ...errors import SchemaError, located
+from ...opened import OpenedFile
 from ..entries import Found
 from ..names import segment_keys
 from ..places import place_of
@@ -217,8 +218,12 @@ class SharedJob:
         with located(file=self.path):
             if not files:
                 files = self._without_rows()
-            names = {file.name: file.staged for file in files}
-            self._stage.commit(names, lambda found: self._changes(files, found))
+            with ExitStack() as stack:  # where a commit moves files, they are not where they were
+                one = None
+                if files:
+                    one = stack.enter_context(closing(OpenedFile(self._stage.staged_source(files[0].staged))))
+                names = {file.name: file.staged for file in files}
+                self._stage.commit(names, lambda found: self._changes(files, found, one))
 
     def _files(self, messages: Iterable[TaskMessage | None]) -> list[StagedFile]:
         known: set[str] = set()
@@ -250,14 +255,14 @@ class SharedJob:
         assert writer.message is not None
         return list(writer.message.files)
 
-    def _changes(self, files: list[StagedFile], found: Found) -> Changes:
+    def _changes(self, files: list[StagedFile], found: Found, one: OpenedFile | None = None) -> Changes:
+        """Say what is to be changed of what is there; one of the new files stands for all."""
         partitions = [segment_keys(file.folder) for file in files]
         keys = list(partitions[0]) if partitions else list(self._layout.partition_cols)
         written = {tuple(partition.get(key, "") for key in keys) for partition in partitions}
         changes = changes_of(self._gone_of, self._stage.base, found, keys, written)
-        if files:
-            with closing(self._stage.staged_source(files[0].staged)) as new:
-                check_fits(found, changes, self._stage.source, new)
+        if one is not None:
+            check_fits(found, changes, self._stage.source, one)
         return changes
 
     def abort(self) -> None:

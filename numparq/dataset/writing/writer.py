@@ -11,6 +11,7 @@ from ...category_order import CategoryOrder
 from ...errors import located
 from ...leaves import Node
 from ...metadata.footer import Footer, read_tail
+from ...opened import OpenedFile
 from ...shred import TakenApart
 from ...writer import ParquetWriter, Workshop, check_columns
 from ..entries import Found
@@ -189,7 +190,7 @@ class DatasetWriter:
     def _changes(self, found: Found) -> Changes:
         changes = changes_of(BEHAVIORS[self._behavior], self._job.base, found, self._columns.names, self._written)
         if self._sample is not None:
-            check_fits(found, changes, self._job.source, self._sample)
+            check_fits(found, changes, self._job.source, OpenedFile(self._sample))
         return self._with_metadata(changes, found) if self._keep_footers else changes
 
     def _with_metadata(self, changes: Changes, found: Found) -> Changes:
