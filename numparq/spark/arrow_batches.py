@@ -21,6 +21,7 @@ __all__ = ["ArrowBatches"]
 # What Spark takes at once: its readers on the Java side hold a whole batch outside of the heap.
 MAX_ROWS = 1 << 17
 MAX_BYTES = 1 << 25
+_MAX_OFFSET = (1 << 31) - 1
 _NANOS_OF_DAY = 86_400_000_000_000
 
 
@@ -70,6 +71,9 @@ class ArrowBatches:
         pa = pyarrow("numparq.spark needs")
         places = field_places(table.schema.names, self.schema.names)
         chosen = table.select([place for place in places if place is not None])
+        if not chosen.num_columns:
+            yield from self.of_rows(table.num_rows)
+            return
         for batch in chosen.to_batches(max_chunksize=self._max_rows):
             for part in _small_enough(batch):
                 columns = iter(part.columns)
@@ -77,9 +81,7 @@ class ArrowBatches:
                     self._array(pa.nulls(part.num_rows) if place is None else next(columns), field)
                     for place, field in zip(places, self.schema, strict=True)
                 ]
-                yield pa.RecordBatch.from_arrays(arrays, schema=self.schema) if arrays else _rows_alone(part.num_rows)
-        if not chosen.num_columns:
-            yield from self.of_rows(table.num_rows)
+                yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def of_rows(self, count: int) -> Iterator[pa.RecordBatch]:
         """Give rows of which there is no column: nulls, or no columns at all.
@@ -244,7 +246,12 @@ def _plain_list(array: Any) -> Any:
         return array
     if not pa.types.is_nested(array.type) or pa.types.is_struct(array.type) or pa.types.is_map(array.type):
         raise SchemaError(f"{array.type} cannot be a list")
-    return array.cast(pa.list_(array.type.value_field))
+    counts = pa.compute.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
+    ends = np.cumsum(counts, dtype=np.int64)
+    if len(ends) and ends[-1] > _MAX_OFFSET:
+        raise UnsupportedError(f"{ends[-1]:,} elements of lists are too many for one batch")
+    offsets = pa.array(np.concatenate([[0], ends]).astype(np.int32))
+    return pa.ListArray.from_arrays(offsets, array.flatten(), mask=_mask(array))
 
 
 def _spans(array: Any) -> tuple[Any, int, int]:
