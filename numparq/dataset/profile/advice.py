@@ -76,7 +76,7 @@ def _sorting(profile: Profile) -> Iterator[str]:
 
 
 def _is_bad(column: ColumnProfile) -> bool:
-    if column.lookup is None or column.is_partition or column.lookup.row_groups < _BAD_LOOKUP:
+    if column.lookup is None or column.is_partition or column.is_nested or column.lookup.row_groups < _BAD_LOOKUP:
         return False
     return column.distinct is None or column.distinct > 10  # of fewer values each is nearly everywhere
 

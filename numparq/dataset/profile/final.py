@@ -66,7 +66,7 @@ def _column(name: str, column: ColumnPart, part: Part, all_bytes: int) -> Column
     return ColumnProfile(
         name, _type_words(column), tuple(sorted({physical for physical, _ in column.types})),
         tuple(sorted({logical for _, logical in column.types if logical})),
-        chunks=column.chunks, num_values=column.num_values, nulls=nulls,
+        is_nested=column.is_nested, chunks=column.chunks, num_values=column.num_values, nulls=nulls,
         null_share=None if nulls is None or not column.num_values else nulls / column.num_values,
         nans=None if column.nans_unknown else column.nans,
         distinct=distinct, distinct_kind=how, distinct_at_least=least, distinct_at_most=most,

@@ -45,6 +45,8 @@ class ColumnProfile:
         What its values are: the logical type, or the physical one; several, where files differ.
     physical, logical : tuple of str
         All types that it has in files.
+    is_nested : bool
+        Whether it is within a group or list; its nulls are then all places that are empty, for whatever reason.
     is_partition : bool
         Whether the directories tell its values; it has no bytes then.
     chunks, num_values : int
@@ -106,6 +108,7 @@ class ColumnProfile:
     type: str
     physical: tuple[str, ...] = ()
     logical: tuple[str, ...] = ()
+    is_nested: bool = False
     is_partition: bool = False
     chunks: int = 0
     num_values: int = 0

@@ -170,14 +170,15 @@ def _by_value(runs: Stretches, asked: _Asked) -> tuple[np.ndarray, float]:
 
 def _by_range(runs: Stretches, asked: _Asked) -> tuple[np.ndarray, float]:
     """Give the same of small ranges, which begin at each of the values."""
-    ends, span = asked.ends(), (asked.highs - asked.lows + 1).astype(np.float64)
+    ends, span = asked.ends(), np.maximum(asked.highs - asked.lows, 1).astype(np.float64)
     cost, files = np.zeros(runs.costs.shape[1]), 0.0
     for turn in _turns(len(asked.ranks), len(runs.rows)):
         start, stop, weights = asked.ranks[turn, None], ends[turn, None], asked.weights[turn]
         hits = ((asked.lows <= stop) & (asked.highs >= start)).astype(np.float64)
-        covered = np.clip(np.minimum(asked.highs, stop) - np.maximum(asked.lows, start) + 1, 0, None) / span
+        covered = np.clip(np.minimum(asked.highs, stop) - np.maximum(asked.lows, start), 0, None) / span
         for place in range(len(cost)):
-            share = np.minimum(runs.within[:, place] + covered, 1.0) * hits
+            one = runs.within[:, place]  # what a single value takes; the rest as far as the range reaches
+            share = (one + covered * (1 - one)) * hits
             cost[place] += (weights @ share) @ runs.costs[:, place]
         files += _files(hits, weights, runs.files)
     return cost, files

@@ -1,0 +1,121 @@
+"""Profiles in parts: whatever files are divided, and however parts are added up, it comes to the same."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import numparq
+from numparq.dataset.profile import Part, ProfileJob, merged
+from numparq.dataset.profile.sketch import DistinctSketch
+
+
+def files(folder: Path, seed: int = 0, count: int = 7) -> None:
+    """Files that differ in what they have; one of them is damaged."""
+    rng = np.random.default_rng(seed)
+    for at in range(count):
+        rows = int(rng.integers(1, 700))
+        frame = pd.DataFrame({"n": rng.integers(0, 10**6, rows), "x": rng.normal(size=rows)})
+        frame.loc[frame.index[::7], "x"] = math.nan
+        if at % 2:
+            frame["s"] = [f"{value % 50}" for value in frame["n"]]
+        if at % 3 == 0:
+            frame["n"] = frame["n"].astype("int32")
+        numparq.to_parquet(frame, folder / f"{at}.parquet", row_group_size=200, max_rows_per_page=50)
+    (folder / "3.parquet").write_bytes(b"damaged")
+
+
+def shown(job: ProfileJob, part: Part) -> dict:
+    return job.profile([part]).to_dict()
+
+
+@pytest.mark.parametrize("data", ["auto", True, False])
+def test_parts_add_up_in_any_order(tmp_path: Path, data: bool | str) -> None:
+    files(tmp_path)
+    job = ProfileJob.of(tmp_path, data=data)
+    (whole,) = job.divided(1)
+    wanted = shown(job, whole.part())
+    for count in (2, 3, 7, 50):
+        parts = [work.part() for work in job.divided(count)]
+        assert len(parts) == min(count, 7)
+        assert shown(job, merged(parts)) == wanted
+        assert shown(job, merged(parts[::-1])) == wanted
+        assert shown(job, sum(parts, Part())) == wanted
+    a, b, c = (work.part() for work in job.divided(3))
+    for one, two, three in itertools.permutations((a, b, c)):
+        assert shown(job, (one + two) + three) == shown(job, one + (two + three)) == wanted
+
+
+def test_work_and_parts_travel(tmp_path: Path) -> None:
+    files(tmp_path)
+    job = pickle.loads(pickle.dumps(ProfileJob.of(tmp_path)))
+    works = [pickle.loads(pickle.dumps(work)) for work in job.divided(3)]
+    parts = [pickle.loads(pickle.dumps(work.part())) for work in works]
+    found = pickle.loads(pickle.dumps(job.profile(parts)))
+    assert found.num_rows == job.profile([work.part() for work in works]).num_rows
+    assert found.damaged_files == 1
+
+
+def test_a_part_is_small(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"n": rng.integers(0, 2**62, 100_000), "x": rng.random(100_000)})
+    numparq.to_parquet(frame, tmp_path / "a.parquet", row_group_size=1000)
+    (work,) = ProfileJob.of(tmp_path).divided(1)
+    assert len(pickle.dumps(work.part())) < 64 << 10  # of a file of 1.6 MB in 100 row groups
+
+
+def test_nothing_adds_nothing(tmp_path: Path) -> None:
+    files(tmp_path)
+    job = ProfileJob.of(tmp_path)
+    (work,) = job.divided(1)
+    part = work.part()
+    assert shown(job, Part() + part) == shown(job, part + Part()) == shown(job, part)
+    assert merged([]) == Part()
+
+
+def test_files_are_divided_among_processes(tmp_path: Path) -> None:
+    files(tmp_path, count=10)
+    job = ProfileJob.of(tmp_path)
+    for parts in (1, 3, 10, 99):
+        works = job.divided(parts)
+        assert [file.path for work in works for file in work.files] == [file.path for file in job.files]
+        assert [work.first for work in works] == np.cumsum([0, *(len(work.files) for work in works[:-1])]).tolist()
+
+
+# --- sketches ---------------------------------------------------------------------------------------------------------
+
+
+def hashes(seed: int, count: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 2**64, count, np.uint64)
+
+
+@settings(max_examples=40, deadline=None)
+@given(sizes=st.lists(st.integers(0, 1500), min_size=1, max_size=6), seed=st.integers(0, 99))
+def test_sketches_do_not_depend_on_the_order(sizes: list[int], seed: int) -> None:
+    everything = hashes(seed, 2000)
+    rng = np.random.default_rng(seed)
+    parts = [rng.choice(everything, size) for size in sizes]
+    wanted = DistinctSketch.of(np.concatenate(parts))
+    forwards, backwards = DistinctSketch(), DistinctSketch()
+    for part in parts:
+        forwards = forwards + DistinctSketch.of(part)
+        backwards = DistinctSketch.of(part) + backwards
+    assert wanted == forwards == backwards
+    distinct = len(np.unique(np.concatenate(parts)))
+    assert wanted.is_exact == (distinct <= 1024)
+    assert wanted.count() == distinct if wanted.is_exact else abs(wanted.count() - distinct) < 0.07 * distinct
+
+
+@pytest.mark.parametrize("count", [1_025, 3_000, 20_000, 300_000])
+def test_estimates_are_as_good_as_said(count: int) -> None:
+    errors = [DistinctSketch.of(hashes(seed, count)).count() / count - 1 for seed in range(20)]
+    assert abs(np.mean(errors)) < 0.012  # 1.15 % / sqrt(20) is 0.26 %
+    assert np.std(errors) < 0.02

@@ -1,0 +1,216 @@
+"""How well files could be skipped: what a profile expects, against the plans of look-ups of values that are there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import numparq
+from numparq import col
+from numparq.dataset.profile import profile_files
+from numparq.dataset.profile.skipping import Stretches, expected
+
+FILES, ROWS, GROUPS = 8, 2000, 4
+
+
+def write(folder: Path, parts: list[np.ndarray], **options: object) -> None:
+    """A file of each part, with as many row groups, and ten pages in each."""
+    rng = np.random.default_rng(1)
+    for at, values in enumerate(parts):
+        frame = pd.DataFrame({"key": values, "ballast": rng.random(len(values))})
+        group = -(-len(values) // GROUPS)
+        numparq.to_parquet(frame, folder / f"{at}.parquet", row_group_size=group, max_rows_per_page=-(-group // 10),
+                           use_dictionary=False, compression=None, **options)  # fmt: skip
+
+
+def planned(folder: Path, wanted: list, make: object) -> tuple[float, float, float]:
+    """The shares of files, row groups and bytes that queries really read, on the average."""
+    shares = []
+    with numparq.Dataset(folder) as dataset:
+        every = dataset.plan()
+        groups = sum(len(plan.row_groups) for _, plan in every.files)
+        for value in wanted:
+            plan = dataset.plan(filters=make(value))
+            left = [len(one.left) for _, one in plan.files]
+            files = sum(map(bool, left)) / every.num_files
+            shares.append((files, sum(left) / groups, plan.num_bytes / every.num_bytes))
+    return tuple(np.mean(shares, axis=0).tolist())
+
+
+def numbers() -> np.ndarray:
+    return np.random.default_rng(0).permutation(FILES * ROWS)
+
+
+def nearly_sorted() -> np.ndarray:
+    count = FILES * ROWS
+    return np.argsort(np.arange(count) + 700 * np.random.default_rng(2).normal(size=count))
+
+
+def texts(values: np.ndarray) -> np.ndarray:
+    return np.array([f"https://example.com/{value:08d}" for value in values], object)
+
+
+LAYOUTS = {
+    "sorted": lambda: np.split(np.sort(numbers()), FILES),
+    "in no order": lambda: np.split(numbers(), FILES),
+    "sorted in each file": lambda: [np.sort(part) for part in np.split(numbers(), FILES)],
+    "nearly sorted": lambda: np.split(nearly_sorted(), FILES),
+    "floats": lambda: np.split(np.sort(np.random.default_rng(3).random(FILES * ROWS)), FILES),
+    "texts, sorted": lambda: np.split(texts(np.sort(numbers())), FILES),
+    "texts, sorted in each file": lambda: [texts(np.sort(part)) for part in np.split(numbers(), FILES)],
+    "texts, in no order": lambda: np.split(texts(numbers()), FILES),
+    "times": lambda: np.split(np.sort(numbers()).astype("M8[s]").astype("M8[us]"), FILES),
+    "few values": lambda: np.split(np.sort(numbers()) // 3000, FILES),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_look_ups_read_what_is_expected(tmp_path: Path, layout: str) -> None:
+    parts = LAYOUTS[layout]()
+    write(tmp_path, parts)
+    found = profile_files(tmp_path, ["key"], data=False)["key"]
+    values = np.concatenate(parts)
+    wanted = np.random.default_rng(5).choice(values, 40, replace=False).tolist()
+    if values.dtype.kind == "M":
+        wanted = [pd.Timestamp(value) for value in np.random.default_rng(5).choice(values, 40, replace=False)]
+    files, groups, num_bytes = planned(tmp_path, wanted, lambda value: col("key") == value)
+    assert found.lookup.files == pytest.approx(files, abs=0.06)
+    assert found.lookup.row_groups == pytest.approx(groups, abs=0.06)
+    assert found.lookup.num_bytes == pytest.approx(num_bytes, abs=0.06)
+
+
+@pytest.mark.parametrize("layout", ["sorted", "in no order", "sorted in each file", "nearly sorted"])
+def test_small_ranges_read_what_is_expected(tmp_path: Path, layout: str) -> None:
+    parts = LAYOUTS[layout]()
+    write(tmp_path, parts)
+    found = profile_files(tmp_path, ["key"], data=False)["key"]
+    span = FILES * ROWS // 100
+    starts = np.random.default_rng(5).integers(0, FILES * ROWS - span, 40).tolist()
+    files, groups, num_bytes = planned(tmp_path, starts, lambda low: col("key").between(low, low + span))
+    assert found.small_range.files == pytest.approx(files, abs=0.06)
+    assert found.small_range.row_groups == pytest.approx(groups, abs=0.06)
+    assert found.small_range.num_bytes == pytest.approx(num_bytes, abs=0.06)
+
+
+def test_bloom_filters_count(tmp_path: Path) -> None:
+    (tmp_path / "with").mkdir()
+    (tmp_path / "without").mkdir()
+    parts = LAYOUTS["in no order"]()
+    write(tmp_path / "with", parts, bloom_filter_options={"key": True})
+    write(tmp_path / "without", parts)
+    assert profile_files(tmp_path / "without")["key"].lookup.row_groups > 0.9
+    found = profile_files(tmp_path / "with")["key"].lookup
+    wanted = np.random.default_rng(5).choice(np.concatenate(parts), 60).tolist()
+    files, groups, num_bytes = planned(tmp_path / "with", wanted, lambda value: col("key") == value)
+    assert found.row_groups == pytest.approx(groups, abs=0.02) and found.files == pytest.approx(files, abs=0.05)
+    assert found.num_bytes == pytest.approx(num_bytes, abs=0.06)
+    assert found.row_groups < 0.06
+
+
+def test_sorted_files_need_one_row_group_and_one_page(tmp_path: Path) -> None:
+    write(tmp_path, LAYOUTS["sorted"]())
+    found = profile_files(tmp_path, data=False)["key"]
+    assert found.lookup.files == pytest.approx(1 / FILES)
+    assert found.lookup.row_groups == pytest.approx(1 / FILES / GROUPS)
+    assert found.lookup.pages == pytest.approx(1 / FILES / GROUPS / 10)
+    assert found.files_overlapping == 0 and (found.files_in_order, found.files_out_of_order) == (FILES, 0)
+
+
+def test_without_page_indexes_row_groups_are_read_whole(tmp_path: Path) -> None:
+    write(tmp_path, LAYOUTS["sorted"](), write_page_index=False)
+    profile = profile_files(tmp_path, data=False)
+    found = profile["key"].lookup
+    assert found.num_bytes == pytest.approx(1 / FILES / GROUPS, rel=0.05)
+    assert any("no page index" in line for line in profile.advice)
+
+
+def test_without_statistics_everything_is_read(tmp_path: Path) -> None:
+    write(tmp_path, LAYOUTS["sorted"](), write_statistics=False, write_page_index=False)
+    profile = profile_files(tmp_path, ["key"], data=False)
+    found = profile["key"].lookup
+    assert (found.files, found.row_groups, found.num_bytes) == (1.0, 1.0, 1.0)
+    assert any("no statistics of key" in line for line in profile.advice)
+
+
+def test_row_groups_of_nulls_are_never_read(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"key": pd.array([1, 2, None, None] * 25, "Int64")}).sort_values("key")
+    numparq.to_parquet(frame, tmp_path / "a.parquet", row_group_size=25, index=False)
+    found = profile_files(tmp_path, data=False)["key"]
+    assert found.lookup.row_groups == pytest.approx(1 / 4)
+
+
+def test_very_many_row_groups(tmp_path: Path) -> None:
+    values = np.random.default_rng(0).permutation(3000)
+    for name, column in (("sorted", np.sort(values)), ("mixed", values)):
+        (tmp_path / name).mkdir()
+        frame = pd.DataFrame({"key": column})
+        numparq.to_parquet(frame, tmp_path / name / "a.parquet", row_group_size=10)
+        found = profile_files(tmp_path / name, data=False)
+        assert found.num_row_groups == 300
+    assert profile_files(tmp_path / "sorted", data=False)["key"].lookup.row_groups < 0.02
+    assert profile_files(tmp_path / "mixed", data=False)["key"].lookup.row_groups > 0.5
+
+
+def test_advice_names_the_column_to_sort_by(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for at in range(10):
+        times = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 10**6, 500), unit="s")
+        frame = pd.DataFrame({"x": rng.random(500), "ts": times, "kind": rng.choice(["a", "b"], 500)})
+        numparq.to_parquet(frame, tmp_path / f"{at}.parquet", row_group_size=250)
+    advice = profile_files(tmp_path).advice
+    assert advice[0].startswith("small files: 10 files of ")
+    assert advice[0].endswith(f" on average -> numparq spark optimize {tmp_path}")
+    assert advice[1].startswith("sort by ts: a look-up on ts reads ") and advice[1].endswith("bounds overlap")
+    assert not any("kind" in line for line in advice)
+
+
+# --- the expectation itself -------------------------------------------------------------------------------------------
+
+
+def stretches(lows: list, highs: list, **more: object) -> Stretches:
+    count = len(lows)
+    dtype = object if isinstance(lows[0], bytes) else None
+    given = {
+        "lows": np.array(lows, dtype), "highs": np.array(highs, dtype), "known": np.ones(count, bool),
+        "rows": np.ones(count), "costs": np.ones((count, 1)), "within": np.ones((count, 1)),
+        "chance": np.ones(count), "files": np.arange(count),
+    }  # fmt: skip
+    return Stretches(**(given | more))
+
+
+@pytest.mark.parametrize(
+    "lows, highs, share",
+    [
+        ([0, 10, 20, 30], [9, 19, 29, 39], 1 / 4),
+        ([0, 0, 0, 0], [9, 9, 9, 9], 1.0),
+        ([0, 0, 20, 20], [9, 9, 29, 29], 1 / 2),
+        ([2**62, 2**62 + 1, 2**62 + 2], [2**62, 2**62 + 1, 2**62 + 2], 1 / 3),
+        ([-(2**63), 0], [-1, 2**63 - 1], 1 / 2),
+        ([float("-inf"), 1.5], [1.0, float("inf")], 1 / 2),
+        ([b"a", b"b", b""], [b"a" * 90, b"b\xff", b"\x01"], 1 / 3),
+        ([b"same/1", b"same/2"], [b"same/1zzz", b"same/2zzz"], 1 / 2),
+    ],
+)
+def test_shares_of_bounds(lows: list, highs: list, share: float) -> None:
+    found = expected(stretches(lows, highs), len(lows))
+    assert found.point.tolist() == pytest.approx([share])
+    assert found.point_files == pytest.approx(share)
+    assert found.small_range[0] >= found.point[0] - 1e-12
+
+
+def test_runs_without_bounds_are_always_read() -> None:
+    known = np.array([True, True, False, True])
+    found = expected(stretches([0, 10, 0, 30], [9, 19, 0, 39], known=known), 4)
+    assert found.point.tolist() == pytest.approx([2 / 4])
+
+
+def test_many_runs_are_tried_by_their_rows() -> None:
+    count = 5000
+    rows = np.where(np.arange(count) < 10, 10**6, 1.0)
+    lows = np.arange(count) * 10
+    highs = np.where(np.arange(count) < 10, 99, lows + 9)  # the large ones overlap
+    found = expected(stretches(lows.tolist(), highs.tolist(), rows=rows), count)
+    assert 4 / count < found.point[0] < 11 / count
