@@ -107,8 +107,8 @@ def _coordinates(column: Any, bounds: Any) -> np.ndarray:
 
     pa = pyarrow()
     array = _plain(column)
-    if not len(array):
-        return np.empty(0, np.int64)
+    if array.null_count == len(array):
+        return np.zeros(len(array), np.int64)
     encoded = array.dictionary_encode()
     distinct = encoded.dictionary
     both = pa.concat_arrays([bounds.cast(distinct.type), distinct])

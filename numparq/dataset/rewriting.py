@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from ..schema import Schema
 from ..shred.arrow_message import arrow_message
 from .fields import arrow_field_of, fields_of, node_of
 from .files import DataFile, Listing, list_files
+from .globs import has_magic
 from .layout import FileFacts, Folder, WantedLayout, folders_of
 from .opening import open_files
 from .partitions import Partitions
@@ -120,9 +122,12 @@ def survey(
     ValueError
         When `where` asks of something else, or the path is that of one file, or a pattern.
     """
-    listing = list_files(path, storage_options=storage_options, filesystem=filesystem)
-    if listing.is_one or not listing.base:
+    is_name = isinstance(path, (str, os.PathLike))
+    if not is_name or (has_magic(os.fsdecode(path)) and not os.path.isdir(path)):
         raise ValueError(f"a dataset is a directory, which {path!r} is not")
+    listing = list_files(path, storage_options=storage_options, filesystem=filesystem)
+    if listing.is_one:
+        raise ValueError(f"a dataset is a directory, and {os.fsdecode(path)!r} is a file")
     files = list(listing.files)
     if where is not None:
         pruner = PartitionPruner(_of_partitions(where, listing.keys), Partitions.of(listing))

@@ -1,0 +1,226 @@
+"""Layouts of datasets: what counts as good, rows in pieces and bins, places on a curve. By footers, without Spark."""
+
+from __future__ import annotations
+
+import itertools
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+
+import numparq  # noqa: E402
+from numparq import col  # noqa: E402
+from numparq.dataset.clustering import Clustering, hilbert_places, quantiles  # noqa: E402
+from numparq.dataset.layout import LAYOUT_KEY, WantedLayout  # noqa: E402
+from numparq.dataset.rewriting import NewFiles, binned, pieces_of, survey  # noqa: E402
+from numparq.errors import SchemaError  # noqa: E402
+
+# --- which folders are to be rewritten --------------------------------------------------------------------------------
+
+
+def written(folder, name, rows=100, **options):
+    os.makedirs(folder, exist_ok=True)
+    numparq.to_parquet(pd.DataFrame({"a": np.arange(rows)}), f"{folder}/{name}.parquet", **options)
+
+
+def noted(layout, job):
+    return {"key_value_metadata": {LAYOUT_KEY: layout.note(job)}}
+
+
+def bad(folder, layout, **asked):
+    return [one.name for one in survey(folder, layout, **asked).folders]
+
+
+def test_many_small_files_are_bad_and_one_is_good(tmp_path):
+    for part in ("k=1", "k=02"):
+        written(tmp_path / part, "a")
+    assert bad(tmp_path, WantedLayout()) == []
+    written(tmp_path / "k=02", "b")
+    assert bad(tmp_path, WantedLayout()) == ["k=02"]
+    found = survey(tmp_path, WantedLayout(), force=True)
+    assert [(one.name, len(one.files), one.num_rows) for one in found.folders] == [("k=02", 2, 200), ("k=1", 1, 100)]
+    assert found.keys == ("k",)
+
+
+def test_files_without_page_indexes_are_bad(tmp_path):
+    written(tmp_path, "a", write_page_index=False)
+    assert bad(tmp_path, WantedLayout()) == [""]
+
+
+def test_sizes(tmp_path):
+    for name in "ab":
+        written(tmp_path, name, 10_000, use_dictionary=False)
+    size = os.path.getsize(tmp_path / "a.parquet")
+    assert bad(tmp_path, WantedLayout(file_bytes=size)) == []
+    assert bad(tmp_path, WantedLayout(file_bytes=3 * size)) == [""]  # both are small
+    assert bad(tmp_path, WantedLayout(file_bytes=size // 3)) == [""]  # and large
+
+
+@pytest.mark.parametrize(
+    "layout", [WantedLayout(("a",)), WantedLayout((), ("a",)), WantedLayout(options=(("x", "1"),))]
+)
+def test_what_was_written_by_one_job_is_good(tmp_path, layout):
+    for name in "ab":
+        written(tmp_path, name, **noted(layout, "one"))
+    assert bad(tmp_path, layout) == []
+    assert bad(tmp_path, layout, force=True) == [""]
+    assert bad(tmp_path, WantedLayout(("a", "b"))) == [""]
+    assert bad(tmp_path, WantedLayout(layout.sort_by, layout.cluster_by, 1 << 20, None, layout.options)) == [""]
+    written(tmp_path, "c", **noted(layout, "another"))
+    assert bad(tmp_path, layout) == [""]
+
+
+@pytest.mark.parametrize("note", [b"", b"{", b"[1]", b'"x"', b'{"job": 3}', b"\xff"])
+def test_notes_of_others(tmp_path, note):
+    written(tmp_path, "a", key_value_metadata={LAYOUT_KEY: note})
+    assert bad(tmp_path, WantedLayout(("a",))) == [""]
+
+
+def test_files_without_rows_are_left_alone(tmp_path):
+    for name in "ab":
+        written(tmp_path, name, 0)
+    assert bad(tmp_path, WantedLayout(("a",)), force=True) == []
+
+
+def test_bloom_filters_that_are_asked_for(tmp_path):
+    written(tmp_path, "a", bloom_filter_options={"a": True})
+    assert bad(tmp_path, WantedLayout(bloom_filters=("a",))) == []
+    written(tmp_path, "a")
+    assert bad(tmp_path, WantedLayout(bloom_filters=("a",))) == [""]
+
+
+def test_where(tmp_path):
+    for year, zone in itertools.product((2023, 2024), ("n", "s")):
+        written(tmp_path / f"year={year}" / f"zone={zone}", "a")
+    for where in ("year = 2024", col("year") == 2024, [("year", "=", 2024)]):
+        assert bad(tmp_path, WantedLayout(), where=where, force=True) == ["year=2024/zone=n", "year=2024/zone=s"]
+    assert bad(tmp_path, WantedLayout(), where="not (year = 2024 or zone = 'n')", force=True) == ["year=2023/zone=s"]
+    with pytest.raises(ValueError, match="can ask of 'year', 'zone', not of 'a'"):
+        survey(tmp_path, WantedLayout(), where="year = 2024 and a > 3")
+
+
+def test_one_file_is_no_dataset(tmp_path):
+    written(tmp_path, "a")
+    for path in (tmp_path / "a.parquet", str(tmp_path / "*.parquet")):
+        with pytest.raises(ValueError, match="a dataset is a directory"):
+            survey(path, WantedLayout())
+
+
+# --- rows in pieces ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("split_bytes", [1, 3000, 1 << 30])
+def test_pieces_have_all_rows_folder_by_folder(tmp_path, split_bytes):
+    for number, part in enumerate(["k=a", "k=a", "k=b", "k=a", "k=c"]):
+        written(tmp_path / part, f"{number}", 200 + number, row_group_size=50)
+    found = survey(tmp_path, WantedLayout())
+    assert [one.name for one in found.folders] == ["k=a"]
+    found = survey(tmp_path, WantedLayout(), force=True)
+    folders = {file.file.path: one.name for one in found.folders for file in one.files}
+    table = found.table(None, split_bytes)
+    pieces = pieces_of(table, folders.__getitem__)
+    rows = {}
+    for piece in pieces:
+        got = table.frame(piece.split)
+        assert piece.split.num_rows == len(got)
+        rows.setdefault(piece.folder, []).extend(got["a"])
+    assert list(table.names) == ["a"]
+    assert rows == {f"k={part}": numparq.read_parquet(tmp_path / f"k={part}")["a"].tolist() for part in "abc"}
+
+
+def test_bins(tmp_path):
+    for number in range(12):
+        written(tmp_path / ("k=a" if number < 10 else "k=b"), f"{number:02}", 2000, use_dictionary=False)
+    found = survey(tmp_path, WantedLayout())
+    folders = {file.file.path: one.name for one in found.folders for file in one.files}
+    pieces = pieces_of(found.table(None, 1), folders.__getitem__)
+    size = pieces[0].split.num_bytes
+    bins = binned(pieces, 4 * size)
+    assert [(one[0].folder, len(one)) for one in bins] == [("k=a", 3), ("k=a", 4), ("k=a", 3), ("k=b", 2)]
+    assert [piece for one in bins for piece in one] == pieces
+    assert len(binned(pieces, 1)) == len(pieces)
+    assert len(binned(pieces, 1 << 40)) == 2
+
+
+# --- what new files are like ------------------------------------------------------------------------------------------
+
+
+def test_new_files_say_what_old_ones_said(tmp_path):
+    """Of pandas' notes all but the range, which was that of one file; keys of the user's; types of Arrow."""
+    frame = pd.DataFrame({"a": pd.Categorical(["x", "y", "x"]), "b": [1, 2, 3]}, index=pd.RangeIndex(3, name="row"))
+    for name in "ab":
+        numparq.to_parquet(frame, tmp_path / f"{name}.parquet", key_value_metadata={"who": "me"})
+    new = NewFiles.like(survey(tmp_path, WantedLayout()).table(None, 1 << 20).prototype)
+    assert [node.name for node in new.nodes] == ["a", "b"]
+    assert list(new.flat) == ["a", "b"]
+    assert new.keys["who"] == b"me"
+    with numparq.ParquetWriter(
+        tmp_path / "new.parquet", schema=new.nodes, store_schema=False, key_value_metadata=new.keys
+    ) as writer:
+        for _ in range(2):
+            writer.write(frame.astype({"a": "str"}), index=False)
+    got = numparq.read_parquet(tmp_path / "new.parquet")
+    pd.testing.assert_frame_equal(got, pd.concat([frame, frame], ignore_index=True))
+
+
+# --- places on a curve ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("dimensions", "bits"), [(1, 4), (2, 1), (2, 4), (3, 2), (4, 2), (5, 1)])
+def test_the_curve_goes_through_each_cell_once_and_by_single_steps(dimensions, bits):
+    points = np.array(list(itertools.product(range(1 << bits), repeat=dimensions)))
+    places = hilbert_places([points[:, number] for number in range(dimensions)], bits)
+    assert sorted(places) == list(range(len(points)))
+    steps = np.abs(np.diff(points[np.argsort(places)], axis=0)).sum(axis=1)
+    assert set(steps.tolist()) == {1}
+
+
+def test_quantiles_divide_evenly():
+    random = np.random.default_rng(1)
+    values = pa.array(random.normal(size=40_000))
+    clustering = Clustering([quantiles(values, 1)])
+    counts = np.bincount(clustering.places([values]))
+    assert len(counts) == 1 << 12
+    assert counts.max() < 40
+
+
+@pytest.mark.parametrize("values", [
+    [3, None, 1, 2, None], ["b", None, "a", "c" * 20, "", "b"], [0.5, float("nan"), None, -0.0, 0.0, float("-inf")],
+    [True, None, False], [], [None, None],
+], ids=str)  # fmt: skip
+def test_coordinates_are_in_the_order_of_values(values):
+    array = pa.array(values)
+    array = array.cast(pa.int64()) if pa.types.is_null(array.type) else array
+    places = Clustering([quantiles(array, 1)]).places([pa.chunked_array([array])]).tolist()
+
+    def key(value):
+        return (0,) if value is None else (2,) if value != value else (1, value)
+
+    for one, other in itertools.product(range(len(values)), repeat=2):
+        if key(values[one]) < key(values[other]) and values[one] is not None:
+            assert places[one] <= places[other]
+    assert all(place == 0 for place, value in zip(places, values, strict=True) if value is None)
+
+
+def test_dictionaries_are_clustered_by_their_values():
+    array = pa.array(["b", "a", None, "c"])
+    clustering = Clustering([quantiles(array.dictionary_encode(), 1)])
+    assert clustering.places([array.dictionary_encode()]).tolist() == clustering.places([array]).tolist()
+
+
+def test_a_stretch_of_the_curve_is_small_in_all_columns():
+    random = np.random.default_rng(2)
+    columns = [pa.array(random.random(20_000)), pa.array([f"{n:06}" for n in random.integers(0, 10**6, 20_000)])]
+    places = Clustering([quantiles(column, 2) for column in columns]).places(columns)
+    order = np.argsort(places)
+    for column in (columns[0].to_numpy(), np.array(columns[1].to_pylist()).astype(int) / 1e6):
+        parts = np.array_split(column[order], 100)
+        assert np.mean([part.max() - part.min() for part in parts]) < 0.2
+
+
+def test_too_many_columns():
+    with pytest.raises(SchemaError, match="at most 62 columns"):
+        Clustering([pa.array([1])] * 63)
