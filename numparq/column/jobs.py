@@ -34,8 +34,8 @@ from .side_by_side import SideBySideJob
 # walked as a single window, and have to be: dictionaries and null counts of several chunks last for one window only.
 GROUP_BYTES = walking.WINDOW_BYTES * 3 // 4
 GAP_BYTES = 32 << 10
-# A read of fewer bytes than that is done before a second thread has begun.
-ALONE_BYTES = 256 << 10
+# Fewer bytes than that, of all that a second thread could take over, are done before it has begun.
+ALONE_BYTES = 128 << 10
 # A job of a single chunk shares its pages out when its bytes are more than one in this many of a thread's share.
 SHARES = 4
 SMALLEST_SHARE = 64 << 10
@@ -119,7 +119,9 @@ class JobMaker:
 
     def run(self, jobs: Sequence[Job]) -> None:
         """Do jobs, on all threads of the crew where that pays."""
-        if sum(job.num_bytes for job in jobs) < ALONE_BYTES:
+        sizes = [job.num_bytes for job in jobs]
+        total = sum(sizes)
+        if min(total // 2, total - max(sizes, default=0)) < ALONE_BYTES:
             for job in jobs:
                 job()
         else:
