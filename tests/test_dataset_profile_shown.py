@@ -1,0 +1,136 @@
+"""Profiles to look at: text, a table in a terminal, HTML, JSON, a DataFrame."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import json
+from decimal import Decimal
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+import numparq
+from numparq.cli.spark_profile import show
+from numparq.dataset.profile import Profile, profile_files
+from numparq.dataset.profile.words import bytes_words, percent
+
+
+@pytest.fixture
+def found(tmp_path: Path) -> Profile:
+    day = datetime.date(2024, 2, 29)
+    for at in range(2):
+        frame = pd.DataFrame({
+            "when": pd.date_range("2024-01-01", periods=50, freq="h") + pd.Timedelta(days=at), "n": np.arange(50) * at,
+            "price": [Decimal("1.50"), Decimal("2.25")] * 25, "day": [day, None] * 25,
+            "raw": [b"\x00\xff", b"<b>"] * 25,
+            "x": [0.5, float("nan")] * 25, "<tag> [red]": ["a\nb", "c" * 100] * 25,
+        })  # fmt: skip
+        folder = tmp_path / f"year={2023 + at}"
+        folder.mkdir()
+        numparq.to_parquet(frame, folder / "a.parquet", row_group_size=25)
+    (tmp_path / "year=2024" / "b.parquet").write_bytes(b"damaged")
+    return profile_files(tmp_path)
+
+
+def test_text_has_a_line_for_each_column(found: Profile) -> None:
+    lines = str(found).splitlines()
+    assert "3 files" in lines[0] and "4 row groups" in lines[0] and "100 rows" in lines[0]
+    for name in ("when", "n", "price", "day", "raw", "x", "<tag> [red]", "year"):
+        assert sum(line.startswith(name + " ") for line in lines) == 1
+    (line,) = (line for line in lines if line.startswith("price "))
+    assert "DECIMAL" in line and "1.50" in line and "2.25" in line
+    (line,) = (line for line in lines if line.startswith("day "))
+    assert "50 %" in line and "2024-02-29" in line
+    assert "advice" in lines and "could not be read" in lines
+    assert any("b.parquet" in line for line in lines)
+    assert not any("a\nb" in line for line in lines)
+
+
+def test_a_terminal_gets_a_table(found: Profile) -> None:
+    out = io.StringIO()
+    Console(file=out, width=260, force_terminal=True).print(found)
+    text = out.getvalue()
+    assert "\x1b[" in text and "<tag> [red]" in text and "b.parquet" in text
+    assert repr(found).startswith("<Profile of ") and "8 columns" in repr(found)
+
+
+class Tags(HTMLParser):
+    """Notes which tags there are, and whether they are closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.seen.append(tag)
+        if tag != "br":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_a_notebook_gets_html(found: Profile) -> None:
+    text = found._repr_html_()
+    tags = Tags()
+    tags.feed(text)
+    assert not tags.open
+    assert tags.seen.count("tr") == 9 and "tag" not in tags.seen and "b" in tags.seen
+    assert "&lt;tag&gt;" in text and "<tag>" not in text
+
+
+def test_json_has_everything(found: Profile) -> None:
+    again = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    columns = {column["name"]: column for column in again["columns"]}
+    assert columns["when"]["min"] == "2024-01-01T00:00:00" and columns["day"]["max"] == "2024-02-29"
+    assert columns["price"]["min"] == "1.50" and columns["raw"]["min"] == "00ff"
+    assert columns["x"]["nans"] + columns["x"]["nulls"] == 50
+    assert columns["n"]["lookup"]["row_groups"] <= 1
+    assert again["damaged_files"] == 1 and len(again["troubles"]) == 1
+    assert set(columns["n"]) == set(columns["year"])
+
+
+def test_a_frame_has_a_row_for_each_column(found: Profile) -> None:
+    frame = found.to_pandas()
+    assert frame.index.name == "column" and list(frame.index) == [column.name for column in found]
+    assert frame.loc["day", "nulls"] == 50 and frame.loc["day", "null_share"] == 0.5
+    assert frame.loc["n", "lookup_row_groups"] == found["n"].lookup.row_groups
+    assert frame.loc["n", "range_num_bytes"] == found["n"].small_range.num_bytes
+    assert frame["compressed"].sum() == found.compressed
+    assert str(frame["distinct"].dtype) == "Int64"
+
+
+def test_the_command_prints_json_or_lines(found: Profile, capsys: pytest.CaptureFixture) -> None:
+    show(found, as_json=True)
+    assert json.loads(capsys.readouterr().out)["num_rows"] == 100
+    show(found, as_json=False)
+    assert capsys.readouterr().out == str(found) + "\n"
+
+
+def test_columns_by_name(found: Profile) -> None:
+    assert found["n"].name == "n"
+    with pytest.raises(KeyError):
+        found["nowhere"]
+
+
+@pytest.mark.parametrize(
+    "number, words",
+    [(0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 KB"), (99_499, "99.5 KB"), (99_500, "100 KB"),
+     (123_456, "123 KB"), (999_499, "999 KB"), (999_500, "1.0 MB"), (5e15, "5.0 PB"), (5e18, "5,000 PB")],
+)  # fmt: skip
+def test_bytes_in_words(number: float, words: str) -> None:
+    assert bytes_words(number) == words
+
+
+@pytest.mark.parametrize(
+    "share, words",
+    [(0, "0 %"), (1, "100 %"), (0.5, "50 %"), (0.0333, "3.3 %"), (0.0004, "0.04 %"), (1e-9, "< 0.001 %"), (None, "")],
+)
+def test_shares_in_words(share: float | None, words: str) -> None:
+    assert percent(share) == words
