@@ -152,7 +152,7 @@ class ArrowColumns:
         ]
         fitting = [_fitting(array, field) for array, field in zip(arrays, self.schema, strict=True)]
         if not fitting:
-            return pa.table({"": pa.nulls(num_rows)}).select([]).replace_schema_metadata(self.schema.metadata)
+            return pa.table({"": pa.nulls(num_rows)}).replace_schema_metadata(self.schema.metadata).select([])
         return pa.Table.from_arrays(fitting, schema=self.schema)
 
 

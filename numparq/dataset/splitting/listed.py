@@ -11,7 +11,7 @@ from ..contents import Contents
 from ..files import DataFile
 from ..remote_listing import RemoteListing
 from .byte_ranges import ranges_of
-from .packing import capacity_for, opening_bytes, packed
+from .packing import packed
 from .parts import Split, SplitPart
 from .query import SplitQuery
 
@@ -41,12 +41,12 @@ def listed_splits(contents: Contents, query: SplitQuery, split_bytes: int, min_s
         When one of the files is gone since it was listed.
     """
     files = _looked_at([contents.files[at] for at in query.kept], contents.listing.filesystem)
-    share, opening = _share(query), opening_bytes(split_bytes)
-    total = sum(int((file.size or 0) * share) + opening for file in files)
-    capacity = capacity_for(total, split_bytes, min_splits)
-    pieces = [piece for file in files for piece in _pieces(file, share, capacity)]
-    runs = packed([num_bytes + opening for _, num_bytes in pieces], capacity)
-    return [_split(pieces[run.start : run.stop]) for run in runs]
+    share = _share(query)
+    total = sum(int((file.size or 0) * share) for file in files)
+    capacity = max(min(split_bytes, total // min_splits), 1)
+    pieces = [(place, *piece) for place, file in enumerate(files) for piece in _pieces(file, share, capacity)]
+    runs = packed([place for place, _, _ in pieces], [size for _, _, size in pieces], split_bytes, min_splits)
+    return [_split([piece[1:] for piece in pieces[run.start : run.stop]]) for run in runs]
 
 
 def _looked_at(files: Sequence[DataFile], filesystem: Any) -> list[DataFile]:

@@ -1,4 +1,4 @@
-"""Pieces of a table put together to splits: in their order, none larger than asked for if it need not be."""
+"""Pieces of files put together to splits: in their order, few of them, and of about one size."""
 
 from __future__ import annotations
 
@@ -6,56 +6,55 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["capacity_for", "opening_bytes", "packed"]
+__all__ = ["packed"]
 
-# To open a file takes as long as to read so many bytes.
-OPENING = 256 << 10
-
-
-def opening_bytes(split_bytes: int) -> int:
-    """Give what a file counts for beside its bytes: nothing that fills small splits."""
-    return min(OPENING, split_bytes // 16)
+# To open a file takes as long as to read so many bytes; it counts for nothing that would fill small splits.
+OPENING, OPENING_SHARE = 256 << 10, 16
 
 
-def capacity_for(total: int, most: int, min_splits: int) -> int:
-    """Give how large a split may be for there to be so many, if pieces can be made small enough."""
-    return max(min(most, total // max(min_splits, 1)), 1)
-
-
-def packed(sizes: Sequence[int], capacity: int) -> list[range]:
-    """Divide pieces, which stay in their order, into runs of at most a capacity.
+def packed(files: Sequence[int], sizes: Sequence[int], most: int, fewest: int = 1) -> list[range]:
+    """Divide pieces, which stay in their order, into runs.
 
     Parameters
     ----------
+    files : sequence of int
+        The file that each piece is of, the first one being 0, the others behind it; they never fall.
     sizes : sequence of int
-        Of each piece, 0 or more.
-    capacity : int
+        The bytes of each piece, 0 or more.
+    most : int
         Of a run. A piece that is larger is a run by itself.
+    fewest : int
+        So many runs there are to be, if there are as many pieces.
 
     Returns
     -------
     list of range
-        As few as possible; and of those, such that the largest is as small as possible.
+        As few as that allows; and of those, such that the largest is as small as possible.
     """
     if not len(sizes):
         return []
-    ends = np.cumsum(np.asarray(sizes, np.int64))
-    found = _runs(ends, capacity)
-    low, high = int(ends[-1]) // len(found), capacity  # the smallest that is enough lies above `low`, or is it
-    while low < high:
+    # A run from one piece to another takes what lies between the start of the first one and the end of the last: with
+    # pieces on a line, of one file over each other by what it takes to open that.
+    opening = min(OPENING, most // OPENING_SHARE)
+    ends = np.cumsum(np.asarray(sizes, np.int64)) + opening * (np.asarray(files, np.int64) + 1)
+    starts = ends - np.asarray(sizes, np.int64) - opening
+    count = max(len(_runs(starts, ends, most)), min(fewest, len(ends)))
+    low, high = 0, int(ends[-1])
+    while low < high:  # for the least capacity that makes no more runs
         middle = (low + high) // 2
-        if len(_runs(ends, middle)) == len(found):
+        if len(_runs(starts, ends, middle)) <= count:
             high = middle
         else:
             low = middle + 1
-    return _runs(ends, low)
+    runs = _runs(starts, ends, low)
+    return runs if len(runs) == count else _runs(starts, ends, low - 1)
 
 
-def _runs(ends: np.ndarray, capacity: int) -> list[range]:
+def _runs(starts: np.ndarray, ends: np.ndarray, capacity: int) -> list[range]:
     """Fill one run after the other."""
-    runs, start, before = [], 0, 0
+    runs, start = [], 0
     while start < len(ends):
-        stop = max(int(np.searchsorted(ends, before + capacity, side="right")), start + 1)
-        runs.append(range(start, stop))
-        start, before = stop, int(ends[stop - 1])
+        fits = int(np.searchsorted(ends, starts[start] + capacity, side="right"))
+        runs.append(range(start, max(fits, start + 1)))
+        start = runs[-1].stop
     return runs

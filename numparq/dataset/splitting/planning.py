@@ -16,7 +16,7 @@ from ..files import DataFile
 from ..reading import WantedFile
 from .dividing import divided
 from .opening import digest_of, stamped
-from .packing import capacity_for, opening_bytes, packed
+from .packing import packed
 from .parts import GroupRows, Split, SplitPart
 from .query import SplitQuery
 
@@ -86,11 +86,11 @@ def planned_splits(contents: Contents, query: SplitQuery, split_bytes: int, min_
         In the order of rows; none where nothing is left.
     """
     files = [file for file in _planned(contents, query) if file.groups]
-    opening = opening_bytes(split_bytes)
-    total = sum(group.num_bytes for file in files for group in file.groups) + opening * len(files)
-    capacity = capacity_for(total, split_bytes, min_splits)
+    total = sum(group.num_bytes for file in files for group in file.groups)
+    capacity = max(min(split_bytes, total // min_splits), 1)
     pieces = [piece for place, file in enumerate(files) for piece in _pieces(place, file, capacity)]
-    runs = packed(list(_sizes(pieces, opening)), capacity)
+    places, sizes = [piece.place for piece in pieces], [piece.num_bytes for piece in pieces]
+    runs = packed(places, sizes, split_bytes, min_splits)
     return [_split(files, pieces[run.start : run.stop]) for run in runs]
 
 
@@ -123,14 +123,6 @@ def _pieces(place: int, file: PlannedFile, capacity: int) -> Iterator[Piece]:
         for group in divided(file.opened, file.leaves, whole, capacity):
             rows = GroupRows(group.ordinal, int(group.rows.starts[0]), int(group.rows.stop))
             yield Piece(place, rows, group.rows.count, group.num_bytes)
-
-
-def _sizes(pieces: Sequence[Piece], opening: int) -> Iterator[int]:
-    """Give the bytes of pieces; the first one of a file opens it, too."""
-    last = -1
-    for piece in pieces:
-        yield piece.num_bytes + (opening if piece.place != last else 0)
-        last = piece.place
 
 
 def _split(files: Sequence[PlannedFile], pieces: Sequence[Piece]) -> Split:
