@@ -174,6 +174,25 @@ def test_runtime_filters_and_bloom_filters_are_pickled():
     assert waiting.has_arrived
 
 
+def test_runtime_filters_that_come_later(folder):
+    table = split_table(folder, filters=col("p") == 0, min_splits=4)
+    narrowed = table.with_runtime_filters([RuntimeFilter("id", low=1900), RuntimeFilter("p", [0, 3])])
+    assert read(narrowed)["id"].tolist() == list(range(1900, 2000))
+    assert sum(map(narrowed.count, narrowed.splits)) == 100 and sum(map(table.count, table.splits)) == 2000
+    for wrong in (RuntimeFilter("nothing", [1]), RuntimeFilter("id")):
+        with pytest.raises(ValueError, match=r"nothing|arrive"):
+            table.with_runtime_filters(wrong)
+
+
+def test_types_of_partition_columns_by_what_there_is(folder):
+    def types(listing):
+        assert listing.keys == ("p",) and [file.values for file in listing.files] == [("0",), ("0",), ("1",), ("1",)]
+        return {"p": "float64"}
+
+    table = split_table(folder, partitioning=types, filters=col("p") > 0.5)
+    assert read(table)["p"].tolist() == [1.0] * 2000 and table.arrow_schema.field("p").type == pa.float64()
+
+
 def test_filters_of_all_kinds_are_pickled(tmp_path):
     frame = pd.DataFrame({
         "t": pd.date_range("2020", periods=50, tz="UTC"), "s": ["ab", "cd"] * 25, "i": range(50),

@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..filtering.condition import listed
 from ..memory_budget import checked_size
 from ..opened import OpenedFile
 from ..predicate import as_expression
 from ..reading.choices import Choices
 from ..schema import Schema
 from .contents import Contents
-from .partitioning import as_partitioning
 from .pruners import FilePruner
 from .splitting.carried import CarriedSchema, UnknownFiles
 from .splitting.listed import listed_splits
 from .splitting.parts import GroupRows, Split, SplitPart
 from .splitting.planning import planned_splits
 from .splitting.query import SplitQuery
-from .splitting.reader import SplitReader, Wish
+from .splitting.reader import SplitReader, Wish, arrived
 from .splitting.strict import PlainPartitions
 
 if TYPE_CHECKING:
@@ -58,6 +56,11 @@ class SplitTable:
 
     def __repr__(self) -> str:
         return f"<SplitTable: {len(self.splits)} splits, {sum(split.num_bytes for split in self.splits):,} bytes>"
+
+    def with_runtime_filters(self, runtime_filters: Any) -> SplitTable:
+        """Give one that applies more filters where its splits are read; see `SplitReader.with_runtime_filters`."""
+        splits = [split._replace(num_rows=None) for split in self.splits]
+        return SplitTable(self.reader.with_runtime_filters(runtime_filters), splits)
 
     @property
     def prototype(self) -> OpenedFile:
@@ -123,8 +126,11 @@ def split_table(
 
     Parameters
     ----------
-    path, partitioning, schema, resolve, storage_options, filesystem, pruners
+    path, schema, resolve, storage_options, filesystem, pruners
         As of `numparq.Dataset`.
+    partitioning : {"hive"}, None, list, dict, or callable
+        As of `numparq.Dataset`; or what gives the types of hive's partition columns, as a dict, when it is called with
+        the `numparq.dataset.files.Listing` of all files.
     columns, filters, include, dtype_backend, variants, verify_crc
         As in `numparq.read_parquet`. Rows come back exactly filtered.
     runtime_filters : RuntimeFilter, or iterable of these
@@ -155,39 +161,35 @@ def split_table(
         As `numparq.Dataset.read` does.
     """
     choices = Choices(
-        filters=None if filters is None else as_expression(filters), runtime_filters=_arrived(runtime_filters),
+        filters=None if filters is None else as_expression(filters), runtime_filters=arrived(runtime_filters),
         dtype_backend=dtype_backend, include=tuple(include), variants=variants, verify_crc=verify_crc, threads=threads,
     )  # fmt: skip
     checked_size(split_bytes, "split_bytes")
     checked_size(min_splits, "min_splits")
-    partitioning = as_partitioning(partitioning)
     columns = None if columns is None else list(columns)
 
-    def divide() -> SplitTable:
-        contents = Contents(path, partitioning, None, schema, resolve, storage_options, filesystem, None)
+    def divided() -> SplitTable:
+        contents = _contents(path, partitioning, schema, resolve, storage_options, filesystem)
         try:
             query = SplitQuery(contents, pruners, columns, choices, plan_files)
+            unknown = UnknownFiles(schema is not None, contents.partitions.keys) if query.is_sampled else None
             divide = listed_splits if query.is_sampled else planned_splits
             splits = divide(contents, query, split_bytes, min_splits)
-            partitions = PlainPartitions.of(contents.listing, partitioning)
-            assert isinstance(partitions, PlainPartitions)
-            unknown = UnknownFiles(schema is not None, partitions.keys) if query.is_sampled else None
             carried = CarriedSchema(query.schema, resolve, unknown)
-            wish = Wish(carried, partitions.type_names(), columns, choices, contents.listing.filesystem)
+            return SplitTable(SplitReader(Wish.of(contents, carried, columns, choices)), splits)
         finally:
             contents.close()
-        return SplitTable(SplitReader(wish), splits)
 
     try:
-        return divide()
+        return divided()
     except FileNotFoundError:  # one was replaced, say, since it was listed
-        return divide()
+        return divided()
 
 
-def _arrived(runtime_filters: Any) -> tuple[Any, ...]:
-    """Refuse filters that would have to arrive in another process."""
-    found = tuple(listed(runtime_filters))
-    for each in found:
-        if not each.has_arrived:
-            raise ValueError(f"{each!r} has to arrive before the table is divided: splits are read by other processes")
-    return found
+def _contents(path: Any, partitioning: Any, schema: Any, resolve: str, options: Any, filesystem: Any) -> Contents:
+    """List the files, and find out the types of partition columns, which are no Categoricals."""
+    given = "hive" if callable(partitioning) else partitioning
+    contents = Contents(path, given, None, schema, resolve, options, filesystem, None)
+    types = partitioning(contents.listing) if callable(partitioning) else given
+    contents.partitions = PlainPartitions.of(contents.listing, types)
+    return contents

@@ -11,6 +11,7 @@ from ..contents import Contents
 from ..files import DataFile
 from ..remote_listing import RemoteListing
 from .byte_ranges import ranges_of
+from .opening import as_found
 from .packing import packed
 from .parts import Split, SplitPart
 from .query import SplitQuery
@@ -61,8 +62,7 @@ def _looked_at(files: Sequence[DataFile], filesystem: Any) -> list[DataFile]:
 
 def _local(file: DataFile) -> DataFile:
     status = os.stat(file.path)
-    path = os.path.abspath(file.path)
-    return file._replace(path=path, size=status.st_size, version=str(status.st_mtime_ns))
+    return as_found(file, status.st_size, status.st_mtime_ns)
 
 
 def _share(query: SplitQuery) -> float:

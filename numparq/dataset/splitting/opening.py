@@ -16,7 +16,7 @@ from ..opening import open_files
 from ..remote_listing import RemoteListing
 from .parts import SplitPart
 
-__all__ = ["digest_of", "opened", "stamped"]
+__all__ = ["as_found", "digest_of", "opened", "stamped"]
 
 _CHANGED = "the file has changed since the table was divided into splits: divide it again"
 _GONE = "the file is gone since the table was divided into splits"
@@ -36,14 +36,24 @@ def stamped(file: DataFile, opened: OpenedFile) -> DataFile:
     InvalidFileError
         When it has changed since it was opened.
     """
-    stamp = opened.source.stamp() if hasattr(opened.source, "stamp") else None
+    stamp = _stamp(opened)
     opened.check_unchanged()
-    if stamp is None:
-        return file._replace(size=opened.source.size)
-    size, modified = stamp
-    # Another process may have another working directory.
-    path, name = os.path.abspath(file.path), file.name if file.name == file.path else os.path.abspath(file.name)
-    return file._replace(path=path, name=name, size=size, version=str(modified))
+    return file._replace(size=opened.source.size) if stamp is None else as_found(file, *stamp)
+
+
+def as_found(file: DataFile, size: int, modified: int) -> DataFile:
+    """Note of a local file how large it is, and when it was modified, in nanoseconds.
+
+    Its path is made absolute: another process may have another working directory. So is its name where that is another
+    one, which it has when it has been moved to its place.
+    """
+    name = file.name if file.name == file.path else os.path.abspath(file.name)
+    return file._replace(path=os.path.abspath(file.path), name=name, size=size, version=str(modified))
+
+
+def _stamp(file: OpenedFile) -> tuple[int, int] | None:
+    """Give size and time of the last change of a local file."""
+    return file.source.stamp() if hasattr(file.source, "stamp") else None
 
 
 @contextmanager
@@ -83,7 +93,7 @@ def opened(parts: Sequence[SplitPart], filesystem: Any) -> Iterator[list[OpenedF
 
 def _is_planned(part: SplitPart, file: OpenedFile) -> bool:
     """Say whether a file is the one that was planned, as far as it tells itself."""
-    stamp = file.source.stamp() if hasattr(file.source, "stamp") else None
+    stamp = _stamp(file)
     if stamp is not None and (part.file.size, part.file.version) != (stamp[0], str(stamp[1])):
         return False
     return part.digest is None or part.digest == digest_of(file)

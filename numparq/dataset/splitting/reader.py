@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ...column.chunks import RowSlice
+from ...filtering.condition import listed
 from ...opened import OpenedFile
 from ...reading.choices import Choices
 from ...streaming.batches import Batches
@@ -27,10 +28,12 @@ from .strict import PlainColumns, PlainPartitions, StrictRead
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ...runtime_filter import RuntimeFilter
     from ...schema import Leaf, Schema
     from ...selection import NestedColumn
+    from ..contents import Contents
 
-__all__ = ["SplitReader"]
+__all__ = ["SplitReader", "Wish", "arrived"]
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,14 @@ class Wish:
     partitions: dict[str, str]
     columns: list[Any] | None
     choices: Choices
-    filesystem: Any = field(default=None)
+    filesystem: Any = None
+
+    @classmethod
+    def of(cls, contents: Contents, carried: CarriedSchema, columns: list[Any] | None, choices: Choices) -> Wish:
+        """Make it of what is known of the files, whose partition columns are `PlainPartitions`."""
+        partitions = contents.partitions
+        assert isinstance(partitions, PlainPartitions)
+        return cls(carried, partitions.type_names(), columns, choices, contents.listing.filesystem)
 
 
 class SplitReader:
@@ -79,6 +89,27 @@ class SplitReader:
     def __repr__(self) -> str:
         names = ", ".join(repr(name) for name in self.names)
         return f"<SplitReader of {names}>"
+
+    def with_runtime_filters(self, runtime_filters: Any) -> SplitReader:
+        """Give one that applies more filters, besides those that it has.
+
+        Parameters
+        ----------
+        runtime_filters : RuntimeFilter, or iterable of these
+            Each has to have arrived.
+
+        Raises
+        ------
+        SchemaError
+            When there is no such column, or it has not one simple value a row.
+        ValueError
+            When one has not arrived.
+        """
+        choices = self._wish.choices
+        together = (*choices.runtime_filters, *arrived(runtime_filters))
+        made = SplitReader(replace(self._wish, choices=replace(choices, runtime_filters=together)))
+        assert made._filter  # which looks for their columns
+        return made
 
     # --- the columns -------------------------------------------------------------------------------------------------
 
@@ -244,6 +275,15 @@ class SplitReader:
             groups = groups_within(file, part.byte_range or (0, None))
         condition = self._filter.condition(file, part.file, self._wish.choices.runtime_filters)
         return WantedFile(file, at, _slices(groups), condition)
+
+
+def arrived(runtime_filters: Any) -> tuple[RuntimeFilter, ...]:
+    """Refuse filters that would have to arrive in another process."""
+    found = tuple(listed(runtime_filters))
+    for each in found:
+        if not each.has_arrived:
+            raise ValueError(f"{each!r} has to arrive before it is used for splits: other processes read these")
+    return found
 
 
 def _for_arrow(choices: Choices) -> Choices:
