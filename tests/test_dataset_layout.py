@@ -154,11 +154,11 @@ def test_new_files_say_what_old_ones_said(tmp_path):
     for name in "ab":
         numparq.to_parquet(frame, tmp_path / f"{name}.parquet", key_value_metadata={"who": "me"})
     new = NewFiles.like(survey(tmp_path, WantedLayout()).table(None, 1 << 20).prototype)
-    assert [node.name for node in new.nodes] == ["a", "b"]
+    assert list(new.schema.columns) == ["a", "b"]
     assert list(new.flat) == ["a", "b"]
     assert new.keys["who"] == b"me"
     with numparq.ParquetWriter(
-        tmp_path / "new.parquet", schema=new.nodes, store_schema=False, key_value_metadata=new.keys
+        tmp_path / "new.parquet", schema=new.schema, store_schema=False, key_value_metadata=new.keys
     ) as writer:
         for _ in range(2):
             writer.write(frame.astype({"a": "str"}), index=False)

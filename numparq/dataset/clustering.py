@@ -1,8 +1,8 @@
 """Rows brought together that are alike in several columns at once: places on a Hilbert curve.
 
 Of each column, a sample tells values that divide its rows into parts of about one size; which of them a value lies in
-is its coordinate. The curve goes through all cells of that grid, each next one beside the last, so that a stretch of it,
-such as a file or a page, is a small range in every column.
+is its coordinate. The curve goes through all cells of that grid, each next one beside the last, so that a stretch of
+it, such as a file or a page, is a small range in every column.
 """
 
 from __future__ import annotations

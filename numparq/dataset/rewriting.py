@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import SchemaError
-from ..leaves import Node
 from ..opened import OpenedFile
 from ..predicate import as_expression
 from ..predicate.expression import And, Expression, Not, Or, Test
@@ -17,6 +16,7 @@ from ..predicate.normal import normal_form
 from ..predicate.text import parse
 from ..schema import Schema
 from ..shred.arrow_message import arrow_message
+from ..shred.given import GivenColumn, GivenSchema
 from .fields import arrow_field_of, fields_of, node_of
 from .files import DataFile, Listing, list_files
 from .globs import has_magic
@@ -245,15 +245,15 @@ class NewFiles:
 
     Parameters
     ----------
-    nodes : list of Node
-        The columns.
+    schema : GivenSchema
+        The columns: how they are stored, and what they are in Arrow.
     keys : dict of str to (str or bytes)
         Of the footer, ``ARROW:schema`` included where the files had it.
     flat : dict of str to Leaf
         The columns that are one leaf, which rows can be sorted by.
     """
 
-    nodes: list[Node]
+    schema: GivenSchema
     keys: dict[str, str | bytes]
     flat: dict[str, Any]
 
@@ -279,7 +279,8 @@ class NewFiles:
         if "ARROW:schema" in stored:
             inner = {} if notes is None else {"pandas": notes}
             keys["ARROW:schema"] = arrow_message([arrow_field_of(field) for field in known], inner)
-        return cls([node_of(field) for field in known], keys, _flat(prototype.schema))
+        columns = {field.name: GivenColumn(node_of(field), arrow_field_of(field)) for field in known}
+        return cls(GivenSchema(columns, complete=True), keys, _flat(prototype.schema))
 
 
 def _flat(schema: Schema) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..dataset.checksum import Checksum
 from ..dataset.clustering import Clustering, quantiles
-from ..dataset.files import list_files
 from ..dataset.layout import LAYOUT_KEY, WantedLayout
 from ..dataset.rewriting import NewFiles, Piece, Rewriting, binned, pieces_of, survey
 from ..dataset.splits import SplitTable, split_table
@@ -127,8 +126,6 @@ def optimize(
     if wanted.sort_by and wanted.cluster_by:
         raise ValueError("rows are sorted by columns or clustered by columns, not both")
     place = {"storage_options": storage_options, "filesystem": filesystem}
-    if out is not None:
-        _check_empty(out, place)
     run = _Run(spark, path, out, wanted, options, place)
     with run.step("footers"):
         run.rewriting = survey(path, wanted, where=where, force=force or out is not None, **place)
@@ -202,7 +199,7 @@ class _Run:
         self, bloom: Sequence[str], encodings: dict[str, str] | None = None, job: str | None = None
     ) -> dict[str, Any]:
         """Give what a writer of new files is told."""
-        options: dict[str, Any] = {"schema": self._new.nodes, "store_schema": False, "max_rows_per_page": ROWS_PER_PAGE}
+        options: dict[str, Any] = {"schema": self._new.schema, "store_schema": False, "max_rows_per_page": ROWS_PER_PAGE}
         options |= self._options
         given = options.pop("key_value_metadata", None) or {}
         notes = {} if job is None else {LAYOUT_KEY: self._wanted.note(job)}
@@ -222,7 +219,7 @@ class _Run:
         """Do it."""
         choices = self._chosen()
         self._bloom = choices.bloom_filters
-        mode = {"mode": "append"} if self._out is not None else {"mode": "replace", "gone": self.rewriting.paths}
+        mode = {"mode": "error"} if self._out is not None else {"mode": "replace", "gone": self.rewriting.paths}
         options = {"row_group_bytes": choices.row_group_bytes,
                    **self._writer_options(self._bloom, choices.encodings, job_id())}  # fmt: skip
         job = SharedJob.begin(self._path if self._out is None else self._out, **mode, **self._place, **options)
@@ -339,15 +336,6 @@ def _size(value: Any) -> int:
     if value.__index__() < 1:
         raise ValueError(f"target_file_bytes must be at least 1, not {value}")
     return value.__index__()
-
-
-def _check_empty(out: Any, place: dict[str, Any]) -> None:
-    try:
-        found = list_files(out, partitioning=None, **place)
-    except (FileNotFoundError, InvalidFileError):  # nothing there, or nothing in it
-        return
-    if len(found.files):
-        raise FileExistsError(f"{os.fsdecode(out)} has files already: new ones go to an empty directory")
 
 
 def _described(text: str) -> str:
