@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from split_cases import read, some, thousands
+from split_cases import read, rows_of, some, thousands
 
 import numparq
 from numparq import RuntimeFilter, col
@@ -68,6 +68,33 @@ def test_nothing_of_pandas_but_dtypes_counts(tmp_path):
     assert made.columns.tolist() == ["1", "c", "n", "key"] and made.index.tolist() == [0, 1] and not made.attrs
     assert made["c"].tolist() == ["x", "y"] and made["c"].dtype != "category" and str(made["n"].dtype) == "Int8"
     assert split_table(tmp_path / "a.parquet", ["n"]).names == ["n"]
+
+
+def test_fields_of_structs(tmp_path):
+    structs = pa.array([{"x": 1, "y": {"z": "a"}}, None, {"x": 3, "y": None}])
+    pq.write_table(pa.table({"st": structs, "a": [1, 2, 3]}), tmp_path / "1.parquet", row_group_size=1)
+    pq.write_table(pa.table({"a": [4]}), tmp_path / "2.parquet")
+    table = split_table(tmp_path, [("st", "y", "z"), "a", ("st", "x")], filters=col("a") != 2, split_bytes=1)
+    with numparq.Dataset(tmp_path) as dataset:
+        want = dataset.read([("st", "y", "z"), "a", ("st", "x")], filters=col("a") != 2)
+    assert table.names == list(want) and rows_of(read(table)) == rows_of(want)
+    assert [part.num_rows for split in table.splits for part in table.tables(split)] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("resolve, want", [
+    ("name", {"a": [1, None], "b": ["x", None], "c": [None, 2], "d": [None, "y"]}),
+    ("position", {"a": [1, 2], "b": ["x", "y"]}), ("field_id", {"b": ["x", "y"], "a": [1, 2]}),
+])  # fmt: skip
+def test_ways_to_find_columns(tmp_path, resolve, want):
+    for number, names in enumerate(("ab", "cd")):
+        fields = [pa.field(name, kind, metadata={b"PARQUET:field_id": b"%d" % at})
+                  for at, (name, kind) in enumerate(zip(names, (pa.int32(), pa.string()), strict=True))]  # fmt: skip
+        table = pa.Table.from_arrays([pa.array([number + 1], pa.int32()), pa.array(["xy"[number]])],
+                                     schema=pa.schema(fields))  # fmt: skip
+        pq.write_table(table, tmp_path / f"{number}.parquet")
+    for plan_files in (None, 0):
+        frame = read(split_table(tmp_path, resolve=resolve, min_splits=2, plan_files=plan_files))
+        assert {name: [None if pd.isna(item) else item for item in frame[name]] for name in frame} == want
 
 
 def test_rows_without_columns(folder):

@@ -10,6 +10,7 @@ from ..opened import OpenedFile
 from ..predicate import as_expression
 from ..reading.choices import Choices
 from ..schema import Schema
+from ..selection import checked_count
 from .contents import Contents
 from .pruners import FilePruner
 from .splitting.carried import CarriedSchema, UnknownFiles
@@ -166,6 +167,8 @@ def split_table(
     )  # fmt: skip
     checked_size(split_bytes, "split_bytes")
     checked_size(min_splits, "min_splits")
+    if plan_files is not None:
+        checked_count(plan_files, "plan_files")
     columns = None if columns is None else list(columns)
 
     def divided() -> SplitTable:

@@ -108,7 +108,7 @@ class SplitReader:
         choices = self._wish.choices
         together = (*choices.runtime_filters, *arrived(runtime_filters))
         made = SplitReader(replace(self._wish, choices=replace(choices, runtime_filters=together)))
-        assert made._filter  # which looks for their columns
+        made._filter.arrived_in(self.prototype, together)  # which looks for their columns
         return made
 
     # --- the columns -------------------------------------------------------------------------------------------------
