@@ -132,7 +132,7 @@ def _at_a_time(spark: SparkSession) -> int:
         return 1
 
 
-def register(spark: SparkSession) -> None:
+def register(spark: SparkSession, *, pushdown: bool = False) -> None:
     """Make ``spark.read.format("numparq")`` and ``df.write.format("numparq")`` known to a session.
 
     Where the module ``pyspark_numparq`` is installed, Spark finds them by itself; registering them again does no harm.
@@ -141,9 +141,29 @@ def register(spark: SparkSession) -> None:
     ----------
     spark : SparkSession
         The session.
+    pushdown : bool
+        Whether reading is to know the option ``pushdown``, with which filters of queries leave out row groups, pages
+        and rows. It needs Spark's setting ``spark.sql.python.filterPushdown.enabled``, and a Spark that keeps the
+        filters of queries apart: a few small jobs find out.
+
+    Raises
+    ------
+    UnsupportedError
+        When `pushdown` is asked for, and queries of one DataFrame get filters of one another, as in Spark 4.3.0.
     """
     from .source import NumparqDataSource
 
+    if pushdown:
+        from ..errors import UnsupportedError
+        from .pushdown import PushdownDataSource, leaks
+
+        if leaks(spark):
+            raise UnsupportedError(
+                f"Spark {spark.version} applies the filters of one query to others of the same DataFrame, whose rows "
+                "would be missing: give filters to numparq.spark.read, or as the option 'filter'"
+            )
+        spark.dataSource.register(PushdownDataSource)
+        return
     try:
         spark.dataSource.register(NumparqDataSource)
     except Exception as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +87,7 @@ def planned(request: ReadRequest, schema: StructType | None = None) -> SplitTabl
         from ..predicate.text import parse_for
 
         request = replace(request, filters=parse_for(request.filters, lambda: file_schema(request)))
+    request = replace(request, partitioning=_as_spark(request.partitioning, schema))
     if schema is None:
         return _divided(request, request.columns)
     if request.columns is not None:
@@ -97,6 +99,16 @@ def planned(request: ReadRequest, schema: StructType | None = None) -> SplitTabl
         there = _divided(request, None).names
         places = [place for place in field_places(there, names) if place is not None]
         return _divided(request, [there[place] for place in dict.fromkeys(places)])
+
+
+def _as_spark(partitioning: Any, schema: StructType | None) -> Any:
+    """Have types of partition columns that are not given be those that Spark finds; a schema gives them."""
+    from .partition_types import partition_types, types_asked_for
+
+    if partitioning != "hive" and not isinstance(partitioning, Mapping):
+        return partitioning
+    given = types_asked_for(schema) | ({} if isinstance(partitioning, str) else dict(partitioning))
+    return lambda listing: partition_types(listing, given)
 
 
 def _divided(request: ReadRequest, columns: list[Any] | None) -> SplitTable:

@@ -37,6 +37,8 @@ class NumparqDataSource(DataSource):
     DataFrame: the option ``filter`` has them.
     """
 
+    allows_pushdown = False
+
     def __init__(self, options: Any) -> None:
         super().__init__(options)
         self._table: SparkTable | None = None
@@ -59,10 +61,7 @@ class NumparqDataSource(DataSource):
         schema : StructType
             What Spark expects: that of `schema`, or the caller's.
         """
-        table = self._table
-        if table is None or table.batches.schema != schema:
-            table = self._planned(schema)
-        return NumparqReader(table)
+        return NumparqReader(self._table_of(schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Give what writes rows.
@@ -78,6 +77,12 @@ class NumparqDataSource(DataSource):
 
         return make_writer(dict(self.options), schema, overwrite)
 
+    def _table_of(self, schema: StructType) -> SparkTable:
+        """Give the table, planned before unless the schema is the caller's."""
+        if self._table is None or self._table.batches.schema != schema:
+            return self._planned(schema)
+        return self._table
+
     def _planned(self, schema: StructType | None) -> SparkTable:
         from .reader import SparkTable
 
@@ -87,7 +92,7 @@ class NumparqDataSource(DataSource):
         from .options import request_of
 
         request = request_of(self.options)
-        if request.pushdown:
+        if request.pushdown and not self.allows_pushdown:
             raise ValueError(
                 "the option 'pushdown' needs numparq.spark.register(spark, pushdown=True), which finds out whether "
                 "this version of Spark tells the filters of one query from those of another"
