@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -60,6 +61,8 @@ LAYERS = [
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 # What is imported only where kernels have to be compiled, and so may import numba.
 COMPILING = ("kernels.compiler",)
+# Classes in them are derived from those of Spark's data sources, so that they cannot be imported without pyspark.
+DERIVED_FROM_SPARK = ("spark.source", "spark.writer", "spark.pushdown", "toplevel.pyspark_numparq")
 # Modules that stand above everything: they only forward.
 FORWARDERS = {"__init__", "__main__"}
 
@@ -140,10 +143,24 @@ def test_kernels_of_a_group_are_made_of_what_its_cache_key_covers(group: str) ->
 def test_importing_everything_imports_neither_numba_nor_thriftpy2() -> None:
     names = [".".join(["numparq", *path.relative_to(PACKAGE).with_suffix("").parts]) for path in modules()]
     names = [name.removesuffix(".__init__") for name in names if not name.endswith(("__main__", *COMPILING))]
+    if importlib.util.find_spec("pyspark") is None:
+        names = [name for name in names if not name.endswith(DERIVED_FROM_SPARK)]
     code = f"import importlib, sys\nfor name in {names!r}: importlib.import_module(name)\n"
     code += "print([name for name in ('numba', 'thriftpy2') if name in sys.modules])"
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert output.stdout.strip() == "[]", output.stdout
+
+
+def test_only_one_package_imports_pyspark() -> None:
+    for path in modules():
+        names = [
+            name
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names])
+        ]
+        uses = any(name.split(".")[0] == "pyspark" for name in names)
+        assert not uses or layer_of(path) in ("spark", "cli"), f"{path} imports pyspark"
 
 
 def test_plain_import_is_light() -> None:
