@@ -11,6 +11,8 @@ import pytest
 
 pa = pytest.importorskip("pyarrow")
 
+from arrow_columns import TABLE  # noqa: E402
+
 import numparq  # noqa: E402
 from numparq import col  # noqa: E402
 from numparq.dataset.clustering import Clustering, hilbert_places, quantiles  # noqa: E402
@@ -209,6 +211,14 @@ def test_dictionaries_are_clustered_by_their_values():
     array = pa.array(["b", "a", None, "c"])
     clustering = Clustering([quantiles(array.dictionary_encode(), 1)])
     assert clustering.places([array.dictionary_encode()]).tolist() == clustering.places([array]).tolist()
+
+
+@pytest.mark.parametrize("name", [name for name in TABLE.column_names if not pa.types.is_nested(TABLE[name].type)])
+def test_columns_of_all_types(name):
+    if name in ("nothing", "view"):
+        return
+    places = Clustering([quantiles(TABLE[name], 1)]).places([TABLE[name]])
+    assert len(set(places.tolist())) > 1
 
 
 def test_a_stretch_of_the_curve_is_small_in_all_columns():

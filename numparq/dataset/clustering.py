@@ -93,12 +93,18 @@ def quantiles(sample: Any, num_columns: int) -> Any:
 
 
 def _plain(column: Any) -> Any:
-    """Give an array in one piece, without a dictionary."""
+    """Give an array in one piece, of a type that Arrow can sort."""
     pa = pyarrow()
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(array, pa.ChunkedArray):  # of one that is too long for one piece, or has none
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
-    return array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
+    if isinstance(array, pa.DictionaryArray):
+        array = array.dictionary_decode()
+    if isinstance(array.type, pa.BaseExtensionType):
+        array = array.storage
+    if pa.types.is_decimal(array.type) and array.type.bit_width < 128:
+        return array.cast(pa.decimal128(array.type.precision, array.type.scale))
+    return array.cast(pa.float32()) if pa.types.is_float16(array.type) else array
 
 
 def _coordinates(column: Any, bounds: Any) -> np.ndarray:

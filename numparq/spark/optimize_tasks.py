@@ -46,7 +46,7 @@ class Pilot:
     rows : int
         How many.
     source_bytes, arrow_bytes, new_bytes : float
-        What they take in the files that are there, in memory, and written as they will be.
+        What their column chunks take in the files that are there, they in memory, and the column chunks of new files.
     columns : dict of str to ColumnSample
         Of the columns whose values readers look for one by one.
     sizes : dict of str to dict of str to int
@@ -89,25 +89,25 @@ def pilot_of(reader: SplitReader, options: dict[str, Any], sort_by: Sequence[str
         for name, values in zip(table.column_names, table.columns, strict=True)
         if any(test(values.type) for test in _COUNTED)
     }
-    return Pilot(table.num_rows, piece.split.num_bytes * share, table.nbytes, trials[""][0], columns,
-                 {name: sizes for name, (_, sizes) in trials.items()})  # fmt: skip
+    return Pilot(table.num_rows, piece.split.num_bytes * share, table.nbytes, sum(trials[""].values()), columns, trials)
 
 
-def _trial(table: pa.Table, options: dict[str, Any]) -> tuple[int, dict[str, int]]:
-    """Write rows into memory: the bytes of all, and of each leaf."""
+def _trial(table: pa.Table, options: dict[str, Any]) -> dict[str, int]:
+    """Write rows into memory: the bytes of each leaf."""
     with ParquetWriter(None, threads=1, **options) as writer:
         writer.write(as_frame(table), index=False)
     with ParquetFile(writer.getvalue()) as file:
         groups = np.arange(file.num_row_groups)
-        sizes = {".".join(leaf.path): int(file.footer.chunks["total_compressed_size"][groups, leaf.index].sum())
-                 for leaf in file.schema}  # fmt: skip
-    return writer.num_bytes, sizes
+        return {".".join(leaf.path): int(file.footer.chunks["total_compressed_size"][groups, leaf.index].sum())
+                for leaf in file.schema}  # fmt: skip
 
 
 def _in_order(table: pa.Table, sort_by: Sequence[str]) -> pa.Table:
-    """Sort rows as far as Arrow can: for a look at what that does to sizes."""
-    plain = [name for name in sort_by if not isinstance(table.schema.field(name).type, pa.DictionaryType)]
-    return table.sort_by([(name, "ascending") for name in plain]) if plain else table
+    """Sort rows, where Arrow can: for a look at what that does to sizes."""
+    try:
+        return table.sort_by([(name, "ascending") for name in sort_by]) if sort_by else table
+    except pa.ArrowNotImplementedError:
+        return table
 
 
 def sampled(reader: SplitReader, rows: int, piece: Piece) -> pa.Table:

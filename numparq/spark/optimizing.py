@@ -199,7 +199,11 @@ class _Run:
         self, bloom: Sequence[str], encodings: dict[str, str] | None = None, job: str | None = None
     ) -> dict[str, Any]:
         """Give what a writer of new files is told."""
-        options: dict[str, Any] = {"schema": self._new.schema, "store_schema": False, "max_rows_per_page": ROWS_PER_PAGE}
+        options: dict[str, Any] = {
+            "schema": self._new.schema,
+            "store_schema": False,
+            "max_rows_per_page": ROWS_PER_PAGE,
+        }
         options |= self._options
         given = options.pop("key_value_metadata", None) or {}
         notes = {} if job is None else {LAYOUT_KEY: self._wanted.note(job)}
@@ -250,7 +254,6 @@ class _Run:
             return sum(run_each(self._spark, tasks, partial(checksum_of, table.reader), text), Checksum())
 
     def _written(self, job: SharedJob, choices: Choices) -> list[TaskMessage]:
-        source = self._num_bytes
         file_bytes = self._wanted.file_bytes * 5 // 4  # of a range that is somewhat too large, one file is made
         if not (self._sort_by or self._cluster_by):
             bins = binned(self._pieces, max(int(self._wanted.file_bytes / choices.shrinkage), 1))
@@ -260,7 +263,7 @@ class _Run:
                 text = _described(f"writing {len(bins):,} files of {len(self.rewriting.files):,}")
                 return run_each(self._spark, tasks, write, text)
         packing = self._packing(self._clustering() if self._cluster_by else None)
-        ranges = self._num_files(source * choices.shrinkage)
+        ranges = self._num_files(sum(piece.split.num_bytes for piece in self._pieces) * choices.shrinkage)
         with self.step("sorting and writing"):
             text = _described(f"sorting and writing {len(self.rewriting.files):,} files as {ranges:,}")
             return sort_and_write(self._spark, job, self._table.reader, packing, _tasks(self._pieces), ranges,
