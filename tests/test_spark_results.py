@@ -1,0 +1,165 @@
+"""What a function of pandas gives, as what its schema says, exactly, or an error that says why not; no Java."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from numparq.spark.results import Results
+from numparq.spark.types import arrow_for_spark
+
+pa = pytest.importorskip("pyarrow")
+T = pytest.importorskip("pyspark.sql.types", reason="pyspark is not installed (the extra 'spark')")
+Row = T.Row
+
+DECIMAL = decimal.Decimal
+DAY, NOON = datetime.date(2024, 2, 29), datetime.datetime(2024, 2, 29, 12)
+PAIRS = T.MapType(T.StringType(), T.LongType())
+POINT = T.StructType([T.StructField("x", T.DoubleType()), T.StructField("tags", T.ArrayType(T.StringType()))])
+
+
+def schema(**types):
+    return T.StructType([T.StructField(name, kind) for name, kind in types.items()])
+
+
+def rows(frame, wanted, *, is_utc=True):
+    """Convert, check that the batches are as Spark has to have them, give the rows."""
+    batches = list(Results(wanted, "the function", is_utc=is_utc).of(frame))
+    assert all(batch.schema == arrow_for_spark(wanted) for batch in batches)
+    return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
+
+
+def column(values, kind, **options):
+    values = values if isinstance(values, pd.Series) else pd.Series(values)
+    return [value for (value,) in rows(pd.DataFrame({"a": values}), schema(a=kind), **options)]
+
+
+GOOD = [
+    (pd.Series([1, 2], dtype="Int64"), T.LongType(), [1, 2]),
+    (pd.Series([1, None], dtype="Int64"), T.IntegerType(), [1, None]),
+    (pd.Series([1.0, np.nan]), T.LongType(), [1, None]),
+    (pd.Series([2**63 - 1]), T.LongType(), [2**63 - 1]),
+    (pd.Series([2**64 - 1], dtype="uint64"), T.DecimalType(20, 0), [DECIMAL(2**64 - 1)]),
+    (pd.Series([5]), T.DecimalType(10, 2), [DECIMAL("5.00")]),
+    (pd.Series([1, 2], dtype="int64"), T.DoubleType(), [1.0, 2.0]),
+    (pd.Series([0.5, np.nan]), T.FloatType(), [0.5, None]),
+    (pd.Series([True, None], dtype="boolean"), T.BooleanType(), [True, None]),
+    (pd.Series([True, None], dtype=object), T.BooleanType(), [True, None]),
+    (pd.Series(["é", None], dtype="str"), T.StringType(), ["é", None]),
+    (pd.Series(["é", None], dtype=object), T.StringType(), ["é", None]),
+    (pd.Series(["b", "a", "b"], dtype="category"), T.StringType(), ["b", "a", "b"]),
+    (pd.Series([1, 2, 1], dtype="category"), T.LongType(), [1, 2, 1]),
+    (pd.Series([b"x", None], dtype=object), T.BinaryType(), [b"x", None]),
+    (pd.Series([DECIMAL("1.25"), None], dtype=object), T.DecimalType(10, 2), [DECIMAL("1.25"), None]),
+    (pd.Series([DAY, None], dtype=object), T.DateType(), [DAY, None]),
+    (pd.Series([pd.Timestamp(DAY)]), T.DateType(), [DAY]),
+    (pd.Series([pd.Timestamp(NOON)]), T.TimestampNTZType(), [NOON]),
+    (pd.Series([pd.Timestamp(NOON, tz="UTC").tz_convert("Asia/Tokyo")]), T.TimestampType(),
+     [NOON.replace(tzinfo=datetime.UTC)]),
+    (pd.Series([pd.Timestamp(NOON)]), T.TimestampType(), [NOON.replace(tzinfo=datetime.UTC)]),
+    (pd.Series([pd.Timedelta(90, "s"), None]), T.DayTimeIntervalType(), [datetime.timedelta(seconds=90), None]),
+    (pd.Series([np.array([1, 2]), None, []], dtype=object), T.ArrayType(T.LongType()), [[1, 2], None, []]),
+    (pd.Series([{"p": 1}, [("q", None)], None], dtype=object), PAIRS, [[("p", 1)], [("q", None)], None]),
+    (pd.Series([{"x": 1.5, "tags": ["t"]}, Row(x=2.0, tags=None), np.nan], dtype=object), POINT,
+     [{"x": 1.5, "tags": ["t"]}, {"x": 2.0, "tags": None}, None]),
+    (pd.Series([[{"p": 1}], None], dtype=object), T.ArrayType(PAIRS), [[[("p", 1)]], None]),
+    (pd.Series([None, None], dtype=object), T.LongType(), [None, None]),
+    (pd.Series([np.nan, np.nan]), T.StringType(), [None, None]),
+    (pd.Series([pd.NaT, pd.NaT]), T.TimestampType(), [None, None]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("values", "kind", "wanted"), GOOD, ids=lambda value: str(getattr(value, "dtype", value))[:30])
+def test_values_arrive(values, kind, wanted):
+    assert column(values, kind) == wanted
+
+
+UNFIT = [
+    (pd.Series(["1"]), T.LongType(), "is string, and the schema says bigint"),
+    (pd.Series([1]), T.StringType(), "is integer, and the schema says string"),
+    (pd.Series([1]), T.BooleanType(), "is integer"),
+    (pd.Series([True]), T.LongType(), "is boolean"),
+    (pd.Series([0.5]), T.DecimalType(10, 2), "is float"),
+    (pd.Series([pd.Timestamp(NOON)]), T.LongType(), "is timestamp without a time zone"),
+    (pd.Series([pd.Timestamp(NOON, tz="UTC")]), T.TimestampNTZType(), "tz_localize"),
+    (pd.Series([pd.Timestamp(NOON, tz="UTC")]), T.DateType(), "is timestamp"),
+    (pd.Series([b"x"], dtype=object), T.StringType(), "is binary"),
+]
+LOST = [
+    (pd.Series([1.5]), T.LongType(), "float64. has values that are not bigint"),
+    (pd.Series([2**31]), T.IntegerType(), "not int"),
+    (pd.Series([300]), T.ByteType(), "not tinyint"),
+    (pd.Series([2**53 + 1]), T.DoubleType(), "not double"),
+    (pd.Series([10**9]), T.DecimalType(5, 0), "not decimal"),
+    (pd.Series([DECIMAL("1.255")], dtype=object), T.DecimalType(10, 2), "not decimal"),
+    (pd.Series([pd.Timestamp(NOON)]), T.DateType(), "times of the day"),
+    (pd.Series([pd.Timestamp(1, unit="ns")]), T.TimestampNTZType(), "not timestamp_ntz"),
+    (pd.Series([1, "x"], dtype=object), T.LongType(), "not bigint"),
+    (pd.Series([[1, "x"]], dtype=object), T.ArrayType(T.LongType()), "not array"),
+    (pd.Series([{"z": 1}], dtype=object), POINT, "a field 'z' besides"),
+]
+
+
+@pytest.mark.parametrize(("values", "kind", "message"), UNFIT)
+def test_other_kinds_of_values_are_refused(values, kind, message):
+    with pytest.raises(TypeError, match=message) as caught:
+        column(values, kind)
+    assert "column 'a' of what the function gave" in str(caught.value)
+
+
+@pytest.mark.parametrize(("values", "kind", "message"), LOST)
+def test_nothing_is_cut_off_or_wrapped_around(values, kind, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        column(values, kind)
+    assert "column 'a' of what the function gave" in str(caught.value)
+
+
+def test_what_a_timestamp_without_a_zone_means_is_not_guessed():
+    """INT96 is decoded without one, and is UTC; Spark would take it for the session's."""
+    values = pd.Series([pd.Timestamp(NOON)])
+    with pytest.raises(TypeError, match="without a time zone"):
+        column(values, T.TimestampType(), is_utc=False)
+    assert column(values.dt.tz_localize("UTC"), T.TimestampType(), is_utc=False)[0].hour == 12
+
+
+def test_columns_are_found_by_name_and_so_are_levels_of_the_index():
+    frame = pd.DataFrame({"b": [1, 2], "k": [3, 4], "a": ["x", "y"]})
+    wanted = schema(a=T.StringType(), b=T.LongType(), k=T.LongType())
+    assert rows(frame, wanted) == [("x", 1, 3), ("y", 2, 4)]
+    assert rows(frame.set_index("k"), wanted) == [("x", 1, 3), ("y", 2, 4)]
+    assert rows(frame.groupby(["k", "a"])[["b"]].sum(), wanted) == [("x", 1, 3), ("y", 2, 4)]
+    other_index = frame.set_axis(pd.Index([7, 8], name="other"))
+    assert rows(other_index, wanted) == [("x", 1, 3), ("y", 2, 4)]
+
+
+def test_columns_that_are_missing_or_besides_or_twice():
+    frame = pd.DataFrame({"a": [1], "z": [2]})
+    with pytest.raises(ValueError, match="lacks 'b' and has besides 'z'; the schema is a bigint, b bigint"):
+        rows(frame, schema(a=T.LongType(), b=T.LongType()))
+    with pytest.raises(ValueError, match="has twice 'a'"):
+        rows(pd.DataFrame([[1, 2]], columns=["a", "a"]), schema(a=T.LongType()))
+    with pytest.raises(ValueError, match="lacks 'a' and has besides 0"):
+        rows(pd.DataFrame([[1]]), schema(a=T.LongType()))
+
+
+@pytest.mark.parametrize("result", [None, 3, pd.Series([1]), {"a": [1]}])
+def test_what_is_no_frame(result):
+    with pytest.raises(TypeError, match=r"the function is to give DataFrames, and gave (None|a )"):
+        rows(result, schema(a=T.LongType()))
+
+
+def test_frames_without_rows_give_nothing_but_are_checked():
+    assert rows(pd.DataFrame({"a": []}), schema(a=T.StringType())) == []
+    with pytest.raises(ValueError, match="lacks"):
+        rows(pd.DataFrame(), schema(a=T.StringType()))
+
+
+def test_nulls_where_the_schema_has_none():
+    wanted = T.StructType([T.StructField("a", T.LongType(), nullable=False)])
+    assert rows(pd.DataFrame({"a": [1]}), wanted) == [(1,)]
+    with pytest.raises(ValueError, match="has nulls"):
+        rows(pd.DataFrame({"a": pd.array([1, None], "Int64")}), wanted)
