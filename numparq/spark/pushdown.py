@@ -6,7 +6,8 @@ are then missing. So nothing is pushed unless `leaks` has found that this versio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import datetime
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter
 
 from ..errors import SchemaError
 from .source import NumparqDataSource, NumparqReader
-from .types import is_collated
+from .types import is_collated, is_int96
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +70,8 @@ class PushdownReader(NumparqReader):
         """Plan with the filters that are understood; give all of them back, for Spark to apply."""
         from .reader import SparkTable
 
-        names = set(self._batches.reader.names)
+        reader = self._batches.reader
+        names = {name: is_int96(reader.schema, name) for name in reader.names}
         known = [made for each in filters if (made := expression_of(each, self._schema, names)) is not None]
         for each in known:
             try:
@@ -112,7 +114,7 @@ _MADE: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def expression_of(each: Filter, schema: StructType, names: Iterable[str]) -> Expression | None:
+def expression_of(each: Filter, schema: StructType, names: Mapping[str, bool]) -> Expression | None:
     """Give a filter of Spark as an expression.
 
     Parameters
@@ -121,8 +123,8 @@ def expression_of(each: Filter, schema: StructType, names: Iterable[str]) -> Exp
         The filter.
     schema : StructType
         The columns that Spark knows.
-    names : iterable of str
-        Those that are in files under the same name.
+    names : mapping of str to bool
+        Those that are in files under the same name, and whether they are INT96.
 
     Returns
     -------
@@ -142,7 +144,16 @@ def expression_of(each: Filter, schema: StructType, names: Iterable[str]) -> Exp
     is_null_test = type(each).__name__ in ("IsNull", "IsNotNull")
     if not is_null_test and (type(kind).__name__ not in _COMPARED or is_collated(kind) or _has_null(value)):
         return None
-    return make(col(path[0]), value)
+    return make(col(path[0]), _without_zone(value) if names[path[0]] else value)
+
+
+def _without_zone(value: Any) -> Any:
+    """Give an instant, or several, as INT96 is compared with it."""
+    if isinstance(value, (tuple, list)):
+        return [_without_zone(each) for each in value]
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        return value.astimezone(datetime.UTC).replace(tzinfo=None)
+    return value
 
 
 def _has_null(value: Any) -> bool:

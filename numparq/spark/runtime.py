@@ -15,7 +15,7 @@ import numpy as np
 from ..arrow import pyarrow
 from ..errors import SchemaError, UnsupportedError
 from .descriptions import described
-from .types import is_collated
+from .types import is_collated, is_int96
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,7 +44,8 @@ def runtime_filters(
         DataFrame and its column, or a RuntimeFilter.
     schema : callable, optional
         Gives the columns of the files. It is called where there are too many keys to look for them one by one: how they
-        are hashed depends on how the files store them. Without it, those only give a range.
+        are hashed depends on how the files store them. Without it, those only give a range, and instants nothing:
+        how they are compared depends on it, too.
 
     Returns
     -------
@@ -107,7 +108,8 @@ def _of_keys(column: Any, frame: DataFrame, name: str, schema: Callable[[], Sche
     if is_collated(chosen.schema["key"].dataType):
         raise UnsupportedError(f"the keys for {column!r} are compared by a collation; a runtime filter knows none")
     keys = chosen.distinct().limit(MAX_COLLECTED + 1).toArrow()["key"]
-    if _has_nan(keys):
+    keys = _as_compared(column, keys, schema)
+    if keys is None or _has_nan(keys):
         return []
     if len(keys) <= MAX_VALUES:
         return [RuntimeFilter(column, values=keys.to_pylist())]
@@ -117,12 +119,22 @@ def _of_keys(column: Any, frame: DataFrame, name: str, schema: Callable[[], Sche
         hashed = None if schema is None else _bloom_filter(column, keys, schema())
         return [bounded] if hashed is None else [bounded, hashed]
     bounds = chosen.agg(functions.min("key"), functions.max("key")).toArrow()
-    low, high = bounds[0][0].as_py(), bounds[1][0].as_py()
+    low, high = (_as_compared(column, each, schema)[0].as_py() for each in bounds.columns)
     return [RuntimeFilter(column, low=low, high=high)] if high == high else []  # NaN is the largest
 
 
 def _quoted(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
+
+
+def _as_compared(column: Any, keys: Any, schema: Callable[[], Schema] | None) -> Any:
+    """Give keys as the column is compared: instants without a zone for INT96; None where it is not known which."""
+    pa = pyarrow()
+    if not pa.types.is_timestamp(keys.type) or keys.type.tz is None:
+        return keys
+    if schema is None:
+        return None
+    return keys.cast(pa.timestamp("us", "UTC")).cast(pa.timestamp("us")) if is_int96(schema(), column) else keys
 
 
 def _has_nan(keys: Any) -> bool:

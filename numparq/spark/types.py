@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..arrow import pyarrow
 from ..column.shape import Shape, is_variant, shape_of
-from ..errors import UnsupportedError, located
+from ..errors import SchemaError, UnsupportedError, located
 from ..schema import INT96, Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import DataType, StructField, StructType
 
-__all__ = ["arrow_for_spark", "is_collated", "spark_schema", "told_columns"]
+__all__ = ["arrow_for_spark", "is_collated", "is_int96", "spark_schema", "told_columns"]
 
 _ROW_METADATA = "org.apache.spark.sql.parquet.row.metadata"
 _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
@@ -135,6 +135,16 @@ def _shape(schema: Schema | None, name: str) -> Shape | None:
     for part in inner:
         shape = next((child for child in shape.children if child.name == part), None) if shape is not None else None
     return shape
+
+
+def is_int96(schema: Schema, name: Any) -> bool:
+    """Whether a column of files is of INT96: instants to Spark, of which numparq knows no zone."""
+    from ..predicate.columns import find
+
+    try:
+        return find(schema, name).leaf.physical == INT96
+    except SchemaError:
+        return False  # a partition column, or none at all
 
 
 # --- of Arrow's types -------------------------------------------------------------------------------------------------
