@@ -90,6 +90,9 @@ class Target:
     on_null: Target | None = None
     on_inexact: Target | None = None
 
+    def __hash__(self) -> int:
+        return hash((self.storage, self.finish, self.physical, self.conversion))  # which tells most of them apart
+
     def along(self, **changes: Any) -> Target:
         """Make the same changes to this target and to all that may follow it."""
         if all(getattr(self, name) == value for name, value in changes.items()):

@@ -157,12 +157,17 @@ TESTS = {
     "take_string_pages": Places("test_kernel_scattered.test_any_rows", "test_kernel_scattered.test_cut_at_every_byte"),
     "scan_located_pages": Places("test_kernel_selecting.test_located_pages",
                                  "test_kernel_selecting.test_located_pages_that_are_cut"),
+    "read_located_fixed": Places("test_kernel_at_once.test_any_run_of_rows",
+                                 "test_kernel_at_once.test_cut_at_every_byte"),
+    "read_located_strings": Places("test_kernel_at_once.test_any_run_of_rows",
+                                   "test_kernel_at_once.test_strings_that_are_cut"),
+    "coalesce_ranges": Places("test_byte_ranges"),
 }  # fmt: skip
 # Kernels that are handed bytes as they stand in the file, whose structure they follow.
 PARSERS = {"decode_fixed_pages", "decode_binary_pages", "decode_binary_dictionary", "read_thrift", "read_thrifts",
            "scan_pages", "decompress_snappy_pages", "check_utf8", "take_levels", "decode_to_plain",
            "decode_alp_to_plain", "decompress_lzo", "scan_located_pages", "take_fixed_pages",
-           "take_string_pages"}  # fmt: skip
+           "take_string_pages", "read_located_fixed", "read_located_strings"}  # fmt: skip
 
 
 def _decorators(test: str) -> list[str]:
@@ -495,3 +500,37 @@ def test_dates(values):
     first = datetime.date(1970, 1, 1).toordinal()
     assert validity == [int(value is not None) for value in values]
     assert found.values.tolist() == [0 if value is None else value.toordinal() - first for value in values]
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    ranges=st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20)), max_size=12),
+    gap=st.integers(0, 9),
+    most=st.integers(1, 60),
+)
+def test_byte_ranges(ranges, gap, most):
+    """Spans of ranges that lie over each other go into the last request, where gap and size allow."""
+    wanted = np.array([(start, start + size) for start, size in ranges], np.int64).reshape(-1, 2)
+    spans: list[list[int]] = []
+    for start, stop in sorted(wanted.tolist()):
+        if spans and start < spans[-1][1]:
+            spans[-1][1] = max(spans[-1][1], stop)
+        else:
+            spans.append([start, stop])
+    requests: list[list[int]] = []
+    for start, stop in spans:
+        if requests and start - requests[-1][1] <= gap and stop - requests[-1][0] <= most:
+            requests[-1][1] = stop
+        else:
+            requests.append([start, stop])
+    order = wanted[:, 0].argsort(kind="stable")
+    for engine in ENGINES:
+        rng = np.random.default_rng(len(ranges))
+        blobs, places = Guarded(rng, wanted.size, "i8"), Guarded(rng, 3 * len(wanted), "i8")
+        count = engine.coalesce_ranges(order, wanted.reshape(-1), len(wanted), gap, most, blobs.array, places.array)
+        blobs.check()
+        places.check()
+        assert blobs.array[: 2 * count].reshape(-1, 2).tolist() == requests
+        for (start, stop), (blob, position, size) in zip(wanted.tolist(), places.array.reshape(-1, 3).tolist(),
+                                                         strict=True):  # fmt: skip
+            assert requests[blob][0] + position == start and size == stop - start

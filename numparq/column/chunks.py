@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +45,8 @@ from ..kernels.tables import (
     NULLS_REFUSE,
 )
 from ..metadata.footer import Footer
+from ..plan.pages import ChunkPages
+from ..remembered import Kept, remembered
 from ..schema import Leaf
 from ..targets import Target
 from .writers import faults_of
@@ -53,6 +56,8 @@ if TYPE_CHECKING:
     from .elsewhere import ChunkFiles
 
 MAGIC_BYTES = 4
+_FEW = 64  # columns, whose tables are kept
+_MOST_KEPT = 64
 
 _SIZES = {BOOLEAN: 0, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8, BYTE_ARRAY: 0}
 _STRINGS = (BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY)
@@ -99,7 +104,17 @@ def columns_table(leaves: Sequence[Leaf], targets: Sequence[Target]) -> np.ndarr
     Returns
     -------
     int64 array, (columns, CHUNK_FIELDS)
+        Not to be written to: where it is of few columns, it is kept for the next read.
     """
+    return _few_columns(tuple(leaves), tuple(targets)) if len(leaves) <= _FEW else _columns(leaves, targets)
+
+
+@remembered(256)
+def _few_columns(leaves: tuple[Leaf, ...], targets: tuple[Target, ...]) -> np.ndarray:
+    return _columns(leaves, targets)
+
+
+def _columns(leaves: Sequence[Leaf], targets: Sequence[Target]) -> np.ndarray:
     table = np.zeros((len(leaves), CHUNK_FIELDS), np.int64)
     table[:, C_TYPE] = [leaf.physical for leaf in leaves]
     table[:, C_TYPE_LENGTH] = [_SIZES.get(leaf.physical, leaf.type_length or 0) for leaf in leaves]
@@ -115,6 +130,7 @@ def columns_table(leaves: Sequence[Leaf], targets: Sequence[Target]) -> np.ndarr
     for row, target in zip(table, targets, strict=True):
         if target.storage == "dictionary":
             row[C_NULLS], row[C_FILL] = NULLS_FILL, -1
+    table.flags.writeable = False
     return table
 
 
@@ -146,6 +162,7 @@ class ChunkTables:
         files: JointSource | None = None,
     ) -> None:  # fmt: skip
         self._leaves = leaves
+        self._kept = Kept(_MOST_KEPT)
         self._row_groups = list(dict.fromkeys(row_groups))
         self._place = {group: place for place, group in enumerate(self._row_groups)}
         self._faults = faults_of(footer.created_by)
@@ -228,8 +245,18 @@ class ChunkTables:
         int64 array, (columns, CHUNK_FIELDS)
             C_OUT and C_MASK are the first row, not yet a position in bytes.
         """
+        if len(columns) <= _FEW:
+            key = rows.row_group, columns.tobytes(), common.tobytes()
+            table = self._kept.get(key, lambda: self._of_row_group(common, columns, rows.row_group)).copy()
+        else:
+            table = self._of_row_group(common, columns, rows.row_group)
+        table[:, C_ROW_START], table[:, C_ROW_STOP] = rows.start, rows.stop
+        table[:, C_OUT] = table[:, C_MASK] = rows.out
+        return table
+
+    def _of_row_group(self, common: np.ndarray, columns: np.ndarray, row_group: int) -> np.ndarray:
         table = common.copy()
-        place = self._place[rows.row_group]
+        place = self._place[row_group]
         codecs = self._facts["codec"][place].take(columns)
         starts, ends = self._bounds(place)
         table[:, C_START], table[:, C_END] = starts.take(columns), ends.take(columns)
@@ -239,8 +266,6 @@ class ChunkTables:
         table[:, C_FAULTS] = self._faults.of_pages
         if self._faults.of_strings:
             table[np.isin(table[:, C_TYPE], _STRINGS), C_FAULTS] |= self._faults.of_strings
-        table[:, C_ROW_START], table[:, C_ROW_STOP] = rows.start, rows.stop
-        table[:, C_OUT] = table[:, C_MASK] = rows.out
         return table
 
     def places(self, row_groups: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
@@ -257,6 +282,15 @@ class ChunkTables:
             Positions of the first byte, and of the one behind the last.
         """
         return self._bounds([self._place[group] for group in row_groups])
+
+    def whole_chunks(self, row_groups: Sequence[int]) -> Sequence[Sequence[ChunkPages]]:
+        """Give the chunks of row groups that are read, each as a single page; by row group and column."""
+        if len(row_groups) * len(self._leaves) > _FEW:
+            return self._whole_chunks(row_groups)
+        return self._kept.get(("whole", *row_groups), lambda: self._whole_chunks(row_groups))
+
+    def _whole_chunks(self, row_groups: Sequence[int]) -> list[list[ChunkPages]]:
+        return ChunkPages.whole_chunks(*self.places(row_groups), [self.num_rows_of(group) for group in row_groups])
 
     def _bounds(self, chosen: Any) -> tuple[np.ndarray, np.ndarray]:
         """Give where chunks begin and end; `chosen` indexes row groups and columns."""
@@ -276,6 +310,10 @@ class ChunkTables:
 
     def null_counts(self) -> list[int | None]:
         """Add up what the statistics say of nulls, for each column; None where those of a chunk say nothing."""
+        return [*self._null_counts]
+
+    @cached_property
+    def _null_counts(self) -> list[int | None]:
         counts = self._facts["null_count"]
         if len(counts) == 1:
             return [None if count < 0 else count for count in counts[0].tolist()]

@@ -125,7 +125,11 @@ class JobMaker:
             for job in jobs:
                 job()
         else:
-            self._context.crew.run(jobs)
+            self._context.crew.run(self._in_turn(jobs))
+
+    def _in_turn(self, jobs: Sequence[Job]) -> Sequence[Job]:
+        """Give jobs in the order in which threads take them."""
+        return jobs
 
     def _groups(self, columns: np.ndarray) -> tuple[list[_Group], list[int]]:
         """Divide columns into groups of fixed storage, by output, and the places of all others."""

@@ -14,7 +14,7 @@ from ..kernels.tables import C_DICTIONARY_PAGE, PAGE_FIELDS, SLACK
 from .pages import WINDOW_BYTES, Pages, PageWalk
 from .scratch import Scratch
 
-__all__ = ["LocatedWalk"]
+__all__ = ["LocatedWalk", "fetched"]
 
 
 class LocatedWalk(PageWalk):
@@ -30,11 +30,17 @@ class LocatedWalk(PageWalk):
         The pages, as `located_pages` gives them.
     is_flat : bool
         Whether a page has as many values as rows.
+    at_hand : (uint8 array, int64 array), optional
+        What `fetched` gave of all of them, and their places in it, where that has been done.
     """
 
-    def __init__(self, source: Source, chunks: np.ndarray, located: np.ndarray, is_flat: bool) -> None:
+    def __init__(
+        self, source: Source, chunks: np.ndarray, located: np.ndarray, is_flat: bool,
+        at_hand: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(source, chunks)
         self._located = located
+        self._at_hand = at_hand
         self._is_flat = is_flat
         chunks[0, C_DICTIONARY_PAGE] = -1
 
@@ -46,37 +52,19 @@ class LocatedWalk(PageWalk):
         ParquetError
             For headers that break the format, or are not those of the pages that the offset index tells of.
         """
+        if self._at_hand is not None:
+            raw, located = self._at_hand
+            yield Pages(raw, self.chunks, self._headers(raw, located))
+            return
         sizes = (self._located[:, L_END] - self._located[:, L_START]).cumsum()
         first = before = 0
         while first < len(sizes):
             last = max(int(sizes.searchsorted(before + WINDOW_BYTES, side="right")), first + 1)
             before = int(sizes[last - 1])
             located = self._located[first:last].copy()
-            raw = self._fetched(located, scratch)
+            raw = fetched(self._source, located, scratch)
             yield Pages(raw, self.chunks, self._headers(raw, located))
             first = last
-
-    def _fetched(self, located: np.ndarray, scratch: Scratch) -> np.ndarray:
-        """Fetch pages, those that touch together; their places become those in the bytes given."""
-        starts, ends = located[:, L_START], located[:, L_END]
-        cuts = (starts[1:] != ends[:-1]).nonzero()[0]
-        first_bytes = [int(starts[0]), *starts[cuts + 1].tolist()]
-        runs = list(zip(first_bytes, [*ends[cuts].tolist(), int(ends[-1])], strict=True))
-        length = sum(stop - start for start, stop in runs)
-        if len(runs) == 1:
-            raw = self._source.view(runs[0][0], length, SLACK)
-            if raw is not None:
-                located[:, [L_START, L_END]] -= runs[0][0]
-                return raw
-        raw = scratch.take("raw", length)
-        position = 0
-        for start, stop in runs:
-            self._source.read_into(start, raw[position : position + stop - start])
-            position += stop - start
-        sizes = ends - starts
-        sizes.cumsum(out=ends)
-        np.subtract(ends, sizes, out=starts)
-        return raw
 
     def _headers(self, raw: np.ndarray, located: np.ndarray) -> np.ndarray:
         """Read the headers of pages into a page table."""
@@ -90,3 +78,52 @@ class LocatedWalk(PageWalk):
         if status < 0:
             check(status, page=int(located[int(state[0]), L_IN_CHUNK]))
         return table
+
+
+def fetched(source: Source, located: np.ndarray, scratch: Scratch) -> np.ndarray:
+    """Fetch pages, those that touch together.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    located : int64 array, (pages, LOCATED_FIELDS)
+        The pages; their places become those in the bytes given.
+    scratch : Scratch
+        This thread's buffers.
+
+    Returns
+    -------
+    uint8 array
+        With SLACK behind; it lasts until the thread fetches again.
+    """
+    starts, ends = located[:, L_START], located[:, L_END]
+    runs = _runs(starts.tolist(), ends.tolist())
+    if len(runs) == 1:
+        start, stop = runs[0]
+        raw = source.view(start, stop - start, SLACK)
+        if raw is None:
+            raw = scratch.take("raw", stop - start)
+            source.read_into(start, raw[: stop - start])
+        located[:, : L_END + 1] -= start
+        return raw
+    length = sum(stop - start for start, stop in runs)
+    raw = scratch.take("raw", length)
+    position = 0
+    for start, stop in runs:
+        source.read_into(start, raw[position : position + stop - start])
+        position += stop - start
+    sizes = ends - starts
+    sizes.cumsum(out=ends)
+    np.subtract(ends, sizes, out=starts)
+    return raw
+
+
+def _runs(starts: list[int], ends: list[int]) -> list[tuple[int, int]]:
+    """Put byte ranges that touch together."""
+    runs: list[tuple[int, int]] = []
+    for start, end in zip(starts, ends, strict=True):
+        if runs and runs[-1][1] == start:
+            start = runs.pop()[0]
+        runs.append((start, end))
+    return runs

@@ -73,7 +73,8 @@ class Pages:
 
 
 @lru_cache(maxsize=1)
-def _header_layout() -> tuple[np.ndarray, np.ndarray, int]:
+def header_layout() -> tuple[np.ndarray, np.ndarray, int]:
+    """Give the table of a PageHeader's layout, the words of HEADER_FIELDS in its record, and its number of words."""
     header = layout("PageHeader", *HEADER_FIELDS)
     return header.table, np.array([header.slot(name) for name in HEADER_FIELDS], np.int64), header.words
 
@@ -97,7 +98,7 @@ class PageWalk:
         self._source = source
         self.chunks = chunks
         self.state = np.zeros(SCAN_FIELDS, np.int64)
-        self._table, self._slots, words = _header_layout()
+        self._table, self._slots, words = header_layout()
         self._whole = (chunks[:, C_FAULTS] & PREFIXES_GO_ON) != 0  # of which chunks every page is wanted
         if chunks[0, C_FAULTS] & ALWAYS_COMPRESSED:  # then what counts is whether there are any bytes
             self._slots = self._slots.copy()

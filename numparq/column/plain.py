@@ -103,6 +103,11 @@ def readable(
         yield from each_by_itself(pages, first, last, decompressed, scratch)
 
 
+def is_delta(encoding: int, physical: int) -> bool:
+    """Tell whether pages of fixed-size values in an encoding are made PLAIN by the kernels of the delta encodings."""
+    return encoding < len(_MAKERS) and encoding != DELTA_BYTE_ARRAY and _MAKERS[encoding, physical] == _BY_DELTA_KERNELS
+
+
 def are_readable(pages: Pages, first: int, last: int) -> bool:
     """Tell whether the decoders read pages as they are, or refuse them."""
     encodings = pages.pages[first:last, P_ENCODING]
@@ -117,7 +122,7 @@ def each_by_itself(
         yield Readable(pages.pages, first, last, decompressed)
         return
     makers = _makers(pages, first, last)
-    edges = [first, *(np.flatnonzero(makers[1:] != makers[:-1]) + first + 1).tolist(), last]
+    edges = [first, *((makers[1:] != makers[:-1]).nonzero()[0] + first + 1).tolist(), last]
     rewritten = Pages(pages.raw, pages.chunks, pages.pages.copy())  # the pages may have to be decoded once more
     for start, stop in pairwise(edges):
         if makers[start - first] == _NONE:

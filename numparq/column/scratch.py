@@ -6,6 +6,7 @@ Touching fresh memory costs more than decoding into it; a buffer that is used ag
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import numpy as np
 
@@ -24,11 +25,14 @@ class Scratch:
     ----------
     strings : dict of (int, int) to bytes
         By chunk and row, the string in front of a page, where pages cannot be read without; of the job at hand.
+    tables : dict of type to object
+        Small tables that are made once for the thread, by what they are.
     """
 
     def __init__(self) -> None:
         self._buffers: dict[str, np.ndarray] = {}
         self.strings: dict[tuple[int, int], bytes] = {}
+        self.tables: dict[type, Any] = {}
 
     def take(self, purpose: str, size: int) -> np.ndarray:
         """Give a uint8 buffer of at least `size` bytes and SLACK behind them; what it holds is not kept.

@@ -36,6 +36,7 @@ from ..kernels.tables import (
     PREFIXES_GO_ON,
     SLACK,
 )
+from .at_once import AtOnce
 from .binary import decode_binary, is_utf8
 from .buffer import BinaryPiece, DictionaryPiece
 from .decode import BinaryJob, DictionaryJob, FixedJob, Job, Retarget, _all_indices, _are_indices
@@ -94,9 +95,16 @@ class Selected(Job):
     def _walk(self) -> PageWalk:
         if self.located is None:
             return super()._walk()
-        return LocatedWalk(self.context.source, self.chunks, self.located, self._is_flat)
+        return LocatedWalk(self.context.source, self.chunks, self.located, self._is_flat, self._at_hand)
 
     _is_flat = True
+    _at_hand: tuple[np.ndarray, np.ndarray] | None = field(default=None, init=False)
+
+    def _at_once(self) -> AtOnce | None:
+        """Get ready to read the rows by one call; the steps take what has been fetched for that, should it not do."""
+        rows = None if self.mask is not None else AtOnce.of(self.context, self.chunks[0], self.located, self.wanted)
+        self._at_hand = None if rows is None else (rows.raw, rows.located)
+        return rows
 
     def _are_few(self, found: Gathered) -> bool:
         """Tell whether the wanted ones of some rows are better taken one by one."""
@@ -157,6 +165,14 @@ class SelectedFixedJob(Selected, FixedJob):
 
     def __call__(self) -> None:
         """Decode the rows into the output."""
+        rows = self._at_once()
+        nulls = None if rows is None else rows.fixed(self.output)
+        if nulls is None:
+            self._in_steps()
+        else:
+            self.chunks[0, C_NULL_COUNT] = nulls
+
+    def _in_steps(self) -> None:
         taken = nulls = 0
         try:
             for pages in self.windows():
@@ -226,6 +242,14 @@ class SelectedBinaryJob(Selected, BinaryJob):
 
     def __call__(self) -> None:
         """Decode the rows into pieces."""
+        rows = self._at_once()
+        piece = None if rows is None else rows.strings(self.utf8)
+        if piece is None:
+            self._in_steps()
+        else:
+            self._add(piece)
+
+    def _in_steps(self) -> None:
         dictionary: BinaryPiece | None = None
         for pages in self.windows():
             dictionary = self._binary_dictionary(pages, self.utf8) or dictionary
@@ -239,6 +263,9 @@ class SelectedBinaryJob(Selected, BinaryJob):
             piece = entries_of(DictionaryPiece(self._codes(found, len(dictionary)), dictionary))
         else:
             piece = self._strings(found, dictionary)
+        self._add(piece)
+
+    def _add(self, piece: BinaryPiece) -> None:
         if piece.validity is not None:
             self.chunks[0, C_NULL_COUNT] += len(piece) - int(np.count_nonzero(piece.validity[: len(piece)]))
         self.pieces.append(piece)
@@ -283,6 +310,9 @@ class SelectedBinaryJob(Selected, BinaryJob):
 @dataclass
 class SelectedDictionaryJob(DictionaryJob, SelectedFixedJob):
     """Rows of one chunk whose dictionary indices are wanted as they are."""
+
+    def _at_once(self) -> AtOnce | None:
+        return None  # the dictionary is wanted, too
 
     def _plain(self) -> Job:
         return SelectedBinaryJob(self.context, self.row_group, self.columns, self.chunks, self.share, utf8=self.utf8,

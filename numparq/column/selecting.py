@@ -61,9 +61,9 @@ class SelectingMaker(JobMaker):
                 made.extend(super().jobs([RowSlice(part.row_group, 0, part.rows.stop, part.out)], left))
         return made
 
-    def run(self, jobs: Sequence[Job]) -> None:
-        """Do jobs, the largest first: then no thread is left with one of these when the others are done."""
-        super().run(sorted(jobs, key=lambda job: job.num_bytes, reverse=True))
+    def _in_turn(self, jobs: Sequence[Job]) -> Sequence[Job]:
+        """Give the largest first: then no thread is left with one of these when the others are done."""
+        return sorted(jobs, key=lambda job: job.num_bytes, reverse=True)
 
     def _shared_out(self, column: int, chunk: np.ndarray, rows: WantedRows, parts: int) -> list[Job]:
         """Make the jobs for a column: several, where there are few, and no page is walked over twice for it."""

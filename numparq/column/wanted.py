@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from ..kernels import selecting_kernels
-from ..kernels.located_pages import L_END, L_IN_CHUNK, L_ROW, L_ROWS, L_START, LOCATED_FIELDS
 from ..kernels.selecting import K_FIELDS, K_PAGE, K_START, K_STOP, SELECTED_PAGES, SELECTED_ROWS
 from ..kernels.tables import (
     C_ITEM_SIZE,
@@ -107,27 +106,9 @@ def located_pages(chunk: ChunkPages, rows: RowRanges) -> np.ndarray:
         The dictionary page first, if there may be one; positions are in the file.
     """
     needed = chunk.needed(rows)
-    dictionary = chunk.dictionary if len(needed) else None
-    first = int(dictionary is not None)
-    table = np.empty((first + len(needed), LOCATED_FIELDS), np.int64)
-    if dictionary is not None:
-        table[0] = *dictionary, -1, 0, 0
-    pages = table[first:]
-    pages[:, L_START] = chunk.offsets[needed]
-    pages[:, L_END] = pages[:, L_START] + chunk.sizes[needed]
-    pages[:, L_ROW] = chunk.first_rows[needed]
-    pages[:, L_ROWS] = _rows_of_each(chunk)[needed]
-    pages[:, L_IN_CHUNK] = needed + first
-    return table
-
-
-def _rows_of_each(chunk: ChunkPages) -> np.ndarray:
-    """Give the rows of each page; of pages that begin with the same row, all but the last have none."""
-    first_rows = chunk.first_rows
-    rows = np.empty_like(first_rows)
-    np.subtract(first_rows[1:], first_rows[:-1], out=rows[:-1])
-    rows[-1:] = chunk.num_rows - first_rows[-1:]
-    return rows
+    if not len(needed) or chunk.dictionary is None:
+        return chunk.located[needed]
+    return chunk.located[np.concatenate([[0], needed + 1])]
 
 
 @dataclass(frozen=True)

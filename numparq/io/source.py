@@ -313,6 +313,10 @@ def _open_name(name: str, storage_options: dict[str, Any], filesystem: Any) -> S
 
 def open_local(name: str) -> FileSource:
     """Open a local file by its name; UnsupportedError for a directory."""
-    if os.path.isdir(name):
-        raise UnsupportedError("this is a directory: read_parquet and Dataset read all of its files", file=name)
-    return FileSource(os.path.expanduser(name))
+    try:
+        return FileSource(os.path.expanduser(name))
+    except OSError:
+        if os.path.isdir(name):
+            message = "this is a directory: read_parquet and Dataset read all of its files"
+            raise UnsupportedError(message, file=name) from None
+        raise

@@ -18,7 +18,9 @@ from .registry import KERNELS, Kernel
 # that nobody waits for what he does not need.
 GROUPS = {
     "reading": (
+        "at_once",
         "binary",
+        "byte_ranges",
         "compact_protocol",
         "crc32",
         "fixed",

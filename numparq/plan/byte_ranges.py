@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..kernels import kernels
+from ..kernels.byte_ranges import G_BLOB, G_POSITION, G_SIZE, PLACE_FIELDS
+
 __all__ = ["LOCAL", "OBJECT_STORE", "Coalescing", "Fetches", "coalesce"]
+
+_MOST = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,46 +110,13 @@ def coalesce(wanted: np.ndarray, how: Coalescing = LOCAL) -> Fetches:
     ValueError
         When a range begins below 0, or is empty.
     """
-    wanted = np.asarray(wanted, np.int64).reshape(-1, 2)
+    wanted = np.ascontiguousarray(wanted, np.int64).reshape(-1, 2)
     if np.count_nonzero((wanted[:, 0] < 0) | (wanted[:, 0] >= wanted[:, 1])):
         raise ValueError("a byte range begins below 0, or has no bytes")
     order = wanted[:, 0].argsort(kind="stable")
-    starts, reach = wanted[order, 0], np.maximum.accumulate(wanted[order, 1])
-    gaps = np.zeros(len(order), np.int64)  # in front of each range; negative where it overlaps one before
-    gaps[1:] = starts[1:] - reach[:-1]
-    # Ranges that overlap are one span: requests are cut between spans only.
-    apart = gaps >= 0
-    spans = apart.nonzero()[0]
-    span_starts, span_stops = starts[spans], reach[_lasts(spans, len(order))]
-    begins = gaps[spans] > how.gap
-    begins[:1] = True
-    _cut_large(begins, span_starts, span_stops, how.max_bytes)
-    first = begins.nonzero()[0]
-    blobs = np.empty((len(first), 2), np.int64)
-    blobs[:, 0], blobs[:, 1] = span_starts[first], span_stops[_lasts(first, len(spans))]
-    blob_of = np.empty(len(order), np.int64)
-    blob_of[order] = (begins.cumsum() - 1)[apart.cumsum() - 1]
-    return Fetches(blobs, blob_of, wanted[:, 0] - blobs[blob_of, 0], wanted[:, 1] - wanted[:, 0])
-
-
-def _lasts(firsts: np.ndarray, count: int) -> np.ndarray:
-    """Give the last item of each run of items, by the first ones; `count` items in all."""
-    found = np.empty_like(firsts)
-    found[:-1], found[-1:] = firsts[1:] - 1, count - 1
-    return found
-
-
-def _cut_large(begins: np.ndarray, starts: np.ndarray, stops: np.ndarray, max_bytes: int) -> None:
-    """Mark more of some spans as the first of a request, so that those that are too large are cut up."""
-    if not len(begins) or stops[-1] - starts[0] <= max_bytes:
-        return
-    first = np.flatnonzero(begins)
-    ends = np.append(first[1:], len(begins))
-    large = stops[ends - 1] - starts[first] > max_bytes
-    for place, end in zip(first[large].tolist(), ends[large].tolist(), strict=True):
-        while stops[end - 1] - starts[place] > max_bytes:
-            fits = int(np.searchsorted(stops, starts[place] + max_bytes, side="right"))
-            place = max(fits, place + 1)
-            if place >= end:
-                break
-            begins[place] = True
+    blobs, places = np.empty_like(wanted), np.empty((len(wanted), PLACE_FIELDS), np.int64)
+    count = kernels.coalesce_ranges(
+        order, wanted.reshape(-1), len(wanted), min(how.gap, _MOST), min(how.max_bytes, _MOST), blobs.reshape(-1),
+        places.reshape(-1),
+    )  # fmt: skip
+    return Fetches(blobs[:count], places[:, G_BLOB], places[:, G_POSITION], places[:, G_SIZE])

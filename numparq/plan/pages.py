@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidFileError
+from ..kernels.located_pages import L_END, L_IN_CHUNK, L_ROW, L_ROWS, L_START, LOCATED_FIELDS
 from .row_ranges import RowRanges
 
 __all__ = ["PAGE_OFFSET", "PAGE_ROW", "PAGE_SIZE", "ChunkPages"]
@@ -53,6 +54,7 @@ class ChunkPages:
     is_indexed: bool = True
     # Of each page the row behind its last one.
     row_stops: np.ndarray = field(init=False, repr=False)
+    _located: np.ndarray | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
         locations = np.array(self.locations, np.int64).reshape(-1, 3)
@@ -103,7 +105,7 @@ class ChunkPages:
         groups = zip(starts.tolist(), ends.tolist(), counts.tolist(), locations, counts[:, None], strict=True)
         return [
             [
-                cls._unchecked((start, end, count, location, False, row_stops))
+                cls._unchecked((start, end, count, location, False, row_stops, None))
                 for start, end, location in zip(first, last, several, strict=True)
             ]
             for first, last, count, several, row_stops in groups
@@ -152,6 +154,15 @@ class ChunkPages:
         apart = np.count_nonzero(ends[:-1] != self.offsets[1:])
         return bool(self.num_pages and ends[-1] == self.end and not apart)
 
+    @property
+    def located(self) -> np.ndarray:
+        """The pages as kernels take them, int64 of shape (pages, LOCATED_FIELDS); the dictionary first, if any."""
+        found = self._located
+        if found is None:
+            found = _located(self)
+            object.__setattr__(self, "_located", found)
+        return found
+
     # --- rows to pages, and back -------------------------------------------------------------------------------------
 
     def needed(self, rows: RowRanges) -> np.ndarray:
@@ -170,6 +181,10 @@ class ChunkPages:
         """
         if rows.stop > self.num_rows:
             raise ValueError(f"the rows go up to {rows.stop:,}, and the row group has {self.num_rows:,}")
+        if len(rows) == 1:
+            start, stop = rows.bounds[0].tolist()
+            first = int(self.row_stops.searchsorted(start, side="right"))
+            return np.arange(first, max(int(self.first_rows.searchsorted(stop, side="left")), first))
         before = rows.stops.searchsorted(self.first_rows, side="right")
         return (rows.starts.searchsorted(self.row_stops, side="left") > before).nonzero()[0]
 
@@ -237,6 +252,23 @@ class ChunkPages:
 
 # What fills a field of one that is frozen; faster than object.__setattr__.
 _SETTERS = tuple(getattr(ChunkPages, entry.name).__set__ for entry in fields(ChunkPages))
+
+
+def _located(chunk: ChunkPages) -> np.ndarray:
+    """Give pages as kernels take them; of those that begin with the same row, all but the last have none."""
+    dictionary = chunk.dictionary
+    first = int(dictionary is not None)
+    table = np.empty((first + chunk.num_pages, LOCATED_FIELDS), np.int64)
+    if dictionary is not None:
+        table[0] = *dictionary, -1, 0, 0
+    pages = table[first:]
+    pages[:, L_START], pages[:, L_ROW] = chunk.offsets, chunk.first_rows
+    pages[:, L_END] = chunk.offsets + chunk.sizes
+    pages[:-1, L_ROWS] = chunk.first_rows[1:] - chunk.first_rows[:-1]
+    pages[-1:, L_ROWS] = chunk.num_rows - chunk.first_rows[-1:]
+    pages[:, L_IN_CHUNK] = np.arange(first, first + chunk.num_pages)
+    table.flags.writeable = False
+    return table
 
 
 def _row_stops(first_rows: np.ndarray, num_rows: int) -> np.ndarray:

@@ -144,9 +144,25 @@ class ReadPlan:
         numbers = range(len(counts)) if ordinals is None else ordinals
         shape = len(counts), len(columns)
         chunks = ChunkPages.whole_chunks(np.reshape(starts, shape), np.reshape(ends, shape), counts)
+        return cls.of_chunks(columns, counts.tolist(), chunks, numbers)
+
+    @classmethod
+    def of_chunks(
+        cls, columns: Sequence[str], num_rows: Sequence[int], chunks: Sequence[Sequence[ChunkPages]],
+        ordinals: Sequence[int],
+    ) -> ReadPlan:  # fmt: skip
+        """Make the plan that reads all rows of some row groups.
+
+        Parameters
+        ----------
+        columns, num_rows, ordinals
+            As of `whole`.
+        chunks : sequence of sequence of ChunkPages
+            By row group and column.
+        """
         groups = [
             RowGroupPlan(number, count, RowRanges.all(count), tuple(found))
-            for number, count, found in zip(numbers, counts.tolist(), chunks, strict=True)
+            for number, count, found in zip(ordinals, num_rows, chunks, strict=True)
         ]
         return cls(tuple(columns), tuple(groups))
 
@@ -313,7 +329,7 @@ def with_pages(plan: ReadPlan, pages: Mapping[tuple[int, int], ChunkPages]) -> R
         if (found.start, found.end) != (before.start, before.end):
             raise ValueError(f"the pages are not those of column {plan.columns[column]!r} in row group {ordinal}")
         chunks[ordinal][column] = found
-    changed = {ordinal: replace(plan[ordinal], chunks=tuple(found)) for ordinal, found in chunks.items()}
+    changed = {ordinal: plan[ordinal].with_chunks(tuple(found)) for ordinal, found in chunks.items()}
     return _changed(plan, changed, "offset index", "pages without wanted rows")
 
 

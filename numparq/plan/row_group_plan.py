@@ -47,6 +47,10 @@ class RowGroupPlan:
         """Give the same with other rows."""
         return RowGroupPlan(self.ordinal, self.num_rows, rows, self.chunks)
 
+    def with_chunks(self, chunks: tuple[ChunkPages, ...]) -> RowGroupPlan:
+        """Give the same with other pages of its chunks."""
+        return RowGroupPlan(self.ordinal, self.num_rows, self.rows, chunks)
+
     @property
     def num_bytes(self) -> int:
         """How many bytes of its chunks are needed."""

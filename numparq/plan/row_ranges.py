@@ -301,7 +301,7 @@ class RowRanges:
         return ((start, stop) for start, stop in self._bounds.tolist())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, RowRanges) and np.array_equal(self._bounds, other._bounds)
+        return isinstance(other, RowRanges) and self._bounds.tobytes() == other._bounds.tobytes()
 
     def __hash__(self) -> int:
         return hash(self._bounds.tobytes())

@@ -39,7 +39,11 @@ class KeySet:
     def __init__(self, ranges: Ranges, bits: int, fold: bool = False) -> None:
         self._mask = (1 << bits) - 1
         self._fold = (1 << bits - 1) - 1 if fold else 0
-        self._name, self._arguments = _made_ready(*_around(ranges, bits), bits)
+        if len(ranges) == 1:
+            low, high = ranges[0]
+            self._name, self._arguments = "join_range", (_signed(low & self._mask), _signed(high - low - 1))
+        else:
+            self._name, self._arguments = _made_ready(*_around(ranges, bits), bits)
 
     def join(self, values: np.ndarray, into: Mask) -> None:
         """Join with a mask whether values are in the set.

@@ -22,7 +22,7 @@ from .domain import Domain, float_bits
 from .moments import date_number, duration_number, time_number, timestamp_number
 from .unfit import Unfit
 
-Number = Fraction | float  # a float only where it is infinite or NaN
+Number = int | Fraction | float  # a float only where it is infinite or NaN
 
 _FORMATS = {2: "<e", 4: "<f", 8: "<d"}
 _MOST_DIGITS = 5000  # no column can tell numbers beyond so many digits apart
@@ -133,7 +133,7 @@ def _decimal(value: Decimal) -> Number:
 def number_of(value: Any, arrow_type: ArrowType | None = None) -> Number:
     """Give the number that a literal is, exactly."""
     if isinstance(value, (bool, np.bool_, int, np.integer)) and not isinstance(value, np.timedelta64):
-        return Fraction(int(value))
+        return int(value)
     if isinstance(value, (float, np.floating)):
         return Fraction(*value.as_integer_ratio()) if math.isfinite(value) else float(value)
     if isinstance(value, Fraction):
@@ -150,7 +150,7 @@ def _unscaled(value: Any, arrow_type: ArrowType) -> Number:
         except ArithmeticError:
             raise Unfit("it is no decimal number") from None
     number = number_of(value)
-    return number * 10**arrow_type.scale if isinstance(number, Fraction) else number
+    return number if isinstance(number, float) else number * 10**arrow_type.scale
 
 
 def _text(value: Any, arrow_type: ArrowType) -> bytes:

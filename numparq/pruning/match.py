@@ -199,6 +199,8 @@ def _overlap(ranges: Ranges, lows: np.ndarray, highs: np.ndarray) -> np.ndarray:
     """Tell which intervals, both ends included, have a key in a set."""
     if not ranges:
         return np.zeros(len(lows), np.bool_)
+    if len(ranges) == 1:
+        return (highs >= ranges[0][0]) & (lows < ranges[0][1])
     starts, ends = _edges(ranges, lows.dtype)
     before = starts.searchsorted(highs, side="right")  # ranges that begin at the interval's end, or before it
     return (before > 0) & (lows <= ends[before - 1])
@@ -208,6 +210,8 @@ def _cover(ranges: Ranges, lows: np.ndarray, highs: np.ndarray) -> np.ndarray:
     """Tell which intervals, both ends included, have all their keys in a set."""
     if not ranges:
         return np.zeros(len(lows), np.bool_)
+    if len(ranges) == 1:
+        return (lows >= ranges[0][0]) & (highs < ranges[0][1])
     starts, ends = _edges(ranges, lows.dtype)
     place = starts.searchsorted(lows, side="right") - 1
     return (place >= 0) & (highs <= ends[place])

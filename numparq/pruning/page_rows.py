@@ -76,16 +76,15 @@ class _LeafPages(NamedTuple):
 
     def rows_of(self, mask: np.ndarray, everything: Sequence[RowRanges]) -> list[RowRanges]:
         """Give the rows of some pages, by row group."""
-        before = np.concatenate([[0], np.cumsum(mask)])
-        stops = np.cumsum([0 if pages is None else pages.num_pages for pages in self.pages])
-        starts = np.concatenate([[0], stops[:-1]])
-        places = zip(starts.tolist(), stops.tolist(), (before[stops] - before[starts]).tolist(), strict=True)
-        found = []
-        for pages, whole, (start, stop, count) in zip(self.pages, everything, places, strict=True):
-            if pages is None or count == stop - start:
+        found, start = [], 0
+        for pages, whole in zip(self.pages, everything, strict=True):
+            if pages is None:
                 found.append(whole)
-            else:
-                found.append(pages.rows_of(mask[start:stop]) if count else _NO_ROWS)
+                continue
+            some = mask[start : start + pages.num_pages]
+            start += pages.num_pages
+            count = np.count_nonzero(some)
+            found.append(whole if count == len(some) else pages.rows_of(some) if count else _NO_ROWS)
         return found
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from ..column.chunks import ChunkTables
 from ..opened import OpenedFile
 from ..plan.read_plan import ReadPlan, narrow, with_pages
@@ -75,7 +73,7 @@ class Planner:
         """
         ordinals = list(rows)
         counts = [self._tables.num_rows_of(group) for group in ordinals]
-        plan = ReadPlan.whole(self._names, counts, *self._tables.places(ordinals), ordinals)
+        plan = ReadPlan.of_chunks(self._names, counts, self._tables.whole_chunks(ordinals), ordinals)
         partial = {
             group: chosen for (group, chosen), count in zip(rows.items(), counts, strict=True) if chosen.count < count
         }
@@ -201,7 +199,7 @@ class Planner:
         if isinstance(bound, Constant):
             return groups if bound.value else []
         runs = self._runs(bound, groups)
-        kept = np.flatnonzero(runs_that_may(bound, runs, len(groups)))
+        kept = runs_that_may(bound, runs, len(groups)).nonzero()[0]
         left = [groups[place] for place in kept.tolist()]
         self._answers(bound).update(_surely(bound, left, {leaf: some.at(kept) for leaf, some in runs.items()}))
         return left

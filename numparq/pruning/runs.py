@@ -9,11 +9,13 @@ import numpy as np
 
 from ..predicate.domain import Domain
 from ..predicate.may_match import Facts
+from ..remembered import Kept
 from ..schema import Leaf
 from ..statistics.order import NO_ORDER, Order
 
 __all__ = ["UNKNOWN", "Runs", "counts"]
 
+_MOST_PARTS = 4
 UNKNOWN = -1  # of a count, and of a position
 
 
@@ -47,6 +49,7 @@ class Runs:
     is_exact: np.ndarray
     order: Order
     _intervals: dict[Domain, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, init=False, repr=False)
+    _parts: Kept = field(default_factory=lambda: Kept(_MOST_PARTS), init=False, repr=False)
 
     def __len__(self) -> int:
         """How many runs there are."""
@@ -60,6 +63,9 @@ class Runs:
 
     def at(self, chosen: np.ndarray) -> Runs:
         """Give some of the runs, by their places (int64 array)."""
+        return self._parts.get(chosen.tobytes(), lambda: self._at(chosen))
+
+    def _at(self, chosen: np.ndarray) -> Runs:
         made = Runs(
             self.data, self.lows.take(chosen, axis=0), self.highs.take(chosen, axis=0), self.num_values.take(chosen),
             self.null_counts.take(chosen), self.nan_counts.take(chosen), self.all_null.take(chosen),

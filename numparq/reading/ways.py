@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Strict"]
 
+_FEW = 64  # columns, whose tables are kept
+
 
 class Strict:
     """A read that ends at the first damage: what it has decoded is whole. `numparq.recovery.Recovery` goes on."""
@@ -36,8 +38,8 @@ class Strict:
     def tables(
         footer: Footer, leaves: Sequence[Leaf], row_groups: Sequence[int], end: int, files: JointSource | None
     ) -> ChunkTables:
-        """Make the tables of the chunks: once, as far as these follow from the footer."""
-        if files is not None:
+        """Make the tables of the chunks: those of few columns once, as far as they follow from the footer."""
+        if files is not None or len(leaves) > _FEW:
             return ChunkTables(footer, leaves, row_groups, end, files)
         key = ("tables", end, tuple(leaves), *row_groups)
         return footer.kept.get(key, lambda: ChunkTables(footer, leaves, row_groups, end))

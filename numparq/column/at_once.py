@@ -1,0 +1,219 @@
+"""A run of rows of a chunk whose pages are located, decoded by one call, where nothing is in the way of that.
+
+What is in the way (damage, another codec, another encoding, nulls where there may be none) is not looked into here:
+then the steps are done one by one, which know what to do, or what to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..errors import NEED_ROOM, UNSUPPORTED_ENCODING
+from ..kernels import delta_kernels, kernels
+from ..kernels.at_once import ROOM_FIELDS
+from ..kernels.compact_wire import S_ROOM, S_TOP, STACK_WORDS
+from ..kernels.located_pages import L_END, L_ROW, L_ROWS, L_START
+from ..kernels.partial import STATE_FIELDS
+from ..kernels.placement import TOTAL_FIELDS
+from ..kernels.tables import (
+    BATCH_FIELDS,
+    BIT_PACKED,
+    BOOLEAN,
+    C_CODEC,
+    C_DICTIONARY_PAGE,
+    C_FAULTS,
+    C_MASK,
+    C_MAX_DEFINITION,
+    C_NULL_COUNT,
+    C_OUT,
+    C_ROW_START,
+    C_ROW_STOP,
+    C_TYPE,
+    PAGE_FIELDS,
+    SLACK,
+    SNAPPY,
+    UNCOMPRESSED,
+)
+from .binary import is_utf8
+from .buffer import BinaryPiece
+from .decode import Context
+from .fixed import FixedOutput
+from .located import fetched
+from .pages import BATCH_BYTES, header_layout
+from .plain import is_delta
+from .scattered import LEAST_BYTES, is_scattered
+from .scratch import Scratch, allocate
+
+__all__ = ["AtOnce"]
+
+# So few pages, and bytes of them, are read together: of more it does not matter how they are read.
+MOST_PAGES = 16
+MOST_BYTES = 1 << 20
+
+
+class _Room:
+    """The tables that the kernels work in; a thread's, used again for every run of rows."""
+
+    def __init__(self) -> None:
+        self.table, self.slots, words = header_layout()
+        self.record = np.zeros(words, np.int64)
+        self.stack = np.zeros(STACK_WORDS, np.int64)
+        self.stack[S_TOP] = self.stack[S_ROOM] = words
+        self.pages = np.empty(MOST_PAGES * PAGE_FIELDS, np.int64)
+        self.batches = np.empty((MOST_PAGES + 1) * BATCH_FIELDS, np.int64)
+        self.totals = np.empty(TOTAL_FIELDS, np.int64)
+        self.state = np.zeros(STATE_FIELDS, np.int64)
+        self.sizes = np.empty(ROOM_FIELDS, np.int64)
+
+
+_BUFFERS = ("decompressed", "dictionary", "dense", "levels")  # in the order of the fields of ROOM_FIELDS
+
+
+class AtOnce:
+    """A run of rows of one flat chunk; made by `of`.
+
+    Parameters
+    ----------
+    context : Context
+        Of the read.
+    chunk : int64 array, (CHUNK_FIELDS,)
+        The chunk's row of the chunk table; not changed.
+    located : int64 array, (pages, LOCATED_FIELDS)
+        The pages that hold the rows, as `located_pages` gives them.
+    start, stop : int
+        The rows.
+
+    Attributes
+    ----------
+    raw : uint8 array
+        The bytes of the pages, which have been fetched.
+    located : int64 array, (pages, LOCATED_FIELDS)
+        Where the pages lie in these.
+    """
+
+    __slots__ = ("_chunk", "_count", "_few", "_scratch", "_verify", "located", "raw")
+
+    def __init__(self, context: Context, chunk: np.ndarray, located: np.ndarray, start: int, stop: int) -> None:
+        self._scratch = context.scratch
+        self._verify = int(context.verify_crc)
+        self._chunk = chunk.copy()
+        self._chunk[C_DICTIONARY_PAGE] = -1
+        self._chunk[C_NULL_COUNT] = 0
+        self._chunk[C_ROW_START], self._chunk[C_ROW_STOP] = start, stop
+        self.located = located.copy()
+        self.raw = fetched(context.source, self.located, self._scratch)
+        self._count = stop - start
+        self._few = is_scattered(self._count, int(located[-1, L_ROW] + located[-1, L_ROWS]) - int(located[0, L_ROW]))
+
+    @classmethod
+    def of(
+        cls, context: Context, chunk: np.ndarray, located: np.ndarray | None, wanted: np.ndarray
+    ) -> AtOnce | None:  # fmt: skip
+        """Get ready to read rows, and fetch their pages; None where it is clear that the steps have to be done.
+
+        Parameters
+        ----------
+        context, chunk
+            As above.
+        located : int64 array or None
+            As above, where there is an offset index.
+        wanted : int64 array, (ranges, 2)
+            The rows.
+        """
+        if located is None or len(wanted) != 1 or not 0 < len(located) <= MOST_PAGES:
+            return None
+        if chunk[C_FAULTS] or chunk[C_CODEC] not in (UNCOMPRESSED, SNAPPY) or context.bit_packed != BIT_PACKED:
+            return None
+        if int((located[:, L_END] - located[:, L_START]).sum()) > MOST_BYTES:
+            return None
+        return cls(context, chunk, located, *wanted[0].tolist())
+
+    def fixed(self, output: FixedOutput) -> int | None:
+        """Decode values of a fixed size to where the chunk's C_OUT and C_MASK say; gives the nulls among them.
+
+        None where that did not work; then the output holds nothing.
+        """
+        chunk, few = self._chunk, self._few and self._chunk[C_TYPE] != BOOLEAN
+        count, row, out = self._count if few else 0, int(chunk[C_MASK]), int(chunk[C_OUT])
+        if few:
+            chunk[C_MASK] = 0  # places are counted from the first row
+        places, values = self._places(count)
+        room = _room_of(self._scratch)
+        while True:
+            buffers = self._buffers(room)
+            status = kernels.read_located_fixed(
+                self.raw, self.located.reshape(-1), len(self.located), self._verify, chunk, room.pages, room.table,
+                room.slots, room.record, room.stack, room.batches, room.totals, room.state, room.sizes, *buffers,
+                places, count, values, output.mask, row, output.out, out,
+            )  # fmt: skip
+            if status != NEED_ROOM:
+                break
+            self._grow(room)
+        if status > 0:
+            chunk[C_MASK] = row
+            status = self._made_plain(status, room, buffers, output)
+        return None if status < 0 else int(chunk[C_NULL_COUNT])
+
+    def _made_plain(self, encoding: int, room: _Room, buffers: Sequence[np.ndarray], output: FixedOutput) -> int:
+        """Decode pages that are decompressed, all in an encoding that is made PLAIN first; 0 or a negative status."""
+        if not is_delta(encoding, int(self._chunk[C_TYPE])):
+            return UNSUPPORTED_ENCODING
+        decompressed, dictionary, dense, levels = buffers
+        count, plain = len(self.located), self._scratch.take("plain", BATCH_BYTES)
+        status = delta_kernels.decode_to_plain(
+            self._chunk, room.pages, 0, count, self.raw, decompressed, self._scratch.take("lengths", 0), plain,
+            len(plain) - SLACK, room.state,
+        )  # fmt: skip
+        if status != count:  # there is not room enough for all
+            return min(status, UNSUPPORTED_ENCODING)
+        return kernels.decode_fixed_pages(
+            self._chunk, room.pages, 0, count, self.raw, plain, dictionary, dense, levels, output.mask, output.out,
+            room.state,
+        )  # fmt: skip
+
+    def strings(self, utf8: bool) -> BinaryPiece | None:
+        """Take strings that are few, and of no dictionary; None where they are not, or that did not work."""
+        if not self._few or self.located[0, L_ROW] < 0:
+            return None
+        chunk, count = self._chunk, self._count
+        chunk[C_MASK] = 0
+        places, values = self._places(count)
+        offsets, validity, data = allocate(count + 1, "i8"), allocate(count), allocate(LEAST_BYTES + SLACK)
+        room = _room_of(self._scratch)
+        while True:
+            decompressed, _, _, levels = self._buffers(room)
+            status = kernels.read_located_strings(
+                self.raw, self.located.reshape(-1), len(self.located), self._verify, chunk, room.pages, room.table,
+                room.slots, room.record, room.stack, room.batches, room.totals, room.state, room.sizes, decompressed,
+                levels, places, count, values, validity, offsets, data, LEAST_BYTES,
+            )  # fmt: skip
+            if status != NEED_ROOM or not self._grow(room):
+                break
+        has_nulls = bool(chunk[C_MAX_DEFINITION]) and int(chunk[C_NULL_COUNT]) > 0
+        piece = BinaryPiece(offsets, data, validity if has_nulls else None)
+        return None if status < 0 or (utf8 and not is_utf8(piece)) else piece
+
+    def _places(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        values = self._scratch.take("numbers of values", 8 * count)[: 8 * count].view(np.int64)
+        return np.arange(count, dtype=np.int32), values
+
+    def _buffers(self, room: _Room) -> list[np.ndarray]:
+        """Give what the kernels decode in, and tell them how large it is."""
+        buffers = [self._scratch.take(name, 0) for name in _BUFFERS]
+        room.sizes[:] = [len(buffer) - SLACK for buffer in buffers]
+        return buffers
+
+    def _grow(self, room: _Room) -> bool:
+        """Have buffers of the sizes that they should have; whether that helps."""
+        before = [len(self._scratch.take(name, 0)) for name in _BUFFERS]
+        after = [len(self._scratch.take(*wanted)) for wanted in zip(_BUFFERS, room.sizes.tolist(), strict=True)]
+        return before != after
+
+
+def _room_of(scratch: Scratch) -> _Room:
+    found = scratch.tables.get(_Room)
+    if found is None:
+        found = scratch.tables[_Room] = _Room()
+    return found

@@ -1,0 +1,120 @@
+"""Runs of rows that one call decodes: the same rows, errors and requests as step by step."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import numparq
+from numparq import col
+from numparq.column import selected
+from numparq.column.at_once import AtOnce
+
+ROWS, GROUP, PAGE = 3000, 1100, 150
+
+
+def table(with_nulls: bool) -> pd.DataFrame:
+    rng = np.random.default_rng(with_nulls)
+    frame = pd.DataFrame({
+        "key": np.arange(ROWS) * 3, "number": rng.integers(0, 1 << 40, ROWS), "small": rng.integers(0, 99, ROWS, "i2"),
+        "few": rng.integers(0, 5, ROWS) * 1000, "float": rng.normal(size=ROWS),
+        "float32": rng.normal(size=ROWS).astype("f4"),
+        "bool": rng.random(ROWS) < 0.5, "text": [f"item {number}" for number in rng.integers(0, 1 << 40, ROWS)],
+        "city": [f"city {number}" for number in rng.integers(0, 9, ROWS)],
+        "time": pd.to_datetime(rng.integers(0, 1 << 60, ROWS)),
+    })  # fmt: skip
+    if with_nulls:
+        for name in frame.columns[1:]:
+            frame[name] = frame[name].where(rng.random(ROWS) > 0.1)
+        frame["nullable"] = pd.array(rng.integers(0, 9, ROWS), "Int64")
+        frame.loc[rng.random(ROWS) < 0.2, "nullable"] = pd.NA
+    return frame
+
+
+class Counted:
+    """How many runs were decoded by one call, and how many were left to the steps."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.done = self.left = 0
+        for name in ("fixed", "strings"):
+            monkeypatch.setattr(AtOnce, name, self._counted(getattr(AtOnce, name)))
+
+    def _counted(self, made: Any) -> Any:
+        def counted(*arguments: Any) -> Any:
+            found = made(*arguments)
+            self.done += found is not None
+            self.left += found is None
+            return found
+
+        return counted
+
+
+@pytest.mark.parametrize("with_nulls", [False, True])
+@pytest.mark.parametrize("compression", ["snappy", None, "zstd"])
+@pytest.mark.parametrize(
+    ("version", "dictionary", "split"), [("1.0", True, False), ("2.0", False, True), ("1.0", False, False)]
+)
+def test_rows_are_those_of_a_full_read(monkeypatch, with_nulls, compression, version, dictionary, split) -> None:
+    data = numparq.to_parquet(table(with_nulls), compression=compression, data_page_version=version,
+                              use_dictionary=dictionary, use_byte_stream_split=split, row_group_size=GROUP,
+                              max_rows_per_page=PAGE)  # fmt: skip
+    full, rng, counted = numparq.read_parquet(data), np.random.default_rng(7), Counted(monkeypatch)
+    for count in (1, 2, 5, 100, 149, 151, 700):
+        start = int(rng.integers(0, ROWS - count))
+        found = numparq.read_parquet(data, row_range=(start, start + count))
+        expected = full.iloc[start : start + count].reset_index(drop=True)
+        pd.testing.assert_frame_equal(found, expected, check_dtype=False)
+        key = 3 * start
+        found = numparq.read_parquet(data, filters=col("key") == key)
+        pd.testing.assert_frame_equal(found, full.iloc[start : start + 1].reset_index(drop=True), check_dtype=False)
+    assert counted.done if compression != "zstd" else not counted.done + counted.left
+
+
+@pytest.mark.parametrize("dictionary", [False, True])
+def test_no_byte_is_fetched_twice_where_the_steps_are_left_to_do_it(monkeypatch, dictionary) -> None:
+    frame = table(True)[["key", "text", "city", "number", "small"]]
+    data = numparq.to_parquet(frame, row_group_size=GROUP, max_rows_per_page=PAGE, use_dictionary=dictionary,
+                              column_encoding=None if dictionary else {"text": "DELTA_BYTE_ARRAY"})  # fmt: skip
+
+    def read() -> tuple[pd.DataFrame, int, int]:
+        with numparq.ParquetFile(data) as file:
+            found = file.read(filters=col("key") == 999)
+            return found, file.source.num_bytes, file.source.num_requests
+
+    counted = Counted(monkeypatch)
+    frame, *asked = read()
+    assert counted.left
+    monkeypatch.setattr(AtOnce, "of", lambda *arguments: None)
+    again, *in_steps = read()
+    pd.testing.assert_frame_equal(frame, again)
+    assert asked == in_steps
+
+
+def test_damage_is_told_as_by_the_steps(monkeypatch) -> None:
+    """Each byte of the pages of a row in turn: the same error, with the same place, or the same values."""
+    frame = table(True)[["key", "float", "text"]].iloc[:300]
+    data = numparq.to_parquet(frame, max_rows_per_page=100, use_dictionary=False) or b""
+    with numparq.ParquetFile(data) as file:
+        pages = [
+            chunk.byte_ranges(np.array([1])) for chunk in file.plan(filters=col("key") == 450).row_groups[0].chunks
+        ]
+    places = np.concatenate([np.arange(start, stop) for ranges in pages for start, stop in ranges.tolist()])
+    of = AtOnce.of
+
+    def outcome(damaged: bytes, verify: bool, steps: bool) -> Any:
+        monkeypatch.setattr(selected.AtOnce, "of", (lambda *arguments: None) if steps else of)
+        try:
+            return numparq.read_parquet(damaged, filters=col("key") == 450, verify_crc=verify).to_dict()
+        except numparq.ParquetError as error:
+            return type(error), str(error)
+
+    for place, verify in itertools.product(places[::13].tolist(), (True, False)):
+        bad = bytearray(data)
+        bad[place] ^= 1 << place % 8
+        ours, theirs = (outcome(bytes(bad), verify, steps) for steps in (False, True))
+        # Of what the steps decode and nobody wants, damage may go unseen where only the wanted rows are decoded.
+        assert repr(ours) == repr(theirs) or (not verify and isinstance(ours, dict))
