@@ -113,6 +113,16 @@ def test_the_command_prints_json_or_lines(found: Profile, capsys: pytest.Capture
     assert capsys.readouterr().out == str(found) + "\n"
 
 
+def test_names_that_are_no_utf8(tmp_path: Path) -> None:
+    numparq.to_parquet(pd.DataFrame({"odd_name": [1, 2]}), tmp_path / "a.parquet", compression=None)
+    data = (tmp_path / "a.parquet").read_bytes()
+    (tmp_path / "a.parquet").write_bytes(data.replace(b"odd_name", b"odd\xffname"))
+    found = profile_files(tmp_path)
+    assert [column.name for column in found] == ["odd\\udcffname"]
+    assert json.dumps(found.to_dict(), ensure_ascii=False).encode() and str(found).encode()
+    assert list(found.to_pandas().index) == ["odd\\udcffname"]
+
+
 def test_columns_by_name(found: Profile) -> None:
     assert found["n"].name == "n"
     with pytest.raises(KeyError):

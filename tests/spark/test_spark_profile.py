@@ -45,7 +45,8 @@ def test_files_that_spark_wrote(spark, tmp_path: Path) -> None:
     path = str(tmp_path / "by_spark")
     rows = spark.range(0, 5000, 1, 4).selectExpr(
         "id", "cast(id % 7 as string) as kind", "cast(id as decimal(12, 2)) as price", "id / 3 as x",
-        "timestamp_micros(id * 1000000) as ts", "array(id, null) as items", "struct(id as a, cast(null as int) as b) as s",
+        "timestamp_micros(id * 1000000) as ts", "array(id, null) as items",
+        "struct(id as a, cast(null as int) as b) as s",
     )  # fmt: skip
     rows.write.option("parquet.page.size", "1024").parquet(path)
     found = numparq.spark.profile(spark, path, data=True)

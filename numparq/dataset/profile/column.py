@@ -169,19 +169,21 @@ class ColumnReader:
                 self.troubles.append(str(error))
 
     def _read_group(self, group: int) -> None:
-        if self._how.data is not True:
+        if self._how.data is not True or not self._num_values[group]:
             self._take_constant(group)
         if self._how.data == "auto" and group not in self._sketches and has_only_dictionary(self._page_counts[group]):
             first = int(self._facts["data_page"][group, self._leaf.index])
             found = read_dictionary(self._file, self._leaf, self._kind, group, first)
             if found is not None:
                 self._take_dictionary(group, found)
+        if not self._num_values[group]:
+            return
         if self._how.data is True or (self._how.data == "auto" and self._lacks_anything(group)):
             found = read_chunk(self._file, self._leaf, self._kind, group, self._how.verify_crc, self._how.threads)
             self._take_values(group, found)
 
     def _is_empty(self, group: int) -> bool:
-        return bool(self._nulls[group] == self._num_values[group])
+        return not self._num_values[group] or bool(self._nulls[group] == self._num_values[group])
 
     def _lacks_anything(self, group: int) -> bool:
         if self._is_empty(group):

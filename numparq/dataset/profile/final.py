@@ -13,6 +13,7 @@ from .lookups import FilesOrder, files_order, lookups
 from .part import ColumnPart, Part, Values
 from .partition_columns import partition_profile
 from .result import ColumnProfile, Profile
+from .words import printable
 
 __all__ = ["profile_of"]
 
@@ -42,15 +43,15 @@ def profile_of(
     files = [part.files[at] for at in sorted(part.files)]
     compressed = sum(file.compressed for file in files)
     paths = sorted(part.columns, key=lambda path: part.columns[path].place)
-    columns = [_column(".".join(path), part.columns[path], part, compressed) for path in paths]
+    columns = [_column(printable(".".join(path)), part.columns[path], part, compressed) for path in paths]
     columns += [partition_profile(key, part.files, {at: value[place] for at, value in values.items()})
                 for place, key in enumerate(keys)]  # fmt: skip
     found = Profile(
-        path, num_files, sum(file.row_groups for file in files), sum(file.rows for file in files),
+        printable(path), num_files, sum(file.row_groups for file in files), sum(file.rows for file in files),
         sum(file.size for file in files), compressed, sum(file.uncompressed for file in files), tuple(columns),
         _ordered(part.writers), _ordered(part.sorted_by), min((file.size for file in files), default=0),
         max((file.size for file in files), default=0), len(part.troubled),
-        tuple(trouble.message for trouble in part.troubles), (),
+        tuple(printable(trouble.message) for trouble in part.troubles), (),
     )  # fmt: skip
     return replace(found, advice=tuple(advice_on(found)))
 
@@ -65,7 +66,7 @@ def _column(name: str, column: ColumnPart, part: Part, all_bytes: int) -> Column
     lookup, small_range = lookups(column, part.files, distinct if how != "unknown" else None, is_mixed=kind is None)
     return ColumnProfile(
         name, _type_words(column), tuple(sorted({physical for physical, _ in column.types})),
-        tuple(sorted({logical for _, logical in column.types if logical})),
+        tuple(sorted({printable(logical) for _, logical in column.types if logical})),
         is_nested=column.is_nested, chunks=column.chunks, num_values=column.num_values, nulls=nulls,
         null_share=None if nulls is None or not column.num_values else nulls / column.num_values,
         nans=None if column.nans_unknown else column.nans,
@@ -90,7 +91,7 @@ def _column(name: str, column: ColumnPart, part: Part, all_bytes: int) -> Column
 
 
 def _type_words(column: ColumnPart) -> str:
-    return " or ".join(sorted({logical or physical for physical, logical in column.types}))
+    return printable(" or ".join(sorted({logical or physical for physical, logical in column.types})))
 
 
 def _bounds(values: Values, kind: Kind | None) -> dict[str, Any]:
@@ -132,4 +133,4 @@ def _room(values: Values, kind: Kind, column: ColumnPart) -> int:
 
 
 def _ordered(counts: Counter | Mapping[str, int]) -> dict[str, int]:
-    return dict(sorted(counts.items(), key=lambda item: (-item[1], str(item[0]))))
+    return {printable(name): count for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...plan.words import counted
 
-__all__ = ["bytes_words", "counted", "percent"]
+__all__ = ["bytes_words", "counted", "percent", "printable"]
 
 _UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB")
 
@@ -15,6 +15,11 @@ def bytes_words(number: float) -> str:
     while number >= 999.5 and place + 1 < len(_UNITS):
         number, place = number / 1000, place + 1
     return f"{number:,.0f} {_UNITS[place]}" if place == 0 or number >= 99.5 else f"{number:.1f} {_UNITS[place]}"
+
+
+def printable(text: str) -> str:
+    """Give a text of a file, which need not be UTF-8, such that it can be encoded: its lone surrogates as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def percent(share: float | None) -> str:
