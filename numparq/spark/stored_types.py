@@ -51,7 +51,11 @@ def stored_columns(schema: StructType) -> list[Any]:
     UnsupportedError
         When Parquet, or Spark, has no place for values of a type; it names the column.
     """
-    return [_interval(field) or _field(field.name, field.dataType, field.nullable) for field in schema.fields]
+    columns = []
+    for field in schema.fields:
+        with located(column=field.name):
+            columns.append(_interval(field) or _field(field.name, field.dataType, field.nullable))
+    return columns
 
 
 def _interval(field: StructField) -> Any:
@@ -83,12 +87,7 @@ def file_metadata(schema: StructType) -> dict[str, str]:
 
 
 def _field(name: str, data_type: DataType, nullable: bool) -> Node:
-    with located(column=name):
-        return _named(name, _stored(data_type), nullable)
-
-
-def _named(name: str, node: Node, nullable: bool) -> Node:
-    return replace(node, name=name, repetition=OPTIONAL if nullable else REQUIRED)
+    return replace(_stored(data_type), name=name, repetition=OPTIONAL if nullable else REQUIRED)
 
 
 def _stored(data_type: DataType) -> Node:

@@ -163,7 +163,7 @@ class _Frames:
     @staticmethod
     def num_bytes(rows: Any) -> int:
         count = int(rows.memory_usage(index=False, deep=False).sum())
-        objects = rows.loc[:, [dtype.kind == "O" for dtype in rows.dtypes]]
+        objects = rows.loc[:, list(map(pd.api.types.is_object_dtype, rows.dtypes))]
         if objects.shape[1] and len(rows):
             sample = objects.iloc[:: max(len(rows) // _SAMPLE_ROWS, 1)]
             deep = int(sample.memory_usage(index=False, deep=True).sum())

@@ -14,6 +14,7 @@ from typing import Any
 
 from ...errors import SchemaError, located
 from ...opened import OpenedFile
+from ...writer import ParquetWriter
 from ..entries import Found
 from ..names import segment_keys
 from ..places import place_of
@@ -133,9 +134,9 @@ class SharedJob:
             raise TypeError(f"a dataset is a folder: path is its name, not {type(path).__name__}")
         place = place_of([path], storage_options, filesystem)
         keys = tuple(sort_keys(sort_by))
-        if keys:
-            options.setdefault("sorting_columns", list(keys))
         columns = (partition_cols,) if isinstance(partition_cols, str) else tuple(partition_cols)
+        if keys:
+            options.setdefault("sorting_columns", [key for key in keys if key[0] not in columns])
         layout = Layout(
             columns, schema,
             RowGroupLimits(counted("row_group_size", row_group_size) or ROW_GROUP_ROWS,
@@ -144,6 +145,7 @@ class SharedJob:
                        counted("max_bytes_per_file", max_bytes_per_file)),
             keys, options,
         )  # fmt: skip
+        _check_options(layout)
         (base,) = place.paths
         stage: JobFolder | RemoteStage
         if place.filesystem is None:
@@ -279,6 +281,15 @@ class SharedJob:
                 "from which on readers have the new files; the next write completes it"
             )
         self._stage.abort()
+
+
+def _check_options(layout: Layout) -> None:
+    """Find out here, and not in all the tasks, that options are wrong, or name columns that there are not."""
+    if layout.schema is None:
+        ParquetWriter(None, **layout.options).abort()
+    else:
+        with ParquetWriter(None, layout.file_schema, **layout.options, threads=1, progress=False):
+            pass
 
 
 def _replaced(stage: JobFolder | RemoteStage, gone: Iterable[Any]) -> Replaced:

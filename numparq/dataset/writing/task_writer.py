@@ -61,6 +61,13 @@ class Layout:
     sort_keys: tuple[SortKey, ...]
     options: dict[str, Any]
 
+    @property
+    def file_schema(self) -> GivenSchema:
+        """The types of the columns that files have."""
+        given = given_schema(self.schema)
+        columns = {name: column for name, column in given.columns.items() if name not in self.partition_cols}
+        return GivenSchema(columns, given.complete)
+
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
@@ -192,9 +199,7 @@ class TaskWriter:
 
     def write_nothing(self) -> None:
         """Make a file that has the columns of the schema, and no rows."""
-        given = given_schema(self._layout.schema)
-        columns = {name: column for name, column in given.columns.items() if name not in self._layout.partition_cols}
-        taken = take_apart(pd.DataFrame(), index=False, schema=GivenSchema(columns, given.complete))
+        taken = take_apart(pd.DataFrame(), index=False, schema=self._layout.file_schema)
         folder = folder_of(self._layout.partition_cols, [None] * len(self._layout.partition_cols))
         self._spread.write([Stretch((), replace(taken, key_value_metadata={}), folder)])
 

@@ -1,0 +1,222 @@
+"""``df.write.format("numparq")``: modes, options, partitions, tasks that fail, jobs that fail."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def numparq_spark(spark: Any) -> Any:
+    from numparq.spark.source import NumparqDataSource
+
+    spark.dataSource.register(NumparqDataSource)
+    return spark
+
+
+def numbers(spark: Any, start: int, stop: int, partitions: int = 2) -> Any:
+    return spark.range(start, stop, 1, partitions).selectExpr("id", "id % 3 as Key", "concat('s', id) as s")
+
+
+def save(df: Any, folder: Path, mode: str = "append", **options: Any) -> None:
+    df.write.format("numparq").mode(mode).options(**options).save(str(folder))
+
+
+def ids(spark: Any, folder: Path) -> list[int]:
+    """Give what Spark's own reader finds, and see that numparq's finds the same."""
+    import numparq
+
+    found = sorted(row.id for row in spark.read.parquet(str(folder)).select("id").collect())
+    assert sorted(numparq.read_parquet(folder, columns=["id"])["id"].tolist()) == found
+    return found
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def is_clean(folder: Path) -> bool:
+    return not any(part[0] in "._" for path in folder.rglob("*") for part in path.relative_to(folder).parts)
+
+
+def test_append_overwrite_and_nothing(numparq_spark, tmp_path):
+    folder = tmp_path / "data"
+    save(numbers(numparq_spark, 0, 10), folder)
+    save(numbers(numparq_spark, 10, 12), folder)
+    assert ids(numparq_spark, folder) == list(range(12)) and is_clean(folder)
+    numparq_spark.catalog.clearCache()
+    save(numbers(numparq_spark, 100, 105), folder, "overwrite")
+    assert ids(numparq_spark, folder) == list(range(100, 105)) and is_clean(folder)
+    schema = numparq_spark.read.parquet(str(folder)).schema
+    save(numbers(numparq_spark, 0, 10).where("id < 0"), folder, "overwrite")
+    assert ids(numparq_spark, folder) == [] and numparq_spark.read.parquet(str(folder)).schema == schema
+    with pytest.raises(Exception, match="the dataset has files already"):
+        save(numbers(numparq_spark, 0, 1), folder, ifExists="error")
+    assert is_clean(folder)
+
+
+def test_partitions(numparq_spark, tmp_path):
+    folder = tmp_path / "data"
+    save(numbers(numparq_spark, 0, 9), folder, partitionColumns="key")
+    assert {name.split("/")[0] for name in files(folder)} == {"Key=0", "Key=1", "Key=2"}
+    assert numparq_spark.read.parquet(str(folder)).where("Key = 1").count() == 3
+    only = numbers(numparq_spark, 100, 104).where("Key = 1")
+    save(only, folder, "overwrite", partitionColumns="Key", partitionOverwriteMode="dynamic")
+    assert ids(numparq_spark, folder) == [0, 2, 3, 5, 6, 8, 100, 103]
+    save(only, folder, "overwrite", partitionColumns="Key")
+    assert ids(numparq_spark, folder) == [100, 103] and is_clean(folder)
+
+
+def test_options_reach_the_files(numparq_spark, tmp_path):
+    import numparq
+
+    folder = tmp_path / "data"
+    df = numbers(numparq_spark, 0, 1000, 1).withColumnRenamed("Key", "k").selectExpr("-id as id", "k", "s")
+    save(df, folder, compression='{"id": "zstd", "k": "gzip", "s": "none"}', rowGroupSize=100, maxRecordsPerFile=500,
+         sortColumns="k desc, id", encodings='{"id": "DELTA_BINARY_PACKED"}', keyValueMetadata='{"a": "b"}',
+         **{"parquet.bloom.filter.enabled#s": "true", "parquet.bloom.filter.fpp#s": "0.01"})  # fmt: skip
+    assert len(files(folder)) == 2
+    rows = []
+    for name in files(folder):
+        frame = numparq.read_parquet(folder / name)
+        rows += list(zip(-frame["k"], frame["id"], strict=True))
+        metadata = numparq.ParquetFile(folder / name).metadata
+        keys = {pair.key: pair.value for pair in metadata.key_value_metadata}
+        assert keys["a"] == "b" and "org.apache.spark.sql.parquet.row.metadata" in keys and "pandas" not in keys
+        assert [group.num_rows for group in metadata.row_groups] == [100] * 5
+        chunks = [chunk.meta_data for chunk in metadata.row_groups[0].columns]
+        assert [chunk.codec for chunk in chunks] == [6, 2, 0]
+        assert [chunk.bloom_filter_offset is not None for chunk in chunks] == [False, False, True]
+        assert [(key.column_idx, key.descending) for key in metadata.row_groups[0].sorting_columns] == [
+            (1, True),
+            (0, False),
+        ]
+    assert len(rows) == 1000 and rows == sorted(rows)
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"nonsense": "1"}, "no option 'nonsense' for writing; there are:(.|\n)*maxRecordsPerFile"),
+    ({"rowGroupSize": "many"}, "'rowgroupsize' is a number from 1 on, not 'many'"),
+    ({"codec": "snappy", "compression": "zstd"}, "one and the same"),
+    ({"partitionColumns": "nowhere"}, "no such column to partition by"),
+    ({"compression": "zip"}, "compression 'zip' is not one of"),
+    ({"bloomFilters": "nowhere"}, "names a column 'nowhere'"),
+])  # fmt: skip
+def test_options_that_are_wrong(numparq_spark, tmp_path, options, message):
+    with pytest.raises(Exception, match=message):
+        save(numbers(numparq_spark, 0, 3), tmp_path / "data", **options)
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("mode", ["errorifexists", "ignore"])
+def test_modes_that_spark_has_for_no_data_source_of_python(numparq_spark, tmp_path, mode):
+    with pytest.raises(Exception, match='use either the "Append" or "Overwrite" mode'):
+        save(numbers(numparq_spark, 0, 3), tmp_path / "data", mode)
+
+
+def ending_source(kill: bool, partition: int, attempts: int) -> Any:
+    """Make a data source whose tasks end in the middle of their rows, in their first attempts."""
+    from pyspark.sql.datasource import DataSource
+
+    from numparq.spark.writer import NumparqWriter, make_writer
+
+    class Ending(NumparqWriter):
+        def write(self, iterator: Iterator[Any]) -> Any:
+            from pyspark import TaskContext
+
+            context = TaskContext.get()
+            ends = context.partitionId() == partition and context.attemptNumber() < attempts
+
+            def batches() -> Iterator[Any]:
+                for number, batch in enumerate(iterator):
+                    if number and ends and kill:
+                        os.kill(os.getpid(), signal.SIGKILL)
+                    if number and ends:
+                        raise RuntimeError("a task that ends")
+                    yield batch
+
+            return super().write(batches())
+
+    class EndingSource(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "ending"
+
+        def writer(self, schema: Any, overwrite: bool) -> Any:
+            writer = make_writer(dict(self.options), schema, overwrite)
+            return Ending(writer._job, writer._schema)
+
+    return EndingSource
+
+
+@pytest.fixture
+def small_batches(numparq_spark: Any) -> Iterator[Any]:
+    key = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    before = numparq_spark.conf.get(key)
+    numparq_spark.conf.set(key, "100")
+    yield numparq_spark
+    numparq_spark.conf.set(key, before)
+
+
+@pytest.mark.parametrize("kill", [False, True], ids=["fails", "is killed"])
+def test_a_task_that_ends_in_the_middle_and_is_tried_again(small_batches, tmp_path, kill):
+    spark, folder = small_batches, tmp_path / "data"
+    save(numbers(spark, 5000, 5010), folder)
+    spark.dataSource.register(ending_source(kill, 1, 2))
+    writer = numbers(spark, 0, 2000).write.format("ending").mode("append")
+    writer.options(maxRecordsPerFile=150, rowGroupSize=100).save(str(folder))
+    assert ids(spark, folder) == [*range(2000), *range(5000, 5010)] and is_clean(folder)
+
+
+@pytest.mark.parametrize(("mode", "kill"), [("append", True), ("overwrite", False)], ids=["is killed", "fails"])
+def test_a_job_that_fails_leaves_nothing(small_batches, tmp_path, mode, kill):
+    spark, folder = small_batches, tmp_path / "data"
+    save(numbers(spark, 5000, 5010), folder)
+    before = files(folder)
+    spark.dataSource.register(ending_source(kill, 1, 9))
+    for place in (folder, tmp_path / "new"):
+        writer = numbers(spark, 0, 2000).write.format("ending").mode(mode)
+        with pytest.raises(Exception, match=r"a task that ends|Python worker"):
+            writer.options(maxRecordsPerFile=150, rowGroupSize=100).save(str(place))
+    assert files(folder) == before and is_clean(folder) and not (tmp_path / "new").exists()
+
+
+def test_errors_in_tasks_name_the_column(numparq_spark, tmp_path):
+    df = numparq_spark.range(0, 10, 1, 2).selectExpr("id", "if(id = 7, '', 'x') as k")
+    with pytest.raises(Exception, match=r"an empty string cannot be told from a null.*column 'k'"):
+        save(df, tmp_path / "data", partitionColumns="k")
+    assert not (tmp_path / "data").exists()
+
+
+def test_the_writer_is_pickled_small(tmp_path):
+    from pyspark.sql.types import LongType, StructField, StructType
+
+    from numparq.spark.writer import make_writer
+
+    writer = make_writer({"path": f"file:{tmp_path}/data"}, StructType([StructField("id", LongType())]), False)
+    assert len(pickle.dumps(writer)) < 4000
+    pickle.loads(pickle.dumps(writer)).abort([None])
+    assert os.listdir(tmp_path) == []
+
+
+def test_rows_one_by_one_where_spark_hands_on_no_batches(tmp_path, monkeypatch):
+    from pyspark.sql import Row
+    from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
+
+    import numparq
+    from numparq.spark import writer as module
+
+    monkeypatch.setattr(module, "_TAKES_BATCHES", False)
+    schema = StructType([StructField("id", LongType()), StructField("l", ArrayType(StringType()))])
+    writer = module.make_writer({"path": str(tmp_path / "data")}, schema, True)
+    writer.commit([writer.write(iter([Row(id=1, l=["a", None]), Row(id=None, l=None)]))])
+    found = numparq.read_parquet(tmp_path / "data")
+    assert found["l"][0].tolist() == ["a", None] and found["id"].isna().tolist() == [False, True]

@@ -1,0 +1,193 @@
+"""The rows of a job's tasks: gathered to row groups, divided, sorted, of all types, frames and Arrow data alike."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import numparq
+from numparq.dataset.writing import SharedJob, TaskMessage
+from numparq.errors import SchemaError
+
+pa = pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="locks are those of POSIX")
+
+
+def written(folder: Path, pieces: list[Any], task: str = "0", **options: Any) -> TaskMessage:
+    job = SharedJob.begin(folder, **options)
+    with job.task(task) as writer:
+        for piece in pieces:
+            writer.write(piece)
+    job.commit([writer.message])
+    return writer.message
+
+
+def row_groups(folder: Path, message: TaskMessage) -> list[list[int]]:
+    files = (numparq.ParquetFile(folder / file.name) for file in message.files)
+    return [[group.num_rows for group in file.metadata.row_groups] for file in files]
+
+
+def batches(count: int, rows: int) -> list[Any]:
+    return [pa.RecordBatch.from_pydict({"n": np.arange(first, first + rows)})
+            for first in range(0, count * rows, rows)]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["batches", "tables", "frames"])
+def test_small_pieces_make_whole_row_groups(tmp_path, kind):
+    make = {"batches": lambda batch: batch, "tables": lambda batch: pa.Table.from_batches([batch]),
+            "frames": lambda batch: batch.to_pandas()}[kind]  # fmt: skip
+    pieces = [make(batch) for batch in batches(37, 10)]
+    message = written(tmp_path / "rows", pieces, row_group_size=100)
+    assert row_groups(tmp_path / "rows", message) == [[100, 100, 100, 70]] and message.num_rows == 370
+    message = written(tmp_path / "bytes", pieces, row_group_bytes=800)
+    assert row_groups(tmp_path / "bytes", message) == [[100, 100, 100, 70]]
+    message = written(tmp_path / "files", pieces, row_group_size=100, max_rows_per_file=150)
+    assert row_groups(tmp_path / "files", message) == [[100, 50], [50, 100], [70]]
+    for folder in ("rows", "bytes", "files"):
+        assert numparq.read_parquet(tmp_path / folder)["n"].tolist() == list(range(370))
+
+
+def test_bytes_count_as_they_are_in_memory(tmp_path):
+    text = pd.DataFrame({"s": pd.Series(["x" * 92] * 1000, dtype=object), "t": "y" * 100})
+    groups = row_groups(tmp_path, written(tmp_path, [text], row_group_bytes=25_000))
+    assert len(groups[0]) > 5 and sum(groups[0]) == 1000
+
+
+def test_no_warnings(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        written(tmp_path, [pd.DataFrame({"s": ["a"], "o": pd.Series([1.5], dtype=object)})])
+
+
+def test_files_end_by_bytes(tmp_path):
+    rng = np.random.default_rng(0)
+    pieces = [pa.table({"x": rng.random(1000)}) for _ in range(40)]
+    message = written(tmp_path, pieces, row_group_size=1000, max_bytes_per_file=50_000)
+    assert len(message.files) > 4 and all(file.num_bytes < 65_000 for file in message.files)
+
+
+def test_row_groups_and_files_end_where_they_are_told_to(tmp_path):
+    job = SharedJob.begin(tmp_path)
+    with job.task("0") as writer:
+        for batch in batches(5, 10):
+            writer.write(batch)
+            writer.flush()
+            if batch["n"][0].as_py() == 20:
+                assert writer.num_bytes > 0
+                writer.roll()
+                assert writer.num_bytes == 0
+    job.commit([writer.message])
+    assert row_groups(tmp_path, writer.message) == [[10, 10, 10], [10, 10]]
+
+
+def test_rows_for_folders_as_they_are_called(tmp_path):
+    job = SharedJob.begin(tmp_path)
+    with job.task("0") as writer:
+        for folder in ("month=01", "month=1", "month=01"):
+            writer.write(pa.table({"n": [1]}), folder=folder)
+    job.commit([writer.message])
+    assert sorted(file.folder for file in writer.message.files) == ["month=01", "month=1"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["month=01", "month=1"]
+    job = SharedJob.begin(tmp_path, partition_cols=["month"])
+    with pytest.raises(ValueError, match="not both"):
+        job.task("0").write(pa.table({"n": [1]}), folder="x")
+    job.abort()
+
+
+@pytest.mark.parametrize("folder", ["../x", "/x", "x/../..", "a//b", ".x", "_x", "a\\b", "x/"])
+def test_folders_that_lead_out_of_the_dataset(tmp_path, folder):
+    job = SharedJob.begin(tmp_path)
+    with pytest.raises(SchemaError, match="no folder"):
+        job.task("0").write(pa.table({"n": [1]}), folder=folder)
+    job.abort()
+
+
+def test_rows_are_sorted(tmp_path):
+    rng = np.random.default_rng(1)
+    a, b = rng.integers(0, 5, 1000), rng.permutation(1000)
+    table = pa.table({"a": pa.array(a, mask=a == 4), "b": b.astype(str), "p": b % 2})
+    pieces = table.to_batches(max_chunksize=70)
+    keys: list[Any] = [("a", True, True), "b"]
+    message = written(tmp_path, pieces, sort_by=keys, row_group_size=100, max_rows_per_file=300, partition_cols=["p"])
+    assert len(message.files) == 4
+    for part in (0, 1):
+        files = [file for file in message.files if file.folder == f"p={part}"]
+        found = pd.concat([numparq.read_parquet(tmp_path / file.name) for file in files], ignore_index=True)
+        rows = table.to_pandas()[b % 2 == part].drop(columns="p")
+        expected = rows.assign(k=-rows["a"].fillna(9)).sort_values(["k", "b"]).drop(columns="k")
+        assert found["b"].tolist() == expected["b"].tolist()
+        assert found["a"].isna().tolist() == expected["a"].isna().tolist()
+    (first, second) = numparq.ParquetFile(tmp_path / message.files[0].name).metadata.row_groups[0].sorting_columns
+    assert (first.column_idx, first.descending, first.nulls_first) == (0, True, True)
+    assert (second.column_idx, second.descending, second.nulls_first) == (1, False, False)
+
+
+def test_frames_are_sorted_too(tmp_path):
+    frame = pd.DataFrame({"a": [3.0, np.nan, 1.0, 2.0], "n": range(4)})
+    written(tmp_path, [frame, frame], sort_by=["a"])
+    assert numparq.read_parquet(tmp_path)["n"].tolist() == [2, 2, 3, 3, 0, 0, 1, 1]
+
+
+def test_what_has_no_order(tmp_path):
+    job = SharedJob.begin(tmp_path, sort_by=["l"])
+    writer = job.task("0")
+    writer.write(pa.table({"l": [[1]]}))
+    with pytest.raises(SchemaError, match="cannot be sorted by values of the type list"):
+        writer.close()
+    writer = job.task("0")
+    writer.write(pa.table({"x": [1]}))
+    with pytest.raises(SchemaError, match="column that they do not have"):
+        writer.close()
+    job.abort()
+
+
+def test_arrow_data_leave_no_frame_to_be_restored(tmp_path):
+    table = pa.table({"n": pa.array([1, None], pa.int8()), "l": [[1, None], None], "s": [{"x": 1}, {"x": None}],
+                      "m": pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.int64()))})  # fmt: skip
+    message = written(tmp_path, [table, table], key_value_metadata={"a": "b"})
+    file = numparq.ParquetFile(tmp_path / message.files[0].name)
+    assert {pair.key for pair in file.metadata.key_value_metadata} == {"a", "ARROW:schema"}
+    import pyarrow.parquet as parquet
+
+    found = parquet.ParquetFile(tmp_path / message.files[0].name).read()
+    assert found.to_pylist() == table.to_pylist() * 2
+
+
+def test_frames_keep_their_index(tmp_path):
+    frame = pd.DataFrame({"n": [1, 2]}, index=pd.Index(["a", "b"], name="i"))
+    written(tmp_path, [frame, frame])
+    assert numparq.read_parquet(tmp_path).index.tolist() == ["a", "b", "a", "b"]
+    written(tmp_path / "ranges", [pd.DataFrame({"n": [1, 2]})] * 2)
+    assert numparq.read_parquet(tmp_path / "ranges").index.tolist() == [0, 1, 2, 3]
+
+
+def test_columns_have_to_stay_the_same(tmp_path):
+    job = SharedJob.begin(tmp_path)
+    writer = job.task("0")
+    writer.write(pd.DataFrame({"n": [1]}))
+    writer.write(pd.DataFrame({"n": ["x"]}))
+    with pytest.raises(SchemaError, match="column 'n'"):
+        writer.close()
+    with pytest.raises(ValueError, match="aborted"):
+        writer.close()
+    with pytest.raises(TypeError, match="DataFrame"):
+        job.task("0").write(pa.array([1]))
+    job.abort()
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("options", [
+    {"compression": "zip"}, {"nonsense": 1}, {"bloom_filter_options": {"x": True}}, {"sort_by": ["x"]},
+    {"row_group_size": 0}, {"max_rows_per_file": -1}, {"column_encoding": {"n": "DELTA_BYTE_ARRAY"}},
+])  # fmt: skip
+def test_options_that_are_wrong_are_found_at_the_beginning(tmp_path, options):
+    with pytest.raises((ValueError, TypeError, SchemaError)):
+        SharedJob.begin(tmp_path / "data", schema=pa.schema([("n", pa.int64()), ("k", pa.string())]),
+                        partition_cols=["k"], **options)  # fmt: skip
+    assert os.listdir(tmp_path) == []
