@@ -128,6 +128,15 @@ def test_rows_are_sorted(tmp_path):
     assert (second.column_idx, second.descending, second.nulls_first) == (1, False, False)
 
 
+def test_much_text_is_sorted(tmp_path, monkeypatch):
+    monkeypatch.setattr("numparq.dataset.writing.gathering._MOST_NARROW_BYTES", 1)
+    table = pa.table({"s": ["b", None, "a"], "b": [b"1", b"2", b"3"], "n": [1, 2, 3]})
+    written(tmp_path / "given", [table, table], sort_by=["s"], schema=table.schema)
+    written(tmp_path / "taken", [table, table], sort_by=["s"])
+    for folder in ("given", "taken"):
+        assert numparq.read_parquet(tmp_path / folder)["n"].tolist() == [3, 3, 1, 1, 2, 2]
+
+
 def test_frames_are_sorted_too(tmp_path):
     frame = pd.DataFrame({"a": [3.0, np.nan, 1.0, 2.0], "n": range(4)})
     written(tmp_path, [frame, frame], sort_by=["a"])

@@ -10,6 +10,7 @@ import pandas as pd
 __all__ = ["Gathered", "RowGroupLimits", "as_frame", "is_arrow"]
 
 _SAMPLE_ROWS = 1024
+_MOST_NARROW_BYTES = 1 << 30  # offsets of 32 bits suffice for twice as much
 
 
 class RowGroupLimits:
@@ -98,6 +99,8 @@ class Gathered:
         if not self._pieces:
             return
         together, step = self._taken()
+        if order is not None and is_arrow(together):
+            together = _with_room(together)
         positions = None if order is None else order(together)
         for start in range(0, max(len(together), 1), step):
             if positions is None:
@@ -120,6 +123,16 @@ def is_arrow(rows: Any) -> bool:
 def as_frame(rows: Any) -> pd.DataFrame:
     """Make a frame of a table, on the same memory."""
     return rows.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True) if is_arrow(rows) else rows
+
+
+def _with_room(table: Any) -> Any:
+    """Give text and bytes of many rows 64-bit offsets: to take some of them, pyarrow puts all into one array."""
+    import pyarrow as pa
+
+    wide = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
+    if table.nbytes < _MOST_NARROW_BYTES:
+        return table
+    return table.cast(pa.schema([field.with_type(wide.get(field.type, field.type)) for field in table.schema]))
 
 
 def _slice(rows: Any, start: int, count: int) -> Any:
