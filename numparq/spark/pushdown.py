@@ -68,32 +68,39 @@ class PushdownReader(NumparqReader):
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         """Plan with the filters that are understood; give all of them back, for Spark to apply."""
-        from .reader import SparkTable
-
         reader = self._batches.reader
         names = {name: is_int96(reader.schema, name) for name in reader.names}
         known = [made for each in filters if (made := expression_of(each, self._schema, names)) is not None]
-        for each in known:
-            try:
-                wider = replace(self._request, filters=_both(self._request, each))
-                table = SparkTable.of(wider, self._schema)
-            except SchemaError:  # a literal that the stored type is not compared with
-                continue
-            self._request, self._splits, self._batches = wider, table.splits, table.batches
+        if known and not self._takes(known) and len(known) > 1:
+            for each in known:
+                self._takes([each])
         return filters
 
+    def _takes(self, known: Iterable[Expression]) -> bool:
+        """Plan anew with more filters; False where a stored type is not compared with a literal of theirs."""
+        from .reader import SparkTable
 
-def _both(request: ReadRequest, more: Expression) -> Expression:
+        request = replace(self._request, filters=_both(self._request, known))
+        try:
+            table = SparkTable.of(request, self._schema)
+        except SchemaError:
+            return False
+        self._request, self._splits, self._batches = request, table.splits, table.batches
+        return True
+
+
+def _both(request: ReadRequest, more: Iterable[Expression]) -> Expression:
     from ..predicate import as_expression
+    from ..predicate.normal import all_of
     from ..predicate.text import parse_for
     from .request import file_schema
 
     given = request.filters
     if given is None:
-        return more
+        return all_of(list(more))
     if isinstance(given, str):
         given = parse_for(given, lambda: file_schema(request))
-    return as_expression(given) & more
+    return all_of([as_expression(given), *more])
 
 
 # --- filters as expressions -------------------------------------------------------------------------------------------
