@@ -171,6 +171,6 @@ def fetch(file: OpenedFile, places: np.ndarray, how: Coalescing | None = None) -
     """
     wanted = places.cumsum(axis=1)
     fetches = coalesce(wanted, how or file.coalescing)
-    blobs = file.source.read_ranges(fetches.blobs)
+    blobs = file.source.read_ranges(fetches.blobs.tolist())
     pieces = zip(fetches.blob_of.tolist(), fetches.position.tolist(), fetches.size.tolist(), strict=True)
     return [blobs[blob][position : position + size + SLACK] for blob, position, size in pieces]
