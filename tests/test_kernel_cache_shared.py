@@ -133,3 +133,27 @@ def test_preloading_where_there_are_no_objects(project, mode):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_forked_processes_have_what_was_preloaded(warm):
     assert warm.run(FORKED) == ("[1, 2, 3]", "")
+
+
+UPGRADED = """
+import os, time
+import numparq.kernels, numparq.kernels.factor
+time.sleep(0.05)
+path = os.environ["FACTOR"]
+text = open(path).read()
+open(path, "w").write(text.replace("value + 0", "value + 4"))
+"""
+
+
+def test_a_process_that_ran_during_an_upgrade_keeps_nothing(project):
+    """It has older functions in memory than the files say that its key is made of."""
+    factor = str(project.root / "numparq" / "kernels" / "factor.py")
+    assert project.run(UPGRADED + RUN, FACTOR=factor)[0] == COMPILED  # as it was imported
+    assert not project.objects()
+    upgraded = COMPILED.replace("30", "70")
+    assert project.run()[0] == upgraded
+    assert project.run()[0] == upgraded.replace("True", "False", 1)
+    project.write_factor(10, 0)
+    before = content(project)
+    assert project.run(UPGRADED + RUN, FACTOR=factor)[0] == COMPILED  # and does not load what newer ones made
+    assert content(project) == before

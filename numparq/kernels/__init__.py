@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import marshal
 import os
+import time
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
 from .lock import LOCK
 from .registry import KERNELS, Kernel
+
+_IMPORTED = time.time_ns()
 
 # The modules that hold kernels. A group is compiled and loaded as a whole, when one of its kernels is first used, so
 # that nobody waits for what he does not need.
@@ -216,6 +219,8 @@ def _stored_objects(group: str, key: bytes) -> list[tuple[dict[str, tuple[str, .
     """Give the objects of a group, each with its kernels' signatures: from the cache, or made and kept."""
     from .. import cache
 
+    if _are_newer(group):
+        return marshal.loads(_compiled(group))
     name = f"kernels-{group}"
     stored = cache.load(name, key)
     if stored is None:
@@ -225,6 +230,18 @@ def _stored_objects(group: str, key: bytes) -> list[tuple[dict[str, tuple[str, .
                 stored = _compiled(group)
                 cache.store(name, key, stored)
     return marshal.loads(stored)
+
+
+def _are_newer(group: str) -> bool:
+    """Whether sources have changed since this process began to import them, as by an upgrade while it runs.
+
+    What it compiles is then made of older ones than the key says, and what the cache has for that key is made of newer
+    ones than this process has in memory: neither may be taken for the other.
+    """
+    from . import load
+
+    states = (os.stat(path) for path in load.sources(_foreign(group)))
+    return any(max(state.st_mtime_ns, state.st_ctime_ns) > _IMPORTED for state in states)
 
 
 def _compiled(group: str) -> bytes:
@@ -302,4 +319,4 @@ def _is_kept(group: str) -> bool:
     from .. import cache
     from . import load
 
-    return cache.load(f"kernels-{group}", load.key(_foreign(group))) is not None
+    return not _are_newer(group) and cache.load(f"kernels-{group}", load.key(_foreign(group))) is not None
