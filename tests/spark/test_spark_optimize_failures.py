@@ -139,7 +139,7 @@ def test_killed_tasks_are_tried_again(spark, tmp_path, monkeypatch):
     frame = numparq.read_parquet(path)
     assert sorted(frame["row"]) == list(range(18_000))
     assert frame["key"].is_monotonic_increasing
-    assert len(contents(path)) == report.after.files >= 4
+    assert len(contents(path)) == report.after.files >= 3
 
 
 def test_what_does_not_go_together(spark, tmp_path):
