@@ -1,0 +1,135 @@
+"""`optimize` without Spark, one step after the other in this process: what is put together, and what options do."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+
+import numparq  # noqa: E402
+from numparq.cli.spark_optimize import size  # noqa: E402
+from numparq.dataset.layout import WantedLayout  # noqa: E402
+from numparq.schema import Leaf  # noqa: E402
+from numparq.spark import optimizing  # noqa: E402
+from numparq.spark.optimize_choices import ROW_GROUP_BYTES, chosen  # noqa: E402
+from numparq.spark.optimize_tasks import ColumnSample, Pilot  # noqa: E402
+
+
+@pytest.fixture
+def optimize(monkeypatch):
+    monkeypatch.setattr(optimizing, "run_each", lambda spark, items, do, text: [do(item) for item in items])
+    return lambda path, **asked: optimizing.optimize(None, path, **asked)
+
+
+def files_of(path):
+    return sorted(os.path.relpath(os.path.join(root, name), path) for root, _, names in os.walk(path) for name in names)
+
+
+@pytest.mark.parametrize("name", ["relative", "with a slash", "URL"])
+def test_names_of_directories(optimize, tmp_path, monkeypatch, name):
+    for number in range(3):
+        (tmp_path / "ds" / "k=01").mkdir(parents=True, exist_ok=True)
+        numparq.to_parquet(pd.DataFrame({"a": [number, 7]}), tmp_path / "ds" / "k=01" / f"{number}.parquet")
+    monkeypatch.chdir(tmp_path)
+    report = optimize({"relative": "ds", "with a slash": "./ds/", "URL": f"file://{tmp_path}/ds"}[name])
+    assert (report.status, report.before.files, report.after.files) == ("done", 3, 1)
+    (file,) = files_of(tmp_path / "ds")
+    assert file.startswith("k=01/part-")
+    assert numparq.read_parquet("ds")["a"].tolist() == [0, 7, 1, 7, 2, 7]
+
+
+def test_columns_that_are_stored_in_other_ways(optimize, tmp_path):
+    """REQUIRED, INT96, decimals as integers, field ids: new files store them as old ones do."""
+    from numparq.leaves import Node
+    from numparq.metadata.logical_type import LogicalType
+    from numparq.schema import INT32, INT64, INT96, REQUIRED
+
+    nodes = [
+        Node("id", REQUIRED, INT64, field_id=7), Node("at", 1, INT96),
+        Node("price", 1, INT32, logical=LogicalType("DECIMAL", precision=7, scale=2)),
+    ]  # fmt: skip
+    import decimal
+
+    frame = pd.DataFrame({
+        "id": [1, 2, 3], "at": pd.to_datetime(["2026-01-02 03:04:05", None, "1900-01-01 00:00:00"]),
+        "price": [decimal.Decimal("1.50"), None, decimal.Decimal("-0.01")],
+    })  # fmt: skip
+    for number in range(3):
+        numparq.to_parquet(frame, tmp_path / f"{number}.parquet", index=False, schema=nodes)
+    before = numparq.read_parquet(tmp_path)
+    with numparq.ParquetFile(tmp_path / "0.parquet") as file:
+        schema = str(file.schema)
+    optimize(tmp_path)
+    (name,) = files_of(tmp_path)
+    with numparq.ParquetFile(tmp_path / name) as file:
+        assert str(file.schema) == schema
+    pd.testing.assert_frame_equal(numparq.read_parquet(tmp_path), before)
+
+
+def test_row_groups_and_files_have_the_sizes_asked_for(optimize, tmp_path):
+    random = np.random.default_rng(1)
+    for number in range(10):
+        frame = pd.DataFrame({"a": random.integers(0, 1 << 60, 20_000), "b": random.random(20_000)})
+        numparq.to_parquet(frame, tmp_path / f"{number}.parquet", row_group_size=1000)
+    report = optimize(tmp_path, target_file_bytes=1 << 20, bloom_filters=[])
+    sizes = [os.path.getsize(tmp_path / name) for name in files_of(tmp_path)]
+    assert report.after.files == len(sizes) == 4
+    assert max(sizes) < 1.25 * (1 << 20)
+    assert min(sizes) > 0.5 * (1 << 20)
+    assert report.after.row_groups <= 12 < report.before.row_groups == 200
+    assert optimize(tmp_path, target_file_bytes=1 << 20, bloom_filters=[]).status == "nothing to do"
+    report = optimize(tmp_path, target_file_bytes=1 << 20, row_group_size=3000, compression="zstd", bloom_filters=["a"])
+    with numparq.ParquetFile(tmp_path / files_of(tmp_path)[0]) as file:
+        group = file.metadata.row_groups[0]
+        assert group.num_rows == 3000
+        assert {chunk.meta_data.codec.name for chunk in group.columns} == {"ZSTD"}
+        assert [bool(chunk.meta_data.bloom_filter_offset) for chunk in group.columns] == [True, False]
+
+
+# --- what the data decide ---------------------------------------------------------------------------------------------
+
+
+def leaf(name):
+    return Leaf(0, 0, (name,), 2, None, None, 1, 0, 1, 1)
+
+
+def test_bloom_filters_of_columns_with_many_values():
+    pilots = [Pilot(5000, 1, 1, 1, {"id": ColumnSample(5000, 4990), "kind": ColumnSample(5000, 12),
+                                    "few": ColumnSample(40, 40), "key": ColumnSample(5000, 5000)})]  # fmt: skip
+    flat = {name: leaf(name) for name in ("id", "kind", "few", "key")}
+    assert chosen(WantedLayout(), pilots, flat, ()).bloom_filters == ("id", "key")
+    assert chosen(WantedLayout(), pilots, flat, ("key", "id")).bloom_filters == ("id",)
+    assert chosen(WantedLayout(), pilots, {}, ()).bloom_filters == ()
+    assert chosen(WantedLayout(bloom_filters=("kind",)), pilots, flat, ()).bloom_filters == ("kind",)
+    assert chosen(WantedLayout(bloom_filters=()), pilots, flat, ()).bloom_filters == ()
+
+
+def test_encodings_that_make_columns_much_smaller():
+    sizes = {"": {"a": 100, "b": 100, "c": 100}, "BYTE_STREAM_SPLIT": {"a": 60, "b": 90, "c": 100},
+             "DELTA_BYTE_ARRAY": {"a": 100, "b": 100, "c": 20}}  # fmt: skip
+    pilots = [Pilot(1, 1, 1, 1, {}, sizes), Pilot()]
+    assert chosen(WantedLayout(), pilots, {"a": leaf("a"), "b": leaf("b")}, ()).encodings == {"a": "BYTE_STREAM_SPLIT"}
+
+
+def test_row_groups_are_bounded_by_memory_and_by_files():
+    assert chosen(WantedLayout(), [], {}, ()).row_group_bytes == 64 << 20
+    assert chosen(WantedLayout(), [Pilot(1, 100, 1000, 50)], {}, ()).row_group_bytes == ROW_GROUP_BYTES
+    assert chosen(WantedLayout(), [Pilot(1, 100, 1000, 50)], {}, ()).shrinkage == 0.5
+
+
+# --- the command line -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("text", "number"), [("1", 1), ("128MB", 128 << 20), ("1.5 g", 3 << 29), ("64k", 65536)])
+def test_sizes(text, number):
+    assert size(text) == number
+
+
+@pytest.mark.parametrize("text", ["", "MB", "-1", "0", "1 TB", "1e999", "x"])
+def test_no_sizes(text):
+    with pytest.raises(ValueError, match="no number of bytes"):
+        size(text)
