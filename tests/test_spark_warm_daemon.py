@@ -140,3 +140,19 @@ def test_settings_are_put_back(monkeypatch):
     with _settings({"A_SETTING": "ours", "ANOTHER": "ours"}):
         assert (os.environ["A_SETTING"], os.environ["ANOTHER"]) == ("own", "ours")
     assert os.environ["A_SETTING"] == "own" and "ANOTHER" not in os.environ
+
+
+def test_nothing_is_compiled_but_what_every_read_needs(tmp_path):
+    """With an empty cache: the first task would wait for all of it."""
+    code = """
+from numparq import kernels
+compiled = []
+kernels._compiled = lambda group: compiled.append(group) or 1 / 0
+kernels._say_fallback = lambda error: None
+from numparq.kernels import fallback
+fallback.dispatchers = lambda known, folder: fallback.python(known)
+from numparq.spark import daemon
+daemon.warm()
+print(compiled)
+"""
+    assert run(code, NUMPARQ_CACHE_DIR=str(tmp_path / "empty"), NUMPARQ_KERNELS="object").stdout == "['reading']\n"

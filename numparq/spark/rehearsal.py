@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import os
 import tempfile
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..kernels import Kernels
 
 __all__ = ["rehearse"]
 
@@ -23,10 +26,10 @@ def rehearse() -> None:
 
 
 def _write(path: str) -> None:
-    """Write by numparq where its kernels for that are kept, else by pyarrow."""
+    """Write by numparq where its kernels for that are loaded, else by pyarrow."""
     from ..kernels import shredding_kernels, statistics_kernels, writing_kernels
 
-    if all(kernels.mode for kernels in (shredding_kernels, statistics_kernels, writing_kernels)):
+    if _are_loaded(shredding_kernels, statistics_kernels, writing_kernels):
         from ..api import to_parquet
 
         to_parquet(_frame(), path, threads=1)
@@ -38,21 +41,22 @@ def _write(path: str) -> None:
 
 
 def _read(path: str) -> None:
+    """Read files and splits; by a filter, too, where the kernels for that are loaded."""
     from ..api import read_parquet
-
-    read_parquet(path, threads=1)
-    read_parquet(path, filters=[("number", ">", 3)], threads=1)
-    _split(path)
-
-
-def _split(path: str) -> None:
     from ..dataset.splits import split_table
+    from ..kernels import predicate_kernels, selecting_kernels
 
-    for filters in (None, [("number", ">", 3)]):
+    wanted = [("number", ">", 3)]
+    for filters in (None, wanted) if _are_loaded(predicate_kernels, selecting_kernels) else (None,):
+        read_parquet(path, filters=filters, threads=1)
         table = split_table(path, filters=filters)
         for split in table.splits:
             table.frame(split)
             list(table.tables(split))
+
+
+def _are_loaded(*groups: Kernels) -> bool:
+    return all(group.mode for group in groups)
 
 
 def _frame() -> Any:
