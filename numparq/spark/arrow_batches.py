@@ -227,6 +227,8 @@ class _Fitting:
             return array.view(wanted)
         if types.is_time(wanted):
             return _times(array.cast(wanted))
+        if (types.is_large_string(given) or types.is_large_binary(given)) and _end(array) > _MAX_OFFSET:
+            array = pa.concat_arrays([array])  # its bytes alone, counted from 0 on
         return array.cast(wanted)
 
     def _timestamps(self, array: Any, wanted: pa.DataType) -> Any:
@@ -264,6 +266,12 @@ def _spans(array: Any) -> tuple[Any, int, int]:
 
 def _mask(array: Any) -> Any:
     return array.is_null() if array.null_count else None
+
+
+def _end(array: Any) -> int:
+    """Give the end of the last value of an array with 64-bit offsets, in the buffer that it shares with others."""
+    place = array.offset + len(array)
+    return int(np.frombuffer(array.buffers()[1], np.int64, 1, 8 * place)[0])
 
 
 def _check_whole(array: Any) -> None:

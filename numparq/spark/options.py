@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -67,7 +68,7 @@ OPTIONS = (
     Option("columns", "columns", _names, "the columns to read: a, b or a JSON list, with lists for fields of structs"),
     Option("filter", "filters", str, "the rows to read, exactly: n > 3 and zone in ('A', 'B')"),
     Option("splitBytes", "split_bytes", size, "stored bytes that one task reads at most, about: 64m"),
-    Option("minSplits", "min_splits", count, "so many tasks at least, where the rows can be divided so"),
+    Option("minSplits", "min_splits", count, "so many tasks at least, if rows can be divided so: the driver's cores"),
     Option("planFiles", "plan_files", count, "above so many files footers are read by the tasks, not by the driver"),
     Option("rowsPerBatch", "rows_per_batch", count, "rows that are handed to Spark at once, at most"),
     Option("partitioning", "partitioning", _partitioning, 'hive, none, names, or a JSON object {"year": "int32"}'),
@@ -119,6 +120,7 @@ def request_of(options: Mapping[str, str]) -> ReadRequest:
             raise ValueError(f"the option {option.name!r} is {error}, not {text!r}") from error
     if storage:
         found["storage_options"] = found.get("storage_options", {}) | storage
+    found.setdefault("min_splits", os.cpu_count() or 1)
     return ReadRequest(path=_paths(given), **found)
 
 

@@ -60,7 +60,7 @@ def rows(of):
 @pytest.mark.parametrize("size", [2_000, 10**9])
 def test_splits_of_any_size(spark, stored, size):
     wanted = rows(spark.read.parquet(stored))
-    found = load(spark, stored, splitBytes=str(size))
+    found = load(spark, stored, splitBytes=str(size), minSplits="1")
     assert rows(found) == wanted
     assert rows(numparq.spark.read(spark, stored, split_bytes=size, min_splits=1)) == wanted
     assert (found.rdd.getNumPartitions() > 3) == (size == 2_000)

@@ -303,6 +303,18 @@ def test_batches_of_many_bytes_are_cut(monkeypatch):
     assert max(sizes) <= 1000 / 180
 
 
+@pytest.mark.parametrize("kind", [pa.large_string(), pa.large_binary()], ids=str)
+def test_values_behind_two_gigabytes(kind):
+    """The bytes in front are never touched, and take no memory."""
+    data = np.zeros((3 << 30) + 10, np.uint8)
+    data[-10:] = ord("x")
+    offsets = np.array([0, 5, 5, 3 << 30, (3 << 30) + 10], np.int64)
+    validity = pa.py_buffer(bytes([0b1101]))
+    array = pa.Array.from_buffers(kind, 4, [validity, pa.py_buffer(offsets), pa.py_buffer(data)])
+    found, _ = made(pa.table({"s": array}).slice(3))
+    assert found["s"].cast(pa.string()).to_pylist() == ["x" * 10]
+
+
 def test_rows_without_columns():
     table = pa.table({"": pa.nulls(10)}).select([])
     assert made(table, max_rows=4)[1] == [4, 4, 2]
