@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,8 +84,8 @@ def _kind(text: str) -> str:
             if -limit <= number < limit:
                 return name
         return "str"
-    if _FLOAT.fullmatch(text):
-        return "str" if text.lstrip("-").isdigit() else "float64"
+    if _FLOAT.fullmatch(text):  # without digits behind the point it is a decimal to Spark, and text here
+        return "float64" if int(Decimal(text).as_tuple().exponent) < 0 else "str"
     if _DATE.fullmatch(text):
         try:
             datetime.date.fromisoformat(text)

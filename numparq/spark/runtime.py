@@ -15,10 +15,13 @@ import numpy as np
 from ..arrow import pyarrow
 from ..errors import SchemaError, UnsupportedError
 from .descriptions import described
+from .equality import is_compared_alike
 from .types import is_collated, is_int96
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from pyspark.sql.types import DataType
 
     from ..runtime_filter import RuntimeFilter
     from ..schema import Leaf, Schema
@@ -31,7 +34,10 @@ MAX_COLLECTED = 5_000_000
 
 
 def runtime_filters(
-    spark: SparkSession, given: Any, schema: Callable[[], Schema] | None = None
+    spark: SparkSession,
+    given: Any,
+    schema: Callable[[], Schema] | None = None,
+    types: Callable[[list[Any]], Mapping[Any, list[DataType]]] | None = None,
 ) -> tuple[RuntimeFilter, ...]:
     """Make runtime filters of the keys of DataFrames; each of these is evaluated once, here.
 
@@ -46,12 +52,16 @@ def runtime_filters(
         Gives the columns of the files. It is called where there are too many keys to look for them one by one: how they
         are hashed depends on how the files store them. Without it, those only give a range, and instants nothing:
         how they are compared depends on it, too.
+    types : callable, optional
+        Gives, of a list of columns, those of which Spark's types are known: those that are stored and those that a
+        query sees. By default they are taken to be the keys'.
 
     Returns
     -------
     tuple of RuntimeFilter
-        What is in none of them has no partner in an inner join, or a left semi-join. Nothing where a key is NaN, which
-        is equal to itself in Spark.
+        What is in none of them has no partner in an inner join, or a left semi-join, by ``=``: nulls are left out.
+        Nothing where a key is NaN, which is equal to itself in Spark, or where Spark would cast keys or values to
+        compare them, such that others become equal: a decimal to a double, a date to an instant.
 
     Raises
     ------
@@ -67,8 +77,10 @@ def runtime_filters(
     if isinstance(given, RuntimeFilter):
         return (given,)
     if not isinstance(given, Mapping):
-        return tuple(made for each in _listed(given) for made in runtime_filters(spark, each, schema))
+        return tuple(made for each in _listed(given) for made in runtime_filters(spark, each, schema, types))
     made: list[RuntimeFilter] = []
+    asked = [column for column, of in given.items() if not isinstance(of, RuntimeFilter)]
+    known = {} if types is None or not asked else types(asked)
     for column, of in given.items():
         if isinstance(of, RuntimeFilter):
             if of.column != column:
@@ -76,8 +88,9 @@ def runtime_filters(
             made.append(of)
             continue
         frame, name = _side(column, of)
-        with described(spark, f"numparq: keys of a join, for {column!r}"):
-            made += _of_keys(column, frame, name, schema)
+        if all(is_compared_alike(frame.schema[name].dataType, of) for of in known.get(column, ())):
+            with described(spark, f"numparq: keys of a join, for {column!r}"):
+                made += _of_keys(column, frame, name, schema)
     return tuple(made)
 
 
@@ -104,7 +117,8 @@ def _of_keys(column: Any, frame: DataFrame, name: str, schema: Callable[[], Sche
 
     from ..runtime_filter import RuntimeFilter
 
-    chosen = frame.select(frame[_quoted(name)].alias("key")).dropna()
+    chosen = frame.select(frame[_quoted(name)].alias("key"))
+    chosen = chosen.filter(chosen["key"].isNotNull())  # dropna would drop NaN as well
     if is_collated(chosen.schema["key"].dataType):
         raise UnsupportedError(f"the keys for {column!r} are compared by a collation; a runtime filter knows none")
     keys = chosen.distinct().limit(MAX_COLLECTED + 1).toArrow()["key"]

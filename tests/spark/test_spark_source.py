@@ -222,7 +222,7 @@ def test_types_of_partition_columns(spark, tmp_path):
     names = {
         "big=3000000000/day=2024-01-31/share=1.5/mixed=1/odd=2024-02-30": 1,
         "big=-1/day=1999-01-01/share=2/mixed=x/odd=1": 2,
-        "big=__HIVE_DEFAULT_PARTITION__/day=__HIVE_DEFAULT_PARTITION__/share=-1e3/mixed=2.5/odd=0x10": 3,
+        "big=__HIVE_DEFAULT_PARTITION__/day=__HIVE_DEFAULT_PARTITION__/share=-1.5e0/mixed=2.5/odd=0x10": 3,
     }
     for name, value in names.items():
         (tmp_path / name).mkdir(parents=True)

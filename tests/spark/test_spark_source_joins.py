@@ -34,10 +34,11 @@ def stored(tmp_path_factory):
     number = np.arange(ROWS)
     days = [(START + datetime.timedelta(days=int(each))).date() for each in number]
     amounts = [decimal.Decimal(int(each)).scaleb(-1) for each in number]
+    quarters = np.where(number % 7 == 0, np.nan, number / 4)  # NaN, where pandas' own floats would be null
     frame = pd.DataFrame({
         "id": number, "small": number.astype("i4"), "s": [f"k{each:05}" for each in number],
         "day": pd.array(days, pd.ArrowDtype(pa.date32())),
-        "t": START + pd.to_timedelta(number, "h"), "x": np.where(number % 7 == 0, np.nan, number / 4),
+        "t": START + pd.to_timedelta(number, "h"), "x": pd.arrays.ArrowExtensionArray(pa.array(quarters)),
         "d": pd.array(amounts, pd.ArrowDtype(pa.decimal128(9, 1))),
     })  # fmt: skip
     numparq.to_parquet(
@@ -105,10 +106,22 @@ def test_no_keys(spark, stored):
     assert found.count() == 0
 
 
-def test_nan_finds_nan(spark, stored):
+def test_nan_finds_nan(spark, stored, monkeypatch):
+    """Spark's own reader would skip rows with NaN by bounds that have none."""
     small = spark.sql("select double('nan') as x union all select 1.0D")
-    found = numparq.spark.read(spark, stored, ["id", "x"], runtime_filters={"x": small})
-    assert found.join(small, "x").count() == spark.read.parquet(stored).join(small, "x").count() > 100
+    for limit in (runtime.MAX_COLLECTED, 1):
+        monkeypatch.setattr(runtime, "MAX_COLLECTED", limit)
+        found = numparq.spark.read(spark, stored, ["id", "x"], runtime_filters={"x": small})
+        assert found.join(small, "x").count() == 1 + len(range(0, ROWS, 7))
+
+
+def test_more_keys_than_are_collected(spark, stored, monkeypatch):
+    """They are a range."""
+    monkeypatch.setattr(runtime, "MAX_COLLECTED", 10)
+    monkeypatch.setattr(runtime, "MAX_VALUES", 5)
+    for keys, column in (("id", "id"), ("format_string('k%05d', id)", "s")):
+        small = spark.range(100, 200).selectExpr(f"{keys} as key")
+        assert numparq.spark.read(spark, stored, ["id"], runtime_filters={column: small}).count() == 100
 
 
 def test_filters_that_are_given(spark, stored):
