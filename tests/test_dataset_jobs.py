@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import multiprocessing
 import os
 import pickle
@@ -104,6 +106,54 @@ def test_a_job_that_is_given_up_leaves_nothing(tmp_path):
     write(job, "0", 10)
     job.abort()
     assert numbers(tmp_path / "there") == [0, 1, 2, 3] and left(tmp_path / "there") == []
+
+
+def busy_tasks(staging: str, stop: threading.Event) -> list[threading.Thread]:
+    """Begin to create files in the folder of a job, as tasks do that run on."""
+
+    def create(number: int) -> None:
+        for count in itertools.count():
+            if stop.is_set():
+                return
+            with contextlib.suppress(OSError):
+                open(f"{staging}/{number}{count:09}", "x").close()
+
+    threads = [threading.Thread(target=create, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+@pytest.mark.parametrize("end", ["abort", "commit"])
+@pytest.mark.parametrize("outlives", [False, True])
+def test_nothing_is_left_where_tasks_go_on_creating_files(tmp_path, end, outlives):
+    fill(tmp_path)
+    for _ in range(5):
+        job = SharedJob.begin(tmp_path, partition_cols=["key"], outlives=outlives)
+        message = write(job, "0", 4)
+        stop = threading.Event()
+        threads = busy_tasks(os.path.dirname(job.staged([message])[0]), stop)
+        try:
+            job.abort() if end == "abort" else job.commit([message])
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+        assert left(tmp_path) == []
+
+
+def test_a_removal_that_breaks_off_is_completed_by_the_next_write(tmp_path, monkeypatch):
+    fill(tmp_path)
+    job = SharedJob.begin(tmp_path, partition_cols=["key"], outlives=True)
+    write(job, "0", 4)
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", lambda *args, **options: None)  # as if the process had died
+        job.abort()
+    (name,) = left(tmp_path)
+    with pytest.raises(FileNotFoundError, match="the write is over"):
+        write(job, "1", 4)
+    assert numbers(tmp_path) == [0, 1, 2, 3] and name.startswith(".numparq-over-")
+    assert recover(tmp_path).removed == [job.id] and left(tmp_path) == []
 
 
 def test_an_attempt_that_fails_leaves_nothing(tmp_path):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import shutil
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -23,6 +22,7 @@ from .local_commit import (
     make_folder,
     perform,
     remove_folders,
+    remove_job_folder,
     sweep,
     sync_files,
     version_of,
@@ -205,7 +205,7 @@ class JobFolder:
 
     def clear(self) -> None:
         """Remove the folder, and what is in it."""
-        shutil.rmtree(self.path(""), ignore_errors=True)
+        remove_job_folder(self.base, self.name)
         self._close()
 
     def _lock(self) -> None:

@@ -20,11 +20,13 @@ from ...io.local_sink import boot_token, sync_folder, try_lock
 from ...threads import Crew
 from ..commit_record import JOB, Record, job_of, record_name
 
-__all__ = ["complete", "complete_all", "exclusive", "folder_of_job", "perform", "records_of", "sweep", "sync_files",
-           "version_of"]  # fmt: skip
+__all__ = ["complete", "complete_all", "exclusive", "folder_of_job", "perform", "records_of", "remove_job_folder",
+           "sweep", "sync_files", "version_of"]  # fmt: skip
 
 _JOB_FOLDER = re.compile(rf"\.numparq-(\w+)-{JOB}")
-_SHARED = "shared"  # where others have the token of a boot, which is 8 digits, or "x"
+# Where others have the token of a boot, which is 8 digits, or "x".
+_SHARED, _OVER = "shared", "over"
+_TRIES = 10
 _AT_ONCE = 16
 _DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 
@@ -41,6 +43,32 @@ def folder_of_job(job: str, outlives: bool = False) -> str:
         locks tell whether that process lives; else of none, so that no other write takes it for that of a dead one.
     """
     return f".numparq-{_SHARED if outlives else boot_token()}-{job}"
+
+
+def remove_job_folder(base: str, name: str) -> None:
+    """Remove the folder of a job, and what is in it, while tasks of the job may still be creating files there.
+
+    It is renamed first, so that no task finds it any more; and whoever comes across the new name may remove the rest,
+    should this process die meanwhile.
+
+    Parameters
+    ----------
+    base : str
+        The dataset's folder.
+    name : str
+        What the folder is called in it; it need not be there.
+    """
+    path = os.path.join(base, name)
+    found = _JOB_FOLDER.fullmatch(name)
+    if found and found[1] != _OVER:
+        with contextlib.suppress(OSError):  # as on Windows, where a file in it is open
+            over = os.path.join(base, f".numparq-{_OVER}{name[found.end(1) :]}")
+            os.rename(path, over)
+            path = over
+    for _ in range(_TRIES):  # who had found it before it was renamed may have created one more file
+        shutil.rmtree(path, ignore_errors=True)
+        if not os.path.lexists(path):
+            return
 
 
 @contextmanager
@@ -122,7 +150,7 @@ def complete(base: str, record: Record) -> None:
     with contextlib.suppress(FileNotFoundError):
         os.unlink(os.path.join(base, record_name(record.job)))
     if record.folder:
-        shutil.rmtree(os.path.join(base, record.folder), ignore_errors=True)
+        remove_job_folder(base, record.folder)
 
 
 def sync_files(paths: Iterable[str]) -> None:
@@ -270,8 +298,9 @@ def sweep(base: str, *, of_other_systems: bool = False) -> list[str]:
         if not found or any(name.endswith(job) for job in kept):
             continue
         ours = found[1] == boot_token()
-        if (ours or of_other_systems) and _is_nobodys(os.path.join(base, name), ours):
-            shutil.rmtree(os.path.join(base, name), ignore_errors=True)
+        is_over = found[1] == _OVER  # whoever was removing it has died, or is just doing it
+        if is_over or ((ours or of_other_systems) and _is_nobodys(os.path.join(base, name), ours)):
+            remove_job_folder(base, name)
             removed.append(name)
     return removed
 
