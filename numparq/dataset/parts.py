@@ -225,6 +225,8 @@ class FilePart:
 
     def _shared(self, layout: Layout, first: int) -> dict[int, ColumnBuffer]:
         wanted = self.wanted(layout)
+        if not self.rows.count:  # of a row group of which no row is wanted, only categories are
+            wanted = {at: place for at, place in wanted.items() if self.targets[at].entries is not None}
         if not wanted:
             return {}
         found = self.rows.decode(self.memory(layout), wanted, first)
