@@ -274,6 +274,13 @@ def test_categories_of_bools_have_no_dictionary():
     assert pq.read_table(io.BytesIO(data or b""))["a"].to_pylist() == [True, False, None, True]
 
 
+@pytest.mark.parametrize("rows", [0, 3])
+def test_a_dictionary_of_nothing_but_nulls(rows):
+    codes = pa.DictionaryArray.from_arrays(pa.nulls(rows, pa.int32()), pa.nulls(0))
+    data = numparq.to_parquet(pd.DataFrame({"a": pd.Series(pd.arrays.ArrowExtensionArray(codes))}))
+    assert pq.read_table(io.BytesIO(data or b""))["a"].to_pylist() == [None] * rows
+
+
 # --- several frames ---------------------------------------------------------------------
 
 

@@ -93,7 +93,7 @@ def _parts(chunked: Any, start: int, stop: int) -> list[Any]:
         return chunks
     import pyarrow as pa
 
-    return [pa.array([], chunked.type)]
+    return [pa.nulls(0, chunked.type)]  # pa.array makes no dictionary of the type null
 
 
 def _cast_source(chunked: Any, data_type: Any) -> Source:
