@@ -10,7 +10,7 @@ from ..opened import OpenedFile
 from ..predicate import as_expression
 from ..reading.choices import Choices
 from ..schema import Schema
-from ..selection import checked_count
+from ..selection import checked_count, names_of
 from .contents import Contents
 from .pruners import FilePruner
 from .splitting.carried import CarriedSchema, UnknownFiles
@@ -169,7 +169,7 @@ def split_table(
     checked_size(min_splits, "min_splits")
     if plan_files is not None:
         checked_count(plan_files, "plan_files")
-    columns = None if columns is None else list(columns)
+    columns = None if columns is None else names_of(columns)
 
     def divided() -> SplitTable:
         contents = _contents(path, partitioning, schema, resolve, storage_options, filesystem)

@@ -261,7 +261,9 @@ def _spans(array: Any) -> tuple[Any, int, int]:
     pa = pyarrow()
     offsets = array.offsets
     first, last = offsets[0].as_py(), offsets[-1].as_py()
-    return pa.compute.subtract(offsets, pa.scalar(first, offsets.type)) if first else offsets, first, last - first
+    if first or offsets.offset:  # pyarrow takes no slice of offsets beside a mask, not even one that begins with 0
+        offsets = pa.compute.subtract(offsets, pa.scalar(first, offsets.type))
+    return offsets, first, last - first
 
 
 def _mask(array: Any) -> Any:

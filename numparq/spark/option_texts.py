@@ -124,5 +124,5 @@ def _sort_key(text: str) -> tuple[str, bool, bool]:
 def _json(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None

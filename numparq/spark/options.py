@@ -44,7 +44,7 @@ def _names(text: str) -> list[Any]:
         return [part.strip() for part in text.split(",")]
     try:
         found = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError("names, separated by commas or as a JSON list") from error
     if not all(isinstance(name, str) or _is_path(name) for name in found):
         raise ValueError("a list of names, or of lists of names for fields of structs")

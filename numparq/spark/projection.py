@@ -45,6 +45,8 @@ def field_places(names: list[str], wanted: list[str]) -> list[int | None]:
     SchemaError
         When there are several that differ in case only.
     """
+    if names == wanted:  # of which two may be called the same: s.x and t.x
+        return list(range(len(names)))
     exact = {name: place for place, name in reversed(list(enumerate(names)))}
     folded: dict[str, list[int]] = {}
     for place, name in enumerate(names):

@@ -87,19 +87,23 @@ def read(
     >>> fares = numparq.spark.read(spark, "fares", ["zone", "fare"], "fare > 100")  # doctest: +SKIP
     >>> fares.groupBy("zone").count().show()  # doctest: +SKIP
     """
+    from ..selection import names_of
     from .reader import SparkTable
-    from .request import ReadRequest, file_schema
+    from .request import ReadRequest, file_schema, key_types
     from .runtime import runtime_filters as made_filters
     from .tasks import in_tasks
 
     wanted = None if schema is None else _parsed(schema)
     request = ReadRequest(
-        path, None if columns is None else list(columns), filters, split_bytes=split_bytes,
+        path, None if columns is None else names_of(columns), filters, split_bytes=split_bytes,
         min_splits=_at_a_time(spark) if min_splits is None else min_splits, plan_files=plan_files,
         rows_per_batch=rows_per_batch, partitioning=partitioning, resolve=resolve, include=tuple(include),
         storage_options=storage_options, filesystem=filesystem, verify_crc=verify_crc, nanoseconds=nanoseconds,
     )  # fmt: skip
-    request = request.with_filters(made_filters(spark, runtime_filters, lambda: file_schema(request)))
+    more = made_filters(
+        spark, runtime_filters, lambda: file_schema(request), lambda names: key_types(request, names, wanted)
+    )
+    request = request.with_filters(more)
     table = SparkTable.of(request, wanted)
     return in_tasks(spark, table.splits, _Batches(table.batches), table.batches.schema)
 

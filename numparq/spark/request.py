@@ -7,15 +7,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SchemaError
+from ..memory_budget import checked_size
 from .projection import field_places
 
 if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
     from ..dataset.splits import SplitTable
     from ..schema import Schema
 
-__all__ = ["ReadRequest", "file_schema", "planned"]
+__all__ = ["ReadRequest", "file_schema", "key_types", "planned"]
+
+_NANOSECONDS = ("exact", "floor")
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,12 @@ class ReadRequest:
     verify_crc: bool = True
     nanoseconds: str = "exact"
     pushdown: bool = False
+
+    def __post_init__(self) -> None:
+        if self.rows_per_batch is not None:
+            checked_size(self.rows_per_batch, "rows_per_batch")
+        if self.nanoseconds not in _NANOSECONDS:
+            raise ValueError(f"nanoseconds is {' or '.join(map(repr, _NANOSECONDS))}, not {self.nanoseconds!r}")
 
     def with_filters(self, more: tuple[Any, ...]) -> ReadRequest:
         """Give the same with more runtime filters."""
@@ -135,3 +144,38 @@ def file_schema(request: ReadRequest) -> Schema:
         storage_options=request.storage_options, filesystem=request.filesystem,
     ) as dataset:  # fmt: skip
         return dataset.schema
+
+
+def key_types(request: ReadRequest, names: list[Any], schema: StructType | None = None) -> dict[Any, list[DataType]]:
+    """Look at the types of columns before anything is planned.
+
+    Parameters
+    ----------
+    request : ReadRequest
+        What is asked for.
+    names : list
+        The columns, as `numparq.col` takes them.
+    schema : pyspark.sql.types.StructType, optional
+        The caller's.
+
+    Returns
+    -------
+    dict
+        For each column the type that it has in files, or as a partition column, and that of the caller's schema.
+
+    Raises
+    ------
+    SchemaError
+        When there is no such column.
+    """
+    from .types import spark_schema
+
+    alone = replace(
+        request, filters=None, runtime_filters=(), include=(), partitioning=_as_spark(request.partitioning, schema)
+    )
+    found = {}
+    for name in names:
+        (field,) = spark_schema(_divided(alone, [name])).fields
+        wanted = () if schema is None else schema.fields
+        found[name] = [field.dataType, *(each.dataType for each in wanted if each.name.lower() == field.name.lower())]
+    return found

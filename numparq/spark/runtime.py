@@ -20,7 +20,6 @@ from .types import is_collated, is_int96
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
     from pyspark.sql.types import DataType
 
     from ..runtime_filter import RuntimeFilter

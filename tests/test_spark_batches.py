@@ -1,0 +1,92 @@
+"""Record batches for Spark of any stretch of a table's rows, and keys that Spark compares as numparq does; no Java."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+T = pytest.importorskip("pyspark.sql.types", reason="pyspark is not installed (the extra 'spark')")
+
+import numparq.spark  # noqa: E402
+from numparq.dataset.splits import split_table  # noqa: E402
+from numparq.spark.arrow_batches import ArrowBatches  # noqa: E402
+from numparq.spark.equality import is_compared_alike  # noqa: E402
+from numparq.spark.options import request_of  # noqa: E402
+from numparq.spark.reader import SparkTable  # noqa: E402
+from numparq.spark.request import ReadRequest  # noqa: E402
+from numparq.spark.tables import table_of  # noqa: E402
+
+
+@pytest.mark.parametrize("start", range(5))
+@pytest.mark.parametrize("rows", [1, 2, None])
+def test_stretches_that_begin_with_empty_lists(start, rows):
+    """Their offsets begin with 0, though not with the first one of the array."""
+    lists = [[], [], None, [], [1, None], None, [2]]
+    maps = [value if value is None else [(str(each), each) for each in value] for value in lists]
+    kinds = {"l": pa.list_(pa.int64()), "m": pa.map_(pa.string(), pa.int64())}
+    table = pa.table({"l": pa.array(lists, kinds["l"]), "m": pa.array(maps, kinds["m"])})
+    kinds = {"l": T.ArrayType(T.LongType()), "m": T.MapType(T.StringType(), T.LongType())}
+    schema = T.StructType([T.StructField(name, kind) for name, kind in kinds.items()])
+    batches = list(ArrowBatches(schema, rows).of(table.slice(start)))
+    for batch in batches:
+        batch.validate(full=True)
+    assert [row for batch in batches for row in batch.to_pylist()] == table.slice(start).to_pylist()
+
+
+def test_two_columns_of_one_name(tmp_path):
+    """Fields of structs are called as they are in these."""
+    table = pa.table({"x": [1], "s": [{"x": 2}], "t": [{"x": 3}]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    planned = SparkTable.of(ReadRequest(str(tmp_path), ["t.x", "x", "s.x"]))
+    (batch,) = [batch for split in planned.splits for batch in planned.batches.batches(split)]
+    assert [column.to_pylist() for column in batch.columns] == [[3], [1], [2]]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        ({"nanoseconds": "round"}, ValueError, "'exact' or 'floor', not 'round'"),
+        ({"rows_per_batch": 0}, ValueError, "rows_per_batch must be at least 1"),
+        ({"rows_per_batch": "3"}, TypeError, "rows_per_batch is a number"),
+    ],
+)
+def test_what_cannot_be_asked_for(wrong, error, message):
+    """It is told before any task runs."""
+    with pytest.raises(error, match=message):
+        ReadRequest("a", **wrong)
+
+
+@pytest.mark.parametrize("name", ["columns", "storageOptions"])
+def test_options_that_are_nested_too_deeply(name):
+    with pytest.raises(ValueError, match=f"the option '{name}' is"):
+        request_of({"path": "a", name: "[" * 100_000})
+
+
+def test_a_text_is_no_list_of_columns(tmp_path):
+    pq.write_table(pa.table({"a": [1], "b": [2]}), tmp_path / "a.parquet")
+    for read in (split_table, partial(numparq.spark.read, None), partial(table_of, None, filters=None)):
+        with pytest.raises(TypeError, match="write \\['ab'\\] for one column"):
+            read(str(tmp_path), columns="ab")
+
+
+D = T.DecimalType
+INT, LONG, FLOAT, DOUBLE, TEXT = T.IntegerType(), T.LongType(), T.FloatType(), T.DoubleType(), T.StringType()
+DATE, LOCAL, INSTANT, BYTES = T.DateType(), T.TimestampNTZType(), T.TimestampType(), T.BinaryType()
+SAME = [
+    (T.ByteType(), LONG), (INT, D(20, 2)), (D(9, 1), D(12, 2)), (FLOAT, DOUBLE), (TEXT, TEXT), (DATE, LOCAL),
+    (INSTANT, INSTANT), (BYTES, BYTES),
+]  # fmt: skip
+OTHERS = [
+    (D(3, 1), DOUBLE), (LONG, DOUBLE), (INT, FLOAT), (D(38, 37), LONG), (D(38, 0), D(38, 10)), (TEXT, DATE),
+    (TEXT, INT), (DATE, INSTANT), (LOCAL, INSTANT), (TEXT, BYTES), (T.BooleanType(), INT),
+    (T.ArrayType(INT), T.ArrayType(INT)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("first", "second"), SAME + OTHERS, ids=str)
+def test_types_that_are_compared_value_by_value(first, second):
+    wanted = (first, second) in SAME
+    assert is_compared_alike(first, second) == is_compared_alike(second, first) == wanted
