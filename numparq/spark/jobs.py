@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
-from typing import TYPE_CHECKING, Any, get_origin
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from .descriptions import described
+from .job_tasks import PLACE, Mapping, Numbered, Partial, checked, name_of, on_tables, together
 from .tables import table_of
 from .tasks import in_tasks, run_splits
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from ..dataset.splits import Split, SplitReader
     from .results import Results
 
 __all__ = ["aggregate_pandas", "aggregate_pandas_by", "map_pandas"]
-
-_SPLIT = "numparq split"  # the column by which partial results are put in order
 
 
 def map_pandas(
@@ -88,7 +83,7 @@ def map_pandas(
     """
     wanted = as_schema(schema)
     table = table_of(spark, path, columns, filters, **options)
-    job = _Mapping(table.reader, fn, _results(spark, wanted, fn), rows_per_batch)
+    job = Mapping(table.reader, fn, _results(spark, wanted, fn), rows_per_batch)
     return in_tasks(spark, table.splits, job, wanted)
 
 
@@ -137,15 +132,15 @@ def aggregate_pandas(
     ...     return results.groupby(level=0).sum()
     >>> numparq.spark.aggregate_pandas(spark, "trips", sums, together)  # doctest: +SKIP
     """
-    with described(spark, description or f"numparq aggregate: {_name(partial)} of {path}"):
+    with described(spark, description or f"numparq aggregate: {name_of(partial)} of {path}"):
         table = table_of(spark, path, columns, filters, **options)
-        made = run_splits(spark, table, _Partial(partial, rows_per_batch), f"{len(table)} splits")
+        made = run_splits(spark, table, Partial(partial, rows_per_batch), f"{len(table)} splits")
     results = [one for split in made for one in split]
     if not results:
         from ..dataset.splits import Split
 
-        results = [_checked(partial(table.frame(Split())), partial)]
-    return final(_together(results))
+        results = [checked(partial(table.frame(Split())), partial)]
+    return final(together(results))
 
 
 def aggregate_pandas_by(
@@ -202,109 +197,10 @@ def aggregate_pandas_by(
     if unknown or not keys:
         raise ValueError(f"by= names columns of what partial gives ({', '.join(between.fieldNames())}), not {unknown}")
     table = table_of(spark, path, columns, filters, **options)
-    job = _Mapping(table.reader, partial, _results(spark, between, partial), rows_per_batch)
-    numbered = StructType([*between.fields, StructField(_SPLIT, LongType())])
-    rows = in_tasks(spark, table.splits, _Numbered(job), numbered)
-    return rows.groupBy(*keys).applyInArrow(_on_tables(final, _results(spark, wanted, final)), wanted)
-
-
-# --- what runs in the tasks -------------------------------------------------------------------------------------------
-
-
-class _Mapping:
-    """Reads a split, and gives what a function makes of it."""
-
-    def __init__(self, reader: SplitReader, fn: Callable[[Any], Any], results: Results, rows: int | None) -> None:
-        self._reader = reader
-        self._fn = fn if _takes_iterator(fn) else _OfFrames(fn)
-        self._results = results
-        self._rows = rows
-
-    def __call__(self, number: int, split: Split) -> Iterator[Any]:
-        frames = _with_rows(self._reader, split, self._rows)
-        begun = list(islice(frames, 1))
-        if begun:
-            for made in self._fn(_going_on(begun, frames)):
-                yield from self._results.of(made)
-
-
-class _OfFrames:
-    """A function of a frame, as one of an iterator of frames."""
-
-    def __init__(self, fn: Callable[[Any], Any]) -> None:
-        self._fn = fn
-
-    def __call__(self, frames: Iterator[Any]) -> Iterator[Any]:
-        for frame in frames:
-            yield self._fn(frame)
-
-
-class _Numbered:
-    """Adds to each row of what is made of a split the number of the split."""
-
-    def __init__(self, job: _Mapping) -> None:
-        self._job = job
-
-    def __call__(self, number: int, split: Split) -> Iterator[Any]:
-        import pyarrow as pa
-
-        for batch in self._job(number, split):
-            numbers = pa.repeat(pa.scalar(number, pa.int64()), batch.num_rows)
-            yield pa.RecordBatch.from_arrays([*batch.columns, numbers], names=[*batch.schema.names, _SPLIT])
-
-
-class _Partial:
-    """Gives the results of a function for the frames of a split."""
-
-    def __init__(self, partial: Callable[[Any], Any], rows: int | None) -> None:
-        self._partial = partial
-        self._rows = rows
-
-    def __call__(self, reader: SplitReader, split: Split) -> list[Any]:
-        frames = _with_rows(reader, split, self._rows)
-        return [_checked(self._partial(frame), self._partial) for frame in frames]
-
-
-def _on_tables(final: Callable[[Any], Any], results: Results) -> Callable[[pa.Table], pa.Table]:
-    """Give a function of the rows of a key as one of Arrow's tables, annotated as Spark wants to see it."""
-    import pyarrow as pa
-
-    def call(table):
-        from .arrow_batches import ArrowBatches
-        from .session import begin_task
-
-        begin_task()
-        frame = table.sort_by(_SPLIT).drop_columns([_SPLIT]).to_pandas(types_mapper=_nullable)
-        return pa.Table.from_batches(list(results.of(final(frame))), ArrowBatches(results.schema).schema)
-
-    call.__annotations__ = {"table": pa.Table, "return": pa.Table}
-    return call
-
-
-def _with_rows(reader: SplitReader, split: Split, rows: int | None) -> Iterator[pd.DataFrame]:
-    """Give the frames of a split that have rows: one, or as many as it takes."""
-    frames = iter([reader.frame(split)]) if rows is None else reader.frames(split, rows)
-    return (frame for frame in frames if len(frame))
-
-
-def _going_on(begun: list[Any], others: Iterator[Any]) -> Iterator[Any]:
-    """Give the frames that a list has, which is emptied, so that nobody holds them; then the others."""
-    while begun:
-        yield begun.pop(0)
-    yield from others
-
-
-def _nullable(of: Any) -> Any:
-    """Give the dtype of a column of a key's rows, where it is not pyarrow's choice: integers stay what they are."""
-    import pandas as pd
-    import pyarrow as pa
-
-    if pa.types.is_integer(of):
-        return getattr(pd, f"Int{of.bit_width}Dtype")()
-    return pd.BooleanDtype() if pa.types.is_boolean(of) else None
-
-
-# --- the user's functions ---------------------------------------------------------------------------------------------
+    job = Mapping(table.reader, partial, _results(spark, between, partial), rows_per_batch)
+    numbered = StructType([*between.fields, StructField(PLACE, LongType())])
+    rows = in_tasks(spark, table.splits, Numbered(job), numbered)
+    return rows.groupBy(*keys).applyInArrow(on_tables(final, _results(spark, wanted, final)), wanted)
 
 
 def as_schema(schema: StructType | str) -> StructType:
@@ -322,55 +218,7 @@ def _results(spark: SparkSession, schema: StructType, fn: Callable) -> Results:
     from .results import Results
 
     zone = spark.conf.get("spark.sql.session.timeZone") or ""
-    return Results(schema, _name(fn), is_utc=zone.upper() in _UTC)
+    return Results(schema, name_of(fn), is_utc=zone.upper() in _UTC)
 
 
 _UTC = {"UTC", "GMT", "Z", "ETC/UTC", "ETC/GMT", "UTC+0", "+00:00", "GMT+0", "UCT", "ZULU"}
-
-
-def _name(fn: Callable) -> str:
-    return getattr(fn, "__qualname__", None) or type(fn).__qualname__
-
-
-def _takes_iterator(fn: Callable) -> bool:
-    """Whether a function is one of iterators: a generator function, or annotated so."""
-    call = fn if inspect.isroutine(fn) or inspect.isclass(fn) else getattr(fn, "__call__", fn)  # noqa: B004
-    if inspect.isgeneratorfunction(fn) or inspect.isgeneratorfunction(call):
-        return True
-    try:
-        signature = inspect.signature(fn, eval_str=True)
-    except (TypeError, ValueError, NameError, SyntaxError, AttributeError):
-        try:
-            signature = inspect.signature(fn)
-        except (TypeError, ValueError):
-            return False
-    parameters = [parameter.annotation for parameter in signature.parameters.values()]
-    return any(_is_iterator(annotation) for annotation in (signature.return_annotation, *parameters[:1]))
-
-
-def _is_iterator(annotation: Any) -> bool:
-    if isinstance(annotation, str):
-        name = annotation.partition("[")[0].rpartition(".")[2]
-        return name in ("Iterator", "Iterable", "Generator")
-    import collections.abc
-
-    return (get_origin(annotation) or annotation) in (
-        collections.abc.Iterator, collections.abc.Iterable, collections.abc.Generator
-    )  # fmt: skip
-
-
-def _checked(result: Any, partial: Callable) -> Any:
-    """Give a partial result, if it is one."""
-    import pandas as pd
-
-    if not isinstance(result, pd.DataFrame | pd.Series):
-        raise TypeError(f"{_name(partial)} is to give a DataFrame or a Series, and gave {result!r:.100}")
-    return result
-
-
-def _together(results: list[Any]) -> Any:
-    """Put partial results behind one another; those without rows say nothing, but where there are no others."""
-    import pandas as pd
-
-    some = [result for result in results if len(result)]
-    return pd.concat(some) if some else results[0]

@@ -1,0 +1,171 @@
+"""A user's function in Spark's tasks: which frames it gets of a split, and what becomes of its results."""
+
+from __future__ import annotations
+
+import collections.abc
+import inspect
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, get_origin
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from ..dataset.splits import Split, SplitReader
+    from .results import Results
+
+__all__ = ["PLACE", "Mapping", "Numbered", "Partial", "checked", "name_of", "on_tables", "together"]
+
+PLACE = "numparq place"  # the column by which partial results are put in order
+_PLACES = 1 << 40  # a split has room for so many rows of results
+
+
+class Mapping:
+    """Reads a split, and gives what a function makes of it."""
+
+    def __init__(self, reader: SplitReader, fn: Callable[[Any], Any], results: Results, rows: int | None) -> None:
+        self._reader = reader
+        self._fn = fn if _takes_iterator(fn) else _OfFrames(fn)
+        self._results = results
+        self._rows = rows
+
+    def __call__(self, number: int, split: Split) -> Iterator[Any]:  # noqa: D102
+        frames = _with_rows(self._reader, split, self._rows)
+        begun = list(islice(frames, 1))
+        if begun:
+            for made in self._fn(_going_on(begun, frames)):
+                yield from self._results.of(made)
+
+
+class _OfFrames:
+    """A function of a frame, as one of an iterator of frames."""
+
+    def __init__(self, fn: Callable[[Any], Any]) -> None:
+        self._fn = fn
+
+    def __call__(self, frames: Iterator[Any]) -> Iterator[Any]:
+        for frame in frames:
+            made = self._fn(frame)
+            del frame
+            yield made
+
+
+class Numbered:
+    """Adds to each row of what is made of a split its place among those of all splits."""
+
+    def __init__(self, job: Mapping) -> None:
+        self._job = job
+
+    def __call__(self, number: int, split: Split) -> Iterator[Any]:  # noqa: D102
+        import numpy as np
+        import pyarrow as pa
+
+        start = number * _PLACES
+        for batch in self._job(number, split):
+            places = pa.array(np.arange(start, start + batch.num_rows))
+            yield pa.RecordBatch.from_arrays([*batch.columns, places], names=[*batch.schema.names, PLACE])
+            start += batch.num_rows
+
+
+class Partial:
+    """Gives the results of a function for the frames of a split."""
+
+    def __init__(self, partial: Callable[[Any], Any], rows: int | None) -> None:
+        self._partial = partial
+        self._rows = rows
+
+    def __call__(self, reader: SplitReader, split: Split) -> list[Any]:  # noqa: D102
+        frames = _with_rows(reader, split, self._rows)
+        return [checked(self._partial(frame), self._partial) for frame in frames]
+
+
+def on_tables(final: Callable[[Any], Any], results: Results) -> Callable[[pa.Table], pa.Table]:
+    """Give a function of the rows of a key as one of Arrow's tables, annotated as Spark wants to see it."""
+    import pyarrow as pa
+
+    def call(table):
+        from .arrow_batches import ArrowBatches
+        from .session import begin_task
+
+        begin_task()
+        frame = table.sort_by(PLACE).drop_columns([PLACE]).to_pandas(types_mapper=_nullable)
+        return pa.Table.from_batches(list(results.of(final(frame))), ArrowBatches(results.schema).schema)
+
+    call.__annotations__ = {"table": pa.Table, "return": pa.Table}
+    return call
+
+
+def _with_rows(reader: SplitReader, split: Split, rows: int | None) -> Iterator[pd.DataFrame]:
+    """Give the frames of a split that have rows: one, or as many as it takes."""
+    for frame in map(reader.frame, [split]) if rows is None else reader.frames(split, rows):
+        if len(frame):
+            yield frame
+        del frame  # before the next one is made
+
+
+def _going_on(begun: list[Any], others: Iterator[Any]) -> Iterator[Any]:
+    """Give the frames that a list has, which is emptied, so that nobody holds them; then the others."""
+    while begun:
+        yield begun.pop(0)
+    yield from others
+
+
+def _nullable(of: Any) -> Any:
+    """Give the dtype of a column of a key's rows, where it is not pyarrow's choice: integers stay what they are."""
+    import pandas as pd
+    import pyarrow as pa
+
+    if pa.types.is_integer(of):
+        return getattr(pd, f"Int{of.bit_width}Dtype")()
+    return pd.BooleanDtype() if pa.types.is_boolean(of) else None
+
+
+# --- the user's functions ---------------------------------------------------------------------------------------------
+
+
+def name_of(fn: Callable) -> str:
+    """Say what a function is called."""
+    return getattr(fn, "__qualname__", None) or type(fn).__qualname__
+
+
+def _takes_iterator(fn: Callable) -> bool:
+    """Whether a function is one of iterators: a generator function, or annotated so."""
+    call = fn if inspect.isroutine(fn) or inspect.isclass(fn) else getattr(fn, "__call__", fn)  # noqa: B004
+    if inspect.isgeneratorfunction(fn) or inspect.isgeneratorfunction(call):
+        return True
+    try:
+        signature = inspect.signature(fn, eval_str=True)
+    except (TypeError, ValueError, NameError, SyntaxError, AttributeError):
+        try:
+            signature = inspect.signature(fn)
+        except (TypeError, ValueError):
+            return False
+    parameters = [parameter.annotation for parameter in signature.parameters.values()]
+    return any(_is_iterator(annotation) for annotation in (signature.return_annotation, *parameters[:1]))
+
+
+def _is_iterator(annotation: Any) -> bool:
+    if isinstance(annotation, str):
+        name = annotation.partition("[")[0].rpartition(".")[2]
+        return name in ("Iterator", "Iterable", "Generator")
+    return (get_origin(annotation) or annotation) in (
+        collections.abc.Iterator, collections.abc.Iterable, collections.abc.Generator
+    )  # fmt: skip
+
+
+def checked(result: Any, partial: Callable) -> Any:
+    """Give a partial result, if it is one."""
+    import pandas as pd
+
+    if not isinstance(result, pd.DataFrame | pd.Series):
+        raise TypeError(f"{name_of(partial)} is to give a DataFrame or a Series, and gave {result!r:.100}")
+    return result
+
+
+def together(results: list[Any]) -> Any:
+    """Put partial results behind one another; those without rows say nothing, but where there are no others."""
+    import pandas as pd
+
+    some = [result for result in results if len(result)]
+    return pd.concat(some) if some else results[0]
