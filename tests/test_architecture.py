@@ -75,8 +75,8 @@ def layer_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def imported(path: Path) -> set[str]:
-    """The top-level modules of numparq that a module imports, anywhere in it but for type checking."""
+def imported_names(path: Path) -> set[tuple[str, ...]]:
+    """What a module imports, anywhere in it but for type checking: full names, in parts."""
     tree = ast.parse(path.read_text())
     here = ["numparq", *path.relative_to(PACKAGE).parts[:-1]]
     guarded = {
@@ -85,18 +85,22 @@ def imported(path: Path) -> set[str]:
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
         for inner in ast.walk(node)
     }
-    found: set[str] = set()
+    found: set[tuple[str, ...]] = set()
     for node in ast.walk(tree):
         if id(node) in guarded:
             continue
         if isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("numparq.")}
+            found |= {tuple(alias.name.split(".")) for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             base = here[: len(here) - node.level + 1] if node.level else []
             full = [*base, *(node.module.split(".") if node.module else [])]
-            if full[:1] == ["numparq"]:
-                found |= {full[1]} if len(full) > 1 else {alias.name for alias in node.names}
+            found |= {(*full, alias.name) for alias in node.names}
     return found
+
+
+def imported(path: Path) -> set[str]:
+    """The top-level modules of numparq that a module imports."""
+    return {name[1] for name in imported_names(path) if name[0] == "numparq" and len(name) > 1}
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
@@ -153,14 +157,8 @@ def test_importing_everything_imports_neither_numba_nor_thriftpy2() -> None:
 
 def test_only_one_package_imports_pyspark() -> None:
     for path in modules():
-        names = [
-            name
-            for node in ast.walk(ast.parse(path.read_text()))
-            if isinstance(node, ast.Import | ast.ImportFrom)
-            for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names])
-        ]
-        uses = any(name.split(".")[0] == "pyspark" for name in names)
-        assert not uses or layer_of(path) in ("spark", "cli"), f"{path} imports pyspark"
+        uses = any(name[0] == "pyspark" for name in imported_names(path))
+        assert not uses or layer_of(path) == "spark", f"{path} imports pyspark"
 
 
 def test_plain_import_is_light() -> None:

@@ -2,14 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from importlib.util import find_spec
-from typing import Any
-
 # Of every command: where it runs.
 _SESSION: tuple[tuple[str, dict], ...] = (
     ("--master", {"metavar": "URL", "help": "Spark's master, such as spark://host:7077 or yarn (local[*])"}),
@@ -53,72 +45,3 @@ COMMANDS: dict[str, tuple[str, str, str, tuple[tuple[str, dict], ...]]] = {
 def names(text: str | None) -> list[str] | None:
     """Divide names at commas; None where nothing is given."""
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
-
-
-@contextmanager
-def session(master: str | None, conf: Sequence[str], name: str) -> Iterator[Any]:
-    """Start Spark, or take the session that there is.
-
-    Parameters
-    ----------
-    master : str or None
-        Spark's master; by default that of its configuration (spark-submit, spark-defaults.conf), else ``local[*]``.
-    conf : sequence of str
-        Settings, ``key=value``.
-    name : str
-        What Spark calls the application.
-
-    Yields
-    ------
-    SparkSession
-        Stopped in the end, where it was started here.
-
-    Raises
-    ------
-    ImportError
-        When pyspark is not installed.
-    ValueError
-        When a setting is not ``key=value``.
-    """
-    if find_spec("pyspark") is None:
-        raise ImportError("pyspark is not installed: numparq[spark] brings it; it needs Java 17, too")
-    from pyspark.sql import SparkSession
-
-    from ..spark import configure
-
-    settings = [_setting(one) for one in conf]
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        yield active
-        return
-    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-    builder = configure(SparkSession.builder.appName(name))
-    if master is not None or not _is_submitted():
-        builder = builder.master(master or "local[*]")
-    for key, value in (*_defaults(master), *settings):
-        builder = builder.config(key, value)
-    made = builder.getOrCreate()
-    try:
-        yield made
-    finally:
-        made.stop()
-
-
-def _defaults(master: str | None) -> list[tuple[str, str]]:
-    """Give settings of a Spark that is this process: what it says on the terminal, and to whom it listens."""
-    if _is_submitted() or not (master or "local").startswith("local"):
-        return []
-    return [("spark.driver.host", "127.0.0.1"), ("spark.driver.bindAddress", "127.0.0.1"),
-            ("spark.ui.enabled", "false"), ("spark.log.level", "ERROR"),
-            ("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())]  # fmt: skip
-
-
-def _is_submitted() -> bool:
-    return "PYSPARK_GATEWAY_PORT" in os.environ  # by spark-submit, which says where
-
-
-def _setting(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not key or not equals:
-        raise ValueError(f"--conf is KEY=VALUE, not {text!r}")
-    return key, value

@@ -13,7 +13,7 @@ from ..dataset.contents import Contents
 from ..dataset.query import Query
 from ..predicate.expression import Expression, col
 from ..reading.choices import Choices
-from .spark import session
+from ..spark.application import session
 from .spark_optimize import printed
 
 if TYPE_CHECKING:

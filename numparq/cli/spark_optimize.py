@@ -6,7 +6,8 @@ import sys
 
 from rich.console import Console
 
-from .spark import names, session
+from ..spark.application import session
+from .spark import names
 
 __all__ = ["optimize", "printed", "size"]
 

@@ -8,7 +8,8 @@ import sys
 from rich.console import Console
 
 from ..dataset.profile import Profile
-from .spark import names, session
+from ..spark.application import session
+from .spark import names
 
 __all__ = ["profile"]
 
