@@ -10,13 +10,19 @@ import pytest
 
 pa = pytest.importorskip("pyarrow")
 
+import pyarrow.parquet as pq  # noqa: E402
+
 import numparq  # noqa: E402
 from numparq.cli.spark_optimize import size  # noqa: E402
+from numparq.dataset.checksum import Checksum  # noqa: E402
 from numparq.dataset.layout import WantedLayout  # noqa: E402
+from numparq.dataset.rewriting import Piece  # noqa: E402
+from numparq.dataset.splits import split_table  # noqa: E402
+from numparq.errors import UnsupportedError  # noqa: E402
 from numparq.schema import Leaf  # noqa: E402
 from numparq.spark import optimizing  # noqa: E402
 from numparq.spark.optimize_choices import ROW_GROUP_BYTES, chosen  # noqa: E402
-from numparq.spark.optimize_tasks import ColumnSample, Pilot  # noqa: E402
+from numparq.spark.optimize_tasks import ColumnSample, Pilot, checksum_of, pilot_of  # noqa: E402
 
 
 @pytest.fixture
@@ -133,3 +139,27 @@ def test_sizes(text, number):
 def test_no_sizes(text):
     with pytest.raises(ValueError, match="no number of bytes"):
         size(text)
+
+
+@pytest.mark.parametrize("kind", ["flat", "nested"])
+def test_nanoseconds_of_int96_are_not_cut_off(tmp_path, kind):
+    moments = pa.array([1_000, None, 1_234_567_890_123_456_789], pa.timestamp("ns"))
+    whole = pa.array([1_000, None, 1_234_567_890_123_456_000], pa.timestamp("ns"))
+    for name, values in (("fine", moments), ("coarse", whole)):
+        column = values if kind == "flat" else pa.array([values.to_pylist()], pa.list_(pa.timestamp("ns")))
+        pq.write_table(pa.table({"t": column}), tmp_path / f"{name}.parquet", use_deprecated_int96_timestamps=True)
+
+    def summed(name: str) -> Checksum:
+        table = split_table([str(tmp_path / f"{name}.parquet")], partitioning=None)
+        return checksum_of(table.reader, [Piece("", split) for split in table.splits])
+
+    assert summed("coarse").rows
+    with pytest.raises(UnsupportedError, match=r"nanoseconds would be cut .*fine\.parquet"):
+        summed("fine")
+
+
+def test_samples_of_what_arrow_does_not_sort(tmp_path):
+    ids = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([bytes([n]) * 16 for n in range(5)], pa.binary(16)))
+    pq.write_table(pa.table({"id": ids}), tmp_path / "a.parquet")
+    table = split_table([str(tmp_path / "a.parquet")], partitioning=None)
+    assert pilot_of(table.reader, {}, ["id"], Piece("", table.splits[0])).rows == 5

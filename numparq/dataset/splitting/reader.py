@@ -111,6 +111,11 @@ class SplitReader:
         made._filter.arrived_in(self.prototype, together)  # which looks for their columns
         return made
 
+    @property
+    def filesystem(self) -> Any:
+        """Where the files are (fsspec or pyarrow file system); None for the local one."""
+        return self._wish.filesystem
+
     # --- the columns -------------------------------------------------------------------------------------------------
 
     @property
