@@ -20,7 +20,7 @@ def session(master: str | None, conf: Sequence[str], name: str) -> Iterator[Any]
     Parameters
     ----------
     master : str or None
-        Spark's master; by default that of its configuration (spark-submit, spark-defaults.conf), else ``local[*]``.
+        Spark's master; by default the one that spark-submit was told, else ``local[*]``.
     conf : sequence of str
         Settings, ``key=value``.
     name : str
