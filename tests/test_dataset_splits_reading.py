@@ -104,6 +104,14 @@ def test_rows_without_columns(folder):
     assert sum(part.num_rows for part in tables) == 4000 and tables[0].num_columns == 0
 
 
+def test_stretches_of_rows_without_columns(folder):
+    table = split_table(folder, [], col("id") != 5)
+    assert [made.num_rows for made in table.tables(table.splits[0], 1_000)][-2:] == [1_000, 999]
+    assert sum(made.num_rows for split in table.splits for made in table.tables(split, 7)) == table.count(
+        table.splits[0]
+    )
+
+
 def test_variants_come_as_bytes_in_tables(parquet_testing):
     path = next((parquet_testing / "shredded_variant").glob("case-0*.parquet"))
     table = split_table(path)

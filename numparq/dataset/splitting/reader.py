@@ -310,4 +310,5 @@ def _cut(table: Any, batch_rows: int | None) -> Iterator[Any]:
         yield table
         return
     for start in range(0, table.num_rows, batch_rows):
-        yield table.slice(start, batch_rows)
+        # Of a table without columns, pyarrow slices as many rows as it is asked for, whether they are there or not.
+        yield table.slice(start, min(batch_rows, table.num_rows - start))
