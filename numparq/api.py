@@ -308,8 +308,9 @@ def to_parquet(
     bloom_filter_options : dict, optional
         Bloom filters by column: True, or a dict of ``fpp`` (the share of false positives, 0.01) and ``ndv`` (distinct
         values to make room for; by default as many as are seen).
-    column_order : {"type", "ieee754"}
-        How the statistics of floats compare: as their type does, or by IEEE 754's total order.
+    column_order : {"type", "ieee754", "nan_free"}
+        How the statistics of floats compare: as their type does, or by IEEE 754's total order; or as their type does,
+        and column chunks with NaNs have no bounds, since Spark skips rows of NaN by both others.
     storage_options : dict, optional
         For a URL's file system.
     filesystem : fsspec or pyarrow file system, optional

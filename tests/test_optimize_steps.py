@@ -163,3 +163,15 @@ def test_samples_of_what_arrow_does_not_sort(tmp_path):
     pq.write_table(pa.table({"id": ids}), tmp_path / "a.parquet")
     table = split_table([str(tmp_path / "a.parquet")], partitioning=None)
     assert pilot_of(table.reader, {}, ["id"], Piece("", table.splits[0])).rows == 5
+
+
+def test_chunks_with_nan_have_no_bounds_where_spark_would_skip_them(tmp_path):
+    # Spark places NaN above all numbers, and skips row groups and pages by bounds that leave it out.
+    table = pa.table({"x": [1.0, float("nan"), *map(float, range(6))]})
+    numparq_files = {}
+    for order in ("type", "nan_free"):
+        with numparq.ParquetWriter(tmp_path / order, column_order=order, row_group_size=4) as writer:
+            writer.write(table.to_pandas(types_mapper=pd.ArrowDtype))
+        chunks = [pq.ParquetFile(tmp_path / order).metadata.row_group(group).column(0) for group in (0, 1)]
+        numparq_files[order] = [(chunk.statistics.has_min_max, chunk.has_column_index) for chunk in chunks]
+    assert numparq_files == {"type": [(True, True)] * 2, "nan_free": [(False, False), (True, True)]}

@@ -203,6 +203,7 @@ class _Run:
             "schema": self._new.schema,
             "store_schema": False,
             "max_rows_per_page": ROWS_PER_PAGE,
+            "column_order": "nan_free",  # Spark skips rows of NaN by bounds that leave them out
         }
         options |= self._options
         given = options.pop("key_value_metadata", None) or {}

@@ -68,7 +68,7 @@ WRITE_OPTIONS = (
     _O(("writeStatistics",), "write_statistics", _true_or_names, "true, false or names"),
     _O(("writePageIndex",), "write_page_index", truth, "true, unless said otherwise"),
     _O(("writePageChecksum", "parquet.page.write-checksum.enabled"), "write_page_checksum", truth, "true as well"),
-    _O(("columnOrder",), "column_order", str.strip, "which order the bounds of floats have: type or ieee754"),
+    _O(("columnOrder",), "column_order", str.strip, "the bounds of floats: nan_free, type or ieee754"),
     _O(("bloomFilters", "bloomFilterColumns", "bloomFilterOptions"), "bloom_filter_options", _bloom,
        'names, or {"a": {"ndv": 1000000, "fpp": 0.01}}'),
     _O(("rowGroupSize",), "row_group_size", count, "rows of a row group, at most: 1048576"),

@@ -59,8 +59,8 @@ def make_writer(options: Mapping[str, str], schema: StructType, overwrite: bool)
         When there are files, and ``ifExists=error`` says that there may be none.
     """
     path, arguments = write_arguments(options, list(_names(schema)))
-    # Spark sorts NaN above all numbers, and skips by bounds that leave it out, as those of the older order do.
-    arguments.setdefault("column_order", "ieee754")
+    # Spark sorts NaN above all numbers, and skips by bounds that leave it out, as those of both orders do.
+    arguments.setdefault("column_order", "nan_free")
     partitions = [_place(schema, name) for name in arguments.pop("partition_cols", ())]
     metadata = file_metadata(_without(schema, partitions)) | arguments.pop("key_value_metadata", {})
     job = SharedJob.begin(

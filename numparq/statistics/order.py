@@ -11,7 +11,8 @@ from ..metadata.logical_type import LogicalType
 from ..schema import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96, Leaf
 
 TYPE_ORDER, TOTAL_ORDER, INT96_ORDER = "type", "ieee754", "int96"
-COLUMN_ORDERS = (TYPE_ORDER, TOTAL_ORDER)  # those that we write
+NAN_FREE_ORDER = "nan_free"  # the order of the type, and no bounds where there are NaNs
+COLUMN_ORDERS = (TYPE_ORDER, TOTAL_ORDER, NAN_FREE_ORDER)  # those that we write
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +31,15 @@ class Order:
     cut : str
         What may be written for a long value: ``"bytes"`` or ``"text"`` of its first ones, or only the ``"whole"``,
         since a bound has to be a valid value of its type.
+    nan_free : bool
+        Whether a column chunk with NaNs has no bounds, for readers that place NaNs beyond bounds that leave them out.
     """
 
     kind: str
     width: int = 0
     total: bool = False
     cut: str = "whole"
+    nan_free: bool = False
 
     @property
     def is_float(self) -> bool:
@@ -76,7 +80,8 @@ def order_of(leaf: Leaf | Node, column_order: str = TYPE_ORDER) -> Order:
     leaf : Leaf or Node
         Its physical type, length and logical type count.
     column_order : str
-        ``"type"``, or ``"ieee754"``, which changes floats only, or ``"int96"``, which changes INT96 only.
+        ``"type"``, or ``"ieee754"`` or ``"nan_free"``, which change floats only, or ``"int96"``, which changes INT96
+        only.
 
     Returns
     -------
@@ -103,7 +108,8 @@ def order_of(leaf: Leaf | Node, column_order: str = TYPE_ORDER) -> Order:
     cut = "whole"
     if kind == "bytes" and leaf.physical == BYTE_ARRAY:
         cut = _CUT.get(leaf.logical.kind if leaf.logical else None, "whole")
-    return Order(kind, width, kind == "float" and column_order == TOTAL_ORDER, cut)
+    asked = column_order if kind == "float" else TYPE_ORDER
+    return Order(kind, width, asked == TOTAL_ORDER, cut, asked == NAN_FREE_ORDER)
 
 
 def _of_logical(logical: LogicalType | None, kind: str, width: int) -> str:

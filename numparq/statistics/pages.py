@@ -108,6 +108,8 @@ def _numbers(
     keying = _KEYINGS[order.kind, order.width]
     found = _keys(order, keying, values, bounds, codes)
     nan_counts = [nans for _, _, nans in found]
+    if order.nan_free and any(nan_counts):
+        return PageBounds(order, num_values, [None] * len(num_values), [None] * len(num_values), nan_counts)
     if order.total and any(count == nans > 0 for count, nans in zip(num_values, nan_counts, strict=True)):
         whole = _keys(order, keying._replace(lowest=_LEAST, highest=_MOST), values, bounds, codes)
         found = [

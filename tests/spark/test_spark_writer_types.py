@@ -109,6 +109,14 @@ def test_sparks_own_pushdown_finds_the_rows(numparq_spark, tmp_path, bloom):
     assert {tests[number]: got.get(number, 0) for number in range(len(tests))} == dict(zip(tests, counts, strict=True))
 
 
+def test_spark_finds_nan_beside_other_numbers(numparq_spark, tmp_path):
+    df = numparq_spark.range(0, 1000, 1, 1).selectExpr("id", "if(id % 7 = 0, double('NaN'), id / 1000) as x")
+    df.write.format("numparq").mode("append").option("rowGroupSize", 100).option("maxRowsPerPage", 20).save(
+        str(tmp_path / "data"))  # fmt: skip
+    found = numparq_spark.read.parquet(str(tmp_path / "data"))
+    assert [found.where(test).count() for test in ("x = double('NaN')", "x > 5", "x <= 0.5")] == [143, 143, 429]
+
+
 def test_time_zones_of_sessions_do_not_count(numparq_spark, tmp_path):
     df = frame(numparq_spark, {"t": FLAT["timestamp"], "l": f"array({FLAT['timestamp']})"})
     expected = rows(df.selectExpr("id", "unix_micros(t) t", "unix_micros(l[0]) l"))
