@@ -86,3 +86,16 @@ def test_sessions_of_spark_connect_stay_as_they_are(monkeypatch):
 def test_importing_numparq_spark_does_not_import_pyspark():
     code = "import sys, numparq.spark, numparq.spark.daemon; print('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"
+
+
+def test_a_spark_that_does_not_start_is_an_error_of_one_line(monkeypatch, capsys, tmp_path):
+    sql = pytest.importorskip("pyspark.sql")
+    from numparq.cli import main
+
+    def fails(builder):
+        raise RuntimeError("no such master\nat java.lang.Thread")
+
+    monkeypatch.setattr(sql.SparkSession.Builder, "getOrCreate", fails)
+    monkeypatch.setattr(sql.SparkSession, "getActiveSession", lambda: None)
+    assert main(["spark", "optimize", str(tmp_path), "--master", "nonsense"]) == 1
+    assert capsys.readouterr().err == "numparq: Spark did not start: no such master\n"

@@ -35,6 +35,8 @@ def session(master: str | None, conf: Sequence[str], name: str) -> Iterator[Any]
     ------
     ImportError
         When pyspark is not installed.
+    OSError
+        When Spark does not start.
     ValueError
         When a setting is not ``key=value``.
     """
@@ -55,11 +57,19 @@ def session(master: str | None, conf: Sequence[str], name: str) -> Iterator[Any]
         builder = builder.master(master or "local[*]")
     for key, value in (*_defaults(master), *settings):
         builder = builder.config(key, value)
-    made = builder.getOrCreate()
+    try:
+        made = builder.getOrCreate()
+    except Exception as error:  # of Py4J, of Java, of PySpark: a master that there is not, or no Java
+        raise OSError(f"Spark did not start: {_said(error)}") from error
     try:
         yield made
     finally:
         made.stop()
+
+
+def _said(error: Exception) -> str:
+    """Give what an error says, without where in Java it was."""
+    return str(getattr(error, "java_exception", None) or error).strip().partition("\n")[0]
 
 
 def _defaults(master: str | None) -> list[tuple[str, str]]:
