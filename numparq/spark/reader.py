@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UnsupportedError
+from ..errors import SchemaError, UnsupportedError
 from .arrow_batches import ArrowBatches
 from .projection import check_projection
 from .request import ReadRequest, planned
@@ -109,7 +109,15 @@ class SparkTable:
         if schema is not None:
             check_projection(inferred, schema)
         made: Any = inferred if schema is None else schema
+        _check_names(made.fieldNames())
         return cls(table.splits, BatchReader(table.reader, made, request.rows_per_batch, request.nanoseconds))
+
+
+def _check_names(names: list[str]) -> None:
+    """Refuse two columns of one name, of which Spark takes one from a Python worker, and fails."""
+    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    if twice is not None:
+        raise SchemaError("two columns are called so, and Spark reads one of each name", column=twice)
 
 
 def _check_collations(table: SplitTable, request: ReadRequest) -> None:
