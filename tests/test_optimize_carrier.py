@@ -105,3 +105,11 @@ def test_places_of_a_clustering_travel_along():
 def test_what_rows_cannot_be_sorted_by(name):
     with pytest.raises(SchemaError, match=r"rows cannot be sorted by values of the type .*column '" + name):
         Packing(TABLE.schema, [""], [name])
+
+
+def test_wide_offsets_and_dictionaries_in_lists_of_one_length():
+    words = pa.array(["a", "b", None, "a"]).dictionary_encode()
+    table = pa.table({"text": pa.array(["x", None]), "pair": pa.FixedSizeListArray.from_arrays(words, 2)})
+    carrier = Carrier(table.schema)
+    wide = [carrier.pack(table)[0].cast(pa.large_string()), carrier.pack(table)[1]]
+    assert carrier.unpack(wide).to_pylist() == table.to_pylist()

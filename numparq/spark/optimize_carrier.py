@@ -88,7 +88,8 @@ class Carrier:
         columns : sequence of pyarrow.ChunkedArray or pyarrow.Array
             As `pack` made them, whatever Spark did to the order of rows.
         """
-        arrays = [_over(way.back, column, field.type)
+        # Where Spark is told so (useLargeVarTypes), it gives texts and bytes with wide offsets.
+        arrays = [_over(way.back, _cast(column, way.type), field.type)
                   for field, way, column in zip(self.schema, self._ways, columns, strict=True)]  # fmt: skip
         return pa.Table.from_arrays(arrays, schema=self.schema)
 
@@ -98,7 +99,7 @@ def _over(make: Callable[[Any], Any], column: Any, arrow_type: Any) -> pa.Chunke
     return pa.chunked_array([make(chunk) for chunk in chunks], type=arrow_type)
 
 
-def _cast(column: pa.ChunkedArray, arrow_type: Any) -> pa.ChunkedArray:
+def _cast(column: Any, arrow_type: Any) -> Any:
     return column if column.type == arrow_type else column.cast(arrow_type)
 
 
@@ -114,6 +115,9 @@ def _decoded(arrow_type: Any) -> Any:
     if t.is_list(arrow_type) or t.is_large_list(arrow_type):
         inner = arrow_type.value_field
         return (pa.list_ if t.is_list(arrow_type) else pa.large_list)(inner.with_type(_decoded(inner.type)))
+    if t.is_fixed_size_list(arrow_type):
+        inner = arrow_type.value_field
+        return pa.list_(inner.with_type(_decoded(inner.type)), arrow_type.list_size)
     return arrow_type
 
 
