@@ -9,6 +9,7 @@ import os
 import pickle
 import shutil
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -478,3 +479,14 @@ def test_what_a_dead_job_has_left_is_removed(tmp_path):
     assert numbers(tmp_path / "data") == [10, 11, 12, 13] and left(tmp_path / "data") == []
     found = recover(tmp_path / "copy", abandoned=True)
     assert sorted(found.removed) == sorted([dead.id, lasting.id]) and os.listdir(tmp_path / "copy") == []
+
+
+@pytest.mark.parametrize("change", [{"name": "../out.parquet"}, {"name": "/out.parquet"}, {"staged": "../1"}])
+def test_messages_that_name_files_elsewhere_are_refused(tmp_path, change):
+    job = SharedJob.begin(tmp_path / "a")
+    message = write(job, "0", 0)
+    forged = replace(message, files=tuple(replace(file, **change) for file in message.files))
+    with pytest.raises(ValueError, match="none of the write"):
+        job.commit([forged])
+    job.abort()
+    assert os.listdir(tmp_path) == []

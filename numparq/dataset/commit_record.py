@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import InvalidFileError
 
-__all__ = ["COMMITTED", "JOB", "PENDING", "Record", "file_prefix", "job_of", "record_name"]
+__all__ = ["COMMITTED", "JOB", "PENDING", "Record", "file_prefix", "is_within", "job_of", "record_name"]
 
 PENDING, COMMITTED = "pending", "committed"
 _FORMAT, _VERSION = "numparq commit", 1
@@ -97,7 +97,7 @@ class Record:
             and isinstance(self.alone, bool)
             and self.state in (PENDING, COMMITTED)
             and isinstance(self.folder, str)
-            and all(isinstance(part, dict) and all(map(_is_within, part)) for part in places)
+            and all(isinstance(part, dict) and all(map(is_within, part)) for part in places)
             and all(isinstance(value, str) and value.isdigit() for part in places[:2] for value in part.values())
             and all(value is None or isinstance(value, str) for value in self.gone.values())
             and (bool(_FOLDER.fullmatch(self.folder)) if self.folder else not self.files and not self.over)
@@ -120,6 +120,6 @@ def job_of(name: str) -> str | None:
     return found[1] if found else None
 
 
-def _is_within(name: Any) -> bool:
+def is_within(name: Any) -> bool:
     """Whether a path is a plain one below the folder."""
     return "\\" not in name and "\0" not in name and not {"", ".", ".."} & set(name.split("/"))

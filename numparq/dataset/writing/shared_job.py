@@ -15,6 +15,7 @@ from typing import Any
 from ...errors import SchemaError, located
 from ...opened import OpenedFile
 from ...writer import ParquetWriter
+from ..commit_record import is_within
 from ..entries import Found
 from ..names import segment_keys
 from ..places import place_of
@@ -239,6 +240,9 @@ class SharedJob:
                 raise ValueError(f"two messages are of the task {message.task!r}: two attempts have the same rows")
             known.add(message.task)
             files += message.files
+        for file in files:
+            if not (is_within(file.name) and file.staged.isdigit()):
+                raise ValueError(f"a message tells of a file that is none of the write: {file.name!r}")
         return files
 
     def _without_rows(self) -> list[StagedFile]:
