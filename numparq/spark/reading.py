@@ -28,6 +28,7 @@ def read(
     min_splits: int | None = None,
     plan_files: int | None = None,
     rows_per_batch: int | None = None,
+    driver_bytes: int | None = None,
     partitioning: Any = "hive",
     resolve: str = "name",
     include: Sequence[str] = (),
@@ -65,6 +66,10 @@ def read(
         Above so many files, their footers are read by the tasks.
     rows_per_batch : int, optional
         Rows that are handed to Spark at once, at most.
+    driver_bytes : int, optional
+        Where there are filters, and so few stored bytes are left by footers and indexes, the rows are read here and at
+        once, without a job; 8 MiB by default, 0 for never. Tasks read whatever comes to more than 4 MiB in memory, and
+        columns that are nested.
     nanoseconds : {"exact", "floor"}
         What a timestamp between two microseconds, which Spark cannot have, is: an error, or the earlier one.
 
@@ -88,6 +93,7 @@ def read(
     >>> fares.groupBy("zone").count().show()  # doctest: +SKIP
     """
     from ..selection import names_of
+    from . import few_rows
     from .reader import SparkTable
     from .request import ReadRequest, file_schema, key_types
     from .runtime import runtime_filters as made_filters
@@ -105,6 +111,10 @@ def read(
     )
     request = request.with_filters(more)
     table = SparkTable.of(request, wanted)
+    if filters is not None or request.runtime_filters:
+        found = few_rows.few_rows(spark, table, few_rows.MOST_BYTES if driver_bytes is None else driver_bytes)
+        if found is not None:
+            return found
     return in_tasks(spark, table.splits, _Batches(table.batches), table.batches.schema)
 
 

@@ -30,3 +30,12 @@ def spark():
     session = builder.getOrCreate()
     yield session
     session.stop()
+
+
+@pytest.fixture(autouse=True)
+def rows_read_by_tasks(request, monkeypatch):
+    """Have tasks read what the driver would read itself, for it is little, but where a test is about that."""
+    if request.node.get_closest_marker("driver_reads") is None:
+        from numparq.spark import few_rows
+
+        monkeypatch.setattr(few_rows, "MOST_BYTES", 0)
