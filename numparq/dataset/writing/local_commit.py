@@ -58,16 +58,16 @@ def remove_job_folder(base: str, name: str) -> None:
     name : str
         What the folder is called in it; it need not be there.
     """
-    path = os.path.join(base, name)
+    paths = [os.path.join(base, name)]
     found = _JOB_FOLDER.fullmatch(name)
     if found and found[1] != _OVER:
-        with contextlib.suppress(OSError):  # as on Windows, where a file in it is open
-            over = os.path.join(base, f".numparq-{_OVER}{name[found.end(1) :]}")
-            os.rename(path, over)
-            path = over
+        paths.append(os.path.join(base, f".numparq-{_OVER}{name[found.end(1) :]}"))
+        with contextlib.suppress(OSError):  # as on Windows, where a file in it is open; or it was renamed before
+            os.rename(*paths)
     for _ in range(_TRIES):  # who had found it before it was renamed may have created one more file
-        shutil.rmtree(path, ignore_errors=True)
-        if not os.path.lexists(path):
+        for path in paths:
+            shutil.rmtree(path, ignore_errors=True)
+        if not any(map(os.path.lexists, paths)):
             return
 
 
