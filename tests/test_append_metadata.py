@@ -229,7 +229,7 @@ def test_files_of_pyarrow():
 
 
 def keys_of(df: pd.DataFrame, **options) -> dict[str, bytes]:
-    return footer_of(parquet_of(df, **options))[0].key_value_metadata
+    return dict(footer_of(parquet_of(df, **options))[0].key_value_metadata)
 
 
 def with_index(index) -> pd.DataFrame:

@@ -34,10 +34,18 @@ def test_other_schemas_are_not_shared(other: bytes) -> None:
 
 def test_large_schemas_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schema_part, "_SHARED_BYTES", 100)
-    data = written("a", "b")
-    first, second = numparq.ParquetFile(data), numparq.ParquetFile(data)
+    data = written("c", "d")
+    first, second = numparq.ParquetFile(data), numparq.ParquetFile(written("c", "d", row_group_size=2))
     assert first.schema is not second.schema and str(first.schema) == str(second.schema)
-    assert numparq.read_parquet(data).columns.tolist() == ["a", "b"]
+    assert numparq.read_parquet(data).columns.tolist() == ["c", "d"]
+
+
+def test_files_of_one_footer_share_keys_that_nobody_changes() -> None:
+    data = written("a", "b")
+    keys = numparq.ParquetFile(data).footer.key_value_metadata
+    with pytest.raises(TypeError):
+        del keys["pandas"]  # type: ignore[attr-defined]
+    assert "pandas" in numparq.ParquetFile(data).footer.key_value_metadata
 
 
 def test_frames_share_no_labels_that_they_name() -> None:

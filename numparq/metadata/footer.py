@@ -6,7 +6,9 @@ is no more than where it begins (see `chunks`). Everything else in the footer is
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 
@@ -137,15 +139,18 @@ class Footer:
         return self.text(position, length) if position >= 0 else None
 
     @cached_property
-    def key_value_metadata(self) -> dict[str, bytes]:
-        """The file's own keys and values; the first of equal keys counts, a key without a value has none."""
+    def key_value_metadata(self) -> Mapping[str, bytes]:
+        """The file's own keys and values; the first of equal keys counts, a key without a value has none.
+
+        Nobody can change it: files with equal footers share one.
+        """
         record = self._layout.record_of("key_value_metadata")
         pairs = self._list("key_value_metadata")
         key, value = record.slots["key"].word, record.slots["value"].word
         found: dict[str, bytes] = {}
         for pair in pairs.tolist():
             found.setdefault(self.text(pair[key], pair[key + 1]), self.content(pair[value], pair[value + 1]))
-        return found
+        return MappingProxyType(found)
 
     @cached_property
     def column_orders(self) -> list[str | None] | None:
