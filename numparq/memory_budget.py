@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from .opened import OpenedFile
 from .schema import Leaf
 from .targets import Target
 
-__all__ = ["RowCosts", "check", "checked_size", "in_words", "scratch_bytes"]
+__all__ = ["RowCosts", "check", "in_words", "scratch_bytes"]
 
 # Bytes of a value that becomes a Python object, by what finishes a column: its pointer, and the object but for what is
 # in it. Small numbers and the like that Python has once are counted too: how many of them there are is not known.
@@ -151,16 +150,6 @@ def scratch_bytes(costs: Sequence[RowCosts], threads: int) -> int:
     """Give what threads take to decode with, besides what they decode to."""
     each = min(WINDOW_BYTES + 2 * BATCH_BYTES, max((one.largest_chunk for one in costs), default=0))
     return int(threads * each * _SLACK)
-
-
-def checked_size(value: Any, what: str) -> int:
-    """Check a number of bytes or rows that has to be 1 at least; `what` is what messages call it."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{what} is a number, not {value!r}")
-    number = index(value)
-    if number < 1:
-        raise ValueError(f"{what} must be at least 1, not {number}")
-    return number
 
 
 def check(parts: Sequence[tuple[RowCosts, Sequence[Any]]], threads: int, limit: int) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import __version__, writer_options
 from .appending import extended
+from .arguments import optional_size
 from .assembly import FileAssembly
 from .category_order import CategoryOrder
 from .column.scratch import ThreadScratch
@@ -146,12 +147,12 @@ class ParquetWriter:
         self._options = WriterOptions(**options)
         self._schema = schema
         self._limits = _Limits(row_group_size, row_group_bytes)
-        self._alignment = _number("row_group_alignment", row_group_alignment)
+        self._alignment = optional_size(row_group_alignment, "row_group_alignment")
         self._sorted_by = sorting_columns
         self._sorting: list[dict[str, Any]] | None = None
         self._given_metadata = dict(key_value_metadata or {})
         self._store_schema = store_schema
-        self._checkpoint = _number("checkpoint_row_groups", checkpoint_row_groups)
+        self._checkpoint = optional_size(checkpoint_row_groups, "checkpoint_row_groups")
         self._own = Workshop(threads, progress) if workshop is None else None
         self._workshop = workshop or self._own or Workshop(1)
         self._assembly: FileAssembly | None = None
@@ -373,8 +374,8 @@ class _Limits:
     """How many rows make a row group."""
 
     def __init__(self, rows: int | None, size: int | None) -> None:
-        self._rows = _number("row_group_size", rows) or ROW_GROUP_ROWS
-        self._bytes = _number("row_group_bytes", size)
+        self._rows = optional_size(rows, "row_group_size") or ROW_GROUP_ROWS
+        self._bytes = optional_size(size, "row_group_bytes")
 
     def rows(self, columns: Sequence[SourceColumn], num_rows: int) -> int:
         """Settle the rows of a row group by the size of rows spread over the frame."""
@@ -416,16 +417,6 @@ def _cost(node: Node) -> int:
 def _described(node: Node) -> str:
     kind = "a group" if node.physical is None else f"physical type {node.physical}"
     return f"{node.name!r} of {kind}" + (f" ({node.logical})" if node.logical else "")
-
-
-def _number(name: str, value: Any) -> int | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} is a number, not {value!r}")
-    if value.__index__() < 1:
-        raise ValueError(f"{name} must be at least 1, not {value}")
-    return value.__index__()
 
 
 __all__ = ["ParquetError", "ParquetWriter", "Workshop", "check_columns"]

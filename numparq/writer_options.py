@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import codecs
+from .arguments import checked_size
 from .codecs.compress import LEVELS, compressor
 from .encode.encodings import NAMES, is_for
 from .encode.options import (
@@ -81,7 +82,7 @@ class WriterOptions:
         if self.data_page_version not in _VERSIONS:
             raise ValueError(f"data_page_version is '1.0' or '2.0', not {self.data_page_version!r}")
         for name in ("data_page_size", "max_rows_per_page", "dictionary_pagesize_limit"):
-            _positive(name, getattr(self, name))
+            checked_size(getattr(self, name), name)
         of_type: dict[int, ColumnOptions] = {}  # of leaves that no option names, the same for all of a type
         settled = []
         for leaf in leaves:
@@ -217,14 +218,6 @@ def _bloom(given: Any) -> BloomOptions | None:
     if options.ndv is not None and options.ndv < 1:
         raise ValueError(f"ndv, the number of distinct values, is at least 1, not {options.ndv}")
     return options
-
-
-def _positive(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} is a number, not {value!r}")
-    if value.__index__() < 1:
-        raise ValueError(f"{name} must be at least 1, not {value}")
-    return value.__index__()
 
 
 def sorting_columns(given: Any, leaves: list[Leaf]) -> list[dict[str, Any]] | None:

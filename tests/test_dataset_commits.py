@@ -7,13 +7,13 @@ import json
 import os
 import shutil
 import threading
-from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from driving.killed import killed_at
 
 import numparq
 from numparq.dataset import commits, files, local_listing
@@ -60,35 +60,6 @@ def is_clean(folder: Path) -> bool:
 STEPS = ("mkdir", "rename", "replace", "unlink", "rmdir", "fsync")
 
 
-def ends_at(step: int, work: Callable[[], None]) -> bool:
-    """Do something in a process that ends, as if killed, at its nth change of the file system; whether it got there."""
-    child = os.fork()
-    if not child:
-        left = step
-
-        def counted(change: Callable) -> Callable:
-            def do(*arguments: object, **options: object) -> object:
-                nonlocal left
-                if not left:
-                    os._exit(9)
-                left -= 1
-                return change(*arguments, **options)
-
-            return do
-
-        status = 1
-        try:
-            for name in STEPS:
-                setattr(os, name, counted(getattr(os, name)))
-            work()
-            status = 0
-        finally:
-            os._exit(status)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    assert status in (0, 9)
-    return status == 9
-
-
 WRITES = {
     "first": ({}, {}, {"1": [10, 12], "2": [11]}),
     "append": ({"append": True}, {"1": [0, 1], "3": [2]}, {"1": [0, 1, 10, 12], "2": [11], "3": [2]}),
@@ -107,7 +78,7 @@ def test_a_write_that_ends_anywhere_is_there_or_not(tmp_path, kind, finish):
     while True:
         folder = tmp_path / str(step)
         shutil.copytree(tmp_path / "before", folder)
-        ended = ends_at(step, lambda folder=folder: write(folder, [1, 2, 1], 10, **options))
+        ended = killed_at(step, lambda folder=folder: write(folder, [1, 2, 1], 10, **options), STEPS)
         found = rows(folder)
         assert found in (before, after)
         states.append(found == after)
@@ -131,7 +102,7 @@ def test_recovery_may_end_anywhere_too(tmp_path):
         folder = tmp_path / str(step) / "data"
         half_way(folder)
         expected = {"1": [10], "2": [1], "3": [11]}
-        ended = ends_at(step, lambda folder=folder: recover(folder))
+        ended = killed_at(step, lambda folder=folder: recover(folder), STEPS)
         assert rows(folder) == expected
         recover(folder)
         assert rows(folder) == expected and is_clean(folder)

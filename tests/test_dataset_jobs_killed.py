@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import pickle
 import shutil
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from driving.killed import killed_at
 
 import numparq
 from numparq.dataset import commits
@@ -21,38 +21,6 @@ from numparq.dataset.writing import SharedJob, TaskMessage
 from numparq.errors import InvalidFileError
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and locks are those of POSIX")
-
-# What changes something in a file system.
-STEPS = ("open", "mkdir", "rename", "replace", "unlink", "rmdir", "fsync", "write")
-
-
-def killed_at(step: int, work: Callable[[], None]) -> bool:
-    """Do something in a process that is killed at its nth change of the file system; whether it got there."""
-    child = os.fork()
-    if not child:
-        left = step
-
-        def counted(change: Callable) -> Callable:
-            def do(*arguments: object, **options: object) -> object:
-                nonlocal left
-                if not left:
-                    os.kill(os.getpid(), signal.SIGKILL)
-                left -= 1
-                return change(*arguments, **options)
-
-            return do
-
-        status = 1
-        try:
-            for name in STEPS:
-                setattr(os, name, counted(getattr(os, name)))
-            work()
-            status = 0
-        finally:
-            os._exit(status)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    assert status in (0, -signal.SIGKILL)
-    return status != 0
 
 
 def frame(first: int) -> pd.DataFrame:

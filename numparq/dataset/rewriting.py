@@ -10,20 +10,15 @@ from typing import Any
 
 from ..errors import SchemaError
 from ..opened import OpenedFile
-from ..predicate import as_expression
-from ..predicate.expression import And, Expression, Not, Or, Test
-from ..predicate.normal import normal_form
-from ..predicate.text import parse
 from ..schema import Schema
 from ..shred.arrow_message import arrow_message
 from ..shred.given import GivenColumn, GivenSchema
+from .chosen_partitions import files_where
 from .fields import arrow_field_of, fields_of, node_of
 from .files import DataFile, Listing, list_files
 from .globs import has_magic
 from .layout import FileFacts, Folder, WantedLayout, folders_of
 from .opening import open_files
-from .partitions import Partitions
-from .pruners import PartitionPruner, kept_by
 from .splits import Split, SplitTable, split_table
 
 __all__ = ["NewFiles", "Piece", "Rewriting", "binned", "pieces_of", "survey"]
@@ -128,10 +123,7 @@ def survey(
     listing = list_files(path, storage_options=storage_options, filesystem=filesystem)
     if listing.is_one:
         raise ValueError(f"a dataset is a directory, and {os.fsdecode(path)!r} is a file")
-    files = list(listing.files)
-    if where is not None:
-        pruner = PartitionPruner(_of_partitions(where, listing.keys), Partitions.of(listing))
-        files = [file for file, kept in zip(files, kept_by(pruner, files).tolist(), strict=True) if kept]
+    files = list(listing.files) if where is None else files_where(listing, "hive", where)
     folders = folders_of(listing, _facts(listing, files, storage_options))
     fine = [folder for folder in folders if not folder.num_rows or (not force and wanted.has(folder))]
     left = {folder.name for folder in fine}
@@ -147,25 +139,6 @@ def _facts(listing: Listing, files: Sequence[DataFile], storage_options: dict | 
         finally:
             for file in opened:
                 file.close()
-
-
-def _of_partitions(where: Any, keys: Sequence[str]) -> Expression:
-    expression = parse(where) if isinstance(where, str) else as_expression(where)
-    others = [name for name in _names(normal_form(expression)) if name not in keys]
-    if others:
-        known = ", ".join(map(repr, keys)) or "nothing"
-        raise ValueError(f"where chooses whole partitions, and can ask of {known}, not of {others[0]!r}")
-    return expression
-
-
-def _names(expression: Expression) -> Iterator[Any]:
-    if isinstance(expression, (And, Or)):
-        for part in expression.parts:
-            yield from _names(part)
-    elif isinstance(expression, Not):
-        yield from _names(expression.part)
-    elif isinstance(expression, Test):
-        yield expression.name
 
 
 # --- rows in pieces ---------------------------------------------------------------------------------------------------

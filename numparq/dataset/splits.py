@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..memory_budget import checked_size
+from ..arguments import checked_size
 from ..opened import OpenedFile
 from ..predicate import as_expression
 from ..reading.choices import Choices

@@ -36,7 +36,7 @@ class Choices:
 
             check_geometries(self.geometries)
         if self.memory_limit is not None:
-            from ..memory_budget import checked_size
+            from ..arguments import checked_size
 
             checked_size(self.memory_limit, "memory_limit")
         for name, words in _WORDS.items():

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ..arguments import checked_size
 from ..dataset.checksum import Checksum
 from ..dataset.clustering import Clustering, quantiles
 from ..dataset.layout import LAYOUT_KEY, WantedLayout
@@ -120,7 +121,8 @@ def optimize(
     >>> numparq.spark.optimize(spark, "events", sort_by=["user", "time"])  # doctest: +SKIP
     """
     wanted = WantedLayout(
-        _listed(sort_by) or (), _listed(cluster_by) or (), _size(target_file_bytes), _listed(bloom_filters),
+        _listed(sort_by) or (), _listed(cluster_by) or (), checked_size(target_file_bytes, "target_file_bytes"),
+        _listed(bloom_filters),
         tuple(sorted((name, repr(value)) for name, value in options.items())),
     )  # fmt: skip
     if wanted.sort_by and wanted.cluster_by:
@@ -332,14 +334,6 @@ def _listed(names: Sequence[str] | str | None) -> tuple[str, ...] | None:
     if names is None:
         return None
     return (names,) if isinstance(names, str) else tuple(names)
-
-
-def _size(value: Any) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"target_file_bytes is a number of bytes, not {value!r}")
-    if value.__index__() < 1:
-        raise ValueError(f"target_file_bytes must be at least 1, not {value}")
-    return value.__index__()
 
 
 def _described(text: str) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ..arguments import checked_size
 from ..errors import SchemaError
-from ..memory_budget import checked_size
 from .projection import field_places
 
 if TYPE_CHECKING:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..arguments import optional_size
 from ..column.chunks import RowSlice
 from ..dtypes import choose
 from ..errors import LimitError
-from ..memory_budget import RowCosts, checked_size, in_words, scratch_bytes
+from ..memory_budget import RowCosts, in_words, scratch_bytes
 from ..opened import OpenedFile
 from ..schema import Leaf
 from ..settled import settled
@@ -59,9 +60,9 @@ class Sizes:
         if batch_rows is not None and batch_bytes is not None:
             raise ValueError("batches have batch_rows or batch_bytes, not both")
         self.is_strict = memory_limit is not None
-        self.memory_limit = self.DEFAULT_LIMIT if memory_limit is None else checked_size(memory_limit, "memory_limit")
-        self.batch_rows = None if batch_rows is None else checked_size(batch_rows, "batch_rows")
-        self.batch_bytes = None if batch_bytes is None else checked_size(batch_bytes, "batch_bytes")
+        self.memory_limit = optional_size(memory_limit, "memory_limit") or self.DEFAULT_LIMIT
+        self.batch_rows = optional_size(batch_rows, "batch_rows")
+        self.batch_bytes = optional_size(batch_bytes, "batch_bytes")
 
     def rows_of_batch(self, row_bytes: float, room: float) -> int:
         """Give how many rows a batch has, of so many bytes each; by default what takes a part of `room` at most."""

@@ -10,7 +10,8 @@ from typing import Any
 from ...errors import SchemaError
 from ..data_files import DataFile
 from ..files import list_files
-from .choosing import files_where, is_named
+from ..chosen_partitions import files_where
+from .choosing import is_named
 from .column import Reading
 from .final import profile_of
 from .part import Part, merged

@@ -10,7 +10,7 @@ from ...io.sink import Sink
 from ...shred import TakenApart
 from ...writer import ParquetWriter
 
-__all__ = ["FileLimits", "Part", "Written", "counted"]
+__all__ = ["FileLimits", "Part", "Written"]
 
 _FULL = 0.9  # of the bytes that a file may have, about
 _LEAST_ROWS = 1024  # a file is given up to so many rows before its size is looked at
@@ -141,14 +141,3 @@ class Part:
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.abort()
-
-
-def counted(name: str, value: Any) -> int | None:
-    """Check an argument that is a count, or None."""
-    if value is None:
-        return None
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} is a number, not {value!r}")
-    if value.__index__() < 1:
-        raise ValueError(f"{name} must be at least 1, not {value}")
-    return value.__index__()

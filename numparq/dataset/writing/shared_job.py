@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, closing
 from typing import Any
 
+from ...arguments import optional_size
 from ...errors import SchemaError, located
 from ...opened import OpenedFile
 from ...writer import ParquetWriter
@@ -23,7 +24,7 @@ from .agreement import check_fits
 from .changes import MODES, Changes, Gone, Replaced, changes_of
 from .gathering import RowGroupLimits
 from .job_folder import JobFolder
-from .parts import FileLimits, counted
+from .parts import FileLimits
 from .paths import job_id
 from .remote_stage import RemoteStage
 from .sorting import sort_keys
@@ -140,10 +141,10 @@ class SharedJob:
             options.setdefault("sorting_columns", [key for key in keys if key[0] not in columns])
         layout = Layout(
             columns, schema,
-            RowGroupLimits(counted("row_group_size", row_group_size) or ROW_GROUP_ROWS,
-                           counted("row_group_bytes", row_group_bytes) or ROW_GROUP_BYTES),
-            FileLimits(counted("max_rows_per_file", max_rows_per_file),
-                       counted("max_bytes_per_file", max_bytes_per_file)),
+            RowGroupLimits(optional_size(row_group_size, "row_group_size") or ROW_GROUP_ROWS,
+                           optional_size(row_group_bytes, "row_group_bytes") or ROW_GROUP_BYTES),
+            FileLimits(optional_size(max_rows_per_file, "max_rows_per_file"),
+                       optional_size(max_bytes_per_file, "max_bytes_per_file")),
             keys, options,
         )  # fmt: skip
         _check_options(layout)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ...arguments import optional_size
 from ...category_order import CategoryOrder
 from ...errors import located
 from ...leaves import Node
@@ -22,7 +23,7 @@ from .division import PartitionColumns, Values
 from .frames import divided_frame
 from .local_job import LocalJob
 from .metadata_file import footer_of, metadata_files
-from .parts import FileLimits, Part, counted
+from .parts import FileLimits, Part
 from .paths import file_name, folder_of
 from .remote_job import RemoteJob
 from .spread import Spread
@@ -104,8 +105,8 @@ class DatasetWriter:
             raise ValueError(f"existing_data_behavior is one of {', '.join(BEHAVIORS)}, not {existing_data_behavior!r}")
         self._schema, self._behavior, self._options = schema, existing_data_behavior, options
         self._columns = PartitionColumns(_labels(partition_cols))
-        self._limits = FileLimits(counted("max_rows_per_file", max_rows_per_file),
-                                  counted("max_bytes_per_file", max_bytes_per_file))  # fmt: skip
+        self._limits = FileLimits(optional_size(max_rows_per_file, "max_rows_per_file"),
+                                  optional_size(max_bytes_per_file, "max_bytes_per_file"))  # fmt: skip
         self._keep_footers = bool(write_metadata_file)
         self._written: set[Values] = set()
         self._nodes: list[Node] | None = None
