@@ -8,9 +8,9 @@ from itertools import pairwise
 from typing import Any
 
 from ...errors import SchemaError
+from ..chosen_partitions import files_where
 from ..data_files import DataFile
 from ..files import list_files
-from ..chosen_partitions import files_where
 from .choosing import is_named
 from .column import Reading
 from .final import profile_of
