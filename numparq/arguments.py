@@ -11,7 +11,7 @@ __all__ = ["checked_size", "optional_size"]
 def checked_size(value: Any, what: str) -> int:
     """Check a number of bytes or rows that has to be 1 at least; `what` is what messages call it."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{what} is a number, not {value!r}")
+        raise TypeError(f"{what} is a whole number, not {value!r}")
     number = index(value)
     if number < 1:
         raise ValueError(f"{what} must be at least 1, not {number}")

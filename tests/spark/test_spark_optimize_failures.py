@@ -150,7 +150,7 @@ def test_what_does_not_go_together(spark, tmp_path):
         ({"sort_by": "kee"}, numparq.SchemaError, "sort_by names a column 'kee'"),
         ({"bloom_filters": "kee"}, numparq.SchemaError, "'kee'.*did you mean 'key'"),
         ({"target_file_bytes": 0}, ValueError, "at least 1"),
-        ({"target_file_bytes": "1"}, TypeError, "a number of bytes"),
+        ({"target_file_bytes": "1"}, TypeError, "target_file_bytes is a whole number"),
         ({"compression": "zipp"}, ValueError, "'zipp' is not one of"),
         ({"colour": "red"}, TypeError, "colour"),
         ({"where": "key > 3"}, ValueError, "can ask of nothing, not of 'key'"),
