@@ -75,6 +75,18 @@ def test_rows_are_those_of_a_full_read(monkeypatch, with_nulls, compression, ver
 
 
 @pytest.mark.parametrize("dictionary", [False, True])
+def test_few_rows_of_two_row_groups_are_decoded_at_once(monkeypatch, dictionary) -> None:
+    """Those of the second one do not begin at the output's first row."""
+    frame = table(True)[["key", "small", "float", "float32", "time", "nullable"]]
+    data = numparq.to_parquet(frame, row_group_size=GROUP, max_rows_per_page=PAGE, use_dictionary=dictionary)
+    full, counted = numparq.read_parquet(data, dtype_backend="numpy_nullable"), Counted(monkeypatch)
+    found = numparq.read_parquet(data, row_range=(GROUP - 4, GROUP + 9), dtype_backend="numpy_nullable")
+    pd.testing.assert_frame_equal(found, full.iloc[GROUP - 4 : GROUP + 9].reset_index(drop=True))
+    assert (counted.done, counted.left) == (2 * len(frame.columns), 0)
+    assert found["small"].isna().any() and found["nullable"].isna().any()
+
+
+@pytest.mark.parametrize("dictionary", [False, True])
 def test_no_byte_is_fetched_twice_where_the_steps_are_left_to_do_it(monkeypatch, dictionary) -> None:
     frame = table(True)[["key", "text", "city", "number", "small"]]
     data = numparq.to_parquet(frame, row_group_size=GROUP, max_rows_per_page=PAGE, use_dictionary=dictionary,
