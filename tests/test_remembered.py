@@ -90,6 +90,12 @@ def test_equal_footers_are_one_and_others_are_not(tmp_path: Path) -> None:
         assert a.footer is b.footer and a.footer is not c.footer
 
 
+def test_footers_of_a_table_of_many_files_are_all_kept() -> None:
+    files = [numparq.to_parquet(pd.DataFrame({"a": [number]})) for number in range(100)]
+    first, again = ([numparq.ParquetFile(data).footer for data in files] for _ in range(2))
+    assert len({*map(id, first)}) == 100 and [*map(id, first)] == [*map(id, again)]
+
+
 def test_what_is_in_a_footer_does_not_follow_the_array_that_it_was_read_from() -> None:
     data = bytearray(numparq.to_parquet(pd.DataFrame({"a": range(10)})) or b"")
     length = int.from_bytes(data[-8:-4], "little")

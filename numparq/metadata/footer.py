@@ -27,8 +27,9 @@ MAGIC, ENCRYPTED_MAGIC = b"PAR1", b"PARE"
 TAIL_BYTES = 64 << 10  # read at once from the end of a file, in the hope that the footer is not longer
 _SMALLEST_FILE = 12
 _MOST_ROWS = 1 << 48
-_SHARED_BYTES = 128 << 10  # of footers that are kept; what is read of one takes ten times the memory
-_MOST_SHARED = 16
+# Of footers up to so many bytes, so many are kept: what is read of one takes ten times the memory. Of a table of many
+# files, which are asked in turn, all have to be among them, or none is there when it is asked for again.
+_SHARED_BYTES = (16 << 10, 128), (128 << 10, 16)
 _MOST_KEPT = 64
 _WANTED = ("version", "schema", "row_groups.num_rows", "row_groups.columns.@", "key_value_metadata", "created_by")
 _HELPS = ("column_orders",)
@@ -201,12 +202,17 @@ def footer_of(data: np.ndarray, length: int) -> Footer:
     InvalidFileError
         As in `Footer`.
     """
-    return Footer(data, length) if length > _SHARED_BYTES else _shared(data[:length].tobytes())
+    for most_bytes, made_once in _SHARED:
+        if length <= most_bytes:
+            return made_once(data[:length].tobytes())
+    return Footer(data, length)
 
 
-@remembered(_MOST_SHARED)
-def _shared(data: bytes) -> Footer:
+def _of_bytes(data: bytes) -> Footer:
     return Footer(np.frombuffer(data, np.uint8), len(data))
+
+
+_SHARED = tuple((most_bytes, remembered(count)(_of_bytes)) for most_bytes, count in _SHARED_BYTES)
 
 
 def warm_up() -> None:
