@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from test_dataset_remote_writing import everything, object_store, put, rows, write
+from remote_datasets import KINDS, everything, object_store, put, remote_place, rows, write
 
 import numparq
 from numparq.dataset.commit_record import PENDING, Record, record_name
@@ -23,18 +23,10 @@ fsspec = pytest.importorskip("fsspec")
 JOB = "20260102T030405000006-0a1b2c"
 
 
-@pytest.fixture(params=["uploads", "memory", "arrow"])
+@pytest.fixture(params=KINDS)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, Any]]:
-    if request.param == "uploads":
-        yield "/bucket/data", object_store()
-    elif request.param == "memory":
-        memory = fsspec.filesystem("memory")
-        yield "/numparq-jobs/data", memory
-        if memory.exists("/numparq-jobs"):
-            memory.rm("/numparq-jobs", recursive=True)
-    else:
-        fs = pytest.importorskip("pyarrow.fs")
-        yield "data", fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
+    with remote_place(request.param, tmp_path) as found:
+        yield found
 
 
 def begin(place: tuple[str, Any], **options: Any) -> SharedJob:
