@@ -11,6 +11,7 @@ from split_cases import read, some, thousands
 import numparq
 from numparq import RuntimeFilter, SchemaError, col
 from numparq.dataset.splits import Split, split_table
+from numparq.dataset.splitting import planning
 from numparq.dataset.splitting.packing import packed
 
 
@@ -49,6 +50,19 @@ def test_rows_that_the_plan_leaves_out_are_in_no_split(folder):
     assert split.num_rows is None and table.count(split) == 10
     assert split_table(folder, filters=col("p") == 7).splits == []
     assert split_table(folder, filters=col("id") > 9999).splits == []
+
+
+@pytest.mark.parametrize(("wanted", "names"), [
+    (col("id") == 2500, ["2.parquet"]),
+    ((col("id") == 500) | (col("p") == 1), ["0.parquet", "2.parquet", "3.parquet"]),
+    (col("id") > 9999, []),
+])  # fmt: skip
+def test_files_that_their_statistics_leave_out_are_not_planned(folder, monkeypatch, wanted, names):
+    planned = []
+    real = planning._planned_file
+    monkeypatch.setattr(planning, "_planned_file", lambda file, *of: planned.append(file.name) or real(file, *of))
+    split_table(folder, filters=wanted)
+    assert sorted(name.rpartition("/")[2] for name in planned) == names
 
 
 def test_row_ranges_by_the_column_index(tmp_path):

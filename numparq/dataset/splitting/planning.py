@@ -95,16 +95,17 @@ def planned_splits(contents: Contents, query: SplitQuery, split_bytes: int, min_
 
 
 def _planned(contents: Contents, query: SplitQuery) -> list[PlannedFile]:
-    """Plan all files, side by side where requests take their time."""
+    """Plan the files that may have wanted rows, side by side where requests take their time."""
+    left = query.left()
     found: dict[int, PlannedFile] = {}
 
     def plan(wanted: WantedFile) -> None:
         found[wanted.ordinal] = _planned_file(contents.files[wanted.ordinal], query, wanted)
 
-    is_remote = any(wanted.file.source.is_remote for wanted in query.wanted)
-    with Crew(min(SIDE_BY_SIDE, len(query.wanted)) if is_remote else 1) as crew:
-        crew.run([partial(plan, wanted) for wanted in query.wanted])
-    return [found[wanted.ordinal] for wanted in query.wanted]
+    is_remote = any(wanted.file.source.is_remote for wanted in left)
+    with Crew(min(SIDE_BY_SIDE, len(left)) if is_remote else 1) as crew:
+        crew.run([partial(plan, wanted) for wanted in left])
+    return [found[wanted.ordinal] for wanted in left]
 
 
 def _planned_file(file: DataFile, query: SplitQuery, wanted: WantedFile) -> PlannedFile:

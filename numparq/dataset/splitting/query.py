@@ -9,6 +9,7 @@ from ...reading.choices import Choices
 from ..contents import Contents
 from ..pruners import FilePruner
 from ..query import Query
+from ..reading import WantedFile
 
 __all__ = ["SplitQuery"]
 
@@ -41,6 +42,10 @@ class SplitQuery(Query):
         self.kept: list[int] = []
         self.is_sampled = False
         super().__init__(contents, pruners, columns, choices)
+
+    def left(self) -> list[WantedFile]:
+        """Give the files that the statistics of their footers leave: of the others no plan need be made."""
+        return self._by_statistics()
 
     def _kept(self) -> list[int]:
         self.kept = super()._kept()
