@@ -13,6 +13,7 @@ from hostile.handmade import from_bytes, to_bytes, with_footer
 
 import numparq
 from numparq import col
+from numparq.bloom_filter import BloomFilter
 from numparq.column.chunks import ChunkTables
 from numparq.opened import OpenedFile
 from numparq.plan.row_ranges import RowRanges
@@ -621,6 +622,26 @@ def test_bloom_filters_that_claim_more_than_the_file_has():
     planned = Planned(with_row_groups_again(with_footer(body, footer), 50, forget))
     assert planned.pruned(col("s") == "v00400x").num_rows == 50 * ROWS
     assert planned.pruned(col("s").isin(MANY)).num_rows == 50 * ROWS
+
+
+@pytest.mark.parametrize("count", [1, 3, 4096])
+def test_one_hash_is_looked_up_as_several_are(count):
+    rng = np.random.default_rng(count)
+    hashes = rng.integers(0, 1 << 64, 200, np.uint64)
+    hashes[:2] = 0, (1 << 64) - 1
+    bits = rng.integers(0, 256, count * bloom_blocks.BLOCK_BYTES, np.uint8) | 0xB7
+    blocks = bloom_blocks.FilterBlocks(0, count)
+    found = []
+    for each in hashes:
+        alone, twice = np.array([each]), np.array([each, each])
+        assert alone.size == 1 and blocks.missing(alone) == blocks.missing(twice)
+        for first, several in blocks.missing(alone):
+            start = first * bloom_blocks.BLOCK_BYTES
+            blocks.take(first, several, bits[start : start + several * bloom_blocks.BLOCK_BYTES])
+        assert blocks.missing(alone) == [] == blocks.missing(twice)
+        found += blocks.might_contain(alone).tolist()
+        assert blocks.might_contain(twice).tolist() == [found[-1]] * 2
+    assert found == BloomFilter(bits).might_contain(hashes).tolist() and {*found} == {True, False}
 
 
 @pytest.mark.parametrize("length", ["told", "not told"])

@@ -51,6 +51,9 @@ class FilterBlocks:
         """Give what has to be read before hashes (uint64) can be looked up: first block, and number of blocks."""
         if self.whole is not None:
             return []
+        if len(hashes) == 1:
+            block = self._block_of_one(hashes)
+            return [] if block in self.blocks else [(block, 1)]
         wanted = [block for block in np.unique(self._block_of(hashes)).tolist() if block not in self.blocks]
         if len(wanted) >= _MANY and len(wanted) * _FOR_ITSELF >= self.num_blocks:
             return [(0, self.num_blocks)]
@@ -81,12 +84,18 @@ class FilterBlocks:
         """Say of hashes (uint64) whether they may have been inserted; their blocks have been read."""
         if self.whole is not None:
             return self.whole.might_contain(hashes)
+        if len(hashes) == 1:
+            return BloomFilter(self.blocks[self._block_of_one(hashes)]).might_contain(hashes)
         found = np.zeros(len(hashes), np.bool_)
         block_of = self._block_of(hashes)
         for block in np.unique(block_of).tolist():
             places = np.flatnonzero(block_of == block)
             found[places] = BloomFilter(self.blocks[block]).might_contain(hashes[places])
         return found
+
+    def _block_of_one(self, hashes: np.ndarray) -> int:
+        """Do what `_block_of` does for the one hash of a look-up, of which there may be many filters to ask."""
+        return (int(hashes[0]) >> 32) * self.num_blocks >> 32
 
     def _block_of(self, hashes: np.ndarray) -> np.ndarray:
         return ((hashes >> _HALF) * np.uint64(self.num_blocks) >> _HALF).astype(np.int64)

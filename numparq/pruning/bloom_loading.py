@@ -13,6 +13,7 @@ from ..kernels.tables import SLACK
 from ..metadata.decode import new_stack
 from ..metadata.layout import layout
 from ..opened import OpenedFile
+from ..remembered import remembered
 from .bloom_blocks import FilterBlocks, FilterStore, Place
 from .indexes import fetch
 
@@ -158,18 +159,25 @@ def _places(blocks: FilterBlocks, parts: list[tuple[int, int]]) -> list[tuple[in
 
 def _header(piece: np.ndarray, start: int, limit: int) -> FilterBlocks | None:
     """Decode a header; None where it is damaged, or of a filter of another kind."""
+    end, size = _decoded(piece[: len(piece) - SLACK].tobytes())
+    return FilterBlocks(start + end, size // BLOCK_BYTES) if 0 < size <= limit - start - end else None
+
+
+@remembered(256)
+def _decoded(content: bytes) -> tuple[int, int]:
+    """Give the length of a header, and of the filter behind it; 0 where it is none that this version knows.
+
+    Those of the filters of a table mostly have the same bytes.
+    """
     wanted = layout("BloomFilterHeader")
     words, stack = np.empty(wanted.words, np.int64), new_stack(wanted.words, wanted.words)
-    end = kernels.read_thrift(piece, 0, len(piece) - SLACK, wanted.table, words, 0, stack)
-    if end < 0:
-        return None
+    piece = np.frombuffer(content + bytes(SLACK), np.uint8)
+    end = kernels.read_thrift(piece, 0, len(content), wanted.table, words, 0, stack)
     kinds = ("algorithm.BLOCK", "hash.XXHASH", "compression.UNCOMPRESSED")
-    if any(int(words[wanted.slot(kind.split(".")[0])]) != wanted.bit(kind) for kind in kinds):
-        return None
+    if end < 0 or any(int(words[wanted.slot(kind.split(".")[0])]) != wanted.bit(kind) for kind in kinds):
+        return 0, 0
     size = int(words[wanted.slot("numBytes")])
-    if not 0 < size <= MAX_BYTES or size % BLOCK_BYTES or size > limit - start - end:
-        return None
-    return FilterBlocks(start + end, size // BLOCK_BYTES)
+    return (end, size) if 0 < size <= MAX_BYTES and size % BLOCK_BYTES == 0 else (0, 0)
 
 
 def _read_blocks(
