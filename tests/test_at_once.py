@@ -12,7 +12,7 @@ import pytest
 import numparq
 from numparq import col
 from numparq.column import selected
-from numparq.column.at_once import AtOnce
+from numparq.column.at_once import MOST_PAGES, AtOnce
 
 ROWS, GROUP, PAGE = 3000, 1100, 150
 
@@ -74,16 +74,28 @@ def test_rows_are_those_of_a_full_read(monkeypatch, with_nulls, compression, ver
     assert counted.done if compression != "zstd" else not counted.done + counted.left
 
 
-@pytest.mark.parametrize("dictionary", [False, True])
-def test_few_rows_of_two_row_groups_are_decoded_at_once(monkeypatch, dictionary) -> None:
+@pytest.mark.parametrize("encoding", ["PLAIN", "RLE_DICTIONARY", "DELTA_BINARY_PACKED"])
+def test_few_rows_of_two_row_groups_are_decoded_at_once(monkeypatch, encoding) -> None:
     """Those of the second one do not begin at the output's first row."""
-    frame = table(True)[["key", "small", "float", "float32", "time", "nullable"]]
-    data = numparq.to_parquet(frame, row_group_size=GROUP, max_rows_per_page=PAGE, use_dictionary=dictionary)
+    frame = table(True)[["key", "time", "nullable"]]
+    data = numparq.to_parquet(frame, row_group_size=GROUP, max_rows_per_page=PAGE,
+                              column_encoding=dict.fromkeys(frame.columns, encoding))  # fmt: skip
     full, counted = numparq.read_parquet(data, dtype_backend="numpy_nullable"), Counted(monkeypatch)
     found = numparq.read_parquet(data, row_range=(GROUP - 4, GROUP + 9), dtype_backend="numpy_nullable")
     pd.testing.assert_frame_equal(found, full.iloc[GROUP - 4 : GROUP + 9].reset_index(drop=True))
     assert (counted.done, counted.left) == (2 * len(frame.columns), 0)
-    assert found["small"].isna().any() and found["nullable"].isna().any()
+    assert found["time"].isna().any() and found["nullable"].isna().any()
+
+
+def test_of_more_pages_than_there_is_room_for_nothing_is_decoded_at_once(monkeypatch) -> None:
+    frame = pd.DataFrame({"n": np.arange(200), "s": [f"{number}" for number in range(200)]})
+    data = numparq.to_parquet(frame, max_rows_per_page=10, use_dictionary=False)
+    counted = Counted(monkeypatch)
+    for pages, done in ((MOST_PAGES, 1), (MOST_PAGES + 1, 0)):
+        found = numparq.read_parquet(data, row_range=(5, 10 * pages - 5))
+        pd.testing.assert_frame_equal(found, frame.iloc[5 : 10 * pages - 5].reset_index(drop=True))
+        assert counted.done == done
+        counted.done = 0
 
 
 @pytest.mark.parametrize("dictionary", [False, True])
