@@ -137,6 +137,15 @@ def test_very_many_files_are_divided_by_their_sizes(folder):
     assert read(pruned)["id"].tolist() == list(range(2000, 2300))
 
 
+@pytest.mark.parametrize("plan_files", [None, 0])
+@pytest.mark.parametrize("split_bytes", [1 << 20, 3000])
+def test_a_file_that_is_named_twice_is_read_twice(folder, plan_files, split_bytes):
+    paths = [folder / "p=0" / name for name in ("0.parquet", "0.parquet", "1.parquet", "0.parquet")]
+    table = split_table(paths, ["id"], plan_files=plan_files, split_bytes=split_bytes)
+    once, other = list(range(1000)), list(range(1000, 2000))
+    assert read(table)["id"].tolist() == once + once + other + once
+
+
 @pytest.mark.parametrize("edges", [[0], [0, 1], [0, 400, 401, 5000], list(range(0, 12_000, 97))])
 def test_each_row_group_is_in_one_byte_range(folder, edges):
     table = split_table(folder / "p=0" / "0.parquet", plan_files=0)

@@ -47,7 +47,7 @@ def listed_splits(contents: Contents, query: SplitQuery, split_bytes: int, min_s
     capacity = max(min(split_bytes, total // min_splits), 1)
     pieces = [(place, *piece) for place, file in enumerate(files) for piece in _pieces(file, share, capacity)]
     runs = packed([place for place, _, _ in pieces], [size for _, _, size in pieces], split_bytes, min_splits)
-    return [_split([piece[1:] for piece in pieces[run.start : run.stop]]) for run in runs]
+    return [_split(pieces[run.start : run.stop]) for run in runs]
 
 
 def _looked_at(files: Sequence[DataFile], filesystem: Any) -> list[DataFile]:
@@ -84,11 +84,11 @@ def _pieces(file: DataFile, share: float, capacity: int) -> Iterator[tuple[Split
         yield SplitPart(file, None, byte_range), num_bytes // len(ranges)
 
 
-def _split(pieces: Sequence[tuple[SplitPart, int]]) -> Split:
+def _split(pieces: Sequence[tuple[int, SplitPart, int]]) -> Split:
     """Make a split; ranges of one file that lie behind one another are one."""
     parts = []
-    for _, several in groupby((part for part, _ in pieces), key=lambda part: part.file.path):
-        same = list(several)
+    for _, several in groupby(pieces, key=lambda piece: piece[0]):  # by its place: a file may be named twice
+        same = [part for _, part, _ in several]
         assert same[0].byte_range is not None and same[-1].byte_range is not None
         parts.append(same[0]._replace(byte_range=(same[0].byte_range[0], same[-1].byte_range[1])))
-    return Split(tuple(parts), None, sum(num_bytes for _, num_bytes in pieces))
+    return Split(tuple(parts), None, sum(num_bytes for _, _, num_bytes in pieces))
