@@ -209,11 +209,22 @@ def _united(first: Any, second: NestedColumn) -> NestedColumn:
     return replace(second, shape=kept)
 
 
-def missing(name: Any, known: Sequence[str]) -> SchemaError:
-    """Make the error for a column that there is not, with names like it."""
+def missing(name: Any, known: Sequence[str], where: str = "the file") -> SchemaError:
+    """Make the error for a column that there is not, with names like it, or else with those that there are."""
     close = difflib.get_close_matches(str(name), known, n=3)
-    hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
-    return SchemaError(f"the file has no column {name!r}{hint}")
+    hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else f"; there {_some(known)}"
+    return SchemaError(f"{where} has no column {name!r}{hint}")
+
+
+def _some(names: Sequence[str]) -> str:
+    """List names, the first ones of many."""
+    if not names:
+        return "are none"
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return f"{'is' if len(names) == 1 else 'are'} {', '.join(map(repr, names[:_SHOWN]))}{more}"
+
+
+_SHOWN = 8  # names in a message
 
 
 def select_rows(

@@ -84,9 +84,18 @@ def test_columns_by_path(data, whole):
 def test_a_column_that_is_not_there(data, name, suggestion):
     with pytest.raises(SchemaError) as caught:
         read_parquet(data, columns=["number", name])
-    said = f"the file has no column {name!r}" + (f"; did you mean {suggestion}?" if suggestion else "")
-    assert str(caught.value) == f"{said} (file '<bytes>')"
+    hint = f"did you mean {suggestion}?" if suggestion else f"there are {', '.join(map(repr, read_parquet(data)))}"
+    assert str(caught.value) == f"the file has no column {name!r}; {hint} (file '<bytes>')"
     assert isinstance(caught.value, ValueError)
+
+
+def test_what_there_is_instead():
+    many = written(pa.table({f"c{number}": [1] for number in range(12)}))
+    with pytest.raises(SchemaError, match=r"; there are 'c0', .*'c7' and 4 more \("):
+        read_parquet(many, columns=["zzzzzz"])
+    for table, said in ((pa.table({"n": [1]}), "is 'n'"), (pa.table({}), "are none")):
+        with pytest.raises(SchemaError, match=f"'zzzzzz'; there {said} "):
+            read_parquet(written(table), columns=["zzzzzz"])
 
 
 def test_an_unhashable_column_is_not_there_either(data):

@@ -68,7 +68,7 @@ def _selected(schema: Any, name: Any, keys: Mapping[str, Leaf]) -> Leaf | Nested
     try:
         return select_column(schema, name)
     except SchemaError:
-        raise missing(name, [*schema.columns, *keys]) from None
+        raise missing(name, [*schema.columns, *keys], "the dataset") from None
 
 
 def _is_partition(column: Leaf | NestedColumn) -> bool:

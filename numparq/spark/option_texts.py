@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ __all__ = ["by_column", "count", "json_object", "listed", "number", "one_of", "s
 _UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "g": 1 << 30, "gb": 1 << 30}
 _DIRECTIONS = {"asc": False, "desc": True}
 _NULLS = {"first": True, "last": False}
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")  # as many digits as 64 bits hold
 
 
 def listed(text: str) -> list[str]:
@@ -26,30 +28,23 @@ def listed(text: str) -> list[str]:
 def size(text: str) -> int:
     """Read bytes: ``1000000``, ``64m``, ``1GB``."""
     digits = text.strip().lower().rstrip("bgkm")
-    unit = text.strip().lower()[len(digits) :].strip()
-    try:
-        found = int(digits) * _UNITS[unit]
-    except (ValueError, KeyError):
-        found = 0
-    if found < 1:
+    unit = _UNITS.get(text.strip().lower()[len(digits) :].strip(), 0)
+    found = _whole(digits) * unit
+    if not 1 <= found < 1 << 63:
         raise ValueError("bytes, as 67108864 or 64m")
     return found
 
 
 def number(text: str) -> int:
     """Read a whole number."""
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError("a whole number") from None
+    if not _WHOLE.fullmatch(text.strip()):
+        raise ValueError("a whole number")
+    return _whole(text)
 
 
 def count(text: str) -> int:
     """Read a number from 1 on."""
-    try:
-        found = int(text)
-    except ValueError:
-        found = 0
+    found = _whole(text)
     if found < 1:
         raise ValueError("a number from 1 on")
     return found
@@ -119,6 +114,11 @@ def _sort_key(text: str) -> tuple[str, bool, bool]:
     if words and not (len(words) == 2 and words[0] == "nulls" and words[1] in _NULLS):
         raise ValueError("columns to sort by: a, b desc, c nulls first")
     return name, descending, _NULLS[words[1]] if words else False
+
+
+def _whole(text: str) -> int:
+    """Give a whole number; 0 for what is none: Python would take ``1_0``, and digits of any script."""
+    return int(text) if _WHOLE.fullmatch(text.strip()) else 0
 
 
 def _json(text: str) -> Any:

@@ -1,18 +1,22 @@
-"""The options of ``spark.read.format("numparq")``: one table of them."""
+"""The options of ``spark.read.format("numparq")``: one table of them, and what says which of them is wrong."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
 
+from ..dataset.partition_types import as_type
+from ..errors import InvalidFileError, ParquetError, SchemaError
+from ..selection import VIRTUAL_COLUMNS
 from .option_texts import count, json_object, one_of, size, truth
 from .request import ReadRequest
 
-__all__ = ["OPTIONS", "Option", "request_of"]
+__all__ = ["OPTIONS", "Option", "planned_by", "request_of"]
 
 _STORAGE = "storage."
+Planned = TypeVar("Planned")
 
 
 class Option(NamedTuple):
@@ -41,7 +45,10 @@ def _names(text: str) -> list[Any]:
     if not text.strip():
         return []
     if not text.lstrip().startswith("["):
-        return [part.strip() for part in text.split(",")]
+        names = [part.strip() for part in text.split(",")]
+        if not all(names):
+            raise ValueError("names, separated by commas or as a JSON list")
+        return list(names)
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -60,8 +67,30 @@ def _partitioning(text: str) -> Any:
     if text.strip().lower() in ("hive", "none"):
         return "hive" if text.strip().lower() == "hive" else None
     if text.lstrip().startswith("{"):
-        return json_object(text)
-    return _names(text)
+        return {name: _type_name(name, kind) for name, kind in json_object(text).items()}
+    names = _names(text)
+    if not names or len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
+        raise ValueError("hive, none, the names of levels, each once, or a JSON object of types")
+    return names
+
+
+def _type_name(name: str, kind: Any) -> str:
+    try:
+        if not isinstance(kind, str):
+            raise TypeError
+        as_type(kind)
+    except (TypeError, ValueError):
+        said = 'types of partition columns, as {"year": "int32", "day": "date", "zone": "str"}'
+        raise ValueError(f"{said}, and {name!r} is of none") from None
+    return kind
+
+
+def _virtual(text: str) -> list[str]:
+    """Read names of virtual columns."""
+    names = _names(text)
+    if not set(names) <= set(VIRTUAL_COLUMNS):
+        raise ValueError(f"any of {', '.join(VIRTUAL_COLUMNS)}")
+    return names
 
 
 OPTIONS = (
@@ -72,8 +101,9 @@ OPTIONS = (
     Option("planFiles", "plan_files", count, "above so many files footers are read by the tasks, not by the driver"),
     Option("rowsPerBatch", "rows_per_batch", count, "rows that are handed to Spark at once, at most"),
     Option("partitioning", "partitioning", _partitioning, 'hive, none, names, or a JSON object {"year": "int32"}'),
+    Option("partitionColumnTypeInference", "infers_partitions", truth, "whether their types are inferred: true"),
     Option("resolve", "resolve", one_of("name", "position", "field_id"), "how columns of files are found"),
-    Option("include", "include", _names, "virtual columns: file, row_group, row_number"),
+    Option("include", "include", _virtual, "virtual columns: file, row_group, row_number"),
     Option("verifyCrc", "verify_crc", truth, "whether checksums of pages are verified: true"),
     Option("nanoseconds", "nanoseconds", one_of("exact", "floor"), "of timestamps: an error, or the microsecond"),
     Option("pushdown", "pushdown", truth, "take filters of queries; needs register(spark, pushdown=True)"),
@@ -126,7 +156,7 @@ def request_of(options: Mapping[str, str]) -> ReadRequest:
 
 def _paths(given: Mapping[str, str]) -> Any:
     """Give the path, or the paths; both where both are set, as Spark does."""
-    paths = json.loads(given["paths"]) if given.get("paths") else []
+    paths = _listed(given["paths"]) if given.get("paths") else []
     if "path" in given:
         paths = [given["path"], *paths]
     if not paths:
@@ -135,11 +165,82 @@ def _paths(given: Mapping[str, str]) -> Any:
     return local[0] if len(local) == 1 else local
 
 
+def _listed(text: str) -> list[str]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, list) or not all(isinstance(path, str) for path in found):
+        said = 'a JSON list of paths, as ["a", "b"]'
+        raise ValueError(f"the option 'paths' is {said}, not {text!r}")
+    return found
+
+
 def _local(path: str) -> str:
     """Give a path without the scheme that Spark's users write in front of local ones."""
     if path.lower().startswith("file:"):
         return "/" + path[len("file:") :].lstrip("/")
     return path
+
+
+# --- which of them it is ----------------------------------------------------------------------------------------------
+
+# Those that a table may not fit, however well they are written; the likelier ones first.
+_ASKED_OF_FILES = ("columns", "filter", "partitioning", "resolve", "storageoptions")
+
+
+def planned_by(options: Mapping[str, str], plan: Callable[[ReadRequest], Planned]) -> Planned:
+    """Plan what options ask for; an error that one of them makes names it.
+
+    Parameters
+    ----------
+    options : mapping of str to str
+        As of `request_of`.
+    plan : callable
+        Makes what is wanted of a `ReadRequest`.
+
+    Returns
+    -------
+    object
+        What `plan` gives.
+
+    Raises
+    ------
+    Exception
+        What `request_of` and `plan` raise. Where it is about columns or values, and planning succeeds without one of
+        the options, the message begins with that option.
+    """
+    request = request_of(options)
+    try:
+        return plan(request)
+    except (SchemaError, ValueError, TypeError) as error:
+        name = next((name for name in _doubtful(options, error) if _works_without(name, options, plan)), None)
+        if name is None:
+            raise
+        said = f"the option {_spelled(name)!r}"
+        if isinstance(error, ParquetError):
+            raise type(error)(f"{said}: {error.message}", **error.where) from None
+        raise ValueError(f"{said}: {error}") from None
+
+
+def _doubtful(options: Mapping[str, str], error: Exception) -> Iterator[str]:
+    given = {name.lower(): name for name in options}
+    asked = ("partitioning",) if isinstance(error, InvalidFileError) else _ASKED_OF_FILES
+    yield from (given[name] for name in asked if name in given)
+    yield from (name for name in options if name.lower().startswith(_STORAGE))
+
+
+def _works_without(name: str, options: Mapping[str, str], plan: Callable[[ReadRequest], Any]) -> bool:
+    try:
+        plan(request_of({other: text for other, text in options.items() if other != name}))
+    except Exception:
+        return False
+    return True
+
+
+def _spelled(name: str) -> str:
+    option = _BY_NAME.get(name.lower())
+    return name if option is None else option.name
 
 
 def _known() -> str:

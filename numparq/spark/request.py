@@ -41,6 +41,8 @@ class ReadRequest:
         As of `numparq.spark.arrow_batches.ArrowBatches`.
     pushdown : bool
         Whether Spark's filters are taken.
+    infers_partitions : bool
+        Whether types of partition columns that are not given are inferred, as Spark does; else they are text.
     """
 
     path: Any
@@ -59,6 +61,7 @@ class ReadRequest:
     verify_crc: bool = True
     nanoseconds: str = "exact"
     pushdown: bool = False
+    infers_partitions: bool = True
 
     def __post_init__(self) -> None:
         if self.rows_per_batch is not None:
@@ -96,7 +99,7 @@ def planned(request: ReadRequest, schema: StructType | None = None) -> SplitTabl
         from ..predicate.text import parse_for
 
         request = replace(request, filters=parse_for(request.filters, lambda: file_schema(request)))
-    request = replace(request, partitioning=_as_spark(request.partitioning, schema))
+    request = replace(request, partitioning=_as_spark(request, schema))
     if schema is None:
         return _divided(request, request.columns)
     if request.columns is not None:
@@ -110,14 +113,15 @@ def planned(request: ReadRequest, schema: StructType | None = None) -> SplitTabl
         return _divided(request, [there[place] for place in dict.fromkeys(places)])
 
 
-def _as_spark(partitioning: Any, schema: StructType | None) -> Any:
+def _as_spark(request: ReadRequest, schema: StructType | None) -> Any:
     """Have types of partition columns that are not given be those that Spark finds; a schema gives them."""
     from .partition_types import partition_types, types_asked_for
 
-    if partitioning != "hive" and not isinstance(partitioning, Mapping):
-        return partitioning
-    given = types_asked_for(schema) | ({} if isinstance(partitioning, str) else dict(partitioning))
-    return lambda listing: partition_types(listing, given)
+    if request.partitioning != "hive" and not isinstance(request.partitioning, Mapping):
+        return request.partitioning
+    given = {} if isinstance(request.partitioning, str) else dict(request.partitioning)
+    asked = types_asked_for(schema)
+    return lambda listing: partition_types(listing, given, asked, infers=request.infers_partitions)
 
 
 def _divided(request: ReadRequest, columns: list[Any] | None) -> SplitTable:
@@ -170,9 +174,7 @@ def key_types(request: ReadRequest, names: list[Any], schema: StructType | None 
     """
     from .types import spark_schema
 
-    alone = replace(
-        request, filters=None, runtime_filters=(), include=(), partitioning=_as_spark(request.partitioning, schema)
-    )
+    alone = replace(request, filters=None, runtime_filters=(), include=(), partitioning=_as_spark(request, schema))
     found = {}
     for name in names:
         (field,) = spark_schema(_divided(alone, [name])).fields

@@ -84,9 +84,11 @@ class NumparqDataSource(DataSource):
         return self._table
 
     def _planned(self, schema: StructType | None) -> SparkTable:
+        from .options import planned_by
         from .reader import SparkTable
 
-        return SparkTable.of(self._request(), schema)
+        self._request()  # which fails where the options alone are wrong
+        return planned_by(self.options, lambda request: SparkTable.of(request, schema))
 
     def _request(self) -> ReadRequest:
         from .options import request_of
