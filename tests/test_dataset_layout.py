@@ -151,14 +151,13 @@ def test_bins(tmp_path):
 
 
 def test_new_files_say_what_old_ones_said(tmp_path):
-    """Of pandas' notes all but the range, which was that of one file; keys of the user's; types of Arrow."""
+    """Of pandas' notes all but the range, which was that of one file; types of Arrow."""
     frame = pd.DataFrame({"a": pd.Categorical(["x", "y", "x"]), "b": [1, 2, 3]}, index=pd.RangeIndex(3, name="row"))
     for name in "ab":
-        numparq.to_parquet(frame, tmp_path / f"{name}.parquet", key_value_metadata={"who": "me"})
+        numparq.to_parquet(frame, tmp_path / f"{name}.parquet")
     new = NewFiles.like(survey(tmp_path, WantedLayout()).table(None, 1 << 20).prototype)
     assert list(new.schema.columns) == ["a", "b"]
     assert list(new.flat) == ["a", "b"]
-    assert new.keys["who"] == b"me"
     with numparq.ParquetWriter(
         tmp_path / "new.parquet", schema=new.schema, store_schema=False, key_value_metadata=new.keys
     ) as writer:

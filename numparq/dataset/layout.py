@@ -22,6 +22,7 @@ from .files import DataFile, Listing
 __all__ = ["LAYOUT_KEY", "FileFacts", "Folder", "WantedLayout", "folders_of"]
 
 LAYOUT_KEY = "numparq.layout"
+_OTHER_KEYS = ("ARROW:schema", "pandas", LAYOUT_KEY)
 # Files of less than such a share of the wanted size are small, those of more than so many times it are large.
 _SMALL, _LARGE = 0.5, 2.0
 
@@ -42,6 +43,8 @@ class FileFacts:
         The top-level columns of which a chunk has a Bloom filter.
     note : dict or None
         What it says of the layout that it was written for.
+    keys : tuple of (str, bytes)
+        What its footer says besides, but for what tells of columns in words of Arrow and pandas.
     """
 
     file: DataFile
@@ -51,6 +54,7 @@ class FileFacts:
     has_index: bool
     bloom_filters: frozenset[str]
     note: dict[str, Any] | None
+    keys: tuple[tuple[str, bytes], ...] = ()
 
     @classmethod
     def of(cls, file: DataFile, opened: OpenedFile) -> FileFacts:
@@ -70,8 +74,9 @@ class FileFacts:
             filtered = {leaf for (_, leaf), _, _ in places.of(BLOOM_FILTER, chunks)}
             columns = frozenset(leaf.path[0] for leaf in leaves if leaf.index in filtered)
             note = _note(footer.key_value_metadata.get(LAYOUT_KEY))
+            keys = tuple((key, value) for key, value in footer.key_value_metadata.items() if key not in _OTHER_KEYS)
         size = opened.source.size
-        return cls(file, size, opened.num_rows, opened.num_row_groups, indexed == len(chunks), columns, note)
+        return cls(file, size, opened.num_rows, opened.num_row_groups, indexed == len(chunks), columns, note, keys)
 
 
 def _note(value: bytes | None) -> dict[str, Any] | None:

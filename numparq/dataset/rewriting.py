@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import SchemaError
@@ -24,8 +24,6 @@ from .splits import Split, SplitTable, split_table
 __all__ = ["NewFiles", "Piece", "Rewriting", "binned", "pieces_of", "survey"]
 
 _AT_ONCE = 1024  # files that are open together while their footers are looked at
-# Keys that are made anew, or that only we can have written.
-_OWN_KEYS = ("ARROW:schema", "pandas")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +129,13 @@ def survey(
 
 
 def _facts(listing: Listing, files: Sequence[DataFile], storage_options: dict | None) -> Iterator[FileFacts]:
+    known: dict[tuple, tuple] = {}  # the keys of files are mostly the same: one object for all
     for start in range(0, len(files), _AT_ONCE):
         some = list(files[start : start + _AT_ONCE])
         opened = open_files(listing, some, storage_options=storage_options)
         try:
-            yield from map(FileFacts.of, some, opened)
+            for facts in map(FileFacts.of, some, opened):
+                yield replace(facts, keys=known.setdefault(facts.keys, facts.keys))
         finally:
             for file in opened:
                 file.close()
@@ -221,7 +221,7 @@ class NewFiles:
     schema : GivenSchema
         The columns: how they are stored, and what they are in Arrow.
     keys : dict of str to (str or bytes)
-        Of the footer, ``ARROW:schema`` included where the files had it.
+        Of the footer, what tells of columns in words of pandas and, where the files had that, of Arrow.
     flat : dict of str to Leaf
         The columns that are one leaf, which rows can be sorted by.
     """
@@ -245,7 +245,7 @@ class NewFiles:
                 raise SchemaError("a group without fields cannot be written", column=name)
         known = [field for field in fields if field is not None]
         stored = prototype.footer.key_value_metadata
-        keys: dict[str, str | bytes] = {key: value for key, value in stored.items() if key not in _OWN_KEYS}
+        keys: dict[str, str | bytes] = {}
         notes = _without_range(stored["pandas"]) if "pandas" in stored else None
         if notes is not None:
             keys["pandas"] = notes

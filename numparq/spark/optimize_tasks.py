@@ -16,10 +16,10 @@ from ..dataset.splits import SplitReader
 from ..dataset.writing import SharedJob
 from ..dataset.writing.gathering import as_frame
 from ..dataset.writing.task_writer import TaskMessage, TaskWriter
-from ..errors import UnsupportedError
 from ..reader import ParquetFile
 from ..schema import INT96
 from ..writer import ParquetWriter
+from .optimize_moments import check_microseconds
 from .session import begin_task
 
 __all__ = ["FOLDER", "ColumnSample", "Pilot", "RolledWriter", "checksum_of", "compacted", "pilot_of", "sampled"]
@@ -154,39 +154,9 @@ def checksum_of(reader: SplitReader, pieces: Sequence[Piece]) -> Checksum:
     fine = sorted({leaf.path[0] for leaf in reader.schema if leaf.physical == INT96})
     for piece in pieces:
         if fine:
-            _check_microseconds(piece, fine, reader.filesystem)
+            check_microseconds(piece, fine, reader.filesystem)
         total += checksum(_with_folder(table, piece.folder) for table in reader.tables(piece.split))
     return total
-
-
-def _check_microseconds(piece: Piece, columns: list[str], filesystem: Any) -> None:
-    """Refuse INT96 timestamps with nanoseconds: tables have them in microseconds, so that these would be cut off."""
-    for part in piece.split.parts:
-        with ParquetFile(part.file.path, filesystem=filesystem) as file:
-            wanted = [name for name in columns if name in file.schema.columns]
-            groups = sorted({group.row_group for group in part.groups or ()})
-            for group in groups or range(file.num_row_groups):
-                frame = file.read(wanted, dtype_backend="pyarrow", row_groups=[group], threads=1)
-                for name in wanted:
-                    if _has_nanoseconds(pa.chunked_array(pa.array(frame[name]))):
-                        raise UnsupportedError(
-                            "INT96 timestamps with nanoseconds would be cut to microseconds: store them as "
-                            "TIMESTAMP(NANOS) first", file=part.file.name, row_group=group, column=name,
-                        )  # fmt: skip
-
-
-def _has_nanoseconds(values: Any) -> bool:
-    """Whether there is a timestamp in an array, at whatever depth, that is no whole number of microseconds."""
-    if isinstance(values, pa.ChunkedArray):
-        return any(map(_has_nanoseconds, values.chunks))
-    if pa.types.is_timestamp(values.type):
-        numbers = values.cast(pa.int64()).drop_null().to_numpy()
-        return values.type.unit == "ns" and bool((numbers % 1000).any())
-    if pa.types.is_struct(values.type):
-        return any(map(_has_nanoseconds, values.flatten()))
-    if pa.types.is_map(values.type):
-        return _has_nanoseconds(values.keys) or _has_nanoseconds(values.items)
-    return pa.types.is_nested(values.type) and _has_nanoseconds(values.flatten())
 
 
 def _with_folder(table: pa.Table, folder: str) -> pa.Table:

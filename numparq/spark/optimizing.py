@@ -26,6 +26,8 @@ from ..dataset.writing.task_writer import TaskMessage
 from ..errors import InvalidFileError, SchemaError
 from ..writer import ParquetWriter
 from .optimize_choices import ROWS_PER_PAGE, ROWS_WITH_BLOOM_FILTERS, Choices, chosen
+from .optimize_keys import files_of_old_calendars, united_keys
+from .optimize_moments import check_calendar, has_moments
 from .optimize_report import LaidOut, OptimizeReport
 from .optimize_sorting import Packing, sort_and_write
 from .optimize_tasks import Pilot, checksum_of, compacted, pilot_of, sampled
@@ -166,6 +168,7 @@ class _Run:
                    for folder in self.rewriting.folders for file in folder.files}  # fmt: skip
         self._pieces = pieces_of(self._table, folders.__getitem__)
         self._new = NewFiles.like(self._table.prototype)
+        self._keys_of_all = united_keys(self.rewriting.files, list(self._new.schema.columns))
         self._sort_by = self._keys("sort_by", self._wanted.sort_by)
         self._cluster_by = self._keys("cluster_by", self._wanted.cluster_by)
         self._packing()  # which refuses columns that cannot be sorted by
@@ -210,7 +213,7 @@ class _Run:
         options |= self._options
         given = options.pop("key_value_metadata", None) or {}
         notes = {} if job is None else {LAYOUT_KEY: self._wanted.note(job)}
-        options["key_value_metadata"] = {**self._new.keys, **given, **notes}
+        options["key_value_metadata"] = {**self._keys_of_all, **self._new.keys, **given, **notes}
         if self._sort_by:
             options["sorting_columns"] = [(name, False, True) for name in self._sort_by]
         if bloom:
@@ -224,6 +227,7 @@ class _Run:
 
     def done(self) -> OptimizeReport:
         """Do it."""
+        self._check_calendars()
         choices = self._chosen()
         self._bloom = choices.bloom_filters
         mode = {"mode": "error"} if self._out is not None else {"mode": "replace", "gone": self.rewriting.paths}
@@ -240,6 +244,15 @@ class _Run:
             job.abort()
             raise
         return self.report("done")
+
+    def _check_calendars(self) -> None:
+        """Refuse files whose days would be others beside those of the rest: Spark reads both by what a footer says."""
+        old = files_of_old_calendars(self.rewriting.files)
+        if old and any(map(has_moments, self._table.schema)):
+            with self.step("calendars"):
+                check = partial(check_calendar, self._table.reader.filesystem)
+                run_each(self._spark, [_known_as(facts.file.path, self.rewriting) for facts in old], check,
+                         _described(f"days of {len(old):,} files of an old calendar"))  # fmt: skip
 
     def _chosen(self) -> Choices:
         """Look at some rows, and decide what the data decide."""

@@ -1,0 +1,153 @@
+"""What footers of optimized files say: what holds of all rows, by keys of anybody's, of GeoParquet's and of Spark's."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+
+import pyarrow.parquet as pq  # noqa: E402
+
+from numparq.dataset.layout import WantedLayout  # noqa: E402
+from numparq.dataset.rewriting import survey  # noqa: E402
+from numparq.errors import SchemaError, UnsupportedError  # noqa: E402
+from numparq.spark import optimizing  # noqa: E402
+from numparq.spark.optimize_keys import files_of_old_calendars, united_keys  # noqa: E402
+
+VERSION, OLD_DATES = "org.apache.spark.version", "org.apache.spark.legacyDateTime"
+OLD_INT96, ZONE = "org.apache.spark.legacyINT96", "org.apache.spark.timeZone"
+ROW_METADATA = "org.apache.spark.sql.parquet.row.metadata"
+
+
+def facts(folder, *keys):
+    for number, some in enumerate(keys):
+        table = pa.table({"a": [1]}).replace_schema_metadata(some)
+        pq.write_table(table, folder / f"{number}.parquet")
+    return [file for one in survey(folder, WantedLayout(), force=True).folders for file in one.files]
+
+
+def united(folder, *keys, columns=("a",)):
+    return {key: bytes(value, "utf-8") if isinstance(value, str) else value
+            for key, value in united_keys(facts(folder, *keys), columns).items()}  # fmt: skip
+
+
+def test_keys_stay_that_are_equal_in_all_files(tmp_path):
+    assert united(tmp_path, {"who": "me", "part": "1"}, {"part": "2", "who": "me"}, {"who": "me"}) == {"who": b"me"}
+
+
+def test_keys_are_kept_once_for_all_files_that_have_the_same(tmp_path):
+    found = facts(tmp_path, {"who": "me"}, {"who": "me"})
+    assert found[0].keys is found[1].keys
+
+
+# --- GeoParquet -------------------------------------------------------------------------------------------------------
+
+
+def geo(**notes):
+    column = {"encoding": "WKB", "geometry_types": ["Point"], "bbox": [0, 0, 1, 1], **notes}
+    return {"geo": json.dumps({"version": "1.1.0", "primary_column": "a", "columns": {"a": column}})}
+
+
+def test_the_extent_of_one_file_is_not_that_of_all(tmp_path):
+    covering = {"bbox": {"xmin": ["box", "xmin"]}}
+    other = geo(bbox=[5, 5, 6, 6], geometry_types=["Polygon"], covering=covering)
+    found = united(tmp_path, geo(covering=covering), other)
+    assert json.loads(found["geo"])["columns"]["a"] == {
+        "encoding": "WKB", "geometry_types": ["Point", "Polygon"], "covering": covering,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("other", [{}, geo(geometry_types=[]), geo(geometry_types=7)])
+def test_kinds_of_geometries_that_are_not_known(tmp_path, other):
+    column = json.loads(united(tmp_path, geo(), other)["geo"])["columns"]["a"]
+    assert column == {"encoding": "WKB", "geometry_types": []}
+
+
+def test_of_one_kind_of_files_geometries_are_told_as_before(tmp_path):
+    assert json.loads(united(tmp_path, geo())["geo"])["columns"]["a"]["bbox"] == [0, 0, 1, 1]
+
+
+def test_coordinates_of_two_systems_are_not_put_together(tmp_path):
+    with pytest.raises(SchemaError, match="another CRS"):
+        united(tmp_path, geo(crs={"id": 1}), geo(crs={"id": 2}))
+
+
+# --- types of Spark's -------------------------------------------------------------------------------------------------
+
+
+def row_metadata(*fields):
+    fields = [{"name": name, "type": kind, "nullable": nullable, "metadata": {}} for name, kind, nullable in fields]
+    return {ROW_METADATA: json.dumps({"type": "struct", "fields": fields})}
+
+
+def test_types_of_spark_are_those_of_all_files(tmp_path):
+    interval = ("i", "interval day to second", False)
+    found = united(tmp_path, row_metadata(interval), row_metadata(("b", "long", True), interval), columns=("i", "b"))
+    fields = json.loads(found[ROW_METADATA])["fields"]
+    assert [(field["name"], field["type"], field["nullable"]) for field in fields] == [
+        ("i", "interval day to second", True), ("b", "long", True)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("other", [
+    {}, row_metadata(("a", "integer", True)), {ROW_METADATA: "{"}, {ROW_METADATA: '{"fields": [{"name": []}]}'},
+    {ROW_METADATA: '{"fields": [7]}'}, row_metadata(("b", "long", True)),
+])  # fmt: skip
+def test_types_of_spark_that_files_do_not_agree_about(tmp_path, other):
+    assert ROW_METADATA not in united(tmp_path, row_metadata(("a", "long", True)), other, columns=("a", "c"))
+
+
+# --- calendars of Spark's ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("keys", "after", "old"), [
+    ([{VERSION: "3.5.0"}, {VERSION: "4.0.0"}, {}], {VERSION: b"3.5.0"}, 0),
+    ([{VERSION: "2.4.8"}, {VERSION: "2.4.0"}], {VERSION: b"2.4.0"}, 0),
+    ([{VERSION: "3.5.0", OLD_DATES: "", ZONE: "UTC"}] * 2, {VERSION: b"3.5.0", OLD_DATES: b"", ZONE: b"UTC"}, 0),
+    ([{VERSION: "2.4.8"}, {VERSION: "4.0.0"}], {VERSION: b"4.0.0"}, 1),
+    ([{VERSION: "3.5.0"}, {VERSION: "4.0.0", OLD_DATES: ""}], {VERSION: b"4.0.0"}, 1),
+    ([{VERSION: "3.5.0"}, {VERSION: "3.5.0", OLD_INT96: ""}], {VERSION: b"3.5.0"}, 1),
+    ([{VERSION: "3.0.1"}, {VERSION: "3.5.0"}], {VERSION: b"3.5.0"}, 1),
+    ([{VERSION: "2.4.8"}, {}], {}, 1),
+    ([{VERSION: "2.4.8"}, {VERSION: "2.4.8", ZONE: "Asia/Tokyo"}], {}, 2),
+])  # fmt: skip
+def test_calendars(tmp_path, keys, after, old):
+    found = facts(tmp_path, *keys)
+    assert united_keys(found, ("a",)) == after
+    assert len(files_of_old_calendars(found)) == old
+
+
+def test_files_without_rows_say_nothing(tmp_path):
+    facts(tmp_path, {VERSION: "4.0.0"}, {VERSION: "2.4.8"})
+    pq.write_table(pa.table({"a": pa.array([], pa.int64())}).replace_schema_metadata({VERSION: "2.4.8"}),
+                   tmp_path / "1.parquet")  # fmt: skip
+    found = [file for one in survey(tmp_path, WantedLayout(), force=True).folders for file in one.files]
+    assert files_of_old_calendars(found) == []
+    assert united_keys(found, ("a",)) == {VERSION: b"4.0.0"}
+
+
+@pytest.mark.parametrize(("day", "moment", "refused"), [
+    (-141_427, -2_208_988_800_000_000, ""), (-141_428, 0, "'day'"), (0, -2_208_988_800_000_001, "'moments'"),
+])  # fmt: skip
+def test_days_of_the_old_calendar_stay_by_themselves(tmp_path, monkeypatch, day, moment, refused):
+    """Where both calendars agree about all days of a file, it is put together with files of the other calendar."""
+    monkeypatch.setattr(optimizing, "run_each", lambda spark, items, do, text: [do(item) for item in items])
+    old = {"day": pa.array([0, None, day], pa.int32()).cast(pa.date32()),
+           "moments": pa.array([[0], None, [None, moment]], pa.list_(pa.timestamp("us")))}  # fmt: skip
+    new = {"day": pa.array([-200_000], pa.int32()).cast(pa.date32()),
+           "moments": pa.array([[-(10**16)]], pa.list_(pa.timestamp("us")))}  # fmt: skip
+    for name, columns, version in (("old", old, "2.4.8"), ("new", new, "4.0.0")):
+        pq.write_table(pa.table(columns).replace_schema_metadata({VERSION: version}), tmp_path / f"{name}.parquet")
+    before = sorted(os.listdir(tmp_path))
+    if refused:
+        with pytest.raises(UnsupportedError, match=rf"old calendar.*old\.parquet', row group 0, column {refused}"):
+            optimizing.optimize(None, tmp_path)
+        assert sorted(os.listdir(tmp_path)) == before
+        return
+    assert optimizing.optimize(None, tmp_path).status == "done"
+    (name,) = os.listdir(tmp_path)
+    assert pq.read_metadata(tmp_path / name).metadata[VERSION.encode()] == b"4.0.0"
+    assert pq.read_table(tmp_path / name).num_rows == 4

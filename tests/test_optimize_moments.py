@@ -1,0 +1,63 @@
+"""INT96 timestamps with nanoseconds are found wherever they are, those included that no nanosecond since 1970 tells."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+
+import pyarrow.parquet as pq  # noqa: E402
+
+import numparq  # noqa: E402
+from numparq.dataset.rewriting import Piece  # noqa: E402
+from numparq.dataset.splits import split_table  # noqa: E402
+from numparq.errors import UnsupportedError  # noqa: E402
+from numparq.metadata.encode import encode  # noqa: E402
+from numparq.schema import FIXED_LEN_BYTE_ARRAY, INT96  # noqa: E402
+from numparq.spark.optimize_tasks import checksum_of  # noqa: E402
+from numparq.verifying.thrift import read_struct  # noqa: E402
+
+LAST_DAY, SOME_DAY, FIRST_DAY = 5_373_484, 2_458_850, 1_721_426  # 9999-12-31, 2020-01-01, 0001-01-01, Julian days
+
+
+def stored(day, nanoseconds):
+    return np.array([nanoseconds], "<i8").tobytes() + np.array([day], "<i4").tobytes()
+
+
+def int96_file(path, column):
+    """Write bytes of twelve, and let the footer say that they are INT96."""
+    pq.write_table(pa.table({"t": column, "n": [1] * len(column)}), path, store_schema=False, write_statistics=False,
+                   row_group_size=2)  # fmt: skip
+    with numparq.ParquetFile(path) as file:
+        content, _ = read_struct("FileMetaData", file.footer.data.tobytes(), lambda check, message: None)
+        start = file.footer_start
+    for element in content["schema"]:
+        if element.get("type") == FIXED_LEN_BYTE_ARRAY:
+            element["type"] = INT96
+            del element["type_length"]
+    for group in content["row_groups"]:
+        for chunk in group["columns"]:
+            if chunk["meta_data"]["type"] == FIXED_LEN_BYTE_ARRAY:
+                chunk["meta_data"]["type"] = INT96
+    footer = encode("FileMetaData", content)
+    path.write_bytes(path.read_bytes()[:start] + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+
+
+@pytest.mark.parametrize("kind", ["flat", "list", "map"])
+@pytest.mark.parametrize(("moment", "is_fine"), [
+    (stored(LAST_DAY, 86_399_999_999_999), True), (stored(LAST_DAY, 86_399_999_999_000), False),
+    (stored(FIRST_DAY, 1), True), (stored(SOME_DAY, 1_000_500), True), (stored(SOME_DAY, 0), False),
+])  # fmt: skip
+def test_beside_days_that_nanoseconds_do_not_reach(tmp_path, kind, moment, is_fine):
+    values = [stored(SOME_DAY, 1000), None, moment, stored(LAST_DAY, 0)]
+    types = {"flat": pa.binary(12), "list": pa.list_(pa.binary(12)), "map": pa.map_(pa.string(), pa.binary(12))}
+    wrapped = {"flat": values, "list": [[value] for value in values], "map": [{"k": value} for value in values]}[kind]
+    int96_file(tmp_path / "a.parquet", pa.array(wrapped, types[kind]))
+    table = split_table([str(tmp_path / "a.parquet")], partitioning=None)
+    pieces = [Piece("", split) for split in table.splits]
+    if is_fine:
+        with pytest.raises(UnsupportedError, match=r"nanoseconds would be cut.*a\.parquet', row group 1, column 't'"):
+            checksum_of(table.reader, pieces)
+    else:
+        assert checksum_of(table.reader, pieces).rows == 4
