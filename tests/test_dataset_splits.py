@@ -192,3 +192,20 @@ def test_an_unknown_file_with_other_columns_is_refused(tmp_path, odd, word):
     if "new" in odd:  # which is no column of a schema that is given
         schema = pa.schema({"a": pa.int64()})
         assert read(split_table(tmp_path, plan_files=100, schema=schema))["a"].tolist() == [1] * 130
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2])
+@pytest.mark.parametrize("wrap", [
+    (pa.list_, lambda value: [value]), (lambda of: pa.map_(pa.string(), of), lambda value: [("a", value)]),
+    (lambda of: pa.struct({"in": of}), lambda value: {"in": value}),
+], ids=["list", "map", "struct"])  # fmt: skip
+def test_an_unknown_file_with_other_fields_of_structs_is_refused_at_any_depth(tmp_path, wrap, depth):
+    for number in range(130):
+        value = {"x": 1, "new": 2} if number == 76 else {"x": 1}
+        kind, value = pa.list_(pa.scalar(value).type), [value]
+        for _ in range(depth):
+            kind, value = wrap[0](kind), wrap[1](value)
+        pq.write_table(pa.table({"c": pa.array([value], kind)}), tmp_path / f"{number:03}.parquet")
+    with pytest.raises(SchemaError, match="new"):
+        read(split_table(tmp_path, plan_files=100))
+    assert len(read(split_table(tmp_path))) == 130

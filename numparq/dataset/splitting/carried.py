@@ -128,11 +128,15 @@ class UnknownFiles:
             if label not in known:
                 raise SchemaError(f"the file has a column that there is not {_OTHERS}: {_WAY_OUT}", file=file,
                                   column=".".join(inner))  # fmt: skip
-            if field.kind == "struct" and not field.is_variant:
-                self._refuse_others(known[label].children, field.children, file, labels, inner)
-            for child, other in zip(known[label].children, field.children, strict=False):
-                if field.kind in ("list", "map") and other.kind == "struct":
-                    self._refuse_others(child.children, other.children, file, labels, (*inner, other.name))
+            self._refuse_within(known[label], field, file, labels, inner)
+
+    def _refuse_within(self, ours: Field, theirs: Field, file: str, labels: Labels, path: tuple[str, ...]) -> None:
+        """Refuse fields of structs that the schema has not, in lists and maps of any depth too."""
+        if theirs.kind == "struct" and not theirs.is_variant:
+            self._refuse_others(ours.children, theirs.children, file, labels, path)
+        elif theirs.kind in ("list", "map"):
+            for child, other in zip(ours.children, theirs.children, strict=False):
+                self._refuse_within(child, other, file, labels, (*path, other.name))
 
 
 _OTHERS = "in those that the table's schema was taken from"
