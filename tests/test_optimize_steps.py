@@ -35,17 +35,32 @@ def files_of(path):
     return sorted(os.path.relpath(os.path.join(root, name), path) for root, _, names in os.walk(path) for name in names)
 
 
-@pytest.mark.parametrize("name", ["relative", "with a slash", "URL"])
+@pytest.mark.parametrize("name", ["relative", "with a slash", "URL", "as Hadoop names it"])
 def test_names_of_directories(optimize, tmp_path, monkeypatch, name):
     for number in range(3):
         (tmp_path / "ds" / "k=01").mkdir(parents=True, exist_ok=True)
         numparq.to_parquet(pd.DataFrame({"a": [number, 7]}), tmp_path / "ds" / "k=01" / f"{number}.parquet")
     monkeypatch.chdir(tmp_path)
-    report = optimize({"relative": "ds", "with a slash": "./ds/", "URL": f"file://{tmp_path}/ds"}[name])
+    report = optimize({"relative": "ds", "with a slash": "./ds/", "URL": f"file://{tmp_path}/ds",
+                       "as Hadoop names it": f"file:{tmp_path}/ds"}[name])  # fmt: skip
     assert (report.status, report.before.files, report.after.files) == ("done", 3, 1)
     (file,) = files_of(tmp_path / "ds")
     assert file.startswith("k=01/part-")
     assert numparq.read_parquet("ds")["a"].tolist() == [0, 7, 1, 7, 2, 7]
+
+
+@pytest.mark.parametrize("out", ["ds", "ds/k=01", "./else/../ds/new", "link/new"])
+def test_not_into_the_dataset_itself(optimize, tmp_path, monkeypatch, out):
+    for name in ("ds", "else"):
+        (tmp_path / name).mkdir()
+    numparq.to_parquet(pd.DataFrame({"a": [1, 7]}), tmp_path / "ds" / "0.parquet")
+    (tmp_path / "link").symlink_to("ds")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="out is in the dataset itself"):
+        optimize("ds", out=out)
+    assert files_of(tmp_path / "ds") == ["0.parquet"]
+    assert optimize("ds", out=f"file:{tmp_path}/ds2", force=True).after.rows == 2
+    assert len(numparq.read_parquet("ds2")) == 2
 
 
 def test_columns_that_are_stored_in_other_ways(optimize, tmp_path):

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-__all__ = ["Place", "place_of"]
+__all__ = ["Place", "local_name", "place_of"]
 
 
 class Place(NamedTuple):
@@ -54,17 +54,25 @@ def place_of(paths: list[Any], storage_options: dict[str, Any] | None, filesyste
         if storage_options:
             raise ValueError("storage_options are for URLs; the file system has its own already")
         return _on_filesystem(filesystem, names, str)
-    urls = ["://" in name and not name.startswith("file://") for name in names]
+    names = [local_name(name) for name in names]
+    urls = ["://" in name for name in names]
     if not any(urls):
         if storage_options:
             raise ValueError(f"storage_options are for URLs, and {names[0]!r} is a local path")
-        return _local([name.removeprefix("file://") for name in names])
+        return _local(names)
     if not all(urls):
         raise ValueError(
             f"the files of a dataset are on one file system: {names[urls.index(True)]!r} is a URL, and "
             f"{names[urls.index(False)]!r} a local path"
         )
     return _on_filesystem(*_behind_urls(names, storage_options or {}))
+
+
+def local_name(name: str) -> str:
+    """Give a path without the scheme of local files: ``file:///data``, or, as Hadoop has it, ``file:/data``."""
+    if name.startswith("file://"):
+        return name.removeprefix("file://")
+    return name.removeprefix("file:") if name.startswith("file:/") else name
 
 
 def _local(paths: list[str]) -> Place:

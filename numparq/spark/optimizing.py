@@ -18,6 +18,7 @@ from ..arguments import checked_size
 from ..dataset.checksum import Checksum
 from ..dataset.clustering import Clustering, quantiles
 from ..dataset.layout import LAYOUT_KEY, WantedLayout
+from ..dataset.places import place_of
 from ..dataset.rewriting import NewFiles, Piece, Rewriting, binned, pieces_of, survey
 from ..dataset.splits import SplitTable, split_table
 from ..dataset.writing import SharedJob
@@ -130,6 +131,8 @@ def optimize(
     if wanted.sort_by and wanted.cluster_by:
         raise ValueError("rows are sorted by columns or clustered by columns, not both")
     place = {"storage_options": storage_options, "filesystem": filesystem}
+    if out is not None:
+        _check_out(path, out, place)
     run = _Run(spark, path, out, wanted, options, place)
     with run.step("footers"):
         run.rewriting = survey(path, wanted, where=where, force=force or out is not None, **place)
@@ -347,6 +350,17 @@ def _listed(names: Sequence[str] | str | None) -> tuple[str, ...] | None:
     if names is None:
         return None
     return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _check_out(path: Any, out: Any, place: dict[str, Any]) -> None:
+    """Refuse a directory in the dataset itself, whose readers would have all rows twice."""
+    old, new = (place_of([each], **place) for each in (path, out))
+    if old.filesystem is not new.filesystem:
+        return
+    base, inner = ((os.path.realpath(one.paths[0]) if one.filesystem is None else one.paths[0]).rstrip("/") + "/"
+                   for one in (old, new))  # fmt: skip
+    if inner.startswith(base):
+        raise ValueError(f"out is in the dataset itself, whose rows would be there twice: {os.fsdecode(out)!r}")
 
 
 def _described(text: str) -> str:

@@ -14,6 +14,7 @@ from ...io.source import FileSource, Source
 from ..commit_record import COMMITTED, Record, record_name
 from ..entries import Entry, Found
 from ..local_listing import walk
+from ..places import local_name
 from .changes import Changes
 from .local_commit import (
     complete_all,
@@ -155,7 +156,7 @@ class JobFolder:
 
     def place(self, path: str) -> str:
         """Give the path of a file as listings of the dataset have it."""
-        name = os.path.relpath(os.path.abspath(path.removeprefix("file://")), os.path.abspath(self.base))
+        name = os.path.relpath(os.path.abspath(local_name(path)), os.path.abspath(self.base))
         return f"{self.base.rstrip('/')}/{name.replace(os.sep, '/')}"
 
     # --- the end ----------------------------------------------------------------------------------------------------
