@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Collection, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from ...errors import InvalidFileError, SchemaError
 from ..entries import Entry, Found
@@ -109,7 +111,10 @@ def check_empty(base: str, files: Sequence[Entry], advice: str = _BEHAVIOR_SAYS)
         raise FileExistsError(errno.EEXIST, f"the dataset has files already; {advice}", base)
 
 
-def changes_of(gone_of: Gone, base: str, found: Found, keys: Sequence[str], written: Collection[Values]) -> Changes:
+def changes_of(
+    gone_of: Gone, base: str, found: Found, keys: Sequence[str], written: Collection[Values],
+    kinds: Mapping[str, str] | None = None,
+) -> Changes:  # fmt: skip
     """Say what is to be changed of what is there.
 
     Parameters
@@ -124,6 +129,8 @@ def changes_of(gone_of: Gone, base: str, found: Found, keys: Sequence[str], writ
         The names of the partition columns.
     written : collection of tuple of (str or None)
         The partitions that there are rows for.
+    kinds : mapping of str to str, optional
+        Of partition columns, as far as they are known, the kinds of types that their values are of.
 
     Raises
     ------
@@ -132,7 +139,7 @@ def changes_of(gone_of: Gone, base: str, found: Found, keys: Sequence[str], writ
     SchemaError
         When those that stay are partitioned by other columns.
     """
-    gone = gone_of(base, found.files, keys, written)
+    gone = gone_of(base, found.files, keys, _spelled_otherwise(base, found.files, keys, written, kinds or {}))
     going = set(gone)
     if written:
         _check_keys(base, [entry for entry in found.files if entry.path not in going], keys)
@@ -152,6 +159,42 @@ def _check_keys(base: str, staying: list[Entry], keys: Sequence[str]) -> None:
         if theirs != tuple(keys):
             shown = [", ".join(map(repr, names)) or "nothing" for names in (theirs, keys)]
             raise SchemaError(f"the dataset is partitioned by {shown[0]}, and the frame by {shown[1]}", file=entry.path)
+
+
+# What makes equal texts of equal values, of kinds whose values can be spelled in several ways.
+_SPELLED: dict[str, tuple[re.Pattern[str], Callable[[str], str]]] = {
+    "int": (re.compile(r"-?[0-9]{1,40}"), lambda text: str(int(text))),
+    "float": (re.compile(r"[-+]?([0-9]*\.?[0-9]+|[0-9]+\.)([eE][-+]?[0-9]+)?|-?(inf|infinity|nan)", re.IGNORECASE),
+              lambda text: repr(float(text))),
+    "decimal": (re.compile(r"-?[0-9]{1,80}(\.[0-9]{0,80})?"), lambda text: str(Fraction(text))),
+    "bool": (re.compile("true|false", re.IGNORECASE), str.lower),
+}  # fmt: skip
+
+
+def _spelled_otherwise(
+    base: str, files: Sequence[Entry], keys: Sequence[str], written: Collection[Values], kinds: Mapping[str, str]
+) -> Collection[Values]:
+    """Give partitions, and those that are there and have the same values, as ``month=01`` where 1 is written."""
+    if not any(kinds.get(key) in _SPELLED for key in keys):
+        return written
+    start = _start(base)
+    there = set()
+    for entry in files:
+        found = _partition(entry.path[start:])
+        there.add(tuple(found.get(key, "") for key in keys))
+
+    def meant(values: Values) -> Values:
+        return tuple(_meant(kinds.get(key, ""), text) for key, text in zip(keys, values, strict=True))
+
+    wanted = set(map(meant, written))
+    return {*written, *(values for values in there if meant(values) in wanted)}
+
+
+def _meant(kind: str, text: str | None) -> str | None:
+    if text is None or kind not in _SPELLED:
+        return text
+    pattern, make = _SPELLED[kind]
+    return make(text) if pattern.fullmatch(text) else text
 
 
 def _partition(name: str) -> dict[str, str | None]:

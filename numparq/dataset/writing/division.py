@@ -51,6 +51,8 @@ class PartitionColumns:
     ----------
     names : tuple of str
         What they are called in the names of folders; known once a frame was seen.
+    kinds : dict of str to str
+        Of what kinds of types their values are, as far as there were any.
     """
 
     def __init__(self, wanted: Sequence[Any]) -> None:
@@ -58,7 +60,7 @@ class PartitionColumns:
             twice = next(name for name in wanted if list(wanted).count(name) > 1)
             raise SchemaError("a partition column is named twice", column=str(twice))
         self._wanted = list(wanted)
-        self._kinds: dict[str, str] = {}
+        self.kinds: dict[str, str] = {}
         self.names: tuple[str, ...] = ()
 
     def split(self, df: pd.DataFrame) -> tuple[list[pd.Series], pd.DataFrame]:
@@ -106,8 +108,8 @@ class PartitionColumns:
         codes, distinct = _factorized(column)
         values = column_of(name, distinct, given)
         kind = arrow_field(values).type.kind
-        if kind != "null" and self._kinds.setdefault(name, kind) != kind:
-            raise SchemaError(f"values are of the type {kind} here, and {self._kinds[name]} in the frames before")
+        if kind != "null" and self.kinds.setdefault(name, kind) != kind:
+            raise SchemaError(f"values are of the type {kind} here, and {self.kinds[name]} in the frames before")
         of_text, texts = pd.factorize(np.array(texts_of(values, len(distinct)), dtype=object))
         return np.append(of_text, -1)[codes], list(texts)  # what is written as a null is one, too
 

@@ -267,7 +267,7 @@ class SharedJob:
         partitions = [segment_keys(file.folder) for file in files]
         keys = list(partitions[0]) if partitions else list(self._layout.partition_cols)
         written = {tuple(partition.get(key, "") for key in keys) for partition in partitions}
-        changes = changes_of(self._gone_of, self._stage.base, found, keys, written)
+        changes = changes_of(self._gone_of, self._stage.base, found, keys, written, self._layout.partition_kinds)
         if one is not None:
             check_fits(found, changes, self._stage.source, one)
         return changes

@@ -68,6 +68,12 @@ class Layout:
         columns = {name: column for name, column in given.columns.items() if name not in self.partition_cols}
         return GivenSchema(columns, given.complete)
 
+    @property
+    def partition_kinds(self) -> dict[str, str]:
+        """The kinds of types of the partition columns, as far as they are given."""
+        given = given_schema(self.schema).columns
+        return {name: given[name].field.type.kind for name in self.partition_cols if name in given}
+
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:

@@ -189,7 +189,8 @@ class DatasetWriter:
         self._end()
 
     def _changes(self, found: Found) -> Changes:
-        changes = changes_of(BEHAVIORS[self._behavior], self._job.base, found, self._columns.names, self._written)
+        gone_of, columns = BEHAVIORS[self._behavior], self._columns
+        changes = changes_of(gone_of, self._job.base, found, columns.names, self._written, columns.kinds)
         if self._sample is not None:
             check_fits(found, changes, self._job.source, OpenedFile(self._sample))
         return self._with_metadata(changes, found) if self._keep_footers else changes

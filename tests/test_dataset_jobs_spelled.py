@@ -1,0 +1,42 @@
+"""Partitions that are replaced are those of the same values, however whoever wrote them has spelled these."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pandas as pd
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+
+import numparq  # noqa: E402
+from numparq.dataset.writing import DatasetWriter, SharedJob  # noqa: E402
+
+
+@pytest.mark.parametrize(("kind", "value", "gone", "stay"), [
+    (pa.int32(), 1, ["1", "01", "001"], ["10", "-1", "1.0", "_1", "x", "__HIVE_DEFAULT_PARTITION__"]),
+    (pa.float64(), 1.0, ["1", "1.0", "1e0", "01."], ["1.5", "nan", "-1", "x"]),
+    (pa.float64(), -0.0, ["-0.0", "-0"], ["0"]),
+    (pa.decimal128(38, 2), Decimal("-12345678901234567890123456789012345.50"),
+     ["-12345678901234567890123456789012345.5", "-12345678901234567890123456789012345.50"],
+     ["-12345678901234567890123456789012345.51", "12345678901234567890123456789012345.5"]),
+    (pa.bool_(), True, ["true", "True"], ["false", "1"]),
+    (pa.string(), "1", ["1"], ["01", "1.0"]),
+    (pa.int32(), None, ["__HIVE_DEFAULT_PARTITION__"], ["0"]),
+])  # fmt: skip
+@pytest.mark.parametrize("by", ["a job", "a writer"])
+def test_partitions_that_others_spell_otherwise_are_replaced(tmp_path, kind, value, gone, stay, by):
+    """A month=01 that is there is the one that 1 is written to: no reader is to have the rows of both."""
+    for text in (*gone, *stay):
+        (tmp_path / f"key={text}").mkdir()
+        numparq.to_parquet(pd.DataFrame({"n": [1]}), tmp_path / f"key={text}" / "old.parquet")
+    table = pa.table({"key": pa.array([value], kind), "n": [2]})
+    if by == "a job":
+        job = SharedJob.begin(tmp_path, mode="delete_matching", partition_cols=["key"], schema=table.schema)
+        with job.task("0") as writer:
+            writer.write(table)
+        job.commit([writer.message])
+    else:
+        with DatasetWriter(tmp_path, partition_cols=["key"], existing_data_behavior="delete_matching") as writer:
+            writer.write(table.to_pandas(types_mapper=pd.ArrowDtype))
+    assert {path.parent.name for path in tmp_path.rglob("old.parquet")} == {f"key={text}" for text in stay}
