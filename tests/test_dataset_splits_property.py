@@ -8,10 +8,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from split_cases import pick, random_filter, random_table, rows_of
+from split_cases import pick, random_filter, random_table, read, rows_of
 
 import numparq
+from numparq import SchemaError
 from numparq.dataset.splits import Split, split_table
+from numparq.dataset.splitting import query
 
 VIRTUAL = ("file", "row_group", "row_number")
 
@@ -93,3 +95,22 @@ def test_runtime_filters_and_given_schemas(seed, tmp_path):
     copy = pickle.loads(pickle.dumps(table))
     got = rows_of(pd.concat([copy.frame(split) for split in [*copy.splits, Split()]], ignore_index=True))
     assert got == {name: want[name] for name in table.names}
+
+
+def test_files_that_the_schema_was_not_taken_from_are_read_as_if_it_was_or_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(query, "SAMPLE", 1)
+    same = refused = 0
+    for seed in range(300, 325):
+        rng = np.random.default_rng(seed)
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        random_table(rng, folder)
+        try:
+            got = rows_of(read(split_table(str(folder), plan_files=0, split_bytes=int(pick(rng, 60, 900, 1 << 20)))))
+        except SchemaError:
+            refused += 1
+            continue
+        with numparq.Dataset(str(folder)) as dataset:
+            assert got == rows_of(dataset.read()), seed
+        same += 1
+    assert same > 5 and refused > 5
