@@ -128,6 +128,20 @@ def test_rows_are_sorted(tmp_path):
     assert (second.column_idx, second.descending, second.nulls_first) == (1, False, False)
 
 
+@pytest.mark.parametrize(("descending", "nulls_first", "expected"), [
+    (False, False, "1 2 nan nan None"), (False, True, "None 1 2 nan nan"),
+    (True, False, "nan nan 2 1 None"), (True, True, "None nan nan 2 1"),
+])  # fmt: skip
+@pytest.mark.parametrize("kind", [pa.float64(), pa.float32()])
+def test_nan_is_above_all_numbers(tmp_path, descending, nulls_first, expected, kind):
+    table = pa.table({"x": pa.array([np.nan, 2, None, 1, np.nan], kind, from_pandas=False), "n": range(5)})
+    written(tmp_path, [table], sort_by=[("x", descending, nulls_first)])
+    frame = numparq.read_parquet(tmp_path, dtype_backend="pyarrow")
+    shown = [f"{value:g}" if value is not None else "None" for value in pa.array(frame["x"]).to_pylist()]
+    assert " ".join(shown) == expected
+    assert [n for n in frame["n"] if n in (0, 4)] == [0, 4], "equal ones stay in their order"
+
+
 def test_much_text_is_sorted(tmp_path, monkeypatch):
     monkeypatch.setattr("numparq.dataset.writing.gathering._MOST_NARROW_BYTES", 1)
     table = pa.table({"s": ["b", None, "a"], "b": [b"1", b"2", b"3"], "n": [1, 2, 3]})

@@ -34,6 +34,8 @@ def sort_keys(given: Sequence[Any]) -> list[SortKey]:
 def sort_order(keys: list[SortKey], rows: Any) -> np.ndarray:
     """Give the positions of rows in the order of some columns; those that are equal stay in theirs.
 
+    NaN is above all numbers, as it is for Spark.
+
     Parameters
     ----------
     keys : list of SortKey
@@ -68,7 +70,23 @@ def _placed(column: Any, key: SortKey) -> Any:
     name, descending, nulls_first = key
     sort = partial(pc.array_sort_indices, order="descending" if descending else "ascending",
                    null_placement="at_start" if nulls_first else "at_end")  # fmt: skip
+    values = column.combine_chunks()
     try:
-        return sort(column.combine_chunks())
+        order = sort(values)
     except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         raise SchemaError(f"rows cannot be sorted by values of the type {column.type}", column=name) from error
+    return _with_nan_highest(values, np.asarray(order), key) if pa.types.is_floating(values.type) else order
+
+
+def _with_nan_highest(values: Any, order: np.ndarray, key: SortKey) -> Any:
+    """Have NaN above all numbers, as Spark has it: Arrow puts it beside the nulls, whichever end these are at."""
+    import pyarrow as pa
+
+    _, descending, nulls_first = key
+    is_there = values.is_valid().to_numpy(zero_copy_only=False)
+    is_nan = np.isnan(values.to_numpy(zero_copy_only=False)) & is_there
+    if not is_nan.any():
+        return pa.array(order)
+    rank = np.where(is_nan, -1 if descending else 1, 0)
+    rank[~is_there] = -2 if nulls_first else 2
+    return pa.array(order[np.argsort(rank[order], kind="stable")])
