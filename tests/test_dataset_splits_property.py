@@ -113,4 +113,4 @@ def test_files_that_the_schema_was_not_taken_from_are_read_as_if_it_was_or_refus
         with numparq.Dataset(str(folder)) as dataset:
             assert got == rows_of(dataset.read()), seed
         same += 1
-    assert same > 5 and refused > 5
+    assert same > 3 and refused > 3
