@@ -53,6 +53,20 @@ class Memory(Protocol):
     row_of: list[int | None]
 
 
+def lane_of(memory: Memory, column: int) -> int:
+    """Give which row of its block a column is, 0 where it is in none."""
+    return memory.row_of[column] or 0
+
+
+def output_of(memory: Memory, column: int) -> FixedOutput:
+    """Give the memory that a column of fixed storage is in: its block, or an array of its own."""
+    block, values, validity = memory.block_of[column], memory.values[column], memory.validity[column]
+    if block is not None:
+        return FixedOutput(memory.blocks[block].reshape(-1).view(np.uint8), NO_MASK)
+    assert values is not None
+    return FixedOutput(values.view(np.uint8), NO_MASK if validity is None else validity)
+
+
 @dataclass(frozen=True)
 class _Group:
     """Columns of fixed storage that share an output: their places in the chunk tables, and their rows in it."""
@@ -144,13 +158,10 @@ class JobMaker:
             elif values is None:
                 others.append(place)
             else:
-                validity = memory.validity[column]
-                output = FixedOutput(values.view(np.uint8), NO_MASK if validity is None else validity)
-                groups.append(_Group(np.array([place]), np.zeros(1, np.int64), output))
-        for block, places in blocks.items():
+                groups.append(_Group(np.array([place]), np.zeros(1, np.int64), output_of(memory, column)))
+        for places in blocks.values():
             lanes = np.array([memory.row_of[columns[place]] for place in places], np.int64)
-            output = FixedOutput(memory.blocks[block].reshape(-1).view(np.uint8), NO_MASK)
-            groups.append(_Group(np.array(places), lanes, output))
+            groups.append(_Group(np.array(places), lanes, output_of(memory, int(columns[places[0]]))))
         return groups, others
 
     def _fixed(

@@ -13,7 +13,7 @@ from ..targets import Target
 from .chunks import RowSlice
 from .decode import Job
 from .fixed import NO_MASK, FixedOutput
-from .jobs import JobMaker
+from .jobs import JobMaker, lane_of, output_of
 from .kept import KeptFixed, KeptFixedJob, KeptStrings, KeptStringsJob
 from .scratch import allocate
 from .selected import SelectedBinaryJob, SelectedDictionaryJob, SelectedFixedJob, SelectedNestedJob
@@ -87,8 +87,8 @@ class SelectingMaker(JobMaker):
         target, kept = self._memory.targets[column], rows.kept.get(column)
         place: tuple[Any, ...] = (self._context, rows.row_group, [column], chunk, False)
         if isinstance(kept, KeptFixed) and target.storage == "fixed":
-            chunk[0, C_OUT] = (self._lane(column) * self._memory.num_rows + rows.out) * chunk[0, C_ITEM_SIZE]
-            return [KeptFixedJob(*place, output=self._output(column), kept=kept)]
+            chunk[0, C_OUT] = (lane_of(self._memory, column) * self._memory.num_rows + rows.out) * chunk[0, C_ITEM_SIZE]
+            return [KeptFixedJob(*place, output=output_of(self._memory, column), kept=kept)]
         if isinstance(kept, KeptStrings) and target.storage in ("binary", "dictionary"):
             return [KeptStringsJob(*place, kept=kept, coded=target.storage == "dictionary", utf8=target.utf8)]
         return []
@@ -106,8 +106,8 @@ class SelectingMaker(JobMaker):
             return self._nested_rows(column, target, chunk, rows, located)
         block, values = memory.block_of[column], memory.values[column]
         if block is not None or values is not None:
-            chunk[0, C_OUT] = (self._lane(column) * memory.num_rows + rows.out) * chunk[0, C_ITEM_SIZE]
-            return SelectedFixedJob(*place, output=self._output(column), **common)
+            chunk[0, C_OUT] = (lane_of(memory, column) * memory.num_rows + rows.out) * chunk[0, C_ITEM_SIZE]
+            return SelectedFixedJob(*place, output=output_of(memory, column), **common)
         chunk[0, C_OUT] = chunk[0, C_MASK] = 0
         hint = self._tables.byte_array_size(column, RowSlice(rows.row_group, 0, len(rows), 0))
         if target.storage == "binary":
@@ -115,19 +115,6 @@ class SelectingMaker(JobMaker):
         codes = allocate(len(rows), "i4")
         return SelectedDictionaryJob(*place, codes=codes, utf8=target.utf8, size_hint=hint,
                                      output=FixedOutput(codes.view(np.uint8), NO_MASK), **common)  # fmt: skip
-
-    def _lane(self, column: int) -> int:
-        """Give which row of its block a column is, if it is in one."""
-        return self._memory.row_of[column] or 0
-
-    def _output(self, column: int) -> FixedOutput:
-        """Give the memory that a column of fixed storage is in."""
-        memory = self._memory
-        block, values, validity = memory.block_of[column], memory.values[column], memory.validity[column]
-        if block is not None:
-            return FixedOutput(memory.blocks[block].reshape(-1).view(np.uint8), NO_MASK)
-        assert values is not None
-        return FixedOutput(values.view(np.uint8), NO_MASK if validity is None else validity)
 
     def _nested_rows(
         self, column: int, target: Target, chunk: np.ndarray, rows: WantedRows, located: np.ndarray | None

@@ -9,12 +9,14 @@ import numpy as np
 from ..column.chunks import ChunkTables, RowSlice
 from ..column.decode import Context
 from ..column.wanted import WantedRows
+from ..errors import located
 from ..opened import OpenedFile
 from ..plan.read_plan import ReadPlan, narrow
 from ..plan.row_group_plan import RowGroupPlan
 from ..plan.row_ranges import RowRanges
 from ..predicate.expression import Constant, Expression
 from ..pruning import Planner
+from ..pruning.look_up import MOST_GROUPS
 from ..schema import Leaf
 from ..targets import Target
 from .ahead import Ahead, ranges_of_group
@@ -96,6 +98,10 @@ class RowChoice:
         if bound is not None:  # what is left out by statistics is not worth a plan
             candidates = set(self._planner.candidates([part.row_group for part in slices], bound))
             slices = [part for part in slices if part.row_group in candidates]
+            if limit is None and not ahead.is_worth_it and condition.settled is bound:
+                known = self._looked_up(slices, bound, context)
+                if known is not None:
+                    return known
         plan = self._planner.whole(_ranges(slices))
         plan = plan if bound is None else self._planner.refined(plan, bound)
         if ahead.is_worth_it:
@@ -105,6 +111,24 @@ class RowChoice:
         left = {group.ordinal: found[group.ordinal].rows if group.ordinal in found else RowRanges() for group in plan}
         plan = narrow(plan, left, "filter", repr(condition))
         return _placed(self._planner.located(plan, self._leaves[: len(self._shown)]), slices, found, limit)
+
+    def _looked_up(self, slices: Sequence[RowSlice], bound: Expression, context: Context) -> list[WantedRows] | None:
+        """Find the rows of a look-up; None where it is none."""
+        groups = [part.row_group for part in slices]
+        if len(groups) > MOST_GROUPS or any(len(part) < self._tables.num_rows_of(part.row_group) for part in slices):
+            return None
+        plans = self._planner.look_up(groups, bound)
+        if plans is None:
+            return None
+        finder = RowFinder(context, self._tables, self._leaves, self._shown)
+        wanted: list[WantedRows] = []
+        for group in plans:
+            with located(row_group=group.ordinal):
+                found = finder.of_row_group(group, bound)
+            if found.rows:
+                out = wanted[-1].out + len(wanted[-1]) if wanted else 0
+                wanted.append(WantedRows(group.ordinal, found.rows, out, group.chunks, found.kept, found.mask))
+        return wanted
 
     def _fetch(self, plan: ReadPlan, ahead: Ahead, leaves: Sequence[Leaf]) -> None:
         """Have the pages of the columns asked fetched; those of all columns, where that is little."""
@@ -133,7 +157,7 @@ def _ranges(slices: Sequence[RowSlice]) -> dict[int, RowRanges]:
     """Give the rows of slices by the ordinals of row groups; those of one that is there more than once together."""
     found: dict[int, RowRanges] = {}
     for part in slices:
-        rows = RowRanges.all(part.stop) if part.start == 0 else RowRanges([(part.start, part.stop)])
+        rows = RowRanges.all(part.stop) if part.start == 0 else RowRanges.run(part.start, part.stop)
         found[part.row_group] = found[part.row_group] | rows if part.row_group in found else rows
     return found
 

@@ -131,6 +131,11 @@ class Condition:
         later = [leaf for each in self._late for leaf in each.leaves]
         return list({leaf.index: leaf for leaf in (*asked, *later)}.values())
 
+    @property
+    def settled(self) -> Expression | None:
+        """The filter, where no runtime filter may join it; else None."""
+        return None if self._late else self._bound
+
     def now(self) -> Expression | None:
         """Give the filter, and the runtime filters that have arrived, as one bound expression; None without any.
 

@@ -124,7 +124,7 @@ class RowFinder:
 
         def work(group: RowGroupPlan) -> None:
             with located(row_group=group.ordinal), ahead.turn(turns[group.ordinal]):
-                found[group.ordinal] = self._rows(*narrowed(group), limit is None)
+                found[group.ordinal] = self.of_row_group(*narrowed(group), limit is None)
 
         for wave in self._waves(plan.left, limit):
             self._context.crew.run([lambda group=group: work(group) for group in wave])  # type: ignore[misc]
@@ -139,8 +139,22 @@ class RowFinder:
         for first in range(0, len(groups), max(size, 1)):
             yield groups[first : first + size]
 
-    def _rows(self, group: RowGroupPlan, bound: Expression, may_mask: bool) -> Found:
-        """Find the rows of a row group, as a mask where there may be one and that is the shorter way to say it."""
+    def of_row_group(self, group: RowGroupPlan, bound: Expression, may_mask: bool = True) -> Found:
+        """Find the rows of a row group.
+
+        Parameters
+        ----------
+        group : RowGroupPlan
+            What is left of it.
+        bound : Expression
+            What they have to satisfy.
+        may_mask : bool
+            Whether they may be given as a mask, where that is the shorter way to say it.
+
+        Returns
+        -------
+        Found
+        """
         rows, known = group.rows, dict[int, KeptFixed | KeptStrings]()
         mask: np.ndarray | None = None
         parts = steps(bound)
@@ -197,9 +211,10 @@ def steps(bound: Expression) -> list[Expression]:
     list of Expression
         In its order.
     """
-    parts = list(bound.parts) if isinstance(bound, And) else [bound]
+    if not isinstance(bound, And):
+        return [bound]
     groups: list[tuple[set[int], list[Expression]]] = []
-    for part in parts:
+    for part in bound.parts:
         asked = {leaf.index for leaf in leaves_of(part)}
         together = [part]
         apart = []

@@ -182,11 +182,20 @@ class ChunkPages:
         if rows.stop > self.num_rows:
             raise ValueError(f"the rows go up to {rows.stop:,}, and the row group has {self.num_rows:,}")
         if len(rows) == 1:
-            start, stop = rows.bounds[0].tolist()
-            first = int(self.row_stops.searchsorted(start, side="right"))
-            return np.arange(first, max(int(self.first_rows.searchsorted(stop, side="left")), first))
+            return np.arange(*self.pages_of_run(*rows.bounds[0].tolist()))
         before = rows.stops.searchsorted(self.first_rows, side="right")
         return (rows.starts.searchsorted(self.row_stops, side="left") > before).nonzero()[0]
+
+    def pages_of_run(self, start: int, stop: int) -> tuple[int, int]:
+        """Give the first page that holds any of some rows, and the one behind the last, as `needed` does.
+
+        Parameters
+        ----------
+        start, stop : int
+            Within the row group: the first row, and the one behind the last.
+        """
+        first = int(self.row_stops.searchsorted(start, side="right"))
+        return first, max(int(self.first_rows.searchsorted(stop, side="left")), first)
 
     def rows_of(self, pages: Any) -> RowRanges:
         """Give the rows that some pages hold.

@@ -87,6 +87,13 @@ class RowRanges:
         return cls._of(np.array([[0, num_rows]], np.int64)[: num_rows > 0])
 
     @classmethod
+    def run(cls, start: int, stop: int) -> RowRanges:
+        """Give the rows from `start` up to, but not including, `stop`; at least one."""
+        if not 0 <= start < stop <= _MOST_ROWS:
+            raise ValueError(f"there is no run of rows from {start} up to {stop}")
+        return cls._of(np.array([[start, stop]], np.int64))
+
+    @classmethod
     def from_mask(cls, mask: Any) -> RowRanges:
         """Give the rows where a mask is True.
 

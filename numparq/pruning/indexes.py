@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import ParquetError
+from ..io.source import Source
 from ..kernels.tables import SLACK
 from ..opened import OpenedFile
-from ..plan.byte_ranges import Coalescing, coalesce
+from ..plan.byte_ranges import Coalescing, Fetches, coalesce
 from ..plan.pages import ChunkPages
 from ..remembered import remembered
 from ..schema import Leaf
@@ -27,6 +28,7 @@ __all__ = ["Indexes", "Wanted", "fetch"]
 
 _SHARED_BYTES = 16 << 10  # of indexes that are kept; what is made of one may take ten times the memory
 _MOST_SHARED = 128
+_FEW = 64  # indexes, of which it is kept where they lie
 _DISTRUST = {COLUMN_INDEX: distrust.COLUMN_INDEX, OFFSET_INDEX: distrust.OFFSET_INDEX}
 
 
@@ -84,19 +86,19 @@ class Indexes:
             By COLUMN_INDEX or OFFSET_INDEX the chunks, as ordinals of row group and leaf, each once; those that have
             none are passed over.
         """
-        known = self._file.indexes
+        known, how, size = self._file.indexes, self._file.coalescing, self._file.source.size
         missing = [
-            (Wanted(what, *chunk), start, length)
+            Wanted(what, *chunk)
             for what, chunks in wanted.items()
-            for chunk, start, length in self._places.of(
-                what, [chunk for chunk in self._trusted(what, chunks) if (what, *chunk) not in known]
-            )
+            for chunk in self._trusted(what, chunks)
+            if (what, *chunk) not in known
         ]
-        places = np.array([place for _, *place in missing], np.int64).reshape(-1, 2)
-        # Indexes do not lie over each other: a file that claims more of them than it has bytes has none.
-        if len(places) and int(places[:, 1].sum()) <= self._file.source.size:
-            for (index, _, _), piece in zip(missing, fetch(self._file, places), strict=True):
-                known[index] = _decoded(index.what, piece)
+        if len(missing) > _FEW:
+            together = _Together(self._places, missing, size, how)
+        else:
+            key = how, size, *missing
+            together = self._places.kept.get(key, lambda: _Together(self._places, missing, size, how))
+        known.update(together.read(self._file.source))
 
     def column_index(self, row_group: int, leaf: int) -> ColumnIndex | None:
         """Give a column index that has been loaded."""
@@ -126,6 +128,56 @@ class Indexes:
         """Tell whether the offset index, which has been loaded, has one page that is all of the chunk's data."""
         index = self._file.indexes.get((OFFSET_INDEX, row_group, leaf))
         return index is not None and index.is_one_page(whole)
+
+
+class _Together:
+    """Indexes that are read together: where they lie, and what was made of them the last time.
+
+    Parameters
+    ----------
+    places : Places
+        Where they lie.
+    wanted : sequence of Wanted
+        Which; those that there are not are passed over.
+    size : int
+        Bytes of the file.
+    how : Coalescing
+        Which are read together.
+    """
+
+    def __init__(self, places: Places, wanted: Sequence[Wanted], size: int, how: Coalescing) -> None:
+        found = [
+            (Wanted(what, *chunk), start, length)
+            for what in _READ
+            for chunk, start, length in places.of(what, [each[1:] for each in wanted if each.what == what])
+        ]
+        ranges = np.array([place for _, *place in found], np.int64).reshape(-1, 2)
+        # Indexes do not lie over each other: a file that claims more of them than it has bytes has none.
+        if int(ranges[:, 1].sum()) > size:
+            found, ranges = [], ranges[:0]
+        self._wanted = [each for each, _, _ in found]
+        self._fetches = coalesce(ranges.cumsum(axis=1), how)
+        self._blobs: list[tuple[int, int]] = [(start, stop) for start, stop in self._fetches.blobs.tolist()]
+        self._last: tuple[bytes, dict[Wanted, Any]] = b"", {}
+
+    def read(self, source: Source) -> dict[Wanted, Any]:
+        """Read and decode them; those that are none are None. Of equal bytes, unless they are many, it is done once."""
+        if not self._wanted:
+            return {}
+        blobs = source.read_ranges(self._blobs)
+        sizes = [stop - start for start, stop in self._blobs]
+        if sum(sizes) > _SHARED_BYTES:
+            return self._decoded(blobs)
+        content = b"".join([blob[:size].tobytes() for blob, size in zip(blobs, sizes, strict=True)])
+        last, found = self._last
+        if last != content:
+            found = self._decoded(blobs)
+            self._last = content, found
+        return found
+
+    def _decoded(self, blobs: Sequence[np.ndarray]) -> dict[Wanted, Any]:
+        pieces = pieces_of(self._fetches, blobs)
+        return {each: _decoded(each.what, piece) for each, piece in zip(self._wanted, pieces, strict=True)}
 
 
 _READ: dict[str, Callable[[np.ndarray, int], Any]] = {COLUMN_INDEX: ColumnIndex.read, OFFSET_INDEX: OffsetIndex.read}
@@ -169,8 +221,11 @@ def fetch(file: OpenedFile, places: np.ndarray, how: Coalescing | None = None) -
     list of uint8 array
         The bytes of each, and SLACK readable ones behind.
     """
-    wanted = places.cumsum(axis=1)
-    fetches = coalesce(wanted, how or file.coalescing)
-    blobs = file.source.read_ranges(fetches.blobs.tolist())
-    pieces = zip(fetches.blob_of.tolist(), fetches.position.tolist(), fetches.size.tolist(), strict=True)
-    return [blobs[blob][position : position + size + SLACK] for blob, position, size in pieces]
+    fetches = coalesce(places.cumsum(axis=1), how or file.coalescing)
+    return pieces_of(fetches, file.source.read_ranges(fetches.blobs.tolist()))
+
+
+def pieces_of(fetches: Fetches, blobs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Give the bytes of each range that was wanted, and SLACK readable ones behind; `blobs` have these, too."""
+    places = zip(fetches.blob_of.tolist(), fetches.position.tolist(), fetches.size.tolist(), strict=True)
+    return [blobs[blob][position : position + size + SLACK] for blob, position, size in places]

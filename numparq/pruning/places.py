@@ -11,11 +11,13 @@ from ..errors import ParquetError
 from ..metadata.footer import Footer
 from ..metadata.layout import Layout, layout
 from ..opened import OpenedFile
+from ..remembered import Kept
 
 __all__ = ["BLOOM_FILTER", "COLUMN_INDEX", "OFFSET_INDEX", "Places"]
 
 COLUMN_INDEX, OFFSET_INDEX, BLOOM_FILTER = "column_index", "offset_index", "bloom_filter"
 _NOWHERE = -1
+_MOST_KEPT = 32
 _MAGIC_BYTES = 4
 _STEMS = {COLUMN_INDEX: "column_index", OFFSET_INDEX: "offset_index", BLOOM_FILTER: "meta_data.bloom_filter"}
 _KINDS = tuple(_STEMS)
@@ -42,11 +44,17 @@ class Places:
     ----------
     file : OpenedFile
         The file; nothing but its footer is looked at.
+
+    Attributes
+    ----------
+    kept : Kept
+        What follows from places, for other reads.
     """
 
     def __init__(self, file: OpenedFile) -> None:
         self._footer, self._end = file.footer, file.footer_start
         self._known: dict[_Chunk, list[int]] = {}  # position and length of each kind
+        self.kept = Kept(_MOST_KEPT)
 
     @classmethod
     def of_file(cls, file: OpenedFile) -> Places:

@@ -16,6 +16,7 @@ from .bloom import BloomFilters
 from .chunk_facts import chunk_runs
 from .dictionaries import Dictionaries
 from .indexes import Indexes
+from .look_up import LookUp
 from .match import runs_that_may, runs_that_must
 from .page_rows import PageRows
 from .places import COLUMN_INDEX, OFFSET_INDEX, Places
@@ -55,6 +56,7 @@ class Planner:
         self._indexes = Indexes(file, leaves, self._places)
         self._bloom_filters = BloomFilters(file, self._places)
         self._dictionaries = Dictionaries(file, leaves, tables)
+        self._look_ups = LookUp(file, self._leaves, tables, self._places, self._indexes)
 
     # --- without predicates ------------------------------------------------------------------------------------------
 
@@ -203,6 +205,25 @@ class Planner:
         left = [groups[place] for place in kept.tolist()]
         self._answers(bound).update(_surely(bound, left, {leaf: some.at(kept) for leaf, some in runs.items()}))
         return left
+
+    def look_up(self, row_groups: Sequence[int], bound: Expression) -> list[RowGroupPlan] | None:
+        """Plan what is read of whole row groups that are `candidates`, where these are few, and so are their rows.
+
+        Parameters
+        ----------
+        row_groups : sequence of int
+            Ordinals.
+        bound : Expression
+            What `candidates` was asked about.
+
+        Returns
+        -------
+        list of RowGroupPlan or None
+            In this order, without those of which no row is left; None where that takes a plan of the read.
+        """
+        if isinstance(bound, Constant) or any(self._answers(bound).get(group, True) for group in row_groups):
+            return None
+        return self._look_ups.plan(row_groups, bound)
 
     def refined(self, plan: ReadPlan, bound: Expression) -> ReadPlan:
         """Do what `pruned` does, but for the statistics of row groups, which have been asked already."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ReadColumns", "columns_of"]
 
+_FEW = 64  # columns, of which it is kept what is read of them
 _NOTHING: Mapping[int, Any] = MappingProxyType({})
 
 
@@ -55,11 +56,20 @@ def columns_of(file: OpenedFile, columns: Any, choices: Choices) -> ReadColumns:
     metadata = file.pandas_metadata
     index = metadata.index_fields if metadata else ()
     if choices.explode is None:
-        return ReadColumns(file, select_columns(file.schema, columns, index), choices, virtual_columns(choices.include))
+        return ReadColumns(file, _selected(file, columns, index), choices, virtual_columns(choices.include))
     from ..explode import Explosion
 
     explosion = Explosion(file.schema, choices.explode, columns, index, choices.include, choices.category_names)
     return ReadColumns(file, explosion.columns, choices, explosion.virtual, explosion)
+
+
+def _selected(file: OpenedFile, columns: Any, index: Sequence[str]) -> list[Leaf | NestedColumn]:
+    """Find the columns asked for: of a list of few names, or none, once for all files with the same footer."""
+    is_plain = type(columns) is list and len(columns) <= _FEW and all(type(name) is str for name in columns)
+    if columns is not None and not is_plain:
+        return select_columns(file.schema, columns, index)
+    key = "columns", None if columns is None else tuple(columns), tuple(index)
+    return file.footer.kept.get(key, lambda: select_columns(file.schema, columns, index))
 
 
 class ReadColumns:
@@ -126,14 +136,23 @@ class ReadColumns:
             Nulls of each leaf, in the rows that may be read; None where that is not known.
         """
         categories = self._choices.category_names
-        targets = []
-        for leaf, null_count in zip(self.leaves, null_counts, strict=True):
-            with located(column=leaf.name):
-                targets.append(NOT_YET if leaf.is_nested else self._target(leaf, null_count, leaf.name in categories))
+        if len(self.leaves) <= _FEW:
+            key = "targets", tuple(self.leaves), tuple(null_counts), self._choices.dtype_backend, frozenset(categories)
+            targets = [*self._file.footer.kept.get(key, lambda: self._flat_targets(null_counts, categories))]
+        else:
+            targets = self._flat_targets(null_counts, categories)
         for column in self.nested:
             targets[column.places] = column.targets()
         if self._explosion is not None:
             self._explosion.take(self.nested, self.labels)
+        return targets
+
+    def _flat_targets(self, null_counts: Sequence[int | None], categories: Collection[str]) -> list[Target]:
+        """Choose how the leaves of flat columns are decoded."""
+        targets = []
+        for leaf, null_count in zip(self.leaves, null_counts, strict=True):
+            with located(column=leaf.name):
+                targets.append(NOT_YET if leaf.is_nested else self._target(leaf, null_count, leaf.name in categories))
         return targets
 
     def settled_targets(self, may_be_null: Sequence[bool]) -> list[Target]:
@@ -187,6 +206,8 @@ class ReadColumns:
 
     def _nested_reads(self) -> list[NestedRead]:
         """Choose what becomes of the nested columns."""
+        if len(self.leaves) == len(self._selected) and all(isinstance(column, Leaf) for column in self._selected):
+            return []
         metadata, hints, fetcher = self.metadata, self._file.arrow_schema, None
         if self._choices.files == "bytes":
             from ..file_references import Fetcher

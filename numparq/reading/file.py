@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FileRead"]
 
+_FEW = 64  # row groups, of which slices are kept
+
 
 class FileRead:
     """One read of a file.
@@ -56,12 +58,16 @@ class FileRead:
         self._choices = choices
         self._columns = columns_of(file, columns, choices)
         self._condition = self._made_condition()
-        limit = None if self._condition else choices.nrows
-        self._slices = select_rows(
-            file.footer.row_group_num_rows.tolist(), choices.row_groups, choices.row_range, limit
-        )
+        self._slices = self._chosen_rows(choices.row_groups, choices.row_range)
         if not self._slices and file.is_own and file.num_row_groups:
             self._slices = [RowSlice(0, 0, 0, 0)]  # for the categories, which the first row group has
+
+    def _chosen_rows(self, row_groups: Any, row_range: Any) -> list[RowSlice]:
+        """Choose rows by position."""
+        footer, limit = self._file.footer, None if self._condition else self._choices.nrows
+        if row_groups is row_range is limit is None and len(footer.row_group_num_rows) <= _FEW:
+            return footer.kept.get("all rows", lambda: select_rows(footer.row_group_num_rows.tolist()))
+        return select_rows(footer.row_group_num_rows.tolist(), row_groups, row_range, limit)
 
     def _made_condition(self) -> Condition | None:
         """Bind what the rows have to satisfy, if anything."""

@@ -1,0 +1,173 @@
+"""Look-ups, which need no plan of the read: the rows, the bytes and the errors are those of the plan."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import numparq
+from numparq import col
+from numparq.errors import ParquetError
+from numparq.plan.row_ranges import RowRanges
+from numparq.pruning import Planner, look_up
+
+ROWS, GROUP, PAGE = 6000, 1500, 100
+
+
+class Watched:
+    """Counts the row groups that look-ups have planned, or have left to the plan."""
+
+    def __init__(self, monkeypatch) -> None:
+        self.planned: list[int] = []
+        self.left = 0
+        plan = look_up.LookUp.plan
+
+        def watched(this, row_groups, bound):
+            found = plan(this, row_groups, bound)
+            if found is None:
+                self.left += 1
+            else:
+                self.planned.append(len(found))
+            return found
+
+        monkeypatch.setattr(look_up.LookUp, "plan", watched)
+
+
+def table() -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    return pd.DataFrame({
+        "key": np.arange(ROWS) * 3,
+        "near": np.arange(ROWS) // 7,
+        "back": np.arange(ROWS)[::-1].copy(),
+        "float": np.where(rng.random(ROWS) < 0.1, np.nan, np.arange(ROWS) / 8),
+        "text": np.array([f"name {number:05}" for number in range(ROWS)]),
+        "some": pd.array(np.where(rng.random(ROWS) < 0.3, None, np.arange(ROWS)), "Int64"),
+        "when": pd.date_range(datetime(2020, 1, 1, tzinfo=UTC), periods=ROWS, freq="min"),
+        "any": rng.integers(0, 50, ROWS),
+    })  # fmt: skip
+
+
+def stored(**options) -> bytes:
+    choices = {"use_dictionary": False, "row_group_size": GROUP, "max_rows_per_page": PAGE} | options
+    return numparq.to_parquet(table(), **choices) or b""
+
+
+FILTERS = [
+    col("key") == 3 * 3210,
+    col("key") == 3 * 3210 + 1,
+    (col("key") >= 3 * 1490) & (col("key") < 3 * 1505),
+    (col("key") > 3 * 100) & (col("back") > ROWS - 110) & (col("any") < 25),
+    (col("key") == 30) | (col("key") == 900),
+    col("near").isin([3, 130]),
+    (col("near") == 230) & (col("any") == 7),
+    col("near").between(100, 120) & (col("text") >= "name 00750"),
+    col("text") == "name 04321",
+    col("text").startswith("name 0007"),
+    col("float") == 333.0,
+    ~(col("float") < 740.0),
+    (col("float") != 3.0) & (col("key") < 60),
+    (col("some") >= 4000) & (col("some") < 4100),
+    col("some").is_null() & (col("key") < 1200),
+    col("when") == datetime(2020, 1, 2, 3, 4, tzinfo=UTC),
+    (col("key") < 90) & (col("near") > 9000),
+]
+
+
+def both(data, monkeypatch, columns, filters, **how):
+    """Read with look-ups and without; the frames or errors, and the bytes and requests, of each."""
+
+    def read():
+        with numparq.ParquetFile(data) as file:
+            try:
+                found = file.read(columns, filters=filters, **how)
+            except ParquetError as error:
+                found = str(error)
+            return found, file.source.num_bytes, file.source.num_requests
+
+    ours = read()
+    with monkeypatch.context() as patch:
+        patch.setattr(Planner, "look_up", lambda *arguments: None)
+        return ours, read()
+
+
+def same(ours, planned) -> None:
+    if isinstance(planned[0], str):
+        assert ours[0] == planned[0]
+    else:
+        pd.testing.assert_frame_equal(ours[0], planned[0])
+    assert ours[1:] == planned[1:]
+
+
+@pytest.mark.parametrize("number", range(len(FILTERS)))
+@pytest.mark.parametrize("options", [
+    {}, {"compression": None, "data_page_version": "2.0"}, {"compression": "zstd", "use_dictionary": ["any", "near"]},
+    {"write_page_index": False}, {"bloom_filter_options": {"key": True, "text": True}},
+], ids=["snappy", "v2", "dictionary", "no index", "bloom"])  # fmt: skip
+def test_rows_and_bytes_are_those_of_the_plan(monkeypatch, number, options) -> None:
+    data, filters, frame = stored(**options), FILTERS[number], table()
+    for columns in (None, ["text", "key", "some"], ["any"]):
+        ours, planned = both(data, monkeypatch, columns, filters)
+        same(ours, planned)
+    expected = numparq.read_parquet(numparq.to_parquet(frame, row_group_size=ROWS), filters=filters)
+    pd.testing.assert_frame_equal(numparq.read_parquet(data, filters=filters), expected, check_dtype=False)
+
+
+def test_what_is_a_look_up(monkeypatch) -> None:
+    data, seen = stored(), Watched(monkeypatch)
+    for filters in FILTERS:
+        numparq.read_parquet(data, filters=filters)
+    assert len(seen.planned) >= 12 and max(seen.planned) == 2  # of them some are left to the plan by statistics alone
+    seen.planned.clear()
+    numparq.read_parquet(data, filters=col("key") == 30, nrows=1)
+    numparq.read_parquet(data, filters=col("key") == 30, row_range=(0, 1000))
+    numparq.read_parquet(data, filters=col("key") >= 0)
+    numparq.read_parquet(data, filters=col("any") == 7)  # in all row groups
+    waiting = numparq.RuntimeFilter("key")
+    numparq.read_parquet(data, filters=col("key") == 30, runtime_filters=waiting)
+    assert not seen.planned
+
+
+@pytest.mark.parametrize("bound, number", [("_MOST_CHUNKS", 7), ("_MOST_ROWS", PAGE - 1)])
+def test_bounds_of_look_ups(monkeypatch, bound, number) -> None:
+    data, seen, filters = stored(), Watched(monkeypatch), col("key") == 30
+    numparq.read_parquet(data, filters=filters)
+    assert seen.planned == [1]
+    monkeypatch.setattr(look_up, bound, number + 1)
+    numparq.read_parquet(data, filters=filters)
+    assert (seen.planned, seen.left) == ([1, 1], 0)
+    monkeypatch.setattr(look_up, bound, number)
+    found = numparq.read_parquet(data, filters=filters)
+    assert (seen.planned, seen.left) == ([1, 1], 1)
+    assert found["key"].tolist() == [30]
+
+
+def test_row_groups_asked_for_twice(monkeypatch) -> None:
+    data, seen = stored(), Watched(monkeypatch)
+    found = numparq.read_parquet(data, filters=col("key") == 30, row_groups=[0, 1])
+    assert found["key"].tolist() == [30]
+    ours, planned = both(data, monkeypatch, ["key"], col("near") == GROUP // 7, row_groups=[1, 0])
+    same(ours, planned)
+    assert len(ours[0]) == 7 and ours[0]["key"].is_monotonic_increasing is False
+    assert seen.planned == [1, 2]
+
+
+def test_damage_is_told_as_by_the_plan(monkeypatch) -> None:
+    """Each byte of a page, and of the indexes, in turn."""
+    data = bytearray(stored(compression=None, row_group_size=ROWS)[:])
+    columns, filters = ["key", "float"], col("key") == 3 * 2050
+    with numparq.ParquetFile(bytes(data)) as file:
+        chunk = file.plan(columns, filters=filters)[0].chunks[0]
+        page = int(chunk.offsets[chunk.needed(RowRanges.run(2050, 2051))[0]])
+        metadata = file.metadata.row_groups[0].columns[0]
+        column_index, offset_index = metadata.column_index_offset, metadata.offset_index_offset
+    told = 0
+    for start, length in ((page, 60), (column_index, 40), (offset_index, 40)):
+        for place in range(start, start + length):
+            damaged = bytes(data[:place]) + bytes([data[place] ^ 0x55]) + bytes(data[place + 1 :])
+            ours, planned = both(damaged, monkeypatch, columns, filters)
+            same(ours, planned)
+            told += isinstance(ours[0], str)
+    assert told > 20
