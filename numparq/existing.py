@@ -16,6 +16,8 @@ from .metadata.footer import read_tail
 from .metadata.rewrite import take_apart
 from .statistics import Order, orders_of
 
+# Keys that tell of the rows so far: in which order a job has put them.
+_OF_ITS_ROWS = ("numparq.layout",)
 _ORDERS = {"TYPE_ORDER": "type", "IEEE_754_TOTAL_ORDER": "ieee754"}
 
 
@@ -34,7 +36,7 @@ class ExistingFile:
     footer : ExistingFooter
         What its footer is made of.
     key_value_metadata : dict of str to str or bytes
-        Its keys.
+        Its keys, but for those that tell of the rows so far.
 
     Raises
     ------
@@ -53,7 +55,9 @@ class ExistingFile:
         except BaseException:
             self._growing.close()
             raise
-        self.key_value_metadata: dict[str, str | bytes] = dict(self.footer.key_value_metadata)
+        self.key_value_metadata: dict[str, str | bytes] = {
+            key: value for key, value in self.footer.key_value_metadata.items() if key not in _OF_ITS_ROWS
+        }
 
     def copy_to(self, sink: Sink) -> None:
         """Put all that is in front of the footer into a sink: row groups, their indexes and filters."""

@@ -49,6 +49,15 @@ def test_names_of_directories(optimize, tmp_path, monkeypatch, name):
     assert numparq.read_parquet("ds")["a"].tolist() == [0, 7, 1, 7, 2, 7]
 
 
+def test_a_file_that_grew_is_not_laid_out_well_any_more(optimize, tmp_path):
+    numparq.to_parquet(pd.DataFrame({"a": [3, 4]}), tmp_path / "0.parquet")
+    assert optimize(tmp_path, compression="zstd").status == "done"
+    (name,) = files_of(tmp_path)
+    assert optimize(tmp_path, compression="zstd").status == "nothing to do"
+    numparq.to_parquet(pd.DataFrame({"a": [1]}), tmp_path / name, append=True)
+    assert optimize(tmp_path, compression="zstd").status == "done"
+
+
 @pytest.mark.parametrize("out", ["ds", "ds/k=01", "./else/../ds/new", "link/new"])
 def test_not_into_the_dataset_itself(optimize, tmp_path, monkeypatch, out):
     for name in ("ds", "else"):
