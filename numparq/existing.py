@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from .appending import extended
 from .io.copying import copy_prefix
 from .io.growing import GrowingFile
 from .io.sink import Sink
 from .io.source import open_source
+from .json_columns import parse_object
 from .leaves import Node
 from .metadata.agreement import agreed_columns
 from .metadata.footer import read_tail
 from .metadata.rewrite import take_apart
 from .statistics import Order, orders_of
 
-# Keys that tell of the rows so far: in which order a job has put them.
-_OF_ITS_ROWS = ("numparq.layout",)
 _ORDERS = {"TYPE_ORDER": "type", "IEEE_754_TOTAL_ORDER": "ieee754"}
 
 
@@ -36,7 +36,7 @@ class ExistingFile:
     footer : ExistingFooter
         What its footer is made of.
     key_value_metadata : dict of str to str or bytes
-        Its keys, but for those that tell of the rows so far.
+        Its keys, without what they tell of the rows so far alone.
 
     Raises
     ------
@@ -56,7 +56,8 @@ class ExistingFile:
             self._growing.close()
             raise
         self.key_value_metadata: dict[str, str | bytes] = {
-            key: value for key, value in self.footer.key_value_metadata.items() if key not in _OF_ITS_ROWS
+            key: _OF_ITS_ROWS[key](value) if key in _OF_ITS_ROWS else value
+            for key, value in self.footer.key_value_metadata.items()
         }
 
     def copy_to(self, sink: Sink) -> None:
@@ -92,3 +93,18 @@ class ExistingFile:
     def close(self) -> None:
         """Let others have the file."""
         self._growing.close()
+
+
+def _without_extents(value: bytes) -> bytes:
+    """Leave out of what GeoParquet says the extents of geometries, and of which kinds these are."""
+    document = parse_object(value)
+    columns = None if document is None else document.get("columns")
+    if document is None or not isinstance(columns, dict):
+        return value
+    kept = {name: {**{key: part for key, part in notes.items() if key != "bbox"}, "geometry_types": []}
+            for name, notes in columns.items() if isinstance(notes, dict)}  # fmt: skip
+    return json.dumps({**document, "columns": kept}).encode()
+
+
+# Keys that tell of the rows so far, and what is left of them: of the order that a job has put these in, nothing.
+_OF_ITS_ROWS: dict[str, Callable[[bytes], bytes]] = {"numparq.layout": lambda value: b"", "geo": _without_extents}

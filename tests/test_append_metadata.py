@@ -15,6 +15,7 @@ import pytest
 from footers import THRIFT, with_footer
 from twins import thrift as twin
 
+import numparq
 from numparq.appending import extended
 from numparq.errors import InvalidFileError, SchemaError, UnsupportedError
 from numparq.io.source import BytesSource
@@ -358,3 +359,16 @@ def test_an_unsound_arrow_schema_stays_as_it_is():
     made = extended(metadata, keys_of(with_index(pd.RangeIndex(1))))
     assert made["ARROW:schema"] == metadata["ARROW:schema"]
     assert json.loads(made["pandas"])["index_columns"][0]["stop"] == 10
+
+
+def test_what_is_said_of_the_rows_so_far_alone_is_not_said_of_all(tmp_path):
+    notes = {"encoding": "WKB", "geometry_types": ["Point"], "bbox": [0, 0, 1, 1], "crs": None}
+    geo = json.dumps({"version": "1.0.0", "primary_column": "g", "columns": {"g": notes}})
+    frame = pd.DataFrame({"g": [b"point"]})
+    keys = {"geo": geo, "numparq.layout": '{"job": "1"}', "who": "me"}
+    numparq.to_parquet(frame, tmp_path / "a.parquet", key_value_metadata=keys)
+    numparq.to_parquet(frame, tmp_path / "a.parquet", append=True)
+    with numparq.ParquetFile(tmp_path / "a.parquet") as file:
+        found = file.footer.key_value_metadata
+    assert json.loads(found["geo"])["columns"] == {"g": {"encoding": "WKB", "geometry_types": [], "crs": None}}
+    assert (found["numparq.layout"], found["who"]) == (b"", b"me")
