@@ -16,6 +16,7 @@ from asv_benchmarks.settings import CLOCK
 
 MIN_SECONDS = 3.0
 MAX_ROUNDS = 200
+TURN_SECONDS = 0.01
 
 
 class Named(Protocol):
@@ -35,11 +36,17 @@ class Outcome:
     times: list[float] = field(default_factory=list)
     failure: str | None = None
     difference: str | None = None
+    firsts: list[float] = field(default_factory=list)  # of the first one of each turn, where a turn has several
 
     @property
     def best(self) -> float | None:
         """Shortest time in seconds; None after a failure."""
         return min(self.times) if self.times and self.failure is None else None
+
+    @property
+    def alone(self) -> Outcome:
+        """What came of the first ones of all turns: others, and a collection of garbage, have just had the caches."""
+        return Outcome(self.firsts, self.failure)
 
 
 def describe(error: BaseException) -> str:
@@ -95,6 +102,23 @@ def add_time(outcome: Outcome, read: Callable[..., pd.DataFrame], *arguments: ob
     frame, outcome.failure = attempt(read, *arguments)
     outcome.times.append(CLOCK() - start)
     del frame
+
+
+def add_turn(outcome: Outcome, read: Callable[..., pd.DataFrame], *arguments: object) -> None:
+    """Add the mean time of a turn to `outcome`: of as many as fill TURN_SECONDS, one at least, as asv and timeit do.
+
+    The time of the first one is kept, too.
+    """
+    single = Outcome()
+    add_time(single, read, *arguments)
+    outcome.firsts += single.times
+    while single.failure is None and sum(single.times) < TURN_SECONDS:
+        start = CLOCK()
+        frame, single.failure = attempt(read, *arguments)
+        single.times.append(CLOCK() - start)
+        del frame
+    outcome.failure = single.failure
+    outcome.times.append(sum(single.times) / len(single.times))
 
 
 def take_turns(

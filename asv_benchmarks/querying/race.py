@@ -12,7 +12,7 @@ from asv_benchmarks.querying import conditions
 from asv_benchmarks.querying.contenders import Contender, load_contender
 from asv_benchmarks.querying.queries import Query
 from asv_benchmarks.querying.task import Answers, Asked, Task
-from asv_benchmarks.timing import MIN_SECONDS, Outcome, add_time, attempt, describe, take_turns
+from asv_benchmarks.timing import MIN_SECONDS, Outcome, add_turn, attempt, describe, take_turns
 
 
 def asked(task: Task, threads: int) -> Asked | None:
@@ -121,7 +121,7 @@ def race(
     outcomes, num_rows = warm_up(contenders, task)
 
     def timed(contender: Contender, outcome: Outcome) -> None:
-        add_time(outcome, contender.run, task)
+        add_turn(outcome, contender.run, task)
 
     take_turns(contenders, outcomes, timed, repeat, min_seconds)
     good = [contender for contender in contenders if outcomes[contender.name].failure is None]
