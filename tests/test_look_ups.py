@@ -171,3 +171,19 @@ def test_damage_is_told_as_by_the_plan(monkeypatch) -> None:
             same(ours, planned)
             told += isinstance(ours[0], str)
     assert told > 20
+
+
+def test_files_of_one_footer_have_indexes_of_their_own() -> None:
+    """What is kept of indexes is for equal bytes of them; the footer does not tell that these are others."""
+    whole = stored()
+    with numparq.ParquetFile(whole) as file:
+        place = file.metadata.row_groups[0].columns[0].column_index_offset
+    other = whole[:place] + bytes(8) + whole[place + 8 :]
+
+    def read(data: bytes) -> tuple[list[int], int]:
+        with numparq.ParquetFile(data) as file:
+            return file.read(["key"], filters=col("key") == 30)["key"].tolist(), file.source.num_bytes
+
+    first, second, again = read(whole), read(other), read(whole)
+    assert first == again and first[0] == second[0] == [30]
+    assert second[1] > first[1]
