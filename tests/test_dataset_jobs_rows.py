@@ -108,6 +108,23 @@ def test_folders_that_lead_out_of_the_dataset(tmp_path, folder):
     job.abort()
 
 
+@pytest.mark.parametrize("mode", ["append", "delete_matching"])
+@pytest.mark.parametrize("folders", [("", "p=3"), ("p=3", ""), ("p=3", "q=3"), ("p=3/q=3", "q=3/p=3")])
+def test_folders_of_other_partition_columns(tmp_path, mode, folders):
+    """No reader would read such files together, and `delete_matching` could not say which partitions match."""
+    written(tmp_path, [pa.table({"p": [1, 2], "n": [1, 2]})], partition_cols=["p"])
+    job = SharedJob.begin(tmp_path, mode=mode)
+    messages = []
+    for number, folder in enumerate(folders):
+        with job.task(str(number)) as writer:
+            writer.write(pa.table({"n": [3]}), folder=folder)
+        messages.append(writer.message)
+    with pytest.raises(SchemaError, match="partitioned by"):
+        job.commit(messages)
+    job.abort()
+    assert numparq.read_parquet(tmp_path)["n"].tolist() == [1, 2]
+
+
 def test_rows_are_sorted(tmp_path):
     rng = np.random.default_rng(1)
     a, b = rng.integers(0, 5, 1000), rng.permutation(1000)

@@ -15,6 +15,7 @@ from typing import Any
 from ...arguments import optional_size
 from ...errors import SchemaError, located
 from ...opened import OpenedFile
+from ...shred.given import given_schema
 from ...writer import ParquetWriter
 from ..commit_record import is_within
 from ..entries import Found
@@ -22,6 +23,7 @@ from ..names import segment_keys
 from ..places import place_of
 from .agreement import check_fits
 from .changes import MODES, Changes, Gone, Replaced, changes_of
+from .division import PartitionColumns, check_some_are_left
 from .gathering import RowGroupLimits
 from .job_folder import JobFolder
 from .parts import FileLimits
@@ -29,6 +31,7 @@ from .paths import job_id
 from .remote_stage import RemoteStage
 from .sorting import sort_keys
 from .task_writer import Layout, StagedFile, TaskMessage, TaskWriter
+from .texts import check_stored
 
 __all__ = ["SharedJob"]
 
@@ -266,6 +269,11 @@ class SharedJob:
         """Say what is to be changed of what is there; one of the new files stands for all."""
         partitions = [segment_keys(file.folder) for file in files]
         keys = list(partitions[0]) if partitions else list(self._layout.partition_cols)
+        for file, partition in zip(files, partitions, strict=True):
+            if list(partition) != keys:
+                shown = [", ".join(map(repr, names)) or "nothing" for names in (partition, keys)]
+                raise SchemaError(f"a file of the write is partitioned by {shown[0]}, and others by {shown[1]}: "
+                                  "no reader reads them together", file=file.name)  # fmt: skip
         written = {tuple(partition.get(key, "") for key in keys) for partition in partitions}
         changes = changes_of(self._gone_of, self._stage.base, found, keys, written, self._layout.partition_kinds)
         if one is not None:
@@ -290,6 +298,12 @@ class SharedJob:
 
 def _check_options(layout: Layout) -> None:
     """Find out here, and not in all the tasks, that options are wrong, or name columns that there are not."""
+    PartitionColumns(layout.partition_cols)
+    given = given_schema(layout.schema)
+    for name, column in given.columns.items():
+        if name in layout.partition_cols:
+            check_stored(column.node, column.field.type)
+    check_some_are_left(layout.partition_cols, list(given.columns) if given.complete else None)
     if layout.schema is None:
         ParquetWriter(None, **layout.options).abort()
     else:
