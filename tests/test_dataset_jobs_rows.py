@@ -225,9 +225,11 @@ def test_columns_have_to_stay_the_same(tmp_path):
 @pytest.mark.parametrize("options", [
     {"compression": "zip"}, {"nonsense": 1}, {"bloom_filter_options": {"x": True}}, {"sort_by": ["x"]},
     {"row_group_size": 0}, {"max_rows_per_file": -1}, {"column_encoding": {"n": "DELTA_BYTE_ARRAY"}},
+    {"partition_cols": ["k", "k"]}, {"partition_cols": ["x"]}, {"partition_cols": ["l"]}, {"partition_cols": ["b"]},
+    {"partition_cols": ["n", "k", "l", "b"]},
 ])  # fmt: skip
 def test_options_that_are_wrong_are_found_at_the_beginning(tmp_path, options):
+    columns = [("n", pa.int64()), ("k", pa.string()), ("l", pa.list_(pa.string())), ("b", pa.binary())]
     with pytest.raises((ValueError, TypeError, SchemaError)):
-        SharedJob.begin(tmp_path / "data", schema=pa.schema([("n", pa.int64()), ("k", pa.string())]),
-                        partition_cols=["k"], **options)  # fmt: skip
+        SharedJob.begin(tmp_path / "data", schema=pa.schema(columns), **{"partition_cols": ["k"], **options})
     assert os.listdir(tmp_path) == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from ...shred.given import GivenColumn, GivenSchema
 from ...shred.labels import field_names
 from .texts import check_type, texts_of
 
-__all__ = ["Division", "PartitionColumns", "divided"]
+__all__ = ["Division", "PartitionColumns", "check_some_are_left", "divided"]
 
 Values = tuple[str | None, ...]
 
@@ -69,9 +69,8 @@ class PartitionColumns:
         places = [_place(df, names, wanted) for wanted in self._wanted]
         if len(set(places)) < len(places):
             raise SchemaError("a partition column is named twice", column=names[places[0]])
-        if places and len(places) == len(names):
-            raise SchemaError(f"all columns are partition columns: {', '.join(names)}; none is left for the files")
         self.names = tuple(names[place] for place in places)
+        check_some_are_left(self.names, names)
         return [df.iloc[:, place] for place in places], _without(df, places)
 
     def divide(self, columns: Sequence[pd.Series], num_rows: int, given: GivenSchema) -> Division:
@@ -112,6 +111,12 @@ class PartitionColumns:
             raise SchemaError(f"values are of the type {kind} here, and {self.kinds[name]} in the frames before")
         of_text, texts = pd.factorize(np.array(texts_of(values, len(distinct)), dtype=object))
         return np.append(of_text, -1)[codes], list(texts)  # what is written as a null is one, too
+
+
+def check_some_are_left(partition_cols: Collection[str], names: Sequence[str] | None) -> None:
+    """Raise SchemaError when files would be without columns, where these are known."""
+    if partition_cols and names is not None and set(partition_cols) >= set(names):
+        raise SchemaError(f"all columns are partition columns: {', '.join(names)}; none is left for the files")
 
 
 def divided(partition: np.ndarray, values: list[Values]) -> Division:

@@ -15,6 +15,7 @@ from typing import Any
 from ...arguments import optional_size
 from ...errors import SchemaError, located
 from ...opened import OpenedFile
+from ...shred.given import given_schema
 from ...writer import ParquetWriter
 from ..commit_record import is_within
 from ..entries import Found
@@ -22,6 +23,7 @@ from ..names import segment_keys
 from ..places import place_of
 from .agreement import check_fits
 from .changes import MODES, Changes, Gone, Replaced, changes_of
+from .division import PartitionColumns, check_some_are_left
 from .gathering import RowGroupLimits
 from .job_folder import JobFolder
 from .parts import FileLimits
@@ -29,6 +31,7 @@ from .paths import job_id
 from .remote_stage import RemoteStage
 from .sorting import sort_keys
 from .task_writer import Layout, StagedFile, TaskMessage, TaskWriter
+from .texts import check_stored
 
 __all__ = ["SharedJob"]
 
@@ -295,6 +298,14 @@ class SharedJob:
 
 def _check_options(layout: Layout) -> None:
     """Find out here, and not in all the tasks, that options are wrong, or name columns that there are not."""
+    PartitionColumns(layout.partition_cols)
+    given = given_schema(layout.schema)
+    for name in layout.partition_cols:
+        if name in given.columns:
+            check_stored(given.columns[name].node, given.columns[name].field.type)
+        elif given.complete:
+            raise SchemaError("the schema has no such column to partition by", column=name)
+    check_some_are_left(layout.partition_cols, list(given.columns) if given.complete else None)
     if layout.schema is None:
         ParquetWriter(None, **layout.options).abort()
     else:

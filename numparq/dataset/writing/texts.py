@@ -9,10 +9,10 @@ import numpy as np
 
 from ...arrow_schema import ArrowType
 from ...errors import SchemaError
-from ...leaves import LeafValues, SourceColumn
+from ...leaves import LeafValues, Node, SourceColumn
 from ...shred.frame import arrow_field
 
-__all__ = ["check_type", "texts_of"]
+__all__ = ["check_stored", "check_type", "texts_of"]
 
 _DECIMALS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 _SHORTEST = range(-6, 10)  # decimal exponents of floats that are printed without one
@@ -54,12 +54,16 @@ def texts_of(column: SourceColumn, num_rows: int) -> list[str | None]:
 
 def check_type(column: SourceColumn) -> None:
     """Raise SchemaError when values have no text that readers would take for them."""
-    arrow_type = arrow_field(column).type
+    check_stored(column.node, arrow_field(column).type)
+
+
+def check_stored(node: Node, arrow_type: ArrowType) -> None:
+    """Raise SchemaError when values of a type, of a column that is stored so, have no text."""
     has_text = arrow_type.kind in _TEXTS or arrow_type.kind == "null"
-    if not has_text or arrow_type.extension is not None or column.node.children:
+    if not has_text or arrow_type.extension is not None or node.children:
         kind = arrow_type.extension or arrow_type.kind
         raise SchemaError(f"values of the type {kind} cannot be names of folders: use other partition columns, or "
-                          "make text of them", column=column.node.name)  # fmt: skip
+                          "make text of them", column=node.name)  # fmt: skip
 
 
 def _integers(leaf: LeafValues, arrow_type: ArrowType) -> list[str]:
