@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import __version__, writer_options
+from .all_or_nothing import AllOrNothing
 from .appending import extended
 from .arguments import optional_size
 from .assembly import FileAssembly
@@ -65,7 +66,7 @@ class Workshop:
         self.scratch.close()
 
 
-class ParquetWriter:
+class ParquetWriter(AllOrNothing):
     """Writes frames, one after the other, into one Parquet file.
 
     Each frame becomes one or several row groups, and is done with when `write` returns. The file is there, whole,
@@ -350,15 +351,6 @@ class ParquetWriter:
         if not isinstance(self._sink, BytesSink) or not self._closed:
             raise ValueError("there are bytes only of a writer without a path, once it is closed")
         return self._sink.getvalue()
-
-    def __enter__(self) -> ParquetWriter:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.abort()
 
 
 def check_columns(nodes: Sequence[Node], known: Sequence[Node]) -> None:

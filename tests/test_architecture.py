@@ -17,7 +17,7 @@ PACKAGE = Path(numparq.__file__).resolve().parent
 
 # From the bottom up. A module imports only from lower layers, and from its own.
 LAYERS = [
-    ["arguments", "cache", "created_by", "errors", "progress", "remembered", "threads"],
+    ["all_or_nothing", "arguments", "cache", "created_by", "errors", "progress", "remembered", "threads"],
     ["kernels"],
     ["io", "codecs"],
     ["metadata"],

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from ...all_or_nothing import AllOrNothing
 from ...category_order import CategoryOrder
 from ...errors import SchemaError
 from ...io.sink import Sink
@@ -129,7 +130,7 @@ class TaskMessage:
         return sum(file.num_bytes for file in self.files)
 
 
-class TaskWriter:
+class TaskWriter(AllOrNothing):
     """Writes the rows of one attempt of a task; `numparq.dataset.writing.SharedJob.task` makes it.
 
     Nothing that it writes counts before the job is committed with the message that `close` gives. Leaving a ``with``
@@ -294,15 +295,6 @@ class TaskWriter:
     def _end(self) -> None:
         self._is_open = False
         self._workshop.close()
-
-    def __enter__(self) -> TaskWriter:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.abort()
 
 
 def _table(rows: Any) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ...all_or_nothing import AllOrNothing
 from ...arguments import optional_size
 from ...category_order import CategoryOrder
 from ...errors import located
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["DatasetWriter"]
 
 
-class DatasetWriter:
+class DatasetWriter(AllOrNothing):
     """Writes frames, one after the other, into a dataset: a folder of many files.
 
     Each frame is done with when `write` returns. Its rows are in the dataset after `close`, together with those of all
@@ -218,15 +219,6 @@ class DatasetWriter:
     def _end(self) -> None:
         self._closed = True
         self._workshop.close()
-
-    def __enter__(self) -> DatasetWriter:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.abort()
 
 
 def _without_rows(taken: TakenApart) -> bytes:
