@@ -206,10 +206,12 @@ def test_coordinates_are_in_the_order_of_values(values):
     assert all(place == 0 for place, value in zip(places, values, strict=True) if value is None)
 
 
-def test_dictionaries_are_clustered_by_their_values():
+@pytest.mark.parametrize("kind", [pa.dictionary(pa.int32(), pa.string()), pa.string_view(), pa.large_string()])
+def test_texts_are_clustered_by_their_values(kind):
     array = pa.array(["b", "a", None, "c"])
-    clustering = Clustering([quantiles(array.dictionary_encode(), 1)])
-    assert clustering.places([array.dictionary_encode()]).tolist() == clustering.places([array]).tolist()
+    other = array.cast(kind) if kind != pa.dictionary(pa.int32(), pa.string()) else array.dictionary_encode()
+    clustering = Clustering([quantiles(other, 1)])
+    assert clustering.places([other]).tolist() == clustering.places([array]).tolist() == [1, 0, 0, 2]
 
 
 @pytest.mark.parametrize("name", [name for name in TABLE.column_names if not pa.types.is_nested(TABLE[name].type)])

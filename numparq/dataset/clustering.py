@@ -104,7 +104,8 @@ def _plain(column: Any) -> Any:
         array = array.storage
     if pa.types.is_decimal(array.type) and array.type.bit_width < 128:
         return array.cast(pa.decimal128(array.type.precision, array.type.scale))
-    return array.cast(pa.float32()) if pa.types.is_float16(array.type) else array
+    sortable = {pa.float16(): pa.float32(), pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+    return array.cast(sortable.get(array.type, array.type))
 
 
 def _coordinates(column: Any, bounds: Any) -> np.ndarray:
