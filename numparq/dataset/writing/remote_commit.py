@@ -13,13 +13,15 @@ from functools import partial
 from typing import Any
 
 from ...io.remote_source import SIDE_BY_SIDE
+from ...io.remote_source import open_on as open_source_on
+from ...io.source import Source
 from ...threads import Crew
 from ..commit_record import COMMITTED, JOB, PENDING, Record, file_prefix, job_of
 from ..entries import Entry, Found
 from ..remote_listing import RemoteListing
 from .local_commit import folder_of_job
 
-__all__ = ["RemoteFolder", "recover_remote", "side_by_side"]
+__all__ = ["RemoteFolder", "RemoteWrite", "recover_remote", "side_by_side"]
 
 _STAGE = re.compile(re.escape(folder_of_job("", outlives=True)) + f"({JOB})")
 
@@ -140,6 +142,37 @@ class RemoteFolder:
         names = [entry.path for entry in self.everything()]
         self.remove(name for name in names if name.rpartition("/")[2].lstrip(".").startswith(start))
         self.remove([path])
+
+
+class RemoteWrite:
+    """A write to such a folder, wherever its files lie until they count.
+
+    Parameters
+    ----------
+    filesystem : fsspec or pyarrow file system
+        Where the dataset is.
+    base : str
+        Its folder.
+    name_of : callable
+        Gives what a path there is called in messages.
+    alone : bool
+        Whether no other write of this kind may be under way: those that replace files, or expect none.
+    job : str
+        Its name, which no other write has.
+    """
+
+    def __init__(self, filesystem: Any, base: str, name_of: Callable[[str], str], alone: bool, job: str) -> None:
+        self.base, self.id = base, job
+        self._name_of, self._alone = name_of, alone
+        self._folder = RemoteFolder(filesystem, base)
+
+    def found(self) -> Found:
+        """List what counts of what the dataset has."""
+        return self._folder.found()
+
+    def source(self, path: str) -> Source:
+        """Open a file that the dataset has."""
+        return open_source_on(self._folder.filesystem, path, self._name_of(path))
 
 
 def side_by_side(jobs: list[Callable[[], None]]) -> None:

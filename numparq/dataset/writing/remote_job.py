@@ -9,14 +9,12 @@ from functools import partial
 from typing import Any
 
 from ...io.remote_sink import open_on
-from ...io.remote_source import open_on as open_source_on
 from ...io.sink import Sink
-from ...io.source import Source
 from ..commit_record import COMMITTED, PENDING, Record, record_name
 from ..entries import Found
 from .changes import Changes
 from .paths import job_id
-from .remote_commit import RemoteFolder, side_by_side
+from .remote_commit import RemoteWrite, side_by_side
 
 __all__ = ["RemoteJob"]
 
@@ -25,19 +23,13 @@ _MOST_HELD_BYTES = 1 << 28
 _MOST_HELD_FILES = 256
 
 
-class RemoteJob:
+class RemoteJob(RemoteWrite):
     """A write that is under way; as `numparq.dataset.writing.local_job.LocalJob`.
 
     Parameters
     ----------
-    filesystem : fsspec or pyarrow file system
-        Where the dataset is.
-    base : str
-        Its folder.
-    name_of : callable
-        Gives what a path there is called in messages.
-    alone : bool
-        Whether no other write of this kind may be under way: those that replace files, or expect none.
+    filesystem, base, name_of, alone
+        As of `RemoteWrite`.
     job : str, optional
         Its name, where it has one already.
     """
@@ -45,24 +37,12 @@ class RemoteJob:
     def __init__(
         self, filesystem: Any, base: str, name_of: Callable[[str], str], alone: bool, job: str | None = None
     ) -> None:
-        self.id = job or job_id()
-        self.base = base
-        self._name_of = name_of
-        self._alone = alone
-        self._folder = RemoteFolder(filesystem, base)
+        super().__init__(filesystem, base, name_of, alone, job or job_id())
         self._record = self._folder.path(record_name(self.id))
         self._names: list[str] = []  # of files that are opened
         self._held: list[tuple[Sink, int]] = []  # files that are written, and not completed
         self._lock = threading.Lock()
         self._begun = self._in_force = False
-
-    def found(self) -> Found:
-        """List what the dataset has now."""
-        return self._folder.found()
-
-    def source(self, path: str) -> Source:
-        """Open a file that the dataset has."""
-        return open_source_on(self._folder.filesystem, path, self._name_of(path))
 
     def open(self, name: str) -> Sink:
         """Open a file of the dataset for writing."""

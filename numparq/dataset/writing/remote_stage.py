@@ -6,40 +6,29 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...io.remote_sink import open_on
-from ...io.remote_source import open_on as open_source_on
 from ...io.sink import Sink
 from ...io.source import Source
 from ..commit_record import COMMITTED, Record
 from ..entries import Entry, Found
 from .changes import Changes
 from .local_commit import folder_of_job
-from .remote_commit import RemoteFolder
+from .remote_commit import RemoteWrite
 from .remote_job import RemoteJob
 
 __all__ = ["RemoteStage"]
 
 
-class RemoteStage:
+class RemoteStage(RemoteWrite):
     """A hidden folder; as `numparq.dataset.writing.job_folder.JobFolder`, and it can be pickled, too.
 
     Parameters
     ----------
-    filesystem : fsspec or pyarrow file system
-        Where the dataset is.
-    base : str
-        Its folder.
-    name_of : callable
-        Gives what a path there is called in messages.
-    job : str
-        The write.
-    alone : bool
-        Whether no other write of this kind may be under way.
+    filesystem, base, name_of, alone, job
+        As of `RemoteWrite`.
     """
 
-    def __init__(self, filesystem: Any, base: str, name_of: Callable[[str], str], job: str, alone: bool) -> None:
-        self.base, self.id = base, job
-        self._name_of, self._alone = name_of, alone
-        self._folder = RemoteFolder(filesystem, base)
+    def __init__(self, filesystem: Any, base: str, name_of: Callable[[str], str], alone: bool, job: str) -> None:
+        super().__init__(filesystem, base, name_of, alone, job)
         self._stage = self._folder.path(folder_of_job(job, outlives=True))
 
     # --- files ------------------------------------------------------------------------------------------------------
@@ -67,15 +56,7 @@ class RemoteStage:
 
     # --- the dataset ------------------------------------------------------------------------------------------------
 
-    def found(self) -> Found:
-        """List what counts of what the dataset has."""
-        return self._folder.found()
-
-    settled = found
-
-    def source(self, path: str) -> Source:
-        """Open a file that the dataset has."""
-        return open_source_on(self._folder.filesystem, path, self._name_of(path))
+    settled = RemoteWrite.found
 
     def version(self, entry: Entry) -> str | None:
         """Say what changes along with a file, as far as the file system tells."""

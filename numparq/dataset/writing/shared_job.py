@@ -156,7 +156,7 @@ class SharedJob:
         if place.filesystem is None:
             stage = JobFolder.make(os.path.abspath(base), job_id(), outlives)
         else:
-            stage = RemoteStage(place.filesystem, base.rstrip("/"), place.name_of, job_id(), mode != "append")
+            stage = RemoteStage(place.filesystem, base.rstrip("/"), place.name_of, mode != "append", job_id())
         try:
             gone_of = _replaced(stage, gone) if mode == "replace" else MODES[mode]
             if mode == "error":
