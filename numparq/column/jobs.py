@@ -133,7 +133,7 @@ class JobMaker:
 
     def run(self, jobs: Sequence[Job]) -> None:
         """Do jobs, on all threads of the crew where that pays."""
-        sizes = [job.num_bytes for job in jobs]
+        sizes = [job.num_bytes for job in jobs] if len(jobs) > 1 else []
         total = sum(sizes)
         if min(total // 2, total - max(sizes, default=0)) < ALONE_BYTES:
             for job in jobs:

@@ -57,7 +57,10 @@ class Runs:
     @classmethod
     def between(cls, ranges: np.ndarray) -> Runs:
         """Make them of ranges: int64 of shape (n, 2), the first value of each and the one behind the last."""
-        return cls(np.stack([ranges[:, 0], ranges[:, 1] - ranges[:, 0]], axis=1))
+        spans = np.empty(ranges.shape, np.int64)
+        spans[:, 0] = ranges[:, 0]
+        np.subtract(ranges[:, 1], ranges[:, 0], out=spans[:, 1])
+        return cls(spans)
 
     @cached_property
     def count(self) -> int:

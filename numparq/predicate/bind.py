@@ -112,7 +112,7 @@ def bind_test(test: Test, found: Found, negated: bool, origin: ArrowType | None 
             raise SchemaError(f"{test!r}: contains is for lists of simple values, one deep", column=leaf.name)
         element = value_test(Test(test.name, "==", test.operand), leaf, False, origin, text)
         return ElementTest(leaf, _list_level(found), element, negated, text)
-    _check_single(found, repr(test))
+    _check_single(found, test)
     return value_test(test, leaf, negated, origin, text)
 
 
@@ -146,7 +146,7 @@ def bind_member(
     return Constant(False) if domain.kind == "none" else MemberTest(found.leaf, domain, bloom_filter, text)
 
 
-def _check_single(found: Found, what: str) -> None:
+def _check_single(found: Found, what: Test | str) -> None:
     """Fail where a row has not one value of a column."""
     if not found.is_leaf:
         kind = "is nested" if not found.leaf.max_repetition_level else "is a list, or has lists in it"

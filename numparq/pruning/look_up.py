@@ -76,7 +76,7 @@ class LookUp:
         if len(row_groups) > MOST_GROUPS or len(row_groups) * len(self._leaves) > _MOST_CHUNKS:
             return None
         asked = leaves_of(bound)
-        if any(leaf.is_nested for leaf in self._leaves) or not self._may_tell(row_groups, asked):
+        if not self._may_tell(row_groups, asked):
             return None
         self._indexes.load({
             COLUMN_INDEX: [(group, leaf.index) for group in row_groups for leaf in asked],
