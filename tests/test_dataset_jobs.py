@@ -430,6 +430,25 @@ def test_what_does_not_go_with_the_files_there_is_refused(tmp_path):
     assert numbers(tmp_path) == [0, 1, 2, 3] and left(tmp_path) == []
 
 
+@pytest.mark.parametrize("same_name", [str, str.lower])
+def test_columns_whose_names_differ_in_case(tmp_path, same_name):
+    """They are two, but for readers to whom they are one."""
+    fill(tmp_path)
+    for name in ("n", "N"):
+        job = pickle.loads(pickle.dumps(SharedJob.begin(tmp_path, partition_cols=["key"], same_name=same_name,
+                                                        outlives=True)))  # fmt: skip
+        with job.task("0") as writer:
+            writer.write(pd.DataFrame({"key": [1], name: [7]}))
+        if name == "N" and same_name is str.lower:
+            with pytest.raises(SchemaError, match=r"called 'n', and readers are to take both for one.*column 'N'"):
+                job.commit([writer.message])
+            job.abort()
+        else:
+            job.commit([writer.message])
+    columns = ["n", "key"] if same_name is str.lower else ["n", "N", "key"]
+    assert list(numparq.read_parquet(tmp_path).columns) == columns
+
+
 def test_appends_side_by_side_all_succeed(tmp_path):
     jobs = [SharedJob.begin(tmp_path, partition_cols=["key"], outlives=bool(n % 2)) for n in range(6)]
     messages = [[write(job, "0", 100 * n), write(job, "1", 100 * n + 50)] for n, job in enumerate(jobs)]

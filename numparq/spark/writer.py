@@ -69,6 +69,7 @@ def make_writer(options: Mapping[str, str], schema: StructType, overwrite: bool)
         partition_cols=partitions,
         schema=stored_columns(schema),
         key_value_metadata=metadata,
+        same_name=str.lower,
         outlives=True,  # Spark plans, writes and commits in different processes, none of which lives all the time
         **arguments,
     )

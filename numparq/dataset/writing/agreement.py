@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ...errors import ParquetError, SchemaError
 from ...io.source import Source
@@ -14,7 +14,10 @@ from .changes import Changes
 __all__ = ["check_fits"]
 
 
-def check_fits(found: Found, changes: Changes, open_source: Callable[[str], Source], new: OpenedFile) -> None:
+def check_fits(
+    found: Found, changes: Changes, open_source: Callable[[str], Source], new: OpenedFile,
+    same_name: Callable[[str], str] = str,
+) -> None:  # fmt: skip
     """Refuse to put files beside others that no table can have together; one of these stands for all.
 
     Parameters
@@ -27,6 +30,8 @@ def check_fits(found: Found, changes: Changes, open_source: Callable[[str], Sour
         Opens one of its files.
     new : OpenedFile
         A file that comes.
+    same_name : callable
+        Gives the same for names of columns that are one to whom the dataset is for.
 
     Raises
     ------
@@ -39,7 +44,9 @@ def check_fits(found: Found, changes: Changes, open_source: Callable[[str], Sour
         return
     source = open_source(staying)
     try:
-        DatasetSchema.of([OpenedFile(source), new])
+        old = OpenedFile(source)
+        DatasetSchema.of([old, new])
+        _check_names(old.schema.columns, new.schema.columns, same_name)
     except SchemaError as error:
         error.message = f"what is written does not go with the files that are there: {error.message}"
         raise
@@ -47,3 +54,12 @@ def check_fits(found: Found, changes: Changes, open_source: Callable[[str], Sour
         return  # what cannot be read says nothing
     finally:
         source.close()
+
+
+def _check_names(old: Sequence[str], new: Sequence[str], same_name: Callable[[str], str]) -> None:
+    """Refuse names that are other ones and yet the same: the dataset would have both columns."""
+    known = {same_name(name): name for name in old}
+    for name in new:
+        other = known.get(same_name(name), name)
+        if name not in old and other != name:
+            raise SchemaError(f"their column is called {other!r}, and readers are to take both for one", column=name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, closing
 from typing import Any
 
@@ -86,6 +86,7 @@ class SharedJob:
         max_rows_per_file: int | None = None,
         max_bytes_per_file: int | None = None,
         sort_by: Sequence[Any] = (),
+        same_name: Callable[[str], str] = str,
         outlives: bool = False,
         storage_options: dict[str, Any] | None = None,
         filesystem: Any = None,
@@ -117,6 +118,9 @@ class SharedJob:
         sort_by : sequence, optional
             What the rows of each task are sorted by, and so those of each file: names, or tuples of name, descending,
             nulls first. The rows of a task are held in memory until it is closed.
+        same_name : callable
+            Gives the same for names of columns that are one to those who read the dataset, such as `str.lower`: the
+            commit refuses a column beside another such one.
         outlives : bool
             Whether the write goes on without this process. No lock tells then whether it is alive: other writes leave
             its files alone, and only `numparq.dataset.commits.recover` with ``abandoned=True`` removes what it leaves
@@ -148,7 +152,7 @@ class SharedJob:
                            optional_size(row_group_bytes, "row_group_bytes") or ROW_GROUP_BYTES),
             FileLimits(optional_size(max_rows_per_file, "max_rows_per_file"),
                        optional_size(max_bytes_per_file, "max_bytes_per_file")),
-            keys, options,
+            keys, options, same_name,
         )  # fmt: skip
         _check_options(layout)
         (base,) = place.paths
@@ -277,7 +281,7 @@ class SharedJob:
         written = {tuple(partition.get(key, "") for key in keys) for partition in partitions}
         changes = changes_of(self._gone_of, self._stage.base, found, keys, written, self._layout.partition_kinds)
         if one is not None:
-            check_fits(found, changes, self._stage.source, one)
+            check_fits(found, changes, self._stage.source, one, self._layout.same_name)
         return changes
 
     def abort(self) -> None:

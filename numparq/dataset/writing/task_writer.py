@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -53,6 +53,8 @@ class Layout:
         What the rows of a task are sorted by.
     options : dict
         Others of each file, as in `numparq.ParquetWriter`.
+    same_name : callable
+        Gives the same for names of columns that are one to readers.
     """
 
     partition_cols: tuple[str, ...]
@@ -61,6 +63,7 @@ class Layout:
     file: FileLimits
     sort_keys: tuple[SortKey, ...]
     options: dict[str, Any]
+    same_name: Callable[[str], str] = str
 
     @property
     def file_schema(self) -> GivenSchema:
