@@ -199,7 +199,11 @@ def damaged(folder, tmp_path):
     return str(path)
 
 
-@pytest.mark.parametrize("fn", [by_key, lambda frame: frame[["x"]]])
+def by_whole_x(frame):
+    return frame.assign(x=frame["x"] // 1).groupby("x", as_index=False).agg(rows=("n", "size"))[["x"]]
+
+
+@pytest.mark.parametrize("fn", [by_whole_x, lambda frame: frame[["x"]]])
 def test_damage_is_told_with_its_place(spark, damaged, fn):
     from pyspark.errors import PythonException
 
