@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..arrow import pyarrow
 from ..errors import ParquetError
+from .local_frame import local_frame
 from .types import arrow_for_spark, is_collated
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def few_rows(spark: SparkSession, table: SparkTable, most_bytes: int) -> DataFra
         return None
     if found is None:
         return None
-    return spark.createDataFrame(pyarrow().Table.from_batches(found, arrow_for_spark(schema)), schema)
+    return local_frame(spark, pyarrow().Table.from_batches(found, arrow_for_spark(schema)), schema)
 
 
 def _is_plain(schema: StructType) -> bool:

@@ -1,0 +1,167 @@
+"""A DataFrame of rows that the driver has is what `createDataFrame` makes, and Python gets its rows without a job."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from decimal import Decimal
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from numparq.spark import local_frame as local_frame_module
+from numparq.spark.local_frame import local_frame
+from numparq.spark.types import arrow_for_spark
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+COLUMNS = (
+    "flag boolean, small tinyint, short smallint, int int, id bigint, f float, x double, price decimal(20,3), "
+    "text string, raw binary, day date, at timestamp, wall timestamp_ntz"
+)
+AT = dt.datetime(2021, 3, 14, 2, 30, 0, 123456)
+ROWS = [
+    (True, 1, -300, 70_000, 1 << 40, 0.5, 1 / 3, Decimal("1.125"), "é", b"\x00\xff", AT.date(),
+     AT.replace(tzinfo=dt.UTC), AT),
+    (None,) * 13,
+    (False, -128, 32_767, -(1 << 31), -(1 << 63), math.inf, math.nan, Decimal("-99999999999999999.999"), "", b"",
+     dt.date(1, 1, 1), dt.datetime(1883, 11, 18, 12, tzinfo=dt.UTC), dt.datetime(2200, 1, 1)),
+]  # fmt: skip
+ARROW = "spark.sql.execution.arrow"
+
+
+@pytest.fixture(scope="module")
+def schema(spark):
+    from pyspark.sql.types import StructType
+
+    return StructType.fromDDL(COLUMNS)
+
+
+def table_of(schema, rows):
+    arrow = arrow_for_spark(schema)
+    columns = [*zip(*rows, strict=True)] or [()] * len(arrow)
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, arrow, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=arrow)
+
+
+@pytest.fixture
+def settings(spark):
+    """Set for one test."""
+    before = {}
+
+    def settle(**values):
+        for name, value in values.items():
+            key = name.replace("__", ".")
+            before.setdefault(key, spark.conf.get(key))
+            spark.conf.set(key, value)
+
+    yield settle
+    for key, value in before.items():
+        spark.conf.set(key, value)
+
+
+def jobs_of(spark, do):
+    """Do something, and say how many jobs that took."""
+    context, group = spark.sparkContext, f"jobs of {id(do)}"
+    context.setJobGroup(group, group)
+    try:
+        result = do()
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)
+    return result, len(context.statusTracker().getJobIdsForGroup(group))
+
+
+def same(made, expected):
+    assert made.schema == expected.schema and made.columns == expected.columns and made.dtypes == expected.dtypes
+    assert repr(made.collect()) == repr(expected.collect())
+    pd.testing.assert_frame_equal(made.toPandas(), expected.toPandas())
+    assert made.toArrow().schema.equals(expected.toArrow().schema, check_metadata=True)
+    assert repr(made.toArrow().to_pylist()) == repr(expected.toArrow().to_pylist())
+    assert made.union(made).count() == 2 * expected.count()
+
+
+@pytest.mark.parametrize("rows", [ROWS, ROWS[:1], []], ids=["three", "one", "none"])
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "+05:30"])
+def test_it_is_what_spark_makes(spark, schema, settings, zone, rows):
+    settings(spark__sql__session__timeZone=zone)
+    table = table_of(schema, rows)
+    made = local_frame(spark, table, schema)
+    assert type(made).__name__ == "LocalFrame"
+    same(made, spark.createDataFrame(table, schema))
+
+
+@pytest.mark.parametrize("setting", [
+    {"spark__sql__execution__arrow__pyspark__enabled": "false"},
+    {"spark__sql__execution__arrow__pyspark__selfDestruct__enabled": "true"},
+    {"spark__sql__execution__arrow__useLargeVarTypes": "true"},
+    {"spark__sql__execution__arrow__maxRecordsPerBatch": "2"},
+    {"spark__sql__execution__arrow__localRelationThreshold": "0"},
+], ids=lambda setting: next(iter(setting)).rpartition("__")[2])  # fmt: skip
+def test_it_is_what_spark_makes_with_other_settings(spark, schema, settings, setting):
+    table = table_of(schema, ROWS)
+    early = local_frame(spark, table, schema)
+    settings(**setting)
+    expected = spark.createDataFrame(table, schema)
+    same(local_frame(spark, table, schema), expected)
+    same(early, expected)
+
+
+@pytest.mark.parametrize("rows", [ROWS, []], ids=["three", "none"])
+def test_python_gets_its_rows_without_a_job(spark, schema, rows):
+    made = local_frame(spark, table_of(schema, rows), schema)
+    for get in (made.toPandas, made.collect):
+        found, jobs = jobs_of(spark, get)
+        assert len(found) == len(rows) and jobs == 0
+    assert jobs_of(spark, made.select("id").toPandas)[0].columns.tolist() == ["id"]
+
+
+def test_a_frame_that_is_cached_is_read_by_spark(spark, schema):
+    made = local_frame(spark, table_of(schema, ROWS), schema).cache()
+    try:
+        found, jobs = jobs_of(spark, made.toPandas)
+        assert len(found) == 3 and jobs == 1
+    finally:
+        made.unpersist()
+    assert jobs_of(spark, made.toPandas)[1] == 0
+
+
+def test_nobody_changes_its_rows_or_columns(spark, schema):
+    from pyspark.sql.types import StructType
+
+    mine = StructType([*schema.fields])
+    table = table_of(mine, ROWS[:1])
+    made = local_frame(spark, table, mine)
+    mine.add("more", "string")
+    assert made.schema == schema and len(made.columns) == 13
+    first = made.toPandas()
+    expected = first.copy(deep=True)
+    first.loc[0, "text"] = "other"
+    first["id"] += 7
+    pd.testing.assert_frame_equal(made.toPandas(), expected)
+    assert made.collect()[0]["text"] == "é"
+
+
+@pytest.mark.parametrize("what", ["_calls", "_frame_class", "_stream"])
+def test_spark_makes_it_where_it_has_other_ways(spark, schema, monkeypatch, what):
+    def fail(*of):
+        raise AttributeError(what)
+
+    monkeypatch.setattr(local_frame_module, what, fail)
+    table = table_of(schema, ROWS)
+    made = local_frame(spark, table, schema)
+    assert type(made).__name__ == "DataFrame"
+    same(made, spark.createDataFrame(table, schema))
+
+
+def batches(self, split_batches: bool = False) -> list[pa.RecordBatch]: ...
+def batches_of_names(self, names: list[str]) -> list[pa.RecordBatch]: ...
+def batches_and_more(self) -> tuple[list[pa.RecordBatch], int]: ...
+def nothing_said(self): ...
+
+
+@pytest.mark.parametrize(("way", "is_known"), [
+    (batches, True), (batches_of_names, False), (batches_and_more, False), (nothing_said, False),
+])  # fmt: skip
+def test_only_what_is_known_is_done_for_spark(way, is_known):
+    assert local_frame_module._is_known(type("Frame", (), {"_collect_as_arrow": way})) is is_known
