@@ -52,12 +52,14 @@ def make_writer(options: Mapping[str, str], schema: StructType, overwrite: bool)
     ValueError
         For options that there are not, or that do not go together.
     SchemaError
-        When an option names a column that there is not.
+        When an option names a column that there is not; when there is no column, or two that are one to Spark; when
+        columns do not go with those of the files that are there.
     UnsupportedError
         When values of a type cannot be written; it names the column.
     FileExistsError
         When there are files, and ``ifExists=error`` says that there may be none.
     """
+    _check_names(schema.names)
     path, arguments = write_arguments(options, list(_names(schema)))
     # Spark sorts NaN above all numbers, and skips by bounds that leave it out, as those of both orders do.
     arguments.setdefault("column_order", "nan_free")
@@ -74,6 +76,17 @@ def make_writer(options: Mapping[str, str], schema: StructType, overwrite: bool)
         **arguments,
     )
     return NumparqWriter(job, schema)
+
+
+def _check_names(names: Sequence[str]) -> None:
+    """Refuse what Spark's own writer refuses as well: no reader of Spark would have these rows, or these columns."""
+    if not names:
+        raise SchemaError("a DataFrame without columns cannot be written: nothing would tell of its rows")
+    known: set[str] = set()
+    for name in names:
+        if name.lower() in known:
+            raise SchemaError("there are two columns of this name, as Spark compares names", column=name)
+        known.add(name.lower())
 
 
 def _mode(arguments: dict[str, Any], overwrite: bool) -> str:

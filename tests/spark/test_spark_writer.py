@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -205,6 +206,31 @@ def test_the_writer_is_pickled_small(tmp_path):
     assert len(pickle.dumps(writer)) < 4000
     pickle.loads(pickle.dumps(writer)).abort([None])
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(("columns", "options", "message"), [
+    ("", {}, "a DataFrame without columns cannot be written"),
+    ("a int, A string", {}, "two columns of this name.*column 'A'"),
+    ("id string", {}, r"does not go with the files that are there.*column is string here.*data', column 'id'\)"),
+    ("ID int", {}, "called 'id', and readers are to take both for one"),
+    ("id int, k int", {"partitionColumns": "k"}, "the dataset is partitioned by nothing, and the frame by 'k'"),
+    ("id int, k array<int>", {"partitionColumns": "k"}, "of the type list cannot be names of folders"),
+    ("id int", {"partitionColumns": "id"}, "all columns are partition columns"),
+])  # fmt: skip
+def test_columns_that_cannot_be_are_found_before_tasks_run(tmp_path, columns, options, message):
+    from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
+
+    import numparq
+    from numparq.spark.writer import make_writer
+
+    kinds = {"int": IntegerType(), "string": StringType(), "array<int>": ArrayType(IntegerType())}
+    pairs = [column.split() for column in columns.split(", ") if column]
+    schema = StructType([StructField(name, kinds[kind]) for name, kind in pairs])
+    (tmp_path / "data").mkdir()
+    numparq.to_parquet(pandas.DataFrame({"id": [1]}), tmp_path / "data" / "0.parquet")
+    with pytest.raises(numparq.SchemaError, match=message):
+        make_writer({"path": str(tmp_path / "data"), **options}, schema, False)
+    assert files(tmp_path / "data") == ["0.parquet"] and is_clean(tmp_path / "data")
 
 
 def test_rows_one_by_one_where_spark_hands_on_no_batches(tmp_path, monkeypatch):

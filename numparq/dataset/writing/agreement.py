@@ -48,6 +48,7 @@ def check_fits(
         DatasetSchema.of([old, new])
         _check_names(old.schema.columns, new.schema.columns, same_name)
     except SchemaError as error:
+        error.where.pop("file", None)  # where the new file lies, or that it is none yet, tells nobody anything
         error.message = f"what is written does not go with the files that are there: {error.message}"
         raise
     except ParquetError:

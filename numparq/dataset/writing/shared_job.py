@@ -165,10 +165,27 @@ class SharedJob:
             gone_of = _replaced(stage, gone) if mode == "replace" else MODES[mode]
             if mode == "error":
                 gone_of(stage.base, stage.settled().files, (), ())
+            job = cls(place.name_of(stage.base), stage, gone_of, layout)
+            if mode == "append":
+                job._check_beforehand()
         except BaseException:
             stage.abort()
             raise
-        return cls(place.name_of(stage.base), stage, gone_of, layout)
+        return job
+
+    def _check_beforehand(self) -> None:
+        """Refuse, as the commit would, what does not go with the files that are there, before any task runs."""
+        layout = self._layout
+        if layout.schema is None or not given_schema(layout.schema).complete:
+            return
+        found = self._stage.settled()
+        if not found.files:
+            return
+        with located(file=self.path), ParquetWriter(None, layout.file_schema, **layout.options, threads=1) as writer:
+            writer.close()
+            keys = layout.partition_cols
+            changes = changes_of(self._gone_of, self._stage.base, found, keys, [(None,) * len(keys)])
+            check_fits(found, changes, self._stage.source, OpenedFile(writer.getvalue()), layout.same_name)
 
     # --- tasks ------------------------------------------------------------------------------------------------------
 
