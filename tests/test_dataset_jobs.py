@@ -21,6 +21,8 @@ from numparq.dataset.commits import recover
 from numparq.dataset.files import list_files
 from numparq.dataset.writing import DatasetWriter, SharedJob, TaskMessage
 from numparq.errors import InvalidFileError, SchemaError
+from numparq.leaves import Node
+from numparq.schema import INT64
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="locks are those of POSIX")
 
@@ -427,6 +429,14 @@ def test_what_does_not_go_with_the_files_there_is_refused(tmp_path):
     with pytest.raises(SchemaError, match="partitioned by 'key'"):
         job.commit([write(job, "0", 0)])
     job.abort()
+    assert numbers(tmp_path) == [0, 1, 2, 3] and left(tmp_path) == []
+
+
+def test_a_file_that_is_replaced_while_an_append_begins(tmp_path, monkeypatch):
+    """It is listed, and gone before it can be looked at."""
+    fill(tmp_path)
+    monkeypatch.setattr("numparq.dataset.writing.job_folder.FileSource", lambda path: open(path + ".gone", "rb"))
+    SharedJob.begin(tmp_path, partition_cols=["key"], schema=[Node("key", 1, INT64), Node("n", 1, INT64)]).abort()
     assert numbers(tmp_path) == [0, 1, 2, 3] and left(tmp_path) == []
 
 

@@ -117,6 +117,20 @@ def test_options_that_are_wrong(numparq_spark, tmp_path, options, message):
     assert not (tmp_path / "data").exists()
 
 
+def test_threads_that_write_side_by_side(numparq_spark, tmp_path):
+    from concurrent.futures import ThreadPoolExecutor
+
+    import numparq.spark
+
+    def append(number: int) -> None:
+        numparq.spark.register(numparq_spark)  # by which the session is that of this thread
+        save(numbers(numparq_spark, 10 * number, 10 * number + 10), tmp_path / "data")
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(append, range(3)))
+    assert ids(numparq_spark, tmp_path / "data") == list(range(30)) and is_clean(tmp_path / "data")
+
+
 @pytest.mark.parametrize("mode", ["errorifexists", "ignore"])
 def test_modes_that_spark_has_for_no_data_source_of_python(numparq_spark, tmp_path, mode):
     with pytest.raises(Exception, match='use either the "Append" or "Overwrite" mode'):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 
 from ...errors import ParquetError, SchemaError
 from ...io.source import Source
@@ -42,19 +43,17 @@ def check_fits(
     staying = next((entry.path for entry in found.files if entry.path not in going), None)
     if staying is None:
         return
-    source = open_source(staying)
     try:
-        old = OpenedFile(source)
-        DatasetSchema.of([old, new])
-        _check_names(old.schema.columns, new.schema.columns, same_name)
+        with closing(open_source(staying)) as source:
+            old = OpenedFile(source)
+            DatasetSchema.of([old, new])
+            _check_names(old.schema.columns, new.schema.columns, same_name)
     except SchemaError as error:
         error.where.pop("file", None)  # where the new file lies, or that it is none yet, tells nobody anything
         error.message = f"what is written does not go with the files that are there: {error.message}"
         raise
-    except ParquetError:
-        return  # what cannot be read says nothing
-    finally:
-        source.close()
+    except (ParquetError, FileNotFoundError):
+        return  # what cannot be read, or has been replaced since it was listed, says nothing
 
 
 def _check_names(old: Sequence[str], new: Sequence[str], same_name: Callable[[str], str]) -> None:
