@@ -18,7 +18,6 @@ from ..arguments import checked_size
 from ..dataset.checksum import Checksum
 from ..dataset.clustering import Clustering, quantiles
 from ..dataset.layout import LAYOUT_KEY, WantedLayout
-from ..dataset.places import place_of
 from ..dataset.rewriting import NewFiles, Piece, Rewriting, binned, pieces_of, survey
 from ..dataset.splits import SplitTable, split_table
 from ..dataset.writing import SharedJob
@@ -29,6 +28,7 @@ from ..writer import ParquetWriter
 from .optimize_choices import ROWS_PER_PAGE, ROWS_WITH_BLOOM_FILTERS, Choices, chosen
 from .optimize_keys import files_of_old_calendars, united_keys
 from .optimize_moments import check_calendar, has_moments
+from .optimize_pieces import TASK_BYTES, absolute, check_out, known_as, tasks_of, together
 from .optimize_report import LaidOut, OptimizeReport
 from .optimize_sorting import Packing, sort_and_write
 from .optimize_tasks import Pilot, checksum_of, compacted, pilot_of, sampled
@@ -39,10 +39,8 @@ if TYPE_CHECKING:
 
 __all__ = ["optimize"]
 
-_TASK_BYTES = 64 << 20  # that a task reads, about
 _MOST_PILOTS = 8
 _SAMPLE_ROWS = 200_000  # of which the quantiles of columns are taken
-_BINS_A_TASK = 64
 
 
 def optimize(
@@ -132,7 +130,7 @@ def optimize(
         raise ValueError("rows are sorted by columns or clustered by columns, not both")
     place = {"storage_options": storage_options, "filesystem": filesystem}
     if out is not None:
-        _check_out(path, out, place)
+        check_out(path, out, place)
     run = _Run(spark, path, out, wanted, options, place)
     with run.step("footers"):
         run.rewriting = survey(path, wanted, where=where, force=force or out is not None, **place)
@@ -165,9 +163,9 @@ class _Run:
 
     def plan(self) -> None:
         """Divide the rows, and check what is asked for, before anything is done."""
-        split_bytes = min(_TASK_BYTES, max(self._wanted.file_bytes // 8, 1 << 16))
+        split_bytes = min(TASK_BYTES, max(self._wanted.file_bytes // 8, 1 << 16))
         self._table = self.rewriting.table(None, split_bytes, self._place["storage_options"])
-        folders = {_known_as(file.file.path, self.rewriting): folder.name
+        folders = {known_as(file.file.path, self.rewriting): folder.name
                    for folder in self.rewriting.folders for file in folder.files}  # fmt: skip
         self._pieces = pieces_of(self._table, folders.__getitem__)
         self._new = NewFiles.like(self._table.prototype)
@@ -254,7 +252,7 @@ class _Run:
         if old and any(map(has_moments, self._table.schema)):
             with self.step("calendars"):
                 check = partial(check_calendar, self._table.reader.filesystem)
-                run_each(self._spark, [_known_as(facts.file.path, self.rewriting) for facts in old], check,
+                run_each(self._spark, [known_as(facts.file.path, self.rewriting) for facts in old], check,
                          _described(f"days of {len(old):,} files of an old calendar"))  # fmt: skip
 
     def _chosen(self) -> Choices:
@@ -268,7 +266,7 @@ class _Run:
 
     def _checksum_of(self, table: SplitTable, pieces: Sequence[Piece], name: str) -> Checksum:
         with self.step(name):
-            tasks = _tasks(pieces)
+            tasks = tasks_of(pieces)
             text = _described(f"{name}, {self._num_rows:,} rows")
             return sum(run_each(self._spark, tasks, partial(checksum_of, table.reader), text), Checksum())
 
@@ -278,20 +276,20 @@ class _Run:
             bins = binned(self._pieces, max(int(self._wanted.file_bytes / choices.shrinkage), 1))
             with self.step("writing"):
                 write = partial(compacted, job, self._table.reader, file_bytes)
-                tasks = list(enumerate(_together(bins, _TASK_BYTES)))
+                tasks = list(enumerate(together(bins, TASK_BYTES)))
                 text = _described(f"writing {len(bins):,} files of {len(self.rewriting.files):,}")
                 return run_each(self._spark, tasks, write, text)
         packing = self._packing(self._clustering() if self._cluster_by else None)
         ranges = self._num_files(sum(piece.split.num_bytes for piece in self._pieces) * choices.shrinkage)
         with self.step("sorting and writing"):
             text = _described(f"sorting and writing {len(self.rewriting.files):,} files as {ranges:,}")
-            return sort_and_write(self._spark, job, self._table.reader, packing, _tasks(self._pieces), ranges,
+            return sort_and_write(self._spark, job, self._table.reader, packing, tasks_of(self._pieces), ranges,
                                   file_bytes, text)  # fmt: skip
 
     def _clustering(self) -> Clustering:
         columns = list(self._cluster_by)
         with self.step("quantiles"):
-            table = self.rewriting.table(columns, _TASK_BYTES, self._place["storage_options"])
+            table = self.rewriting.table(columns, TASK_BYTES, self._place["storage_options"])
             pieces = [Piece("", split) for split in table.splits]
             look = partial(sampled, table.reader, max(_SAMPLE_ROWS // max(len(pieces), 1), 1))
             found = run_each(self._spark, pieces, look, _described(f"quantiles of {', '.join(columns)}"))
@@ -305,8 +303,8 @@ class _Run:
         """Read what was written, and hold it against what was there."""
         files = [file for message in messages for file in message.files]
         paths = job.staged(messages)
-        table = split_table(paths, partitioning=None, split_bytes=_TASK_BYTES, **self._place)
-        names = {_absolute(path): file.folder for path, file in zip(paths, files, strict=True)}
+        table = split_table(paths, partitioning=None, split_bytes=TASK_BYTES, **self._place)
+        names = {absolute(path): file.folder for path, file in zip(paths, files, strict=True)}
         by_name = {os.path.basename(path): folder for path, folder in names.items()}
         pieces = pieces_of(table, lambda path: by_name[os.path.basename(path)])
         after = self._checksum_of(table, pieces, "checksum after")
@@ -352,56 +350,14 @@ def _listed(names: Sequence[str] | str | None) -> tuple[str, ...] | None:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-def _check_out(path: Any, out: Any, place: dict[str, Any]) -> None:
-    """Refuse a directory in the dataset itself, whose readers would have all rows twice."""
-    old, new = (place_of([each], **place) for each in (path, out))
-    if old.filesystem is not new.filesystem:
-        return
-    base, inner = ((os.path.realpath(one.paths[0]) if one.filesystem is None else one.paths[0]).rstrip("/") + "/"
-                   for one in (old, new))  # fmt: skip
-    if inner.startswith(base):
-        raise ValueError(f"out is in the dataset itself, whose rows would be there twice: {os.fsdecode(out)!r}")
-
-
 def _described(text: str) -> str:
     return f"numparq optimize: {text}"
-
-
-# --- rows -------------------------------------------------------------------------------------------------------------
-
-
-def _known_as(path: str, rewriting: Rewriting) -> str:
-    """Give the path of a file as splits have it."""
-    return path if rewriting.listing.filesystem is not None else _absolute(path)
-
-
-def _absolute(path: str) -> str:
-    return path if "://" in path else os.path.abspath(path)
 
 
 def _no_rows(table: SplitTable) -> Any:
     from ..dataset.writing.gathering import as_frame
 
     return as_frame(table.arrow_schema.empty_table())
-
-
-def _tasks(pieces: Sequence[Piece]) -> list[list[Piece]]:
-    """Put pieces together that one task reads."""
-    return [[piece for one in some for piece in one] for some in _together([[piece] for piece in pieces], _TASK_BYTES)]
-
-
-def _together(bins: Sequence[list[Piece]], num_bytes: int) -> list[list[list[Piece]]]:
-    """Put bins together that one task does, in their order."""
-    made: list[list[list[Piece]]] = []
-    room = 0
-    for some in bins:
-        size = sum(piece.split.num_bytes for piece in some)
-        if not made or size > room or len(made[-1]) >= _BINS_A_TASK:
-            made.append([])
-            room = num_bytes
-        made[-1].append(some)
-        room -= size
-    return made
 
 
 def _joined(chunks: list[Any], arrow_type: Any) -> Any:
