@@ -154,6 +154,14 @@ def test_spark_makes_it_where_it_has_other_ways(spark, schema, monkeypatch, what
     same(made, spark.createDataFrame(table, schema))
 
 
+def test_rows_are_not_written_to_a_file_where_spark_encrypts(spark, schema, monkeypatch):
+    monkeypatch.setattr(spark.sparkContext, "_encryption_enabled", True)
+    files = []
+    monkeypatch.setattr(local_frame_module.tempfile, "mkstemp", lambda **where: files.append(where))
+    made = local_frame(spark, table_of(schema, ROWS), schema)
+    assert type(made).__name__ == "DataFrame" and len(made.collect()) == 3 and not files
+
+
 def batches(self, split_batches: bool = False) -> list[pa.RecordBatch]: ...
 def batches_of_names(self, names: list[str]) -> list[pa.RecordBatch]: ...
 def batches_and_more(self) -> tuple[list[pa.RecordBatch], int]: ...
