@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,8 @@ _START = "2026-01-01 00:00:00"
 
 def demo(files: int, rows: int, keep: str | None, master: str | None, conf: list[str]) -> None:
     """Make a dataset, optimize it, compare."""
+    if keep and os.path.lexists(keep):
+        raise FileExistsError(errno.EEXIST, "there is something of this name already, and the demo makes it anew", keep)
     from ..spark.optimizing import optimize
 
     console = Console(highlight=False)

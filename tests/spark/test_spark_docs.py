@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 PROJECT = Path(__file__).resolve().parents[2]
 SECTION = re.compile(r"\n## On Spark\n(.*?)(?=\n## )", re.DOTALL)  # of the README
 BLOCK = re.compile(r"```py\n(.*?)```", re.DOTALL)
-PLACES = re.compile(r'"(rides|fares|events)"')  # folders, which the JVM looks for from where it was started
+PLACES = re.compile(r'"(rides|fares|events|large)"')  # folders, which the JVM looks for from where it was started
 
 
 def pages() -> Iterator[tuple[str, str]]:
@@ -44,7 +44,8 @@ def names(spark, tmp_path, monkeypatch):
     rng = np.random.default_rng(7)
     events = pd.DataFrame({
         "day": np.repeat(["2025-12-31", "2026-01-01", "2026-01-02"], 200), "user": rng.integers(0, 50, 600),
-        "time": pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(600), "s"), "x": rng.normal(size=600),
+        "time": pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(600), "s"), "amount": rng.random(600) * 1000,
+        "item": rng.integers(0, 9, 600).astype(str), "country": rng.choice(["AT", "BR", "CL"], 600),
     })  # fmt: skip
     numparq.to_parquet(events, tmp_path / "events", partition_cols=["day"], max_rows_per_file=20)
     return {
@@ -125,8 +126,11 @@ def test_optimizing(ran, tmp_path):
 
 @pytest.mark.skipif("README.md" not in PAGES, reason="the README has no such section")
 def test_readme(ran, tmp_path):
-    ran("README.md")
-    assert len(numparq.Dataset(tmp_path / "events").files) == 3
+    made = ran("README.md")
+    events = numparq.read_parquet(tmp_path / "events")
+    assert len(events) == 600 and len(numparq.Dataset(tmp_path / "events").files) == 3
+    assert len(numparq.read_parquet(tmp_path / "large")) == (events["amount"] > 990).sum() > 0
+    assert made["sums"].groupBy().sum("amount").first()[0] == pytest.approx(events["amount"].sum())
 
 
 @pytest.mark.skipif("README.md" not in PAGES, reason="the README has no such section")
@@ -137,3 +141,10 @@ def test_the_command_of_the_readme(monkeypatch, capsys, spark):
     (command,) = re.findall(r"numparq (spark demo)", PAGES["README.md"])
     assert main([*command.split(), "--files", "20", "--rows", "20000"]) == 0
     assert "look-up of" in capsys.readouterr().out
+
+
+def test_the_command_makes_no_data_anew(tmp_path, capsys):
+    from numparq.cli import main
+
+    assert main(["spark", "demo", "--keep", str(tmp_path)]) == 1
+    assert "there is something of this name already" in capsys.readouterr().err
