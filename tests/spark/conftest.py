@@ -1,4 +1,4 @@
-"""The session of Spark that the tests here use."""
+"""The session of Spark that the tests here use, and what those of the data source read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ import os
 import shutil
 import sys
 
+import numpy as np
+import pandas as pd
 import pytest
+from source_cases import ROWS
+
+import numparq
 
 
 @pytest.fixture(scope="session")
@@ -39,3 +44,35 @@ def rows_read_by_tasks(request, monkeypatch):
         from numparq.spark import few_rows
 
         monkeypatch.setattr(few_rows, "MOST_BYTES", 0)
+
+
+# --- what tests of the data source read -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def registered(spark):
+    """The data source, registered."""
+    numparq.spark.register(spark)
+    numparq.spark.register(spark)  # does no harm
+
+
+@pytest.fixture(scope="module")
+def frame():
+    """Rows with nulls."""
+    rng = np.random.default_rng(5)
+    made = pd.DataFrame({
+        "row": np.arange(ROWS), "n": pd.array(rng.integers(-50, 50, ROWS), "Int32"), "x": rng.normal(size=ROWS),
+        "s": rng.choice(["a", "bb", "ccc", ""], ROWS), "key": np.arange(ROWS) // 10,
+    })  # fmt: skip
+    made.loc[made.row % 7 == 0, "n"] = pd.NA
+    return made
+
+
+@pytest.fixture(scope="module")
+def stored(frame, tmp_path_factory):
+    """Three files of these, of several row groups and many pages, with indexes."""
+    folder = tmp_path_factory.mktemp("stored")
+    for number in range(3):
+        part = frame.iloc[number * 1000 : (number + 1) * 1000]
+        numparq.to_parquet(part, folder / f"{number}.parquet", index=False, row_group_size=400, max_rows_per_page=50)
+    return str(folder)

@@ -6,44 +6,12 @@ import json
 import pickle
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
+from source_cases import ROWS, load
 
 import numparq
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
-
-ROWS = 3_000
-
-
-@pytest.fixture(scope="module", autouse=True)
-def registered(spark):
-    numparq.spark.register(spark)
-    numparq.spark.register(spark)  # does no harm
-
-
-@pytest.fixture(scope="module")
-def frame():
-    rng = np.random.default_rng(5)
-    return pd.DataFrame({
-        "row": np.arange(ROWS), "n": pd.array(rng.integers(-50, 50, ROWS), "Int32"), "x": rng.normal(size=ROWS),
-        "s": rng.choice(["a", "bb", "ccc", ""], ROWS), "key": np.arange(ROWS) // 10,
-    })  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def stored(frame, tmp_path_factory):
-    """Three files of several row groups and many pages."""
-    folder = tmp_path_factory.mktemp("stored")
-    for number in range(3):
-        part = frame.iloc[number * 1000 : (number + 1) * 1000]
-        numparq.to_parquet(part, folder / f"{number}.parquet", index=False, row_group_size=400, max_rows_per_page=50)
-    return str(folder)
-
-
-def load(spark, path, **options):
-    return spark.read.format("numparq").options(**options).load(path)
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("registered")]
 
 
 def test_files_are_those_of_the_load(spark, frame, tmp_path):
