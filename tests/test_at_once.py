@@ -13,6 +13,7 @@ import numparq
 from numparq import col
 from numparq.column import selected
 from numparq.column.at_once import MOST_PAGES, AtOnce
+from numparq.column.pages import BATCH_BYTES
 
 ROWS, GROUP, PAGE = 3000, 1100, 150
 
@@ -77,14 +78,32 @@ def test_rows_are_those_of_a_full_read(monkeypatch, with_nulls, compression, ver
 @pytest.mark.parametrize("encoding", ["PLAIN", "RLE_DICTIONARY", "DELTA_BINARY_PACKED"])
 def test_few_rows_of_two_row_groups_are_decoded_at_once(monkeypatch, encoding) -> None:
     """Those of the second one do not begin at the output's first row."""
-    frame = table(True)[["key", "time", "nullable"]]
-    data = numparq.to_parquet(frame, row_group_size=GROUP, max_rows_per_page=PAGE,
-                              column_encoding=dict.fromkeys(frame.columns, encoding))  # fmt: skip
+    frame = table(True)[["key", "time", "nullable", "text"]]
+    encodings = {**dict.fromkeys(frame.columns, encoding), "text": "PLAIN"}
+    data = numparq.to_parquet(frame, row_group_size=GROUP, max_rows_per_page=PAGE, column_encoding=encodings)
     full, counted = numparq.read_parquet(data, dtype_backend="numpy_nullable"), Counted(monkeypatch)
     found = numparq.read_parquet(data, row_range=(GROUP - 4, GROUP + 9), dtype_backend="numpy_nullable")
     pd.testing.assert_frame_equal(found, full.iloc[GROUP - 4 : GROUP + 9].reset_index(drop=True))
     assert (counted.done, counted.left) == (2 * len(frame.columns), 0)
     assert found["time"].isna().any() and found["nullable"].isna().any()
+
+
+def test_several_runs_of_rows_of_a_page() -> None:
+    frame = pd.DataFrame({"n": np.arange(ROWS), "s": [f"{number}" for number in range(ROWS)]})
+    data = numparq.to_parquet(frame, max_rows_per_page=PAGE, use_dictionary=False)
+    found = numparq.read_parquet(data, filters=col("n").isin([10, 140, 160]))
+    pd.testing.assert_frame_equal(found, frame.iloc[[10, 140, 160]].reset_index(drop=True))
+
+
+def test_more_values_in_a_delta_encoding_than_there_is_room_for(monkeypatch) -> None:
+    """A few bytes each page; made PLAIN, they are not all there at once."""
+    frame, counted = pd.DataFrame({"n": np.arange(3 * BATCH_BYTES // 8)}), Counted(monkeypatch)
+    data = numparq.to_parquet(frame, max_rows_per_page=len(frame) // 4, column_encoding={"n": "DELTA_BINARY_PACKED"})
+    for start, stop, has_room in ((1, len(frame) // 4, True), (1, len(frame) - 1, False)):
+        found = numparq.read_parquet(data, row_range=(start, stop), threads=1)
+        pd.testing.assert_frame_equal(found, frame.iloc[start:stop].reset_index(drop=True))
+        assert (counted.done, counted.left) == ((1, 0) if has_room else (0, 1))
+        counted.done = counted.left = 0
 
 
 def test_of_more_pages_than_there_is_room_for_nothing_is_decoded_at_once(monkeypatch) -> None:
@@ -96,6 +115,19 @@ def test_of_more_pages_than_there_is_room_for_nothing_is_decoded_at_once(monkeyp
         pd.testing.assert_frame_equal(found, frame.iloc[5 : 10 * pages - 5].reset_index(drop=True))
         assert counted.done == done
         counted.done = 0
+
+
+@pytest.mark.parametrize("writer", ["parquet-cpp", "impala"])
+def test_of_writers_with_faults_nothing_is_decoded_at_once(monkeypatch, writer) -> None:
+    """Pages that are compressed and say that they are not, and levels whose bits lie the other way round."""
+    frame = table(True)[["key", "small", "text"]].iloc[:300]
+    data = numparq.to_parquet(frame, max_rows_per_page=PAGE, use_dictionary=False) or b""
+    with numparq.ParquetFile(data) as file:
+        created_by = file.metadata.created_by.encode()
+    counted = Counted(monkeypatch)
+    found = numparq.read_parquet(data.replace(created_by, writer.encode().ljust(len(created_by))), row_range=(160, 163))
+    pd.testing.assert_frame_equal(found, numparq.read_parquet(data).iloc[160:163].reset_index(drop=True))
+    assert not counted.done + counted.left
 
 
 @pytest.mark.parametrize("dictionary", [False, True])

@@ -44,6 +44,15 @@ def test_ranges_in_any_order_are_joined(pairs):
 
 
 @quick
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3))))
+def test_ranges_in_order_are_joined(steps):
+    """Each begins so far behind the start of the one before, and ends so far behind its end."""
+    starts, stops = np.cumsum(np.array(steps, np.int64).reshape(-1, 2), axis=0).T
+    starts = np.minimum(starts, stops)
+    assert RowRanges.in_order(starts, stops) == RowRanges(np.stack([starts, stops], axis=1))
+
+
+@quick
 @given(ROWS)
 def test_masks_and_indices(rows):
     found = made(rows)
@@ -115,6 +124,8 @@ def test_what_is_given_stays_its_owners():
 def test_narrow_ints_do_not_overflow():
     assert list(RowRanges.from_indices(np.array([254, 255], np.uint8))) == [(254, 256)]
     assert list(RowRanges(np.array([[250, 255]], np.uint8)).shift(1000)) == [(1250, 1255)]
+    last = np.iinfo(np.int64).max
+    assert list(RowRanges(np.array([[5, last]], np.uint64))) == [(5, last)]
 
 
 def test_a_hundred_thousand_ranges():
