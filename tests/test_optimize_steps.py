@@ -18,7 +18,7 @@ from numparq.dataset.checksum import Checksum  # noqa: E402
 from numparq.dataset.layout import WantedLayout  # noqa: E402
 from numparq.dataset.rewriting import Piece  # noqa: E402
 from numparq.dataset.splits import split_table  # noqa: E402
-from numparq.errors import UnsupportedError  # noqa: E402
+from numparq.errors import SchemaError, UnsupportedError  # noqa: E402
 from numparq.schema import Leaf  # noqa: E402
 from numparq.spark import optimizing  # noqa: E402
 from numparq.spark.optimize_choices import ROW_GROUP_BYTES, chosen  # noqa: E402
@@ -47,6 +47,17 @@ def test_names_of_directories(optimize, tmp_path, monkeypatch, name):
     (file,) = files_of(tmp_path / "ds")
     assert file.startswith("k=01/part-")
     assert numparq.read_parquet("ds")["a"].tolist() == [0, 7, 1, 7, 2, 7]
+
+
+def test_columns_that_rows_cannot_be_sorted_by(optimize, tmp_path):
+    pq.write_table(pa.table({"User": [1], "list": [[1]], "none": pa.nulls(1)}), tmp_path / "0.parquet")
+    for name, words in (("user", "no column 'user'; did you mean 'User'"), ("list", "nested values.*'list'"),
+                        ("none", "values of the type null.*'none'")):  # fmt: skip
+        for what in ("sort_by", "cluster_by"):
+            if (what, name) != ("cluster_by", "none"):
+                with pytest.raises(SchemaError, match=words):
+                    optimize(tmp_path, force=True, **{what: name})
+    assert files_of(tmp_path) == ["0.parquet"]
 
 
 def test_a_file_that_grew_is_not_laid_out_well_any_more(optimize, tmp_path):

@@ -24,6 +24,7 @@ from ..dataset.writing import SharedJob
 from ..dataset.writing.paths import job_id
 from ..dataset.writing.task_writer import TaskMessage
 from ..errors import InvalidFileError, SchemaError
+from ..selection import missing
 from ..writer import ParquetWriter
 from .optimize_choices import ROWS_PER_PAGE, ROWS_WITH_BLOOM_FILTERS, Choices, chosen
 from .optimize_keys import files_of_old_calendars, united_keys
@@ -181,9 +182,10 @@ class _Run:
         """Check columns to sort by; in a directory, all rows have the same value of a partition column."""
         names = [name for name in names if name not in self.rewriting.keys]
         for name in names:
+            if name not in self._new.schema.columns:
+                raise missing(name, list(self._new.flat), f"{what}: the dataset")
             if name not in self._new.flat:
-                known = ", ".join(map(repr, self._new.flat))
-                raise SchemaError(f"{what} names a column {name!r}, and rows can be sorted by {known}")
+                raise SchemaError(f"{what}: rows cannot be sorted by nested values", column=name)
         return tuple(names)
 
     def _packing(self, clustering: Clustering | None = None) -> Packing:

@@ -147,7 +147,7 @@ def test_what_does_not_go_together(spark, tmp_path):
     before = contents(path)
     for asked, error, words in (
         ({"sort_by": "key", "cluster_by": "row"}, ValueError, "not both"),
-        ({"sort_by": "kee"}, numparq.SchemaError, "sort_by names a column 'kee'"),
+        ({"sort_by": "kee"}, numparq.SchemaError, "sort_by: the dataset has no column 'kee'; did you mean 'key'"),
         ({"bloom_filters": "kee"}, numparq.SchemaError, "'kee'.*did you mean 'key'"),
         ({"target_file_bytes": 0}, ValueError, "at least 1"),
         ({"target_file_bytes": "1"}, TypeError, "target_file_bytes is a whole number"),
