@@ -76,7 +76,7 @@ def object_store() -> Any:
     return Store()
 
 
-KINDS = ["uploads", "memory", "arrow"]
+KINDS = ["uploads", "memory", "arrow", "folders"]
 
 
 @contextmanager
@@ -89,6 +89,10 @@ def remote_place(kind: str, tmp_path: Path) -> Iterator[tuple[str, Any]]:
         yield "/numparq-dataset/data", memory
         if memory.exists("/numparq-dataset"):
             memory.rm("/numparq-dataset", recursive=True)
+    elif kind == "folders":
+        from fsspec.implementations.dirfs import DirFileSystem
+
+        yield "data", DirFileSystem(str(tmp_path), fsspec.filesystem("file"))
     else:
         fs = pytest.importorskip("pyarrow.fs")
         yield "data", fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())

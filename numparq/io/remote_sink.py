@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import secrets
 from typing import Any
 
@@ -84,6 +85,14 @@ class FsspecSink(Sink):
             self._drop()
             self._temporary = ""
             self._file = filesystem.open(path, "wb", autocommit=False)
+        elif type(self._file).__name__ == "LocalFileOpener":  # below some wrapper: it finds out only in the end
+            self._check_folder(path.rpartition("/")[0])
+
+    def _check_folder(self, folder: str) -> None:
+        """Raise FileNotFoundError where there is no folder for the file."""
+        if folder and not self._filesystem.isdir(folder):
+            self._drop()
+            raise FileNotFoundError(errno.ENOENT, "there is no folder", folder)
 
     def _put(self, view: memoryview) -> int:
         written = self._file.write(view)
@@ -109,6 +118,7 @@ class FsspecSink(Sink):
         if not _completes_on_close(self._file):
             with contextlib.suppress(Exception):
                 self._file.close()
+                self._file.discard()
             return
         with contextlib.suppress(Exception):
             self._file.discard()
