@@ -14,6 +14,7 @@ from numparq import col
 from numparq.column import selected
 from numparq.column.at_once import MOST_PAGES, AtOnce
 from numparq.column.pages import BATCH_BYTES
+from numparq.column.scattered import LEAST_BYTES
 
 ROWS, GROUP, PAGE = 3000, 1100, 150
 
@@ -128,6 +129,28 @@ def test_of_writers_with_faults_nothing_is_decoded_at_once(monkeypatch, writer) 
     found = numparq.read_parquet(data.replace(created_by, writer.encode().ljust(len(created_by))), row_range=(160, 163))
     pd.testing.assert_frame_equal(found, numparq.read_parquet(data).iloc[160:163].reset_index(drop=True))
     assert not counted.done + counted.left
+
+
+def test_long_strings(monkeypatch) -> None:
+    """Pages that take more room than there is at first; strings that take more than is made for them."""
+    frame, counted = pd.DataFrame({"s": [f"{row:05}" * 800 for row in range(160)]}), Counted(monkeypatch)
+    data = numparq.to_parquet(frame, max_rows_per_page=160, data_page_size=1 << 20, use_dictionary=False)
+    for count, done in ((3, 1), (LEAST_BYTES // 4000 + 1, 0)):
+        found = numparq.read_parquet(data, row_range=(7, 7 + count), threads=1)
+        pd.testing.assert_frame_equal(found, frame.iloc[7 : 7 + count].reset_index(drop=True))
+        assert (counted.done, counted.left) == (done, 1 - done)
+        counted.done = counted.left = 0
+
+
+def test_strings_that_are_no_utf8() -> None:
+    frame = pd.DataFrame({"s": [f"item {row:04}" for row in range(300)]})
+    data = numparq.to_parquet(frame, max_rows_per_page=100, use_dictionary=False, compression=None) or b""
+    bad = data.replace(b"item 0150", b"item \xff150")
+    with pytest.raises(numparq.ParquetError) as caught:
+        numparq.read_parquet(bad, row_range=(149, 152), verify_crc=False)
+    assert (caught.value.where["column"], caught.value.where["page"]) == ("s", 1)
+    found = numparq.read_parquet(bad, row_range=(151, 154), verify_crc=False)
+    pd.testing.assert_frame_equal(found, frame.iloc[151:154].reset_index(drop=True))
 
 
 @pytest.mark.parametrize("dictionary", [False, True])
