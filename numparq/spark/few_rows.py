@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..arrow import pyarrow
@@ -11,7 +12,6 @@ from .types import arrow_for_spark, is_collated
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
     from .reader import SparkTable
 
@@ -24,6 +24,10 @@ _MOST_RESULT = 4 << 20
 # Which Spark takes over from Arrow as they are.
 _PLAIN = ("BooleanType", "ByteType", "ShortType", "IntegerType", "LongType", "FloatType", "DoubleType", "DecimalType",
           "StringType", "BinaryType", "DateType", "TimestampType", "TimestampNTZType")  # fmt: skip
+_NESTED: dict[str, Callable[[Any], list[Any]]] = {
+    "ArrayType": lambda of: [of.elementType], "MapType": lambda of: [of.keyType, of.valueType],
+    "StructType": lambda of: [field.dataType for field in of.fields],
+}  # fmt: skip
 
 
 def few_rows(spark: SparkSession, table: SparkTable, most_bytes: int) -> DataFrame | None:
@@ -49,7 +53,7 @@ def few_rows(spark: SparkSession, table: SparkTable, most_bytes: int) -> DataFra
         raise TypeError(f"driver_bytes is a number of bytes, not {most_bytes!r}")
     if most_bytes < 1:
         return None
-    if sum(split.num_bytes for split in table.splits) > most_bytes or not _is_plain(schema):
+    if sum(split.num_bytes for split in table.splits) > most_bytes or not _is_taken(schema):
         return None
     if any(part.groups is None for split in table.splits for part in split.parts):  # their footers are not read yet
         return None
@@ -59,12 +63,20 @@ def few_rows(spark: SparkSession, table: SparkTable, most_bytes: int) -> DataFra
         return None
     if found is None:
         return None
-    return local_frame(spark, pyarrow().Table.from_batches(found, arrow_for_spark(schema)), schema)
+    rows = pyarrow().Table.from_batches(found, arrow_for_spark(schema))
+    made = local_frame(spark, rows, schema)
+    if made is None and all(type(field.dataType).__name__ in _PLAIN for field in schema.fields):
+        return spark.createDataFrame(rows, schema)
+    return made
 
 
-def _is_plain(schema: StructType) -> bool:
-    kinds = [field.dataType for field in schema.fields]
-    return bool(kinds) and all(type(kind).__name__ in _PLAIN and not is_collated(kind) for kind in kinds)
+def _is_taken(kind: Any) -> bool:
+    """Whether a DataFrame may have values of a type in it: simple ones, and what is nested of these."""
+    name = type(kind).__name__
+    if name in _NESTED:
+        inner = _NESTED[name](kind)
+        return bool(inner) and all(map(_is_taken, inner))
+    return name in _PLAIN and not is_collated(kind)
 
 
 def _read(table: SparkTable) -> list[Any] | None:

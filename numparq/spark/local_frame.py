@@ -2,7 +2,7 @@
 
 ``createDataFrame`` asks the JVM some forty things before it hands over the rows, and `toPandas` starts a job that turns
 them back into the Arrow batches that they came as: more than a look-up takes. What is used of Spark instead is its own,
-and not public; where it is not as it was found, `createDataFrame` does it.
+and not public; where it is not as it was found, there is no such DataFrame.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["local_frame"]
 
+_SESSION = "org.apache.spark.sql.classic.SparkSession"
 _HELPER = "org.apache.spark.sql.api.python.PythonSQLUtils"
 _LARGE = "spark.sql.execution.arrow.useLargeVarTypes"
 # How Spark asks for Arrow batches, and of each option what it says where it wants them just as they are.
@@ -34,7 +35,7 @@ _OPTIONS = {
 _GIVES_BATCHES = re.compile(r"(typing\.)?[Ll]ist\[[^,]*RecordBatch[^,]*\]")
 
 
-def local_frame(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:
+def local_frame(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame | None:
     """Make a DataFrame of few rows.
 
     Parameters
@@ -44,18 +45,17 @@ def local_frame(spark: SparkSession, table: pa.Table, schema: StructType) -> Dat
     table : pyarrow.Table
         Its rows, of just the types that `arrow_for_spark` gives for the schema.
     schema : pyspark.sql.types.StructType
-        Its columns, none of them nested.
+        Its columns.
 
     Returns
     -------
-    pyspark.sql.DataFrame
-        What ``spark.createDataFrame(table, schema)`` gives.
+    pyspark.sql.DataFrame or None
+        What ``spark.createDataFrame(table, schema)`` gives; None where this Spark has other ways.
     """
     try:
-        made = _made(spark, table, schema)
+        return _made(spark, table, schema)
     except Exception:  # whatever another version of Spark, Spark Connect or a platform above it has otherwise
-        made = None
-    return spark.createDataFrame(table, schema) if made is None else made
+        return None
 
 
 def _made(spark: Any, table: pa.Table, schema: StructType) -> DataFrame | None:
@@ -64,7 +64,10 @@ def _made(spark: Any, table: pa.Table, schema: StructType) -> DataFrame | None:
     if context._encryption_enabled or spark.conf.get(_LARGE, "false") != "false":
         return None
     stream = _stream(table)
-    read, frame_of = _calls(spark._jvm._gateway_client)
+    activate, read, frame_of = _calls(spark._jvm._gateway_client)
+    # As `createDataFrame` does: what follows may ask for the settings of the session of this thread.
+    type(spark)._activeSession = spark
+    activate(spark._jsparkSession)
     handle, path = tempfile.mkstemp(dir=context._temp_dir)
     try:
         with open(handle, "wb") as file:
@@ -87,12 +90,15 @@ def _stream(table: pa.Table) -> bytes:
 
 
 @remembered(2)
-def _calls(client: Any) -> tuple[Any, Any]:
-    """Give the two methods of a JVM, which is asked for them once: one reads a stream, one makes a DataFrame of it."""
+def _calls(client: Any) -> tuple[Any, Any, Any]:
+    """Give methods of a JVM, which is asked for them once.
+
+    They make a session that of a thread, read a stream, and make a DataFrame of it.
+    """
     from py4j.java_gateway import JavaClass
 
     helper = JavaClass(_HELPER, client)
-    return helper.readArrowStreamFromFile, helper.toDataFrame
+    return JavaClass(_SESSION, client).setActiveSession, helper.readArrowStreamFromFile, helper.toDataFrame
 
 
 @remembered(1)

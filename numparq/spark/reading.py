@@ -68,8 +68,7 @@ def read(
         Rows that are handed to Spark at once, at most.
     driver_bytes : int, optional
         Where there are filters, and so few stored bytes are left by footers and indexes, the rows are read here and at
-        once, without a job; 8 MiB by default, 0 for never. Tasks read whatever comes to more than 4 MiB in memory, and
-        columns that are nested.
+        once, without a job; 8 MiB by default, 0 for never. Tasks read whatever comes to more than 4 MiB in memory.
     nanoseconds : {"exact", "floor"}
         What a timestamp between two microseconds, which Spark cannot have, is: an error, or the earlier one.
 

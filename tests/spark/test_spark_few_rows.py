@@ -11,6 +11,7 @@ import pytest
 
 import numparq
 from numparq import col
+from numparq.spark import few_rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.driver_reads]
 
@@ -75,15 +76,59 @@ def test_it_stands_for_the_rows_that_were_there(spark, tmp_path):
     assert sorted(row["id"] for row in df.union(df).collect()) == [8, 8, 9, 9]
 
 
-def test_tasks_read_what_is_more_or_nested_or_not_filtered(spark, tmp_path):
+NESTED = {
+    "numbers": "array(int(id), null, 3)", "instants": "array(timestamp_micros(id * 1000003), null)",
+    "named": "map('a', named_struct('x', id / 2, 'at', timestamp_micros(id)), 'b', null)",
+    "days": "map(id, date_add(date '2020-02-27', int(id)))",
+    "deep": "named_struct('t', concat('é', id), 'walls', array(timestamp_ntz '1900-01-01 00:00:00'), 'within', "
+            "named_struct('price', cast(id as decimal(20,3)), 'raw', array(array(binary(string(id))))))",
+    "nothing": "cast(if(id % 2 = 0, array(), array(array())) as array<array<int>>)",
+    "empty": "cast(if(id % 2 = 0, map(), map('', '')) as map<string, string>)",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def nested(spark, tmp_path_factory):
+    """A table of Spark of nested columns, with nulls and nothing on all levels."""
+    path = str(tmp_path_factory.mktemp("nested") / "table")
+    texts = [f"case when id % 3 = 2 then null else {value} end as {name}" for name, value in NESTED.items()]
+    spark.range(0, 1000, 1, 2).selectExpr("id", *texts).write.parquet(path)
+    return path
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+def test_nested_columns_are_those_of_tasks(spark, nested, zone):
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        here = numparq.spark.read(spark, nested, filters=col("id").between(4, 9))
+        tasks = numparq.spark.read(spark, nested, filters=col("id").between(4, 9), driver_bytes=0)
+        native = spark.read.parquet(nested).where("id between 4 and 9")
+        assert is_local(here) and not is_local(tasks)
+        for other in (tasks, native):
+            assert here.schema == other.schema
+            assert repr(here.sort("id").collect()) == repr(here.collect()) == repr(other.sort("id").collect())
+            assert repr(here.toPandas().to_dict()) == repr(other.sort("id").toPandas().to_dict())
+            assert here.toArrow().equals(other.sort("id").toArrow(), check_metadata=True)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+
+
+def test_where_spark_has_other_ways_it_takes_simple_columns_only(spark, folder, nested, monkeypatch):
+    monkeypatch.setattr(few_rows, "local_frame", lambda *of: None)
+    assert is_local(numparq.spark.read(spark, folder, filters=col("id") == 3))
+    df = numparq.spark.read(spark, nested, filters=col("id") == 3)
+    assert not is_local(df) and df.first()["numbers"] == [3, None, 3]
+
+
+def test_tasks_read_what_is_more_or_not_filtered(spark, tmp_path):
     frame = pd.DataFrame({"id": np.arange(ROWS), "text": ["a" * 1000] * ROWS, "list": [[1, 2]] * ROWS})
     numparq.to_parquet(frame, tmp_path / "a.parquet")  # some kilobytes, and 20 MB in memory
     path = str(tmp_path)
     assert not is_local(numparq.spark.read(spark, path, ["id", "text"], "id >= 0"))
-    assert not is_local(numparq.spark.read(spark, path, ["id", "list"], "id = 3"))
     assert not is_local(numparq.spark.read(spark, path, ["id"]))
     assert not is_local(numparq.spark.read(spark, path, ["id"], "id = 3", driver_bytes=10))
-    assert is_local(numparq.spark.read(spark, path, ["id", "text"], "id = 3"))
+    assert is_local(numparq.spark.read(spark, path, ["id", "text", "list"], "id = 3"))
     keys = spark.createDataFrame([(3,), (5,)], "id bigint")
     found = numparq.spark.read(spark, path, ["id"], runtime_filters={"id": keys})
     assert is_local(found) and sorted(row["id"] for row in found.collect()) == [3, 5]

@@ -102,9 +102,10 @@ def test_it_is_what_spark_makes_with_other_settings(spark, schema, settings, set
     table = table_of(schema, ROWS)
     early = local_frame(spark, table, schema)
     settings(**setting)
-    expected = spark.createDataFrame(table, schema)
-    same(local_frame(spark, table, schema), expected)
-    same(early, expected)
+    expected, late = spark.createDataFrame(table, schema), local_frame(spark, table, schema)
+    assert (late is None) == any(name.endswith("useLargeVarTypes") for name in setting)
+    for made in (early, late or early):
+        same(made, expected)
 
 
 @pytest.mark.parametrize("rows", [ROWS, []], ids=["three", "none"])
@@ -126,6 +127,17 @@ def test_a_frame_that_is_cached_is_read_by_spark(spark, schema):
     assert jobs_of(spark, made.toPandas)[1] == 0
 
 
+def test_settings_are_those_of_its_session(spark, schema):
+    table = table_of(schema, ROWS)
+    other = spark.newSession()
+    other.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
+    other.createDataFrame(table, schema)  # by which it is the one of this thread
+    made = local_frame(spark, table, schema)
+    assert made.sparkSession is type(spark).getActiveSession() is spark
+    assert spark._jvm.SparkSession.active().equals(spark._jsparkSession)
+    same(made, spark.createDataFrame(table, schema))
+
+
 def test_nobody_changes_its_rows_or_columns(spark, schema):
     from pyspark.sql.types import StructType
 
@@ -143,23 +155,19 @@ def test_nobody_changes_its_rows_or_columns(spark, schema):
 
 
 @pytest.mark.parametrize("what", ["_calls", "_frame_class", "_stream"])
-def test_spark_makes_it_where_it_has_other_ways(spark, schema, monkeypatch, what):
+def test_there_is_none_where_spark_has_other_ways(spark, schema, monkeypatch, what):
     def fail(*of):
         raise AttributeError(what)
 
     monkeypatch.setattr(local_frame_module, what, fail)
-    table = table_of(schema, ROWS)
-    made = local_frame(spark, table, schema)
-    assert type(made).__name__ == "DataFrame"
-    same(made, spark.createDataFrame(table, schema))
+    assert local_frame(spark, table_of(schema, ROWS), schema) is None
 
 
 def test_rows_are_not_written_to_a_file_where_spark_encrypts(spark, schema, monkeypatch):
     monkeypatch.setattr(spark.sparkContext, "_encryption_enabled", True)
     files = []
     monkeypatch.setattr(local_frame_module.tempfile, "mkstemp", lambda **where: files.append(where))
-    made = local_frame(spark, table_of(schema, ROWS), schema)
-    assert type(made).__name__ == "DataFrame" and len(made.collect()) == 3 and not files
+    assert local_frame(spark, table_of(schema, ROWS), schema) is None and not files
 
 
 def batches(self, split_batches: bool = False) -> list[pa.RecordBatch]: ...
