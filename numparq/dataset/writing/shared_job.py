@@ -15,23 +15,20 @@ from typing import Any
 from ...arguments import optional_size
 from ...errors import SchemaError, located
 from ...opened import OpenedFile
-from ...shred.given import given_schema
-from ...writer import ParquetWriter
 from ..commit_record import is_within
 from ..entries import Found
 from ..names import segment_keys
 from ..places import place_of
 from .agreement import check_fits
 from .changes import MODES, Changes, Gone, Replaced, changes_of
-from .division import PartitionColumns, check_some_are_left
 from .gathering import RowGroupLimits
 from .job_folder import JobFolder
+from .layout import Layout
 from .parts import FileLimits
 from .paths import job_id
 from .remote_stage import RemoteStage
 from .sorting import sort_keys
-from .task_writer import Layout, StagedFile, TaskMessage, TaskWriter
-from .texts import check_stored
+from .task_writer import StagedFile, TaskMessage, TaskWriter
 
 __all__ = ["SharedJob"]
 
@@ -154,7 +151,7 @@ class SharedJob:
                        optional_size(max_bytes_per_file, "max_bytes_per_file")),
             keys, options, same_name,
         )  # fmt: skip
-        _check_options(layout)
+        layout.check()
         (base,) = place.paths
         stage: JobFolder | RemoteStage
         if place.filesystem is None:
@@ -176,16 +173,15 @@ class SharedJob:
     def _check_beforehand(self) -> None:
         """Refuse, as the commit would, what does not go with the files that are there, before any task runs."""
         layout = self._layout
-        if layout.schema is None or not given_schema(layout.schema).complete:
+        if not layout.is_complete:
             return
         found = self._stage.settled()
         if not found.files:
             return
-        with located(file=self.path), ParquetWriter(None, layout.file_schema, **layout.options, threads=1) as writer:
-            writer.close()
+        with located(file=self.path):
             keys = layout.partition_cols
             changes = changes_of(self._gone_of, self._stage.base, found, keys, [(None,) * len(keys)])
-            check_fits(found, changes, self._stage.source, OpenedFile(writer.getvalue()), layout.same_name)
+            check_fits(found, changes, self._stage.source, OpenedFile(layout.empty_file()), layout.same_name)
 
     # --- tasks ------------------------------------------------------------------------------------------------------
 
@@ -315,23 +311,6 @@ class SharedJob:
                 "from which on readers have the new files; the next write completes it"
             )
         self._stage.abort()
-
-
-def _check_options(layout: Layout) -> None:
-    """Find out here, and not in all the tasks, that options are wrong, or name columns that there are not."""
-    PartitionColumns(layout.partition_cols)
-    given = given_schema(layout.schema)
-    for name in layout.partition_cols:
-        if name in given.columns:
-            check_stored(given.columns[name].node, given.columns[name].field.type)
-        elif given.complete:
-            raise SchemaError("the schema has no such column to partition by", column=name)
-    check_some_are_left(layout.partition_cols, list(given.columns) if given.complete else None)
-    if layout.schema is None:
-        ParquetWriter(None, **layout.options).abort()
-    else:
-        with ParquetWriter(None, layout.file_schema, **layout.options, threads=1, progress=False):
-            pass
 
 
 def _replaced(stage: JobFolder | RemoteStage, gone: Iterable[Any]) -> Replaced:

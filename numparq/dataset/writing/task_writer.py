@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,67 +16,23 @@ from ...errors import SchemaError
 from ...io.sink import Sink
 from ...leaves import Node
 from ...shred import take_apart
-from ...shred.given import GivenSchema, given_schema
 from ...writer import ParquetWriter, Workshop, check_columns
 from ..names import is_ignored
 from .division import PartitionColumns
 from .frames import Stretch, divided_frame
-from .gathering import Gathered, RowGroupLimits, as_frame, is_arrow
+from .gathering import Gathered, as_frame, is_arrow
 from .job_folder import JobFolder
-from .parts import FileLimits, Part
+from .layout import Layout
+from .parts import Part
 from .paths import file_name, folder_of
 from .remote_stage import RemoteStage
-from .sorting import SortKey, sort_order
+from .sorting import sort_order
 from .spread import Spread
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Layout", "StagedFile", "TaskMessage", "TaskWriter"]
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """How rows become files, the same in all tasks of a write.
-
-    Parameters
-    ----------
-    partition_cols : tuple of str
-        The columns by whose values rows are divided.
-    schema : object
-        The columns' types, as `numparq.ParquetWriter` takes them; None for those of the first rows.
-    row_group : RowGroupLimits
-        When rows are enough for a row group.
-    file : FileLimits
-        When a file is full.
-    sort_keys : tuple of SortKey
-        What the rows of a task are sorted by.
-    options : dict
-        Others of each file, as in `numparq.ParquetWriter`.
-    same_name : callable
-        Gives the same for names of columns that are one to readers.
-    """
-
-    partition_cols: tuple[str, ...]
-    schema: Any
-    row_group: RowGroupLimits
-    file: FileLimits
-    sort_keys: tuple[SortKey, ...]
-    options: dict[str, Any]
-    same_name: Callable[[str], str] = str
-
-    @property
-    def file_schema(self) -> GivenSchema:
-        """The types of the columns that files have."""
-        given = given_schema(self.schema)
-        columns = {name: column for name, column in given.columns.items() if name not in self.partition_cols}
-        return GivenSchema(columns, given.complete)
-
-    @property
-    def partition_kinds(self) -> dict[str, str]:
-        """The kinds of types of the partition columns, as far as they are given."""
-        given = given_schema(self.schema).columns
-        return {name: given[name].field.type.kind for name in self.partition_cols if name in given}
+__all__ = ["StagedFile", "TaskMessage", "TaskWriter"]
 
 
 @dataclass(frozen=True, slots=True)
