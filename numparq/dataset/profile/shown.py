@@ -39,7 +39,8 @@ def headline(profile: Profile) -> str:
 
 def _notes(profile: Profile) -> Iterator[str]:
     """Give what is said of the whole dataset besides."""
-    yield "written by " + ", ".join(f"{name} ({counted(count, 'file')})" for name, count in profile.writers.items())
+    if profile.writers:
+        yield "written by " + ", ".join(f"{name} ({counted(count, 'file')})" for name, count in profile.writers.items())
     for words, count in profile.sorted_by.items():
         yield f"said to be sorted by {words}: {count:,} of {counted(profile.num_row_groups, 'row group')}"
 
