@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from ...selection import missing
+from ...errors import SchemaError
 from ..chosen_partitions import files_where
 from ..data_files import DataFile
 from ..files import list_files
@@ -185,8 +185,7 @@ class ProfileJob:
         for name in self.columns or ():
             if name not in self.keys and not any(is_named(path, name) for path in part.columns):
                 shown = name if isinstance(name, str) else ".".join(name)
-                known = dict.fromkeys(one for path in part.columns for one in (path[0], ".".join(path)))
-                raise missing(shown, list(known), "the dataset")
+                raise SchemaError("no file has the column", column=shown)
 
 
 def _words(path: Any) -> str:
