@@ -17,7 +17,7 @@ from ..kernels.tables import SLACK
 from ..opened import OpenedFile
 from ..plan.byte_ranges import Coalescing, Fetches, coalesce
 from ..plan.pages import ChunkPages
-from ..remembered import remembered
+from ..remembered import Kept, remembered
 from ..schema import Leaf
 from ..statistics import distrust
 from .column_index import ColumnIndex
@@ -28,6 +28,7 @@ __all__ = ["Indexes", "Wanted", "fetch"]
 
 _SHARED_BYTES = 16 << 10  # of indexes that are kept; what is made of one may take ten times the memory
 _MOST_SHARED = 128
+_MOST_TOGETHER = 64  # of all files
 _FEW = 64  # indexes, of which it is kept where they lie
 _DISTRUST = {COLUMN_INDEX: distrust.COLUMN_INDEX, OFFSET_INDEX: distrust.OFFSET_INDEX}
 
@@ -130,8 +131,20 @@ class Indexes:
         return index is not None and index.is_one_page(whole)
 
 
+class _Latest:
+    """What was made of indexes that were read together the last time, and the bytes that it was made of."""
+
+    __slots__ = ("made",)
+
+    def __init__(self) -> None:
+        self.made: tuple[bytes, dict[Wanted, Any]] = b"", {}
+
+
+_latest = Kept(_MOST_TOGETHER)
+
+
 class _Together:
-    """Indexes that are read together: where they lie, and what was made of them the last time.
+    """Indexes that are read together, and where they lie.
 
     Parameters
     ----------
@@ -158,7 +171,6 @@ class _Together:
         self._wanted = [each for each, _, _ in found]
         self._fetches = coalesce(ranges.cumsum(axis=1), how)
         self._blobs: list[tuple[int, int]] = [(start, stop) for start, stop in self._fetches.blobs.tolist()]
-        self._last: tuple[bytes, dict[Wanted, Any]] = b"", {}
 
     def read(self, source: Source) -> dict[Wanted, Any]:
         """Read and decode them; those that are none are None. Of equal bytes, unless they are many, it is done once."""
@@ -169,10 +181,11 @@ class _Together:
         if sum(sizes) > _SHARED_BYTES:
             return self._decoded(blobs)
         content = b"".join([blob[:size].tobytes() for blob, size in zip(blobs, sizes, strict=True)])
-        last, found = self._last
-        if last != content:
+        last = _latest.get(self, _Latest)
+        known, found = last.made
+        if known != content:
             found = self._decoded(blobs)
-            self._last = content, found
+            last.made = content, found
         return found
 
     def _decoded(self, blobs: Sequence[np.ndarray]) -> dict[Wanted, Any]:
