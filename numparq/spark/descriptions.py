@@ -1,7 +1,8 @@
-"""What runs, said where people look: the description of Spark's jobs, in its console and on its pages."""
+"""Jobs of Spark that somebody waits for: what runs, said where people look, and ended when nobody waits any more."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -15,7 +16,9 @@ _PROPERTY = "spark.job.description"
 
 @contextmanager
 def described(spark: SparkSession, text: str) -> Iterator[None]:
-    """Describe the jobs that this thread starts meanwhile.
+    """Describe the jobs that this thread starts meanwhile; where Ctrl-C ends the waiting for them, end them as well.
+
+    Spark's own handling of Ctrl-C means to do that, and cannot where it interrupts a call to the Java side.
 
     Parameters
     ----------
@@ -35,9 +38,16 @@ def described(spark: SparkSession, text: str) -> Iterator[None]:
         return
     before = context.getLocalProperty(_PROPERTY)
     context.setLocalProperty(_PROPERTY, f"{before}: {text}" if before else text)
+    tag = f"numparq-{secrets.token_hex(8)}"
+    context.addJobTag(tag)
     try:
         yield
+    except BaseException as error:
+        if not isinstance(error, Exception):
+            context.cancelJobsWithTag(tag)
+        raise
     finally:
+        context.removeJobTag(tag)
         context.setLocalProperty(_PROPERTY, before)  # type: ignore[arg-type]
 
 

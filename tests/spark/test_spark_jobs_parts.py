@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import time
 
 import pandas as pd
 import pytest
@@ -86,6 +87,33 @@ def test_a_session_without_a_context_is_not_described():
 
     with described(Connected(), "something"):
         pass
+
+
+def test_jobs_end_when_nobody_waits_for_them_any_more(spark):
+    """Ctrl-C ends the waiting, and with it the job, which another thread here runs in its place."""
+    from pyspark import InheritableThread
+
+    def waits(batches):
+        time.sleep(60)
+        yield from batches
+
+    failures = []
+
+    def run():
+        try:
+            spark.range(1).mapInArrow(waits, "id bigint").count()
+        except Exception as error:
+            failures.append(str(error))
+
+    with pytest.raises(KeyboardInterrupt), described(spark, "waiting"):
+        thread = InheritableThread(target=run)
+        thread.start()
+        while not spark.sparkContext.statusTracker().getActiveJobsIds():
+            time.sleep(0.05)
+        raise KeyboardInterrupt
+    thread.join()
+    (failure,) = failures
+    assert "cancelled" in failure.lower()
 
 
 # --- decoders ---------------------------------------------------------------------------------------------------------
