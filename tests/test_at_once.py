@@ -173,6 +173,22 @@ def test_no_byte_is_fetched_twice_where_the_steps_are_left_to_do_it(monkeypatch,
     assert asked == in_steps
 
 
+@pytest.mark.parametrize("filters", [col("key") == 999, col("key").between(2700, 2760)])
+def test_files_are_read_where_the_plan_says(tmp_path, filters) -> None:
+    """Dictionaries, pages far behind them, and nothing between these."""
+    path, names = tmp_path / "a.parquet", ["key", "few", "city", "text"]
+    frame = table(True)[names]
+    frame["pad"] = [f"{number:0100}" for number in np.random.default_rng(3).integers(0, 1 << 62, ROWS)]
+    numparq.to_parquet(frame, path, row_group_size=GROUP, max_rows_per_page=PAGE, compression=None)
+    with numparq.ParquetFile(path) as file:
+        plan, before = file.plan(names, filters=filters), file.source.num_bytes
+        found = file.read(names, filters=filters)
+        assert file.source.num_bytes - before == plan.num_bytes
+    key = found["key"].iloc[0] // 3
+    full = numparq.read_parquet(path, names)
+    pd.testing.assert_frame_equal(found, full.iloc[key : key + len(found)].reset_index(drop=True), check_dtype=False)
+
+
 def test_damage_is_told_as_by_the_steps(monkeypatch) -> None:
     """Each byte of the pages of a row in turn: the same error, with the same place, or the same values."""
     frame = table(True)[["key", "float", "text"]].iloc[:300]

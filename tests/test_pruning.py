@@ -408,7 +408,7 @@ def set_first_rows(rows):
     [shift(10**9), shift(-(10**9)), shift(2**62), lambda found: found.clear(), lambda found: found.reverse(),
      set_first_rows(range(5, 15)), set_first_rows([0, 10**6, *range(2, 10)]),
      lambda found: setattr(found[0], "compressed_page_size", 2**31 - 1),
-     lambda found: setattr(found[3], "compressed_page_size", -5)],
+     lambda found: setattr(found[3], "compressed_page_size", -5), lambda found: found.pop(4)],
 )  # fmt: skip
 def test_an_offset_index_that_cannot_be_right(change):
     plan = check(changed(change_locations(change)), STEP)
@@ -500,6 +500,7 @@ ONE_PAGE_WRONG = {
     "negative": lambda found: setattr(found[0], "compressed_page_size", -1),
     "in front": lambda found: [setattr(found[0], "offset", 0), setattr(found[0], "compressed_page_size", 10**9)],
     "later row": lambda found: setattr(found[0], "first_row_index", 1),
+    "two": lambda found: found.append(found[0]),
 }
 
 
