@@ -374,6 +374,16 @@ def test_counts_that_are_missing_or_cannot_be():
     check(changed(set_to(null_counts=[10**9] * 10)), 100)
 
 
+def test_null_counts_of_a_writer_that_counts_them_wrong():
+    def change(place, found):
+        if FRAME.columns[place] == "e":
+            found["column_index"].null_counts = [0] * len(found["column_index"].null_counts)
+
+    question = col("e").is_null() & (col("k") < STEP)
+    assert Planned(changed(change)).pruned(question).num_rows == 0
+    assert Planned(changed(change, created_by="Polars")).pruned(question).num_rows == STEP
+
+
 def test_null_pages_that_have_values_by_their_null_counts():
     lying = set_to(null_pages=[True] * 10, min_values=[b""] * 10, max_values=[b""] * 10, null_counts=[0] * 10)
     check(changed(lying), STEP)
