@@ -11,7 +11,7 @@ from .bloom_filter import BloomFilter
 from .predicate.bind import bind, bind_member
 from .predicate.columns import Columns
 from .predicate.expression import Constant, Expression, Name, col, compared
-from .predicate.normal import all_of
+from .predicate.normal import all_of, any_of
 from .schema import Schema
 
 __all__ = ["RuntimeFilter"]
@@ -33,6 +33,8 @@ class RuntimeFilter:
         Literals, as `isin` takes them; nulls among them count for nothing, and none at all lets no row pass.
     low, high : object, optional
         Literals: the least value that passes, and the largest one. None for no limit.
+    ranges : iterable of (object, object), optional
+        Pairs of literals: a value passes that is, for one of them, not less than the first and less than the second.
     bloom_filter : BloomFilter, optional
         Of hashes of values in the column's PLAIN form (`numparq.bloom_filter.hash_values`).
 
@@ -73,14 +75,15 @@ class RuntimeFilter:
         *,
         low: Any = None,
         high: Any = None,
+        ranges: Iterable[tuple[Any, Any]] | None = None,
         bloom_filter: BloomFilter | None = None,
     ) -> None:
         self.column = col(column).name
         self._lock = Lock()
         self._given: tuple[Expression, BloomFilter | None] | None = None
         self._bound: tuple[Schema | Columns, Expression] | None = None
-        if any(given is not None for given in (values, low, high, bloom_filter)):
-            self.arrive(values, low=low, high=high, bloom_filter=bloom_filter)
+        if any(given is not None for given in (values, low, high, ranges, bloom_filter)):
+            self.arrive(values, low=low, high=high, ranges=ranges, bloom_filter=bloom_filter)
 
     def __getstate__(self) -> tuple[Any, ...]:
         return self.column, self._given
@@ -101,13 +104,14 @@ class RuntimeFilter:
         *,
         low: Any = None,
         high: Any = None,
+        ranges: Iterable[tuple[Any, Any]] | None = None,
         bloom_filter: BloomFilter | None = None,
     ) -> None:
         """Hand over what passes; reads that are under way apply it from now on.
 
         Parameters
         ----------
-        values, low, high, bloom_filter
+        values, low, high, ranges, bloom_filter
             As of the class; at least one of them.
 
         Raises
@@ -119,9 +123,12 @@ class RuntimeFilter:
         """
         if bloom_filter is not None and not isinstance(bloom_filter, BloomFilter):
             raise TypeError(f"bloom_filter is a numparq.bloom_filter.BloomFilter, not {type(bloom_filter).__name__}")
-        parts = [] if values is None else [col(self.column).isin(values)]
+        parts: list[Expression] = [] if values is None else [col(self.column).isin(values)]
         limits = ((">=", low), ("<=", high))
         parts += [compared(self.column, op, limit) for op, limit in limits if limit is not None]
+        if ranges is not None:
+            column = col(self.column)
+            parts.append(any_of([(column >= first) & (column < behind) for first, behind in ranges]))
         if not parts and bloom_filter is None:
             raise ValueError("a runtime filter that arrives has values, a range or a Bloom filter")
         with self._lock:

@@ -222,6 +222,15 @@ def test_arrives_once():
         RuntimeFilter("x", [1]).arrive(values=[2])
 
 
+def test_ranges():
+    """Each has its first literal in it, and not the one behind; several of them are one set of keys."""
+    known = RuntimeFilter("int64", ranges=[(1, 3), (7, 8), (2, 5), (9, 9)])
+    assert [at for at, passes in enumerate(rows(known, "int64", list(range(10)))) if passes] == [1, 2, 3, 4, 7]
+    assert known.bound(schema_of("int64")).ranges == ((1, 5), (7, 8))
+    assert rows(RuntimeFilter("int64", ranges=[]), "int64", [0, 1]) == [False, False]
+    assert rows(RuntimeFilter("int64", [1, 7], ranges=[(0, 7)]), "int64", [0, 1, 7]) == [False, True, False]
+
+
 def test_arrives_from_one_of_many_threads():
     late, schema = RuntimeFilter("int64"), schema_of("int64")
 

@@ -45,7 +45,7 @@ WRONG = {
     **{name: dict.fromkeys(["", "x", "0", "-1", "1.5", "9" * 25, "1_0", "٣", "null"], COUNT)
        for name in ("minSplits", "planFiles", "rowsPerBatch")},
     **{name: dict.fromkeys(["", "no", "1", "null"], TRUTH)
-       for name in ("verifyCrc", "pushdown", "partitionColumnTypeInference")},
+       for name in ("verifyCrc", "pushdown", "partitionColumnTypeInference", "caseSensitive")},
     "columns": {
         **dict.fromkeys(["a,,b", ",", "[", '["a"'], NAMES), **dict.fromkeys(["[[]]", "[1]", "[[1]]"], PATHS),
         **dict.fromkeys(["nope", "A", "a, nope", '["nope"]', '[["s", "nope"]]', '[["a", "x"]]', '{"a": 1}', "null",

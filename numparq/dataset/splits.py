@@ -79,6 +79,11 @@ class SplitTable:
         return self.reader.names
 
     @property
+    def partitions(self) -> list[str]:
+        """See `SplitReader.partitions`."""
+        return self.reader.partitions
+
+    @property
     def arrow_schema(self) -> Any:
         """See `SplitReader.arrow_schema`."""
         return self.reader.arrow_schema

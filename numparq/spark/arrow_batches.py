@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrow import pyarrow
 from ..errors import InvalidFileError, ParquetError, SchemaError, UnsupportedError, located
-from .projection import field_places
+from .projection import FieldPlaces, field_places
 from .types import arrow_for_spark
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ class ArrowBatches:
         Rows of a batch at most; by default 131,072, and fewer where they are more than 32 MiB.
     nanoseconds : {"exact", "floor"}
         What to do with timestamps that lie between two microseconds: an error, or the earlier one of these.
+    places : callable
+        Finds columns, and fields of structs, by name: `numparq.spark.projection.field_places` or `exact_places`.
 
     Attributes
     ----------
@@ -43,10 +45,14 @@ class ArrowBatches:
         Of each batch.
     """
 
-    def __init__(self, schema: StructType, max_rows: int | None = None, nanoseconds: str = "exact") -> None:
+    def __init__(
+        self, schema: StructType, max_rows: int | None = None, nanoseconds: str = "exact",
+        places: FieldPlaces = field_places,
+    ) -> None:  # fmt: skip
         self.schema = arrow_for_spark(schema)
         self._max_rows = MAX_ROWS if max_rows is None else max_rows
-        self._fitting = _Fitting(nanoseconds == "floor")
+        self._places = places
+        self._fitting = _Fitting(nanoseconds == "floor", places)
 
     def of(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
         """Give the rows of a table.
@@ -54,7 +60,7 @@ class ArrowBatches:
         Parameters
         ----------
         table : pyarrow.Table
-            Its columns are found by name, exactly or else regardless of case; one that it lacks is null.
+            Its columns are found by name; one that it lacks is null.
 
         Yields
         ------
@@ -69,7 +75,7 @@ class ArrowBatches:
             When a value has no place in Spark's type.
         """
         pa = pyarrow("numparq.spark needs")
-        places = field_places(table.schema.names, self.schema.names)
+        places = self._places(table.schema.names, self.schema.names)
         chosen = table.select([place for place in places if place is not None])
         if not chosen.num_columns:
             yield from self.of_rows(table.num_rows)
@@ -149,8 +155,9 @@ def _bytes_of(array: Any) -> int:
 class _Fitting:
     """Arrays made such that they have another type."""
 
-    def __init__(self, floors: bool) -> None:
+    def __init__(self, floors: bool, places: FieldPlaces) -> None:
         self._floors = floors
+        self._places = places
 
     def of(self, array: Any, wanted: pa.DataType) -> Any:
         pa = pyarrow()
@@ -181,7 +188,7 @@ class _Fitting:
         if not pa.types.is_struct(array.type):
             raise SchemaError(f"{array.type} cannot be {wanted}")
         fields = list(wanted)
-        places = field_places([field.name for field in array.type], [field.name for field in fields])
+        places = self._places([field.name for field in array.type], [field.name for field in fields])
         children = array.flatten()
         made = [
             self.of(pa.nulls(len(array)) if place is None else children[place], field.type)

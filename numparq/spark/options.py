@@ -102,6 +102,7 @@ OPTIONS = (
     Option("rowsPerBatch", "rows_per_batch", count, "rows that are handed to Spark at once, at most"),
     Option("partitioning", "partitioning", _partitioning, 'hive, none, names, or a JSON object {"year": "int32"}'),
     Option("partitionColumnTypeInference", "infers_partitions", truth, "whether their types are inferred: true"),
+    Option("caseSensitive", "case_sensitive", truth, "whether names of a schema are exact: false"),
     Option("resolve", "resolve", one_of("name", "position", "field_id"), "how columns of files are found"),
     Option("include", "include", _virtual, "virtual columns: file, row_group, row_number"),
     Option("verifyCrc", "verify_crc", truth, "whether checksums of pages are verified: true"),

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
     from ..dataset.files import Listing
 
-__all__ = ["partition_types", "types_asked_for"]
+__all__ = ["infers", "partition_types", "types_asked_for"]
+
+_INFERENCE = "spark.sql.sources.partitionColumnTypeInference.enabled"
 
 _INTEGER = re.compile(r"-?[0-9]+")
 _FLOAT = re.compile(r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -29,6 +32,11 @@ _NAMES = {
     "FloatType": "float32", "DoubleType": "float64", "BooleanType": "bool", "DateType": "date",
     "TimestampNTZType": "timestamp[us]",
 }  # fmt: skip
+
+
+def infers(spark: SparkSession) -> bool:
+    """Say whether a session infers types of partition columns."""
+    return spark.conf.get(_INFERENCE, "true") != "false"
 
 
 def partition_types(

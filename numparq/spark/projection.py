@@ -10,7 +10,10 @@ from ..errors import SchemaError
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
-__all__ = ["check_projection", "field_places"]
+__all__ = ["FieldPlaces", "check_projection", "exact_places", "field_places"]
+
+# Finds columns, or fields of a struct, among names: which of them each is.
+FieldPlaces = Callable[[list[str], list[str]], list[int | None]]
 
 # Digits in front of the point that hold all integers of a type.
 _DIGITS = {"ByteType": 3, "ShortType": 5, "IntegerType": 10, "LongType": 19}
@@ -43,7 +46,8 @@ def field_places(names: list[str], wanted: list[str]) -> list[int | None]:
     Raises
     ------
     SchemaError
-        When there are several that differ in case only.
+        When there are several that differ in case only, and not all of them are wanted: Spark refuses them, or, where
+        some files have the one and some the other, takes them for one column.
     """
     if names == wanted:  # of which two may be called the same: s.x and t.x
         return list(range(len(names)))
@@ -54,13 +58,24 @@ def field_places(names: list[str], wanted: list[str]) -> list[int | None]:
     places: list[int | None] = []
     for name in wanted:
         alike = folded.get(name.lower(), [])
-        if name not in exact and len(alike) > 1:
-            raise SchemaError(f"which column is it: {', '.join(names[place] for place in alike)}?", column=name)
+        others = {names[place] for place in alike} - {name, *wanted}
+        if (others and name in exact) or len(others) > 1:
+            raise SchemaError(
+                f"which column is it: {', '.join(names[place] for place in alike)}? Spark tells them apart where "
+                "caseSensitive is set",
+                column=name,
+            )
         places.append(exact[name] if name in exact else (alike[0] if alike else None))
     return places
 
 
-def check_projection(there: StructType, wanted: StructType) -> None:
+def exact_places(names: list[str], wanted: list[str]) -> list[int | None]:
+    """Find columns, or fields of a struct, by just their names; parameters and result as of `field_places`."""
+    places = {name: place for place, name in reversed(list(enumerate(names)))}
+    return list(range(len(names))) if names == wanted else [places.get(name) for name in wanted]
+
+
+def check_projection(there: StructType, wanted: StructType, places: FieldPlaces = field_places) -> None:
     """Check that columns can be read as a caller's schema has them, whatever their values.
 
     Parameters
@@ -69,31 +84,33 @@ def check_projection(there: StructType, wanted: StructType) -> None:
         The columns of the files.
     wanted : pyspark.sql.types.StructType
         The caller's; what is not there is null.
+    places : callable
+        Finds columns and fields: `field_places` or `exact_places`.
 
     Raises
     ------
     SchemaError
         When a type of it does not hold all values that the column can have. It names the column.
     """
-    _check_fields(there, wanted, ())
+    _check_fields(there, wanted, (), places)
 
 
-def _check_fields(there: StructType, wanted: StructType, above: tuple[str, ...]) -> None:
-    for place, field in zip(field_places(there.fieldNames(), wanted.fieldNames()), wanted.fields, strict=True):
+def _check_fields(there: StructType, wanted: StructType, above: tuple[str, ...], places: FieldPlaces) -> None:
+    for place, field in zip(places(there.fieldNames(), wanted.fieldNames()), wanted.fields, strict=True):
         if place is not None:
-            _check(there.fields[place].dataType, field.dataType, (*above, field.name))
+            _check(there.fields[place].dataType, field.dataType, (*above, field.name), places)
 
 
-def _check(there: DataType, wanted: DataType, path: tuple[str, ...]) -> None:
+def _check(there: DataType, wanted: DataType, path: tuple[str, ...], places: FieldPlaces) -> None:
     from pyspark.sql import types
 
     if isinstance(there, types.StructType) and isinstance(wanted, types.StructType):
-        _check_fields(there, wanted, path)
+        _check_fields(there, wanted, path, places)
     elif isinstance(there, types.ArrayType) and isinstance(wanted, types.ArrayType):
-        _check(there.elementType, wanted.elementType, (*path, "element"))
+        _check(there.elementType, wanted.elementType, (*path, "element"), places)
     elif isinstance(there, types.MapType) and isinstance(wanted, types.MapType):
-        _check(there.keyType, wanted.keyType, (*path, "key"))
-        _check(there.valueType, wanted.valueType, (*path, "value"))
+        _check(there.keyType, wanted.keyType, (*path, "key"), places)
+        _check(there.valueType, wanted.valueType, (*path, "value"), places)
     elif not _holds(there, wanted):
         raise SchemaError(
             f"the schema asked for has {wanted.simpleString()}, which does not hold all values of "

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..errors import SchemaError, UnsupportedError
+from ..errors import ParquetError, SchemaError, UnsupportedError
 from .arrow_batches import ArrowBatches
-from .projection import check_projection
+from .projection import FieldPlaces, check_projection, field_places
 from .request import ReadRequest, planned
 from .session import begin_task
 from .types import is_collated, spark_schema, told_columns
@@ -36,12 +36,15 @@ class BatchReader:
         Rows of a batch at most.
     nanoseconds : {"exact", "floor"}
         As of `ArrowBatches`.
+    places : callable
+        As of `ArrowBatches`.
     """
 
     reader: SplitReader
     schema: StructType
     rows_per_batch: int | None = None
     nanoseconds: str = "exact"
+    places: FieldPlaces = field_places
 
     def batches(self, split: Split) -> Iterator[pa.RecordBatch]:
         """Read a split.
@@ -62,12 +65,33 @@ class BatchReader:
             With file, row group, column and page in its message, as far as they are known.
         """
         begin_task()
-        made = ArrowBatches(self.schema, self.rows_per_batch, self.nanoseconds)
+        try:
+            yield from self._batches(split)
+        except ParquetError as error:
+            if "file" not in error.where:  # of a column that several files have together, or that Spark cannot have
+                self._find(error, split)
+            raise
+
+    def _batches(self, split: Split) -> Iterator[pa.RecordBatch]:
+        made = ArrowBatches(self.schema, self.rows_per_batch, self.nanoseconds, self.places)
         if not self.reader.names:
             yield from made.of_rows(self.reader.count(split))
             return
         for table in self.reader.tables(split):
             yield from made.of(table)
+
+    def _find(self, error: ParquetError, split: Split) -> None:
+        """Find out in which file of a split it is, by reading one after the other."""
+        for part in split.parts:
+            try:
+                if len(split.parts) > 1:
+                    for _ in self._batches(split._replace(parts=(part,), num_rows=None)):
+                        pass
+                    continue
+            except ParquetError as found:
+                error.where.update(found.where)
+            error.where.setdefault("file", part.file.name)
+            return
 
 
 @dataclass(frozen=True)
@@ -107,10 +131,11 @@ class SparkTable:
         _check_collations(table, request)
         inferred = spark_schema(table)
         if schema is not None:
-            check_projection(inferred, schema)
+            check_projection(inferred, schema, request.places)
         made: Any = inferred if schema is None else schema
         _check_names(made.fieldNames())
-        return cls(table.splits, BatchReader(table.reader, made, request.rows_per_batch, request.nanoseconds))
+        reader = BatchReader(table.reader, made, request.rows_per_batch, request.nanoseconds, request.places)
+        return cls(table.splits, reader)
 
 
 def _check_names(names: list[str]) -> None:

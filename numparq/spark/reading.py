@@ -93,8 +93,9 @@ def read(
     """
     from ..selection import names_of
     from . import few_rows
+    from .partition_types import infers
     from .reader import SparkTable
-    from .request import ReadRequest, file_schema, key_types
+    from .request import ReadRequest, alone, key_columns
     from .runtime import runtime_filters as made_filters
     from .tasks import in_tasks
 
@@ -104,10 +105,9 @@ def read(
         min_splits=_at_a_time(spark) if min_splits is None else min_splits, plan_files=plan_files,
         rows_per_batch=rows_per_batch, partitioning=partitioning, resolve=resolve, include=tuple(include),
         storage_options=storage_options, filesystem=filesystem, verify_crc=verify_crc, nanoseconds=nanoseconds,
+        case_sensitive=spark.conf.get("spark.sql.caseSensitive", "false") == "true", infers_partitions=infers(spark),
     )  # fmt: skip
-    more = made_filters(
-        spark, runtime_filters, lambda: file_schema(request), lambda names: key_types(request, names, wanted)
-    )
+    more = made_filters(spark, runtime_filters, lambda names: key_columns(names, alone(request, wanted), wanted))
     request = request.with_filters(more)
     table = SparkTable.of(request, wanted)
     if filters is not None or request.runtime_filters:

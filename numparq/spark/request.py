@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..arguments import checked_size
 from ..errors import SchemaError
-from .projection import field_places
+from ..filtering.condition import Origins
+from .keys import KeyColumn
+from .projection import FieldPlaces, exact_places, field_places
 
 if TYPE_CHECKING:
-    from pyspark.sql.types import DataType, StructType
+    from pyspark.sql.types import StructType
 
     from ..dataset.splits import SplitTable
     from ..schema import Schema
 
-__all__ = ["ReadRequest", "file_schema", "key_types", "planned"]
+__all__ = ["ReadRequest", "alone", "file_schema", "key_columns", "planned"]
 
 _NANOSECONDS = ("exact", "floor")
 
@@ -41,6 +43,8 @@ class ReadRequest:
         As of `numparq.spark.arrow_batches.ArrowBatches`.
     pushdown : bool
         Whether Spark's filters are taken.
+    case_sensitive : bool
+        Whether names of a schema are exact: else they are looked up regardless of case, where there are none so.
     infers_partitions : bool
         Whether types of partition columns that are not given are inferred, as Spark does; else they are text.
     """
@@ -61,6 +65,7 @@ class ReadRequest:
     verify_crc: bool = True
     nanoseconds: str = "exact"
     pushdown: bool = False
+    case_sensitive: bool = False
     infers_partitions: bool = True
 
     def __post_init__(self) -> None:
@@ -68,6 +73,11 @@ class ReadRequest:
             checked_size(self.rows_per_batch, "rows_per_batch")
         if self.nanoseconds not in _NANOSECONDS:
             raise ValueError(f"nanoseconds is {' or '.join(map(repr, _NANOSECONDS))}, not {self.nanoseconds!r}")
+
+    @property
+    def places(self) -> FieldPlaces:
+        """What finds columns and fields of a schema."""
+        return exact_places if self.case_sensitive else field_places
 
     def with_filters(self, more: tuple[Any, ...]) -> ReadRequest:
         """Give the same with more runtime filters."""
@@ -101,16 +111,26 @@ def planned(request: ReadRequest, schema: StructType | None = None) -> SplitTabl
         request = replace(request, filters=parse_for(request.filters, lambda: file_schema(request)))
     request = replace(request, partitioning=_as_spark(request, schema))
     if schema is None:
-        return _divided(request, request.columns)
+        return _divided(request, request.columns) if request.columns is not None else _in_order(request)
     if request.columns is not None:
         raise ValueError("columns are given twice: by a schema, and by the option 'columns'")
     names = list(dict.fromkeys(schema.fieldNames()))
     try:
-        return _divided(request, names)
+        table = _divided(request, names)
     except SchemaError:  # not all are there, or their names are of another case
         there = _divided(request, None).names
-        places = [place for place in field_places(there, names) if place is not None]
+        places = [place for place in request.places(there, names) if place is not None]
         return _divided(request, [there[place] for place in dict.fromkeys(places)])
+    request.places([*table.schema.columns, *table.partitions], names)  # others may be called so, but for their case
+    return table
+
+
+def _in_order(request: ReadRequest) -> SplitTable:
+    """Give all columns in Spark's order: a partition column stands where files have one of that name."""
+    table = _divided(request, None)
+    names = [name for name in table.names if name not in request.include]
+    order = list(dict.fromkeys([*(name for name in table.schema.columns if name in names), *names]))
+    return table if order == names else _divided(request, order)
 
 
 def _as_spark(request: ReadRequest, schema: StructType | None) -> Any:
@@ -150,34 +170,49 @@ def file_schema(request: ReadRequest) -> Schema:
         return dataset.schema
 
 
-def key_types(request: ReadRequest, names: list[Any], schema: StructType | None = None) -> dict[Any, list[DataType]]:
-    """Look at the types of columns before anything is planned.
+def key_columns(
+    names: list[Any], divided: Callable[[list[Any]], SplitTable], schema: StructType | None = None
+) -> dict[Any, KeyColumn]:
+    """Look at columns that keys of a join are for, before anything is planned.
 
     Parameters
     ----------
-    request : ReadRequest
-        What is asked for.
     names : list
         The columns, as `numparq.col` takes them.
+    divided : callable
+        Divides the table, with some columns alone.
     schema : pyspark.sql.types.StructType, optional
         The caller's.
 
     Returns
     -------
     dict
-        For each column the type that it has in files, or as a partition column, and that of the caller's schema.
+        By the name.
 
     Raises
     ------
     SchemaError
         When there is no such column.
     """
+    from ..predicate.columns import find
     from .types import spark_schema
 
-    alone = replace(request, filters=None, runtime_filters=(), include=(), partitioning=_as_spark(request, schema))
     found = {}
     for name in names:
-        (field,) = spark_schema(_divided(alone, [name])).fields
+        table = divided([name])
+        (field,) = spark_schema(table).fields
         wanted = () if schema is None else schema.fields
-        found[name] = [field.dataType, *(each.dataType for each in wanted if each.name.lower() == field.name.lower())]
+        types = [field.dataType, *(each.dataType for each in wanted if each.name.lower() == field.name.lower())]
+        if name in table.partitions:
+            found[name] = KeyColumn(types)
+        else:
+            leaf = find(table.schema, name).leaf
+            found[name] = KeyColumn(types, leaf, Origins(table.prototype).get(leaf.index))
     return found
+
+
+def alone(request: ReadRequest, schema: StructType | None = None) -> Callable[[list[Any]], SplitTable]:
+    """Give what divides the table of a request with some columns alone, and nothing else that was asked for."""
+    partitioning = _as_spark(request, schema)
+    plain = replace(request, filters=None, runtime_filters=(), include=(), partitioning=partitioning)
+    return lambda names: _divided(plain, names)

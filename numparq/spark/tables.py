@@ -53,12 +53,12 @@ def table_of(
     given.setdefault("min_splits", _tasks_at_a_time(spark))
     opening = {name: given[name] for name in _OPENING if name in given}
     if "runtime_filters" in given:
-        from .request import ReadRequest, key_types
+        from .request import key_columns
         from .runtime import runtime_filters
 
         given["runtime_filters"] = runtime_filters(
-            spark, given["runtime_filters"], lambda: _schema(path, opening),
-            lambda names: key_types(ReadRequest(path, **opening), names),
+            spark, given["runtime_filters"],
+            lambda names: key_columns(names, lambda alone: split_table(path, alone, **opening)),
         )  # fmt: skip
     if isinstance(filters, str):
         from ..predicate.text import parse_for

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrow import pyarrow, to_arrow
 from ..column.buffer import ColumnBuffer
-from ..errors import UnsupportedError, located
+from ..errors import InvalidFileError, UnsupportedError, located
 from ..opened import OpenedFile
 from ..reading.columns import ReadColumns
 from ..targets import Target
@@ -141,6 +141,8 @@ class ArrowColumns:
 
         Raises
         ------
+        InvalidFileError
+            For a map with a null for a key.
         UnsupportedError
             For values that take another type than the schema has for them: more than 2 GiB of strings in one nested
             column, say.
@@ -160,6 +162,9 @@ def _fitting(array: Any, field: Any) -> Any:
     """Give an array of the type that a field has."""
     if array.type == field.type:
         return array
+    types = pyarrow().types
+    if types.is_map(field.type) and not types.is_map(array.type):  # which is how a null key is told
+        raise InvalidFileError("a key of a map is null, which Arrow's maps cannot have", column=field.name)
     try:
         return array.cast(field.type)
     except (pyarrow().ArrowException, NotImplementedError) as error:

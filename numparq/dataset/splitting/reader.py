@@ -116,6 +116,11 @@ class SplitReader:
         """Where the files are (fsspec or pyarrow file system); None for the local one."""
         return self._wish.filesystem
 
+    @property
+    def partitions(self) -> list[str]:
+        """The partition columns, whether they are read or not."""
+        return list(self._wish.partitions)
+
     # --- the columns -------------------------------------------------------------------------------------------------
 
     @property

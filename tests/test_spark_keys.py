@@ -1,0 +1,143 @@
+"""Keys of a join as filters of a column: which literals, ranges and hashes they become; no Java."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+
+import numpy as np
+import pytest
+
+from numparq.arrow_schema import ArrowType
+from numparq.bloom_filter import hash_values
+from numparq.schema import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32, INT64, INT96, Leaf, LogicalType
+from numparq.spark.keys import KeyColumn, as_compared, bounded, hashed, listed
+
+pa = pytest.importorskip("pyarrow")
+
+MOMENT, MICROSECOND = datetime.datetime(2024, 2, 29, 12), datetime.timedelta(microseconds=1)
+UTC = datetime.UTC
+UUID = "00112233-4455-6677-8899-aabbccddeeff"
+
+
+def column(physical, logical=None, length=None, origin=None):
+    return KeyColumn([], Leaf(0, 0, ("x",), physical, length, logical, 1, 0), origin)
+
+
+def moments(unit, *, utc):
+    return column(INT64, LogicalType("TIMESTAMP", unit=unit, utc=utc))
+
+
+def keys(*values, kind=None):
+    return pa.chunked_array([pa.array(values, kind)])
+
+
+PARTITION = KeyColumn([])
+LONG = column(INT64)
+DURATION = column(INT64, origin=ArrowType("duration", unit="ms"))
+UUIDS = column(FIXED_LEN_BYTE_ARRAY, LogicalType("UUID"), 16)
+PARIS = pa.timestamp("us", "Europe/Paris")
+# The column, the keys, and how the filter for a set of them is shown.
+SETS = {
+    "integers": (LONG, keys(3, 1), "isin([3, 1])"),
+    "of a partition column": (PARTITION, keys("a"), "isin(['a'])"),
+    "of an unknown column": (None, keys("a", "b"), "isin(['a', 'b'])"),
+    "none": (LONG, keys(kind=pa.int64()), "isin([])"),
+    "durations": (DURATION, keys(7), "isin([np.timedelta64(7,'ms')])"),
+    "times": (column(INT64, LogicalType("TIME", unit="NANOS")), keys(7, kind=pa.time64("ns")),
+              "isin([np.timedelta64(7,'ns')])"),
+    "instants": (moments("MICROS", utc=True), keys(MOMENT.replace(tzinfo=UTC), kind=PARIS), "2024, 2, 29, 12"),
+    "UUIDs": (UUIDS, keys(UUID, UUID.upper(), "none", UUID.replace("-", "")), f"isin(['{UUID}'])"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_sets(name):
+    known, given, shown = SETS[name]
+    (made,) = listed("x", as_compared(given, known), known)
+    assert shown in repr(made)
+
+
+@pytest.mark.parametrize("known", [column(INT96), moments("NANOS", utc=False), moments("NANOS", utc=True)])
+def test_a_microsecond_is_a_range_of_nanoseconds(known):
+    is_utc = known.leaf.logical is not None and known.leaf.logical.utc
+    compared = as_compared(keys(MOMENT.replace(tzinfo=UTC if is_utc or known.is_int96 else None)), known)
+    zone = compared[0].as_py().tzinfo
+    assert (zone is not None) == is_utc
+    first, behind = (repr(each.replace(tzinfo=zone)) for each in (MOMENT, MOMENT + MICROSECOND))
+    assert repr(listed("x", compared, known)) == f"[<RuntimeFilter ((col('x') >= {first}) & (col('x') < {behind}))>]"
+    assert repr(bounded("x", compared, known)) == f"[<RuntimeFilter ((col('x') >= {first}) & (col('x') <= {behind}))>]"
+    many = keys(*(MOMENT + each * MICROSECOND for each in range(0, 1000, 2)))
+    (made,) = listed("x", many, known)  # whose ranges would be too many
+    assert repr(made).count("col") == 2
+
+
+def test_dates_are_moments_of_a_finer_column():
+    known = moments("NANOS", utc=False)
+    (made,) = listed("x", as_compared(keys(MOMENT.date()), known), known)
+    assert "datetime.datetime(2024, 2, 29, 0, 0, 0, 1)" in repr(made)
+
+
+BOUNDED = [
+    keys(2, 9, 4), keys(b"b", b"a", b"\xff"), keys("b", "a"), keys(True, False), keys(decimal.Decimal("1.5")),
+    keys(MOMENT.date(), datetime.date(1, 1, 1)), keys(1.5, -0.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("given", BOUNDED, ids=str)
+def test_bounds(given):
+    (made,) = bounded("x", as_compared(given, PARTITION), PARTITION)
+    low, high = min(given.to_pylist()), max(given.to_pylist())
+    assert repr(made) == f"<RuntimeFilter ((col('x') >= {low!r}) & (col('x') <= {high!r}))>"
+
+
+def test_keys_of_which_there_is_no_filter():
+    for known in (None, PARTITION, LONG):
+        assert as_compared(keys(1.0, float("nan")), known) is None
+    assert as_compared(keys(MOMENT.replace(tzinfo=UTC)), None) is None
+    beyond = {
+        "a year after 9999": keys(1 << 60, kind=pa.timestamp("us", "UTC")), "a day": keys(1 << 30, kind=pa.date32()),
+        "no text": pa.chunked_array([pa.array([b"\xff"]).view(pa.string())]),
+    }  # fmt: skip
+    for name, given in beyond.items():
+        assert listed("x", as_compared(given, PARTITION), PARTITION) == [], name
+        assert bounded("x", as_compared(given, PARTITION), PARTITION) == [], name
+    assert listed("x", keys(-(1 << 63)), DURATION) == []  # which would be NaT
+
+
+HASHED = [
+    (LONG, keys(1, 2), np.array([1, 2], "<i8")), (LONG, keys(1, kind=pa.int8()), np.array([1], "<i8")),
+    (column(INT32), keys(1, 1 << 40), np.array([1], "<i4")),
+    (column(INT32, LogicalType("DATE")), keys(datetime.date(1970, 1, 2)), np.array([1], "<i4")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("known", "given", "plain"), HASHED)
+def test_hashes(known, given, plain):
+    assert [each.tolist() for each in hashed(known, given)] == [plain.tolist()]
+    assert hashed(known, given)[0].dtype == plain.dtype
+
+
+def test_hashes_of_texts():
+    """In whatever pieces they come."""
+    texts = pa.array(["none", "a", "", "bc"])
+    given = pa.chunked_array([texts[1:2], texts[2:]])
+    plain, starts, ends = np.frombuffer(b"abc", np.uint8), np.array([0, 1, 1]), np.array([1, 1, 3])
+    for known, kind in ((column(BYTE_ARRAY, LogicalType("STRING")), pa.string()), (column(BYTE_ARRAY), pa.binary())):
+        made = hash_values(known.leaf, *hashed(known, given.cast(kind)))
+        assert made.tolist() == hash_values(known.leaf, plain, starts, ends).tolist()
+
+
+NOT_HASHED = [
+    (PARTITION, keys(1)), (column(INT32, LogicalType("INTEGER", bit_width=8, signed=True)), keys(1)),
+    (column(INT64, LogicalType("INTEGER", bit_width=64, signed=False)), keys(1)), (LONG, keys(decimal.Decimal(1))),
+    (column(BYTE_ARRAY, LogicalType("STRING")), keys(b"a")), (column(BYTE_ARRAY), keys("a")),
+    (column(INT32, LogicalType("DATE")), keys(MOMENT)),
+    (column(INT64, LogicalType("DECIMAL", precision=9, scale=1)), keys(1)),
+    (moments("MICROS", utc=True), keys(MOMENT)), (UUIDS, keys(UUID)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("known", "given"), NOT_HASHED)
+def test_what_is_stored_in_several_ways_is_not_hashed(known, given):
+    assert hashed(known, given) is None
