@@ -180,8 +180,20 @@ def repeated(name, *children, logical=None):
     return group(name, *children, repetition=REPEATED, logical=logical)
 
 
+def nothing(name):
+    """As what Spark writes of ``array()`` and ``map()``: nulls of which there is none."""
+    return Node(name, REQUIRED, INT32, logical=LogicalType("UNKNOWN"))
+
+
 # A schema, what is written, and what is read where that is not the same.
 FORMS = {
+    "lists of nothing": (
+        group("c", repeated("list", group("e", repeated("list", nothing("element")), logical=LIST)), logical=LIST),
+        [[[]], None, []], None,
+    ),
+    "maps of nothing": (
+        group("c", repeated("key_value", nothing("key"), nothing("value")), logical=MAP), [[], None], None,
+    ),
     "unannotated": (leaf("c", REPEATED), [[1, 2], [], [3]], None),
     "unannotated group": (repeated("c", leaf("a"), text("b", OPTIONAL)), [[{"a": 1, "b": None}], []], None),
     "unannotated in a group": (group("c", leaf("a", REPEATED)), [{"a": [1]}, {"a": []}, None], None),

@@ -128,7 +128,8 @@ class _Maker:
         pa = pyarrow()
         (key, item), children = self._children(array, hint)
         entries = pa.Array.from_buffers(pa.struct([key, item]), len(children[0]), [None], children=children)
-        if children[0].null_count or array.offsets[-1] > _MOST_ELEMENTS:  # Arrow has no such maps
+        has_nulls = children[0].null_count or pa.types.is_null(key.type)
+        if has_nulls or array.offsets[-1] > _MOST_ELEMENTS:  # Arrow has no such maps
             return _with_offsets(array, pa.large_list(pa.field("key_value", entries.type, False)), [entries], True)
         entries = pa.Array.from_buffers(
             pa.struct([key.with_nullable(False), item]), len(children[0]), [None], children=children
@@ -159,7 +160,9 @@ def _dictionary(array: Any, known: DictionaryIndex) -> Any:
 
 def _field(shape: Shape, made: Any) -> Any:
     name = shape.name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")  # one that was not UTF-8
-    return pyarrow().field(name, made.type, shape.nullable)
+    pa = pyarrow()
+    # Arrow's nulls are nullable; those of a file are REQUIRED where there is none, as in Spark's empty arrays.
+    return pa.field(name, made.type, shape.nullable or pa.types.is_null(made.type))
 
 
 def _with_offsets(array: ListArray, list_type: Any, children: list[Any], large: bool) -> Any:
