@@ -126,11 +126,10 @@ def test_optimizing(ran, tmp_path):
 
 @pytest.mark.skipif("README.md" not in PAGES, reason="the README has no such section")
 def test_readme(ran, tmp_path):
-    made = ran("README.md")
+    ran("README.md")
     events = numparq.read_parquet(tmp_path / "events")
     assert len(events) == 600 and len(numparq.Dataset(tmp_path / "events").files) == 3
     assert len(numparq.read_parquet(tmp_path / "large")) == (events["amount"] > 990).sum() > 0
-    assert made["sums"].groupBy().sum("amount").first()[0] == pytest.approx(events["amount"].sum())
 
 
 @pytest.mark.skipif("README.md" not in PAGES, reason="the README has no such section")
