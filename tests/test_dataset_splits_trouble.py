@@ -31,6 +31,15 @@ def test_a_file_that_was_replaced_is_refused(folder, plan_files):
     assert len(table.frame(split_of(table, "0.parquet")))
 
 
+@pytest.mark.parametrize("plan_files", [100, 0])
+def test_a_file_of_the_same_size_is_told_by_its_time(folder, plan_files):
+    table = split_table(folder, min_splits=20, plan_files=plan_files)
+    path = folder / "p=0" / "1.parquet"
+    os.utime(path, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns + 1000))
+    with pytest.raises(InvalidFileError, match="has changed since"):
+        table.frame(split_of(table, "1.parquet"))
+
+
 def test_a_file_of_the_same_size_and_time_is_told_by_its_footer(folder):
     table = split_table(folder)
     path = folder / "p=0" / "1.parquet"
@@ -95,3 +104,32 @@ def test_remote_files(tmp_path):
                 divided.frame(split_of(divided, "p=2/a.parquet"))
     finally:
         memory.rm(base, recursive=True)
+
+
+def test_a_file_system_is_asked_and_not_what_it_remembers():
+    pytest.importorskip("fsspec")
+    from object_store import ObjectStore
+
+    class Remembering(ObjectStore):
+        """One that gives what it said of a path before, until it is told to forget; it knows sizes, and no times."""
+
+        def __init__(self):
+            super().__init__()
+            self.said = {}
+
+        def info(self, path, **options):
+            found = super().info(path, **options)
+            return self.said.setdefault(path, {key: found[key] for key in ("name", "size", "type")})
+
+        def invalidate_cache(self, path=None):
+            self.said.clear()
+
+    store = Remembering()
+    for number in range(2):
+        store.pipe_file(f"/data/{number}.parquet", numparq.to_parquet(some(100, number)))
+    table = split_table("/data", filesystem=store, plan_files=0)
+    assert len(read(table, table.reader)) == 200
+    store.info("/data/1.parquet")
+    store.pipe_file("/data/1.parquet", numparq.to_parquet(some(90, 1)))
+    with pytest.raises(InvalidFileError, match="has changed since"):
+        read(table, table.reader)
