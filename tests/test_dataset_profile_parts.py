@@ -119,3 +119,14 @@ def test_estimates_are_as_good_as_said(count: int) -> None:
     errors = [DistinctSketch.of(hashes(seed, count)).count() / count - 1 for seed in range(20)]
     assert abs(np.mean(errors)) < 0.012  # 1.15 % / sqrt(20) is 0.26 %
     assert np.std(errors) < 0.02
+
+
+def test_parts_are_found_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files(tmp_path)
+    monkeypatch.chdir(tmp_path.parent)
+    job = ProfileJob.of(tmp_path.name)
+    works = job.divided(3)
+    monkeypatch.chdir("/")
+    found = job.profile([work.part() for work in pickle.loads(pickle.dumps(works))])
+    assert found.damaged_files == 1, "the one that is"
+    assert found.num_rows == ProfileJob.of(tmp_path).profile([ProfileJob.of(tmp_path).divided(1)[0].part()]).num_rows

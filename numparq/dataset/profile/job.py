@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -150,9 +151,16 @@ class ProfileJob:
         count = max(min(parts, self.num_files), 1)
         edges = [self.num_files * at // count for at in range(count + 1)]
         return [
-            FilesWork(start, tuple(self.files[start:stop]), self.filesystem, self.columns, self.how, self.strict)
+            FilesWork(start, self._from_anywhere(start, stop), self.filesystem, self.columns, self.how, self.strict)
             for start, stop in pairwise(edges)
         ]
+
+    def _from_anywhere(self, start: int, stop: int) -> tuple[DataFile, ...]:
+        """Give files by paths that a process with another working folder finds, too."""
+        files = self.files[start:stop]
+        if self.filesystem is not None:
+            return tuple(files)
+        return tuple(file._replace(path=os.path.abspath(file.path)) for file in files)
 
     def profile(self, parts: Sequence[Part]) -> Profile:
         """Make the profile of all that has been found out.
