@@ -132,6 +132,7 @@ def test_very_many_files_are_divided_by_their_sizes(folder):
     assert all(part.groups is None for split in table.splits for part in split.parts)
     assert read(table)["id"].tolist() == list(range(4000))
     assert sum(map(table.count, table.splits)) == 4000
+    assert len(split_table(folder, min_splits=20, plan_files=2)) >= 20
     pruned = split_table(folder, filters=(col("p") == 1) & (col("id") < 2300), plan_files=1, split_bytes=3000)
     assert {name[-9:] for split in pruned.splits for name in split.files} == {"2.parquet", "3.parquet"}
     assert read(pruned)["id"].tolist() == list(range(2000, 2300))

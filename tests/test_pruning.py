@@ -678,6 +678,32 @@ def test_bloom_filters_are_read_in_turns_and_few_are_kept(length, monkeypatch):
 # --- dictionaries that are none ---------------------------------------------------------------------------------------
 
 
+def test_a_dictionary_is_not_asked_of_nulls_and_of_what_a_list_lacks():
+    rows = np.arange(4000)
+    made = pd.DataFrame({
+        "pad": np.random.default_rng(1).random(4000), "c": np.where(rows % 3, "a", "c"),
+        "e": pd.array([None if row % 5 == 0 else row % 2 * 100 for row in rows], "Int64"),
+        "l": [[5] if row % 4 else [1, 9] for row in rows],
+    })  # fmt: skip
+    data = numparq.to_parquet(made, row_group_size=2000, use_dictionary=["c", "e", "l"])
+    question = ((col("c") == "a") & col("e").is_null()) | (col("e") == 50)
+    assert "dictionary" in levels(Planned(data).pruned(col("e") == 50))
+    assert Planned(data).pruned(question).num_rows == 4000
+    assert len(numparq.read_parquet(data, filters=question)) == np.count_nonzero((rows % 3 > 0) & (rows % 5 == 0))
+    question = (col("l").contains(5) & ~col("l").contains(7)) | (col("e") == 50)
+    assert len(numparq.read_parquet(data, filters=question)) == 3000
+
+
+def test_a_dictionary_that_was_given_up_has_not_all_values():
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    numbers = [0, 1 << 40, *np.random.default_rng(2).integers(0, 1 << 40, 9998).tolist()]
+    out = io.BytesIO()
+    pq.write_table(pa.table({"n": numbers, "pad": np.random.default_rng(3).random(10_000)}), out,
+                   dictionary_pagesize_limit=2000, data_page_size=4000)  # fmt: skip
+    for row in (3, 9999):
+        assert numparq.read_parquet(out.getvalue(), filters=col("n") == numbers[row])["n"].tolist() == [numbers[row]]
+
+
 def test_encoding_stats_of_a_dictionary_where_none_is():
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     out, table = io.BytesIO(), pa.table({"s": [f"v{row % 5}" for row in range(ROWS)], "k": range(ROWS)})
