@@ -149,6 +149,8 @@ def register(spark: SparkSession, *, pushdown: bool = False) -> None:
     """Make ``spark.read.format("numparq")`` and ``df.write.format("numparq")`` known to a session.
 
     Where the module ``pyspark_numparq`` is installed, Spark finds them by itself; registering them again does no harm.
+    A thread that did not start the session and writes registers them, too: Spark looks for what to write to in the
+    session of the thread, which is this one then.
 
     Parameters
     ----------
@@ -166,6 +168,7 @@ def register(spark: SparkSession, *, pushdown: bool = False) -> None:
     """
     from .source import NumparqDataSource
 
+    spark.createDataFrame([], "id int")  # by which Spark takes the session for that of this thread
     if pushdown:
         from ..errors import UnsupportedError
         from .pushdown import PushdownDataSource, leaks
