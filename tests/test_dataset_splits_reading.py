@@ -49,6 +49,19 @@ def test_types_are_by_the_schema_alone(tmp_path):
     assert [field.nullable for field in arrow] == [False] + [True] * 7
 
 
+def test_types_are_not_those_of_another_read_of_the_same_files(tmp_path):
+    """Neither is what one chooses for a footer kept for the other."""
+    table = pa.table({"c": pa.array(["a", "b"]).dictionary_encode(), "id": [1, 2]})
+    for number in range(2):
+        pq.write_table(table if number else table.select(["c"]), tmp_path / f"{number}.parquet")
+    for _ in range(2):
+        with numparq.Dataset(str(tmp_path)) as dataset:
+            assert isinstance(dataset.read()["c"].dtype, pd.CategoricalDtype)
+        divided = split_table(str(tmp_path), min_splits=2)
+        frames = [divided.frame(split) for split in [Split(), *divided.splits]]
+        assert not any(isinstance(frame["c"].dtype, pd.CategoricalDtype) for frame in frames)
+
+
 def test_given_types_of_partition_columns(tmp_path):
     for value in ("2020-01-01", "__HIVE_DEFAULT_PARTITION__"):
         (tmp_path / f"day={value}").mkdir()

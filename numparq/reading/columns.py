@@ -137,7 +137,8 @@ class ReadColumns:
         """
         categories = self._choices.category_names
         if len(self.leaves) <= _FEW:
-            key = "targets", tuple(self.leaves), tuple(null_counts), self._choices.dtype_backend, frozenset(categories)
+            asked = tuple(self.leaves), tuple(null_counts), self._choices.dtype_backend, frozenset(categories)
+            key = "targets", type(self), *asked  # other columns of a table choose otherwise
             targets = [*self._file.footer.kept.get(key, lambda: self._flat_targets(null_counts, categories))]
         else:
             targets = self._flat_targets(null_counts, categories)
