@@ -115,7 +115,8 @@ class ArrowBatches:
             except ParquetError:
                 raise
             except (pyarrow().ArrowException, NotImplementedError, OverflowError) as error:
-                raise InvalidFileError(f"values of {array.type} cannot be {field.type} for Spark: {error}") from error
+                what = "are none" if array.type == field.type else f"cannot be {field.type} for Spark"
+                raise InvalidFileError(f"values of {array.type} {what}: {error}") from error
             if not field.nullable and made.null_count:
                 raise SchemaError("the schema asked for says that there are no nulls, but there are")
             return made
@@ -162,6 +163,9 @@ class _Fitting:
     def of(self, array: Any, wanted: pa.DataType) -> Any:
         pa = pyarrow()
         types, given = pa.types, array.type
+        if given == wanted and types.is_decimal(wanted):
+            array.validate(full=True)  # for more digits than there may be, on which the Java side fails
+            return array
         if given == wanted and not types.is_nested(wanted):
             return array
         if isinstance(given, pa.BaseExtensionType):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..arrow import pyarrow
 from ..column.shape import Shape, is_variant, shape_of
 from ..errors import SchemaError, UnsupportedError, located
-from ..schema import INT96, Schema
+from ..schema import INT96, Leaf, Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -113,6 +113,8 @@ def spark_type(arrow_type: pa.DataType, shape: Shape | None = None) -> DataType:
     if isinstance(arrow_type, pa.BaseExtensionType):
         is_uuid = arrow_type.extension_name == "arrow.uuid"
         return types.StringType() if is_uuid else spark_type(arrow_type.storage_type, shape)
+    if shape is not None and shape.leaf is not None and _kind(shape.leaf) == "ENUM":
+        return types.StringType()
     geospatial = _geospatial(shape)
     if geospatial is not None:
         return geospatial
@@ -217,6 +219,10 @@ def _struct(of: Any, shape: Shape | None) -> DataType:
 
     fields, inner = list(of), _inner(shape, "struct", of.num_fields)
     return StructType([StructField(f.name, spark_type(f.type, i), True) for f, i in zip(fields, inner, strict=True)])
+
+
+def _kind(leaf: Leaf) -> str | None:
+    return leaf.logical.kind if leaf.logical is not None else None
 
 
 def _geospatial(shape: Shape | None) -> DataType | None:
