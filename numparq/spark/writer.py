@@ -10,7 +10,7 @@ from pyspark.sql import datasource
 from pyspark.sql.datasource import DataSourceWriter, WriterCommitMessage
 
 from ..dataset.writing import SharedJob, TaskMessage
-from ..errors import SchemaError
+from ..errors import SchemaError, located
 from .session import begin_task
 from .stored_types import file_metadata, stored_columns
 from .write_options import write_arguments
@@ -59,7 +59,9 @@ def make_writer(options: Mapping[str, str], schema: StructType, overwrite: bool)
     FileExistsError
         When there are files, and ``ifExists=error`` says that there may be none.
     """
-    _check_names(schema.names)
+    if not schema.fields:
+        raise SchemaError("a DataFrame without columns cannot be written: nothing would tell of its rows")
+    _check_names(schema)
     path, arguments = write_arguments(options, list(_names(schema)))
     # Spark sorts NaN above all numbers, and skips by bounds that leave it out, as those of both orders do.
     arguments.setdefault("column_order", "nan_free")
@@ -78,15 +80,18 @@ def make_writer(options: Mapping[str, str], schema: StructType, overwrite: bool)
     return NumparqWriter(job, schema)
 
 
-def _check_names(names: Sequence[str]) -> None:
-    """Refuse what Spark's own writer refuses as well: no reader of Spark would have these rows, or these columns."""
-    if not names:
-        raise SchemaError("a DataFrame without columns cannot be written: nothing would tell of its rows")
+def _check_names(schema: DataType) -> None:
+    """Refuse what Spark's own writer refuses as well: no reader of Spark would have these columns, or fields."""
     known: set[str] = set()
-    for name in names:
-        if name.lower() in known:
-            raise SchemaError("there are two columns of this name, as Spark compares names", column=name)
-        known.add(name.lower())
+    for field in getattr(schema, "fields", ()):
+        with located(column=field.name):
+            if field.name.lower() in known:
+                raise SchemaError("there are two columns of this name, as Spark compares names")
+            known.add(field.name.lower())
+            _check_names(field.dataType)
+    for part in ("elementType", "keyType", "valueType"):
+        if hasattr(schema, part):
+            _check_names(getattr(schema, part))
 
 
 def _mode(arguments: dict[str, Any], overwrite: bool) -> str:

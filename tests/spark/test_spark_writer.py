@@ -225,6 +225,7 @@ def test_the_writer_is_pickled_small(tmp_path):
 @pytest.mark.parametrize(("columns", "options", "message"), [
     ("", {}, "a DataFrame without columns cannot be written"),
     ("a int, A string", {}, "two columns of this name.*column 'A'"),
+    ("a array<struct>", {}, "two columns of this name.*column 'X'"),
     ("id string", {}, r"does not go with the files that are there.*column is string here.*data', column 'id'\)"),
     ("ID int", {}, "called 'id', and readers are to take both for one"),
     ("id int, k int", {"partitionColumns": "k"}, "the dataset is partitioned by nothing, and the frame by 'k'"),
@@ -238,6 +239,8 @@ def test_columns_that_cannot_be_are_found_before_tasks_run(tmp_path, columns, op
     from numparq.spark.writer import make_writer
 
     kinds = {"int": IntegerType(), "string": StringType(), "array<int>": ArrayType(IntegerType())}
+    fields = [StructField("x", IntegerType()), StructField("X", IntegerType())]
+    kinds["array<struct>"] = ArrayType(StructType(fields))
     pairs = [column.split() for column in columns.split(", ") if column]
     schema = StructType([StructField(name, kinds[kind]) for name, kind in pairs])
     (tmp_path / "data").mkdir()
