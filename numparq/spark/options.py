@@ -113,6 +113,13 @@ OPTIONS = (
 _BY_NAME = {option.name.lower(): option for option in OPTIONS}
 # What Spark sets itself.
 _OF_SPARK = {"path", "paths", "__partition_columns"}
+# What it sets besides where a table is made.
+_OF_CREATE_TABLE = {"owner"}
+_NO_TABLES = (
+    "Spark keeps neither path nor options of a table of a data source in Python: make a TEMPORARY VIEW of it; or name "
+    "its columns, CREATE TABLE t (id bigint) USING numparq, and give the path in each query, SELECT * FROM t WITH "
+    "(path = '...')"
+)
 
 
 def request_of(options: Mapping[str, str]) -> ReadRequest:
@@ -134,6 +141,8 @@ def request_of(options: Mapping[str, str]) -> ReadRequest:
         where there is no path.
     """
     given = {name.lower(): value for name, value in options.items()}
+    if given.keys() & _OF_CREATE_TABLE:
+        raise ValueError(f"CREATE TABLE cannot tell its columns, for {_NO_TABLES}")
     found: dict[str, Any] = {}
     storage: dict[str, Any] = {}
     for name, text in given.items():
@@ -161,7 +170,7 @@ def _paths(given: Mapping[str, str]) -> Any:
     if "path" in given:
         paths = [given["path"], *paths]
     if not paths:
-        raise ValueError('what is to be read? There is no path: .load("...") has one')
+        raise ValueError(f'what is to be read? There is no path: .load("...") has one. Of a table: {_NO_TABLES}')
     local = [_local(path) for path in paths]
     return local[0] if len(local) == 1 else local
 
