@@ -18,6 +18,7 @@ from numparq.column.chunks import ChunkTables
 from numparq.opened import OpenedFile
 from numparq.plan.row_ranges import RowRanges
 from numparq.predicate.bind import bind
+from numparq.predicate.expression import Constant
 from numparq.pruning import Planner, bloom_blocks, bloom_loading, chunk_facts
 from numparq.pruning import planner as planner_module
 
@@ -223,6 +224,9 @@ def test_predicates_that_are_constant():
     planned = Planned(WRITTEN)
     assert planned.pruned(col("k") < 2**70) == planned.whole or planned.pruned(col("k") < 2**70).num_rows == ROWS
     assert planned.pruned(col("k") == 0.5).num_rows == 0
+    assert planned.planner.pruned(planned.whole, Constant(True)) == planned.whole
+    assert planned.planner.candidates([1, 0, 1], Constant(True)) == [1, 0]
+    assert planned.planner.candidates([1, 0, 1], Constant(False)) == []
 
 
 def test_what_a_bloom_filter_is_read_for():
@@ -237,6 +241,15 @@ def test_what_a_bloom_filter_is_read_for():
     assert chunk.bloom_filter_offset < block < chunk.bloom_filter_offset + chunk.bloom_filter_length
     assert planned.file.source.trips == 1
     assert planned.pruned((col("s") == "v00400x") | (col("k") == 1500.0)).num_rows == 128
+
+
+def test_a_bloom_filter_is_asked_by_several_tests():
+    data = WRITERS["numparq, Bloom filters"](None)
+    absent = col("s") == "v00400x"
+    for number in range(340, 660, 20):  # all in the second row group
+        there, neither = ((col("s") == f"v{number:05}{end}") & (col("k") >= 1010) for end in ("", "x"))
+        assert Planned(data).pruned(absent | neither).num_rows == 0
+        assert Planned(data).pruned(absent | there).num_rows in (64, 128)
 
 
 def test_a_bloom_filter_that_is_asked_much_is_read_at_once():
@@ -382,6 +395,20 @@ def test_null_counts_of_a_writer_that_counts_them_wrong():
     question = col("e").is_null() & (col("k") < STEP)
     assert Planned(changed(change)).pruned(question).num_rows == 0
     assert Planned(changed(change, created_by="Polars")).pruned(question).num_rows == STEP
+
+
+def test_bounds_of_a_column_index_that_do_not_tell():
+    """Those of a writer that compared bytes wrong; and equal ones of strings, which may both be cut."""
+
+    def change(place, found):
+        if FRAME.columns[place] == "s":
+            index = found["column_index"]
+            index.min_values = index.max_values = [b"v00400"] * len(index.null_pages)
+
+    point, other = (col("s") == "v00401") & (col("k") >= 1000), (col("s") != "v00400") & (col("k") < STEP)
+    assert Planned(changed(change)).pruned(point).num_rows == 0
+    assert Planned(changed(change, created_by="parquet-mr version 1.7.0")).pruned(point).num_rows == 3 * STEP
+    assert Planned(changed(change)).pruned(other).num_rows == STEP
 
 
 def test_null_pages_that_have_values_by_their_null_counts():
