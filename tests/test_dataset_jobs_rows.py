@@ -216,6 +216,15 @@ def test_columns_have_to_be_the_same_in_all_folders(tmp_path):
     job.abort()
 
 
+def test_categories_have_to_keep_their_order(tmp_path):
+    job = SharedJob.begin(tmp_path)
+    with pytest.raises(SchemaError, match="order"), job.task("0") as writer:
+        for categories in (["a", "b"], ["b", "a"]):
+            writer.write(pd.DataFrame({"c": pd.Categorical(["a", "b"], categories, ordered=True)}))
+            writer.roll()
+    job.abort()
+
+
 def test_columns_have_to_stay_the_same(tmp_path):
     job = SharedJob.begin(tmp_path)
     writer = job.task("0")
