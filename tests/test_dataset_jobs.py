@@ -432,6 +432,31 @@ def test_what_does_not_go_with_the_files_there_is_refused(tmp_path):
     assert numbers(tmp_path) == [0, 1, 2, 3] and left(tmp_path) == []
 
 
+@pytest.mark.parametrize("second, ends", [
+    ({"n": ["x"]}, None), ({"n": [2], "m": [1.5]}, [1, 2]), ({"n": pd.array([3], "Int32")}, [1, 3]),
+    ({"n": [0.5]}, None),
+], ids=["string", "a column more", "narrower", "float"])  # fmt: skip
+def test_columns_of_tasks_that_no_table_has_together_are_refused(tmp_path, second, ends) -> None:
+    """Tasks do not know of each other; without a schema only the commit sees what all have written."""
+    path = tmp_path / "a"
+    job = SharedJob.begin(path)
+    messages = []
+    for name, content in (("0", {"n": [1]}), ("1", second), ("2", {"n": [1]})):
+        with job.task(name) as task:
+            task.write(pd.DataFrame(content))
+        messages.append(task.message)
+    assert (messages[0].columns == messages[2].columns) and messages[0].columns != messages[1].columns
+    if ends is None:
+        with pytest.raises(SchemaError, match="files of the write do not go together"):
+            job.commit(messages)
+        job.abort()
+        assert not list(path.glob("*.parquet"))
+    else:
+        job.commit(messages)
+        assert sorted(numparq.read_parquet(path)["n"].tolist()) == sorted([*ends, 1])
+
+
+
 def test_a_file_that_is_replaced_while_an_append_begins(tmp_path, monkeypatch):
     """It is listed, and gone before it can be looked at."""
     fill(tmp_path)

@@ -16,10 +16,10 @@ __all__ = ["check_fits"]
 
 
 def check_fits(
-    found: Found, changes: Changes, open_source: Callable[[str], Source], new: OpenedFile,
+    found: Found, changes: Changes, open_source: Callable[[str], Source], new: Sequence[OpenedFile],
     same_name: Callable[[str], str] = str,
 ) -> None:  # fmt: skip
-    """Refuse to put files beside others that no table can have together; one of these stands for all.
+    """Refuse to put files beside others that no table can have together; one of those there stands for all.
 
     Parameters
     ----------
@@ -29,8 +29,8 @@ def check_fits(
         What of it goes.
     open_source : callable
         Opens one of its files.
-    new : OpenedFile
-        A file that comes.
+    new : sequence of OpenedFile
+        Of the files that come, one with each choice of columns.
     same_name : callable
         Gives the same for names of columns that are one to whom the dataset is for.
 
@@ -39,21 +39,33 @@ def check_fits(
     SchemaError
         When their columns do not go together.
     """
+    if len(new) > 1:
+        _check_together(new, same_name, "files of the write do not go together")
     going = set(changes.gone)
     staying = next((entry.path for entry in found.files if entry.path not in going), None)
     if staying is None:
         return
     try:
         with closing(open_source(staying)) as source:
-            old = OpenedFile(source)
-            DatasetSchema.of([old, new])
-            _check_names(old.schema.columns, new.schema.columns, same_name)
-    except SchemaError as error:
-        error.where.pop("file", None)  # where the new file lies, or that it is none yet, tells nobody anything
-        error.message = f"what is written does not go with the files that are there: {error.message}"
+            _check_together([OpenedFile(source), *new], same_name,
+                            "what is written does not go with the files that are there")  # fmt: skip
+    except SchemaError:
         raise
     except (ParquetError, FileNotFoundError):
         return  # what cannot be read, or has been replaced since it was listed, says nothing
+
+
+def _check_together(files: Sequence[OpenedFile], same_name: Callable[[str], str], what: str) -> None:
+    """Refuse files that no table can have together; `what` says so."""
+    first, *others = files
+    try:
+        DatasetSchema.of(files)
+        for other in others:
+            _check_names(first.schema.columns, other.schema.columns, same_name)
+    except SchemaError as error:
+        error.where.pop("file", None)  # where a new file lies, or that it is none yet, tells nobody anything
+        error.message = f"{what}: {error.message}"
+        raise
 
 
 def _check_names(old: Sequence[str], new: Sequence[str], same_name: Callable[[str], str]) -> None:

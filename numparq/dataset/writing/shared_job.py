@@ -181,7 +181,7 @@ class SharedJob:
         with located(file=self.path):
             keys = layout.partition_cols
             changes = changes_of(self._gone_of, self._stage.base, found, keys, [(None,) * len(keys)])
-            check_fits(found, changes, self._stage.source, OpenedFile(layout.empty_file()), layout.same_name)
+            check_fits(found, changes, self._stage.source, [OpenedFile(layout.empty_file())], layout.same_name)
 
     # --- tasks ------------------------------------------------------------------------------------------------------
 
@@ -238,16 +238,19 @@ class SharedJob:
             In an object store, when another write is under way, and only one of the two may be.
             Whatever is raised, the dataset is as before; `abort` removes the files.
         """
-        files = self._files(messages)
+        told = [message for message in messages if message is not None]
+        files = self._files(told)
         with located(file=self.path):
             if not files:
-                files = self._without_rows()
+                told = self._without_rows()
+                files = self._files(told)
+            # Of tasks with the same columns, which all have mostly, one file stands for all.
+            first_of = {message.columns: message.files[0].staged for message in reversed(told) if message.files}
             with ExitStack() as stack:  # where a commit moves files, they are not where they were
-                one = None
-                if files:
-                    one = stack.enter_context(closing(OpenedFile(self._stage.staged_source(files[0].staged))))
+                sources = [self._stage.staged_source(staged) for staged in first_of.values()]
+                new = [stack.enter_context(closing(OpenedFile(source))) for source in sources]
                 names = {file.name: file.staged for file in files}
-                self._stage.commit(names, lambda found: self._changes(files, found, one))
+                self._stage.commit(names, lambda found: self._changes(files, found, new))
 
     def _files(self, messages: Iterable[TaskMessage | None]) -> list[StagedFile]:
         known: set[str] = set()
@@ -266,7 +269,7 @@ class SharedJob:
                 raise ValueError(f"a message tells of a file that is none of the write: {file.name!r}")
         return files
 
-    def _without_rows(self) -> list[StagedFile]:
+    def _without_rows(self) -> list[TaskMessage]:
         """Make a file without rows where otherwise nothing would tell what columns there are."""
         found = self._stage.settled()
         going = set(self._changes([], found).gone)
@@ -280,10 +283,10 @@ class SharedJob:
         with writer:
             writer.write_nothing()
         assert writer.message is not None
-        return list(writer.message.files)
+        return [writer.message]
 
-    def _changes(self, files: list[StagedFile], found: Found, one: OpenedFile | None = None) -> Changes:
-        """Say what is to be changed of what is there; one of the new files stands for all."""
+    def _changes(self, files: list[StagedFile], found: Found, new: Sequence[OpenedFile] = ()) -> Changes:
+        """Say what is to be changed of what is there; `new` stand for all the new files."""
         partitions = [segment_keys(file.folder) for file in files]
         keys = list(partitions[0]) if partitions else list(self._layout.partition_cols)
         for file, partition in zip(files, partitions, strict=True):
@@ -293,8 +296,8 @@ class SharedJob:
                                   "no reader reads them together", file=file.name)  # fmt: skip
         written = {tuple(partition.get(key, "") for key in keys) for partition in partitions}
         changes = changes_of(self._gone_of, self._stage.base, found, keys, written, self._layout.partition_kinds)
-        if one is not None:
-            check_fits(found, changes, self._stage.source, one, self._layout.same_name)
+        if new:
+            check_fits(found, changes, self._stage.source, new, self._layout.same_name)
         return changes
 
     def abort(self) -> None:

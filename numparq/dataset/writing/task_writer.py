@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+import xxhash
 
 from ...all_or_nothing import AllOrNothing
 from ...category_order import CategoryOrder
@@ -72,11 +73,14 @@ class TaskMessage:
         The task.
     files : tuple of StagedFile
         In the order of their rows, within a folder.
+    columns : str
+        The same for tasks whose files have the same columns, and another one where these are others.
     """
 
     job: str
     task: str
     files: tuple[StagedFile, ...] = ()
+    columns: str = ""
 
     @property
     def num_rows(self) -> int:
@@ -241,7 +245,8 @@ class TaskWriter(AllOrNothing):
         self._end()
         files = (StagedFile(written.name, self._staged[written.name], written.num_rows, written.num_bytes)
                  for written in self._spread.written)  # fmt: skip
-        self.message = TaskMessage(self._stage.id, self._task, tuple(files))
+        columns = xxhash.xxh3_128_hexdigest(repr(self._nodes).encode())
+        self.message = TaskMessage(self._stage.id, self._task, tuple(files), columns)
         return self.message
 
     def abort(self) -> None:

@@ -193,7 +193,7 @@ class DatasetWriter(AllOrNothing):
         gone_of, columns = BEHAVIORS[self._behavior], self._columns
         changes = changes_of(gone_of, self._job.base, found, columns.names, self._written, columns.kinds)
         if self._sample is not None:
-            check_fits(found, changes, self._job.source, OpenedFile(self._sample))
+            check_fits(found, changes, self._job.source, [OpenedFile(self._sample)])
         return self._with_metadata(changes, found) if self._keep_footers else changes
 
     def _with_metadata(self, changes: Changes, found: Found) -> Changes:
