@@ -13,9 +13,14 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 @pytest.fixture
 def sql(spark, tmp_path):
-    """Run a statement; tables and views of it are gone afterwards."""
+    """Run a statement; tables and views of it, which others may have left, too, are gone before and afterwards."""
     numparq.spark.register(spark)
+    _drop(spark)
     yield lambda text: [tuple(row) for row in spark.sql(text).collect()]
+    _drop(spark)
+
+
+def _drop(spark):
     for name in ("dear", "global_temp.dear"):
         spark.sql(f"DROP VIEW IF EXISTS {name}")
     spark.sql("DROP TABLE IF EXISTS numparq_table")

@@ -183,8 +183,8 @@ def write_with_a_kill(spark: Any, folder: Path, whom: Callable[[int], int | None
     if mode == "overwrite":
         df.limit(10).write.format("numparq").mode("append").save(path)
     slow = df.mapInArrow(slowly(0.05), df.schema)
-    with Killer(f"{path}/.numparq", whom) as killer:
-        slow.write.format("numparq").mode(mode).save(path)
+    with Killer(f"{path}/.numparq", whom) as killer:  # of small row groups the files are there long before their ends
+        slow.write.format("numparq").option("rowGroupSize", 5000).mode(mode).save(path)
     assert killer.killed, "nobody was caught writing"
     nothing_left(path)
     same(spark.read.parquet(path), df)
