@@ -36,7 +36,7 @@ class Outcome:
     times: list[float] = field(default_factory=list)
     failure: str | None = None
     difference: str | None = None
-    firsts: list[float] = field(default_factory=list)  # of the first one of each turn, where a turn has several
+    in_a_row: list[float] = field(default_factory=list)  # means of turns that go on, where they do
 
     @property
     def best(self) -> float | None:
@@ -44,9 +44,9 @@ class Outcome:
         return min(self.times) if self.times and self.failure is None else None
 
     @property
-    def alone(self) -> Outcome:
-        """What came of the first ones of all turns: others, and a collection of garbage, have just had the caches."""
-        return Outcome(self.firsts, self.failure)
+    def repeated(self) -> Outcome:
+        """What came of turns that go on, so that all but the first one find the caches as they have left them."""
+        return Outcome(self.in_a_row, self.failure)
 
 
 def describe(error: BaseException) -> str:
@@ -105,20 +105,16 @@ def add_time(outcome: Outcome, read: Callable[..., pd.DataFrame], *arguments: ob
 
 
 def add_turn(outcome: Outcome, read: Callable[..., pd.DataFrame], *arguments: object) -> None:
-    """Add the mean time of a turn to `outcome`: of as many as fill TURN_SECONDS, one at least, as asv and timeit do.
-
-    The time of the first one is kept, too.
-    """
-    single = Outcome()
-    add_time(single, read, *arguments)
-    outcome.firsts += single.times
-    while single.failure is None and sum(single.times) < TURN_SECONDS:
+    """Add one time to `outcome`, as `add_time`; and go on until TURN_SECONDS are filled, and keep the mean as well."""
+    add_time(outcome, read, *arguments)
+    turn = Outcome([outcome.times[-1]], outcome.failure)
+    while turn.failure is None and sum(turn.times) < TURN_SECONDS:
         start = CLOCK()
-        frame, single.failure = attempt(read, *arguments)
-        single.times.append(CLOCK() - start)
+        frame, turn.failure = attempt(read, *arguments)
+        turn.times.append(CLOCK() - start)
         del frame
-    outcome.failure = single.failure
-    outcome.times.append(sum(single.times) / len(single.times))
+    outcome.failure = turn.failure
+    outcome.in_a_row.append(sum(turn.times) / len(turn.times))
 
 
 def take_turns(

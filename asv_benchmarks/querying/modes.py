@@ -52,11 +52,11 @@ def _best_cell(answers: Answers) -> str:
     return "-" if best is None else f"{report.shown_ratio(best.ratio)} {best.peer}"
 
 
-def _alone_cell(answers: Answers) -> str:
-    """The same of the first ones of all turns, in ms and as a ratio."""
-    alone = {name: outcome.alone for name, outcome in answers.outcomes.items()}
-    best = best_of(alone, "numparq", ALL)
-    own = alone["numparq"].best if "numparq" in alone else None
+def _repeated_cell(answers: Answers) -> str:
+    """The same of queries one after the other, in ms and as a ratio."""
+    repeated = {name: outcome.repeated for name, outcome in answers.outcomes.items()}
+    best = best_of(repeated, "numparq", ALL)
+    own = repeated["numparq"].best if "numparq" in repeated else None
     return "-" if best is None or own is None else f"{own * 1e3:,.2f} {report.shown_ratio(best.ratio)} {best.peer}"
 
 
@@ -68,12 +68,12 @@ def _asked_cell(answers: Answers) -> str:
 def print_queries(out: Console, results: Mapping[str, Answers], names: Sequence[str]) -> None:
     """Print the table of ratios, and of what numparq asked for."""
     peers = [name for name in names if name != "numparq"]
-    columns = ["rows", "numparq ms", *peers, "best peer", "first of a turn", "MB read in requests"]
+    columns = ["rows", "numparq ms", *peers, "best peer", "in a row", "MB read in requests"]
     made = report.table(out, "query", columns)
     for query, answers in results.items():
         rows = "-" if answers.num_rows is None else f"{answers.num_rows:,}"
         cells = [_peer_cell(answers, name) for name in peers]
-        cells += [_best_cell(answers), _alone_cell(answers), _asked_cell(answers)]
+        cells += [_best_cell(answers), _repeated_cell(answers), _asked_cell(answers)]
         made.add_row(query, rows, _time_cell(answers), *cells)
     report.notes(out, ["best times of numparq, and peer / numparq (above 1: numparq is faster)"])
     out.print(made)

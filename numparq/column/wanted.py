@@ -28,7 +28,7 @@ from ..plan.row_ranges import RowRanges
 from .pages import Pages
 from .taking import Runs, Taking
 
-__all__ = ["Gathered", "WantedRows", "gathered", "in_one", "located_pages", "pages_of_run"]
+__all__ = ["Gathered", "WantedRows", "gathered", "in_one", "located_pages"]
 
 
 @dataclass(frozen=True)
@@ -105,20 +105,12 @@ def located_pages(chunk: ChunkPages, rows: RowRanges) -> np.ndarray:
     int64 array, (pages, LOCATED_FIELDS)
         The dictionary page first, if there may be one; positions are in the file.
     """
-    if len(rows) == 1:
-        return pages_of_run(chunk, *rows.bounds[0].tolist())
+    if len(rows) == 1 and chunk.dictionary is None:
+        return chunk.located[slice(*chunk.pages_of_run(*rows.bounds[0].tolist()))]
     needed = chunk.needed(rows)
     if not len(needed) or chunk.dictionary is None:
         return chunk.located[needed]
     return chunk.located[np.concatenate([[0], needed + 1])]
-
-
-def pages_of_run(chunk: ChunkPages, start: int, stop: int) -> np.ndarray:
-    """Give the same for the rows from `start` up to, but not including, `stop`."""
-    first, last = chunk.pages_of_run(start, stop)
-    if first == last or chunk.dictionary is None:
-        return chunk.located[first:last]
-    return chunk.located[[0, *range(first + 1, last + 1)]]
 
 
 @dataclass(frozen=True)

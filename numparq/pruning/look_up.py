@@ -8,21 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from ..column.chunks import ChunkTables
 from ..opened import OpenedFile
-from ..plan.pages import ChunkPages
 from ..plan.row_group_plan import RowGroupPlan
 from ..plan.row_ranges import RowRanges
 from ..predicate.bound import leaves_of
 from ..predicate.expression import Expression
 from ..schema import Leaf
-from .chunk_facts import order_in
 from .indexes import Indexes
-from .match import fold, may_mask
+from .page_rows import PageRows
 from .places import BLOOM_FILTER, COLUMN_INDEX, OFFSET_INDEX, Places
-from .reasons import conjuncts
 
 __all__ = ["MOST_GROUPS", "LookUp"]
 
@@ -82,15 +77,12 @@ class LookUp:
             COLUMN_INDEX: [(group, leaf.index) for group in row_groups for leaf in asked],
             OFFSET_INDEX: [(group, leaf.index) for group in row_groups for leaf in self._leaves],
         })  # fmt: skip
-        found = []
-        for group in row_groups:
-            chunks = self._located(group)
-            rows = self._rows(group, chunks, bound)
-            if rows is None or rows.count > _MOST_ROWS:
-                return None
-            if rows:
-                found.append(RowGroupPlan(group, self._tables.num_rows_of(group), rows, chunks))
-        return found
+        plans = [self._whole(group) for group in row_groups]
+        pages = PageRows(self._file, self._indexes, plans, [(self._place_of[leaf.index], leaf) for leaf in asked])
+        left = pages.that_may(bound)
+        if any(rows.count > _MOST_ROWS for rows in left):
+            return None
+        return [plan.with_rows(rows) for plan, rows in zip(plans, left, strict=True) if rows]
 
     def _may_tell(self, row_groups: Sequence[int], asked: Sequence[Leaf]) -> bool:
         """Tell whether there is a column index for all that is asked, and nothing else to ask first."""
@@ -102,29 +94,10 @@ class LookUp:
             and not any(self._tables.has_dictionary(self._place_of[leaf], group) for group, leaf in chunks)
         )
 
-    def _located(self, group: int) -> tuple[ChunkPages, ...]:
-        """Give the pages of all columns, by their offset indexes where these can be had."""
+    def _whole(self, group: int) -> RowGroupPlan:
+        """Plan all rows of a row group, with the pages of columns by their offset indexes where these can be had."""
         (chunks,) = self._tables.whole_chunks([group])
         pairs = zip(chunks, self._leaves, strict=True)
-        return tuple([self._indexes.pages(whole, group, leaf.index) or whole for whole, leaf in pairs])
-
-    def _rows(self, group: int, chunks: Sequence[ChunkPages], bound: Expression) -> RowRanges | None:
-        """Give the rows that the column indexes leave; None where they do not tell."""
-        found: RowRanges | None = None
-        for part in conjuncts(bound):
-            leaves = leaves_of(part)
-            rows = self._by_pages(group, chunks, part, leaves[0]) if len(leaves) == 1 else None
-            if rows is None:
-                return None
-            found = rows if found is None else found & rows
-        return found
-
-    def _by_pages(self, group: int, chunks: Sequence[ChunkPages], part: Expression, leaf: Leaf) -> RowRanges | None:
-        """Give the rows that the column index of the one column that is asked leaves; None where it does not tell."""
-        pages, index = chunks[self._place_of[leaf.index]], self._indexes.column_index(group, leaf.index)
-        if index is None or not pages.is_indexed or pages.num_pages != len(index.null_pages):
-            return None
-        num_values, order = pages.row_stops - pages.first_rows, order_in(self._file, leaf)
-        runs = index.runs(num_values, leaf, order, self._file.footer.created_by)
-        mask = fold(part, lambda test: may_mask(test, runs), lambda value: np.full(len(runs), value))
-        return pages.rows_of(mask)
+        located = tuple([self._indexes.pages(whole, group, leaf.index) or whole for whole, leaf in pairs])
+        count = self._tables.num_rows_of(group)
+        return RowGroupPlan(group, count, RowRanges.all(count), located)
