@@ -9,7 +9,7 @@ from typing import Any
 from .arrow_schema import ArrowType
 from .bloom_filter import BloomFilter
 from .predicate.bind import bind, bind_member
-from .predicate.columns import Columns
+from .predicate.columns import Columns, find
 from .predicate.expression import Constant, Expression, Name, col, compared
 from .predicate.normal import all_of, any_of
 from .schema import Schema
@@ -81,7 +81,7 @@ class RuntimeFilter:
         self.column = col(column).name
         self._lock = Lock()
         self._given: tuple[Expression, BloomFilter | None] | None = None
-        self._bound: tuple[Schema | Columns, Expression] | None = None
+        self._bound: tuple[Schema | Columns, ArrowType | None, Expression] | None = None
         if any(given is not None for given in (values, low, high, ranges, bloom_filter)):
             self.arrive(values, low=low, high=high, ranges=ranges, bloom_filter=bloom_filter)
 
@@ -149,8 +149,8 @@ class RuntimeFilter:
         Returns
         -------
         Expression or None
-            As `numparq.predicate.bind.bind` makes them, with a MemberTest for a Bloom filter; for one schema the same
-            one each time. None while it has not arrived.
+            As `numparq.predicate.bind.bind` makes them, with a MemberTest for a Bloom filter; for one schema and type
+            the same one each time. None while it has not arrived.
 
         Raises
         ------
@@ -159,16 +159,18 @@ class RuntimeFilter:
         """
         if self._given is None:
             return None
+        # Files that share a schema may have other units, or another time zone, by their ARROW:schema.
+        origin = None if origins is None else origins.get(find(schema, self.column).leaf.index)
         with self._lock:
             kept = self._bound
-            if kept is not None and kept[0] is schema:
-                return kept[1]
+            if kept is not None and kept[0] is schema and kept[1] == origin:
+                return kept[2]
             expression, bloom_filter = self._given
             parts = [bind(expression, schema, origins)]
             if bloom_filter is not None:
                 parts.append(bind_member(self.column, bloom_filter, schema, origins))
             bound = all_of(parts)
-            self._bound = schema, bound
+            self._bound = schema, origin, bound
             return bound
 
     def __repr__(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -9,6 +10,8 @@ from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from driving.predicates import KINDS, FlatSchema
 from hypothesis import given, settings
@@ -255,6 +258,22 @@ def test_bound_anew_for_another_file():
     assert known.bound(first) is bound
     assert known.bound(second).domain.is_float
     assert known.bound(first) == bound
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "limits", "passing"),
+    [
+        (pa.duration("ms"), pa.duration("us"), {"values": [pd.Timedelta(milliseconds=3)]}, ([3], [3000])),
+        (pa.timestamp("us", "Europe/Berlin"), pa.timestamp("us", "UTC"), {"low": "1970-01-01 00:30"}, ([3, 3000], [])),
+    ],
+)
+def test_bound_anew_for_another_type_in_the_same_schema(one, other, limits, passing):
+    known = RuntimeFilter("x", **limits)
+    for arrow_type, left in zip((one, other) * 2, passing * 2, strict=True):
+        sink = io.BytesIO()
+        pq.write_table(pa.table({"x": pa.array([3, 3000], pa.int64()).cast(arrow_type)}), sink)
+        frame = numparq.read_parquet(sink.getvalue(), runtime_filters=[known], include=["row_number"])
+        assert frame["row_number"].tolist() == [[3, 3000].index(value) for value in left]
 
 
 def test_what_cannot_be_bound():
