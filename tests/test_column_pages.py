@@ -11,10 +11,13 @@ from driving.tables import Request, chunk_table
 from twins.pages import SNAPPY, UNCOMPRESSED, Chunk, random_chunk
 from twins.values import BYTE_ARRAY, INT32, INT64, Column, random_values
 
-from numparq.column import decode, jobs, pages
+from numparq.column import jobs, pages, parts
+from numparq.column.binary_job import BinaryJob
 from numparq.column.buffer import BinaryPiece
-from numparq.column.decode import BinaryJob, Context, DictionaryJob, FixedJob
+from numparq.column.context import Context
+from numparq.column.dictionary_job import DictionaryJob
 from numparq.column.fixed import FixedOutput
+from numparq.column.fixed_job import FixedJob
 from numparq.errors import CorruptPageError
 from numparq.io.source import BytesSource
 from numparq.kernels import tables as t
@@ -34,7 +37,7 @@ def small(request, monkeypatch):
     window, part = request.param
     monkeypatch.setattr(pages, "WINDOW_BYTES", window)
     monkeypatch.setattr(pages, "BATCH_BYTES", part)
-    monkeypatch.setattr(decode, "PART_BYTES", part)
+    monkeypatch.setattr(parts, "PART_BYTES", part)
 
 
 def tables(chunks: list[Chunk], requests: list[Request], gap: bytes) -> tuple[bytes, np.ndarray]:

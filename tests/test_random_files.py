@@ -13,7 +13,7 @@ import pytest
 from frames import written
 
 from numparq import read_parquet
-from numparq.column import decode, jobs, pages
+from numparq.column import jobs, pages, parts
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -22,7 +22,7 @@ FUZZ = int(os.environ.get("NUMPARQ_FUZZ", "1"))  # how many times as much the sl
 SIZES = (
     (pages, "WINDOW_BYTES"),
     (pages, "BATCH_BYTES"),
-    (decode, "PART_BYTES"),
+    (parts, "PART_BYTES"),
     (jobs, "SMALLEST_SHARE"),
     (jobs, "ALONE_BYTES"),
     (jobs, "GROUP_BYTES"),

@@ -17,7 +17,7 @@ import pytest
 from frames import assert_same, oracle, written
 
 from numparq import CorruptPageError, ParquetFile, read_parquet
-from numparq.column import decode, jobs, pages
+from numparq.column import job, jobs, pages, parts
 from numparq.kernels import kernels
 from numparq.metadata import chunks
 from numparq.metadata.footer import Footer
@@ -92,7 +92,7 @@ def small(request, monkeypatch):
     window, batch, part = request.param
     monkeypatch.setattr(pages, "WINDOW_BYTES", window)
     monkeypatch.setattr(pages, "BATCH_BYTES", batch)
-    monkeypatch.setattr(decode, "PART_BYTES", part)
+    monkeypatch.setattr(parts, "PART_BYTES", part)
     monkeypatch.setattr(jobs, "SMALLEST_SHARE", part)
     monkeypatch.setattr(jobs, "ALONE_BYTES", part)
     monkeypatch.setattr(jobs, "GROUP_BYTES", window)
@@ -132,19 +132,19 @@ def test_one_column_alone(data, expected, small):
 def test_a_huge_chunk_is_shared_out(monkeypatch, column, nulls):
     """Its pages go to several threads, and come back in order."""
     big = written(table(200_000, nulls).select([column]), data_page_size=20_000, write_batch_size=500)
-    parts = []
-    monkeypatch.setattr(decode, "PART_BYTES", 10_000)
+    counts = []
+    monkeypatch.setattr(parts, "PART_BYTES", 10_000)
     monkeypatch.setattr(jobs, "SMALLEST_SHARE", 1)
-    split = decode.split
+    split = job.split
 
     def counting(*arguments):
         found = split(*arguments)
-        parts.append(len(found))
+        counts.append(len(found))
         return found
 
-    monkeypatch.setattr(decode, "split", counting)
+    monkeypatch.setattr(job, "split", counting)
     got = read_parquet(big, threads=4)
-    assert max(parts) > 4
+    assert max(counts) > 4
     assert_same(got, oracle(big))
     assert_same(read_parquet(big, threads=1), got)
     part = read_parquet(big, threads=4, row_range=(70_123, 130_321))

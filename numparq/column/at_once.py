@@ -36,15 +36,15 @@ from ..kernels.tables import (
     SNAPPY,
     UNCOMPRESSED,
 )
-from .binary import is_utf8
 from .buffer import BinaryPiece
-from .decode import Context
+from .context import Context
 from .fixed import FixedOutput
 from .located import fetched
 from .pages import BATCH_BYTES, header_layout
 from .plain import is_delta
 from .scattered import LEAST_BYTES, is_scattered
 from .scratch import Scratch, allocate
+from .utf8 import is_utf8
 
 __all__ = ["AtOnce"]
 

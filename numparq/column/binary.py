@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..errors import BAD_DICTIONARY, BAD_UTF8, NEED_ROOM, UNSUPPORTED_ENCODING, CorruptPageError, check
+from ..errors import BAD_DICTIONARY, NEED_ROOM, UNSUPPORTED_ENCODING
 from ..kernels import kernels
 from ..kernels.binary import STATE_BYTES, STATE_NEEDED, STATE_PAGE
 from ..kernels.fixed import STATE_FIELDS
@@ -30,6 +30,7 @@ from ..kernels.tables import (
     P_UNCOMPRESSED,
     PLAIN,
     PLAIN_DICTIONARY,
+    RLE_DICTIONARY,
     SLACK,
 )
 from .buffer import BinaryPiece
@@ -211,16 +212,12 @@ def grown(out: np.ndarray, used: int, needed: int) -> np.ndarray:
     return grown
 
 
-def is_utf8(piece: BinaryPiece) -> bool:
-    """Tell whether all strings are UTF-8."""
-    return kernels.check_utf8(piece.offsets, len(piece), piece.data) >= 0
+def are_indices(pages: Pages) -> np.ndarray:
+    """Tell of each page whether it holds dictionary indices."""
+    encodings = pages.pages[:, P_ENCODING]
+    return (encodings == PLAIN_DICTIONARY) | (encodings == RLE_DICTIONARY)
 
 
-def check_utf8(piece: BinaryPiece) -> None:
-    """Refuse strings that are not UTF-8; CorruptPageError."""
-    status = kernels.check_utf8(piece.offsets, len(piece), piece.data)
-    if status == BAD_UTF8:
-        raise CorruptPageError(
-            "a string is not valid UTF-8: the page is damaged, or its writer put other bytes than text in"
-        )
-    check(status)
+def all_indices(pages: Pages) -> bool:
+    """Tell whether all pages hold dictionary indices."""
+    return bool(are_indices(pages).all())

@@ -24,9 +24,13 @@ from ..kernels.tables import (
 from ..schema import Leaf
 from ..targets import Target
 from . import pages as walking
+from .binary_job import BinaryJob
 from .chunks import ChunkTables, RowSlice, columns_table
-from .decode import BinaryJob, Context, DictionaryJob, FixedJob, Job
+from .context import Context
+from .dictionary_job import DictionaryJob
 from .fixed import NO_MASK, FixedOutput
+from .fixed_job import FixedJob
+from .job import Job
 from .scratch import allocate
 from .side_by_side import SideBySideJob
 

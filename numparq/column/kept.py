@@ -40,12 +40,13 @@ from ..kernels.tables import (
     SLACK,
     UNCOMPRESSED,
 )
-from .binary import check_utf8
 from .buffer import BinaryPiece, DictionaryPiece
-from .decode import FixedJob, Job
+from .fixed_job import FixedJob
+from .job import Job
 from .pages import Pages, PageWalk
 from .scratch import Scratch
 from .taking import Taking, entries_of, items_of, strings_of
+from .utf8 import check_utf8
 
 __all__ = ["KeptFixed", "KeptFixedJob", "KeptStrings", "KeptStringsJob"]
 

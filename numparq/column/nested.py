@@ -33,10 +33,10 @@ from ..kernels.tables import (
 )
 from ..schema import Leaf
 from ..targets import Target
-from .binary import NO_DICTIONARY, decode_part
+from .binary import NO_DICTIONARY, all_indices, decode_part
 from .buffer import BinaryPiece, DictionaryPiece
 from .chunks import RowSlice
-from .decode import RETARGET, Job, _all_indices
+from .job import RETARGET, Job
 from .pages import PageFailure, Pages, Placement, check_page, decompress
 from .plain import Readable, readable
 from .scratch import Scratch, allocate
@@ -261,7 +261,7 @@ class _BinaryValues:
 
     def decode(self, pages: Pages, levels: Levels, scratch: Scratch) -> None:
         utf8 = self._job.target.utf8
-        self._dictionary = self._job._binary_dictionary(pages, utf8) or self._dictionary
+        self._dictionary = self._job.binary_dictionary(pages, utf8) or self._dictionary
         first = int(pages.pages[0, P_TYPE] == DICTIONARY_PAGE)
         try:
             self._data_pages(Pages(pages.raw, pages.chunks, pages.pages[first:]), levels, scratch)
@@ -272,17 +272,17 @@ class _BinaryValues:
     def _data_pages(self, pages: Pages, levels: Levels, scratch: Scratch) -> None:
         if not len(pages.pages):
             return
-        all_indices = _all_indices(pages)
+        only_indices = all_indices(pages)
         pages.chunks[0, C_ROW_START] = levels.num_values
         most = int(pages.pages[:, P_NUM_VALUES].sum())
         dictionary = self._dictionary
-        if self._job.target.coded and all_indices and dictionary and _SMALLER * len(dictionary) <= most:
+        if self._job.target.coded and only_indices and dictionary and _SMALLER * len(dictionary) <= most:
             self._pieces.append(self._codes(pages, levels, dictionary, most, scratch))
             return
         piece = self._decoded(pages, levels, most, scratch)
         self._pieces.append(piece)
-        if self._job.target.utf8 and not all_indices:
-            self._job._check_utf8(piece, pages)
+        if self._job.target.utf8 and not only_indices:
+            self._job.check_utf8(piece, pages)
 
     def _codes(
         self, pages: Pages, levels: Levels, dictionary: BinaryPiece, most: int, scratch: Scratch

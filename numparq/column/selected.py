@@ -37,10 +37,13 @@ from ..kernels.tables import (
     SLACK,
 )
 from .at_once import AtOnce
-from .binary import decode_binary, is_utf8
+from .binary import all_indices, are_indices, decode_binary
+from .binary_job import BinaryJob
 from .buffer import BinaryPiece, DictionaryPiece
-from .decode import BinaryJob, DictionaryJob, FixedJob, Job, Retarget, _all_indices, _are_indices
+from .dictionary_job import DictionaryJob
 from .fixed import NO_MASK, FixedOutput, decode_fixed
+from .fixed_job import FixedJob, Retarget
+from .job import Job
 from .located import LocatedWalk
 from .nested import NestedJob
 from .nested_rows import rows_of
@@ -48,6 +51,7 @@ from .pages import Pages, PageWalk, Placement
 from .scattered import is_scattered, take_fixed, take_strings
 from .scratch import allocate
 from .taking import Places, Runs, entries_of, items_of, strings_of
+from .utf8 import is_utf8
 from .wanted import Gathered, gathered, in_one
 
 __all__ = ["SelectedBinaryJob", "SelectedDictionaryJob", "SelectedFixedJob", "SelectedNestedJob"]
@@ -252,14 +256,14 @@ class SelectedBinaryJob(Selected, BinaryJob):
     def _in_steps(self) -> None:
         dictionary: BinaryPiece | None = None
         for pages in self.windows():
-            dictionary = self._binary_dictionary(pages, self.utf8) or dictionary
+            dictionary = self.binary_dictionary(pages, self.utf8) or dictionary
             for found in self.groups(pages):
                 self._take_piece(found, dictionary)
         self._check_count(sum(map(len, self.pieces)))
 
     def _take_piece(self, found: Gathered, dictionary: BinaryPiece | None) -> None:
         pages = found.pages
-        if dictionary is not None and not found.is_dense and _all_indices(pages):
+        if dictionary is not None and not found.is_dense and all_indices(pages):
             piece = entries_of(DictionaryPiece(self._codes(found, len(dictionary)), dictionary))
         else:
             piece = self._strings(found, dictionary)
@@ -273,7 +277,7 @@ class SelectedBinaryJob(Selected, BinaryJob):
     def _strings(self, found: Gathered, dictionary: BinaryPiece | None) -> BinaryPiece:
         """Decode rows to strings, and take those that are wanted."""
         pages = found.pages
-        if self._are_few(found) and not _are_indices(pages).any():
+        if self._are_few(found) and not are_indices(pages).any():
             with self.placing(pages):
                 hint = self._hint(found.taking.count)
                 piece = take_strings(pages, found.taking.one_by_one(), hint, self.context.scratch)
@@ -281,8 +285,8 @@ class SelectedBinaryJob(Selected, BinaryJob):
                 return piece  # else all are decoded, which tells the page
         with self.placing(pages):
             piece = decode_binary(pages, dictionary, self._hint(found.num_decoded), self.context.scratch)
-        if self.utf8 and not _all_indices(pages):
-            self._check_utf8(piece, pages)
+        if self.utf8 and not all_indices(pages):
+            self.check_utf8(piece, pages)
         return piece if found.is_dense else strings_of(piece, found.taking)
 
     def _codes(self, found: Gathered, num_entries: int) -> np.ndarray:

@@ -11,8 +11,8 @@ from ..kernels.tables import C_FAULTS, C_ITEM_SIZE, C_MASK, C_NUM_VALUES, C_OUT,
 from ..plan.row_ranges import RowRanges
 from ..targets import Target
 from .chunks import RowSlice
-from .decode import Job
 from .fixed import NO_MASK, FixedOutput
+from .job import Job
 from .jobs import JobMaker, lane_of, output_of
 from .kept import KeptFixed, KeptFixedJob, KeptStrings, KeptStringsJob
 from .scratch import allocate

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..kernels.tables import C_NULL_COUNT, P_CHUNK
-from .decode import FixedJob
 from .fixed import FixedOutput
+from .fixed_job import FixedJob
 from .pages import Pages
 
 __all__ = ["SideBySideJob"]

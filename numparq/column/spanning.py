@@ -21,10 +21,11 @@ from ..kernels.tables import (
     P_TYPE,
     PREFIXES_GO_ON,
 )
-from .binary import NO_DICTIONARY, decode_binary_chunks, decode_binary_dictionaries
+from .binary import NO_DICTIONARY, all_indices, decode_binary_chunks, decode_binary_dictionaries
+from .binary_job import BinaryJob
 from .buffer import BinaryPiece
 from .chunks import RowSlice
-from .decode import BinaryJob, Job, _all_indices
+from .job import Job
 from .jobs import GROUP_BYTES, SHARES, JobMaker, runs_of
 from .pages import Pages
 from .side_by_side import SideBySideJob
@@ -69,8 +70,8 @@ class SpanningStrings(_Spanning, BinaryJob):
             data = Pages(pages.raw, pages.chunks, pages.pages[~is_dictionary])
             with self.placing(data):
                 piece = decode_binary_chunks(data, dictionaries, self.size_hint, self.context.scratch)
-            if self.utf8 and not _all_indices(data):  # the strings of dictionaries are checked already
-                self._check_utf8(piece, data)
+            if self.utf8 and not all_indices(data):  # the strings of dictionaries are checked already
+                self.check_utf8(piece, data)
             self.pieces.append(piece)
 
     def _dictionaries(self, pages: Pages) -> list[BinaryPiece]:
@@ -80,15 +81,13 @@ class SpanningStrings(_Spanning, BinaryJob):
             made = list(decode_binary_dictionaries(pages, self.context.scratch))
         for number, (chunk, dictionary) in enumerate(zip(pages.pages[:, P_CHUNK].tolist(), made, strict=True)):
             if self.utf8:
-                self._check_utf8(dictionary, Pages(pages.raw, pages.chunks, pages.pages[number : number + 1]))
+                self.check_utf8(dictionary, Pages(pages.raw, pages.chunks, pages.pages[number : number + 1]))
             found[chunk] = dictionary
         return found
 
 
 class SpanningMaker(JobMaker):
     """Makes the jobs of small row groups, one for many where it can be; parameters as of `JobMaker`."""
-
-    """Makes jobs of small row groups: for columns of fixed storage, one for many; parameters as of `JobMaker`."""
 
     def jobs(self, slices: Sequence[RowSlice], wanted: Collection[int]) -> list[Job]:
         """Make the jobs for some columns and all slices; those of other columns are in the order of these.

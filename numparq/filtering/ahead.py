@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..column.chunks import ChunkTables, RowSlice
-from ..column.decode import Context
+from ..column.context import Context
 
 if TYPE_CHECKING:
     from ..column.wanted import WantedRows

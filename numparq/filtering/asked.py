@@ -12,7 +12,7 @@ import numpy as np
 from ..arrow_schema import ArrowType
 from ..column.buffer import BinaryPiece, ColumnBuffer, DictionaryPiece
 from ..column.chunks import ChunkTables, RowSlice
-from ..column.decode import Context
+from ..column.context import Context
 from ..column.kept import KeptFixed, KeptStrings
 from ..column.nested import NestedPiece
 from ..column.rounds import decode_rounds

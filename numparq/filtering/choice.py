@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ..column.chunks import ChunkTables, RowSlice
-from ..column.decode import Context
+from ..column.context import Context
 from ..column.wanted import WantedRows
 from ..errors import located
 from ..opened import OpenedFile

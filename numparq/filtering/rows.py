@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..column.chunks import ChunkTables
-from ..column.decode import Context
+from ..column.context import Context
 from ..column.kept import KeptFixed, KeptStrings
 from ..column.taking import Places, Runs, Taking
 from ..errors import located

@@ -10,7 +10,8 @@ import numpy as np
 from ..arrow_schema import ArrowType
 from ..column.binary import NO_DICTIONARY
 from ..column.chunks import ChunkTables, RowSlice, columns_table
-from ..column.decode import Context, DictionaryJob
+from ..column.context import Context
+from ..column.dictionary_job import DictionaryJob
 from ..column.fixed import FixedOutput
 from ..errors import ParquetError
 from ..io.source import BytesSource

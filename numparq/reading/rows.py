@@ -10,7 +10,7 @@ import numpy as np
 
 from ..column.buffer import ColumnBuffer
 from ..column.chunks import ChunkTables, RowSlice
-from ..column.decode import Context
+from ..column.context import Context
 from ..column.rounds import Replaceable, decode_rounds
 from ..column.scratch import ThreadScratch
 from ..column.writers import faults_of

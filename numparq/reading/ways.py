@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..column.buffer import ColumnBuffer
 from ..column.chunks import ChunkTables, RowSlice
-from ..column.decode import Context
+from ..column.context import Context
 from ..column.jobs import JobMaker
 from ..metadata.footer import Footer
 from ..schema import Leaf

@@ -10,7 +10,10 @@ import numpy as np
 
 from ..column.binary import NO_DICTIONARY as NO_VALUES
 from ..column.chunks import RowSlice
-from ..column.decode import Context, DictionaryJob, FixedJob, Job
+from ..column.context import Context
+from ..column.dictionary_job import DictionaryJob
+from ..column.fixed_job import FixedJob
+from ..column.job import Job
 from ..column.nested import NestedJob
 from ..column.pages import PageFailure, Pages, PageWalk
 from ..column.scratch import Scratch

@@ -14,7 +14,7 @@ from contextlib import closing
 import numpy as np
 
 from ..column.chunks import ChunkTables, RowSlice, columns_table
-from ..column.decode import Context
+from ..column.context import Context
 from ..column.pages import PageWalk
 from ..column.scratch import Scratch
 from ..column.writers import faults_of

@@ -24,7 +24,7 @@ from twins.values import (
     random_values,
 )
 
-from numparq.column import binary, fixed
+from numparq.column import binary, fixed, utf8
 from numparq.column import scratch as scratch_module
 from numparq.column.pages import PageFailure, PageWalk, Placement, verify_crcs
 from numparq.errors import ParquetError
@@ -141,7 +141,7 @@ def decode(subject: Subject, data: bytes) -> str:
             else:
                 piece = binary.decode_binary(pages, entries, 0, scratch)
                 assert (np.diff(piece.offsets) >= 0).all() and piece.offsets[-1] <= len(piece.data) - t.SLACK
-                binary.check_utf8(piece)
+                utf8.check_utf8(piece)
     except PageFailure as failure:
         return failure.error.message.split(",")[0]
     except ParquetError as error:

@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 
 import numparq
-from numparq.column import decode, jobs, pages
+from numparq.column import jobs, pages, parts
 
 from .literals import pick
 from .tables import Table, num_rows
@@ -29,7 +29,7 @@ SOURCES = ("bytes", "bytes", "path", "file", "memory")
 
 # Windows, batches and parts so small that files as small as these are divided as large ones are.
 SIZES = (
-    (pages, "WINDOW_BYTES", 400), (pages, "BATCH_BYTES", 50), (decode, "PART_BYTES", 400), (jobs, "SMALLEST_SHARE", 50),
+    (pages, "WINDOW_BYTES", 400), (pages, "BATCH_BYTES", 50), (parts, "PART_BYTES", 400), (jobs, "SMALLEST_SHARE", 50),
     (jobs, "ALONE_BYTES", 50), (jobs, "GROUP_BYTES", 400),
 )  # fmt: skip
 

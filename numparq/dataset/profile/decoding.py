@@ -7,7 +7,7 @@ from contextlib import closing
 import numpy as np
 
 from ...column.chunks import ChunkTables
-from ...column.decode import Context
+from ...column.context import Context
 from ...column.scratch import ThreadScratch
 from ...column.writers import faults_of
 from ...errors import located
