@@ -24,7 +24,7 @@ class Watched:
     def __init__(self, monkeypatch) -> None:
         self.planned: list[int] = []
         self.left = 0
-        plan = look_up.LookUp.plan
+        plan = Planner.look_up
 
         def watched(this, row_groups, bound):
             found = plan(this, row_groups, bound)
@@ -34,7 +34,7 @@ class Watched:
                 self.planned.append(len(found))
             return found
 
-        monkeypatch.setattr(look_up.LookUp, "plan", watched)
+        monkeypatch.setattr(Planner, "look_up", watched)
 
 
 def table() -> pd.DataFrame:

@@ -76,7 +76,7 @@ class Planned:
         self.leaves = list(self.file.schema)
         groups = range(self.file.num_row_groups)
         tables = ChunkTables(self.file.footer, self.leaves, groups, self.file.footer_start)
-        self.planner = Planner(self.file, self.leaves, [leaf.name for leaf in self.leaves], tables)
+        self.planner = Planner(self.file, self.leaves, tables)
         self.counts = self.file.footer.row_group_num_rows.tolist()
         self.whole = self.planner.whole({group: RowRanges.all(self.counts[group]) for group in groups})
 
@@ -200,7 +200,7 @@ def test_indexes_are_read_once():
     plan = planned.pruned(col("k") == 1234)
     requests = planned.file.source.num_requests
     assert planned.pruned(col("k") == 1234) == plan and planned.pruned(col("k").isin([1234, 1999])).num_rows == 200
-    again = Planner(planned.file, planned.leaves, [leaf.name for leaf in planned.leaves], planned.planner._tables)
+    again = Planner(planned.file, planned.leaves, planned.planner._tables)
     assert again.pruned(planned.whole, bind(col("k") == 1234, planned.file.schema)) == plan
     assert planned.file.source.num_requests == requests
 

@@ -52,7 +52,7 @@ class RowChoice:
         self._leaves = leaves
         self._shown = shown
         self._condition = condition
-        self._planner = Planner(file, leaves, [leaf.name for leaf in leaves], tables)
+        self._planner = Planner(file, leaves, tables)
 
     def plan(self, slices: Sequence[RowSlice]) -> ReadPlan:
         """Plan what is decoded to find the rows: what positions, statistics and indexes leave.

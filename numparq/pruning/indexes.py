@@ -24,11 +24,12 @@ from .column_index import ColumnIndex
 from .offset_index import OffsetIndex
 from .places import COLUMN_INDEX, OFFSET_INDEX, Places
 
-__all__ = ["Indexes", "Wanted", "fetch"]
+__all__ = ["Found", "Indexes", "Together", "Wanted", "fetch"]
 
 _SHARED_BYTES = 16 << 10  # of indexes that are kept; what is made of one may take ten times the memory
 _MOST_SHARED = 128
 _MOST_TOGETHER = 64  # of all files
+_MOST_KEPT = 4  # things that follow from indexes which were read together
 _FEW = 64  # indexes, of which it is kept where they lie
 _DISTRUST = {COLUMN_INDEX: distrust.COLUMN_INDEX, OFFSET_INDEX: distrust.OFFSET_INDEX}
 
@@ -87,19 +88,17 @@ class Indexes:
             By COLUMN_INDEX or OFFSET_INDEX the chunks, as ordinals of row group and leaf, each once; those that have
             none are passed over.
         """
-        known, how, size = self._file.indexes, self._file.coalescing, self._file.source.size
-        missing = [
-            Wanted(what, *chunk)
-            for what, chunks in wanted.items()
-            for chunk in self._trusted(what, chunks)
-            if (what, *chunk) not in known
-        ]
-        if len(missing) > _FEW:
-            together = _Together(self._places, missing, size, how)
-        else:
-            key = how, size, *missing
-            together = self._places.kept.get(key, lambda: _Together(self._places, missing, size, how))
-        known.update(together.read(self._file.source))
+        known = self._file.indexes
+        missing = {what: [chunk for chunk in chunks if (what, *chunk) not in known] for what, chunks in wanted.items()}
+        known.update(self.together(missing).read(self._file.source).indexes)
+
+    def together(self, wanted: Mapping[str, Sequence[tuple[int, int]]]) -> Together:
+        """Give what reads indexes together; parameters as of `load`."""
+        places, how, size = self._places, self._file.coalescing, self._file.source.size
+        trusted = [Wanted(what, *chunk) for what, chunks in wanted.items() for chunk in self._trusted(what, chunks)]
+        if len(trusted) > _FEW:
+            return Together(places, trusted, size, how)
+        return places.kept.get((how, size, *trusted), lambda: Together(places, trusted, size, how))
 
     def column_index(self, row_group: int, leaf: int) -> ColumnIndex | None:
         """Give a column index that has been loaded."""
@@ -131,19 +130,37 @@ class Indexes:
         return index is not None and index.is_one_page(whole)
 
 
-class _Latest:
-    """What was made of indexes that were read together the last time, and the bytes that it was made of."""
+class Found(NamedTuple):
+    """Indexes that were read together.
 
-    __slots__ = ("made",)
+    Attributes
+    ----------
+    content : bytes
+        What they were made of; none where they are many.
+    indexes : dict
+        By `Wanted`; None for what is none.
+    kept : Kept
+        What follows from them, for as long as they are kept themselves.
+    """
+
+    content: bytes
+    indexes: dict[Wanted, Any]
+    kept: Kept
+
+
+class _Latest:
+    """What was read by one `Together` the last time."""
+
+    __slots__ = ("found",)
 
     def __init__(self) -> None:
-        self.made: tuple[bytes, dict[Wanted, Any]] = b"", {}
+        self.found: Found | None = None
 
 
 _latest = Kept(_MOST_TOGETHER)
 
 
-class _Together:
+class Together:
     """Indexes that are read together, and where they lie.
 
     Parameters
@@ -156,6 +173,11 @@ class _Together:
         Bytes of the file.
     how : Coalescing
         Which are read together.
+
+    Attributes
+    ----------
+    wanted : list of Wanted
+        Which there are.
     """
 
     def __init__(self, places: Places, wanted: Sequence[Wanted], size: int, how: Coalescing) -> None:
@@ -168,29 +190,36 @@ class _Together:
         # Indexes do not lie over each other: a file that claims more of them than it has bytes has none.
         if int(ranges[:, 1].sum()) > size:
             found, ranges = [], ranges[:0]
-        self._wanted = [each for each, _, _ in found]
+        self.wanted = [each for each, _, _ in found]
         self._fetches = coalesce(ranges.cumsum(axis=1), how)
         self._blobs: list[tuple[int, int]] = [(start, stop) for start, stop in self._fetches.blobs.tolist()]
+        self._sizes = [stop - start for start, stop in self._blobs]
+        self._is_small = sum(self._sizes) <= _SHARED_BYTES
 
-    def read(self, source: Source) -> dict[Wanted, Any]:
+    def read(self, source: Source) -> Found:
         """Read and decode them; those that are none are None. Of equal bytes, unless they are many, it is done once."""
-        if not self._wanted:
-            return {}
-        blobs = source.read_ranges(self._blobs)
-        sizes = [stop - start for start, stop in self._blobs]
-        if sum(sizes) > _SHARED_BYTES:
-            return self._decoded(blobs)
-        content = b"".join([blob[:size].tobytes() for blob, size in zip(blobs, sizes, strict=True)])
-        last = _latest.get(self, _Latest)
-        known, found = last.made
-        if known != content:
-            found = self._decoded(blobs)
-            last.made = content, found
+        blobs = source.read_ranges(self._blobs) if self._blobs else []
+        if not self._is_small:
+            return self._found(b"", blobs)
+        content = b"".join([blob[:size].tobytes() for blob, size in zip(blobs, self._sizes, strict=True)])
+        latest = _latest.get(self, _Latest)
+        found = latest.found
+        if found is None or found.content != content:
+            latest.found = found = self._found(content, blobs)
         return found
+
+    def found_in(self, known: Mapping[Any, Any]) -> Found | None:
+        """Give what was read the last time, if that is what is known of them; else None."""
+        found = _latest.get(self, _Latest).found
+        same = found is not None and all(known.get(each) is index for each, index in found.indexes.items())
+        return found if same else None
+
+    def _found(self, content: bytes, blobs: Sequence[np.ndarray]) -> Found:
+        return Found(content, self._decoded(blobs), Kept(_MOST_KEPT))
 
     def _decoded(self, blobs: Sequence[np.ndarray]) -> dict[Wanted, Any]:
         pieces = pieces_of(self._fetches, blobs)
-        return {each: _decoded(each.what, piece) for each, piece in zip(self._wanted, pieces, strict=True)}
+        return {each: _decoded(each.what, piece) for each, piece in zip(self.wanted, pieces, strict=True)}
 
 
 _READ: dict[str, Callable[[np.ndarray, int], Any]] = {COLUMN_INDEX: ColumnIndex.read, OFFSET_INDEX: OffsetIndex.read}

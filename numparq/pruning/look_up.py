@@ -12,10 +12,9 @@ from ..column.chunks import ChunkTables
 from ..opened import OpenedFile
 from ..plan.row_group_plan import RowGroupPlan
 from ..plan.row_ranges import RowRanges
-from ..predicate.bound import leaves_of
 from ..predicate.expression import Expression
 from ..schema import Leaf
-from .indexes import Indexes
+from .indexes import Found, Indexes, Together
 from .page_rows import PageRows
 from .places import BLOOM_FILTER, COLUMN_INDEX, OFFSET_INDEX, Places
 
@@ -27,7 +26,9 @@ _MOST_ROWS = 1 << 17
 
 
 class LookUp:
-    """Plans look-ups.
+    """Plans look-ups in certain row groups by certain columns; made by `of`.
+
+    Nothing in it is of the file but what the footer says, and where indexes lie: files with equal footers share it.
 
     Parameters
     ----------
@@ -35,69 +36,99 @@ class LookUp:
         The file.
     leaves : sequence of Leaf
         The columns that are read, those of the filters included.
+    asked : sequence of Leaf
+        Those of the filters.
     tables : ChunkTables
-        Their chunks.
-    places : Places
-        Of the file.
-    indexes : Indexes
-        Of these columns.
+        The chunks of `leaves`.
+    row_groups : sequence of int
+        Ordinals, of whole row groups.
     """
 
     def __init__(
-        self, file: OpenedFile, leaves: Sequence[Leaf], tables: ChunkTables, places: Places, indexes: Indexes
+        self, file: OpenedFile, leaves: Sequence[Leaf], asked: Sequence[Leaf], tables: ChunkTables,
+        row_groups: Sequence[int],
     ) -> None:  # fmt: skip
-        self._file = file
         self._leaves = leaves
         self._tables = tables
-        self._places = places
-        self._indexes = indexes
-        self._place_of = {leaf.index: place for place, leaf in enumerate(leaves)}
+        self._row_groups = row_groups
+        place_of = {leaf.index: place for place, leaf in enumerate(leaves)}
+        self._asked = [(place_of[leaf.index], leaf) for leaf in asked]
+        self._wanted = {
+            COLUMN_INDEX: [(group, leaf.index) for group in row_groups for leaf in asked],
+            OFFSET_INDEX: [(group, leaf.index) for group in row_groups for leaf in leaves],
+        }
+        self._together: Together | None = self._indexes(file).together(self._wanted) if self._are_told(file) else None
 
-    def plan(self, row_groups: Sequence[int], bound: Expression) -> list[RowGroupPlan] | None:
-        """Plan what is read of whole row groups.
+    @classmethod
+    def of(
+        cls, file: OpenedFile, leaves: Sequence[Leaf], asked: Sequence[Leaf], tables: ChunkTables,
+        row_groups: Sequence[int],
+    ) -> LookUp | None:  # fmt: skip
+        """Give what plans look-ups; None where these would be of more than a few chunks. Parameters as above."""
+        if len(row_groups) > MOST_GROUPS or len(row_groups) * len(leaves) > _MOST_CHUNKS:
+            return None
+        columns, questions = tuple([leaf.index for leaf in leaves]), tuple([leaf.index for leaf in asked])
+        key = "look-up", columns, questions, file.coalescing, *row_groups
+        return Places.of_file(file).kept.get(key, lambda: cls(file, leaves, asked, tables, row_groups))
+
+    def plan(self, file: OpenedFile, bound: Expression) -> list[RowGroupPlan] | None:
+        """Plan what is read of the row groups.
 
         Parameters
         ----------
-        row_groups : sequence of int
-            Ordinals: those that statistics leave, and do not decide.
+        file : OpenedFile
+            The file, or one with an equal footer.
         bound : Expression
-            Made by `bind`, no Constant.
+            Made by `bind`, no Constant, of the columns asked; one that statistics do not decide.
 
         Returns
         -------
         list of RowGroupPlan or None
-            In this order, those without rows left out; None where this is no look-up.
+            In their order, those without rows left out; None where this is no look-up.
         """
-        if len(row_groups) > MOST_GROUPS or len(row_groups) * len(self._leaves) > _MOST_CHUNKS:
+        if self._together is None:
             return None
-        asked = leaves_of(bound)
-        if not self._may_tell(row_groups, asked):
-            return None
-        self._indexes.load({
-            COLUMN_INDEX: [(group, leaf.index) for group in row_groups for leaf in asked],
-            OFFSET_INDEX: [(group, leaf.index) for group in row_groups for leaf in self._leaves],
-        })  # fmt: skip
-        plans = [self._whole(group) for group in row_groups]
-        pages = PageRows(self._file, self._indexes, plans, [(self._place_of[leaf.index], leaf) for leaf in asked])
+        plans, pages = self._told_by(self._together, file)
         left = pages.that_may(bound)
         if any(rows.count > _MOST_ROWS for rows in left):
             return None
         return [plan.with_rows(rows) for plan, rows in zip(plans, left, strict=True) if rows]
 
-    def _may_tell(self, row_groups: Sequence[int], asked: Sequence[Leaf]) -> bool:
+    def _are_told(self, file: OpenedFile) -> bool:
         """Tell whether there is a column index for all that is asked, and nothing else to ask first."""
-        chunks = [(group, leaf.index) for group in row_groups for leaf in asked]
-        self._places.note([(group, leaf.index) for group in row_groups for leaf in self._leaves])
+        places, asked = Places.of_file(file), self._wanted[COLUMN_INDEX]
+        places.note(self._wanted[OFFSET_INDEX])
         return (
-            len(self._indexes.there(COLUMN_INDEX, chunks)) == len(chunks)
-            and not self._places.of(BLOOM_FILTER, chunks)
-            and not any(self._tables.has_dictionary(self._place_of[leaf], group) for group, leaf in chunks)
-        )
+            len(self._indexes(file).there(COLUMN_INDEX, asked)) == len(asked)
+            and not places.of(BLOOM_FILTER, asked)
+            and not any(self._tables.has_dictionary(place, group) for place, _ in self._asked
+                        for group in self._row_groups)
+        )  # fmt: skip
 
-    def _whole(self, group: int) -> RowGroupPlan:
+    def _indexes(self, file: OpenedFile) -> Indexes:
+        return Indexes(file, self._leaves, Places.of_file(file))
+
+    def _told_by(self, together: Together, file: OpenedFile) -> tuple[list[RowGroupPlan], PageRows]:
+        """Read the indexes that have not been, and give what follows from them, which is kept with them."""
+        found: Found | None
+        if file.indexes.keys().isdisjoint(together.wanted):
+            found = together.read(file.source)
+            file.indexes.update(found.indexes)
+        else:
+            self._indexes(file).load(self._wanted)
+            found = together.found_in(file.indexes)
+        return self._made(file) if found is None else found.kept.get(self, lambda: self._made(file))
+
+    def _made(self, file: OpenedFile) -> tuple[list[RowGroupPlan], PageRows]:
+        """Make of indexes that have been read the plans of whole row groups, and what tells of their rows."""
+        indexes = self._indexes(file)
+        plans = [self._whole(indexes, group) for group in self._row_groups]
+        return plans, PageRows(file, indexes, plans, self._asked)
+
+    def _whole(self, indexes: Indexes, group: int) -> RowGroupPlan:
         """Plan all rows of a row group, with the pages of columns by their offset indexes where these can be had."""
         (chunks,) = self._tables.whole_chunks([group])
         pairs = zip(chunks, self._leaves, strict=True)
-        located = tuple([self._indexes.pages(whole, group, leaf.index) or whole for whole, leaf in pairs])
+        located = tuple([indexes.pages(whole, group, leaf.index) or whole for whole, leaf in pairs])
         count = self._tables.num_rows_of(group)
         return RowGroupPlan(group, count, RowRanges.all(count), located)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 from ..column.chunks import ChunkTables
 from ..opened import OpenedFile
@@ -38,25 +39,37 @@ class Planner:
         The file.
     leaves : sequence of Leaf
         The columns that are read, those of the filters included.
-    names : sequence of str
-        What the plan calls them.
     tables : ChunkTables
         Where their chunks lie, checked; of these leaves, in this order.
     """
 
-    def __init__(
-        self, file: OpenedFile, leaves: Sequence[Leaf], names: Sequence[str], tables: ChunkTables
-    ) -> None:  # fmt: skip
+    def __init__(self, file: OpenedFile, leaves: Sequence[Leaf], tables: ChunkTables) -> None:
         self._file = file
-        self._leaves = list(leaves)
-        self._names = list(names)
+        self._leaves = leaves
         self._tables = tables
         self._sure: tuple[Expression | None, dict[int, bool]] = None, {}
-        self._places = Places.of_file(file)
-        self._indexes = Indexes(file, leaves, self._places)
-        self._bloom_filters = BloomFilters(file, self._places)
-        self._dictionaries = Dictionaries(file, leaves, tables)
-        self._look_ups = LookUp(file, self._leaves, tables, self._places, self._indexes)
+
+    # --- what is there where a read takes a plan -----------------------------------------------------------------------
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return [leaf.name for leaf in self._leaves]
+
+    @cached_property
+    def _places(self) -> Places:
+        return Places.of_file(self._file)
+
+    @cached_property
+    def _indexes(self) -> Indexes:
+        return Indexes(self._file, self._leaves, self._places)
+
+    @cached_property
+    def _bloom_filters(self) -> BloomFilters:
+        return BloomFilters(self._file, self._places)
+
+    @cached_property
+    def _dictionaries(self) -> Dictionaries:
+        return Dictionaries(self._file, self._leaves, self._tables)
 
     # --- without predicates ------------------------------------------------------------------------------------------
 
@@ -223,7 +236,8 @@ class Planner:
         """
         if isinstance(bound, Constant) or any(self._answers(bound).get(group, True) for group in row_groups):
             return None
-        return self._look_ups.plan(row_groups, bound)
+        found = LookUp.of(self._file, self._leaves, leaves_of(bound), self._tables, row_groups)
+        return None if found is None else found.plan(self._file, bound)
 
     def refined(self, plan: ReadPlan, bound: Expression) -> ReadPlan:
         """Do what `pruned` does, but for the statistics of row groups, which have been asked already."""

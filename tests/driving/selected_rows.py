@@ -76,7 +76,7 @@ class _Chosen(Strict):
 
     def rows(self, read: Any, targets: Any, limit: Any) -> list[WantedRows | RowSlice]:  # type: ignore[override]
         leaves = self.leaves
-        plan = Planner(self.file, leaves, [leaf.name for leaf in leaves], read.tables).whole(self._rows)
+        plan = Planner(self.file, leaves, read.tables).whole(self._rows)
         found: list[WantedRows | RowSlice] = []
         out = 0
         for group in plan.row_groups:
