@@ -213,6 +213,31 @@ def test_literals_of_many_forms():
         assert ranges(leaf(7, "UUID", 16), col("x") == literal) == ((value.bytes, value.bytes + b"\0"),)
 
 
+@pytest.mark.parametrize("unit", ["Y", "M"])
+def test_months_and_years_are_as_numpy_has_them(unit):
+    for count in (*range(-30_000, 30_000, 61), -12, -1, 0, 1, 11, 12):
+        month = np.datetime64(count, unit)
+        day = int(month.astype("M8[D]").astype(np.int64))
+        assert ranges(DATE, col("x") == month) == ((day, day + 1),)
+
+
+def test_moments_beyond_what_python_and_numpy_count():
+    for late in (np.datetime64(3 * 10**16, "Y"), np.datetime64(2**62, "M")):
+        assert bind(col("x") < late, FlatSchema([LOCAL])) == bind(col("x").is_not_null(), FlatSchema([LOCAL]))
+        assert bind(col("x") > late, FlatSchema([LOCAL])) == NEVER
+    hours = datetime.timedelta(hours=23)
+    last = datetime.datetime.max.replace(microsecond=0, tzinfo=datetime.timezone(-hours))
+    first = datetime.datetime.min.replace(tzinfo=datetime.timezone(hours))
+    assert ranges(UTC, col("x") == last)[0][0] == (253_402_300_799 + 23 * 3600) * 1000
+    assert ranges(UTC, col("x") == first)[0][0] == (-62_135_596_800 - 23 * 3600) * 1000
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).maxexp <= 1024, reason="numpy.longdouble is a double here")
+def test_numbers_beyond_doubles_are_not_infinite():
+    assert bind(col("x") == np.longdouble("1e4000"), FlatSchema([leaf(5)])) == NEVER
+    assert ranges(leaf(5), col("x") < np.longdouble("1e4000")) == ranges(leaf(5), col("x") < 10**400)
+
+
 def test_numbers_beside_floats():
     single = leaf(4)
     (rounded,) = ranges(single, col("x") == 0.1)

@@ -135,7 +135,8 @@ def number_of(value: Any, arrow_type: ArrowType | None = None) -> Number:
     if isinstance(value, (bool, np.bool_, int, np.integer)) and not isinstance(value, np.timedelta64):
         return int(value)
     if isinstance(value, (float, np.floating)):
-        return Fraction(*value.as_integer_ratio()) if math.isfinite(value) else float(value)
+        # Of numpy.longdouble, more are finite than `math` knows.
+        return Fraction(*value.as_integer_ratio()) if np.isfinite(value) else float(value)
     if isinstance(value, Fraction):
         return value
     if isinstance(value, Decimal):

@@ -20,6 +20,8 @@ _NUMPY_NS: dict[str, Fraction] = {
     **{unit: Fraction(ns) for unit, ns in _NS.items()},
     "ps": Fraction(1, 10**3), "fs": Fraction(1, 10**6), "as": Fraction(1, 10**9),
 }  # fmt: skip
+_MONTHS = {"Y": 12, "M": 1}
+_YEARS_OF_CYCLE, _DAYS_OF_CYCLE = 400, 146_097  # after which the calendar begins anew
 _EPOCH = datetime.datetime(1970, 1, 1)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 _LOOKS_LIKE_A_DATE = re.compile(r"\s*\d{4}(-\d|\d{4}\b|\s*$)")
@@ -83,9 +85,9 @@ def _moment(value: Any) -> tuple[Fraction, bool]:
     if isinstance(value, np.datetime64):
         return _numpy_ns(value), False
     if isinstance(value, datetime.datetime):
-        aware = value.utcoffset() is not None
-        naive = value.replace(tzinfo=None) - (value.utcoffset() or datetime.timedelta())
-        return Fraction((naive - _EPOCH) // _MICROSECOND * 1000), aware
+        offset = value.utcoffset()
+        since = value.replace(tzinfo=None) - _EPOCH - (offset or datetime.timedelta())  # in UTC perhaps before year 1
+        return Fraction(since // _MICROSECOND * 1000), offset is not None
     if isinstance(value, datetime.date):
         return Fraction((value.toordinal() - _EPOCH.toordinal()) * _NS_OF_DAY), False
     raise Unfit("it is no date or moment")
@@ -96,10 +98,18 @@ def _numpy_ns(value: Any) -> Fraction:
     if unit in ("Y", "M"):
         if isinstance(value, np.timedelta64):
             raise Unfit("months and years are of no certain length")
-        value, unit, count = value.astype("M8[D]"), "D", 1
+        return Fraction(_days_of_months(int(value.astype(np.int64)) * count * _MONTHS[unit]) * _NS_OF_DAY)
     if unit not in _NUMPY_NS:
         raise Unfit("it has no unit")
     return int(value.astype(np.int64)) * count * _NUMPY_NS[unit]
+
+
+def _days_of_months(months: int) -> int:
+    """Give the days from 1970 to the beginning of a month, however far away: NumPy's own numbers would go around."""
+    years, month = divmod(months, 12)
+    cycles, year = divmod(1970 + years, _YEARS_OF_CYCLE)
+    first = datetime.date(year or _YEARS_OF_CYCLE, month + 1, 1).toordinal() - (0 if year else _DAYS_OF_CYCLE)
+    return first + cycles * _DAYS_OF_CYCLE - _EPOCH.toordinal()
 
 
 def _parsed(text: str, timezone: str) -> Any:
