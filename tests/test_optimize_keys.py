@@ -14,7 +14,7 @@ import pyarrow.parquet as pq  # noqa: E402
 from numparq.dataset.layout import WantedLayout  # noqa: E402
 from numparq.dataset.rewriting import survey  # noqa: E402
 from numparq.errors import SchemaError, UnsupportedError  # noqa: E402
-from numparq.spark import optimizing  # noqa: E402
+from numparq.spark import optimize_steps, optimizing  # noqa: E402
 from numparq.spark.optimize_keys import files_of_old_calendars, united_keys  # noqa: E402
 
 VERSION, OLD_DATES = "org.apache.spark.version", "org.apache.spark.legacyDateTime"
@@ -134,7 +134,7 @@ def test_files_without_rows_say_nothing(tmp_path):
 ])  # fmt: skip
 def test_days_of_the_old_calendar_stay_by_themselves(tmp_path, monkeypatch, day, moment, refused):
     """Where both calendars agree about all days of a file, it is put together with files of the other calendar."""
-    monkeypatch.setattr(optimizing, "run_each", lambda spark, items, do, text: [do(item) for item in items])
+    monkeypatch.setattr(optimize_steps, "run_each", lambda spark, items, do, text: [do(item) for item in items])
     old = {"day": pa.array([0, None, day], pa.int32()).cast(pa.date32()),
            "moments": pa.array([[0], None, [None, moment]], pa.list_(pa.timestamp("us")))}  # fmt: skip
     new = {"day": pa.array([-200_000], pa.int32()).cast(pa.date32()),

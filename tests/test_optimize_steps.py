@@ -20,14 +20,14 @@ from numparq.dataset.rewriting import Piece  # noqa: E402
 from numparq.dataset.splits import split_table  # noqa: E402
 from numparq.errors import SchemaError, UnsupportedError  # noqa: E402
 from numparq.schema import Leaf  # noqa: E402
-from numparq.spark import optimizing  # noqa: E402
+from numparq.spark import optimize_steps, optimizing  # noqa: E402
 from numparq.spark.optimize_choices import ROW_GROUP_BYTES, chosen  # noqa: E402
 from numparq.spark.optimize_tasks import ColumnSample, Pilot, checksum_of, pilot_of  # noqa: E402
 
 
 @pytest.fixture
 def optimize(monkeypatch):
-    monkeypatch.setattr(optimizing, "run_each", lambda spark, items, do, text: [do(item) for item in items])
+    monkeypatch.setattr(optimize_steps, "run_each", lambda spark, items, do, text: [do(item) for item in items])
     return lambda path, **asked: optimizing.optimize(None, path, **asked)
 
 

@@ -12,7 +12,8 @@ import pytest
 
 import numparq
 from numparq.dataset.checksum import Checksum
-from numparq.spark import optimize_sorting, optimizing
+from numparq.spark import optimize_run, optimize_sorting, optimizing
+from numparq.spark.optimize_run import Run
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -49,13 +50,13 @@ def test_other_rows_are_noticed(spark, tmp_path, monkeypatch):
     """A checksum that is not the same ends it, after everything was written."""
     path = dataset(tmp_path / "a")
     before = contents(path)
-    right = optimizing._Run._checksum_of
+    right = Run._checksum_of
 
     def wrong(self, table, pieces, name):
         found = right(self, table, pieces, name)
         return found + Checksum(0, 1) if name == "checksum after" else found
 
-    monkeypatch.setattr(optimizing._Run, "_checksum_of", wrong)
+    monkeypatch.setattr(Run, "_checksum_of", wrong)
     with pytest.raises(numparq.InvalidFileError, match=r"not those that were read.*Nothing was changed"):
         optimizing.optimize(spark, path)
     assert contents(path) == before
@@ -65,8 +66,8 @@ def test_rows_that_get_lost_are_noticed(spark, tmp_path, monkeypatch):
     """The message of one task is dropped."""
     path = dataset(tmp_path / "a")
     before = contents(path)
-    right = optimizing.sort_and_write
-    monkeypatch.setattr(optimizing, "sort_and_write", lambda *given: right(*given)[1:])
+    right = optimize_run.sort_and_write
+    monkeypatch.setattr(optimize_run, "sort_and_write", lambda *given: right(*given)[1:])
     with pytest.raises(numparq.InvalidFileError, match="not those that were read"):
         optimizing.optimize(spark, path, sort_by="key", target_file_bytes=40_000)
     assert contents(path) == before
@@ -74,13 +75,14 @@ def test_rows_that_get_lost_are_noticed(spark, tmp_path, monkeypatch):
 
 def between(monkeypatch, do):
     """Do something after the rows were written and verified, before the commit."""
-    right = optimizing._Run._verify
+    right = Run._verified
 
     def verified(self, *given):
-        right(self, *given)
+        found = right(self, *given)
         do()
+        return found
 
-    monkeypatch.setattr(optimizing._Run, "_verify", verified)
+    monkeypatch.setattr(Run, "_verified", verified)
 
 
 def test_files_that_come_meanwhile_stay(spark, tmp_path, monkeypatch):
