@@ -18,7 +18,7 @@ from filtering.reading import assert_same
 from filtering.touched import pages, regions, touched
 from frames import written
 
-from numparq import ParquetFile, RuntimeFilter, col, read_parquet, to_parquet
+from numparq import Coalescing, ParquetFile, RuntimeFilter, col, read_parquet, to_parquet
 from numparq.column import pages as column_pages
 from numparq.errors import InvalidFileError, ParquetError, SchemaError, UnsupportedError
 
@@ -438,6 +438,24 @@ def test_a_look_up_in_an_object_store():
 
 
 # --- other arguments beside -------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("columns", [["value"], ["key", "value"]])
+def test_what_statistics_decide_is_not_fetched_to_be_asked(columns):
+    """No byte of a remote file: neither of a column that nobody wants, nor twice of one that is wanted, too."""
+    pytest.importorskip("fsspec")
+    from object_store import ObjectStore
+
+    store = ObjectStore()
+    # With something long behind the rows, for these not to come along with the footer.
+    store.pipe("/a", to_parquet(FRAME, key_value_metadata={"long": "x" * 100_000}, **OPTIONS))
+    options = {"filesystem": store, "coalescing": Coalescing(gap=0, max_bytes=1 << 20)}
+    sizes = []
+    for filters in (None, key >= 0, key.is_not_null()):
+        store.reset()
+        assert_same(read_parquet("/a", columns, filters, **options), FRAME[columns])
+        sizes.append(store.num_bytes)
+    assert sizes == sizes[:1] * 3
+
 
 BACKENDS = [{}, {"dtype_backend": "numpy_nullable"}, {"dtype_backend": "pyarrow"}]
 MIXED = pd.DataFrame({

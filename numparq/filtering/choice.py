@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
 
@@ -105,7 +105,8 @@ class RowChoice:
         plan = self._planner.whole(_ranges(slices))
         plan = plan if bound is None else self._planner.refined(plan, bound)
         if ahead.is_worth_it:
-            self._fetch(plan, ahead, condition.leaves)
+            decided = set() if bound is None else self._planner.decided(plan, bound)
+            self._fetch(plan, ahead, condition.leaves, decided)
         finder = RowFinder(context, self._tables, self._leaves, self._shown)
         found = finder.find(plan, lambda group: self._narrowed(group, condition, bound), ahead, limit)
         left = {group.ordinal: found[group.ordinal].rows if group.ordinal in found else RowRanges() for group in plan}
@@ -130,15 +131,18 @@ class RowChoice:
                 wanted.append(WantedRows(group.ordinal, found.rows, out, group.chunks, found.kept, found.mask))
         return wanted
 
-    def _fetch(self, plan: ReadPlan, ahead: Ahead, leaves: Sequence[Leaf]) -> None:
-        """Have the pages of the columns asked fetched; those of all columns, where that is little."""
+    def _fetch(self, plan: ReadPlan, ahead: Ahead, leaves: Sequence[Leaf], decided: Container[int]) -> None:
+        """Have the pages fetched of the columns that are asked; where that is little, those of all columns."""
+        nothing = np.empty((0, 2), np.int64)
         if plan.num_bytes <= ahead.little:
-            everything = range(len(self._leaves))
-            nothing = np.empty((0, 2), np.int64)
-            ahead.hold(np.concatenate([nothing, *(ranges_of_group(group, everything) for group in plan.left)]))
+            shown, everything = range(len(self._shown)), range(len(self._leaves))
+            each = [ranges_of_group(group, shown if group.ordinal in decided else everything) for group in plan.left]
+            ahead.hold(np.concatenate([nothing, *each]))
             return
         asked = list(ordinals(self._leaves, leaves).values())
-        ahead.take_turns([ranges_of_group(group, asked) for group in plan.left])
+        ahead.take_turns(
+            [nothing if group.ordinal in decided else ranges_of_group(group, asked) for group in plan.left]
+        )
 
     def _narrowed(
         self, group: RowGroupPlan, condition: Condition, planned: Expression | None
