@@ -139,6 +139,18 @@ def count_rows(definition, repetition, at, count, most, element_levels):
 
 
 @helper
+def take_section(data, pos, end, count, most, encoding, out, at):
+    """Decode the levels of a section of a page of version 1, if there is one; the position behind it, or a status."""
+    if most == 0:
+        return pos
+    start, stop = level_section(data, pos, end, count * bits_of(most), encoding)
+    if start < 0:
+        return start
+    status = decode_levels(data, start, stop, count, most, encoding, out, at)
+    return stop if status >= 0 else status
+
+
+@helper
 def take_page_levels(pages, page, raw, scratch, most_definition, most_repetition, definition, repetition, at):
     """Decode the levels of a data page, and make its row that of a page of version 1 without levels; 0 or a status."""
     count = pages[page + P_NUM_VALUES]
@@ -163,24 +175,14 @@ def take_page_levels(pages, page, raw, scratch, most_definition, most_repetition
     pos = pages[page + P_SCRATCH] if compressed else pages[page + P_BODY]
     end = pos + (pages[page + P_UNCOMPRESSED] if compressed else pages[page + P_COMPRESSED])
     data = scratch if compressed else raw
-    if most_repetition > 0:
-        encoding = pages[page + P_REPETITION_ENCODING]
-        start, stop = level_section(data, pos, end, count * bits_of(most_repetition), encoding)
-        status = start
-        if start >= 0:
-            status = decode_levels(data, start, stop, count, most_repetition, encoding, repetition, at)
-        if status < 0:
-            return status
-        pos = stop
-    if most_definition > 0:
-        encoding = pages[page + P_DEFINITION_ENCODING]
-        start, stop = level_section(data, pos, end, count * bits_of(most_definition), encoding)
-        status = start
-        if start >= 0:
-            status = decode_levels(data, start, stop, count, most_definition, encoding, definition, at)
-        if status < 0:
-            return status
-        pos = stop
+    encoding = pages[page + P_REPETITION_ENCODING]
+    pos = take_section(data, pos, end, count, most_repetition, encoding, repetition, at)
+    if pos < 0:
+        return pos
+    encoding = pages[page + P_DEFINITION_ENCODING]
+    pos = take_section(data, pos, end, count, most_definition, encoding, definition, at)
+    if pos < 0:
+        return pos
     pages[page + P_UNCOMPRESSED] = end - pos
     if compressed:
         pages[page + P_SCRATCH] = pos
