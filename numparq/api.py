@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .encode.options import DATA_PAGE_SIZE, DICTIONARY_PAGE_SIZE, MAX_ROWS_PER_PAGE
@@ -162,7 +162,8 @@ def read_parquet(
     0    y
     1  NaN
     """
-    _refuse(decryption=(decryption, lambda value: value is None))
+    if decryption is not None:
+        raise UnsupportedError(f"read_parquet(decryption={decryption!r}) is not supported by this version of numparq")
     chosen: dict[str, Any] = {
         "runtime_filters": runtime_filters, "dtype_backend": _backend(dtype_backend), "row_range": row_range,
         "nrows": nrows, "categories": categories, "include": include, "geometries": geometries, "variants": variants,
@@ -395,12 +396,6 @@ def to_parquet(
     with ParquetWriter(path, **options) as writer:
         writer.write(df, index)
     return writer.getvalue() if path is None else None
-
-
-def _refuse(**arguments: tuple[Any, Callable[[Any], bool]]) -> None:
-    for name, (value, is_default) in arguments.items():
-        if not is_default(value):
-            raise UnsupportedError(f"read_parquet({name}={value!r}) is not supported by this version of numparq")
 
 
 def _table(

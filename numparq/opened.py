@@ -136,12 +136,18 @@ class OpenedFile:
     @cached_property
     def pandas_metadata(self) -> PandasMetadata | None:
         """What pandas noted of the frame that was written."""
+        return self.footer.kept.get("pandas", self._pandas_metadata)
+
+    def _pandas_metadata(self) -> PandasMetadata | None:
         keys = self.footer.key_value_metadata
         return _shared(PandasMetadata.parse, keys.get("pandas"), keys.get("PANDAS_ATTRS"), self.is_own)
 
     @cached_property
     def arrow_schema(self) -> ArrowSchema:
         """What the writer noted of the types that the columns had in Arrow."""
+        return self.footer.kept.get("ARROW:schema", self._arrow_schema)
+
+    def _arrow_schema(self) -> ArrowSchema:
         return _shared(ArrowSchema, self.footer.key_value_metadata.get("ARROW:schema"), len(self.schema.columns))
 
     @property

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .column.chunks import RowSlice
 from .errors import SchemaError, located
@@ -84,8 +84,32 @@ def select_columns(schema: Schema, columns: Any, always: Sequence[str] = ()) -> 
     return found + always_read(schema, always, found)
 
 
-def flattened(columns: Sequence[Leaf | NestedColumn]) -> tuple[list[Leaf], list[str | None]]:
-    """Give the leaves of all columns, and for each the name of the column that it is or begins; else None."""
+class Selected(NamedTuple):
+    """Columns that are read, and their leaves; made by `with_leaves`.
+
+    Attributes
+    ----------
+    columns : list of Leaf or NestedColumn
+        The columns.
+    leaves : list of Leaf
+        The leaves of all of them.
+    names : list of str
+        Theirs.
+    labels : list of str or None
+        For each leaf the name of the column that it is, or begins; else None.
+    is_flat : bool
+        Whether no column is nested.
+    """
+
+    columns: list[Leaf | NestedColumn]
+    leaves: list[Leaf]
+    names: list[str]
+    labels: list[str | None]
+    is_flat: bool
+
+
+def with_leaves(columns: Sequence[Leaf | NestedColumn]) -> Selected:
+    """Give columns along with their leaves."""
     leaves: list[Leaf] = []
     labels: list[str | None] = []
     for column in columns:
@@ -96,7 +120,8 @@ def flattened(columns: Sequence[Leaf | NestedColumn]) -> tuple[list[Leaf], list[
             found = column.leaves
             leaves.extend(found)
             labels.extend([column.name, *[None] * (len(found) - 1)])
-    return leaves, labels
+    is_flat = all(isinstance(column, Leaf) for column in columns)
+    return Selected([*columns], leaves, [leaf.name for leaf in leaves], labels, is_flat)
 
 
 def names_of(columns: Any) -> list[Any]:

@@ -24,7 +24,7 @@ from numparq.reading.choices import Choices
 from numparq.reading.columns import ReadColumns
 from numparq.reading.rows import FileRows
 from numparq.schema import BYTE_ARRAY, INT64, OPTIONAL, REQUIRED, LogicalType
-from numparq.selection import select_columns
+from numparq.selection import select_columns, with_leaves
 from numparq.threads import Crew
 
 pa = pytest.importorskip("pyarrow")
@@ -283,7 +283,7 @@ def test_int96_becomes_timestamps() -> None:
     file, wide = ParquetFile(buffer), opened([MOMENT], pa.timestamp("us"))
     schema = DatasetSchema.of([file, wide])
     (match,) = schema.matches(file, select_columns(schema.schema, None))
-    columns = ReadColumns(file, [match.column], Choices())
+    columns = ReadColumns(file, with_leaves([match.column]), Choices())
     assert columns.settled_targets([True])[0].dtype == "M8[us]"
     same(as_in(file, wide, np.dtype("M8[us]")), np.array([MOMENT], "M8[us]"))
 
@@ -407,7 +407,7 @@ def test_fields_by_position_have_the_dataset_s_names() -> None:
 
 def read(file: ParquetFile, match: Any, column: Any) -> Any:
     """Read the one row of a matched column."""
-    columns = ReadColumns(file, [match.column], Choices())
+    columns = ReadColumns(file, with_leaves([match.column]), Choices())
     targets = columns.settled_targets([True] * len(columns.leaves))
     rows = FileRows(file, columns.leaves, [RowSlice(0, 0, 1, 0)])
     with Crew(1) as crew, closing(rows):

@@ -53,10 +53,13 @@ MOST_PAGES = 16
 MOST_BYTES = 1 << 20
 
 
-class _Room:
-    """The tables that the kernels work in; a thread's, used again for every run of rows."""
+_BUFFERS = ("decompressed", "dictionary", "dense", "levels")  # in the order of the fields of ROOM_FIELDS
 
-    def __init__(self) -> None:
+
+class _Room:
+    """The tables and buffers that the kernels work in; a thread's, used again for every run of rows."""
+
+    def __init__(self, scratch: Scratch) -> None:
         self.table, self.slots, words = header_layout()
         self.record = np.zeros(words, np.int64)
         self.stack = np.zeros(STACK_WORDS, np.int64)
@@ -65,10 +68,22 @@ class _Room:
         self.batches = np.empty((MOST_PAGES + 1) * BATCH_FIELDS, np.int64)
         self.totals = np.empty(TOTAL_FIELDS, np.int64)
         self.state = np.zeros(STATE_FIELDS, np.int64)
-        self.sizes = np.empty(ROOM_FIELDS, np.int64)
+        self.sizes = np.zeros(ROOM_FIELDS, np.int64)
+        self._scratch = scratch
+        self._lengths = np.zeros(ROOM_FIELDS, np.int64)
+        self.grow()
 
+    def ready(self) -> list[np.ndarray]:
+        """Give what the kernels decode in, and tell them in `sizes` how large it is."""
+        self.sizes[:] = self._lengths
+        return self._buffers
 
-_BUFFERS = ("decompressed", "dictionary", "dense", "levels")  # in the order of the fields of ROOM_FIELDS
+    def grow(self) -> bool:
+        """Have buffers of the sizes that they should have, which kernels say in `sizes`; whether that helps."""
+        before = self._lengths.tolist()
+        self._buffers = [self._scratch.take(*wanted) for wanted in zip(_BUFFERS, self.sizes.tolist(), strict=True)]
+        self._lengths[:] = [len(buffer) - SLACK for buffer in self._buffers]
+        return self._lengths.tolist() != before
 
 
 class AtOnce:
@@ -105,7 +120,7 @@ class AtOnce:
         self.located = located.copy()
         self.raw = fetched(context.source, self.located, self._scratch)
         self._count = stop - start
-        self._few = is_scattered(self._count, int(located[-1, L_ROW] + located[-1, L_ROWS]) - int(located[0, L_ROW]))
+        self._few = is_scattered(self._count, _num_rows(located))
 
     @classmethod
     def of(
@@ -130,6 +145,11 @@ class AtOnce:
             return None
         return cls(context, chunk, located, *wanted[0].tolist())
 
+    @staticmethod
+    def takes_strings(located: np.ndarray, count: int) -> bool:
+        """Tell whether so many rows of some pages, which have been located, are strings that `strings` takes."""
+        return bool(len(located)) and located[0, L_ROW] >= 0 and is_scattered(count, _num_rows(located))
+
     def fixed(self, output: FixedOutput) -> int | None:
         """Decode values of a fixed size to where the chunk's C_OUT and C_MASK say; gives the nulls among them.
 
@@ -142,15 +162,14 @@ class AtOnce:
         places, values = self._places(count)
         room = _room_of(self._scratch)
         while True:
-            buffers = self._buffers(room)
+            buffers = room.ready()
             status = kernels.read_located_fixed(
                 self.raw, self.located.reshape(-1), len(self.located), self._verify, chunk, room.pages, room.table,
                 room.slots, room.record, room.stack, room.batches, room.totals, room.state, room.sizes, *buffers,
                 places, count, values, output.mask, row, output.out, out,
             )  # fmt: skip
-            if status != NEED_ROOM:
+            if status != NEED_ROOM or not room.grow():
                 break
-            self._grow(room)
         if status > 0:
             chunk[C_MASK] = row
             status = self._made_plain(status, room, buffers, output)
@@ -183,13 +202,13 @@ class AtOnce:
         offsets, validity, data = allocate(count + 1, "i8"), allocate(count), allocate(LEAST_BYTES + SLACK)
         room = _room_of(self._scratch)
         while True:
-            decompressed, _, _, levels = self._buffers(room)
+            decompressed, _, _, levels = room.ready()
             status = kernels.read_located_strings(
                 self.raw, self.located.reshape(-1), len(self.located), self._verify, chunk, room.pages, room.table,
                 room.slots, room.record, room.stack, room.batches, room.totals, room.state, room.sizes, decompressed,
                 levels, places, count, values, validity, offsets, data, LEAST_BYTES,
             )  # fmt: skip
-            if status != NEED_ROOM or not self._grow(room):
+            if status != NEED_ROOM or not room.grow():
                 break
         has_nulls = bool(chunk[C_MAX_DEFINITION]) and int(chunk[C_NULL_COUNT]) > 0
         piece = BinaryPiece(offsets, data, validity if has_nulls else None)
@@ -199,21 +218,13 @@ class AtOnce:
         values = self._scratch.take("numbers of values", 8 * count)[: 8 * count].view(np.int64)
         return np.arange(count, dtype=np.int32), values
 
-    def _buffers(self, room: _Room) -> list[np.ndarray]:
-        """Give what the kernels decode in, and tell them how large it is."""
-        buffers = [self._scratch.take(name, 0) for name in _BUFFERS]
-        room.sizes[:] = [len(buffer) - SLACK for buffer in buffers]
-        return buffers
 
-    def _grow(self, room: _Room) -> bool:
-        """Have buffers of the sizes that they should have; whether that helps."""
-        before = [len(self._scratch.take(name, 0)) for name in _BUFFERS]
-        after = [len(self._scratch.take(*wanted)) for wanted in zip(_BUFFERS, room.sizes.tolist(), strict=True)]
-        return before != after
+def _num_rows(located: np.ndarray) -> int:
+    return int(located[-1, L_ROW] + located[-1, L_ROWS] - located[0, L_ROW])
 
 
 def _room_of(scratch: Scratch) -> _Room:
     found = scratch.tables.get(_Room)
     if found is None:
-        found = scratch.tables[_Room] = _Room()
+        found = scratch.tables[_Room] = _Room(scratch)
     return found

@@ -180,6 +180,11 @@ class ChunkTables:
             self._starts = self._starts + self._files.starts
             self._ends = self._files.ends
 
+    @cached_property
+    def names(self) -> list[str]:
+        """Of the columns."""
+        return [leaf.name for leaf in self._leaves]
+
     def _read_facts(self, footer: Footer) -> dict[str, np.ndarray]:
         """Read what the footer says of the chunks."""
         return footer.chunks.table(self._row_groups, [leaf.index for leaf in self._leaves])

@@ -41,6 +41,7 @@ from ..kernels.tables import (
     UNCOMPRESSED,
 )
 from .buffer import BinaryPiece, DictionaryPiece
+from .fixed import FixedOutput
 from .fixed_job import FixedJob
 from .job import Job
 from .pages import Pages, PageWalk
@@ -70,6 +71,24 @@ class KeptFixed:
         """Take some of the rows, in memory of their own."""
         validity = None if self.validity is None else items_of(self.validity, taking)
         return KeptFixed(items_of(self.values, taking), validity)
+
+    def stored(self, chunk: np.ndarray, output: FixedOutput) -> bool:
+        """Copy the values to where a chunk's C_OUT and C_MASK say, if they become what they are stored as, all of them.
+
+        Returns
+        -------
+        bool
+            Whether that is so.
+        """
+        values = self.values
+        is_same = chunk[C_CONVERSION] == COPY and chunk[C_ITEM_SIZE] == values.itemsize and chunk[C_TYPE] != BOOLEAN
+        if not is_same or self.validity is not None:
+            return False
+        start, row = int(chunk[C_OUT]), int(chunk[C_MASK])
+        output.out[start : start + values.nbytes] = values.view(np.uint8)
+        if chunk[C_NULLS] == NULLS_MASK:
+            output.mask[row : row + len(values)] = 1
+        return True
 
     def as_page(self, physical: int, is_optional: bool) -> np.ndarray:
         """Give the values as the body of a data page of version 1 in PLAIN, with SLACK behind it; uint8."""
@@ -132,22 +151,12 @@ class KeptFixedJob(FixedJob):
     def __call__(self) -> None:
         """Decode the values into the output; those that become what they are stored as are copied."""
         chunk, count = self.chunks[0], len(self.kept.values)
-        if self._are_as_stored:
-            start, row = int(chunk[C_OUT]), int(chunk[C_MASK])
-            self.output.out[start : start + self.kept.values.nbytes] = self.kept.values.view(np.uint8)
-            if chunk[C_NULLS] == NULLS_MASK:
-                self.output.mask[row : row + count] = 1
+        if self.kept.stored(chunk, self.output):
             chunk[C_NULL_COUNT] = 0
             return
         chunk[[C_ROW_START, C_CODEC, C_FAULTS]] = 0, UNCOMPRESSED, 0
         chunk[[C_ROW_STOP, C_NUM_VALUES]] = count
         super().__call__()
-
-    @property
-    def _are_as_stored(self) -> bool:
-        chunk, values = self.chunks[0], self.kept.values
-        is_same = chunk[C_CONVERSION] == COPY and chunk[C_ITEM_SIZE] == values.itemsize and chunk[C_TYPE] != BOOLEAN
-        return bool(is_same and self.kept.validity is None)
 
     def _walk(self) -> PageWalk:
         physical, is_optional = int(self.chunks[0, C_TYPE]), bool(self.chunks[0, C_MAX_DEFINITION])

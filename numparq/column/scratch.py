@@ -26,7 +26,7 @@ class Scratch:
     strings : dict of (int, int) to bytes
         By chunk and row, the string in front of a page, where pages cannot be read without; of the job at hand.
     tables : dict of type to object
-        Small tables that are made once for the thread, by what they are.
+        Small tables that are made once for the thread, by what they are; they may hold buffers.
     """
 
     def __init__(self) -> None:
@@ -47,8 +47,12 @@ class Scratch:
         return buffer
 
     def shrink(self, size: int) -> None:
-        """Give buffers back that are larger than `size` bytes."""
-        self._buffers = {purpose: buffer for purpose, buffer in self._buffers.items() if len(buffer) <= size}
+        """Give buffers back that are larger than `size` bytes, and the tables, which may hold them."""
+        large = [purpose for purpose, buffer in self._buffers.items() if len(buffer) > size]
+        for purpose in large:
+            del self._buffers[purpose]
+        if large:
+            self.tables.clear()
 
 
 _idle: list[Scratch] = []

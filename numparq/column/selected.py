@@ -110,6 +110,20 @@ class Selected(Job):
         self._at_hand = None if rows is None else (rows.raw, rows.located)
         return rows
 
+    def go_on(self, rows: AtOnce) -> None:
+        """Decode by steps what could not be decoded at once, of the bytes that were fetched for that.
+
+        Parameters
+        ----------
+        rows : AtOnce
+            Of this job's rows, made by this thread, which has fetched nothing since.
+        """
+        self._at_hand = rows.raw, rows.located
+        self._in_steps()
+
+    def _in_steps(self) -> None:
+        raise NotImplementedError
+
     def _are_few(self, found: Gathered) -> bool:
         """Tell whether the wanted ones of some rows are better taken one by one."""
         goes_on = bool(self.chunks[0, C_FAULTS] & PREFIXES_GO_ON)

@@ -72,9 +72,10 @@ class SelectingMaker(JobMaker):
         made = []
         for share in shares:
             table = chunk.copy()
-            table[0, [C_ROW_START, C_ROW_STOP]] = int(share.rows.starts[0]), share.rows.stop
-            table[0, [C_OUT, C_MASK]] = share.out
-            made.append(self._selected(column, table, share))
+            (row,) = table
+            row[C_ROW_START], row[C_ROW_STOP] = share.rows.starts[0], share.rows.stop
+            row[C_OUT] = row[C_MASK] = share.out
+            made.append(self.selected(column, table, share))
         return made
 
     def _parts(self, column: int, rows: WantedRows, parts: int) -> int:
@@ -93,8 +94,18 @@ class SelectingMaker(JobMaker):
             return [KeptStringsJob(*place, kept=kept, coded=target.storage == "dictionary", utf8=target.utf8)]
         return []
 
-    def _selected(self, column: int, chunk: np.ndarray, rows: WantedRows) -> Job:
-        """Make the job for a column and the rows of one row group."""
+    def selected(self, column: int, chunk: np.ndarray, rows: WantedRows) -> Job:
+        """Make the job for a column and the rows of one row group.
+
+        Parameters
+        ----------
+        column : int
+            Its position among the columns read.
+        chunk : int64 array, (1, CHUNK_FIELDS)
+            Its chunk table, which becomes the job's.
+        rows : WantedRows
+            The rows.
+        """
         target, memory = self._memory.targets[column], self._memory
         pages = rows.chunks[column]
         is_located = pages.is_indexed and not chunk[0, C_FAULTS] & PREFIXES_GO_ON

@@ -105,12 +105,12 @@ def located_pages(chunk: ChunkPages, rows: RowRanges) -> np.ndarray:
     int64 array, (pages, LOCATED_FIELDS)
         The dictionary page first, if there may be one; positions are in the file.
     """
-    if len(rows) == 1 and chunk.dictionary is None:
-        return chunk.located[slice(*chunk.pages_of_run(*rows.bounds[0].tolist()))]
+    located = chunk.located
+    if len(located) == chunk.num_pages:  # no dictionary
+        is_run = len(rows) == 1
+        return located[slice(*chunk.pages_of_run(*rows.bounds[0].tolist()))] if is_run else located[chunk.needed(rows)]
     needed = chunk.needed(rows)
-    if not len(needed) or chunk.dictionary is None:
-        return chunk.located[needed]
-    return chunk.located[np.concatenate([[0], needed + 1])]
+    return located[np.concatenate([[0], needed + 1])] if len(needed) else located[:0]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,16 @@ from ..opened import OpenedFile
 from ..reading.choices import Choices
 from ..reading.columns import ReadColumns
 from ..schema import Leaf
-from ..selection import NestedColumn, always_read, missing, names_of, select_column, together, virtual_columns
+from ..selection import (
+    NestedColumn,
+    always_read,
+    missing,
+    names_of,
+    select_column,
+    together,
+    virtual_columns,
+    with_leaves,
+)
 from ..targets import Target
 from .partitions import Partitions
 
@@ -103,7 +112,7 @@ class TableColumns(ReadColumns):
         self, prototype: OpenedFile, selected: list[Leaf | NestedColumn], choices: Choices, virtual: Sequence[str],
         partitions: Partitions,
     ) -> None:  # fmt: skip
-        super().__init__(prototype, selected, choices, virtual)
+        super().__init__(prototype, with_leaves(selected), choices, virtual)
         self.prototype = prototype
         self.selected = selected
         self.partitions = partitions

@@ -23,7 +23,7 @@ from ..reading.choices import Choices
 from ..reading.columns import ReadColumns
 from ..reading.rows import FileRows
 from ..schema import Leaf
-from ..selection import flattened
+from ..selection import with_leaves
 from ..targets import Target
 from ..threads import Crew
 from .columns import TableColumns
@@ -112,10 +112,10 @@ class FilePart:
         self._places = [place for at in shared for place in _range(table.places[at])]
         self._apart = [at for at in there if at in apart]
         self._missing = [at for at in matches if at not in there]
-        leaves, _ = flattened([there[at] for at in (*shared, *self._apart)])
-        self._num_leaves = [len(flattened([there[at]])[0]) for at in self._apart]
-        self._alone = ReadColumns(file, [there[at] for at in self._apart], choices) if self._apart else None
-        self.rows = FileRows(file, leaves, slices, condition)
+        self._num_leaves = [len(with_leaves([there[at]]).leaves) for at in self._apart]
+        alone = [there[at] for at in self._apart]
+        self._alone = ReadColumns(file, with_leaves(alone), choices) if alone else None
+        self.rows = FileRows(file, with_leaves([*(there[at] for at in shared), *alone]).leaves, slices, condition)
 
     @property
     def name(self) -> str:

@@ -13,6 +13,7 @@ from ..arrow_schema import ArrowType
 from ..column.buffer import BinaryPiece, ColumnBuffer, DictionaryPiece
 from ..column.chunks import ChunkTables, RowSlice
 from ..column.context import Context
+from ..column.few import FewRows
 from ..column.kept import KeptFixed, KeptStrings
 from ..column.nested import NestedPiece
 from ..column.rounds import decode_rounds
@@ -141,12 +142,18 @@ class AskedColumns:
         memory = _Memory.of(self._leaves, rows.count, self._context.scratch)
         for place in places:
             memory.replace(place, self._target(place, group.ordinal))
-        part: WantedRows | RowSlice = WantedRows(group.ordinal, rows, 0, group.chunks)
+        context, tables, leaves = self._context, self._tables, self._leaves
+        part: WantedRows | RowSlice
         if rows.count == group.num_rows:
-            part = RowSlice(group.ordinal, 0, group.num_rows, 0)
-        maker = _InOnePiece(self._context, self._tables, self._leaves, memory)
-        found = decode_rounds(maker, memory, lambda: [[part]], places)
-        return {self._leaves[place].index: _made(self._leaves[place], buffer) for place, buffer in found.items()}
+            part, found = RowSlice(group.ordinal, 0, group.num_rows, 0), {}
+        else:
+            part = WantedRows(group.ordinal, rows, 0, group.chunks)
+            few = FewRows(context, tables, leaves, memory, part)
+            found = {} if context.source.is_remote else few.decode(places)
+        if len(found) < len(places):
+            left = [place for place in places if place not in found]
+            found |= decode_rounds(_InOnePiece(context, tables, leaves, memory), memory, lambda: [[part]], left)
+        return {leaves[place].index: _made(leaves[place], buffer) for place, buffer in found.items()}
 
     def _target(self, place: int, row_group: int) -> Target:
         """Choose how a column is decoded: without a dictionary there are no codes, and they are not tried."""

@@ -115,10 +115,12 @@ class RowChoice:
 
     def _looked_up(self, slices: Sequence[RowSlice], bound: Expression, context: Context) -> list[WantedRows] | None:
         """Find the rows of a look-up; None where it is none."""
-        groups = [part.row_group for part in slices]
-        if len(groups) > MOST_GROUPS or any(len(part) < self._tables.num_rows_of(part.row_group) for part in slices):
+        if len(slices) > MOST_GROUPS:
             return None
-        plans = self._planner.look_up(groups, bound)
+        for part in slices:
+            if len(part) < self._tables.num_rows_of(part.row_group):
+                return None
+        plans = self._planner.look_up([part.row_group for part in slices], bound)
         if plans is None:
             return None
         finder = RowFinder(context, self._tables, self._leaves, self._shown)

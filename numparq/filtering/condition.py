@@ -95,7 +95,7 @@ class Condition:
 
     def __init__(self, file: OpenedFile, filters: Any, runtime_filters: Any = ()) -> None:
         bound = None if filters is None else bound_to(file, filters)
-        self._set(bound, [_OfFile(file, each) for each in listed(runtime_filters)])
+        self._set(bound, [_OfFile(file, each) for each in listed(runtime_filters)] if runtime_filters else [])
 
     @classmethod
     def of(cls, bound: Expression | None, late: Sequence[Late] = ()) -> Condition:
@@ -128,6 +128,8 @@ class Condition:
     def leaves(self) -> list[Leaf]:
         """The leaves that are asked, or may be."""
         asked = [] if self._bound is None else leaves_of(self._bound)
+        if not self._late:
+            return asked
         later = [leaf for each in self._late for leaf in each.leaves]
         return list({leaf.index: leaf for leaf in (*asked, *later)}.values())
 

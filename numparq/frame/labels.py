@@ -51,7 +51,7 @@ def row_index(metadata: PandasMetadata | None, levels: dict[str, Any], num_rows:
             arrays.append(levels[level])
             names.append(metadata.index_name(level))
     if not arrays:
-        return pd.RangeIndex(num_rows)
+        return pd.RangeIndex.from_range(range(num_rows))
     if metadata is not None and metadata.is_own:  # objects are not what pandas takes them for
         arrays = [array if isinstance(array, pd.Index) else pd.Index(array, dtype=array.dtype, copy=False)
                   for array in arrays]  # fmt: skip

@@ -84,7 +84,8 @@ def _numbers(values: np.ndarray) -> np.ndarray:
     size = values.dtype.itemsize
     if size < 4:
         return values.astype(np.int32)
-    return np.require(values.view(f"=i{size}"), requirements=("C", "A"))
+    values = values.view(f"=i{size}")
+    return values if values.flags.c_contiguous and values.flags.aligned else np.require(values, requirements=("C", "A"))
 
 
 def _moments(test: ValueTest) -> Asker:

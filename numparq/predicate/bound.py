@@ -159,6 +159,8 @@ def each_test(bound: Expression) -> Iterator[Leafy]:
 
 def leaves_of(bound: Expression) -> list[Leaf]:
     """Give the leaves that a bound expression asks, each once, in its order."""
+    if isinstance(bound, ValueTest):
+        return [bound.leaf]
     return list({test.leaf.index: test.leaf for test in each_test(bound)}.values())
 
 

@@ -7,6 +7,7 @@ there are in a few pages) is left to it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 from ..column.chunks import ChunkTables
 from ..opened import OpenedFile
@@ -23,6 +24,7 @@ __all__ = ["MOST_GROUPS", "LookUp"]
 MOST_GROUPS = 2
 _MOST_CHUNKS = 16
 _MOST_ROWS = 1 << 17
+_ORDINAL = attrgetter("index")
 
 
 class LookUp:
@@ -67,7 +69,7 @@ class LookUp:
         """Give what plans look-ups; None where these would be of more than a few chunks. Parameters as above."""
         if len(row_groups) > MOST_GROUPS or len(row_groups) * len(leaves) > _MOST_CHUNKS:
             return None
-        columns, questions = tuple([leaf.index for leaf in leaves]), tuple([leaf.index for leaf in asked])
+        columns, questions = tuple(map(_ORDINAL, leaves)), tuple(map(_ORDINAL, asked))
         key = "look-up", columns, questions, file.coalescing, *row_groups
         return Places.of_file(file).kept.get(key, lambda: cls(file, leaves, asked, tables, row_groups))
 
@@ -89,10 +91,13 @@ class LookUp:
         if self._together is None:
             return None
         plans, pages = self._told_by(self._together, file)
-        left = pages.that_may(bound)
-        if any(rows.count > _MOST_ROWS for rows in left):
-            return None
-        return [plan.with_rows(rows) for plan, rows in zip(plans, left, strict=True) if rows]
+        found = []
+        for plan, rows in zip(plans, pages.that_may(bound), strict=True):
+            if rows.count > _MOST_ROWS:
+                return None
+            if rows:
+                found.append(plan.with_rows(rows))
+        return found
 
     def _are_told(self, file: OpenedFile) -> bool:
         """Tell whether there is a column index for all that is asked, and nothing else to ask first."""

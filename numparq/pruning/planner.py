@@ -49,7 +49,7 @@ class Planner:
         self._tables = tables
         self._sure: tuple[Expression | None, dict[int, bool]] = None, {}
 
-    # --- what is there where a read takes a plan -----------------------------------------------------------------------
+    # --- what is there where a read takes a plan ---------------------------------------------------------------------
 
     @cached_property
     def _names(self) -> list[str]:
@@ -165,7 +165,7 @@ class Planner:
     def _answers(self, bound: Expression) -> dict[int, bool]:
         """Give what has been found out of a predicate: by row group, whether all of its rows satisfy it."""
         asked, sure = self._sure
-        if asked is not bound and asked != bound:
+        if asked is not bound and (asked is None or asked != bound):
             self._sure = _, sure = bound, {}
         return sure
 
@@ -234,7 +234,8 @@ class Planner:
         list of RowGroupPlan or None
             In this order, without those of which no row is left; None where that takes a plan of the read.
         """
-        if isinstance(bound, Constant) or any(self._answers(bound).get(group, True) for group in row_groups):
+        sure = self._answers(bound)
+        if isinstance(bound, Constant) or not all(sure.get(group) is False for group in row_groups):
             return None
         found = LookUp.of(self._file, self._leaves, leaves_of(bound), self._tables, row_groups)
         return None if found is None else found.plan(self._file, bound)

@@ -15,7 +15,7 @@ from ..opened import OpenedFile
 from ..pandas_metadata import PandasMetadata
 from ..restored import restored_target, stored_arrow_type
 from ..schema import Leaf
-from ..selection import NestedColumn, flattened, select_columns, virtual_columns
+from ..selection import NestedColumn, Selected, select_columns, virtual_columns, with_leaves
 from ..settled import settled
 from ..targets import NOT_YET, Target
 from .choices import Choices
@@ -60,16 +60,16 @@ def columns_of(file: OpenedFile, columns: Any, choices: Choices) -> ReadColumns:
     from ..explode import Explosion
 
     explosion = Explosion(file.schema, choices.explode, columns, index, choices.include, choices.category_names)
-    return ReadColumns(file, explosion.columns, choices, explosion.virtual, explosion)
+    return ReadColumns(file, with_leaves(explosion.columns), choices, explosion.virtual, explosion)
 
 
-def _selected(file: OpenedFile, columns: Any, index: Sequence[str]) -> list[Leaf | NestedColumn]:
+def _selected(file: OpenedFile, columns: Any, index: Sequence[str]) -> Selected:
     """Find the columns asked for: of a list of few names, or none, once for all files with the same footer."""
     is_plain = type(columns) is list and len(columns) <= _FEW and all(type(name) is str for name in columns)
     if columns is not None and not is_plain:
-        return select_columns(file.schema, columns, index)
+        return with_leaves(select_columns(file.schema, columns, index))
     key = "columns", None if columns is None else tuple(columns), tuple(index)
-    return file.footer.kept.get(key, lambda: select_columns(file.schema, columns, index))
+    return file.footer.kept.get(key, lambda: with_leaves(select_columns(file.schema, columns, index)))
 
 
 class ReadColumns:
@@ -79,7 +79,7 @@ class ReadColumns:
     ----------
     file : OpenedFile
         The file that they are of: its schema, and what its footer says of dtypes.
-    selected : list of Leaf or NestedColumn
+    chosen : Selected
         The columns.
     choices : Choices
         What else is asked for.
@@ -105,18 +105,17 @@ class ReadColumns:
     """
 
     def __init__(
-        self, file: OpenedFile, selected: list[Leaf | NestedColumn], choices: Choices, virtual: Sequence[str] = (),
+        self, file: OpenedFile, chosen: Selected, choices: Choices, virtual: Sequence[str] = (),
         explosion: Explosion | None = None,
     ) -> None:  # fmt: skip
         self._file = file
         self._choices = choices
-        self._selected = selected
+        self._selected = chosen
         self._explosion = explosion
         self.virtual = list(virtual)
         self.metadata = file.pandas_metadata
-        self.leaves, self.labels = flattened(selected)
-        self.names = [leaf.name for leaf in self.leaves]
-        self.nested = self._nested_reads()
+        self.leaves, self.names, self.labels = [*chosen.leaves], chosen.names, [*chosen.labels]
+        self.nested: list[NestedRead] = [] if chosen.is_flat else self._nested_reads()
         for name in self.virtual:
             if name in self.labels:
                 raise SchemaError(f"the file has a column {name!r} already; include={name!r} would make a second one")
@@ -207,15 +206,13 @@ class ReadColumns:
 
     def _nested_reads(self) -> list[NestedRead]:
         """Choose what becomes of the nested columns."""
-        if len(self.leaves) == len(self._selected) and all(isinstance(column, Leaf) for column in self._selected):
-            return []
         metadata, hints, fetcher = self.metadata, self._file.arrow_schema, None
         if self._choices.files == "bytes":
             from ..file_references import Fetcher
 
             fetcher = Fetcher(self._file.source, self._file.files, self._choices.verify_crc)
         found, place = [], 0
-        for column in self._selected:
+        for column in self._selected.columns:
             if isinstance(column, Leaf):
                 place += 1
                 continue
@@ -269,11 +266,12 @@ class ReadColumns:
         null_counts : sequence of int or None
             As of `targets`.
         """
-        known = {leaf.index: count for leaf, count in zip(self.leaves, null_counts, strict=True) if count}
-        for leaf, buffer in zip(self.leaves, buffers, strict=True):
-            buffer.null_count = buffer.null_count or known.get(leaf.index, 0)
+        for buffer, count in zip(buffers, null_counts, strict=True):
+            buffer.null_count = buffer.null_count or count or 0
         for column in self.nested:
-            column.null_counts = known
+            column.null_counts = {
+                leaf.index: count for leaf, count in zip(self.leaves, null_counts, strict=True) if count
+            }
 
     def frame(
         self, layout: Layout, buffers: Sequence[ColumnBuffer], virtual: Sequence[tuple[str, Any]] = (),
@@ -302,7 +300,7 @@ class ReadColumns:
             if column.places.start not in made
         }
         frame = assemble(layout, buffers, self.labels, self.metadata, virtual, {**finished, **made})
-        shown = self._selected
+        shown: Sequence[Leaf | NestedColumn] = self._selected.columns
         if self._explosion is not None:
             self._explosion.without(self.labels)
             frame = self._explosion.frame(frame, layout.targets, buffers, self.metadata)

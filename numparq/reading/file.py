@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,7 +63,7 @@ class FileRead:
 
     def _chosen_rows(self, row_groups: Any, row_range: Any) -> list[RowSlice]:
         """Choose rows by position."""
-        footer, limit = self._file.footer, None if self._condition else self._choices.nrows
+        footer, limit = self._file.footer, None if self._condition is not None else self._choices.nrows
         if row_groups is row_range is limit is None and len(footer.row_group_num_rows) <= _FEW:
             return footer.kept.get("all rows", lambda: select_rows(footer.row_group_num_rows.tolist()))
         return select_rows(footer.row_group_num_rows.tolist(), row_groups, row_range, limit)
@@ -103,13 +102,17 @@ class FileRead:
         try:
             with Crew(thread_count(choices.threads)) as crew:
                 rows.begin(crew, choices.verify_crc)
-                with closing(rows):
-                    self._check_memory_to_find(rows)
+                try:
+                    if choices.memory_limit is not None:
+                        self._check_memory_to_find(rows, choices.memory_limit)
                     rows.find(targets, limit)
-                    self._check_memory(columns.leaves, targets, rows.slices)
+                    if choices.memory_limit is not None:
+                        self._check_memory(columns.leaves, targets, rows.slices, choices.memory_limit)
                     layout = allocate(targets, rows.count, columns.separate)
                     buffers = rows.decode(layout, _wanted(layout))
-            if self._condition:
+                finally:
+                    rows.close()
+            if self._condition is not None:
                 columns.count_nulls(buffers, null_counts)
             layout, buffers, columns.labels, columns.nested, virtual = ways.whole(
                 layout, buffers, columns.labels, columns.nested, self._virtual(rows), columns.leaves, rows.slices
@@ -125,23 +128,24 @@ class FileRead:
             what = f"{rows.count:,} rows of {len(columns.names)} columns"
             raise LimitError(f"there is not enough memory to read {what}") from error
 
-    def _check_memory_to_find(self, rows: FileRows) -> None:
+    def _check_memory_to_find(self, rows: FileRows, limit: int) -> None:
         """Refuse a filter whose columns take more memory than is allowed: each thread looks through a row group."""
-        if self._condition is not None and self._choices.memory_limit is not None:
+        if self._condition is not None:
             largest = sorted(rows.slices, key=len)[-thread_count(self._choices.threads) :]
             asked = self._condition.leaves
-            self._check_memory(asked, [choose(leaf, null_count=1) for leaf in asked], largest)
+            self._check_memory(asked, [choose(leaf, null_count=1) for leaf in asked], largest, limit)
 
-    def _check_memory(self, leaves: Sequence[Leaf], targets: Sequence[Target], slices: Sequence[Any]) -> None:
+    def _check_memory(
+        self, leaves: Sequence[Leaf], targets: Sequence[Target], slices: Sequence[Any], limit: int
+    ) -> None:  # fmt: skip
         """Refuse rows that take more memory than is allowed."""
-        limit, choices = self._choices.memory_limit, self._choices
-        if limit is None or not slices:
+        if not slices:
             return
         from ..memory_budget import RowCosts, check
 
         groups = [part.row_group for part in slices]
-        costs = RowCosts(self._file, leaves, targets, groups, choices.dtype_backend != "pyarrow")
-        check([(costs, slices)], thread_count(choices.threads), limit)
+        costs = RowCosts(self._file, leaves, targets, groups, self._choices.dtype_backend != "pyarrow")
+        check([(costs, slices)], thread_count(self._choices.threads), limit)
 
     def _virtual(self, rows: FileRows) -> list[tuple[str, Any]]:
         """Make the virtual columns asked for."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,9 +68,7 @@ class FileRows:
         self._leaves = leaves
         self._condition = condition or None
         self._ways = ways or Strict()
-        shown = {leaf.index for leaf in leaves}
-        asked = [leaf for leaf in condition.leaves if leaf.index not in shown] if condition else []
-        self._all = [*leaves, *asked]
+        self._all = _with_asked(leaves, condition.leaves) if condition else leaves
         self.slices: Sequence[RowSlice | WantedRows] = slices
         groups = [rows.row_group for rows in slices]
         self.tables: ChunkTables = self._ways.tables(file.footer, self._all, groups, file.footer_start, file.files)
@@ -115,7 +114,7 @@ class FileRows:
         """
         faults = faults_of(self.file.footer.created_by)
         self._context: Context = self._ways.context(
-            self.file.source, [leaf.name for leaf in self._all], crew, verify_crc and faults.has_checksums,
+            self.file.source, self.tables.names, crew, verify_crc and faults.has_checksums,
             bit_packed=faults.bit_packed, local=local or ThreadScratch(),
         )  # fmt: skip
         self._ahead = Ahead(self._context, self.file)
@@ -190,8 +189,11 @@ class FileRows:
             One for each leaf; those that are not wanted hold nothing.
         """
         slices = self.slices if not first else [replace(part, out=part.out + first) for part in self.slices]
-        maker = self._ways.maker(self._context, self.tables, self._leaves, memory, slices)  # type: ignore[arg-type]
-        found = decode_rounds(maker, memory, self._turns(slices), wanted)
+        context, tables, leaves = self._context, self.tables, self._leaves
+        found = {} if self._ahead.is_worth_it else self._ways.few(context, tables, leaves, memory, slices, wanted)
+        if len(found) < len(wanted):
+            maker = self._ways.maker(context, tables, leaves, memory, slices)  # type: ignore[arg-type]
+            found |= decode_rounds(maker, memory, self._turns(slices), [at for at in wanted if at not in found])
         return [
             found.get(at) or ColumnBuffer(memory.values[at], memory.validity[at]) for at in range(len(self._leaves))
         ]
@@ -234,3 +236,14 @@ class FileRows:
             values[place : place + len(rows)] = numbers
             place += len(rows)
         return values
+
+
+def _with_asked(leaves: Sequence[Leaf], asked: Sequence[Leaf]) -> Sequence[Leaf]:
+    """Give the leaves that are wanted, and behind them those that are only asked."""
+    shown = set(map(_ORDINAL, leaves))
+    return leaves if shown.issuperset(map(_ORDINAL, asked)) else [
+        *leaves, *(leaf for leaf in asked if leaf.index not in shown)
+    ]  # fmt: skip
+
+
+_ORDINAL = attrgetter("index")

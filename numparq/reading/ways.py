@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..column.buffer import ColumnBuffer
@@ -43,6 +43,18 @@ class Strict:
             return ChunkTables(footer, leaves, row_groups, end, files)
         key = ("tables", end, tuple(leaves), *row_groups)
         return footer.kept.get(key, lambda: ChunkTables(footer, leaves, row_groups, end))
+
+    @staticmethod
+    def few(
+        context: Context, tables: ChunkTables, leaves: Sequence[Leaf], memory: Replaceable,
+        slices: Sequence[RowSlice | WantedRows], columns: Collection[int],
+    ) -> dict[int, ColumnBuffer]:  # fmt: skip
+        """Decode the columns that take no jobs: of few rows that are one run."""
+        if len(slices) != 1 or isinstance(slices[0], RowSlice):
+            return {}
+        from ..column.few import FewRows
+
+        return FewRows(context, tables, leaves, memory, slices[0]).decode(columns)
 
     @staticmethod
     def maker(
