@@ -65,12 +65,14 @@ def stored_arrow_type(value: str | bytes | None, leaf: Leaf) -> Any:
     """
     try:
         import pyarrow as pa
-
-        if value is None:
-            return None
+    except ImportError:
+        return None
+    if value is None:
+        return None
+    try:
         field = pa.ipc.read_schema(pa.py_buffer(binascii.a2b_base64(value))).field(leaf.column)
         return field.type if field.name == leaf.name else None
-    except (ImportError, ValueError, OSError, IndexError):  # pyarrow's own are a ValueError or an OSError too
+    except (pa.ArrowException, ValueError, OSError, IndexError):
         return None
 
 

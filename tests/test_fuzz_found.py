@@ -105,3 +105,17 @@ def test_an_end_of_a_struct_with_other_bits_in_it(tmp_path):
         path.write_bytes(changed)
         numparq.to_parquet(pd.DataFrame({"a": [3]}), path, append=True)
         assert numparq.read_parquet(path)["a"].tolist() == [1, 2, 3]
+
+
+def test_types_of_the_arrow_schema_that_arrow_does_not_have():
+    """What Arrow says of them is neither a ValueError nor an OSError, and went out as it was."""
+    pa = pytest.importorskip("pyarrow")
+    whole = parse(numparq.to_parquet(pd.DataFrame({"a": pd.array([1, 2], pd.ArrowDtype(pa.int64()))})))
+    (pair,) = (pair for pair in whole.footer.key_value_metadata if pair.key in ("ARROW:schema", b"ARROW:schema"))
+    schema = pa.schema([pa.field("a", pa.int64())]).serialize().to_pybytes()
+    assert schema.count(struct.pack("<i", 64)) == 1
+    pair.value = base64.b64encode(schema.replace(struct.pack("<i", 64), struct.pack("<i", 128)))
+    data = whole.stored()
+    assert numparq.read_parquet(data)["a"].tolist() == [1, 2]
+    with numparq.ParquetFile(data) as file:
+        assert pa.table(file.iter_batches()).to_pydict() == {"a": [1, 2]}

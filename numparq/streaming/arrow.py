@@ -207,7 +207,7 @@ def _field_notes(file: OpenedFile) -> list[Any]:
     value = file.footer.key_value_metadata.get("ARROW:schema")
     try:
         schema = pa.ipc.read_schema(pa.py_buffer(binascii.a2b_base64(value))) if value is not None else None
-    except (ValueError, OSError):  # pyarrow's own are one of these
+    except (pa.ArrowException, ValueError, OSError):
         return []
     fields = [] if schema is None else list(schema)
     return [field.metadata or {} for field in fields] if len(fields) == len(file.schema.columns) else []
