@@ -193,6 +193,35 @@ def test_statuses(probe, data, status):
     assert run_bits(probe, data, 16) == status
 
 
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        (b"", TRUNCATED),
+        (b"\x80", TRUNCATED),
+        (b"\x80\x80\x80\x80\x80\x01", BAD_VARINT),
+        (b"\x00\x07\x20\x05", BAD_RUN),  # what would do for all stands behind a run of nothing
+        (b"\x01\x20\x05", BAD_RUN),
+        (b"\x20", TRUNCATED),
+        (b"\x05\xaa\xaa\xaa\xaa\xaa", TRUNCATED),
+        (b"\x20\x06", INDEX_OUT_OF_RANGE),
+        (b"\x05" + runs.pack([5] * 15 + [6], 3), INDEX_OUT_OF_RANGE),
+        (b"\x20\x05", 0),
+    ],
+)
+def test_statuses_of_indices(probe, data, status):
+    got = run_indices(probe, data, 16, 3, limit=6)
+    assert got == (status or [5] * 16)
+
+
+@pytest.mark.parametrize("name", ["bits", "indices"])
+def test_nothing_is_told_by_what_lies_behind_the_end(probe, name):
+    """Neither a run of nothing, nor a run that would do."""
+    for behind in (b"\0\0", b"\x20\0"):
+        raw = np.frombuffer(behind + bytes(16), np.uint8)
+        more = (0, 1) if name == "indices" else ()
+        assert probe[name](raw, 0, 0, 16, *more, np.zeros(64, np.uint8), 0) == TRUNCATED
+
+
 def test_the_longest_runs_that_a_header_can_tell(probe):
     assert run_bits(probe, b"\xfe\xff\xff\xff\x7f\x01", 300) == [1] * 300
     assert run_indices(probe, b"\xfe\xff\xff\xff\x7f\x07\x00\x00\x80", 300, 32) == [0x80000007] * 300

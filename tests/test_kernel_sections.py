@@ -12,7 +12,7 @@ from driving.engines import ENGINES
 from driving.tables import Request
 from twins import runs
 from twins.pages import BIT_PACKED, PLAIN, RLE, RLE_DICTIONARY, UNCOMPRESSED, Chunk, Page, data_page, dictionary_page
-from twins.values import BOOLEAN, BYTE_ARRAY, INT64, Column
+from twins.values import BOOLEAN, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32, INT64, Column
 
 from numparq.errors import BAD_LEVELS, BAD_PAGE, BAD_RUN, INDEX_OUT_OF_RANGE, TRUNCATED
 from numparq.kernels import tables as t
@@ -32,7 +32,7 @@ def decode(engine, column: Column, pages: list[Page]) -> Outcome:
     count = len(chunk.rows)
     if column.physical == BYTE_ARRAY:
         return decode_binary(engine, chunk, Request(stop=count))
-    item = 1 if column.physical == BOOLEAN else 8
+    item = 1 if column.physical == BOOLEAN else column.size
     return decode_fixed(engine, chunk, Request(t.COPY, item, t.NULLS_FILL, -1, 0, count))
 
 
@@ -114,6 +114,35 @@ def test_bit_widths(engine, physical):
             body = bytes([width]) + runs.encode(made, width)
             outcome = decode(engine, column, [dictionary, with_body(page, body)])
             assert outcome == Outcome(INDEX_OUT_OF_RANGE, 1)
+
+
+@pytest.mark.parametrize("physical", [INT64, BYTE_ARRAY])
+def test_runs_of_nothing(engine, physical):
+    """Of no indices, or of no groups of them, in front of what would do for all."""
+    rng = np.random.default_rng(0)
+    column = Column(physical)
+    entries = [bytes(8), b"\x01" * 8]
+    dictionary = dictionary_page(column, entries, UNCOMPRESSED, rng)
+    page = data_page(column, [entries[1]] * 8, RLE_DICTIONARY, UNCOMPRESSED, 1, rng, entries)
+    enough = runs.encode([("rle", 1, 8)], 8)
+    for front, wanted in ((b"\x00\x01", BAD_RUN), (b"\x01", BAD_RUN), (b"", 0)):
+        assert decode(engine, column, [dictionary, with_body(page, b"\x08" + front + enough)]).status == wanted
+
+
+@pytest.mark.parametrize("column", [Column(INT32), Column(INT64), *(Column(FIXED_LEN_BYTE_ARRAY, n) for n in (3, 16))])
+def test_indices_behind_the_dictionary(engine, column):
+    """Of values of each size, the first index that is too much, and the last one that is not."""
+    rng = np.random.default_rng(0)
+    entries = [bytes([number]) * column.size for number in range(3)]
+    dictionary = dictionary_page(column, entries, UNCOMPRESSED, rng)
+    page = data_page(column, [entries[0]] * 8, RLE_DICTIONARY, UNCOMPRESSED, 1, rng, entries)
+    for index in (2, 3, 4, 255):
+        for made in ([("rle", index, 8)], [("packed", [0] * 7 + [index])], [("packed", [index] + [0] * 7)]):
+            outcome = decode(engine, column, [dictionary, with_body(page, b"\x08" + runs.encode(made, 8))])
+            if index < 3:
+                assert outcome.rows is not None and entries[2] in outcome.rows
+            else:
+                assert outcome == Outcome(INDEX_OUT_OF_RANGE, 1)
 
 
 def test_an_empty_dictionary_has_no_index(engine):
