@@ -155,6 +155,20 @@ def test_any_bytes(data):
     compare(case, values, [len(values) // 2, len(values)])
 
 
+@pytest.mark.parametrize("physical, kind, length", [(6, "bytes", 0), (7, "bytes", 17), (7, "decimal", 17)])
+def test_what_lies_between_the_bounds_behind_another_front(engine, physical, kind, length):
+    """Eight bytes or more that both bounds begin with, and values that only go on as if they lay between them."""
+    case = Case(physical, kind, DECIMAL if kind == "decimal" else None, length)
+    for place in range(16):
+        front = b"\x40" * 16
+        less, more = (front[:place] + byte + front[place + 1 :] for byte in (b"\x30", b"\x50"))
+        for shared in (front, front[:8]):
+            parts = ((front, b"a"), (front, b"c"), (less, b"b"), (more, b"b"))
+            values = [(one[: len(shared)] + end).ljust(length, b"x") for one, end in parts]
+            for order in ([0, 1, 2], [0, 1, 3], [1, 0, 2], [1, 0, 3], [0, 1, 2, 3]):
+                compare(case, [values[number] for number in order], [len(order)])
+
+
 def test_values_that_end_with_the_buffer(engine):
     """Nothing is loaded from behind the last value."""
     for length in range(18):
