@@ -169,6 +169,34 @@ def test_what_lies_between_the_bounds_behind_another_front(engine, physical, kin
                 compare(case, [values[number] for number in order], [len(order)])
 
 
+def test_values_that_differ_from_a_bound_behind_its_first_word(engine):
+    """More of the same, or less of it: outside of the bounds so far by bytes that the word of eight does not have."""
+    for shared in (b"", b"in front"):
+        low, high = shared + b"b" * 9, shared + b"m" * 8
+        for others in ([high + b"m"], [low[:-1]], [low[:-1] + b"a"], [high + b"\0", low[:-1], high + b"\0\0"]):
+            for values in ([low, high, *others], [high, low, *others]):
+                compare(Case(6, "bytes"), values, [len(values)])
+    for others in ([b"m" * 8 + b"n"], [b"b" * 8 + b"a"]):
+        for case in (Case(7, "bytes", None, 9), Case(7, "decimal", DECIMAL, 9)):
+            compare(case, [b"b" * 9, b"m" * 9, *others], [3])
+
+
+def test_a_bound_that_moves_to_another_front(engine):
+    """What comes then is held against the new bound, by the front and the word of this."""
+    for low, high, new, last in ((b"Fb", b"Fm", b"Ez", b"Ec"), (b"Fb", b"Fm", b"Gc", b"Gl")):
+        values = [value[:1] * 8 + value[1:] for value in (low, high, new, last)]
+        compare(Case(6, "bytes"), values, [4])
+        compare(Case(7, "bytes", None, 9), values, [4])
+
+
+def test_decimals_of_several_lengths(engine):
+    """The bytes of longer ones lie between those of shorter ones, and the numbers do not."""
+    for values in ([1, 3, 2 << 8], [1, 3, 2 << 64], [-3, -1, -2 << 8], [-3, -1, -2 << 72], [1 << 64, 3 << 64, 2]):
+        stored_ = [value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True) for value in values]
+        compare(Case(6, "decimal", DECIMAL), stored_, [3])
+        compare(Case(6, "decimal", DECIMAL), stored_, [3], [0, 1, 2])
+
+
 def test_values_that_end_with_the_buffer(engine):
     """Nothing is loaded from behind the last value."""
     for length in range(18):
