@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -265,5 +266,8 @@ def kept(leaf: Leaf, values: Values) -> KeptFixed | KeptStrings | None:
 
 def ordinals(leaves: Sequence[Leaf], asked: Sequence[Leaf]) -> Mapping[int, int]:
     """Give for each leaf asked, by its ordinal, the position among all leaves that are read."""
-    wanted = {leaf.index for leaf in asked}
+    wanted = set(map(_ORDINAL, asked))
     return {leaf.index: place for place, leaf in enumerate(leaves) if leaf.index in wanted}
+
+
+_ORDINAL = attrgetter("index")

@@ -37,10 +37,11 @@ def checked_ranges(ranges: Ranges, source: Source) -> list[tuple[int, int]]:
     InvalidFileError
         When one does not.
     """
-    checked = [(int(start), int(stop)) for start, stop in ranges]
-    for start, stop in checked:
+    checked = []
+    for start, stop in ranges:
         if not source.has(start, stop):
             raise too_short(source, start, stop - start)
+        checked.append((int(start), int(stop)))
     return checked
 
 

@@ -212,7 +212,9 @@ class ChunkPages:
         pages = np.asarray(pages)
         if pages.dtype != np.bool_:
             pages = np.sort(pages.astype(np.intp))
-        return RowRanges.in_order(self.first_rows[pages], self.row_stops[pages])
+        starts, stops = self.first_rows[pages], self.row_stops[pages]
+        is_one = len(starts) == 1 and stops[0] > starts[0]
+        return RowRanges.run(int(starts[0]), int(stops[0])) if is_one else RowRanges.in_order(starts, stops)
 
     def byte_ranges(self, pages: np.ndarray) -> np.ndarray:
         """Give the bytes that are needed to decode some pages.

@@ -117,19 +117,19 @@ def _may_be_value(test: ValueTest, runs: Runs) -> np.ndarray:
         if test.nan:
             found |= runs.nan_counts != 0
         found = np.where((runs.nan_counts == present) & (present >= 0), test.nan, found)
-    return found & ~runs.only_nulls(test.leaf) & (runs.num_values != 0)
+    return found & runs.may_have_values(test.leaf)
 
 
 def _may_be_bytes(test: ValueTest, runs: Runs) -> np.ndarray:
     if test.pattern is not None and test.negated:  # what satisfies it may be outside of the ranges, too
-        return ~runs.only_nulls(test.leaf) & (runs.num_values != 0)
+        return runs.may_have_values(test.leaf)
     apart, meeting = told(test, runs)
-    meeting &= ~runs.only_nulls(test.leaf) & (runs.num_values != 0)
+    meeting &= runs.may_have_values(test.leaf)
     return meeting | _asked(test, runs, ~apart & ~meeting, may_match)
 
 
 def _may_be_member(test: MemberTest, runs: Runs) -> np.ndarray:
-    return ~runs.only_nulls(test.leaf) & (runs.num_values != 0)  # bounds say nothing of a Bloom filter
+    return runs.may_have_values(test.leaf)  # bounds say nothing of a Bloom filter
 
 
 def _may_one_by_one(test: Any, runs: Runs) -> np.ndarray:
@@ -164,7 +164,7 @@ def _must_be_null(test: NullTest, runs: Runs) -> np.ndarray:
 
 
 def _must_be_value(test: ValueTest, runs: Runs) -> np.ndarray:
-    no_nulls = (runs.num_nulls(test.leaf) == 0) & ~runs.all_null
+    no_nulls = runs.have_no_nulls(test.leaf)
     if not has_numbers(test.domain):
         return _asked(test, runs, no_nulls | (runs.num_values == 0), must_match)
     found = _cover(test.ranges, *runs.intervals(test.domain))

@@ -235,7 +235,7 @@ class Planner:
             In this order, without those of which no row is left; None where that takes a plan of the read.
         """
         sure = self._answers(bound)
-        if isinstance(bound, Constant) or not all(sure.get(group) is False for group in row_groups):
+        if isinstance(bound, Constant) or set(map(sure.get, row_groups)) != {False}:
             return None
         found = LookUp.of(self._file, self._leaves, leaves_of(bound), self._tables, row_groups)
         return None if found is None else found.plan(self._file, bound)

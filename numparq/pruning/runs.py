@@ -49,6 +49,7 @@ class Runs:
     is_exact: np.ndarray
     order: Order
     _intervals: dict[Domain, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, init=False, repr=False)
+    _values: dict[bool, np.ndarray] = field(default_factory=dict, init=False, repr=False)
     _parts: Kept = field(default_factory=lambda: Kept(_MOST_PARTS), init=False, repr=False)
 
     def __len__(self) -> int:
@@ -98,6 +99,17 @@ class Runs:
         if leaf.is_nested:
             return self.all_null
         return self.all_null | ((self.null_counts >= 0) & (self.null_counts == self.num_values))
+
+    def may_have_values(self, leaf: Leaf) -> np.ndarray:
+        """Tell which runs may have a value that is no null; not to be written to."""
+        found = self._values.get(leaf.is_nested)
+        if found is None:  # every test of the leaf asks it
+            found = self._values[leaf.is_nested] = ~self.only_nulls(leaf) & (self.num_values != 0)
+        return found
+
+    def have_no_nulls(self, leaf: Leaf) -> np.ndarray:
+        """Tell which runs are known to have no null."""
+        return (self.num_nulls(leaf) == 0) & ~self.all_null
 
     def num_present(self, leaf: Leaf) -> np.ndarray:
         """Give the values of each run that are no nulls; `UNKNOWN` where that is not known."""

@@ -149,6 +149,8 @@ class FileRead:
 
     def _virtual(self, rows: FileRows) -> list[tuple[str, Any]]:
         """Make the virtual columns asked for."""
+        if not self._columns.virtual:
+            return []
         return [
             (name, text_of([self._file.source.name]).take(np.zeros(rows.count, np.intp)))
             if name == "file"
