@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_kernel_fixed import CASES, FILLS, Case, first_null
 from test_kernel_hostile import cut_chunks, refused_by_the_walk, verdict
-from twins import selecting, snappy
+from twins import runs, selecting, snappy
 from twins.pages import (
     DICTIONARY_PAGE,
     PLAIN,
@@ -28,9 +28,29 @@ from twins.pages import (
     dictionary_page,
     random_chunk,
 )
-from twins.values import BOOLEAN, BYTE_ARRAY, INT64, Column, copied, random_values
+from twins.values import (
+    BOOLEAN,
+    BYTE_ARRAY,
+    FIXED_LEN_BYTE_ARRAY,
+    INT32,
+    INT64,
+    INT96,
+    Column,
+    copied,
+    random_values,
+)
 
-from numparq.errors import BAD_COMPRESSED_DATA, BAD_COUNT, NO_DICTIONARY, NULL_FOUND, UNSUPPORTED_ENCODING
+from numparq.errors import (
+    BAD_COMPRESSED_DATA,
+    BAD_COUNT,
+    BAD_RUN,
+    INDEX_OUT_OF_RANGE,
+    INEXACT,
+    NO_DICTIONARY,
+    NULL_FOUND,
+    TRUNCATED,
+    UNSUPPORTED_ENCODING,
+)
 from numparq.kernels import tables as t
 from numparq.kernels.scattered_strings import STEP
 
@@ -97,8 +117,8 @@ def test_any_rows(data):
     row = st.sampled_from([*entries, None] if column.optional else entries)
     codec = data.draw(st.sampled_from([UNCOMPRESSED, SNAPPY]), "codec")
     pages = [dictionary_page(column, entries, codec, rng)]
-    for runs in data.draw(st.lists(st.lists(st.tuples(row, st.integers(1, 40)), max_size=6), max_size=4), "pages"):
-        rows = [value for value, count in runs for _ in range(count)]
+    for parts in data.draw(st.lists(st.lists(st.tuples(row, st.integers(1, 40)), max_size=6), max_size=4), "pages"):
+        rows = [value for value, count in parts for _ in range(count)]
         encoding = PLAIN if case is STRINGS else data.draw(st.sampled_from([PLAIN, RLE_DICTIONARY]), "encoding")
         pages.append(data_page(column, rows, encoding, codec, data.draw(st.integers(1, 2), "version"), rng, entries))
     chunk = Chunk(column, codec, pages)
@@ -208,6 +228,70 @@ def test_damage(engine, case):
             found = attempt(engine, case, bad, request, some_places(rng, len(chunk.rows)), number)
             decoded, refused = decoded + (found.status == 0), refused + (found.status < 0)
     assert decoded and refused
+
+
+def indexed(column: Column, entries: list[bytes], body: bytes) -> Chunk:
+    """A dictionary, and a page of eight indices of which the body is given."""
+    rng = np.random.default_rng(7)
+    page = data_page(column, [entries[0]] * 8, RLE_DICTIONARY, UNCOMPRESSED, 1, rng, entries)
+    page = replace(page, body=body, uncompressed=len(body))
+    return Chunk(column, UNCOMPRESSED, [dictionary_page(column, entries, UNCOMPRESSED, rng), page])
+
+
+@engines
+@pytest.mark.parametrize("column", [Column(INT32), Column(INT64), *(Column(FIXED_LEN_BYTE_ARRAY, n) for n in (3, 16))])
+def test_indices_behind_the_dictionary(engine, column):
+    """They are refused where they are wanted, the first that is too much included."""
+    entries = [bytes([number]) * column.size for number in range(3)]
+    request = Request(t.COPY, column.size, t.NULLS_FILL, 0, 0, 8)
+    for index in (2, 3, 4, 255):
+        for made in ([("rle", index, 8)], [("packed", [0] * 7 + [index])]):
+            chunk = indexed(column, entries, b"\x08" + runs.encode(made, 8))
+            found = take(engine, chunk, request, [0, 7], True)
+            if index == 2:
+                assert found.rows is not None and found.rows[1] == entries[2]
+            else:
+                assert found == Outcome(INDEX_OUT_OF_RANGE, 1)
+
+
+@engines
+def test_runs_of_indices_that_are_refused(engine):
+    """Of nothing, in front of what would do for all, and cut off: whatever is read from behind the page would do."""
+    column, request = Column(INT64), Request(t.COPY, 8, t.NULLS_FILL, 0, 0, 8)
+    entries = [bytes([number]) * 8 for number in range(256)]
+    enough, packed = runs.encode([("rle", 9, 8)], 8), runs.encode([("packed", [9] * 8)], 8)
+    for body, status in ((enough, 0), (b"\x00\x01" + enough, BAD_RUN), (b"\x01" + enough, BAD_RUN), (packed, 0),
+                         (enough[:1], TRUNCATED), (packed[:-1], TRUNCATED), (b"", TRUNCATED)):  # fmt: skip
+        found = take(engine, indexed(column, entries, b"\x08" + body), request, [1, 6], True)
+        assert found == (Outcome(status, 1) if status else Outcome(0, -1, (entries[9],) * 2))
+
+
+@engines
+def test_pages_of_values_that_end_early(engine):
+    """Whichever of them are wanted: by one byte, or by all of the last value."""
+    rng = np.random.default_rng(9)
+    for column in (Column(INT32), Column(FIXED_LEN_BYTE_ARRAY, 3)):
+        rows = [rng.bytes(column.size) for _ in range(5)]
+        page = data_page(column, rows, PLAIN, UNCOMPRESSED, 1, rng, [])
+        for cut in (0, 1, column.size):
+            body = page.body[: len(page.body) - cut]
+            chunk = Chunk(column, UNCOMPRESSED, [replace(page, body=body, uncompressed=len(body))])
+            for places in ([0], [4], [1, 4]):
+                found = take(engine, chunk, Request(t.COPY, column.size, t.NULLS_FILL, 0, 0, 5), places, True)
+                assert found == (Outcome(TRUNCATED, 0) if cut else Outcome(0, -1, tuple(rows[i] for i in places)))
+
+
+@engines
+def test_values_that_do_not_fit_are_refused_where_they_are_wanted(engine):
+    rng = np.random.default_rng(8)
+    rows = [number.to_bytes(8, "little") for number in (1, (1 << 53) + 1, 3)]
+    moments = [bytes(8) + day.to_bytes(4, "little") for day in (2440588, (1 << 31) - 1, 2440589)]
+    for column, values, conversion in ((Column(INT64), rows, t.WIDEN_SIGNED), (Column(INT96), moments, t.INT96_NS)):
+        chunk = Chunk(column, UNCOMPRESSED, [data_page(column, values, PLAIN, UNCOMPRESSED, 1, rng, [])])
+        request = Request(conversion, 8, t.NULLS_FILL, 0, 0, 3)
+        assert take(engine, chunk, request, [0, 2], True).status == 0
+        for places in ([1], [0, 1], [1, 2]):
+            assert take(engine, chunk, request, places, True) == Outcome(INEXACT, 0)
 
 
 def attempt(engine, case, chunk, request, places, seed) -> Outcome:
