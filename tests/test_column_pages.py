@@ -235,10 +235,13 @@ def test_runs_of_several_chunks_fit_into_one_window():
         table = np.zeros((count, t.CHUNK_FIELDS), np.int64)
         table[:, t.C_START] = 4 + np.cumsum(gaps) + np.cumsum(sizes) - sizes
         table[:, t.C_END] = table[:, t.C_START] + sizes
-        edges = list(jobs.runs_of(table, int(rng.choice([64 << 10, 100_000, 1 << 20, 1 << 40]))))
+        gap = int(rng.choice([0, 50, 32 << 10]))
+        edges = list(jobs.runs_of(table, int(rng.choice([64 << 10, 100_000, 1 << 20, 1 << 40])), gap))
         assert [first for first, _ in edges] == [0, *(last for _, last in edges)][: len(edges)] and edges[-1][
             1
         ] == count
         for first, last in edges:
             span = table[last - 1, t.C_END] - table[first, t.C_START]
             assert last - first == 1 or span <= pages.WINDOW_BYTES * 3 // 2
+            apart = table[first + 1 : last, t.C_START] - table[first : last - 1, t.C_END]
+            assert apart.max(initial=0) <= gap

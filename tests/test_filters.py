@@ -437,6 +437,30 @@ def test_a_look_up_in_an_object_store():
     assert store.num_bytes < len(data) // 4
 
 
+@pytest.mark.parametrize("filters", [None, (col("a") > 0.5) | (col("c") > 0.5)])
+def test_gaps_between_columns_are_not_fetched(filters):
+    """Where the reader was told to fetch over no gap, chunks are not read over one either, which would fetch anew."""
+    pytest.importorskip("fsspec")
+    from object_store import ObjectStore
+
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.random(8000), "b": rng.integers(0, 99, 8000, "i1"), "c": rng.random(8000)})
+    # With something long behind the rows, for these not to come along with the footer.
+    data = to_parquet(frame, compression=None, use_dictionary=False, row_group_size=1000,
+                      key_value_metadata={"long": "x" * 100_000})  # fmt: skip
+    store = ObjectStore()
+    store.pipe("/a", data)
+    store.reset()
+    found = read_parquet("/a", ["a", "c"], filters, filesystem=store, coalescing=Coalescing(0, 1 << 20))
+    kept = frame[["a", "c"]]
+    assert_same(found, kept if filters is None else kept[(kept["a"] > 0.5) | (kept["c"] > 0.5)].reset_index(drop=True))
+    with ParquetFile(data) as file:
+        chunks = [chunk.meta_data for group in file.metadata.row_groups for chunk in group.columns]
+    wanted = sum(chunk.total_compressed_size for chunk in chunks if chunk.path_in_schema != ["b"])
+    behind = max(chunk.data_page_offset + chunk.total_compressed_size for chunk in chunks)
+    assert sum(stop - start for start, stop in store.requests if stop <= behind) == wanted
+
+
 # --- other arguments beside -------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("columns", [["value"], ["key", "value"]])

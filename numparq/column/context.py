@@ -14,6 +14,8 @@ from .scratch import Scratch, ThreadScratch
 
 __all__ = ["Context"]
 
+GAP_BYTES = 32 << 10
+
 
 @dataclass(eq=False, repr=False)
 class Context:
@@ -33,6 +35,9 @@ class Context:
         The buffers of each thread.
     bit_packed : int
         How this writer's levels in the encoding BIT_PACKED lie, as `writers.Faults` has it.
+    gap : int
+        Chunks are read together over at most so many bytes that nobody wants. Of a remote file no more than were
+        fetched along: else all of it would be fetched once more.
     """
 
     source: Source
@@ -41,6 +46,7 @@ class Context:
     verify_crc: bool
     local: ThreadScratch = field(default_factory=ThreadScratch)
     bit_packed: int = BIT_PACKED
+    gap: int = GAP_BYTES
 
     @property
     def scratch(self) -> Scratch:

@@ -34,10 +34,9 @@ from .job import Job
 from .scratch import allocate
 from .side_by_side import SideBySideJob
 
-# Chunks are fetched together up to this many bytes, and over gaps of at most so many. Two times as many are still
-# walked as a single window, and have to be: dictionaries and null counts of several chunks last for one window only.
+# Chunks are fetched together up to this many bytes. Two times as many are still walked as a single window, and have to
+# be: dictionaries and null counts of several chunks last for one window only.
 GROUP_BYTES = walking.WINDOW_BYTES * 3 // 4
-GAP_BYTES = 32 << 10
 # Fewer bytes than that, of all that a second thread could take over, are done before it has begun.
 ALONE_BYTES = 128 << 10
 # A job of a single chunk shares its pages out when its bytes are more than one in this many of a thread's share.
@@ -179,7 +178,7 @@ class JobMaker:
         chunks, owners = chunks[order], columns[places[order]].tolist()
         several = bundle if len(bundle) > 1 else []
         outputs = {int(columns[place]): group.output for group in several for place in group.places.tolist()}
-        for first, last in runs_of(chunks, share):
+        for first, last in runs_of(chunks, share, self._context.gap):
             run = np.ascontiguousarray(chunks[first:last])
             shared = last - first == 1 and bool(run[0, C_END] - run[0, C_START] > share)
             place: tuple[Any, ...] = self._context, rows.row_group, owners[first:last], run, shared
@@ -223,8 +222,16 @@ def _bundles(groups: list[_Group], table: np.ndarray) -> Iterator[Sequence[_Grou
     return iter([[group] for group in groups])
 
 
-def runs_of(chunks: np.ndarray, share: int) -> Iterator[tuple[int, int]]:
-    """Divide chunks, in the order of the file, into runs that are fetched together; a large one is a run by itself."""
+def runs_of(chunks: np.ndarray, share: int, gap: int) -> Iterator[tuple[int, int]]:
+    """Divide chunks, in the order of the file, into runs that are fetched together; a large one is a run by itself.
+
+    Parameters
+    ----------
+    chunks : int64 array, (chunks, CHUNK_FIELDS)
+        The chunk table.
+    share, gap : int
+        The bytes of a run, and those between two chunks of it, at most.
+    """
     if len(chunks) == 1:
         return pairwise([0, 1])
     starts, ends = chunks[:, C_START], chunks[:, C_END]
@@ -232,6 +239,6 @@ def runs_of(chunks: np.ndarray, share: int) -> Iterator[tuple[int, int]]:
     gaps = starts[1:] - ends[:-1]
     bucket = (ends - starts[0]) // limit
     large = ends - starts > limit
-    cuts = np.flatnonzero((gaps < 0) | (gaps > GAP_BYTES) | (bucket[1:] != bucket[:-1]) | large[1:] | large[:-1]) + 1
+    cuts = np.flatnonzero((gaps < 0) | (gaps > gap) | (bucket[1:] != bucket[:-1]) | large[1:] | large[:-1]) + 1
     edges = [0, *cuts.tolist(), len(chunks)]
     return pairwise(edges)

@@ -145,7 +145,7 @@ class SpanningMaker(JobMaker):
         chunks, owners, row_groups = chunks[order], np.tile(columns, len(slices))[order], row_groups[order]
         total = int((chunks[:, C_END] - chunks[:, C_START]).sum())
         share = max(total // (SHARES * self._context.crew.threads), SMALLEST_SPAN)
-        for first, last in runs_of(chunks, share):
+        for first, last in runs_of(chunks, share, self._context.gap):
             run = np.ascontiguousarray(chunks[first:last])
             names, groups = owners[first:last].tolist(), row_groups[first:last].tolist()
             yield SpanningJob(

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..column.buffer import ColumnBuffer
 from ..column.chunks import ChunkTables, RowSlice
-from ..column.context import Context
+from ..column.context import GAP_BYTES, Context
 from ..column.rounds import Replaceable, decode_rounds
 from ..column.scratch import ThreadScratch
 from ..column.writers import faults_of
@@ -115,9 +115,14 @@ class FileRows:
         faults = faults_of(self.file.footer.created_by)
         self._context: Context = self._ways.context(
             self.file.source, self.tables.names, crew, verify_crc and faults.has_checksums,
-            bit_packed=faults.bit_packed, local=local or ThreadScratch(),
+            bit_packed=faults.bit_packed, local=local or ThreadScratch(), gap=self._gap,
         )  # fmt: skip
         self._ahead = Ahead(self._context, self.file)
+
+    @property
+    def _gap(self) -> int:
+        """Over how many bytes chunks are read together."""
+        return min(GAP_BYTES, self.file.coalescing.gap) if self.file.source.is_remote else GAP_BYTES
 
     def context_of(self, source: Source) -> Context:
         """Give the context of this read for the same columns in another source."""
