@@ -198,7 +198,9 @@ class Together:
 
     def read(self, source: Source) -> Found:
         """Read and decode them; those that are none are None. Of equal bytes, unless they are many, it is done once."""
-        blobs = source.read_ranges(self._blobs) if self._blobs else []
+        if not self.wanted:
+            return self._found(b"", [])
+        blobs = source.read_ranges(self._blobs)
         if not self._is_small:
             return self._found(b"", blobs)
         content = b"".join([blob[:size].tobytes() for blob, size in zip(blobs, self._sizes, strict=True)])
