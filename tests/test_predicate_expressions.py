@@ -183,6 +183,25 @@ def test_literals_that_do_not_fit(column, literal, why):
     assert "'x'" in str(caught.value) and repr(literal) in str(caught.value)
 
 
+def test_conditions_that_are_nested_too_deeply():
+    def nested(count):
+        whole = col("x") == 0
+        for number in range(1, count):
+            whole = (whole & (col("x") != -number)) if number % 2 else (whole | (col("x") == number))
+        return whole
+
+    data = numparq.to_parquet(pd.DataFrame({"x": range(300)}))
+    assert numparq.read_parquet(data, filters=nested(100))["x"].tolist() == list(range(0, 100, 2))
+    assert len(numparq.read_parquet(data, filters=~nested(99))) == 250
+    for whole in (nested(101), ~nested(100), nested(100_000)):
+        with pytest.raises(ValueError, match="nested more than 100 deep"):
+            numparq.read_parquet(data, filters=whole)
+    flat = col("x") == 0
+    for number in range(1000):
+        flat = flat | (col("x") == number)
+    assert len(numparq.read_parquet(data, filters=flat)) == 300
+
+
 def test_patterns_that_do_not_fit():
     for test in (col("x").like("a!b", escape="!"), col("x").like("a!", escape="!"), col("x").startswith(b"a")):
         with pytest.raises(SchemaError):

@@ -21,6 +21,7 @@ from .pattern import Pattern, parsed, with_prefix
 from .ranges import Ranges, complement, intersection, union
 from .unfit import Unfit
 
+_DEEPEST = 100
 # What a comparison leaves of the keys, by where the literal cuts them.
 _COMPARED: dict[str, Callable[[Cut, Domain], tuple[Any, Any]]] = {
     "==": lambda at, domain: (at.at_least, at.above),
@@ -56,8 +57,26 @@ def bind(
         When the file has no such column, or a literal cannot be compared with its values.
     InvalidFileError
         When the type of a column breaks the specification.
+    ValueError
+        When conditions are nested too deeply in one another.
     """
+    if not isinstance(expression, Test):
+        _check_depth(expression)
     return _bound(normal_form(expression), schema, origins or {})
+
+
+def _check_depth(expression: Expression) -> None:
+    """Refuse what whoever goes down it, level by level, would have no stack for."""
+    level: list[Any] = [expression]
+    for _ in range(_DEEPEST):
+        level = [part for whole in level if not isinstance(whole, (Test, Constant)) for part in _parts(whole)]
+        if not level:
+            return
+    raise ValueError(f"filters are nested more than {_DEEPEST} deep: join conditions by & or | at one level")
+
+
+def _parts(expression: Any) -> tuple[Expression, ...]:
+    return (expression.part,) if isinstance(expression, Not) else expression.parts
 
 
 def _bound(expression: Expression, schema: Schema | Columns, origins: Mapping[int, ArrowType]) -> Expression:
