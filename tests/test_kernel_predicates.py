@@ -117,6 +117,32 @@ def test_sets_of_many_numbers(engine, size, gap):
     assert out.array.tolist() == ((before >= 0) & (keys < starts[before] + size)).tolist()
 
 
+WAYS = {
+    "range": ((5, 9),),
+    "four_ranges": ((0, 1), (10, 30), (100, 105), (1000, 9000)),
+    "table": tuple((10 * n, 11 * n + 1) for n in range(9)),
+    "keys": tuple((10**6 * n, 10**6 * n + 1 + n % 3) for n in range(9)),
+    "ranges": tuple((10**6 * n, 10**6 * n + 1 + n * 1000) for n in range(9)),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("dtype", ["i4", "i8"])
+def test_edges_nulls_and_masks_of_every_way(way, dtype):
+    ranges = WAYS[way]
+    numbers = KeySet(ranges, 32)
+    assert numbers._name == f"join_{way}"
+    keys = [key for low, high in ranges for key in (low - 1, low, high - 1, high)] * 4
+    inside = [twin.inside(key, ranges) for key in keys]
+    before = [place * 4 // len(keys) % 2 for place in range(len(keys))]
+    for valid in (None, [2 * (place * 2 // len(keys)) for place in range(len(keys))]):
+        for how in (STORE, AND, OR):
+            out = np.array(before, np.uint8)
+            numbers.join(np.array(keys, dtype), Mask(out, how, None if valid is None else np.array(valid, np.uint8)))
+            rows = zip(before, inside, valid or [1] * len(keys), strict=True)
+            assert out.tolist() == [twin.joined(one, found, there != 0, how) for one, found, there in rows]
+
+
 def test_a_search_for_a_key_goes_on_at_the_first_slot(engine):
     bits = 4
     spread = 0x9E3779B97F4A7C15

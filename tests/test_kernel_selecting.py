@@ -255,10 +255,20 @@ def test_items_one_by_one(data, size, place, seed):
 @few
 @given(data=st.data(), values=st.lists(st.one_of(st.binary(max_size=5), st.binary(max_size=60)), max_size=40))
 def test_strings_one_by_one(data, values):
-    """Strings in any order, and empty ones for negative places; up to 16 bytes behind them may be touched."""
-    rng = np.random.default_rng(len(values))
+    """Strings in any order, and empty ones for negative places."""
     places = data.draw(st.lists(st.integers(-2, len(values) - 1), max_size=60))
-    start = data.draw(st.integers(0, 9))
+    check_strings_at(values, places, data.draw(st.integers(0, 9)))
+
+
+def test_strings_of_every_length_one_by_one():
+    values = [bytes(range(1, length + 1)) for length in range(40)]
+    check_strings_at(values, list(range(40)))
+    check_strings_at(values, list(range(39, -2, -1)), 3)
+
+
+def check_strings_at(values, places, start=0):
+    """Take strings; up to 16 bytes behind them may be touched."""
+    rng = np.random.default_rng(len(values))
     stored = with_slack(rng, bytes(start) + b"".join(values), 16)
     offsets, flat = np.cumsum([start, *map(len, values)]).astype(np.int64), np.array(places, np.int32)
     expected = selecting.take_at(values, places, b"")
