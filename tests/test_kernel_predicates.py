@@ -254,6 +254,21 @@ def test_a_search_ends_with_the_buffer(size):
             assert bool(out[0]) == (letters in value)
 
 
+@pytest.mark.parametrize("is_text", [True, False])
+def test_pieces_of_a_pattern_do_not_overlap(is_text):
+    """Each byte of a string is for one piece; the strings lie behind one another, and none is told by its neighbour."""
+    values = [b"", b"a", b"b", b"ab", b"ba", b"aba", b"abba", b"abab", b"aab", b"abb", b"ababab", b"abaab"]
+    strings = Strings.between(np.frombuffer(b"".join(values), np.uint8), np.cumsum([0, *map(len, values)]))
+    words = [(), (b"a",), (b"ab",), (b"ba",), (b"b", ONE), (ONE, b"b"), (ONE,), (b"aba",)]
+    for first in words:
+        for inner in ((), *((word,) for word in words[1:])):
+            for last in words:
+                pieces = (first, *inner, last)
+                out = np.zeros(len(values), np.uint8)
+                LikeSet(Pattern(pieces, is_text), False).join(strings, Mask(out))
+                assert out.tolist() == [twin.fits(value, pieces, is_text) for value in values]
+
+
 def test_any_character_is_a_code_point():
     leads = [0x00, 0x7F, 0x80, 0xBF, 0xC0, 0xDF, 0xE0, 0xEF, 0xF0, 0xF7, 0xF8, 0xFF]
     tails = [*(b"\x80" * count for count in range(5)), b"\xbfa", b"\xc0"]

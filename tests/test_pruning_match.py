@@ -20,7 +20,7 @@ from numparq.predicate.domain import domain_of
 from numparq.predicate.may_match import may_match, must_match
 from numparq.pruning.match import may_mask, must_mask, runs_that_may, runs_that_must
 from numparq.pruning.prefixes import told
-from numparq.pruning.runs import UNKNOWN, Runs
+from numparq.pruning.runs import UNKNOWN, Runs, counts
 from numparq.statistics.order import INT96_ORDER, NO_ORDER, TOTAL_ORDER, TYPE_ORDER, order_of
 
 
@@ -111,15 +111,19 @@ def strings(*pairs):
 ZERO, NAN = 0.0, float("nan")
 PAIRS = {
     "double": [(None, None), (5.0, 5.0), (5.0, 6.0), (None, 6.0), (5.0, None), (6.0, 5.0), (NAN, 6.0), (NAN, NAN),
-               (ZERO, 1.0), (-1.0, -ZERO)],
-    "int64": [(None, None), (5, 5), (5, 6), (None, 6), (5, None), (6, 5)],
-    "string": [(None, None), (b"b", b"b"), (b"a", b"b"), (b"b1", b"b2"), (b"c", b"d"), (b"d", b"a"), (b"c", None)],
+               (5.0, NAN), (ZERO, 1.0), (-1.0, -ZERO), (ZERO, -ZERO)],
+    "int64": [(None, None), (5, 5), (5, 6), (None, 6), (5, None), (6, 5), (b"\6\0\0\0", 6), (5, b"")],
+    "int8": [(5, 6), (257, 6), (5, 257), (-129, 6), (128, None), (127, None), (None, -128)],
+    "string": [(None, None), (b"b", b"b"), (b"a", b"b"), (b"b1", b"b2"), (b"c", b"d"), (b"d", b"e"), (b"d", b"a"),
+               (b"c", None)],
 }  # fmt: skip
 ASKED = {
     "double": [lambda x: x > 5.5, lambda x: x >= 5, lambda x: ~(x > 6), lambda x: ~(x > 0), lambda x: x != 5,
-               lambda x: x.isin([4, 5, 7]), lambda x: x.not_in([5, 6]), lambda x: x == 0, lambda x: x <= -ZERO],
+               lambda x: x.isin([4, 5, 7]), lambda x: x.not_in([5, 6]), lambda x: x == 0, lambda x: x <= -ZERO,
+               lambda x: x == float("inf"), lambda x: x == float("-inf"), lambda x: ~(x > 5.5) | (x > 5.5)],
     "int64": [lambda x: x > 5, lambda x: x >= 5, lambda x: x < 5, lambda x: x != 5, lambda x: x.isin([4, 5, 7]),
-              lambda x: x.not_in([5, 6]), lambda x: x.isin([1, 9])],
+              lambda x: x.not_in([5, 6]), lambda x: x.isin([1, 9]), lambda x: x == 2**63 - 1, lambda x: x == -(2**63)],
+    "int8": [lambda x: x > 5, lambda x: x == 127, lambda x: x == -128, lambda x: x.isin([1, 6, 127])],
     "string": [lambda x: x == "b", lambda x: x != "b", lambda x: x.startswith("b"), lambda x: ~x.startswith("b"),
                lambda x: x.like("b%x"), lambda x: ~x.like("b%x"), lambda x: x.isin(["a", "z"])],
 }  # fmt: skip
@@ -128,18 +132,18 @@ ASKED = {
 def every_run(name, order):
     """Runs of all bounds with all counts that can be: of values, nulls and NaNs, each known or not."""
     flags, nans = (False, True), (UNKNOWN, 0, 1, 2, 3) if name == "double" else (UNKNOWN,)
-    counts = [(n, *some) for n, *some in product((UNKNOWN, 0, 3), (UNKNOWN, 0, 1, 3), nans)
+    known = [(n, *some) for n, *some in product((UNKNOWN, 0, 3), (UNKNOWN, 0, 1, 3), nans)
               if n < 0 or sum(max(count, 0) for count in some) <= n]  # fmt: skip
-    every = list(product(PAIRS[name], counts, flags, flags if name == "string" else (False,)))
-    data, ends = b"?", []
+    every = list(product(PAIRS[name], known, flags, flags if name == "string" else (False,)))
+    data, ends = b"", []
     for value in (value for pair, *_ in every for value in pair):
-        plain = b"" if value is None else value if name == "string" else KINDS[name].plain(value)
+        plain = value or b"" if value is None or isinstance(value, bytes) else KINDS[name].plain(value)
         ends.append((UNKNOWN, 0) if value is None else (len(data), len(plain)))
         data += plain
     places = np.array(ends, np.int64).reshape(-1, 2, 2)
-    known = np.array([about for _, about, *_ in every], np.int64).T.copy()
+    numbers = np.array([about for _, about, *_ in every], np.int64).T.copy()
     no_value, is_exact = (np.array([about[place] for about in every]) for place in (2, 3))
-    return Runs(np.frombuffer(data, np.uint8), places[:, 0], places[:, 1], *known, no_value, is_exact, order)
+    return Runs(np.frombuffer(data, np.uint8), places[:, 0], places[:, 1], *numbers, no_value, is_exact, order)
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -147,16 +151,25 @@ def every_run(name, order):
 def test_every_run_there_can_be_is_answered_as_by_itself(name, optional):
     schema = schema_of(name)
     schema.leaves[0] = replace(schema.leaves[0], max_definition_level=optional)
-    for order in (TYPE_ORDER, TOTAL_ORDER) if name == "double" else (TYPE_ORDER,):
-        runs = every_run(name, order_of(KINDS[name].leaf, order))
+    total = [order_of(KINDS[name].leaf, TOTAL_ORDER)] if name == "double" else []
+    for order in (order_of(KINDS[name].leaf, TYPE_ORDER), NO_ORDER, *total):
+        runs = every_run(name, order)
+        some = np.arange(len(runs))[::-3].copy()
         each = [{0: runs.facts(run)} for run in range(len(runs))]
         for asked in (*ASKED[name], lambda x: x.is_null(), lambda x: x.is_not_null()):
             bound = bind(asked(col(name)), schema)
             may, must = [may_match(bound, facts) for facts in each], [must_match(bound, facts) for facts in each]
             assert runs_that_may(bound, {0: runs}, len(runs)).tolist() == may
             assert runs_that_must(bound, {0: runs}, len(runs)).tolist() == must
-            if optional:
+            assert runs_that_may(bound, {0: runs.at(some)}, len(some)).tolist() == may[::-3]
+            assert runs_that_must(bound, {0: runs.at(some)}, len(some)).tolist() == must[::-3]
+            if optional and order is not NO_ORDER:
                 assert {*may} == {*must} == {True, False}
+
+
+def test_counts_that_cannot_be_are_not_known():
+    said, most = np.array([-5, 0, 3, 4, 9, -1]), np.array([3, 3, 3, 3, UNKNOWN, UNKNOWN])
+    assert counts(said, most).tolist() == [UNKNOWN, 0, 3, UNKNOWN, 9, UNKNOWN]
 
 
 def test_most_strings_are_told_apart_by_eight_bytes():
