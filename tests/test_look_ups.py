@@ -207,3 +207,33 @@ def test_files_of_one_footer_have_indexes_of_their_own() -> None:
     first, second, again = read(whole), read(other), read(whole)
     assert first == again and first[0] == second[0] == [30]
     assert second[1] > first[1]
+
+
+def test_indexes_are_read_once_for_an_open_file(monkeypatch) -> None:
+    """Those that other reads have left are not read again, and what they tell is what it would be by itself."""
+    data, seen = stored(), Watched(monkeypatch)
+    with numparq.ParquetFile(data) as file:
+
+        def read(columns, filters):
+            before = file.source.num_bytes
+            found = file.read(columns, filters=filters)
+            pd.testing.assert_frame_equal(found, numparq.read_parquet(data, columns, filters=filters))
+            return file.source.num_bytes - before
+
+        key, back = col("key") == 30, (col("key") == 30) & (col("back") == ROWS - 11)
+        first, again = read(["text"], key), read(["text"], key)
+        more, both_known = read(["text"], back), read(["text"], back)
+        assert first > again and more > both_known
+        assert more - both_known < 2 * (first - again)  # the indexes of another column, and not of all
+        assert read(["text"], key) == again
+    assert seen.left == 0 and set(seen.planned) == {1}
+
+
+def test_what_indexes_tell_is_kept_for_a_few_files_only(monkeypatch) -> None:
+    files = [stored(key_value_metadata={"number": str(number)}) for number in range(3)]
+    made: list[int] = []
+    make = look_up.LookUp._made
+    monkeypatch.setattr(look_up.LookUp, "_made", lambda this, file: made.append(1) or make(this, file))
+    for data in files * 2:
+        assert numparq.read_parquet(data, ["key"], filters=col("key") == 33)["key"].tolist() == [33]
+    assert len(made) == len(files)
