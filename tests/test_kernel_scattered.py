@@ -282,6 +282,37 @@ def test_pages_of_values_that_end_early(engine):
 
 
 @engines
+def test_a_value_behind_nulls_is_decompressed(engine):
+    """The first value of a page lies where the levels end, in a part of its own of what Snappy has."""
+    rng = np.random.default_rng(10)
+    column = Column(INT64, 0, True)
+    value = rng.bytes(8)
+    page = data_page(column, [None, None, value, None], PLAIN, UNCOMPRESSED, 1, rng, [])
+    levels, values = page.body[:-8], page.body[-8:]
+    body = bytes([len(page.body)]) + snappy.literal(levels, 0) + snappy.literal(values, 0)
+    assert snappy.decompress(body, len(page.body)) == page.body
+    chunk = Chunk(column, SNAPPY, [replace(page, body=body)])
+    request = Request(t.COPY, 8, t.NULLS_FILL, 0, 0, 4)
+    for places in ([2], [0, 2], [1, 2, 3]):
+        wanted = tuple(value if place == 2 else bytes(8) for place in places)
+        assert take(engine, chunk, request, places, True) == Outcome(0, -1, wanted, b"", len(places) - 1)
+
+
+@engines
+def test_levels_that_reach_beyond_the_page(engine):
+    rng = np.random.default_rng(11)
+    column = Column(INT64, 0, True)
+    section = runs.encode([("rle", 0, 9)], 1)
+    page = data_page(column, [None] * 9, PLAIN, UNCOMPRESSED, 1, rng, [])
+    request = Request(t.COPY, 8, t.NULLS_FILL, 0, 0, 9)
+    for beyond in (-1, 0, 1, 1 << 31):
+        body = (len(section) + beyond).to_bytes(4, "little") + section
+        chunk = Chunk(column, UNCOMPRESSED, [replace(page, body=body, uncompressed=len(body))])
+        found = take(engine, chunk, request, [1, 8], True)
+        assert found == (Outcome(TRUNCATED, 0) if beyond else Outcome(0, -1, (bytes(8),) * 2, b"", 2))
+
+
+@engines
 def test_values_that_do_not_fit_are_refused_where_they_are_wanted(engine):
     rng = np.random.default_rng(8)
     rows = [number.to_bytes(8, "little") for number in (1, (1 << 53) + 1, 3)]

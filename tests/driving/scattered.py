@@ -74,7 +74,8 @@ def _take_fixed(run: Run, places: np.ndarray, stored: bool) -> Outcome:
     if run.failure is not None:
         return run.finish() or run.failure
     before = int(run.rng.integers(0, 4))
-    out, mask = run.buffer((before + count) * item), run.buffer(before + count)
+    has_mask = run.request.nulls == t.NULLS_MASK  # else there is none that could be written to
+    out, mask = run.buffer((before + count) * item), run.buffer((before + count) * has_mask)
     untouched = out[: before * item].copy()
     levels, values, state = run.buffer(run.values + t.SLACK), run.buffer(count, "i8"), run.buffer(STATE_FIELDS, "i8")
     state[STATE_TAKEN] = 0
@@ -92,7 +93,7 @@ def _take_fixed(run: Run, places: np.ndarray, stored: bool) -> Outcome:
     assert (out[: before * item] == untouched).all() and state[STATE_TAKEN] == count
     data = out[before * item :].tobytes()
     rows = tuple(data[i * item : (i + 1) * item] for i in range(count))
-    kept = mask[before:].tobytes() if run.request.nulls == t.NULLS_MASK else b""
+    kept = mask[before:].tobytes() if has_mask else b""
     return Outcome(0, -1, rows, kept, int(run.chunks[t.C_NULL_COUNT]))
 
 
