@@ -169,12 +169,41 @@ def test_files_without_offset_indexes():
     check(data, np.random.default_rng(10))
 
 
+@pytest.mark.parametrize("statistics", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+def test_columns_whose_dtype_follows_from_what_is_found(statistics, masked):
+    """Nulls that no footer tells of, and numbers beyond what floats hold exactly: chunks are decoded a second time."""
+    rng, rows = np.random.default_rng(13), 400
+    nulls, few = rng.random(rows) < 0.3, np.arange(rows) % 97 == 96
+    numbers = np.where(np.arange(rows) % 50 == 7, (1 << 53) + 1, np.arange(rows))
+    table = pa.table({
+        "none": pa.array(np.arange(rows)), "some": pa.array(np.arange(rows), mask=nulls),
+        "few": pa.array(np.arange(rows), mask=few), "large": pa.array(numbers, mask=nulls),
+        "single": pa.array(numbers.astype("i4"), mask=few), "bool": pa.array(nulls[::-1], mask=few),
+        "text": pa.array([f"text {number % 30}" for number in range(rows)], mask=nulls),
+    })  # fmt: skip
+    for options in ({"use_dictionary": False}, {"compression": "snappy"}):
+        data = by_pyarrow(table, write_statistics=statistics, **options)
+        check(data, rng, repetitions=4, masked=masked)
+        check(data, rng, repetitions=2, masked=masked, dtype_backend="numpy_nullable")
+        for places in ([7, 57, 300], [*range(100, 140)], [96, 193], [*range(7, 400, 50)], [*range(1, 400, 2)]):
+            chosen = {0: [row for row in places if row < 220], 1: [row - 220 for row in places if row >= 220]}
+            wanted = {group: some for group, some in chosen.items() if some}
+            got = read_rows(data, wanted, as_whole, masked=masked)
+            expected = table.take(places).to_pandas(integer_object_nulls=True)
+            for name in table.column_names:
+                found = [None if pd.isna(value) else value for value in got[name].tolist()]
+                assert found == [None if pd.isna(value) else value for value in expected[name].tolist()]
+
+
 def test_required_columns():
     table = arrow_table()
     names = ["i4", "f8", "bytes", "fixed", "decimal"]
     schema = pa.schema([pa.field(name, table[name].type, nullable=False) for name in names])
     for options in ({}, {"use_dictionary": False}, {"data_page_version": "2.0"}):
-        check(by_pyarrow(table.select(names).cast(schema), **options), np.random.default_rng(11))
+        data = by_pyarrow(table.select(names).cast(schema), **options)
+        check(data, np.random.default_rng(11))
+        check(data, np.random.default_rng(11), dtype_backend="numpy_nullable")
 
 
 @pytest.mark.parametrize("nested", [False, True])
