@@ -6,8 +6,10 @@ import itertools
 import struct
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from driving.selected_rows import (
+    as_told,
     as_whole,
     expected_rows,
     locations_of,
@@ -220,6 +222,24 @@ def test_damage_where_no_row_is_wanted(damage):
             assert {**caught.value.where, "file": ""} == {"file": "", "row_group": 0, "column": name, "page": page}
             with pytest.raises(InvalidFileError):
                 read_parquet(bad)
+
+
+@pytest.mark.parametrize("dictionary", [False, True])
+def test_strings_that_are_no_utf8(dictionary):
+    """Refused where they are wanted, whichever way the rows are taken."""
+    values = [b"text %d" % (row % 40) for row in range(300)]
+    values[250] = b"\xff\xfe"
+    stored = pa.array(values, pa.binary()).buffers()
+    text = pa.StringArray.from_buffers(300, *stored[1:])
+    data = by_pyarrow(pa.table({"a": text}), row_group_size=300, use_dictionary=dictionary)
+    for way in (as_told, as_whole):
+        for masked in (False, True):
+            if not dictionary:  # a dictionary is held against UTF-8 as a whole
+                assert read_rows(data, {0: [0, 3]}, way, masked=masked)["a"].tolist() == ["text 0", "text 3"]
+            for rows in ([0, 250], [250], [*range(200, 300)], [*range(200, 300, 2)], [240, 249, 250, 299]):
+                with pytest.raises(InvalidFileError) as caught:
+                    read_rows(data, {0: rows}, way, masked=masked)
+                assert caught.value.where["column"] == "a"
 
 
 # --- strings that go on over pages (PARQUET-246) ----------------------------------------------------------------------
