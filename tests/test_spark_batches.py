@@ -21,6 +21,8 @@ from numparq.spark.reader import SparkTable  # noqa: E402
 from numparq.spark.request import ReadRequest  # noqa: E402
 from numparq.spark.tables import table_of  # noqa: E402
 
+pytestmark = pytest.mark.pyspark
+
 
 @pytest.mark.parametrize("start", range(5))
 @pytest.mark.parametrize("rows", [1, 2, None])

@@ -15,6 +15,8 @@ from pyspark.sql import SparkSession
 
 from numparq.spark import configure
 
+pytestmark = pytest.mark.pyspark
+
 OURS = {
     "spark.python.daemon.module": "numparq.spark.daemon",
     "spark.executorEnv.NUMPARQ_THREADS": "1",

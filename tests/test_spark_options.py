@@ -16,6 +16,8 @@ pq = pytest.importorskip("pyarrow.parquet")
 from numparq.spark.options import OPTIONS  # noqa: E402
 from numparq.spark.source import NumparqDataSource  # noqa: E402
 
+pytestmark = pytest.mark.pyspark
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

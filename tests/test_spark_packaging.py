@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import subprocess
 import sys
 import tomllib
@@ -14,6 +15,7 @@ import pytest
 import numparq
 
 REPOSITORY = Path(numparq.__file__).resolve().parent.parent
+TESTS = Path(__file__).resolve().parent
 SOURCE = "numparq/spark/toplevel/pyspark_numparq.py"
 
 
@@ -61,6 +63,7 @@ print(hasattr(pyspark_numparq, "DefaultSource"))
     assert missing != "pyspark" or done.stdout.strip() == "False"
 
 
+@pytest.mark.pyspark
 def test_it_gives_the_data_source(module_file, monkeypatch):
     pytest.importorskip("pyspark", reason="pyspark is not installed (the extra 'spark')")
     from pyspark.sql.datasource import DataSource
@@ -68,3 +71,10 @@ def test_it_gives_the_data_source(module_file, monkeypatch):
     monkeypatch.syspath_prepend(str(module_file.parent))
     source = importlib.import_module("pyspark_numparq").DefaultSource
     assert issubclass(source, DataSource) and source.name() == "numparq"
+
+
+def test_what_wants_pyspark_is_marked():
+    """A test that skips where pyspark is not installed, and that no stage with pyspark picks, is never run."""
+    wanting = [path for path in TESTS.rglob("test_*.py") if 'importorskip("pyspark' in path.read_text()]
+    unmarked = [path.name for path in wanting if not re.search(r"mark\.(py)?spark\b", path.read_text())]
+    assert len(wanting) > 5 and not unmarked

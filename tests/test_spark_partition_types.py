@@ -9,6 +9,8 @@ from numparq.spark.partition_types import partition_types, types_asked_for
 
 T = pytest.importorskip("pyspark.sql.types", reason="pyspark is not installed (the extra 'spark')")
 
+pytestmark = pytest.mark.pyspark
+
 NULL = "__HIVE_DEFAULT_PARTITION__"
 # As Spark 4.3 infers them, but for what Java alone takes for numbers, and for moments: that is text.
 INFERRED = {

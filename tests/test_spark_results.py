@@ -14,6 +14,9 @@ from numparq.spark.types import arrow_for_spark
 
 pa = pytest.importorskip("pyarrow")
 T = pytest.importorskip("pyspark.sql.types", reason="pyspark is not installed (the extra 'spark')")
+
+pytestmark = pytest.mark.pyspark
+
 Row = T.Row
 
 DECIMAL = decimal.Decimal
