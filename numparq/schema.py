@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ REPETITION_NAMES = ("required", "optional", "repeated")
 MAX_DEPTH = 255
 
 __all__ = ["BOOLEAN", "BYTE_ARRAY", "DOUBLE", "FIXED_LEN_BYTE_ARRAY", "FLOAT", "INT32", "INT64", "INT96", "OPTIONAL",
-           "REPEATED", "REQUIRED", "Leaf", "LogicalType", "Schema", "schema_of"]  # fmt: skip
+           "REPEATED", "REQUIRED", "Leaf", "LogicalType", "Schema", "ordinal_of", "schema_of"]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,9 @@ class Leaf:
     def name(self) -> str:
         """The names joined by dots."""
         return ".".join(self.path)
+
+
+ordinal_of = attrgetter("index")
 
 
 class Element(NamedTuple):

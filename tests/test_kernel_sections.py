@@ -96,13 +96,17 @@ def test_runs_of_indices_that_are_cut_off(engine, physical):
     assert decode(engine, column, [dictionary, with_body(page, b"")]) == Outcome(TRUNCATED, 1)
 
 
+def indices_of_two(physical):
+    """A column, two entries, their dictionary page, and a page of eight indices whose body is to be replaced."""
+    rng = np.random.default_rng(0)
+    column, entries = Column(physical), [bytes(8), b"\x01" * 8]
+    dictionary = dictionary_page(column, entries, UNCOMPRESSED, rng)
+    return column, entries, dictionary, data_page(column, entries * 4, RLE_DICTIONARY, UNCOMPRESSED, 1, rng, entries)
+
+
 @pytest.mark.parametrize("physical", [INT64, BYTE_ARRAY])
 def test_bit_widths(engine, physical):
-    rng = np.random.default_rng(0)
-    column = Column(physical)
-    entries = [bytes(8), b"\x01" * 8]
-    dictionary = dictionary_page(column, entries, UNCOMPRESSED, rng)
-    page = data_page(column, [entries[0]] * 8, RLE_DICTIONARY, UNCOMPRESSED, 1, rng, entries)
+    column, entries, dictionary, page = indices_of_two(physical)
     for width in range(256):
         outcome = decode(engine, column, [dictionary, with_body(page, bytes([width, 16]) + bytes(32))])
         if width <= 32:
@@ -119,11 +123,7 @@ def test_bit_widths(engine, physical):
 @pytest.mark.parametrize("physical", [INT64, BYTE_ARRAY])
 def test_runs_of_nothing(engine, physical):
     """Of no indices, or of no groups of them, in front of what would do for all."""
-    rng = np.random.default_rng(0)
-    column = Column(physical)
-    entries = [bytes(8), b"\x01" * 8]
-    dictionary = dictionary_page(column, entries, UNCOMPRESSED, rng)
-    page = data_page(column, [entries[1]] * 8, RLE_DICTIONARY, UNCOMPRESSED, 1, rng, entries)
+    column, _, dictionary, page = indices_of_two(physical)
     enough = runs.encode([("rle", 1, 8)], 8)
     for front, wanted in ((b"\x00\x01", BAD_RUN), (b"\x01", BAD_RUN), (b"", 0)):
         assert decode(engine, column, [dictionary, with_body(page, b"\x08" + front + enough)]).status == wanted

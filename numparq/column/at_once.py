@@ -14,7 +14,7 @@ from ..errors import NEED_ROOM, UNSUPPORTED_ENCODING
 from ..kernels import delta_kernels, kernels
 from ..kernels.at_once import ROOM_FIELDS
 from ..kernels.compact_wire import S_ROOM, S_TOP, STACK_WORDS
-from ..kernels.located_pages import L_END, L_ROW, L_ROWS, L_START
+from ..kernels.located_pages import L_ROW, L_ROWS
 from ..kernels.partial import STATE_FIELDS
 from ..kernels.placement import TOTAL_FIELDS
 from ..kernels.tables import (
@@ -39,7 +39,7 @@ from ..kernels.tables import (
 from .buffer import BinaryPiece
 from .context import Context
 from .fixed import FixedOutput
-from .located import fetched
+from .located import bytes_of, fetched
 from .pages import BATCH_BYTES, header_layout
 from .plain import is_delta
 from .scattered import LEAST_BYTES, is_scattered
@@ -141,13 +141,13 @@ class AtOnce:
             return None
         if chunk[C_FAULTS] or chunk[C_CODEC] not in (UNCOMPRESSED, SNAPPY) or context.bit_packed != BIT_PACKED:
             return None
-        if int((located[:, L_END] - located[:, L_START]).sum()) > MOST_BYTES:
+        if bytes_of(located) > MOST_BYTES:
             return None
         return cls(context, chunk, located, *wanted[0].tolist())
 
     @staticmethod
     def takes_strings(located: np.ndarray, count: int) -> bool:
-        """Tell whether so many rows of some pages, which have been located, are strings that `strings` takes."""
+        """Tell whether `strings` takes so many rows of some located pages: where they are few, and of no dictionary."""
         return bool(len(located)) and located[0, L_ROW] >= 0 and is_scattered(count, _num_rows(located))
 
     def fixed(self, output: FixedOutput) -> int | None:
@@ -193,8 +193,8 @@ class AtOnce:
         )  # fmt: skip
 
     def strings(self, utf8: bool) -> BinaryPiece | None:
-        """Take strings that are few, and of no dictionary; None where they are not, or that did not work."""
-        if not self._few or self.located[0, L_ROW] < 0:
+        """Take strings; None where `takes_strings` says no, or that did not work."""
+        if not self.takes_strings(self.located, self._count):
             return None
         chunk, count = self._chunk, self._count
         chunk[C_MASK] = 0

@@ -33,6 +33,11 @@ class BinaryPiece:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    @property
+    def null_count(self) -> int:
+        """How many of the values are nulls."""
+        return 0 if self.validity is None else len(self) - int(np.count_nonzero(self.validity[: len(self)]))
+
 
 @dataclass(slots=True)
 class DictionaryPiece:

@@ -7,16 +7,17 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from ..errors import located
-from ..kernels.located_pages import L_END, L_START
+from ..kernels.located_pages import LOCATED_FIELDS
 from ..kernels.tables import C_ITEM_SIZE, C_NULL_COUNT, C_OUT
 from ..schema import Leaf
 from ..targets import retarget
 from .at_once import AtOnce
-from .buffer import BinaryPiece, ColumnBuffer
+from .buffer import ColumnBuffer
 from .chunks import ChunkTables, RowSlice, columns_table
 from .context import Context
-from .jobs import lane_of, output_of
+from .jobs import item_of, output_of
 from .kept import KeptFixed
+from .located import bytes_of
 from .rounds import Replaceable
 from .selected import Selected
 from .selecting import SelectingMaker
@@ -28,7 +29,7 @@ __all__ = ["FewRows"]
 MOST_ROWS = 64 << 10
 MOST_BYTES = 256 << 10
 
-_NO_PAGES = np.empty((0, L_END + 1), np.int64)
+_NO_PAGES = np.empty((0, LOCATED_FIELDS), np.int64)
 
 
 class FewRows:
@@ -74,7 +75,7 @@ class FewRows:
         if len(rows.rows) != 1 or rows.mask is not None or len(rows) > MOST_ROWS or rows.is_whole:
             return {}
         pages = {column: found for column in columns if (found := self._pages(column)) is not None}
-        if not pages or sum(map(_num_bytes, pages.values())) > MOST_BYTES:
+        if not pages or sum(map(bytes_of, pages.values())) > MOST_BYTES:
             return {}
         common = columns_table([self._leaves[column] for column in pages], [targets[column] for column in pages])
         hull = RowSlice(rows.row_group, int(rows.rows.starts[0]), rows.rows.stop, rows.out)
@@ -105,7 +106,7 @@ class FewRows:
         memory, rows, row = self._memory, self._rows, chunk[0]
         kept, target = rows.kept.get(column), memory.targets[column]
         if target.storage == "fixed":
-            row[C_OUT] = (lane_of(memory, column) * memory.num_rows + rows.out) * row[C_ITEM_SIZE]
+            row[C_OUT] = item_of(memory, column, rows.out) * row[C_ITEM_SIZE]
         buffer = ColumnBuffer(memory.values[column], memory.validity[column])
         if isinstance(kept, KeptFixed):
             return buffer if kept.stored(row, output_of(memory, column)) else None
@@ -115,7 +116,8 @@ class FewRows:
         if target.storage == "fixed":
             nulls = run.fixed(output_of(memory, column))
         else:
-            nulls = _add(run.strings(target.utf8), buffer)
+            piece = run.strings(target.utf8)
+            buffer.pieces, nulls = [piece], None if piece is None else piece.null_count
         buffer.null_count = nulls or 0
         return self._by_steps(column, chunk, run) if nulls is None else buffer
 
@@ -130,15 +132,3 @@ class FewRows:
             return None
         nulls = int(job.chunks[0, C_NULL_COUNT])
         return ColumnBuffer(memory.values[column], memory.validity[column], nulls, job.pieces)
-
-
-def _num_bytes(pages: np.ndarray) -> int:
-    return int((pages[:, L_END] - pages[:, L_START]).sum())
-
-
-def _add(piece: BinaryPiece | None, buffer: ColumnBuffer) -> int | None:
-    """Take up strings, and count the nulls among them; None where there are none."""
-    if piece is None:
-        return None
-    buffer.pieces.append(piece)
-    return 0 if piece.validity is None else len(piece) - int(np.count_nonzero(piece.validity[: len(piece)]))

@@ -56,9 +56,9 @@ class Memory(Protocol):
     row_of: list[int | None]
 
 
-def lane_of(memory: Memory, column: int) -> int:
-    """Give which row of its block a column is, 0 where it is in none."""
-    return memory.row_of[column] or 0
+def item_of(memory: Memory, column: int, row: int) -> int:
+    """Give which item of its block, or of its own array, a row of a column is."""
+    return (memory.row_of[column] or 0) * memory.num_rows + row
 
 
 def output_of(memory: Memory, column: int) -> FixedOutput:

@@ -218,8 +218,7 @@ class KeptStringsJob(Job):
             self.pieces.append(piece if self.coded else entries_of(piece))
             return
         self._check_text(piece)
-        if piece.validity is not None:
-            self.chunks[0, C_NULL_COUNT] = len(piece) - int(np.count_nonzero(piece.validity))
+        self.chunks[0, C_NULL_COUNT] = piece.null_count
         self.pieces.append(piece)
 
     def _check_text(self, piece: BinaryPiece) -> None:

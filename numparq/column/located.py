@@ -14,7 +14,7 @@ from ..kernels.tables import C_DICTIONARY_PAGE, PAGE_FIELDS, SLACK
 from .pages import WINDOW_BYTES, Pages, PageWalk
 from .scratch import Scratch
 
-__all__ = ["LocatedWalk", "fetched"]
+__all__ = ["LocatedWalk", "bytes_of", "fetched"]
 
 
 class LocatedWalk(PageWalk):
@@ -78,6 +78,11 @@ class LocatedWalk(PageWalk):
         if status < 0:
             check(status, page=int(located[int(state[0]), L_IN_CHUNK]))
         return table
+
+
+def bytes_of(located: np.ndarray) -> int:
+    """Count the bytes of pages: int64 array, (pages, LOCATED_FIELDS)."""
+    return int((located[:, L_END] - located[:, L_START]).sum())
 
 
 def fetched(source: Source, located: np.ndarray, scratch: Scratch) -> np.ndarray:

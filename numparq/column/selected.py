@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..errors import InvalidFileError
-from ..kernels.located_pages import L_END, L_IN_CHUNK, L_ROW, L_ROWS, L_START
+from ..kernels.located_pages import L_IN_CHUNK, L_ROW, L_ROWS
 from ..kernels.tables import (
     BOOLEAN,
     C_CONVERSION,
@@ -44,7 +44,7 @@ from .dictionary_job import DictionaryJob
 from .fixed import NO_MASK, FixedOutput, decode_fixed
 from .fixed_job import FixedJob, Retarget
 from .job import Job
-from .located import LocatedWalk
+from .located import LocatedWalk, bytes_of
 from .nested import NestedJob
 from .nested_rows import rows_of
 from .pages import Pages, PageWalk, Placement
@@ -83,7 +83,7 @@ class Selected(Job):
         """The bytes of the file that it reads."""
         if self.located is None:
             return super().num_bytes
-        return int((self.located[:, L_END] - self.located[:, L_START]).sum())
+        return bytes_of(self.located)
 
     @property
     def _num_wanted(self) -> int:
@@ -284,8 +284,7 @@ class SelectedBinaryJob(Selected, BinaryJob):
         self._add(piece)
 
     def _add(self, piece: BinaryPiece) -> None:
-        if piece.validity is not None:
-            self.chunks[0, C_NULL_COUNT] += len(piece) - int(np.count_nonzero(piece.validity[: len(piece)]))
+        self.chunks[0, C_NULL_COUNT] += piece.null_count
         self.pieces.append(piece)
 
     def _strings(self, found: Gathered, dictionary: BinaryPiece | None) -> BinaryPiece:

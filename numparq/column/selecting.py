@@ -13,7 +13,7 @@ from ..targets import Target
 from .chunks import RowSlice
 from .fixed import NO_MASK, FixedOutput
 from .job import Job
-from .jobs import JobMaker, lane_of, output_of
+from .jobs import JobMaker, item_of, output_of
 from .kept import KeptFixed, KeptFixedJob, KeptStrings, KeptStringsJob
 from .scratch import allocate
 from .selected import SelectedBinaryJob, SelectedDictionaryJob, SelectedFixedJob, SelectedNestedJob
@@ -88,7 +88,7 @@ class SelectingMaker(JobMaker):
         target, kept = self._memory.targets[column], rows.kept.get(column)
         place: tuple[Any, ...] = (self._context, rows.row_group, [column], chunk, False)
         if isinstance(kept, KeptFixed) and target.storage == "fixed":
-            chunk[0, C_OUT] = (lane_of(self._memory, column) * self._memory.num_rows + rows.out) * chunk[0, C_ITEM_SIZE]
+            chunk[0, C_OUT] = item_of(self._memory, column, rows.out) * chunk[0, C_ITEM_SIZE]
             return [KeptFixedJob(*place, output=output_of(self._memory, column), kept=kept)]
         if isinstance(kept, KeptStrings) and target.storage in ("binary", "dictionary"):
             return [KeptStringsJob(*place, kept=kept, coded=target.storage == "dictionary", utf8=target.utf8)]
@@ -117,7 +117,7 @@ class SelectingMaker(JobMaker):
             return self._nested_rows(column, target, chunk, rows, located)
         block, values = memory.block_of[column], memory.values[column]
         if block is not None or values is not None:
-            chunk[0, C_OUT] = (lane_of(memory, column) * memory.num_rows + rows.out) * chunk[0, C_ITEM_SIZE]
+            chunk[0, C_OUT] = item_of(memory, column, rows.out) * chunk[0, C_ITEM_SIZE]
             return SelectedFixedJob(*place, output=output_of(memory, column), **common)
         chunk[0, C_OUT] = chunk[0, C_MASK] = 0
         hint = self._tables.byte_array_size(column, RowSlice(rows.row_group, 0, len(rows), 0))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from ..logical import resolve
 from ..plan.row_group_plan import RowGroupPlan
 from ..plan.row_ranges import RowRanges
 from ..predicate.evaluate import Values
-from ..schema import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96, Leaf
+from ..schema import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96, Leaf, ordinal_of
 from ..targets import UTF8_KINDS, Target
 
 __all__ = ["AskedColumns", "kept", "ordinals"]
@@ -266,8 +265,5 @@ def kept(leaf: Leaf, values: Values) -> KeptFixed | KeptStrings | None:
 
 def ordinals(leaves: Sequence[Leaf], asked: Sequence[Leaf]) -> Mapping[int, int]:
     """Give for each leaf asked, by its ordinal, the position among all leaves that are read."""
-    wanted = set(map(_ORDINAL, asked))
+    wanted = set(map(ordinal_of, asked))
     return {leaf.index: place for place, leaf in enumerate(leaves) if leaf.index in wanted}
-
-
-_ORDINAL = attrgetter("index")

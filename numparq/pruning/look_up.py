@@ -7,14 +7,13 @@ there are in a few pages) is left to it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
 
 from ..column.chunks import ChunkTables
 from ..opened import OpenedFile
 from ..plan.row_group_plan import RowGroupPlan
 from ..plan.row_ranges import RowRanges
 from ..predicate.expression import Expression
-from ..schema import Leaf
+from ..schema import Leaf, ordinal_of
 from .indexes import Found, Indexes, Together
 from .page_rows import PageRows
 from .places import BLOOM_FILTER, COLUMN_INDEX, OFFSET_INDEX, Places
@@ -24,7 +23,6 @@ __all__ = ["MOST_GROUPS", "LookUp"]
 MOST_GROUPS = 2
 _MOST_CHUNKS = 16
 _MOST_ROWS = 1 << 17
-_ORDINAL = attrgetter("index")
 
 
 class LookUp:
@@ -69,7 +67,7 @@ class LookUp:
         """Give what plans look-ups; None where these would be of more than a few chunks. Parameters as above."""
         if len(row_groups) > MOST_GROUPS or len(row_groups) * len(leaves) > _MOST_CHUNKS:
             return None
-        columns, questions = tuple(map(_ORDINAL, leaves)), tuple(map(_ORDINAL, asked))
+        columns, questions = tuple(map(ordinal_of, leaves)), tuple(map(ordinal_of, asked))
         key = "look-up", columns, questions, file.coalescing, *row_groups
         return Places.of_file(file).kept.get(key, lambda: cls(file, leaves, asked, tables, row_groups))
 

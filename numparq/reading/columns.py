@@ -268,10 +268,10 @@ class ReadColumns:
         """
         for buffer, count in zip(buffers, null_counts, strict=True):
             buffer.null_count = buffer.null_count or count or 0
-        for column in self.nested:
-            column.null_counts = {
-                leaf.index: count for leaf, count in zip(self.leaves, null_counts, strict=True) if count
-            }
+        if self.nested:
+            known = {leaf.index: count for leaf, count in zip(self.leaves, null_counts, strict=True) if count}
+            for column in self.nested:
+                column.null_counts = known
 
     def frame(
         self, layout: Layout, buffers: Sequence[ColumnBuffer], virtual: Sequence[tuple[str, Any]] = (),

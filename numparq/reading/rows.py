@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import replace
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from ..column.writers import faults_of
 from ..filtering.ahead import Ahead, ranges_of_rows
 from ..io.source import Source
 from ..opened import OpenedFile
-from ..schema import Leaf
+from ..schema import Leaf, ordinal_of
 from ..targets import Target
 from ..threads import Crew
 from .nulls import may_have_nulls
@@ -245,10 +244,7 @@ class FileRows:
 
 def _with_asked(leaves: Sequence[Leaf], asked: Sequence[Leaf]) -> Sequence[Leaf]:
     """Give the leaves that are wanted, and behind them those that are only asked."""
-    shown = set(map(_ORDINAL, leaves))
-    return leaves if shown.issuperset(map(_ORDINAL, asked)) else [
-        *leaves, *(leaf for leaf in asked if leaf.index not in shown)
-    ]  # fmt: skip
-
-
-_ORDINAL = attrgetter("index")
+    shown = set(map(ordinal_of, leaves))
+    if shown.issuperset(map(ordinal_of, asked)):
+        return leaves
+    return [*leaves, *(leaf for leaf in asked if leaf.index not in shown)]
