@@ -150,3 +150,18 @@ def test_losses_are_noted(monkeypatch) -> None:
     data[200] ^= 0x55
     found = numparq.read_parquet(bytes(data), row_range=(20, 150), on_error="skip")
     assert found["number"].tolist() == frame["number"].iloc[100:150].tolist() and found.attrs["numparq.lost"]
+
+
+def test_rows_behind_those_of_other_files(monkeypatch, tmp_path) -> None:
+    """They do not begin at the output's first row."""
+    frame = table(True)[["key", "number", "nullable", "text"]].iloc[:GROUP]
+    for number in range(3):
+        part = frame.assign(key=frame["key"] + number, number=frame["number"] + number)
+        numparq.to_parquet(part, tmp_path / f"{number}.parquet", max_rows_per_page=PAGE, use_dictionary=False)
+    asked, seen = (col("key") >= 300) & (col("key") < 309), Watched(monkeypatch)
+    found = numparq.read_parquet(tmp_path, filters=asked)
+    whole = numparq.read_parquet(tmp_path)
+    expected = whole[(whole["key"] >= 300) & (whole["key"] < 309)].reset_index(drop=True)
+    pd.testing.assert_frame_equal(found, expected)
+    assert len(found) == 9 and found["key"].tolist() == [300, 303, 306, 301, 304, 307, 302, 305, 308]
+    assert seen.done >= 3 * 4
