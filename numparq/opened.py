@@ -50,6 +50,8 @@ class OpenedFile:
         What a read needs of the footer.
     footer_start : int
         Where it begins.
+    asked_coalescing : Coalescing or None
+        What the user said of how much is fetched at once, if anything.
     indexes : dict
         What planning has read of it: page indexes and Bloom filters, so that the next read need not. Filled by
         `numparq.pruning`; a thread that is too early reads again what another one is reading.
@@ -61,7 +63,7 @@ class OpenedFile:
     ) -> None:  # fmt: skip
         if coalescing is not None:
             _check(coalescing)
-        self._coalescing = coalescing
+        self.asked_coalescing = coalescing
         self.source: Source = keep_tail(open_source(path, storage_options, filesystem))
         self.files: JointSource | None = None
         self.indexes: dict[Any, Any] = {}
@@ -71,6 +73,7 @@ class OpenedFile:
             with located(file=self.source.name):
                 self.footer: Footer
                 self.footer, self.footer_start = read_tail(self.source)
+            self._now: Callable[[], object] = getattr(self.source, "stamp", _no_stamp)
             self._stamp = self._now()
         except BaseException:
             self.source.close()
@@ -87,16 +90,12 @@ class OpenedFile:
         if self._now() != self._stamp:
             raise InvalidFileError("the file has changed since it was opened: open it again", file=self.source.name)
 
-    def _now(self) -> object:
-        stamp = getattr(self.source, "stamp", None)
-        return None if stamp is None else stamp()
-
     @cached_property
     def coalescing(self) -> Coalescing:
         """Which byte ranges are fetched together."""
         from .plan.byte_ranges import LOCAL, OBJECT_STORE
 
-        return self._coalescing or (OBJECT_STORE if self.source.is_remote else LOCAL)
+        return self.asked_coalescing or (OBJECT_STORE if self.source.is_remote else LOCAL)
 
     @property
     def tail(self) -> np.ndarray:
@@ -158,6 +157,10 @@ class OpenedFile:
     def close(self) -> None:
         """Close the file, if it was opened here."""
         self.source.close()
+
+
+def _no_stamp() -> None:
+    """Tell nothing of when a source changed."""
 
 
 def _shared(make: Callable[..., Any], *values: Any) -> Any:

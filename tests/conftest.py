@@ -10,6 +10,14 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 
+@pytest.fixture
+def without_key_look_ups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have look-ups of keys read as all else is: for tests of that, and as what they are held against."""
+    from numparq.reading import key_look_up
+
+    monkeypatch.setattr(key_look_up, "look_up", lambda *arguments: None)
+
+
 @pytest.fixture(scope="session")
 def parquet_testing() -> Path:
     """The folder of the conformance suite (``PARQUET_TEST_DATA``); tests that need it skip where it is absent."""

@@ -17,6 +17,7 @@ from numparq.column.pages import BATCH_BYTES
 from numparq.column.scattered import LEAST_BYTES
 
 ROWS, GROUP, PAGE = 3000, 1100, 150
+pytestmark = pytest.mark.usefixtures("without_key_look_ups")
 
 
 def table(with_nulls: bool) -> pd.DataFrame:

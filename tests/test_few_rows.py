@@ -16,6 +16,8 @@ from numparq.column.few import FewRows
 from numparq.column.scattered import LEAST_BYTES
 from numparq.column.selected import Selected
 
+pytestmark = pytest.mark.usefixtures("without_key_look_ups")
+
 
 class Watched:
     """Counts the columns that were decoded without jobs, and those of them that took the steps of one."""

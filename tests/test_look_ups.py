@@ -16,6 +16,7 @@ from numparq.plan.row_ranges import RowRanges
 from numparq.pruning import Planner, look_up
 
 ROWS, GROUP, PAGE = 6000, 1500, 100
+pytestmark = pytest.mark.usefixtures("without_key_look_ups")
 
 
 class Watched:

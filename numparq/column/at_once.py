@@ -14,7 +14,7 @@ from ..errors import NEED_ROOM, UNSUPPORTED_ENCODING
 from ..kernels import delta_kernels, kernels
 from ..kernels.at_once import ROOM_FIELDS
 from ..kernels.compact_wire import S_ROOM, S_TOP, STACK_WORDS
-from ..kernels.located_pages import L_ROW, L_ROWS
+from ..kernels.located_pages import L_END, L_ROW, L_ROWS, L_START
 from ..kernels.partial import STATE_FIELDS
 from ..kernels.placement import TOTAL_FIELDS
 from ..kernels.tables import (
@@ -137,13 +137,20 @@ class AtOnce:
         wanted : int64 array, (ranges, 2)
             The rows.
         """
-        if located is None or len(wanted) != 1 or not 0 < len(located) <= MOST_PAGES:
+        if located is None or len(wanted) != 1:
+            return None
+        return cls.of_run(context, chunk, located, *wanted[0].tolist())
+
+    @classmethod
+    def of_run(cls, context: Context, chunk: np.ndarray, located: np.ndarray, start: int, stop: int) -> AtOnce | None:
+        """Get ready as `of` does, for rows that are one run; parameters as of the class."""
+        if not 0 < len(located) <= MOST_PAGES:
             return None
         if chunk[C_FAULTS] or chunk[C_CODEC] not in (UNCOMPRESSED, SNAPPY) or context.bit_packed != BIT_PACKED:
             return None
-        if bytes_of(located) > MOST_BYTES:
+        if located[-1, L_END] - located[0, L_START] > MOST_BYTES and bytes_of(located) > MOST_BYTES:
             return None
-        return cls(context, chunk, located, *wanted[0].tolist())
+        return cls(context, chunk, located, start, stop)
 
     @staticmethod
     def takes_strings(located: np.ndarray, count: int) -> bool:
@@ -194,7 +201,7 @@ class AtOnce:
 
     def strings(self, utf8: bool) -> BinaryPiece | None:
         """Take strings; None where `takes_strings` says no, or that did not work."""
-        if not self.takes_strings(self.located, self._count):
+        if not self._few or self.located[0, L_ROW] < 0:  # as `takes_strings` has it
             return None
         chunk, count = self._chunk, self._count
         chunk[C_MASK] = 0

@@ -105,11 +105,11 @@ def located_pages(chunk: ChunkPages, rows: RowRanges) -> np.ndarray:
     int64 array, (pages, LOCATED_FIELDS)
         The dictionary page first, if there may be one; positions are in the file.
     """
-    located = chunk.located
+    if len(rows) == 1:
+        return chunk.located_run(*rows.bounds[0].tolist())
+    located, needed = chunk.located, chunk.needed(rows)
     if len(located) == chunk.num_pages:  # no dictionary
-        is_run = len(rows) == 1
-        return located[slice(*chunk.pages_of_run(*rows.bounds[0].tolist()))] if is_run else located[chunk.needed(rows)]
-    needed = chunk.needed(rows)
+        return located[needed]
     return located[np.concatenate([[0], needed + 1])] if len(needed) else located[:0]
 
 

@@ -61,12 +61,12 @@ def assemble(
             blocks.add(position, buffers[position], place)
     for place, (_, values) in enumerate(extra, start=len(kept)):
         blocks.add_array(values, place)
-    index_arrays = {
+    index_arrays = {} if not levels else {
         name: made[position] if position in made else _index_array(layout, position, buffers[position])
-        for position, name in (named if levels else ())
+        for position, name in named
         if name in levels
-    }
-    labels = labels_with(metadata, [name for _, name in kept], [label for label, _ in extra])
+    }  # fmt: skip
+    labels = labels_with(metadata, [name for _, name in kept], [label for label, _ in extra] if extra else ())
     frame = create_dataframe_from_blocks(blocks.finished(), row_index(metadata, index_arrays, layout.num_rows), labels)
     if metadata is not None and metadata.attrs:
         frame.attrs = deepcopy(metadata.attrs)

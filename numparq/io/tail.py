@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import numpy as np
 
@@ -35,6 +36,8 @@ class TailSource:
         if data is not None:
             data.flags.writeable = False
         self._reading = threading.Lock()
+        # Gives what changes when the file does; None where that cannot be told.
+        self.stamp: Callable[[], object] = getattr(source, "stamp", lambda: None)
 
     @property
     def num_requests(self) -> int:
@@ -59,11 +62,6 @@ class TailSource:
                 self._bytes.flags.writeable = False
             return self._bytes
 
-    def stamp(self) -> object:
-        """Give what changes when the file does; None where that cannot be told."""
-        stamp = getattr(self._source, "stamp", None)
-        return None if stamp is None else stamp()
-
     def has(self, start: int, stop: int) -> bool:
         """Whether there are such bytes."""
         return self._source.has(start, stop)
@@ -87,6 +85,12 @@ class TailSource:
 
     def read_ranges(self, ranges: Ranges) -> list[np.ndarray]:
         """Read byte ranges; only those that do not lie within the end are asked for."""
+        ranges = [*ranges]
+        for _, stop in ranges:
+            if stop > self._start:
+                break
+        else:
+            return self._source.read_ranges(ranges)
         wanted = checked_ranges(ranges, self)
         return completed([self._kept(start, stop) for start, stop in wanted], wanted, self._source)
 

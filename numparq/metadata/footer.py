@@ -266,7 +266,8 @@ def read_tail(source: Source) -> tuple[Footer, int]:
     tail = last_bytes(source)
     length = _footer_length(source, tail)
     start = source.size - 8 - length
-    data = _footer_bytes(source, tail[:-8], start, length)
+    is_there = length <= len(tail) - 8
+    data = tail[len(tail) - 8 - length : -8] if is_there else _long_footer(source, tail[:-8], start, length)
     try:
         return footer_of(data, length), start
     except InvalidFileError as error:
@@ -287,10 +288,8 @@ def last_bytes(source: Source) -> np.ndarray:
     return tail
 
 
-def _footer_bytes(source: Source, tail: np.ndarray, start: int, length: int) -> np.ndarray:
-    """Give the bytes of FileMetaData: those that `tail` ends with, and what is missing in front of them."""
-    if length <= len(tail):
-        return tail[len(tail) - length :]
+def _long_footer(source: Source, tail: np.ndarray, start: int, length: int) -> np.ndarray:
+    """Give the bytes of FileMetaData where `tail` is only the end of them."""
     try:
         data = np.empty(length, np.uint8)
     except MemoryError:

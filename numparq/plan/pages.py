@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -194,8 +195,15 @@ class ChunkPages:
         start, stop : int
             Within the row group: the first row, and the one behind the last.
         """
-        first = int(self.row_stops.searchsorted(start, side="right"))
-        return first, max(int(self.first_rows.searchsorted(stop, side="left")), first)
+        first = bisect_right(self.row_stops, start)
+        return first, max(bisect_left(self.first_rows, stop), first)
+
+    def located_run(self, start: int, stop: int) -> np.ndarray:
+        """Give the pages that hold a run of rows, as `located` has them, the dictionary among them; rows as above."""
+        located, (first, last) = self.located, self.pages_of_run(start, stop)
+        if len(located) == len(self.locations):
+            return located[first:last]
+        return located[np.concatenate([[0], np.arange(first + 1, last + 1)])] if last > first else located[:0]
 
     def rows_of(self, pages: Any) -> RowRanges:
         """Give the rows that some pages hold.

@@ -14,7 +14,7 @@ from ..plan.row_group_plan import RowGroupPlan
 from ..plan.row_ranges import RowRanges
 from ..predicate.expression import Expression
 from ..schema import Leaf, ordinal_of
-from .indexes import Found, Indexes, Together
+from .indexes import Indexes, Together
 from .page_rows import PageRows
 from .places import BLOOM_FILTER, COLUMN_INDEX, OFFSET_INDEX, Places
 
@@ -86,9 +86,10 @@ class LookUp:
         list of RowGroupPlan or None
             In their order, those without rows left out; None where this is no look-up.
         """
-        if self._together is None:
+        told = self.told(file)
+        if told is None:
             return None
-        plans, pages = self._told_by(self._together, file)
+        plans, pages = told
         found = []
         for plan, rows in zip(plans, pages.that_may(bound), strict=True):
             if rows.count > _MOST_ROWS:
@@ -96,6 +97,32 @@ class LookUp:
             if rows:
                 found.append(plan.with_rows(rows))
         return found
+
+    def told(self, file: OpenedFile) -> tuple[list[RowGroupPlan], PageRows] | None:
+        """Read the indexes that have not been, and give what follows from them, which is kept with them.
+
+        Parameters
+        ----------
+        file : OpenedFile
+            As of `plan`.
+
+        Returns
+        -------
+        plans : list of RowGroupPlan
+            Of all rows of each row group.
+        pages : PageRows
+            What tells of these. None in place of both where this is no look-up.
+        """
+        together, found = self._together, None
+        if together is None:
+            return None
+        if file.indexes.keys().isdisjoint(together.wanted):
+            found = together.read(file.source)
+            file.indexes.update(found.indexes)
+        else:
+            self._indexes(file).load(self._wanted)
+            found = together.found_in(file.indexes)
+        return self._made(file) if found is None else found.kept.get(self, lambda: self._made(file))
 
     def _are_told(self, file: OpenedFile) -> bool:
         """Tell whether there is a column index for all that is asked, and nothing else to ask first."""
@@ -110,17 +137,6 @@ class LookUp:
 
     def _indexes(self, file: OpenedFile) -> Indexes:
         return Indexes(file, self._leaves, Places.of_file(file))
-
-    def _told_by(self, together: Together, file: OpenedFile) -> tuple[list[RowGroupPlan], PageRows]:
-        """Read the indexes that have not been, and give what follows from them, which is kept with them."""
-        found: Found | None
-        if file.indexes.keys().isdisjoint(together.wanted):
-            found = together.read(file.source)
-            file.indexes.update(found.indexes)
-        else:
-            self._indexes(file).load(self._wanted)
-            found = together.found_in(file.indexes)
-        return self._made(file) if found is None else found.kept.get(self, lambda: self._made(file))
 
     def _made(self, file: OpenedFile) -> tuple[list[RowGroupPlan], PageRows]:
         """Make of indexes that have been read the plans of whole row groups, and what tells of their rows."""

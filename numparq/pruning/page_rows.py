@@ -19,7 +19,7 @@ from .indexes import Indexes
 from .match import fold, may_mask
 from .runs import Runs
 
-__all__ = ["PageRows"]
+__all__ = ["LeafPages", "PageRows"]
 
 _NO_ROWS = RowRanges()
 
@@ -46,7 +46,7 @@ class PageRows:
         self, file: OpenedFile, indexes: Indexes, groups: Sequence[RowGroupPlan], asked: Sequence[tuple[int, Leaf]]
     ) -> None:  # fmt: skip
         self._everything = [_all_rows(group) for group in groups]
-        self._known: dict[int, _LeafPages] = {}
+        self._known: dict[int, LeafPages] = {}
         for place, leaf in asked:
             found = [_pages_and_index(indexes, group, place, leaf.index) for group in groups]
             there = [pair for pair in found if pair is not None]
@@ -55,7 +55,11 @@ class PageRows:
             num_values = np.concatenate([pages.row_stops - pages.first_rows for pages, _ in there])
             index = ColumnIndex.joined([index for _, index in there])
             runs = index.runs(num_values, leaf, order_in(file, leaf), file.footer.created_by)
-            self._known[leaf.index] = _LeafPages([None if pair is None else pair[0] for pair in found], runs)
+            self._known[leaf.index] = LeafPages([None if pair is None else pair[0] for pair in found], runs)
+
+    def of_leaf(self, leaf: Leaf) -> LeafPages | None:
+        """Give what is known of the pages of a leaf; None where nothing is."""
+        return self._known.get(leaf.index)
 
     def that_may(self, bound: Expression) -> list[RowRanges]:
         """Give the rows that may satisfy a bound expression; all of a row group where the indexes do not tell."""
@@ -68,7 +72,7 @@ class PageRows:
         return fold(bound, answer, lambda value: _Each(everything if value else [_NO_ROWS] * len(everything))).rows
 
 
-class _LeafPages(NamedTuple):
+class LeafPages(NamedTuple):
     """The pages of a leaf in each row group, None where its indexes do not tell; and what is known of all these."""
 
     pages: list[ChunkPages | None]

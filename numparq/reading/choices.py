@@ -45,6 +45,13 @@ class Choices:
                 raise ValueError(f"{name} is one of {', '.join(map(repr, words))}, not {value!r}")
 
     @property
+    def is_simple(self) -> bool:
+        """Whether no more is asked for than the rows that satisfy `filters`, as they are."""
+        are_all = self.row_groups is self.row_range is self.nrows is self.explode is None
+        as_they_are = self.categories is self.memory_limit is None and self.geometries == "wkb"
+        return are_all and as_they_are and self.include == () and not self.runtime_filters
+
+    @property
     def category_names(self) -> set[str]:
         """The columns to read as Categorical."""
         if isinstance(self.categories, str):

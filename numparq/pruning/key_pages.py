@@ -1,0 +1,168 @@
+"""Where a key may be: row groups by their statistics, then rows by column indexes; of columns of signed integers.
+
+The answers are those of `match` and `PageRows` for a test that one key satisfies. What these work out for a predicate
+each time that it is asked is worked out here once for all keys.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..column.chunks import ChunkTables
+from ..opened import OpenedFile
+from ..plan.row_group_plan import RowGroupPlan
+from ..predicate.domain import Domain
+from ..remembered import Kept
+from ..schema import Leaf
+from .chunk_facts import chunk_runs
+from .look_up import MOST_GROUPS, LookUp
+from .page_rows import PageRows
+from .runs import Runs
+
+__all__ = ["KeyPages", "KeyRows"]
+
+_MOST_ROWS = 1 << 17  # in the pages that may have a key
+_MOST_KEPT = 16
+
+
+class KeyRows(NamedTuple):
+    """Rows of a row group that may have a key: from `start` on, up to but not including `stop`."""
+
+    group: RowGroupPlan
+    start: int
+    stop: int
+
+
+class KeyPages:
+    """The pages of a column, in files with one and the same footer.
+
+    Parameters
+    ----------
+    file : OpenedFile
+        One of the files; nothing of it is kept but what its footer says.
+    leaves : sequence of Leaf
+        All columns that are read.
+    asked : Leaf
+        That of them which is to have the key.
+    domain : Domain
+        Its keys.
+    tables : ChunkTables
+        The chunks of `leaves`.
+    """
+
+    def __init__(
+        self, file: OpenedFile, leaves: Sequence[Leaf], asked: Leaf, domain: Domain, tables: ChunkTables
+    ) -> None:  # fmt: skip
+        self._leaves = leaves
+        self._asked = asked
+        self._domain = domain
+        self._tables = tables
+        self._groups = _Intervals(chunk_runs(file, asked, range(file.num_row_groups)), asked, domain)
+        self._kept = Kept(_MOST_KEPT)
+
+    def with_key(self, file: OpenedFile, key: int) -> list[KeyRows] | None:
+        """Find the rows whose pages may have a key, and read the indexes that tell and have not been read.
+
+        Parameters
+        ----------
+        file : OpenedFile
+            The file.
+        key : int
+            One of the domain.
+
+        Returns
+        -------
+        list of KeyRows or None
+            A run of rows for each row group that has any; None where one would not do, where nothing tells, or
+            where statistics might decide without a look at the rows.
+        """
+        groups = self._groups.having(key)
+        if groups is None or not 0 < len(groups) <= MOST_GROUPS or self._groups.has_one_key(groups):
+            return None
+        indexed = self._kept.get(groups, lambda: self._indexed(file, groups)).pages(file)
+        if indexed is None:
+            return None
+        found = []
+        for group, starts, stops, intervals in indexed:
+            pages = intervals.having(key)
+            if pages is None:
+                return None
+            if pages:
+                rows = KeyRows(group, int(starts[pages[0]]), int(stops[pages[-1]]))
+                if not 0 < rows.stop - rows.start <= _MOST_ROWS:
+                    return None
+                found.append(rows)
+        return found
+
+    def _indexed(self, file: OpenedFile, groups: range) -> _Indexed:
+        look_up = LookUp.of(file, self._leaves, [self._asked], self._tables, groups)
+        return _Indexed(look_up, self._asked, self._domain)
+
+
+class _Intervals:
+    """Between which keys the values of runs lie, as `Runs.intervals` has it; none where there are only nulls."""
+
+    def __init__(self, runs: Runs, leaf: Leaf, domain: Domain) -> None:
+        lows, highs = runs.intervals(domain)
+        has_values = runs.may_have_values(leaf)
+        self._lows = np.where(has_values, lows, domain.high - 1)
+        self._highs = np.where(has_values, highs, domain.low)
+        self._of_one_key = frozenset((self._lows == self._highs).nonzero()[0].tolist())
+        self._are_sorted = all((keys[1:] >= keys[:-1]).all() for keys in (self._lows, self._highs))
+
+    def having(self, key: int) -> range | None:
+        """Give those that may have a key, by their places; None where they do not stand together."""
+        if self._are_sorted:
+            first, stop = bisect_left(self._highs, key), bisect_right(self._lows, key)
+            return range(first, stop)
+        found = ((self._lows <= key) & (self._highs >= key)).nonzero()[0].tolist()
+        if not found:
+            return range(0)
+        return range(found[0], found[-1] + 1) if found[-1] - found[0] < len(found) else None
+
+    def has_one_key(self, places: range) -> bool:
+        """Whether one of some runs has no more than one key."""
+        return not self._of_one_key.isdisjoint(places)
+
+
+_Pages = tuple[RowGroupPlan, np.ndarray, np.ndarray, _Intervals]  # with first rows, and the rows behind the last ones
+
+
+class _Indexed:
+    """The pages of a few row groups by their column indexes."""
+
+    def __init__(self, look_up: LookUp | None, asked: Leaf, domain: Domain) -> None:
+        self._look_up = look_up
+        self._asked = asked
+        self._domain = domain
+        self._known: tuple[PageRows | None, list[_Pages] | None] = None, None
+
+    def pages(self, file: OpenedFile) -> list[_Pages] | None:
+        """Give the pages of each row group; None where the indexes do not tell."""
+        told = None if self._look_up is None else self._look_up.told(file)
+        if told is None:
+            return None
+        plans, rows = told
+        known, pages = self._known
+        if known is not rows:
+            pages = self._pages(plans, rows)
+            self._known = rows, pages
+        return pages
+
+    def _pages(self, plans: Sequence[RowGroupPlan], rows: PageRows) -> list[_Pages] | None:
+        told = rows.of_leaf(self._asked)
+        if told is None or not all(chunk.is_indexed for group in plans for chunk in group.chunks):
+            return None
+        found, start = [], 0
+        for group, pages in zip(plans, told.pages, strict=True):
+            if pages is None:
+                return None
+            places = np.arange(start, start + pages.num_pages)
+            start += pages.num_pages
+            intervals = _Intervals(told.runs.at(places), self._asked, self._domain)
+            found.append((group, pages.first_rows, pages.row_stops, intervals))
+        return found

@@ -1,0 +1,411 @@
+"""Look-ups of keys, which are prepared once: the rows, the bytes and the errors are those of any other read."""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+from filtering.forging import LIES, forged
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import numparq
+from numparq import ParquetError, col
+from numparq.plan.row_ranges import RowRanges
+from numparq.reading import key_look_up
+from numparq.reading.choices import Choices
+from numparq.reading.file import FileRead
+from numparq.reading.key_look_up import KeyLookUp
+from numparq.reading.ways import Strict
+
+ROWS, GROUP, PAGE = 6000, 1500, 100
+
+
+class Watched:
+    """Counts the look-ups that were answered, and those that were left to others though they are prepared."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.done = self.left = 0
+        frame = KeyLookUp.frame
+
+        def watched(this, file, key, verify_crc):
+            found = None
+            try:
+                found = frame(this, file, key, verify_crc)
+            finally:
+                self.done += found is not None
+                self.left += found is None
+            return found
+
+        monkeypatch.setattr(KeyLookUp, "frame", watched)
+
+
+def table() -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    numbers = np.arange(ROWS)
+    return pd.DataFrame({
+        "key": numbers * 3,
+        "small": (numbers - ROWS // 2).astype("i4"),
+        "near": numbers // 7,
+        "back": numbers[::-1].copy(),
+        "float": np.where(rng.random(ROWS) < 0.1, np.nan, numbers / 8),
+        "text": np.array([f"name {number:05}" for number in range(ROWS)]),
+        "maybe": [None if row % 5 == 0 else f"é{row}" for row in range(ROWS)],
+        "some": pd.array(np.where(rng.random(ROWS) < 0.3, None, numbers), "Int64"),
+        "when": pd.date_range("2020-01-01", periods=ROWS, freq="min", tz="UTC"),
+        "flag": numbers % 3 == 0,
+        "any": rng.integers(0, 50, ROWS),
+    })  # fmt: skip
+
+
+def stored(frame: pd.DataFrame | None = None, **options) -> bytes:
+    choices = {"use_dictionary": False, "row_group_size": GROUP, "max_rows_per_page": PAGE} | options
+    return numparq.to_parquet(table() if frame is None else frame, **choices) or b""
+
+
+def read(data, columns, filters, **how):
+    """Read with all ways there are; gives the frame or error, and bytes and requests."""
+    with numparq.ParquetFile(data) as file:
+        try:
+            found = file.read(columns, filters=filters, **how)
+        except ParquetError as error:
+            found = str(error)
+        return found, file.source.num_bytes, file.source.num_requests
+
+
+def read_else(data, columns, filters, **how):
+    """Read without look-ups of keys."""
+    with numparq.ParquetFile(data) as file:
+        try:
+            with numparq.errors.located(file=file.source.name):
+                found = FileRead(file, columns, Choices(filters=filters, **how)).frame(Strict())
+        except ParquetError as error:
+            found = str(error)
+        return found, file.source.num_bytes, file.source.num_requests
+
+
+def prepare(data, columns, filters, **how) -> None:
+    read(data, columns, filters, **how)
+
+
+def check_same(ours, theirs) -> None:
+    if isinstance(theirs[0], str):
+        assert ours[0] == theirs[0]
+        return
+    pd.testing.assert_frame_equal(ours[0], theirs[0])
+    assert ours[1:] == theirs[1:]
+
+
+OPTIONS = {
+    "snappy": {}, "v2": {"compression": None, "data_page_version": "2.0"},
+    "no checksums": {"write_page_checksum": False},
+    "plain": {"column_encoding": {"key": "PLAIN", "small": "PLAIN"}}, "one row group": {"row_group_size": ROWS},
+}  # fmt: skip
+COLUMNS = (None, ["text", "key", "some"], ["any"], ["key"], ["when", "float", "maybe", "flag"], ["small", "back"])
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@pytest.mark.parametrize("backend", ["numpy", "numpy_nullable", "pyarrow"])
+def test_rows_and_bytes_are_those_of_other_reads(monkeypatch, options, backend) -> None:
+    data, seen = stored(**options), Watched(monkeypatch)
+    for columns in COLUMNS:
+        for name in ("key", "small", "back"):
+            prepare(data, columns, col(name) == 0, dtype_backend=backend)
+            seen.done = seen.left = 0
+            for row in (0, 1, 99, 100, 1499, 1500, 3210, ROWS - 1):
+                key = table()[name].iloc[row]
+                for filters in (col(name) == key, [(name, "=", int(key))]):
+                    check_same(read(data, columns, filters, dtype_backend=backend),
+                               read_else(data, columns, filters, dtype_backend=backend))  # fmt: skip
+            assert (seen.done, seen.left) == (16, 0)
+
+
+def test_several_rows_with_a_key_and_none(monkeypatch) -> None:
+    data, seen, columns = stored(), Watched(monkeypatch), ["text", "near", "maybe", "some", "key"]
+    prepare(data, columns, col("near") == 0)
+    for near in (*range(210, 220), ROWS // 7):  # 214 is in two row groups
+        check_same(read(data, columns, col("near") == near), read_else(data, columns, col("near") == near))
+    assert (seen.done, seen.left) == (11, 0)
+    prepare(data, None, col("key") == 0)
+    seen.done = 0
+    for key in (1, 3 * 1499 + 1, 3 * ROWS - 4):
+        ours = read(data, None, col("key") == key)
+        check_same(ours, read_else(data, None, col("key") == key))
+        assert len(ours[0]) == 0
+    assert seen.done == 2  # between row groups there is nothing to look up
+    seen.left = 0
+    for key in (-1, 3 * ROWS, 1 << 63, -(1 << 63), 1 << 70):
+        assert len(read(data, None, col("key") == key)[0]) == 0
+
+
+def test_nothing_is_prepared_for_the_first_one(monkeypatch) -> None:
+    data, made = stored(key_value_metadata={"name": "first"}), []
+    monkeypatch.setattr(KeyLookUp, "of", lambda *arguments: made.append(1))
+    prepare(data, None, col("key") == 3)
+    assert not made
+    for _ in range(3):
+        prepare(data, None, col("key") == 3)
+    assert made == [1]
+
+
+OTHERS = [
+    col("key") > 5, col("key").isin([3]), ~(col("key") != 3), (col("key") == 3) & (col("near") == 0), col("key") == 3.0,
+    col("flag") == True, [("key", "==", "3")], [("float", "==", 3)], [("when", "==", 3)], col("any") == 7,  # noqa: E712
+    [("key", "in", [3])], [("key", "==", 3), ("near", "==", 0)], [[("key", "==", 3)], [("near", "==", 0)]],
+    [[[("key", "==", 3)]]], [col("key") == 3], ["key", "==", 3], [("key", "==", True)],
+    [("key", "==", np.timedelta64(3))], [("absent", "==", 3)], [("key", "==", np.array([3]))],
+    [("key", np.array(["=="]), 3)],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(OTHERS)))
+def test_what_is_no_look_up_is_left_to_others(monkeypatch, number) -> None:
+    data, seen, filters = stored(), Watched(monkeypatch), OTHERS[number]
+
+    def outcome(read_so):
+        try:
+            return read_so(data, ["key", "text"], filters)[0]
+        except (TypeError, ValueError) as error:
+            return str(error)
+
+    for _ in range(3):
+        ours, theirs = outcome(read), outcome(read_else)
+        assert ours == theirs if isinstance(theirs, str) else ours.equals(theirs)
+    assert not seen.done
+
+
+@pytest.mark.parametrize("how", [
+    {"nrows": 0}, {"nrows": 1}, {"row_groups": []}, {"row_groups": [1]}, {"row_range": (0, 10)},
+    {"row_range": (0, 11)}, {"categories": ["text"]}, {"include": ["row_number"]}, {"memory_limit": 1 << 30},
+    {"runtime_filters": numparq.RuntimeFilter("key")},
+], ids=str)  # fmt: skip
+def test_other_arguments_are_not_lost(monkeypatch, how) -> None:
+    data, seen = stored(), Watched(monkeypatch)
+    prepare(data, ["key", "text"], col("key") == 30)
+    seen.done = 0
+    found = [numparq.read_parquet(data, ["key", "text"], filters=col("key") == 30, **how) for _ in range(3)]
+    pd.testing.assert_frame_equal(found[0], found[2])
+    assert not seen.done
+    without = {"nrows": 0}, {"row_groups": []}, {"row_groups": [1]}, {"row_range": (0, 10)}  # that row is number 10
+    assert len(found[0]) == (how not in without)
+
+
+@pytest.mark.parametrize("threads", [0, -1, "2", True])
+def test_arguments_are_checked(threads) -> None:
+    data = stored()
+    for _ in range(3):
+        with pytest.raises((ValueError, TypeError), match="threads"):
+            numparq.read_parquet(data, filters=col("key") == 30, threads=threads)
+        numparq.read_parquet(data, filters=col("key") == 30)
+
+
+@pytest.mark.parametrize("options", [
+    {"compression": "zstd"}, {"use_dictionary": True}, {"bloom_filter_options": {"key": True}},
+    {"write_page_index": False}, {"write_statistics": False}, {"max_rows_per_page": 1 << 20, "row_group_size": 1 << 20},
+    {"column_encoding": {"text": "RLE_DICTIONARY"}}, {"column_encoding": {"text": "DELTA_BYTE_ARRAY"}},
+    {"column_encoding": {"key": "BYTE_STREAM_SPLIT", "back": "BYTE_STREAM_SPLIT"}},
+], ids=str)  # fmt: skip
+def test_other_files(options) -> None:
+    """Where pages would be fetched twice, that happens once at most."""
+    data, more = stored(**options), 0
+    for row in (5, 1600, 3210, 3211, 5999):
+        for columns in (None, ["back", "text"]):
+            filters = col("key") == 3 * row
+            ours, theirs = read(data, columns, filters), read_else(data, columns, filters)
+            pd.testing.assert_frame_equal(ours[0], theirs[0])
+            assert ours[1] >= theirs[1]
+            more += ours[1] > theirs[1]
+    assert more <= 2  # once for either choice of columns
+    if "text" not in str(options) and "BYTE" not in str(options):
+        assert not more
+
+
+def test_keys_that_are_not_together(monkeypatch) -> None:
+    frame = table().sample(frac=1, random_state=4, ignore_index=True)
+    frame["near"] = frame["near"] % 40
+    data = stored(frame)
+    for name in ("key", "near"):
+        for key in (0, 6, 30, 39):
+            ours, theirs = read(data, None, col(name) == key), read_else(data, None, col(name) == key)
+            pd.testing.assert_frame_equal(ours[0], theirs[0])
+
+
+def test_runs_of_pages_in_no_order(monkeypatch) -> None:
+    """Pages whose bounds go up and down, one of them with nothing but nulls."""
+    numbers = np.arange(600)
+    pages = [numbers[start : start + 100] for start in (300, 0, 500, 100)]
+    keys = pd.array(np.concatenate([*pages, numbers[:100]]), "Int64")
+    keys[400:] = pd.NA
+    frame = pd.DataFrame({"key": keys, "text": [f"row {row}" for row in range(500)]})
+    data, seen = stored(frame, row_group_size=1000), Watched(monkeypatch)
+    for backend in ("pyarrow", "numpy_nullable"):
+        prepare(data, None, col("key") == 0, dtype_backend=backend)
+        for key in (0, 99, 100, 399, 555):
+            check_same(read(data, None, col("key") == key, dtype_backend=backend),
+                       read_else(data, None, col("key") == key, dtype_backend=backend))  # fmt: skip
+    assert seen.done == 10
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_lies_are_taken_as_by_other_reads(lie) -> None:
+    for rows in (100, 101):
+        data = forged(stored(row_group_size=ROWS // 2, max_rows_per_page=rows), (lie,))
+        for name, key in (("key", 3 * 3210), ("near", 230), ("back", 17)):
+            prepare(data, ["key", "near", "any"], col(name) == 1)
+            ours, theirs = read(data, ["key", "near", "any"], col(name) == key), read_else(
+                data, ["key", "near", "any"], col(name) == key)  # fmt: skip
+            check_same(ours[:1], theirs[:1])
+
+
+def test_damage_is_told_as_by_other_reads() -> None:
+    """Each byte of a page of either column, and of the indexes, in turn; others of the same footer are whole."""
+    data, columns, filters = stored(compression=None, row_group_size=ROWS), ["key", "float", "text"], col("key") == 6150
+    with numparq.ParquetFile(data) as file:
+        plan = file.plan(columns, filters=filters)[0]
+        pages = [int(chunk.offsets[chunk.needed(RowRanges.run(2050, 2051))[0]]) for chunk in plan.chunks[:3]]
+        metadata = file.metadata.row_groups[0].columns[0]
+    prepare(data, columns, filters)
+    told = 0
+    places = [(page, 40) for page in pages] + [(metadata.column_index_offset, 30), (metadata.offset_index_offset, 30)]
+    for start, length in places:
+        for place in range(start, start + length):
+            damaged = data[:place] + bytes([data[place] ^ 0x55]) + data[place + 1 :]
+            theirs = read_else(damaged, columns, filters)
+            check_same(read(damaged, columns, filters)[:1], theirs[:1])
+            told += isinstance(theirs[0], str)
+            for _ in range(2):  # what damage has stopped goes on with the next kind
+                check_same(read(data, columns, filters)[:1], read_else(data, columns, filters)[:1])
+    assert told > 20
+
+
+def test_strings_are_checked() -> None:
+    frame = table()
+    data = stored(frame[["key", "text"]], compression=None, write_page_checksum=False)
+    data = data.replace(b"name 03210", b"name \xff3210")
+    for _ in range(3):
+        with pytest.raises(ParquetError, match=r"UTF-8.*row group 2, column 'text'") as caught:
+            numparq.read_parquet(data, filters=col("key") == 3 * 3210)
+        assert "page" in str(caught.value)
+        assert numparq.read_parquet(data, filters=col("key") == 3 * 3220)["text"].tolist() == ["name 03220"]
+
+
+def test_files_of_one_footer(monkeypatch) -> None:
+    """Each has its own indexes and pages: nothing of them is taken from another one."""
+    seen = Watched(monkeypatch)
+    first = stored(compression=None, column_encoding={"any": "PLAIN"}, write_page_checksum=False)
+    with numparq.ParquetFile(first) as file:
+        chunk = file.plan(["any"], filters=col("key") == 30)[0].chunks[0]
+        place = int(chunk.offsets[0])
+    values = table()["any"].to_numpy()[:PAGE].tobytes()
+    at = first.index(values, place)
+    second = first[:at] + (table()["any"].to_numpy()[:PAGE] + 1000).tobytes() + first[at + len(values) :]
+    for _ in range(3):
+        for data, more in ((first, 0), (second, 1000)):
+            found = numparq.read_parquet(data, ["any"], filters=col("key") == 30)
+            assert found["any"].tolist() == [table()["any"][10] + more]
+    assert seen.done
+
+
+def test_a_file_that_changes(tmp_path) -> None:
+    path = tmp_path / "file.parquet"
+    path.write_bytes(stored())
+    with numparq.ParquetFile(path) as file:
+        for _ in range(3):
+            assert len(file.read(filters=col("key") == 30)) == 1
+        path.write_bytes(stored(key_value_metadata={"other": "file"}))
+        os.utime(path, (1, 1))
+        with pytest.raises(ParquetError, match="changed"):
+            file.read(filters=col("key") == 30)
+
+
+def test_an_open_file_reads_indexes_once(monkeypatch) -> None:
+    data, seen = stored(), Watched(monkeypatch)
+    prepare(data, ["text"], col("key") == 30)
+    with numparq.ParquetFile(data) as file:
+
+        def count(key: int) -> int:
+            before = file.source.num_bytes
+            assert len(file.read(["text"], filters=col("key") == key)) == 1
+            return file.source.num_bytes - before
+
+        first, again, other = count(30), count(33), count(3 * 2000)
+        assert other > again < first
+        assert count(3 * 2000) < other
+    assert (seen.done, seen.left) == (4, 0)
+
+
+def test_threads_at_once(tmp_path) -> None:
+    path, failures = tmp_path / "file.parquet", []
+    stored_at = stored()
+    path.write_bytes(stored_at)
+
+    def work(seed: int) -> None:
+        for row in np.random.default_rng(seed).integers(0, ROWS, 60).tolist():
+            found = numparq.read_parquet(path, ["key", "text"], filters=col("key") == 3 * row)
+            if found.to_numpy().tolist() != [[3 * row, f"name {row:05}"]]:
+                failures.append((row, found))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_index_columns_and_labels(monkeypatch) -> None:
+    seen = Watched(monkeypatch)
+    for frame in (table().set_index("near"), table().set_index(["near", "key"]), table().rename(columns={"any": "ä"})):
+        data = stored(frame, index=None)
+        prepare(data, None, col("key") == 33)
+        for key in (33, 34):
+            check_same(read(data, None, col("key") == key), read_else(data, None, col("key") == key))
+    assert seen.done == 6
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_any_frame(data) -> None:
+    rng = np.random.default_rng(data.draw(st.integers(0, 1 << 32)))
+    rows = data.draw(st.integers(1, 400))
+    dtype = data.draw(st.sampled_from(["i8", "i4", "Int64", "Int32", "i2", "u4", "u8"]))
+    spread = data.draw(st.sampled_from([3, 40, 10_000]))
+    keys = rng.integers(0, spread, rows) - (spread // 2 if dtype[0].lower() == "i" else 0)
+    if data.draw(st.booleans()):
+        keys.sort()
+    column = pd.array(keys.astype(dtype.lower().replace("int", "i").replace("i64", "i8").replace("i32", "i4")))
+    if dtype[0] == "I":
+        column = pd.array(np.where(rng.random(rows) < 0.2, None, keys), dtype)
+    frame = pd.DataFrame({
+        "key": column, "number": rng.normal(size=rows), "text": [f"t{n}" * (n % 4) for n in range(rows)],
+        "null": [None if n % 3 else n / 2 for n in range(rows)],
+    })  # fmt: skip
+    buffer = io.BytesIO()
+    if data.draw(st.booleans()):
+        frame.to_parquet(buffer, engine="pyarrow", row_group_size=100, write_page_index=True, data_page_size=200,
+                         use_dictionary=False)  # fmt: skip
+    else:
+        numparq.to_parquet(frame, buffer, row_group_size=data.draw(st.sampled_from([50, 200, 1000])),
+                           max_rows_per_page=data.draw(st.sampled_from([7, 30, 1000])), use_dictionary=False,
+                           compression=data.draw(st.sampled_from(["snappy", None, "zstd"])))  # fmt: skip
+    stored_as, columns = buffer.getvalue(), data.draw(st.sampled_from([None, ["text"], ["key", "null"]]))
+    backend = data.draw(st.sampled_from(["numpy", "numpy_nullable", "pyarrow"]))
+    for key in [*keys[:: max(rows // 5, 1)].tolist(), spread + 1, 1]:
+        for _ in range(2):
+            ours = read(stored_as, columns, col("key") == key, dtype_backend=backend)
+        theirs = read_else(stored_as, columns, col("key") == key, dtype_backend=backend)
+        check_same(ours[:1], theirs[:1])
+
+
+def test_bounds(monkeypatch) -> None:
+    """So many columns, and no more."""
+    frame = pd.DataFrame({f"c{number}": np.arange(ROWS) for number in range(key_look_up._MOST_COLUMNS + 1)})
+    data, seen = stored(frame), Watched(monkeypatch)
+    for columns, done in ((None, 0), ([*frame][1:], 0), ([*frame][:-1], 1)):
+        prepare(data, columns, col("c0") == 3)
+        assert len(read(data, columns, col("c0") == 3)[0]) == 1
+        assert seen.done == done
