@@ -151,9 +151,8 @@ def test_orders_as_the_file_declares_them():
     kinds = [order.kind for order in declared_orders(leaves, ["INT96_TIMESTAMP_ORDER"] * 6)]
     assert kinds == ["none", "none", "none", "int96", "none", "none"]
     assert declared_orders(leaves, ["SOME_ORDER", None, "", "x", "y", "z"]) == [NO_ORDER] * 6
-    for orders in (None, [], ["TYPE_ORDER"] * 5):
-        kinds = [order.kind for order in declared_orders(leaves, orders)]
-        assert kinds == ["signed", "none", "float", "none", "none", "none"]
+    for orders in (None, [], ["TYPE_ORDER"] * 5, ["TYPE_ORDER"] * 7):
+        assert declared_orders(leaves, orders) == [NO_ORDER] * 6
 
 
 # --- what is known ----------------------------------------------------------------------------------------------------
@@ -174,8 +173,14 @@ def double(number):
     return struct.pack("<d", number)
 
 
+def taken(column, order="TYPE_ORDER", created_by=SOUND, **fields):
+    declared = declared_orders([column], None if order is None else [order])
+    return known(statistics(**fields), 100, column, declared[0], created_by)
+
+
 def take(column, order="TYPE_ORDER", created_by=SOUND, **fields):
-    return known(statistics(**fields), 100, column, declared_orders([column], [order])[0], created_by)
+    """Give what is known, but for the order that the bounds are in."""
+    return taken(column, order, created_by, **fields)._replace(order=NO_ORDER)
 
 
 def test_bounds_and_counts():
@@ -187,10 +192,44 @@ def test_bounds_and_counts():
 
 def test_deprecated_bounds():
     assert take(NUMBERS, min=long(-3), max=long(4)) == Known(long(-3), long(4))
-    assert take(NUMBERS, "SOME_ORDER", min=long(-3), max=long(4)) == Known(long(-3), long(4))
     assert take(NUMBERS, min=long(-3), max=long(4), min_value=long(1), max_value=long(2)) == Known(long(1), long(2))
+    assert take(NUMBERS, min=long(-3), max=long(4), min_value=long(1)) == Known(long(1))
     for other in (TEXT, UNSIGNED, DECIMALS, leaf(3)):
-        assert take(other, min=b"aaaa", max=b"bbbb") == Known()
+        for order in ("TYPE_ORDER", "SOME_ORDER", None):
+            assert taken(other, order, min=b"aaaa", max=b"bbbb")[:2] == (None, None)
+
+
+@pytest.mark.parametrize("order", [None, "", "SOME_ORDER", "INT96_TIMESTAMP_ORDER"])
+def test_bounds_of_no_declared_order(order):
+    """They mean nothing, not even that those are wrong which always compare in one way; counts need no order."""
+    lie = {"min_value": long(1), "max_value": long(2)}
+    assert taken(NUMBERS, order, **lie, null_count=3)[:4] == (None, None, 3, None)
+    found = Known(long(-3), long(4), order=order_of(NUMBERS))
+    assert taken(NUMBERS, order, min=long(-3), max=long(4)) == found
+    assert taken(NUMBERS, order, min=long(-3), max=long(4), **lie) == found
+    assert taken(NUMBERS, order, **lie, min=long(5), max=long(4))[:2] == (None, None)
+    lie = {"min_value": double(1.0), "max_value": double(2.0)}
+    assert taken(DOUBLES, order, **lie, nan_count=4)[:4] == (None, None, None, 4)
+    zeros = taken(DOUBLES, order, **lie, min=double(0.0), max=double(-0.0), nan_count=4)
+    assert zeros == Known(double(-0.0), double(0.0), None, 4, order_of(DOUBLES))
+    for low, high in ((double(float("nan")), double(2.0)), (double(1.0), double(float("nan")))):
+        assert taken(DOUBLES, order, **lie, min=low, max=high)[:2] == (None, None)
+    flags = leaf(0)
+    assert taken(flags, order, min_value=b"\1", max_value=b"\1", min=b"\0", max=b"\1")[:2] == (b"\0", b"\1")
+    for other in (TEXT, UNSIGNED, DECIMALS, leaf(3)):
+        assert taken(other, order, min_value=b"aaaa", max_value=b"bbbb", null_count=1)[:3] == (None, None, 1)
+
+
+def test_which_order_bounds_are_in():
+    total = "IEEE_754_TOTAL_ORDER"
+    bounds = {"min_value": double(1.0), "max_value": double(2.0)}
+    assert taken(DOUBLES, total, **bounds).order == order_of(DOUBLES, "ieee754")
+    assert taken(DOUBLES, **bounds).order == order_of(DOUBLES)
+    assert taken(DOUBLES, None, min=double(1.0)).order == order_of(DOUBLES)
+    # All row groups of a column are in one order, and that of these would be another.
+    assert taken(DOUBLES, total, min=double(1.0), max=double(2.0)) == Known()
+    for other in (TEXT, UNSIGNED, DECIMALS, leaf(3)):
+        assert taken(other, None).order == NO_ORDER
 
 
 def test_statistics_that_contradict_themselves():
@@ -254,4 +293,4 @@ def test_int96_in_a_file(order, trusted):
         (found,) = declared_orders([leaf(3)], names)
         facts = metadata.row_groups[0].columns[0].meta_data
         got = known(facts.statistics, facts.num_values, leaf(3), found, metadata.created_by)
-    assert got == (Known(early, late, 0) if trusted else Known(null_count=0))
+    assert got == (Known(early, late, 0, order=order_of(leaf(3), "int96")) if trusted else Known(null_count=0))

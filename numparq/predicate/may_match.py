@@ -71,7 +71,7 @@ def facts_of(statistics: Any, num_values: int, leaf: Leaf, order: Order, created
     flags = [getattr(statistics, f"is_{which}_value_exact", None) for which in ("min", "max")]
     # What is of one size is never cut.
     is_exact = all(flags) or (leaf.physical != BYTE_ARRAY and False not in flags)
-    return Facts(num_values, *found, is_exact, order=order)
+    return Facts(num_values, *found[:4], is_exact, order=found.order)
 
 
 def may_match(bound: Expression, facts: Mapping[int, Facts]) -> bool:

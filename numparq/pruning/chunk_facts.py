@@ -11,9 +11,9 @@ from ..errors import ParquetError
 from ..metadata.layout import Layout, layout
 from ..opened import OpenedFile
 from ..schema import BYTE_ARRAY, Leaf
-from ..statistics.distrust import DEPRECATED_MIN_MAX, MIN_MAX, NULL_COUNT, distrusted
-from ..statistics.order import Order, order_of
-from ..statistics.reading import declared_orders
+from ..statistics.distrust import MIN_MAX, NULL_COUNT, distrusted
+from ..statistics.order import Order
+from ..statistics.reading import declared_orders, deprecated_order, may_have_nans
 from .runs import UNKNOWN, Runs, counts
 
 __all__ = ["chunk_runs", "order_in"]
@@ -62,12 +62,14 @@ def _runs_of(file: OpenedFile, leaf: Leaf, row_groups: Sequence[int]) -> Runs:
         if not is_old.any():
             return found
         slot = wanted.slot(f"{_STATISTICS}.{old}")
-        older = words[:, slot : slot + 2] if _trusts_old(leaf, wrong) else UNKNOWN
+        older = words[:, slot : slot + 2] if old_order.kind != "none" else UNKNOWN
         return np.where(is_old[:, None], older, found)
 
     num_values, unknown = number("meta_data.num_values"), np.full(len(words), UNKNOWN)
     order = order_in(file, leaf)
-    is_old = _has_only_old(number(f"{_STATISTICS}.min_value"), number(f"{_STATISTICS}.max_value"))
+    old_order = deprecated_order(leaf, order, file.footer.created_by)  # the same, if both mean anything
+    is_old = (number(f"{_STATISTICS}.min_value") < 0) & (number(f"{_STATISTICS}.max_value") < 0)
+    is_old |= order.kind == "none"
     low, high = (number(f"{_STATISTICS}.is_{which}_value_exact") for which in ("min", "max"))
     is_exact = (low == 1) & (high == 1) if leaf.physical == BYTE_ARRAY else (low != 0) & (high != 0)
     return Runs(
@@ -76,25 +78,15 @@ def _runs_of(file: OpenedFile, leaf: Leaf, row_groups: Sequence[int]) -> Runs:
         bounds("max_value", "max"),
         num_values,
         unknown if NULL_COUNT in wrong else counts(number(f"{_STATISTICS}.null_count"), num_values),
-        counts(number(f"{_STATISTICS}.nan_count"), num_values) if order.is_float else unknown,
+        counts(number(f"{_STATISTICS}.nan_count"), num_values) if may_have_nans(leaf) else unknown,
         np.zeros(len(words), np.bool_),
         is_exact,
-        order,
+        old_order if order.kind == "none" else order,
     )
 
 
-def _has_only_old(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Tell where neither min_value nor max_value is there, so that the deprecated min and max may be."""
-    return (low < 0) & (high < 0)
-
-
-def _trusts_old(leaf: Leaf, wrong: frozenset[str]) -> bool:
-    """Tell whether the deprecated bounds of a column mean anything; no order was ever declared for them."""
-    return order_of(leaf).kind in ("boolean", "signed", "float") and DEPRECATED_MIN_MAX not in wrong
-
-
 def order_in(file: OpenedFile, leaf: Leaf) -> Order:
-    """Give the order of a column as the file declares it; `NO_ORDER` where its bounds mean nothing."""
+    """Give the order of a column as the file declares it; `NO_ORDER` where bounds mean nothing but deprecated ones."""
     return file.footer.kept.get(("order", leaf), lambda: _order_in(file, leaf))
 
 

@@ -13,6 +13,7 @@ from ..remembered import Kept
 from ..schema import BYTE_ARRAY, Leaf
 from ..statistics.distrust import MIN_MAX, NULL_COUNT, distrusted
 from ..statistics.order import Order
+from ..statistics.reading import may_have_nans
 from .runs import UNKNOWN, Runs, counts
 
 __all__ = ["ColumnIndex"]
@@ -118,7 +119,7 @@ class ColumnIndex:
         leaf : Leaf
             The column.
         order : Order
-            As the file declares it.
+            As the file declares it; where it is none, the bounds mean nothing.
         created_by : str or None
             The writer.
 
@@ -138,14 +139,14 @@ class ColumnIndex:
         nulls = unknown if NULL_COUNT in wrong else counts(self.null_counts, num_values)
         # Pages that are said to have nothing but nulls, and to have fewer nulls than rows, may have anything.
         has_values = self.null_pages & (nulls >= 0) & (nulls < num_values)
-        useless = (self.null_pages | (MIN_MAX in wrong))[:, None]
+        useless = (self.null_pages | (MIN_MAX in wrong) | (order.kind == "none"))[:, None]
         return Runs(
             self.data,
             np.where(useless, UNKNOWN, self.lows),
             np.where(useless, UNKNOWN, self.highs),
             num_values,
             nulls,
-            counts(self.nan_counts, num_values) if order.is_float else unknown,
+            counts(self.nan_counts, num_values) if may_have_nans(leaf) else unknown,
             self.null_pages & ~has_values,
             np.full(len(num_rows), leaf.physical != BYTE_ARRAY),  # what is of one size is never cut
             order,

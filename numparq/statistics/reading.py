@@ -16,8 +16,8 @@ _DECLARED: dict[str, tuple[str, str | None]] = {
     "IEEE_754_TOTAL_ORDER": (TOTAL_ORDER, "float"),
     "INT96_TIMESTAMP_ORDER": (INT96_ORDER, "int96"),
 }
-# Where a file declares no orders, bounds of these are taken all the same: nobody ever compared them otherwise.
-_UNDISPUTED = ("boolean", "signed", "float")
+# Of these the deprecated min and max are taken, of which no order is ever declared: they always compare as signed.
+_COMPARED_AS_SIGNED = ("boolean", "signed", "float")
 
 
 class Known(NamedTuple):
@@ -29,12 +29,15 @@ class Known(NamedTuple):
         Bounds, PLAIN; not always values that occur. No bounds of NaNs, unless the order is IEEE 754's total one.
     null_count, nan_count : int or None
         How many.
+    order : Order
+        How the bounds compare; `NO_ORDER` where there can be none.
     """
 
     min_value: bytes | None = None
     max_value: bytes | None = None
     null_count: int | None = None
     nan_count: int | None = None
+    order: Order = NO_ORDER
 
 
 def declared_orders(leaves: Sequence[Leaf], column_orders: Sequence[str | None] | None) -> list[Order]:
@@ -50,12 +53,12 @@ def declared_orders(leaves: Sequence[Leaf], column_orders: Sequence[str | None] 
     Returns
     -------
     list of Order
-        `NO_ORDER` where bounds mean nothing: of an order that this version does not know, or that the type cannot
-        have; and of an INT96 column unless it is in its timestamps' order.
+        That of min_value and max_value, and of the bounds of column indexes. `NO_ORDER` where these mean nothing: of
+        all leaves where the file has no orders, or not as many as leaves; of one whose order this version does not
+        know, or that the type cannot have; and of an INT96 column unless it is in its timestamps' order.
     """
     if column_orders is None or len(column_orders) != len(leaves):
-        found = [order_of(leaf) for leaf in leaves]
-        return [order if order.kind in _UNDISPUTED else NO_ORDER for order in found]
+        return [NO_ORDER] * len(leaves)
     return [_declared(leaf, name) for leaf, name in zip(leaves, column_orders, strict=True)]
 
 
@@ -66,6 +69,29 @@ def _declared(leaf: Leaf, name: str | None) -> Order:
         return NO_ORDER
     order = order_of(leaf, column_order)
     return order if kind in (None, order.kind) else NO_ORDER
+
+
+def deprecated_order(leaf: Leaf, order: Order, created_by: str | None) -> Order:
+    """Give the order of the deprecated min and max, whatever the file declares: the one of the type, if it is signed.
+
+    Parameters
+    ----------
+    leaf : Leaf
+        The column.
+    order : Order
+        Its order, out of `declared_orders`.
+    created_by : str or None
+        What the footer says of the writer.
+
+    Returns
+    -------
+    Order
+        `NO_ORDER` where they mean nothing. So that the bounds of a column have one order in all row groups, that is
+        also so where IEEE 754's total order is declared: nobody who knows it writes only the deprecated ones.
+    """
+    found = order_of(leaf)
+    is_sound = found.kind in _COMPARED_AS_SIGNED and DEPRECATED_MIN_MAX not in distrusted(created_by, leaf)
+    return found if is_sound and not order.total else NO_ORDER
 
 
 def known(statistics: Any, num_values: int, leaf: Leaf, order: Order, created_by: str | None) -> Known:
@@ -87,19 +113,25 @@ def known(statistics: Any, num_values: int, leaf: Leaf, order: Order, created_by
     Returns
     -------
     Known
-        Without what is not there, what is damaged, and what the writer is known to get wrong.
+        Without what is not there, what is damaged, and what the writer is known to get wrong. The deprecated bounds
+        stand in for the others where these are not there, or mean nothing since their order is not declared.
     """
     if statistics is None:
         return Known()
     wrong = distrusted(created_by, leaf)
-    low = high = None
-    if order.kind != "none" and MIN_MAX not in wrong:
-        low, high = _bounds(statistics.min_value, statistics.max_value, order)
-    deprecated = order_of(leaf)  # nothing was ever declared of these
-    if low is None and high is None and deprecated.kind in _UNDISPUTED and DEPRECATED_MIN_MAX not in wrong:
-        low, high = _bounds(statistics.min, statistics.max, deprecated)
+    low, high, trusted = statistics.min_value, statistics.max_value, MIN_MAX not in wrong
+    if order.kind == "none" or (low is None and high is None):
+        order = deprecated_order(leaf, order, created_by)
+        low, high, trusted = statistics.min, statistics.max, order.kind != "none"
+    low, high = _bounds(low, high, order) if trusted else (None, None)
     null_count = None if NULL_COUNT in wrong else _count(statistics.null_count, num_values)
-    return Known(low, high, null_count, _count(statistics.nan_count, num_values) if order.is_float else None)
+    nan_count = _count(statistics.nan_count, num_values) if may_have_nans(leaf) else None
+    return Known(low, high, null_count, nan_count, order)
+
+
+def may_have_nans(leaf: Leaf) -> bool:
+    """Whether values of a column may be NaN. How many are, is a number that needs no order."""
+    return order_of(leaf).is_float
 
 
 def _count(number: int | None, most: int) -> int | None:

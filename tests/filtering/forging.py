@@ -83,7 +83,7 @@ def forged(data: bytes, forgeries: tuple[str, ...]) -> bytes:
     if not forgeries:
         return data
     parts = Parts(data)
-    for name in forgeries:
+    for name in sorted(forgeries, key=lambda name: name == _UNDECLARED):
         {**LEGAL, **BUGGY, **LIES}[name](parts)
     return parts.data()
 
@@ -131,7 +131,7 @@ def _nan_bounds(parts: Parts) -> None:
             for name in which:
                 setattr(about, name, written)
     for place, order in enumerate(parts.orders):  # such bounds mean something in the total order
-        if order.kind == "float" and parts.footer.column_orders:
+        if order.kind == "float" and len(parts.footer.column_orders or ()) == len(parts.orders):
             parts.footer.column_orders[place] = idl().ColumnOrder(TYPE_ORDER=idl().TypeDefinedOrder())
     for order, index in parts.column_indexes():
         if order.kind == "float":
@@ -257,6 +257,20 @@ def _unset_orders(parts: Parts) -> None:
         parts.footer.column_orders = [idl().ColumnOrder() for _ in parts.footer.column_orders]
 
 
+def _other_orders(parts: Parts) -> None:
+    """Not one for each leaf: nobody can say whose they are."""
+    if parts.footer.column_orders:
+        wrong = parts.footer.column_orders[1:], parts.footer.column_orders * 2
+        parts.footer.column_orders = wrong[int(parts.rng.integers(2))]
+
+
+def _undeclared_lies(parts: Parts) -> None:
+    """Bounds that leave most values out, in no order that is declared: they mean nothing, whatever they are."""
+    pick(parts.rng, _no_orders, _unset_orders, _other_orders)(parts)
+    for group, place, chunk in parts.chunks():
+        _false_bounds(parts, chunk.meta_data, parts.indexes[group, place])
+
+
 def _other_zeros(parts: Parts) -> None:
     """The zeros that old writers have as bounds, whatever zeros there are."""
     orders = parts.footer.column_orders
@@ -292,14 +306,17 @@ def _nobody(parts: Parts) -> None:
     parts.footer.created_by = None
 
 
+# Comes last: else deprecated bounds could be made of the lies, and a column be given an order by them.
+_UNDECLARED = "undeclared lies"
 LEGAL: dict[str, Callable[[Parts], None]] = {
     "deprecated bounds only": _deprecated_only, "wrong deprecated bounds": _wrong_deprecated, "NaN bounds": _nan_bounds,
     "bounds of wrong length": _wrong_length, "no null counts": _no_null_counts, "no NaN counts": _no_nan_counts,
     "inexact": _inexact, "wider": _wider, "pages as wide": _all_pages_as_wide, "unordered": _unordered,
     "one bound": _one_bound, "no statistics": _no_statistics, "no column index": _no_column_index,
     "no index": _no_index, "no encoding stats": _no_encoding_stats, "no orders": _no_orders,
-    "unset orders": _unset_orders, "other zeros": _other_zeros, "no Bloom length": _no_bloom_length,
-    "no Bloom filter": _no_bloom, "no sizes": _no_sizes, "by nobody": _nobody,
+    "unset orders": _unset_orders, "orders of other leaves": _other_orders, _UNDECLARED: _undeclared_lies,
+    "other zeros": _other_zeros, "no Bloom length": _no_bloom_length, "no Bloom filter": _no_bloom,
+    "no sizes": _no_sizes, "by nobody": _nobody,
 }  # fmt: skip
 
 
