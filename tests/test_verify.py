@@ -89,6 +89,32 @@ def test_bounds_of_int96():
         assert {deviation.check for deviation in numparq.verify(data)} == wrong
 
 
+def test_bounds_of_no_declared_order():
+    """They are held against the values all the same, in the order of the type, which is what readers took them for."""
+    from driving.broken_files import edited, stats
+
+    def found(**bounds):
+        data = edited(stats(**bounds), lambda footer: setattr(footer, "column_orders", None))
+        return [deviation.check for deviation in numparq.verify(data)]
+
+    assert found(min_value=2, max_value=2) == ["column-orders-bounds", "stats-min", "stats-max"]
+    assert found(min=1, max=3) == [] and found(min=2, max=3) == ["stats-legacy"]
+
+
+def test_bounds_of_an_order_that_is_not_known():
+    """What a later version means by them is not for this one to say."""
+    from driving.broken_files import stats
+
+    data = stats(min_value=2, max_value=2)
+    assert {deviation.check for deviation in numparq.verify(data)} == {"stats-min", "stats-max"}
+    known, later = b"\x39\x1c\x1c\x00\x00", b"\x39\x1c\xac\x00\x00"  # a list of a union, of its member 1, or 10
+    assert data.count(known) == 1
+    data = data.replace(known, later)
+    with numparq.ParquetFile(data) as file:
+        assert [order.which() for order in file.metadata.column_orders] == [None]
+    assert numparq.verify(data) == []
+
+
 def test_a_deviation_as_text():
     assert str(Deviation("error", "page-crc", "damaged", 1, "a", 2)) == (
         "error: row group 1, column 'a', page 2: damaged [page-crc]"

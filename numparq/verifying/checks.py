@@ -41,6 +41,7 @@ CHECKS: dict[str, Check] = {
         footer_bytes="nothing stands between the footer and its length",
         footer_version="the version is 1 or 2",
         not_checked="everything can be looked at",
+        column_orders_bounds="where there are bounds, the footer says how values compare",
     ),
     # --- the schema (LogicalTypes.md)
     **_errors(

@@ -345,7 +345,7 @@ class ChunkCheck:
         stats = facts.get("statistics")
         if stats is not None and whole:
             count = None if distinct is None else distinct.count
-            check_statistics(stats, Truth(bounds, nulls, entries, count), check, self.place)
+            check_statistics(stats, Truth(bounds, nulls, entries, count), check, self.leaf, self.place)
         elif stats is not None and self.order.kind != "none":
             check.check(stats.get("min_value"), stats.get("max_value"), bounds, self.place)
         sizes = facts.get("size_statistics")

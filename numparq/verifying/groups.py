@@ -19,13 +19,13 @@ from .sorting import check_sorting, sort_keys
 
 __all__ = ["check_row_groups", "orders_of"]
 
-_ORDERS = {"": "type", "TYPE_ORDER": "type", "IEEE_754_TOTAL_ORDER": "ieee754", "INT96_TIMESTAMP_ORDER": "int96"}
+_ORDERS = {None: "type", "TYPE_ORDER": "type", "IEEE_754_TOTAL_ORDER": "ieee754", "INT96_TIMESTAMP_ORDER": "int96"}
 _LAST_ORDINAL = (1 << 15) - 1
 _MOST_ANYWAY = 1 << 32  # bytes and values that are decoded of a file, however small
 
 
-def orders_of(leaves: list[Leaf | None], names: list[str]) -> list[Order]:
-    """Give the order of each leaf; none where its column order is one that this version does not know."""
+def orders_of(leaves: list[Leaf | None], names: list[str | None]) -> list[Order]:
+    """Give the order of each leaf: by its type where the file says none; none where this version does not know it."""
     found = []
     for leaf, name in zip(leaves, names, strict=True):
         order = _ORDERS.get(name)

@@ -335,7 +335,8 @@ class PagesCheck:
         assert facts.bounds is not None
         check_range(self.leaf, self.order, facts.bounds, self.findings, place)
         if "statistics" in about:
-            check_statistics(about["statistics"], Truth(facts.bounds, nulls, values.num_entries), self._bounds, place)
+            truth = Truth(facts.bounds, nulls, values.num_entries)
+            check_statistics(about["statistics"], truth, self._bounds, self.leaf, place)
 
 
 def _bounds_of(values: PageValues, order: Order) -> Bounds:

@@ -26,6 +26,7 @@ from .deviations import Findings, Place
 
 __all__ = ["Node", "check_column_orders", "leaves_of", "read_schema"]
 
+_BOUNDS = ("min_value", "max_value")
 _CONVERTED_DECIMAL = 5
 _DIGITS = {INT32: 9, INT64: 18}
 
@@ -327,12 +328,23 @@ def _leaf(node: Node, index: int, column: int, definition: int, lists: tuple[int
                 node.number, lists)  # fmt: skip
 
 
-def check_column_orders(metadata: dict[str, Any], num_leaves: int, findings: Findings) -> list[str]:
-    """Give the name of the order of each leaf; empty where the file does not say it."""
+def check_column_orders(metadata: dict[str, Any], num_leaves: int, findings: Findings) -> list[str | None]:
+    """Give the name of the order of each leaf; None where the file does not say it, empty where it is not known."""
     orders = metadata.get("column_orders")
     if orders is None:
-        return [""] * num_leaves
+        if _has_bounds(metadata):
+            findings.add("column-orders-bounds", "the footer has bounds of values, and no column orders: they mean "
+                                                 "nothing to readers")  # fmt: skip
+        return [None] * num_leaves
     if len(orders) != num_leaves:
         findings.add("column-orders", f"the footer has {len(orders)} column orders for {num_leaves} leaf columns")
-        return [""] * num_leaves
+        return [None] * num_leaves
     return [next(iter(order), "") for order in orders]
+
+
+def _has_bounds(metadata: dict[str, Any]) -> bool:
+    """Whether any column chunk has bounds whose meaning column orders would say; the deprecated ones need none."""
+    chunks = [chunk for group in metadata.get("row_groups", []) for chunk in group.get("columns", [])]
+    if any("column_index_offset" in chunk for chunk in chunks):
+        return True
+    return any(name in chunk.get("meta_data", {}).get("statistics", {}) for chunk in chunks for name in _BOUNDS)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..schema import BYTE_ARRAY, Leaf
-from ..statistics import Bounds
+from ..statistics import Bounds, order_of
 from .bounds import BoundCheck
 from .deviations import Findings, Place
 
@@ -33,7 +33,7 @@ class Truth:
     distinct_count: int | None = None
 
 
-def check_statistics(stats: dict[str, Any], truth: Truth, check: BoundCheck, place: Place) -> None:
+def check_statistics(stats: dict[str, Any], truth: Truth, check: BoundCheck, leaf: Leaf, place: Place) -> None:
     """Hold a Statistics struct against the data.
 
     Parameters
@@ -44,6 +44,8 @@ def check_statistics(stats: dict[str, Any], truth: Truth, check: BoundCheck, pla
         What there is.
     check : BoundCheck
         Knows the order of the values.
+    leaf : Leaf
+        The column.
     place : Place
         Of the chunk or page.
     """
@@ -58,8 +60,8 @@ def check_statistics(stats: dict[str, Any], truth: Truth, check: BoundCheck, pla
         elif said is not None and actual is not None and said != actual:
             findings.add(which, f"{what} say {said:,} {things}, and there are {actual:,}", place)
     low, high = stats.get("min_value"), stats.get("max_value")
-    if check.order.kind == "none":
-        if low is not None or high is not None:
+    if check.order.kind == "none":  # or one that is not known: of those bounds there is nothing to say
+        if order_of(leaf).kind == "none" and (low is not None or high is not None):
             findings.add("stats-order", f"{what} have bounds, and the values of the column have no order", place)
         return
     check.check(low, high, truth.bounds, place)

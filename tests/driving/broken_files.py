@@ -96,6 +96,7 @@ def made(*columns: Column, rows: int = 3, change: Change = lambda footer: None, 
 
 def one(change: Change = lambda footer: None, pages: Any = None, physical: int = h.INT64, **about: Any) -> bytes:
     """Make a file of one REQUIRED column ``a`` of 1, 2, 3."""
+    about.setdefault("column_orders", [idl().ColumnOrder(TYPE_ORDER=idl().TypeDefinedOrder())])
     element, facts, repetition = about.pop("element", {}), about.pop("facts", {}), about.pop("repetition", h.REQUIRED)
     pages = [data_page(3, plain(physical, [1, 2, 3]))] if pages is None else pages
     return made(Column("a", physical, [pages], repetition, element, facts), change=change, **about)
@@ -273,6 +274,7 @@ BREAKS: dict[str, tuple[Callable[[], bytes], set[str]]] = {
     "footer-bytes": (lambda: footer_with(lambda footer: footer, b"\0\0\0"), set()),
     "footer-version": (lambda: one(lambda footer: setattr(footer, "version", 3)), set()),
     "column-orders": (lambda: base_with(lambda footer: footer.column_orders.pop()), set()),
+    "column-orders-bounds": (lambda: base_with(lambda footer: setattr(footer, "column_orders", None)), set()),
     "not-checked": (lambda: one(lambda footer: setattr(footer.row_groups[0].columns[0], "file_path", "other")), set()),
     "schema-root": (lambda: one(lambda footer: setattr(footer.schema[0], "type", h.INT64)), set()),
     "schema-tree": (lambda: one(lambda footer: setattr(footer.schema[0], "num_children", 2)), set()),

@@ -39,7 +39,8 @@ def one(pages: list[h.Page], rows: int, created_by: str | None, physical: int = 
                                                for page in pages)  # fmt: skip
         group.total_byte_size = meta.total_uncompressed_size
 
-    return h.file([facts.pop("num_rows", rows)], [column], created_by=created_by).stored(settle)
+    orders = [idl().ColumnOrder(TYPE_ORDER=idl().TypeDefinedOrder())]
+    return h.file([facts.pop("num_rows", rows)], [column], created_by=created_by, column_orders=orders).stored(settle)
 
 
 def nulls(created_by: str | None, said: int = 0) -> bytes:
