@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import threading
+import weakref
 
 import numpy as np
 import pandas as pd
@@ -16,6 +18,8 @@ from hypothesis import strategies as st
 import numparq
 from numparq import ParquetError, col
 from numparq.plan.row_ranges import RowRanges
+from numparq.pruning.look_up import LookUp
+from numparq.pruning.page_rows import PageRows
 from numparq.reading import key_look_up
 from numparq.reading.choices import Choices
 from numparq.reading.file import FileRead
@@ -181,6 +185,7 @@ def test_what_is_no_look_up_is_left_to_others(monkeypatch, number) -> None:
 @pytest.mark.parametrize("how", [
     {"nrows": 0}, {"nrows": 1}, {"row_groups": []}, {"row_groups": [1]}, {"row_range": (0, 10)},
     {"row_range": (0, 11)}, {"categories": ["text"]}, {"include": ["row_number"]}, {"memory_limit": 1 << 30},
+    {"include": np.array(["row_number"])}, {"include": pd.Index(["row_number"])}, {"include": "row_number"},
     {"runtime_filters": numparq.RuntimeFilter("key")},
 ], ids=str)  # fmt: skip
 def test_other_arguments_are_not_lost(monkeypatch, how) -> None:
@@ -336,6 +341,28 @@ def test_an_open_file_reads_indexes_once(monkeypatch) -> None:
         assert other > again < first
         assert count(3 * 2000) < other
     assert (seen.done, seen.left) == (4, 0)
+
+
+@pytest.mark.parametrize("are_large", [True, False])
+def test_what_is_kept_of_indexes(tmp_path, monkeypatch, are_large) -> None:
+    """Of large ones nothing, once the file is closed; of small ones what was made of them the last time."""
+    if are_large:
+        monkeypatch.setattr("numparq.pruning.indexes._SHARED_BYTES", 0)
+    path, alive = tmp_path / "file.parquet", weakref.WeakSet()
+    path.write_bytes(stored(key_value_metadata={"large": str(are_large)}))
+    monkeypatch.setattr(LookUp, "_made", lambda *arguments, made=LookUp._made: noted(alive, made(*arguments)))
+    for row in (10, 11, 2000, 3500):
+        with numparq.ParquetFile(path) as file:
+            alive.update((file, file.source))
+            assert len(file.read(["text"], filters=col("key") == 3 * row)) == 1
+        del file
+    gc.collect()
+    assert [type(each) for each in alive] == [PageRows] * (0 if are_large else 3)
+
+
+def noted(alive: weakref.WeakSet, made: tuple) -> tuple:
+    alive.add(made[1])
+    return made
 
 
 def test_threads_at_once(tmp_path) -> None:

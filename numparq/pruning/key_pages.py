@@ -37,6 +37,9 @@ class KeyRows(NamedTuple):
     stop: int
 
 
+_Pages = tuple[RowGroupPlan, np.ndarray, np.ndarray, "_Intervals"]  # with first rows, and the rows behind the last ones
+
+
 class KeyPages:
     """The pages of a column, in files with one and the same footer.
 
@@ -62,7 +65,8 @@ class KeyPages:
         self._domain = domain
         self._tables = tables
         self._groups = _Intervals(chunk_runs(file, asked, range(file.num_row_groups)), asked, domain)
-        self._kept = Kept(_MOST_KEPT)
+        self._of_one_key = self._groups.of_one_key()
+        self._look_ups = Kept(_MOST_KEPT)
 
     def with_key(self, file: OpenedFile, key: int) -> list[KeyRows] | None:
         """Find the rows whose pages may have a key, and read the indexes that tell and have not been read.
@@ -81,9 +85,14 @@ class KeyPages:
             where statistics might decide without a look at the rows.
         """
         groups = self._groups.having(key)
-        if groups is None or not 0 < len(groups) <= MOST_GROUPS or self._groups.has_one_key(groups):
+        if groups is None or not 0 < len(groups) <= MOST_GROUPS or not self._of_one_key.isdisjoint(groups):
             return None
-        indexed = self._kept.get(groups, lambda: self._indexed(file, groups)).pages(file)
+        look_up = self._look_ups.get(groups, lambda: self._look_up(file, groups))
+        told = None if look_up is None else look_up.told(file)
+        if told is None:
+            return None
+        plans, rows = told
+        indexed = rows.kept.get(self._asked.index, lambda: self._indexed(plans, rows))
         if indexed is None:
             return None
         found = []
@@ -92,68 +101,17 @@ class KeyPages:
             if pages is None:
                 return None
             if pages:
-                rows = KeyRows(group, int(starts[pages[0]]), int(stops[pages[-1]]))
-                if not 0 < rows.stop - rows.start <= _MOST_ROWS:
+                part = KeyRows(group, int(starts[pages[0]]), int(stops[pages[-1]]))
+                if not 0 < part.stop - part.start <= _MOST_ROWS:
                     return None
-                found.append(rows)
+                found.append(part)
         return found
 
-    def _indexed(self, file: OpenedFile, groups: range) -> _Indexed:
-        look_up = LookUp.of(file, self._leaves, [self._asked], self._tables, groups)
-        return _Indexed(look_up, self._asked, self._domain)
+    def _look_up(self, file: OpenedFile, groups: range) -> LookUp | None:
+        return LookUp.of(file, self._leaves, [self._asked], self._tables, groups)
 
-
-class _Intervals:
-    """Between which keys the values of runs lie, as `Runs.intervals` has it; none where there are only nulls."""
-
-    def __init__(self, runs: Runs, leaf: Leaf, domain: Domain) -> None:
-        lows, highs = runs.intervals(domain)
-        has_values = runs.may_have_values(leaf)
-        self._lows = np.where(has_values, lows, domain.high - 1)
-        self._highs = np.where(has_values, highs, domain.low)
-        self._of_one_key = frozenset((self._lows == self._highs).nonzero()[0].tolist())
-        self._are_sorted = all((keys[1:] >= keys[:-1]).all() for keys in (self._lows, self._highs))
-
-    def having(self, key: int) -> range | None:
-        """Give those that may have a key, by their places; None where they do not stand together."""
-        if self._are_sorted:
-            first, stop = bisect_left(self._highs, key), bisect_right(self._lows, key)
-            return range(first, stop)
-        found = ((self._lows <= key) & (self._highs >= key)).nonzero()[0].tolist()
-        if not found:
-            return range(0)
-        return range(found[0], found[-1] + 1) if found[-1] - found[0] < len(found) else None
-
-    def has_one_key(self, places: range) -> bool:
-        """Whether one of some runs has no more than one key."""
-        return not self._of_one_key.isdisjoint(places)
-
-
-_Pages = tuple[RowGroupPlan, np.ndarray, np.ndarray, _Intervals]  # with first rows, and the rows behind the last ones
-
-
-class _Indexed:
-    """The pages of a few row groups by their column indexes."""
-
-    def __init__(self, look_up: LookUp | None, asked: Leaf, domain: Domain) -> None:
-        self._look_up = look_up
-        self._asked = asked
-        self._domain = domain
-        self._known: tuple[PageRows | None, list[_Pages] | None] = None, None
-
-    def pages(self, file: OpenedFile) -> list[_Pages] | None:
-        """Give the pages of each row group; None where the indexes do not tell."""
-        told = None if self._look_up is None else self._look_up.told(file)
-        if told is None:
-            return None
-        plans, rows = told
-        known, pages = self._known
-        if known is not rows:
-            pages = self._pages(plans, rows)
-            self._known = rows, pages
-        return pages
-
-    def _pages(self, plans: Sequence[RowGroupPlan], rows: PageRows) -> list[_Pages] | None:
+    def _indexed(self, plans: Sequence[RowGroupPlan], rows: PageRows) -> list[_Pages] | None:
+        """Give the pages of each row group by its column index; None where one does not tell."""
         told = rows.of_leaf(self._asked)
         if told is None or not all(chunk.is_indexed for group in plans for chunk in group.chunks):
             return None
@@ -166,3 +124,28 @@ class _Indexed:
             intervals = _Intervals(told.runs.at(places), self._asked, self._domain)
             found.append((group, pages.first_rows, pages.row_stops, intervals))
         return found
+
+
+class _Intervals:
+    """Between which keys the values of runs lie, as `Runs.intervals` has it; none where there are only nulls."""
+
+    def __init__(self, runs: Runs, leaf: Leaf, domain: Domain) -> None:
+        lows, highs = runs.intervals(domain)
+        has_values = runs.may_have_values(leaf)
+        self._lows = np.where(has_values, lows, domain.high - 1)
+        self._highs = np.where(has_values, highs, domain.low)
+        self._are_sorted = all((keys[1:] >= keys[:-1]).all() for keys in (self._lows, self._highs))
+
+    def having(self, key: int) -> range | None:
+        """Give those that may have a key, by their places; None where they do not stand together."""
+        if self._are_sorted:
+            first, stop = bisect_left(self._highs, key), bisect_right(self._lows, key)
+            return range(first, stop)
+        found = ((self._lows <= key) & (self._highs >= key)).nonzero()[0].tolist()
+        if not found:
+            return range(0)
+        return range(found[0], found[-1] + 1) if found[-1] - found[0] < len(found) else None
+
+    def of_one_key(self) -> frozenset[int]:
+        """Give the places of those that have no more than one key."""
+        return frozenset((self._lows == self._highs).nonzero()[0].tolist())

@@ -12,6 +12,7 @@ from ..plan.pages import ChunkPages
 from ..plan.row_group_plan import RowGroupPlan
 from ..plan.row_ranges import RowRanges
 from ..predicate.expression import Expression
+from ..remembered import Kept
 from ..schema import Leaf
 from .chunk_facts import order_in
 from .column_index import ColumnIndex
@@ -22,6 +23,7 @@ from .runs import Runs
 __all__ = ["LeafPages", "PageRows"]
 
 _NO_ROWS = RowRanges()
+_MOST_KEPT = 4
 
 
 class PageRows:
@@ -40,6 +42,11 @@ class PageRows:
         The row groups.
     asked : sequence of (int, Leaf)
         The leaves of the predicate, and their places in the plan.
+
+    Attributes
+    ----------
+    kept : Kept
+        What follows from it, for as long as it is kept itself.
     """
 
     def __init__(
@@ -47,6 +54,7 @@ class PageRows:
     ) -> None:  # fmt: skip
         self._everything = [_all_rows(group) for group in groups]
         self._known: dict[int, LeafPages] = {}
+        self.kept = Kept(_MOST_KEPT)
         for place, leaf in asked:
             found = [_pages_and_index(indexes, group, place, leaf.index) for group in groups]
             there = [pair for pair in found if pair is not None]

@@ -49,7 +49,8 @@ class Choices:
         """Whether no more is asked for than the rows that satisfy `filters`, as they are."""
         are_all = self.row_groups is self.row_range is self.nrows is self.explode is None
         as_they_are = self.categories is self.memory_limit is None and self.geometries == "wkb"
-        return are_all and as_they_are and self.include == () and not self.runtime_filters
+        nothing_more = type(self.include) is tuple and not self.include and not self.runtime_filters
+        return are_all and as_they_are and nothing_more
 
     @property
     def category_names(self) -> set[str]:

@@ -166,7 +166,8 @@ class KeyLookUp:
         self._leaves = read.leaves if self._asked in read.leaves else [*read.leaves, self._asked]
         self._place = self._leaves.index(self._asked)
         groups = range(file.num_row_groups)
-        self._tables = Strict.tables(file.footer, self._leaves, groups, file.footer_start, file.files)
+        # Chunks in other files are refused here, and left to others.
+        self._tables = Strict.tables(file.footer, self._leaves, groups, file.footer_start, None)
         null_counts = self._tables.null_counts()[: len(read.leaves)]
         self._null_counts = [count or 0 for count in null_counts]
         self._targets = read.targets(null_counts)
