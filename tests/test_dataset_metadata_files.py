@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from filtering.forging import Parts
+from hostile.handmade import idl
 
 import numparq
 from numparq.dataset.writing import DatasetWriter
@@ -79,6 +81,84 @@ def test_files_of_other_writers(tmp_path):
     frame(5, ["c"]).drop(columns="key").to_parquet(tmp_path / "key=c" / "x.parquet", engine="pyarrow")
     write(tmp_path, 2, list("b"), append=True)
     assert by_metadata(tmp_path)["n"] == [0, 1, 2, 5]
+
+
+def without_orders(parts: Parts) -> None:
+    parts.footer.column_orders = None
+
+
+def in_an_unknown_order(parts: Parts) -> None:
+    parts.footer.column_orders = [idl().ColumnOrder() for _ in parts.footer.column_orders]
+
+
+def of_a_writer_with_bugs(parts: Parts) -> None:
+    parts.footer.created_by = "Arrow2 - Native Rust implementation of Arrow"
+
+
+DTYPES = {"n": np.uint32, "r": np.float64}
+
+
+def told(folder: Path) -> dict[str, dict[str, object]]:
+    """Give what `_metadata` says of the columns of the file ``old.parquet``."""
+    with numparq.ParquetFile(folder / "_metadata") as file:
+        groups = file.metadata.to_dict()["row_groups"]
+    (group,) = (group for group in groups if group["columns"][0]["file_path"] == "old.parquet")
+    return {".".join(chunk["meta_data"]["path_in_schema"]): chunk for chunk in group["columns"]}
+
+
+def grown(folder: Path, change: object) -> dict[str, dict[str, object]]:
+    """Let a dataset with a file whose bounds lie get a file, and `_metadata`; give what that says of the lying one."""
+    old = pd.DataFrame({"n": [5, 6, 7], "r": [5.0, 6.0, 7.0]}).astype(DTYPES)
+    parts = Parts(numparq.to_parquet(old, index=False))
+    change(parts)
+    for chunk in parts.footer.row_groups[0].columns:
+        about = chunk.meta_data.statistics
+        about.max_value = about.min_value
+    (folder / "old.parquet").write_bytes(parts.data())
+    os.utime(folder / "old.parquet", (1, 1))
+    new = pd.DataFrame({"n": [1, 2], "r": [1.0, 2.0]}).astype(DTYPES)
+    numparq.to_parquet(new, folder, index=False, append=True, write_metadata_file=True)
+    for name in ("n", "r"):
+        assert numparq.read_parquet(folder, filters=[(name, "=", 7)])["n"].tolist() == [7]
+    return told(folder)
+
+
+@pytest.mark.parametrize("change", [without_orders, in_an_unknown_order, of_a_writer_with_bugs])
+def test_bounds_that_mean_nothing_in_their_file_do_not_under_the_footer_of_another(tmp_path, change):
+    for chunk in grown(tmp_path, change).values():
+        assert chunk["meta_data"]["statistics"].keys() <= {"null_count", "nan_count"}
+        assert "column_index_offset" not in chunk and "offset_index_offset" in chunk
+        assert chunk["meta_data"]["statistics"]["null_count"] == 0
+
+
+def test_bounds_that_need_no_order_stay(tmp_path):
+    def change(parts: Parts) -> None:
+        parts.footer.column_orders = None
+        for chunk in parts.footer.row_groups[0].columns:
+            about = chunk.meta_data.statistics
+            about.min, about.max = about.min_value, about.max_value
+
+    found = grown(tmp_path, change)
+    assert {"min", "max"} < found["r"]["meta_data"]["statistics"].keys()
+    assert "min_value" not in found["r"]["meta_data"]["statistics"]
+
+
+def test_bounds_of_other_orders(tmp_path):
+    """Floats in IEEE 754's total order, among others: those of the columns beside them stay."""
+    frame = pd.DataFrame({"n": [5, 6], "r": [5.0, 7.0]})
+    (tmp_path / "old.parquet").write_bytes(numparq.to_parquet(frame, index=False, column_order="ieee754"))
+    numparq.to_parquet(frame, tmp_path, index=False, append=True, write_metadata_file=True)
+    found = told(tmp_path)
+    assert "min_value" in found["n"]["meta_data"]["statistics"] and "column_index_offset" in found["n"]
+    assert found["r"]["meta_data"]["statistics"].keys() == {"null_count", "nan_count"}
+
+
+def test_null_counts_that_are_wrong_in_their_file(tmp_path):
+    pq.write_table(pa.table({"l": [[1], [], None]}), tmp_path / "old.parquet", write_page_index=True)
+    numparq.to_parquet(pd.DataFrame({"l": [[2]]}), tmp_path, index=False, append=True, write_metadata_file=True)
+    (chunk,) = told(tmp_path).values()
+    assert chunk["meta_data"]["statistics"].keys() >= {"min_value", "max_value"}
+    assert "null_count" not in chunk["meta_data"]["statistics"] and "column_index_offset" not in chunk
 
 
 @pytest.mark.parametrize(

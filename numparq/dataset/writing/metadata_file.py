@@ -1,6 +1,7 @@
 """``_metadata`` and ``_common_metadata``: the footers of all files of a dataset in one, and their schema alone.
 
-Row groups are copied as bytes, statistics and all, each chunk with the path of its file from the dataset's folder.
+Row groups are copied as bytes, each chunk with the path of its file from the dataset's folder. Statistics are copied
+but for what would mean something else, or be trusted where it must not be, under the one footer that all have there.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ...metadata.footer import Footer
 from ...metadata.placed import placed_row_groups
 from ...metadata.rewrite import take_apart
 from ..names import COMMON_METADATA, METADATA
+from .comparable import misread_under, without
 
 __all__ = ["footer_of", "metadata_files"]
 
@@ -58,7 +60,8 @@ def metadata_files(files: Sequence[tuple[str, Footer]], columns: Sequence[Node],
     for name, footer in files:
         with located(file=name):
             _check_columns(footer, template, columns)
-            groups += placed_row_groups(footer, name)
+            misread = misread_under(template, footer)
+            groups += [without(group, misread) for group in placed_row_groups(footer, name)]
         num_rows += int(footer.row_group_num_rows.sum())
     created_by = CREATED_BY.format(version=__version__)
     contents = {METADATA: (groups, num_rows), COMMON_METADATA: ([], 0)}
