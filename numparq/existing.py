@@ -16,9 +16,9 @@ from .leaves import Node
 from .metadata.agreement import agreed_columns
 from .metadata.footer import read_tail
 from .metadata.rewrite import take_apart
-from .statistics import Order, orders_of
+from .statistics import NO_ORDER, Order, orders_of
 
-_ORDERS = {"TYPE_ORDER": "type", "IEEE_754_TOTAL_ORDER": "ieee754"}
+_ORDERS = {"TYPE_ORDER": "type", "IEEE_754_TOTAL_ORDER": "ieee754"}  # those that we write bounds in
 
 
 class ExistingFile:
@@ -69,9 +69,12 @@ class ExistingFile:
         return agreed_columns(self._footer, columns)
 
     def orders(self, columns: Sequence[Node]) -> list[Order]:
-        """Say how the values of each leaf compare in the statistics that it has."""
-        known = self.footer.column_orders
-        return orders_of(list(columns), "type" if known is None else [_ORDERS.get(name, "type") for name in known])
+        """Say how the values of each leaf compare in its statistics; where it does not say it there can be no bounds."""
+        names, by_type = self.footer.column_orders, orders_of(list(columns))
+        if names is None or len(names) != len(by_type):
+            return [NO_ORDER] * len(by_type)
+        found = orders_of(list(columns), [_ORDERS.get(name, "type") for name in names])
+        return [order if name in _ORDERS else NO_ORDER for name, order in zip(names, found, strict=True)]
 
     def extended(self, following: Mapping[str, str | bytes], num_rows: int) -> dict[str, str | bytes]:
         """Give the keys for its rows and those of a frame behind them.
