@@ -134,6 +134,11 @@ def test_counts_of_nans_need_no_order():
         assert left(data, col("r") > 1.5) == 2
         found = numparq.read_parquet(data, filters=~(col("r") <= 1))["r"].to_numpy(float)
         assert np.isnan(found).tolist() == [True, True, False]
+    frame = pd.DataFrame({"r": pd.arrays.ArrowExtensionArray(numbers)})
+    parts = Parts(numparq.to_parquet(frame, max_rows_per_page=2, column_order="ieee754"))
+    for orders in (types, *UNDECLARED.values()):
+        parts.footer.column_orders = orders(parts)
+        assert left(parts.data(), col("r") > 1.5) == 2
 
 
 def test_files_of_fastparquet_are_pruned(tmp_path):

@@ -14,6 +14,7 @@ from hostile.handmade import idl
 
 import numparq
 from numparq.dataset.writing import DatasetWriter
+from numparq.dataset.writing.comparable import misread_under
 from numparq.errors import SchemaError
 
 pa = pytest.importorskip("pyarrow")
@@ -151,6 +152,12 @@ def test_bounds_of_other_orders(tmp_path):
     found = told(tmp_path)
     assert "min_value" in found["n"]["meta_data"]["statistics"] and "column_index_offset" in found["n"]
     assert found["r"]["meta_data"]["statistics"].keys() == {"null_count", "nan_count"}
+
+
+def test_nothing_of_files_of_the_same_writer_is_left_out():
+    data = numparq.to_parquet(pd.DataFrame({"n": [1], "s": ["x"], "u": np.array([1], np.uint32), "r": [1.0]}))
+    with numparq.ParquetFile(data) as file:
+        assert misread_under(file.footer, file.footer) == {}
 
 
 def test_null_counts_that_are_wrong_in_their_file(tmp_path):

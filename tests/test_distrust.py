@@ -227,7 +227,7 @@ def test_which_order_bounds_are_in():
     assert taken(DOUBLES, **bounds).order == order_of(DOUBLES)
     assert taken(DOUBLES, None, min=double(1.0)).order == order_of(DOUBLES)
     # All row groups of a column are in one order, and that of these would be another.
-    assert taken(DOUBLES, total, min=double(1.0), max=double(2.0)) == Known()
+    assert taken(DOUBLES, total, min=double(1.0), max=double(2.0), nan_count=3) == Known(nan_count=3)
     for other in (TEXT, UNSIGNED, DECIMALS, leaf(3)):
         assert taken(other, None).order == NO_ORDER
 

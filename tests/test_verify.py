@@ -100,6 +100,14 @@ def test_bounds_of_no_declared_order():
     assert found(min_value=2, max_value=2) == ["column-orders-bounds", "stats-min", "stats-max"]
     assert found(min=1, max=3) == [] and found(min=2, max=3) == ["stats-legacy"]
 
+    def change(footer):
+        footer.column_orders = None
+        for group in footer.row_groups:
+            for chunk in group.columns:
+                chunk.meta_data.statistics = None
+
+    assert [deviation.check for deviation in numparq.verify(edited(base(), change))] == ["column-orders-bounds"]
+
 
 def test_bounds_of_an_order_that_is_not_known():
     """What a later version means by them is not for this one to say."""

@@ -119,7 +119,7 @@ class ColumnIndex:
         leaf : Leaf
             The column.
         order : Order
-            As the file declares it; where it is none, the bounds mean nothing.
+            As the file declares it.
         created_by : str or None
             The writer.
 
@@ -139,7 +139,7 @@ class ColumnIndex:
         nulls = unknown if NULL_COUNT in wrong else counts(self.null_counts, num_values)
         # Pages that are said to have nothing but nulls, and to have fewer nulls than rows, may have anything.
         has_values = self.null_pages & (nulls >= 0) & (nulls < num_values)
-        useless = (self.null_pages | (MIN_MAX in wrong) | (order.kind == "none"))[:, None]
+        useless = (self.null_pages | (MIN_MAX in wrong))[:, None]
         return Runs(
             self.data,
             np.where(useless, UNKNOWN, self.lows),
