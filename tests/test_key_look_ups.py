@@ -7,17 +7,20 @@ import io
 import os
 import threading
 import weakref
+from dataclasses import fields
 
+import fsspec
 import numpy as np
 import pandas as pd
 import pytest
-from filtering.forging import LIES, forged
+from filtering.forging import LIES, Parts, forged
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import numparq
 from numparq import ParquetError, col
 from numparq.plan.row_ranges import RowRanges
+from numparq.pruning import key_pages
 from numparq.pruning.look_up import LookUp
 from numparq.pruning.page_rows import PageRows
 from numparq.reading import key_look_up
@@ -199,6 +202,20 @@ def test_other_arguments_are_not_lost(monkeypatch, how) -> None:
     assert len(found[0]) == (how not in without)
 
 
+def test_every_choice_is_looked_at() -> None:
+    """A new one stands in the way of look-ups, or is added here: as one that they heed, or that cannot concern them."""
+    seen = set()
+
+    class Seen:
+        def __getattr__(self, name: str):
+            seen.add(name)
+            return getattr(Choices(), name)
+
+    assert Choices.is_simple.fget(Seen())  # type: ignore[attr-defined]
+    heeded, of_nested_columns = {"filters", "dtype_backend", "verify_crc", "threads"}, {"variants", "files"}
+    assert {entry.name for entry in fields(Choices)} == seen | heeded | of_nested_columns
+
+
 @pytest.mark.parametrize("threads", [0, -1, "2", True])
 def test_arguments_are_checked(threads) -> None:
     data = stored()
@@ -253,6 +270,55 @@ def test_runs_of_pages_in_no_order(monkeypatch) -> None:
             check_same(read(data, None, col("key") == key, dtype_backend=backend),
                        read_else(data, None, col("key") == key, dtype_backend=backend))  # fmt: skip
     assert seen.done == 10
+
+
+def test_row_groups_of_one_key(monkeypatch) -> None:
+    """Where statistics prove that all rows have it, what they say is not looked at."""
+    data, seen = stored(table().assign(near=np.arange(ROWS) // GROUP)), Watched(monkeypatch)
+    for near in (0, 0, 1, 3):
+        check_same(read(data, ["text"], col("near") == near), read_else(data, ["text"], col("near") == near))
+    assert not seen.done
+
+
+@pytest.mark.parametrize(("most", "done"), [(2 * PAGE - 1, 0), (2 * PAGE, 1)])
+def test_pages_of_many_rows(monkeypatch, most, done) -> None:
+    monkeypatch.setattr(key_pages, "_MOST_ROWS", most)
+    data, seen = stored(key_value_metadata={"most": str(most)}), Watched(monkeypatch)
+    for _ in range(2):
+        ours = read(data, None, col("near") == PAGE // 7)  # in two pages
+        check_same(ours, read_else(data, None, col("near") == PAGE // 7))
+    assert seen.done == done
+
+
+def test_nested_columns_are_left_to_others(monkeypatch) -> None:
+    frame = table()[["key", "text"]].assign(pair=[{"a": row, "b": str(row)} for row in range(ROWS)])
+    data, seen = stored(frame), Watched(monkeypatch)
+    for columns in (None, ["pair", "key"], ["pair.a"], ["text"]):
+        for name in ("key", "pair.a"):
+            for _ in range(2):
+                check_same(read(data, columns, col(name) == 33), read_else(data, columns, col(name) == 33))
+    assert seen.done == 1  # of the flat columns alone
+
+
+@pytest.mark.parametrize("column", ["key", "text"])
+def test_columns_without_an_offset_index(monkeypatch, column) -> None:
+    parts, seen = Parts(stored(row_group_size=ROWS)), Watched(monkeypatch)
+    parts.indexes[0, [*table()].index(column)]["OffsetIndex"] = None
+    data = parts.data()
+    for _ in range(3):
+        check_same(read(data, ["text"], col("key") == 6150), read_else(data, ["text"], col("key") == 6150))
+    assert not seen.done
+
+
+def test_more_is_asked_of_a_file_at_once_than_column_by_column(monkeypatch) -> None:
+    """Where the user says what is fetched together, and where the file is remote."""
+    data, seen = stored(), Watched(monkeypatch)
+    fsspec.filesystem("memory").pipe("/key-look-ups.parquet", data)
+    for how in ({"coalescing": numparq.Coalescing(0, 1 << 20)}, {"filesystem": fsspec.filesystem("memory")}):
+        with numparq.ParquetFile("/key-look-ups.parquet" if "filesystem" in how else data, **how) as file:
+            for row in (10, 11, 12):
+                assert file.read(["text"], filters=col("key") == 3 * row)["text"].tolist() == [f"name {row:05}"]
+    assert not seen.done
 
 
 @pytest.mark.parametrize("lie", LIES)
