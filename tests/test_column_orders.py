@@ -12,6 +12,7 @@ from hostile.handmade import idl
 
 import numparq
 from numparq import ParquetFile, col
+from numparq.dataset.profile import profile_files
 from numparq.opened import OpenedFile
 from numparq.predicate.bind import bind
 from numparq.predicate.may_match import facts_of, may_match, must_match
@@ -154,6 +155,18 @@ def test_files_of_fastparquet_are_pruned(tmp_path):
     for name in ("n", "r", "b", "u", "s"):
         found = numparq.read_parquet(data, filters=[(name, "=", WANTED[name])])["n"].tolist()
         assert found == FRAME[FRAME[name] == WANTED[name]]["n"].tolist()
+
+
+@pytest.mark.parametrize("data", [False, "auto", True])
+@pytest.mark.parametrize("how", UNDECLARED)
+def test_profiles_have_no_bounds_of_no_order(tmp_path, how, data):
+    """Nor do they call them wrong: where they may, they look at the values, as they do where there are none."""
+    (tmp_path / "f.parquet").write_bytes(stored(UNDECLARED[how], lie=True))
+    found = profile_files(tmp_path, data=data)
+    assert found["e"].nulls == 80 and not found.troubles
+    bounds = {name: (found[name].min, found[name].max) for name in ("n", "r", "u", "s")}
+    highest = {name: FRAME[name].max() for name in bounds}
+    assert bounds == {name: (FRAME[name].min(), most) if data else (None, None) for name, most in highest.items()}
 
 
 @pytest.mark.parametrize("how", UNDECLARED)
