@@ -69,7 +69,7 @@ class ExistingFile:
         return agreed_columns(self._footer, columns)
 
     def orders(self, columns: Sequence[Node]) -> list[Order]:
-        """Say how the values of each leaf compare in its statistics; where it does not say it there can be no bounds."""
+        """Say how the values of each leaf compare in its statistics; there are no bounds where it does not say it."""
         names, by_type = self.footer.column_orders, orders_of(list(columns))
         if names is None or len(names) != len(by_type):
             return [NO_ORDER] * len(by_type)
