@@ -12,6 +12,8 @@ from dataclasses import fields
 import fsspec
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from filtering.forging import LIES, Parts, forged
 from hypothesis import given, settings
@@ -28,6 +30,7 @@ from numparq.reading.choices import Choices
 from numparq.reading.file import FileRead
 from numparq.reading.key_look_up import KeyLookUp
 from numparq.reading.ways import Strict
+from numparq.schema import INT32, INT64
 
 ROWS, GROUP, PAGE = 6000, 1500, 100
 
@@ -131,6 +134,17 @@ def test_rows_and_bytes_are_those_of_other_reads(monkeypatch, options, backend) 
             assert (seen.done, seen.left) == (16, 0)
 
 
+@pytest.mark.parametrize("backend", ["numpy", "numpy_nullable", "pyarrow"])
+def test_columns_that_are_wanted_twice(monkeypatch, backend) -> None:
+    data, columns, seen = stored(), ["text", "key", "some", "text", "key"], Watched(monkeypatch)
+    for name in ("key", "small"):
+        for key in (-30, 30, 30, 4502, 3 * 1499):
+            for filters in (col(name) == key, [(name, "=", key)]):
+                check_same(read(data, columns, filters, dtype_backend=backend),
+                           read_else(data, columns, filters, dtype_backend=backend))  # fmt: skip
+    assert seen.done > 10 > seen.left
+
+
 def test_several_rows_with_a_key_and_none(monkeypatch) -> None:
     data, seen, columns = stored(), Watched(monkeypatch), ["text", "near", "maybe", "some", "key"]
     prepare(data, columns, col("near") == 0)
@@ -182,6 +196,34 @@ def test_what_is_no_look_up_is_left_to_others(monkeypatch, number) -> None:
     for _ in range(3):
         ours, theirs = outcome(read), outcome(read_else)
         assert ours == theirs if isinstance(theirs, str) else ours.equals(theirs)
+    assert not seen.done
+
+
+STORED_AS_INTEGERS = {
+    "price": ("i8", pa.decimal128(9, 2)), "total": ("i8", pa.decimal128(18, 2)), "day": ("i4", pa.date32()),
+    "time": ("i4", pa.time32("ms")), "clock": ("i8", pa.time64("us")), "moment": ("i8", pa.timestamp("us")),
+    "lapse": ("i8", pa.duration("us")), "tiny": ("i1", pa.int8()), "short": ("i2", pa.int16()),
+    "byte": ("u1", pa.uint8()), "unsigned": ("u4", pa.uint32()), "large": ("u8", pa.uint64()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STORED_AS_INTEGERS)
+def test_what_is_stored_as_an_integer_and_is_another_thing(monkeypatch, name) -> None:
+    """An integer that is asked for is compared with what values mean, where it can be: 30 with 30.00, not with 0.30."""
+    dtype, kind = STORED_AS_INTEGERS[name]
+    numbers = (np.arange(ROWS) // 50).astype(dtype)  # of unsigned ones the largest there are, in their order
+    column = pa.array(numbers + np.array([-120]).astype(dtype) if dtype[0] == "u" else numbers)
+    column = column.cast(pa.decimal128(30, 2)).cast(kind) if pa.types.is_decimal(kind) else column.cast(kind)
+    buffer, seen = io.BytesIO(), Watched(monkeypatch)
+    pq.write_table(
+        pa.table({name: column, "text": table()["text"]}), buffer, row_group_size=GROUP, data_page_size=400,
+        write_batch_size=PAGE, write_page_index=True, use_dictionary=False, store_decimal_as_integer=True,
+    )  # fmt: skip
+    data = buffer.getvalue()
+    with numparq.ParquetFile(data) as file:
+        assert file.schema.leaf(0).physical in (INT32, INT64)
+    for key in (30, 30, 59, np.array([-61]).astype(dtype)[0]):
+        check_same(read(data, ["text"], col(name) == key), read_else(data, ["text"], col(name) == key))
     assert not seen.done
 
 
@@ -298,6 +340,17 @@ def test_nested_columns_are_left_to_others(monkeypatch) -> None:
             for _ in range(2):
                 check_same(read(data, columns, col(name) == 33), read_else(data, columns, col(name) == 33))
     assert seen.done == 1  # of the flat columns alone
+
+
+def test_columns_that_are_neither_values_nor_strings() -> None:
+    frame = table()[["key", "text"]].assign(kind=pd.Categorical(np.arange(ROWS) % 7 // 2), nothing=None)
+    frame["word"] = pd.Categorical([f"word {row % 5}" for row in range(ROWS)])
+    data = stored(frame, column_encoding=dict.fromkeys(["kind", "word"], "PLAIN"))
+    for column in ("kind", "word", "nothing"):
+        for key in (33, 33, 34, 36):
+            for backend in ("numpy", "pyarrow"):
+                check_same(read(data, [column, "key"], col("key") == key, dtype_backend=backend),
+                           read_else(data, [column, "key"], col("key") == key, dtype_backend=backend))  # fmt: skip
 
 
 @pytest.mark.parametrize("column", ["key", "any", "text"])

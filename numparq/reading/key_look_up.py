@@ -187,7 +187,7 @@ class KeyLookUp:
             return False
         if self._domain.low != np.iinfo(self._dtype).min:  # unsigned, or narrower than they are stored
             return False
-        if len(self._leaves) > _MOST_COLUMNS or len(set(self._leaves)) < len(self._leaves):
+        if len(self._leaves) > _MOST_COLUMNS:
             return False
         if any(target.nested or target.storage not in ("fixed", "binary") for target in self._targets):
             return False
