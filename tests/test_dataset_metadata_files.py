@@ -15,7 +15,7 @@ from hostile.handmade import idl
 import numparq
 from numparq.dataset.writing import DatasetWriter
 from numparq.dataset.writing.comparable import misread_under
-from numparq.errors import SchemaError
+from numparq.errors import SchemaError, UnsupportedError
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -122,6 +122,20 @@ def grown(folder: Path, change: object) -> dict[str, dict[str, object]]:
     for name in ("n", "r"):
         assert numparq.read_parquet(folder, filters=[(name, "=", 7)])["n"].tolist() == [7]
     return told(folder)
+
+
+@pytest.mark.parametrize("writer", ["impala version 2.12.0", "parquet-mr version 1.7.0 (build abc)", None])
+def test_files_whose_pages_are_read_by_their_writer(tmp_path, writer):
+    """Nobody would know of it by `_metadata`; the file, and the dataset, stay as they are."""
+    parts = Parts(numparq.to_parquet(pd.DataFrame({"n": [1, 2]}), index=False))
+    parts.footer.created_by = writer
+    (tmp_path / "old.parquet").write_bytes(parts.data())
+    new = pd.DataFrame({"n": [3]})
+    with pytest.raises(UnsupportedError, match=r"write_metadata_file=False.*old\.parquet"):
+        numparq.to_parquet(new, tmp_path, index=False, append=True, write_metadata_file=True)
+    assert numparq.read_parquet(tmp_path)["n"].tolist() == [1, 2]
+    numparq.to_parquet(new, tmp_path, index=False, append=True, max_rows_per_file=10)
+    assert sorted(numparq.read_parquet(tmp_path)["n"]) == [1, 2, 3]
 
 
 @pytest.mark.parametrize("change", [without_orders, in_an_unknown_order, of_a_writer_with_bugs])

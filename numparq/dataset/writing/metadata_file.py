@@ -12,7 +12,8 @@ import numpy as np
 
 from ... import __version__
 from ...assembly import CREATED_BY, MAGIC
-from ...errors import SchemaError, located
+from ...column.writers import Faults, faults_of
+from ...errors import SchemaError, UnsupportedError, located
 from ...leaves import Node
 from ...metadata.agreement import agreed_columns
 from ...metadata.encode import Encoded
@@ -52,7 +53,7 @@ def metadata_files(files: Sequence[tuple[str, Footer]], columns: Sequence[Node],
     SchemaError
         When a file has other columns.
     UnsupportedError
-        When one is encrypted.
+        When one is encrypted, or has pages that are read by who wrote them.
     """
     first = take_apart(template)
     groups: list[Encoded] = []
@@ -60,6 +61,7 @@ def metadata_files(files: Sequence[tuple[str, Footer]], columns: Sequence[Node],
     for name, footer in files:
         with located(file=name):
             _check_columns(footer, template, columns)
+            _check_pages(footer)
             misread = misread_under(template, footer)
             groups += [without(group, misread) for group in placed_row_groups(footer, name)]
         num_rows += int(footer.row_group_num_rows.sum())
@@ -75,6 +77,14 @@ def _check_columns(footer: Footer, template: Footer, columns: Sequence[Node]) ->
     if agreed_columns(footer, columns) != list(columns):
         raise SchemaError("a file that is there names parts of its columns otherwise, or has columns without nulls; "
                           "one _metadata cannot tell of both: write with write_metadata_file=False")  # fmt: skip
+
+
+def _check_pages(footer: Footer) -> None:
+    """Refuse a file whose pages are decoded by what their writer got wrong: who reads `_metadata` would not know."""
+    if faults_of(footer.created_by) != Faults():
+        writer = f"written by {footer.created_by!r}" if footer.created_by else "which does not say what wrote it"
+        raise UnsupportedError(f"a file that is there, {writer}, has pages that are read in a way of their own; one "
+                               "_metadata cannot tell of it: write with write_metadata_file=False")  # fmt: skip
 
 
 def _file(footer: bytes) -> bytes:
