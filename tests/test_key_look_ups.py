@@ -374,6 +374,48 @@ def test_more_is_asked_of_a_file_at_once_than_column_by_column(monkeypatch) -> N
     assert not seen.done
 
 
+def test_pages_and_row_groups_that_are_not_together() -> None:
+    """What lies between them is not read."""
+    starts = (0, 500, 0, 700, 900, 700)
+    frame = pd.DataFrame({"key": np.concatenate([np.arange(start, start + PAGE) for start in starts])})
+    for rows in (PAGE, 2 * PAGE, 3 * PAGE, 6 * PAGE):
+        data = stored(frame, row_group_size=rows)
+        for key in (550, 550, 50, 551, 50, 950, 750):
+            check_same(read(data, ["key"], col("key") == key), read_else(data, ["key"], col("key") == key))
+
+
+def test_large_keys_beside_nulls() -> None:
+    """They are no float64, which a column with nulls otherwise becomes that says nothing of its dtype."""
+    numbers, buffer = np.arange(ROWS), io.BytesIO()
+    key, small = (pa.array(values, mask=numbers % 400 == 7) for values in (numbers + (1 << 62), numbers))
+    pq.write_table(pa.table({"key": key, "small": small}), buffer, write_batch_size=PAGE, data_page_size=400,
+                   write_page_index=True, use_dictionary=False)  # fmt: skip
+    data = buffer.getvalue()
+    for columns in (None, ["key"], ["small"]):
+        for name, key in (("key", (1 << 62) + 2051), ("small", 2051)) * 3:
+            ours, theirs = read(data, columns, col(name) == key), read_else(data, columns, col(name) == key)
+            check_same(ours[:1], theirs[:1])
+    assert read(data, ["key"], col("key") == (1 << 62) + 2051)[0]["key"].tolist() == [(1 << 62) + 2051]
+
+
+@pytest.mark.parametrize("columns", [
+    lambda: iter(["text"]), lambda: ("text", "key"), lambda: {"text": 1}, lambda: "text", lambda: [("text",)],
+    lambda: [["text"]], lambda: [7], lambda: [None], lambda: ["absent"], lambda: [np.str_("text")],
+    lambda: pd.Index(["text"]), lambda: np.array(["key"]), list,
+])  # fmt: skip
+def test_columns_in_other_forms(columns) -> None:
+    def outcome(read_so):
+        try:
+            return read_so(data, columns(), col("key") == 33)[0]
+        except Exception as error:
+            return repr(error)
+
+    data = stored()
+    for _ in range(3):
+        ours, theirs = outcome(read), outcome(read_else)
+        assert ours == theirs if isinstance(theirs, str) else ours.equals(theirs)
+
+
 @pytest.mark.parametrize("lie", LIES)
 def test_lies_are_taken_as_by_other_reads(lie) -> None:
     for rows in (100, 101):
