@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 import numparq
 from numparq import ParquetError, col
+from numparq.column import scratch
 from numparq.plan.row_ranges import RowRanges
 from numparq.pruning import key_pages
 from numparq.pruning.look_up import LookUp
@@ -446,6 +447,55 @@ def test_damage_is_told_as_by_other_reads() -> None:
             for _ in range(2):  # what damage has stopped goes on with the next kind
                 check_same(read(data, columns, filters)[:1], read_else(data, columns, filters)[:1])
     assert told > 20
+
+
+def with_damage(created_by: str) -> bytes:
+    """Give a file in which the number of row 10 is another one than its page's checksum is of."""
+    parts = Parts(stored(compression=None, column_encoding={"any": "PLAIN"}))
+    parts.footer.created_by = created_by
+    with numparq.ParquetFile(parts.data()) as file:
+        place = int(file.plan(["any"], filters=col("key") == 30)[0].chunks[0].offsets[0])
+    numbers = table()["any"].to_numpy()[:PAGE]
+    place = parts.body.index(numbers.tobytes(), place)
+    parts.body[place + 80 : place + 88] = (numbers[10] + 1000).tobytes()
+    return parts.data()
+
+
+@pytest.mark.parametrize(("created_by", "done"), [
+    ("numparq version 9.9.9", (2, 0)), ("parquet-mr version 1.13.0 (build 1)", (2, 0)),
+    ("parquet.jl version 1.0.0", (2, 2)), ("impala version 4.0.0", (0, 0)),
+])  # fmt: skip
+def test_checksums(monkeypatch, created_by, done) -> None:
+    """Also of writers whose checksums are none, and of one that packs levels in an order of its own."""
+    data, seen = with_damage(created_by), Watched(monkeypatch)
+    prepare(data, ["any"], col("key") == 600)  # in a page that is whole
+    for verify_crc, times in zip((False, True), done, strict=True):
+        seen.done = 0
+        for _ in range(2):
+            ours, theirs = (each(data, ["any"], col("key") == 30, verify_crc=verify_crc) for each in (read, read_else))
+            check_same(ours[:1], theirs[:1])
+            assert isinstance(ours[0], str) == (verify_crc and "jl" not in created_by)
+        assert seen.done == times
+
+
+def test_strings_of_a_dictionary(monkeypatch) -> None:
+    """That it is one is seen before anything is read."""
+    frame = table().assign(text=[f"word {row % 5}" for row in range(ROWS)])
+    data, seen = stored(frame, column_encoding={"text": "RLE_DICTIONARY"}), Watched(monkeypatch)
+    for _ in range(3):
+        check_same(read(data, ["text"], col("key") == 33), read_else(data, ["text"], col("key") == 33))
+    assert not seen.done
+
+
+def test_buffers_are_used_again(monkeypatch) -> None:
+    data, seen, made = stored(), Watched(monkeypatch), []
+    for _ in range(2):
+        prepare(data, ["text"], col("key") == 33)
+    monkeypatch.setattr(scratch, "Scratch", lambda: made.append(1))
+    for _ in range(3):
+        prepare(data, ["text"], col("key") == 33)
+    assert seen.done == 4
+    assert not made
 
 
 def test_strings_are_checked() -> None:
