@@ -180,7 +180,7 @@ OTHERS = [
     [("key", "in", [3])], [("key", "==", 3), ("near", "==", 0)], [[("key", "==", 3)], [("near", "==", 0)]],
     [[[("key", "==", 3)]]], [col("key") == 3], ["key", "==", 3], [("key", "==", True)],
     [("key", "==", np.timedelta64(3))], [("absent", "==", 3)], [("key", "==", np.array([3]))],
-    [("key", np.array(["=="]), 3)],
+    [("key", np.array(["=="]), 3)], [("key", "==")], [("key", "==", 3, 4)], [], [[]],
 ]  # fmt: skip
 
 
@@ -198,6 +198,17 @@ def test_what_is_no_look_up_is_left_to_others(monkeypatch, number) -> None:
         ours, theirs = outcome(read), outcome(read_else)
         assert ours == theirs if isinstance(theirs, str) else ours.equals(theirs)
     assert not seen.done
+
+
+def test_forms_of_a_filter(monkeypatch) -> None:
+    data, seen = stored(key_value_metadata={"of": "forms"}), Watched(monkeypatch)
+    prepare(data, ["text"], col("key") == 3)
+    kinds = int, np.int8, np.int64, np.uint64
+    triples = [("key", operator, kind(33)) for operator in ("=", "==") for kind in kinds]
+    for triple in triples:
+        for filters in (triple, [triple], [[triple]], col("key") == triple[2]):
+            assert read(data, ["text"], filters)[0]["text"].tolist() == ["name 00011"]
+    assert (seen.done, seen.left) == (4 * len(triples), 0)
 
 
 STORED_AS_INTEGERS = {
@@ -299,6 +310,24 @@ def test_keys_that_are_not_together(monkeypatch) -> None:
             pd.testing.assert_frame_equal(ours[0], theirs[0])
 
 
+def test_rows_that_are_not_together_in_a_page() -> None:
+    keys = np.arange(ROWS) * 3
+    keys[[50, 52, 60, 61, 99, 100]] = 150, 150, 180, 180, 297, 297
+    keys[51] = 149
+    nulls = pd.array(np.arange(ROWS) // 7, "Int64")
+    nulls[[3, 6, 700, 706, 1405]] = pd.NA  # what stands for a null is no key
+    frame = pd.DataFrame({"key": keys, "nulls": nulls, "text": table()["text"]})
+    for number, (name, key) in enumerate([("key", 150), ("key", 180), ("key", 297), ("nulls", 0), ("nulls", 100),
+                                          ("nulls", 200)]):  # fmt: skip
+        data = stored(frame, key_value_metadata={"number": str(number)})
+        prepare(data, None, col(name) == 21)
+        for backend in ("numpy", "pyarrow"):
+            for _ in range(2):
+                ours, theirs = (each(data, None, col(name) == key, dtype_backend=backend) for each in (read, read_else))
+                check_same(ours[:1], theirs[:1])
+            assert ours[0]["text"].tolist() == frame["text"][frame[name] == key].tolist()
+
+
 def test_runs_of_pages_in_no_order(monkeypatch) -> None:
     """Pages whose bounds go up and down, one of them with nothing but nulls."""
     numbers = np.arange(600)
@@ -362,6 +391,41 @@ def test_columns_without_an_offset_index(monkeypatch, column) -> None:
     for _ in range(3):
         check_same(read(data, columns, col("key") == 6150), read_else(data, columns, col("key") == 6150))
     assert not seen.done
+
+
+@pytest.mark.parametrize("backend", ["numpy", "numpy_nullable", "pyarrow"])
+def test_nulls_that_nothing_tells_of(monkeypatch, backend) -> None:
+    """Chunks whose statistics have no counts of nulls: some rows have nulls, in the first row group or the second."""
+    frame, seen = table()[["near", "some", "maybe", "float"]], Watched(monkeypatch)
+    for first, column in ((1499, "some"), (1500, "some"), (1499, "maybe"), (1500, "maybe"), (1500, "float")):
+        frame[column] = [None if row == first else value for row, value in enumerate(frame[column])]
+    frame["some"] = frame["some"].astype("Int64")
+    data = forged(stored(frame), ("no null counts",))
+    for near in (214, 214, 213, 215, 0):
+        ours, theirs = (each(data, None, col("near") == near, dtype_backend=backend) for each in (read, read_else))
+        check_same(ours[:1], theirs[:1])
+    assert seen.done
+
+
+def test_columns_in_another_file(tmp_path, monkeypatch) -> None:
+    parts, seen = Parts(stored()), Watched(monkeypatch)
+    (tmp_path / "text.parquet").write_bytes(stored())
+    for _, place, chunk in parts.chunks():
+        if place == [*table()].index("text"):
+            chunk.file_path = "text.parquet"
+    (tmp_path / "file.parquet").write_bytes(parts.data())
+    for external_files in (True, False, True):
+        for row in (10, 11, 12):
+            how = {"filters": col("key") == 3 * row, "external_files": external_files}
+            found = numparq.read_parquet(tmp_path / "file.parquet", ["any"], **how)
+            assert found["any"].tolist() == [table()["any"][row]]
+            if external_files:
+                found = numparq.read_parquet(tmp_path / "file.parquet", ["text"], **how)
+                assert found["text"].tolist() == [f"name {row:05}"]
+                continue
+            with pytest.raises(ParquetError, match=r"another file, 'text\.parquet'"):
+                numparq.read_parquet(tmp_path / "file.parquet", ["text"], **how)
+    assert seen.done == 8
 
 
 def test_more_is_asked_of_a_file_at_once_than_column_by_column(monkeypatch) -> None:
@@ -488,7 +552,7 @@ def test_strings_of_a_dictionary(monkeypatch) -> None:
 
 
 def test_buffers_are_used_again(monkeypatch) -> None:
-    data, seen, made = stored(), Watched(monkeypatch), []
+    data, seen, made = stored(key_value_metadata={"of": "buffers"}), Watched(monkeypatch), []
     for _ in range(2):
         prepare(data, ["text"], col("key") == 33)
     monkeypatch.setattr(scratch, "Scratch", lambda: made.append(1))

@@ -274,11 +274,11 @@ class KeyLookUp:
         for each in rows:
             chunks = self._chunks_of(each.group.ordinal).wanted.copy()
             for place, buffer in enumerate(buffers):
-                if place == self._place:
-                    _fill(buffer, out, out + each.stop - each.start, key)
-                elif not self._decode(context, layout, buffer, place, chunks[place], each, out):
+                if place != self._place and not self._decode(context, layout, buffer, place, chunks[place], each, out):
                     return None
             out += each.stop - each.start
+        for buffer in buffers[self._place : self._place + 1]:  # none, where it is only asked
+            _fill(buffer, key)
         return assemble(layout, buffers, self._labels, self._metadata)
 
     def _decode(
@@ -315,11 +315,13 @@ class KeyLookUp:
 
     def _table(self, row_group: int, places: Sequence[int], targets: Sequence[Target]) -> np.ndarray:
         common = columns_table([self._leaves[place] for place in places], targets)
-        return self._tables.of_row_group(common, np.array(places, np.intp), RowSlice(row_group, 0, 0, 0))
+        table = self._tables.of_row_group(common, np.array(places, np.intp), RowSlice(row_group, 0, 0, 0))
+        table.flags.writeable = False
+        return table
 
 
-def _fill(buffer: ColumnBuffer, start: int, stop: int, key: int) -> None:
-    """Let rows have the key."""
-    buffer.fixed[start:stop] = key
+def _fill(buffer: ColumnBuffer, key: int) -> None:
+    """Let all rows have the key."""
+    buffer.fixed[:] = key
     if buffer.validity is not None:
-        buffer.validity[start:stop] = 1
+        buffer.validity[:] = 1
