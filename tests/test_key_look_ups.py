@@ -310,7 +310,8 @@ def test_keys_that_are_not_together(monkeypatch) -> None:
             pd.testing.assert_frame_equal(ours[0], theirs[0])
 
 
-def test_rows_that_are_not_together_in_a_page() -> None:
+def test_rows_that_are_not_together_in_a_page(monkeypatch) -> None:
+    monkeypatch.setattr("numparq.frame.layout.empty", np.zeros)  # fresh memory that says of all rows that they are null
     keys = np.arange(ROWS) * 3
     keys[[50, 52, 60, 61, 99, 100]] = 150, 150, 180, 180, 297, 297
     keys[51] = 149
@@ -405,6 +406,34 @@ def test_nulls_that_nothing_tells_of(monkeypatch, backend) -> None:
         ours, theirs = (each(data, None, col("near") == near, dtype_backend=backend) for each in (read, read_else))
         check_same(ours[:1], theirs[:1])
     assert seen.done
+
+
+def test_dtypes_are_those_of_the_whole_file(monkeypatch) -> None:
+    """Though the nulls that they are chosen for are not among the rows."""
+    numbers, buffer, seen = np.arange(ROWS), io.BytesIO(), Watched(monkeypatch)
+    kinds = pa.int16(), pa.int32(), pa.int64(), pa.bool_(), pa.float64(), pa.date32(), pa.string()
+    columns = {str(kind): pa.array((numbers % 2).astype("i4"), mask=numbers == 7).cast(kind) for kind in kinds}
+    pq.write_table(pa.table({"key": numbers, **columns}), buffer, write_batch_size=PAGE, data_page_size=400,
+                   write_page_index=True, use_dictionary=False)  # fmt: skip
+    for backend in ("numpy", "numpy_nullable", "pyarrow"):
+        for key in (3000, 3000, 7, 3001):
+            ours, theirs = (
+                each(buffer.getvalue(), None, col("key") == key, dtype_backend=backend) for each in (read, read_else)
+            )
+            check_same(ours, theirs)
+    assert seen.done == 9
+
+
+def test_row_groups_of_other_codecs(tmp_path, monkeypatch) -> None:
+    path, seen = tmp_path / "file.parquet", Watched(monkeypatch)
+    for compression in ("snappy", None):
+        numparq.to_parquet(
+            table().assign(key=lambda frame, more=compression is None: frame["key"] + more * 100_000), path,
+            append=compression is None, compression=compression, use_dictionary=False, max_rows_per_page=PAGE,
+        )  # fmt: skip
+    for key in (30, 30, 100_030, 33, 100_033):
+        check_same(read(path, ["text", "any"], col("key") == key), read_else(path, ["text", "any"], col("key") == key))
+    assert (seen.done, seen.left) == (4, 0)
 
 
 def test_columns_in_another_file(tmp_path, monkeypatch) -> None:
