@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from .arrow_schema import ArrowSchema
-from .errors import InvalidFileError, UnsupportedError, located
+from .errors import InvalidFileError, ParquetError, UnsupportedError, located
 from .io.source import Source, open_source
 from .metadata.footer import Footer, keep_tail, last_bytes, read_tail
 from .pandas_metadata import PandasMetadata
@@ -70,12 +70,13 @@ class OpenedFile:
         try:
             if external_files:
                 self.source = self.files = _joint(self.source, path)
-            with located(file=self.source.name):
-                self.footer: Footer
-                self.footer, self.footer_start = read_tail(self.source)
+            self.footer: Footer
+            self.footer, self.footer_start = read_tail(self.source)
             self._now: Callable[[], object] = getattr(self.source, "stamp", _no_stamp)
             self._stamp = self._now()
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, ParquetError):
+                error.where.setdefault("file", self.source.name)
             self.source.close()
             raise
 

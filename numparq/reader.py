@@ -98,14 +98,14 @@ class ParquetFile(OpenedFile):
             geometries=geometries, variants=variants, files=files, verify_crc=verify_crc, threads=threads,
             memory_limit=memory_limit,
         )  # fmt: skip
+        if on_error == "raise" and filters is not None:
+            from .reading.key_look_up import look_up
+
+            found = look_up(self, columns, choices)
+            if found is not None:
+                return found
         with located(file=self.source.name):
             if on_error == "raise":
-                if filters is not None:
-                    from .reading.key_look_up import look_up
-
-                    found = look_up(self, columns, choices)
-                    if found is not None:
-                        return found
                 return FileRead(self, columns, choices).frame(Strict())
             if on_error != "skip":
                 raise ValueError(f"on_error is 'raise' or 'skip', not {on_error!r}")
