@@ -7,10 +7,12 @@ then the steps are done one by one, which know what to do, or what to say.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
 from ..errors import NEED_ROOM, UNSUPPORTED_ENCODING
+from ..io.source import Source
 from ..kernels import delta_kernels, kernels
 from ..kernels.at_once import ROOM_FIELDS
 from ..kernels.compact_wire import S_ROOM, S_TOP, STACK_WORDS
@@ -37,7 +39,6 @@ from ..kernels.tables import (
     UNCOMPRESSED,
 )
 from .buffer import BinaryPiece
-from .context import Context
 from .fixed import FixedOutput
 from .located import bytes_of, fetched
 from .pages import BATCH_BYTES, header_layout
@@ -46,7 +47,7 @@ from .scattered import LEAST_BYTES, is_scattered
 from .scratch import Scratch, allocate
 from .utf8 import is_utf8
 
-__all__ = ["AtOnce"]
+__all__ = ["AtOnce", "Reading"]
 
 # So few pages, and bytes of them, are read together: of more it does not matter how they are read.
 MOST_PAGES = 16
@@ -54,6 +55,26 @@ MOST_BYTES = 1 << 20
 
 
 _BUFFERS = ("decompressed", "dictionary", "dense", "levels")  # in the order of the fields of ROOM_FIELDS
+
+
+class Reading(Protocol):
+    """What is asked of a `Context`."""
+
+    @property
+    def source(self) -> Source:
+        """The file."""
+
+    @property
+    def scratch(self) -> Scratch:
+        """The buffers of the calling thread."""
+
+    @property
+    def verify_crc(self) -> bool:
+        """Whether pages with a CRC are held against it."""
+
+    @property
+    def bit_packed(self) -> int:
+        """How this writer's levels in the encoding BIT_PACKED lie."""
 
 
 class _Room:
@@ -91,7 +112,7 @@ class AtOnce:
 
     Parameters
     ----------
-    context : Context
+    context : Reading
         Of the read.
     chunk : int64 array, (CHUNK_FIELDS,)
         The chunk's row of the chunk table; not changed.
@@ -110,7 +131,7 @@ class AtOnce:
 
     __slots__ = ("_chunk", "_count", "_few", "_scratch", "_verify", "located", "raw")
 
-    def __init__(self, context: Context, chunk: np.ndarray, located: np.ndarray, start: int, stop: int) -> None:
+    def __init__(self, context: Reading, chunk: np.ndarray, located: np.ndarray, start: int, stop: int) -> None:
         self._scratch = context.scratch
         self._verify = int(context.verify_crc)
         self._chunk = chunk.copy()
@@ -124,7 +145,7 @@ class AtOnce:
 
     @classmethod
     def of(
-        cls, context: Context, chunk: np.ndarray, located: np.ndarray | None, wanted: np.ndarray
+        cls, context: Reading, chunk: np.ndarray, located: np.ndarray | None, wanted: np.ndarray
     ) -> AtOnce | None:  # fmt: skip
         """Get ready to read rows, and fetch their pages; None where it is clear that the steps have to be done.
 
@@ -142,7 +163,7 @@ class AtOnce:
         return cls.of_run(context, chunk, located, *wanted[0].tolist())
 
     @classmethod
-    def of_run(cls, context: Context, chunk: np.ndarray, located: np.ndarray, start: int, stop: int) -> AtOnce | None:
+    def of_run(cls, context: Reading, chunk: np.ndarray, located: np.ndarray, start: int, stop: int) -> AtOnce | None:
         """Get ready as `of` does, for rows that are one run; parameters as of the class."""
         if not 0 < len(located) <= MOST_PAGES:
             return None

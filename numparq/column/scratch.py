@@ -58,6 +58,21 @@ class Scratch:
 _idle: list[Scratch] = []
 
 
+def borrowed() -> Scratch:
+    """Give the calling thread buffers, to be given back by `give_back`."""
+    try:
+        return _idle.pop()
+    except IndexError:
+        return Scratch()
+
+
+def give_back(scratch: Scratch) -> None:
+    """Let later reads have buffers; no thread may use them any more."""
+    if len(_idle) < MOST_IDLE:
+        scratch.shrink(IDLE_BYTES)
+        _idle.append(scratch)
+
+
 class ThreadScratch:
     """One `Scratch` for each thread of a read; between reads they wait for the next one, up to a size."""
 
@@ -70,20 +85,14 @@ class ThreadScratch:
         try:
             return self._local.scratch
         except AttributeError:
-            try:
-                scratch = _idle.pop()
-            except IndexError:
-                scratch = Scratch()
-            self._local.scratch = scratch
+            scratch = self._local.scratch = borrowed()
             self._taken.append(scratch)
             return scratch
 
     def close(self) -> None:
         """Let later reads have the buffers; no thread may use them any more."""
         for scratch in self._taken:
-            if len(_idle) < MOST_IDLE:
-                scratch.shrink(IDLE_BYTES)
-                _idle.append(scratch)
+            give_back(scratch)
         self._taken.clear()
         self._local = threading.local()
 

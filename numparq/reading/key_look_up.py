@@ -15,13 +15,14 @@ import numpy as np
 from ..column.at_once import AtOnce
 from ..column.buffer import ColumnBuffer
 from ..column.chunks import RowSlice, columns_table
-from ..column.context import Context
 from ..column.fixed import FixedOutput
 from ..column.jobs import item_of, output_of
+from ..column.scratch import Scratch, borrowed, give_back
 from ..column.writers import faults_of
 from ..errors import ParquetError
 from ..filtering.asked import stored_target
 from ..frame import Layout, allocate, assemble
+from ..io.source import Source
 from ..kernels.located_pages import L_ROW
 from ..kernels.tables import C_ITEM_SIZE, C_MASK, C_OUT, COPY
 from ..opened import OpenedFile
@@ -32,7 +33,7 @@ from ..pruning.key_pages import KeyPages, KeyRows
 from ..remembered import Kept
 from ..schema import INT32, INT64
 from ..targets import Target
-from ..threads import Crew, thread_count
+from ..threads import thread_count
 from .choices import Choices
 from .columns import columns_of
 from .ways import Strict
@@ -46,7 +47,6 @@ _MOST_COLUMNS = 16
 _MOST_KEPT = 64
 _INTEGERS = frozenset({int, *(np.dtype(f"{sign}{size}").type for sign in "iu" for size in (1, 2, 4, 8))})
 _DTYPES: dict[int, np.dtype[Any]] = {INT32: np.dtype("i4"), INT64: np.dtype("i8")}
-_ALONE = Crew(1)
 
 
 def look_up(file: OpenedFile, columns: Any, choices: Choices) -> pd.DataFrame | None:
@@ -117,6 +117,15 @@ class _Kind:
             self._made = (KeyLookUp.of(file, columns, choices, name),)
         self._is_first = False
         return self._made[0] if self._made else None
+
+
+class _Reading(NamedTuple):
+    """As `numparq.column.at_once.Reading`, of a read that is done in one thread."""
+
+    source: Source
+    scratch: Scratch
+    verify_crc: bool
+    bit_packed: int
 
 
 class _Chunks(NamedTuple):
@@ -221,15 +230,14 @@ class KeyLookUp:
         if rows is None or not self._takes_strings(rows):
             return None
         frame: pd.DataFrame | None = None
-        faults = self._faults
-        context = Context(
-            file.source, self._tables.names, _ALONE, verify_crc and faults.has_checksums, bit_packed=faults.bit_packed
-        )
+        reading = _Reading(
+            file.source, borrowed(), verify_crc and self._faults.has_checksums, self._faults.bit_packed
+        )  # fmt: skip
         try:
-            found = self._having(context, rows, key)
-            frame = None if found is None else self._decoded(context, found, key)
+            found = self._having(reading, rows, key)
+            frame = None if found is None else self._decoded(reading, found, key)
         finally:
-            context.close()
+            give_back(reading.scratch)
             self.works &= frame is not None
         return frame
 
@@ -241,15 +249,15 @@ class KeyLookUp:
                     return False
         return True
 
-    def _having(self, context: Context, rows: Sequence[KeyRows], key: int) -> list[KeyRows] | None:
+    def _having(self, reading: _Reading, rows: Sequence[KeyRows], key: int) -> list[KeyRows] | None:
         """Find the rows that do have the key, among those that may."""
         found = []
         for group, start, stop in rows:
             located = group.chunks[self._place].located_run(start, stop)
-            run = AtOnce.of_run(context, self._chunks_of(group.ordinal).asked, located, start, stop)
+            run = AtOnce.of_run(reading, self._chunks_of(group.ordinal).asked, located, start, stop)
             if run is None:
                 return None
-            count, scratch = stop - start, context.scratch
+            count, scratch = stop - start, reading.scratch
             values, validity = scratch.take("asked 0", count * 8), scratch.take("asked validity 0", count)
             nulls = run.fixed(FixedOutput(values, validity))
             if nulls is None:
@@ -264,7 +272,7 @@ class KeyLookUp:
                 found.append(KeyRows(group, start + places[0], start + places[-1] + 1))
         return found
 
-    def _decoded(self, context: Context, rows: Sequence[KeyRows], key: int) -> pd.DataFrame | None:
+    def _decoded(self, reading: _Reading, rows: Sequence[KeyRows], key: int) -> pd.DataFrame | None:
         """Decode the rows that have the key."""
         count = out = 0
         for each in rows:
@@ -274,7 +282,7 @@ class KeyLookUp:
         for each in rows:
             chunks = self._chunks_of(each.group.ordinal).wanted.copy()
             for place, buffer in enumerate(buffers):
-                if place != self._place and not self._decode(context, layout, buffer, place, chunks[place], each, out):
+                if place != self._place and not self._decode(reading, layout, buffer, place, chunks[place], each, out):
                     return None
             out += each.stop - each.start
         for buffer in buffers[self._place : self._place + 1]:  # none, where it is only asked
@@ -282,7 +290,7 @@ class KeyLookUp:
         return assemble(layout, buffers, self._labels, self._metadata)
 
     def _decode(
-        self, context: Context, layout: Layout, buffer: ColumnBuffer, place: int, chunk: np.ndarray, rows: KeyRows,
+        self, reading: _Reading, layout: Layout, buffer: ColumnBuffer, place: int, chunk: np.ndarray, rows: KeyRows,
         out: int,
     ) -> bool:  # fmt: skip
         """Decode a column in some rows, which become those from `out` on; whether that worked."""
@@ -294,7 +302,7 @@ class KeyLookUp:
         located = group.chunks[place].located_run(start, stop)
         if not is_fixed and not AtOnce.takes_strings(located, stop - start):
             return False
-        run = AtOnce.of_run(context, chunk, located, start, stop)
+        run = AtOnce.of_run(reading, chunk, located, start, stop)
         if run is None:
             return False
         if is_fixed:
