@@ -40,6 +40,10 @@ class Pool:
         """Take note of a file that is open and in use, and close some that are not; to be called with the lock."""
         self._open.pop(id(source), None)
         self._open[id(source)] = weakref.ref(source)
+        self.shrink()
+
+    def shrink(self) -> None:
+        """Close files while too many are open, unless they are in use; to be called with the lock."""
         while len(self._open) > self._most and self._close_one():
             pass
 
@@ -141,6 +145,7 @@ class PooledSource(ReadSource):
                 self._users -= 1
                 if self._closed:
                     self.let_go()
+                self._pool.shrink()  # files that were all in use at once may be too many
 
     def _found(self) -> FileSource:
         try:
