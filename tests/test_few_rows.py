@@ -7,10 +7,11 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
+from filtering.touched import counted
 from test_at_once import GROUP, PAGE, ROWS, table
 
 import numparq
-from numparq import ParquetError, col
+from numparq import col
 from numparq.column import few
 from numparq.column.few import FewRows
 from numparq.column.scattered import LEAST_BYTES
@@ -43,12 +44,7 @@ def both(monkeypatch, data, columns=None, **how):
     """Read without jobs and with them: the frames or errors, and the bytes and requests, of each."""
 
     def read():
-        with numparq.ParquetFile(data) as file:
-            try:
-                found = file.read(columns, **how)
-            except ParquetError as error:
-                found = str(error)
-            return found, file.source.num_bytes, file.source.num_requests
+        return counted(data, lambda file: file.read(columns, **how))
 
     ours = read()
     with monkeypatch.context() as patch:

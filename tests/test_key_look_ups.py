@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from filtering.forging import LIES, Parts, forged
+from filtering.touched import counted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -80,23 +81,17 @@ def stored(frame: pd.DataFrame | None = None, **options) -> bytes:
 
 def read(data, columns, filters, **how):
     """Read with all ways there are; gives the frame or error, and bytes and requests."""
-    with numparq.ParquetFile(data) as file:
-        try:
-            found = file.read(columns, filters=filters, **how)
-        except ParquetError as error:
-            found = str(error)
-        return found, file.source.num_bytes, file.source.num_requests
+    return counted(data, lambda file: file.read(columns, filters=filters, **how))
 
 
 def read_else(data, columns, filters, **how):
     """Read without look-ups of keys."""
-    with numparq.ParquetFile(data) as file:
-        try:
-            with numparq.errors.located(file=file.source.name):
-                found = FileRead(file, columns, Choices(filters=filters, **how)).frame(Strict())
-        except ParquetError as error:
-            found = str(error)
-        return found, file.source.num_bytes, file.source.num_requests
+
+    def frame(file):
+        with numparq.errors.located(file=file.source.name):
+            return FileRead(file, columns, Choices(filters=filters, **how)).frame(Strict())
+
+    return counted(data, frame)
 
 
 def prepare(data, columns, filters, **how) -> None:
@@ -355,7 +350,7 @@ def test_row_groups_of_one_key(monkeypatch) -> None:
 
 @pytest.mark.parametrize(("most", "done"), [(2 * PAGE - 1, 0), (2 * PAGE, 1)])
 def test_pages_of_many_rows(monkeypatch, most, done) -> None:
-    monkeypatch.setattr(key_pages, "_MOST_ROWS", most)
+    monkeypatch.setattr(key_pages, "MOST_ROWS", most)
     data, seen = stored(key_value_metadata={"most": str(most)}), Watched(monkeypatch)
     for _ in range(2):
         ours = read(data, None, col("near") == PAGE // 7)  # in two pages
@@ -734,7 +729,7 @@ def test_any_frame(data) -> None:
 
 def test_bounds(monkeypatch) -> None:
     """So many columns, and no more."""
-    frame = pd.DataFrame({f"c{number}": np.arange(ROWS) for number in range(key_look_up._MOST_COLUMNS + 1)})
+    frame = pd.DataFrame({f"c{number}": np.arange(ROWS) for number in range(key_look_up.MOST_CHUNKS + 1)})
     data, seen = stored(frame), Watched(monkeypatch)
     for columns, done in ((None, 0), ([*frame][1:], 0), ([*frame][:-1], 1)):
         prepare(data, columns, col("c0") == 3)

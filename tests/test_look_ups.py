@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from filtering.forging import LIES, forged
+from filtering.touched import counted
 
 import numparq
 from numparq import col
-from numparq.errors import ParquetError
 from numparq.plan.row_ranges import RowRanges
 from numparq.pruning import Planner, look_up
 
@@ -90,12 +90,7 @@ def both(data, monkeypatch, columns, filters, **how):
     """Read with look-ups and without; the frames or errors, and the bytes and requests, of each."""
 
     def read():
-        with numparq.ParquetFile(data) as file:
-            try:
-                found = file.read(columns, filters=filters, **how)
-            except ParquetError as error:
-                found = str(error)
-            return found, file.source.num_bytes, file.source.num_requests
+        return counted(data, lambda file: file.read(columns, filters=filters, **how))
 
     ours = read()
     with monkeypatch.context() as patch:
@@ -151,7 +146,7 @@ def test_what_is_a_look_up(monkeypatch) -> None:
     assert not seen.planned
 
 
-@pytest.mark.parametrize("bound, number", [("_MOST_CHUNKS", 9), ("_MOST_ROWS", PAGE - 1)])
+@pytest.mark.parametrize("bound, number", [("MOST_CHUNKS", 9), ("MOST_ROWS", PAGE - 1)])
 def test_bounds_of_look_ups(monkeypatch, bound, number) -> None:
     data, seen, filters = stored(), Watched(monkeypatch), col("key") == 30
     numparq.read_parquet(data, filters=filters)

@@ -19,13 +19,12 @@ from ..predicate.domain import Domain
 from ..remembered import Kept
 from ..schema import Leaf
 from .chunk_facts import chunk_runs
-from .look_up import MOST_GROUPS, LookUp
+from .look_up import MOST_GROUPS, MOST_ROWS, LookUp
 from .page_rows import PageRows
 from .runs import Runs
 
 __all__ = ["KeyPages", "KeyRows"]
 
-_MOST_ROWS = 1 << 17  # in the pages that may have a key
 _MOST_KEPT = 16
 
 
@@ -102,7 +101,7 @@ class KeyPages:
                 return None
             if pages:
                 part = KeyRows(group, int(starts[pages[0]]), int(stops[pages[-1]]))
-                if not 0 < part.stop - part.start <= _MOST_ROWS:
+                if not 0 < part.stop - part.start <= MOST_ROWS:
                     return None
                 found.append(part)
         return found

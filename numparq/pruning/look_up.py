@@ -18,11 +18,11 @@ from .indexes import Indexes, Together
 from .page_rows import PageRows
 from .places import BLOOM_FILTER, COLUMN_INDEX, OFFSET_INDEX, Places
 
-__all__ = ["MOST_GROUPS", "LookUp"]
+__all__ = ["MOST_CHUNKS", "MOST_GROUPS", "MOST_ROWS", "LookUp"]
 
 MOST_GROUPS = 2
-_MOST_CHUNKS = 16
-_MOST_ROWS = 1 << 17
+MOST_CHUNKS = 16
+MOST_ROWS = 1 << 17
 
 
 class LookUp:
@@ -65,7 +65,7 @@ class LookUp:
         row_groups: Sequence[int],
     ) -> LookUp | None:  # fmt: skip
         """Give what plans look-ups; None where these would be of more than a few chunks. Parameters as above."""
-        if len(row_groups) > MOST_GROUPS or len(row_groups) * len(leaves) > _MOST_CHUNKS:
+        if len(row_groups) > MOST_GROUPS or len(row_groups) * len(leaves) > MOST_CHUNKS:
             return None
         columns, questions = tuple(map(ordinal_of, leaves)), tuple(map(ordinal_of, asked))
         key = "look-up", columns, questions, file.coalescing, *row_groups
@@ -92,7 +92,7 @@ class LookUp:
         plans, pages = told
         found = []
         for plan, rows in zip(plans, pages.that_may(bound), strict=True):
-            if rows.count > _MOST_ROWS:
+            if rows.count > MOST_ROWS:
                 return None
             if rows:
                 found.append(plan.with_rows(rows))

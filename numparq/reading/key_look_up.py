@@ -19,7 +19,7 @@ from ..column.fixed import FixedOutput
 from ..column.jobs import item_of, output_of
 from ..column.scratch import Scratch, borrowed, give_back
 from ..column.writers import faults_of
-from ..errors import ParquetError
+from ..errors import ParquetError, UnsupportedError
 from ..filtering.asked import stored_target
 from ..frame import Layout, allocate, assemble
 from ..io.source import Source
@@ -30,6 +30,7 @@ from ..predicate.columns import find
 from ..predicate.domain import domain_of
 from ..predicate.expression import Test
 from ..pruning.key_pages import KeyPages, KeyRows
+from ..pruning.look_up import MOST_CHUNKS
 from ..remembered import Kept
 from ..schema import INT32, INT64
 from ..targets import Target
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 
 __all__ = ["KeyLookUp", "look_up"]
 
-_MOST_COLUMNS = 16
 _MOST_KEPT = 64
 _INTEGERS = frozenset({int, *(np.dtype(f"{sign}{size}").type for sign in "iu" for size in (1, 2, 4, 8))})
 _DTYPES: dict[int, np.dtype[Any]] = {INT32: np.dtype("i4"), INT64: np.dtype("i8")}
@@ -157,22 +157,23 @@ class KeyLookUp:
     Raises
     ------
     ParquetError
-        Where the file is not to be read so.
+        Where columns are many or nested, keys are no integers, or the file is not to be read.
     """
 
     @classmethod
     def of(cls, file: OpenedFile, columns: Any, choices: Choices, name: str) -> KeyLookUp | None:
-        """Prepare look-ups; None where columns are many or nested, or keys no integers. Parameters as above."""
+        """Prepare look-ups; None where that cannot be, which whoever reads in another way may tell of."""
         try:
-            made = cls(file, columns, choices, name)
-        except ParquetError:  # to be told by who reads in another way
+            return cls(file, columns, choices, name)
+        except ParquetError:
             return None
-        return made if made._pages is not None else None
 
     def __init__(self, file: OpenedFile, columns: Any, choices: Choices, name: str) -> None:
         read, self._asked = columns_of(file, columns, choices), find(file.schema, name).leaf
         self._labels, self._metadata, self._separate = read.labels, read.metadata, read.separate
         self._leaves = read.leaves if self._asked in read.leaves else [*read.leaves, self._asked]
+        if len(self._leaves) > MOST_CHUNKS:
+            raise UnsupportedError("of many columns nothing is prepared")
         self._place = self._leaves.index(self._asked)
         groups = range(file.num_row_groups)
         # Chunks in other files are refused here, and left to others.
@@ -186,17 +187,15 @@ class KeyLookUp:
         self._dtype = _DTYPES.get(self._asked.physical, np.dtype("V0"))
         self._chunks = Kept(_MOST_KEPT)
         self.works = True
-        self._pages: KeyPages | None = None
-        if self._is_simple():
-            self._pages = KeyPages(file, self._leaves, self._asked, self._domain, self._tables)
+        if not self._is_simple():
+            raise UnsupportedError("of nested columns, and of keys that are no integers, nothing is prepared")
+        self._pages = KeyPages(file, self._leaves, self._asked, self._domain, self._tables)
 
     def _is_simple(self) -> bool:
-        """Whether columns are few and flat, and keys are integers, those that are stored and those that are shown."""
+        """Whether columns are flat, and keys are integers, those that are stored and those that are shown."""
         if self._asked.is_nested or self._domain.type.kind != "int" or self._dtype.kind != "i":
             return False
         if self._domain.low != np.iinfo(self._dtype).min:  # unsigned, or narrower than they are stored
-            return False
-        if len(self._leaves) > _MOST_COLUMNS:
             return False
         if any(target.nested or target.storage not in ("fixed", "binary") for target in self._targets):
             return False
@@ -225,8 +224,7 @@ class KeyLookUp:
         ParquetError
             Of some of the damage.
         """
-        is_one = self._domain.low <= key < self._domain.high
-        rows = self._pages.with_key(file, key) if is_one and self._pages is not None else None
+        rows = self._pages.with_key(file, key) if self._domain.low <= key < self._domain.high else None
         if rows is None or not self._takes_strings(rows):
             return None
         frame: pd.DataFrame | None = None

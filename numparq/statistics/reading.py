@@ -76,12 +76,8 @@ def deprecated_order(leaf: Leaf, order: Order, created_by: str | None) -> Order:
 
     Parameters
     ----------
-    leaf : Leaf
-        The column.
-    order : Order
-        Its order, out of `declared_orders`.
-    created_by : str or None
-        What the footer says of the writer.
+    leaf, order, created_by
+        As of `known`.
 
     Returns
     -------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
@@ -12,6 +13,16 @@ from numparq.metadata import footer as footer_module
 from .forging import Parts
 
 Region = tuple[Any, ...]  # ("page", row group, column, ordinal), or ("dictionary" and the like, row group, column)
+
+
+def counted(data: Any, read: Callable[[numparq.ParquetFile], Any]) -> tuple[Any, int, int]:
+    """Give what a read of a file gives, or the text of its error, and the bytes and requests that it took."""
+    with numparq.ParquetFile(data) as file:
+        try:
+            found = read(file)
+        except numparq.ParquetError as error:
+            found = str(error)
+        return found, file.source.num_bytes, file.source.num_requests
 
 
 class Recorded(io.BytesIO):
