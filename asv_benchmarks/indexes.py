@@ -21,7 +21,7 @@ def thrift_struct(raw: BinaryIO, position: int, length: int, name: str) -> tuple
     from thriftpy2.protocol.compact import TCompactProtocol
     from thriftpy2.transport import TMemoryBuffer
 
-    from numparq.metadata.idl import thrift_module
+    from numparq.format.thrift.idl import thrift_module
 
     raw.seek(position)
     buffer = TMemoryBuffer(raw.read(length))

@@ -15,13 +15,15 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .util.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from . import pandas as pandas
     from . import spark as spark
-    from .api import file_bytes, read_parquet, to_parquet
+    from .api import read_parquet, to_parquet
     from .dataset.dataset import Dataset
-    from .dataset.pruners import FilePruner
-    from .dataset.writing import DatasetWriter
+    from .dataset.prune.pruners import FilePruner
+    from .dataset.write.dataset_writer import DatasetWriter
     from .errors import (
         CorruptPageError,
         DecryptionError,
@@ -31,45 +33,17 @@ if TYPE_CHECKING:
         SchemaError,
         UnsupportedError,
     )
+    from .expr.expression import col
+    from .expr.runtime_filter import RuntimeFilter
+    from .file.reader import ParquetFile, file_bytes
+    from .file.writer import ParquetWriter
+    from .format import variant as variant
+    from .io.coalesce import Coalescing
     from .kernels import warmup
-    from .plan.byte_ranges import Coalescing
-    from .predicate.expression import col
-    from .reader import ParquetFile
-    from .runtime_filter import RuntimeFilter
-    from .salvaging import Salvaged, salvage
-    from .verifying import Deviation, verify
-    from .writer import ParquetWriter
-
-__version__ = "0.1.0"
-
-# Public names, and the module of each: imported when it is first asked for, so that `import numparq` costs nothing.
-_HOMES = {
-    "read_parquet": "api",
-    "to_parquet": "api",
-    "file_bytes": "api",
-    "ParquetWriter": "writer",
-    "Dataset": "dataset.dataset",
-    "DatasetWriter": "dataset.writing",
-    "FilePruner": "dataset.pruners",
-    "ParquetFile": "reader",
-    "verify": "verifying",
-    "salvage": "salvaging",
-    "Salvaged": "salvaging",
-    "Deviation": "verifying",
-    "warmup": "kernels",
-    "col": "predicate.expression",
-    "RuntimeFilter": "runtime_filter",
-    "Coalescing": "plan.byte_ranges",
-    "ParquetError": "errors",
-    "InvalidFileError": "errors",
-    "CorruptPageError": "errors",
-    "UnsupportedError": "errors",
-    "DecryptionError": "errors",
-    "SchemaError": "errors",
-    "LimitError": "errors",
-}
-# Modules that are public names themselves. None is in `__all__`: a star import must not shadow pandas.
-_MODULES = ("pandas", "spark")
+    from .tools.salvage.file import salvage
+    from .tools.salvage.output import Salvaged
+    from .tools.verify.deviations import Deviation
+    from .tools.verify.file import verify
 
 __all__ = [
     "Coalescing",
@@ -97,16 +71,45 @@ __all__ = [
     "warmup",
 ]
 
+# Public names, and the module of each: imported when it is first asked for, so that `import numparq` costs nothing.
+_MODULE_OF = {
+    "read_parquet": "api",
+    "to_parquet": "api",
+    "file_bytes": "file.reader",
+    "ParquetWriter": "file.writer",
+    "Dataset": "dataset.dataset",
+    "DatasetWriter": "dataset.write.dataset_writer",
+    "FilePruner": "dataset.prune.pruners",
+    "ParquetFile": "file.reader",
+    "verify": "tools.verify.file",
+    "salvage": "tools.salvage.file",
+    "Salvaged": "tools.salvage.output",
+    "Deviation": "tools.verify.deviations",
+    "warmup": "kernels",
+    "col": "expr.expression",
+    "RuntimeFilter": "expr.runtime_filter",
+    "Coalescing": "io.coalesce",
+    "ParquetError": "errors",
+    "InvalidFileError": "errors",
+    "CorruptPageError": "errors",
+    "UnsupportedError": "errors",
+    "DecryptionError": "errors",
+    "SchemaError": "errors",
+    "LimitError": "errors",
+}
+# Modules that are public names themselves. None is in `__all__`: a star import must not shadow pandas.
+_PUBLIC_MODULES = {"pandas": "pandas", "spark": "spark", "variant": "format.variant"}
+
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(f".{name}", __name__)
-    if name not in _HOMES:
+    if name in _PUBLIC_MODULES:
+        return import_module(f".{_PUBLIC_MODULES[name]}", __name__)
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'numparq' has no attribute {name!r}")
-    value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    value = getattr(import_module(f".{_MODULE_OF[name]}", __name__), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES, *_MODULES})
+    return sorted({*globals(), *_MODULE_OF, *_PUBLIC_MODULES})

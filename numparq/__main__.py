@@ -1,4 +1,6 @@
-"""``python -m numparq`` is ``numparq``."""
+"""Entry point of `python -m numparq`."""
+
+from __future__ import annotations
 
 import sys
 

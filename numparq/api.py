@@ -1,4 +1,4 @@
-"""`read_parquet` and `to_parquet`: Parquet files to DataFrames and back, in one call each."""
+"""Public functions `read_parquet` and `to_parquet`."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .encode.options import DATA_PAGE_SIZE, DICTIONARY_PAGE_SIZE, MAX_ROWS_PER_PAGE
+from .column.write.options import DATA_PAGE_SIZE, DICTIONARY_PAGE_SIZE, MAX_ROWS_PER_PAGE
 from .errors import InvalidFileError, UnsupportedError
-from .reader import ParquetFile
+from .file.reader import ParquetFile
+from .types.choose import DTYPE_BACKENDS
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from .dataset.dataset import Dataset
-    from .plan.byte_ranges import Coalescing
+    from .io.coalesce import Coalescing
 
-_DEFAULT = object()
-DTYPE_BACKENDS = ("numpy", "numpy_nullable", "pyarrow")
+_NOT_GIVEN = object()
 
 
 def read_parquet(
@@ -27,7 +27,7 @@ def read_parquet(
     *,
     runtime_filters: Any = (),
     explode: str | tuple[str, ...] | None = None,
-    dtype_backend: Any = _DEFAULT,
+    dtype_backend: Any = _NOT_GIVEN,
     storage_options: dict[str, Any] | None = None,
     filesystem: Any = None,
     coalescing: Coalescing | None = None,
@@ -165,59 +165,28 @@ def read_parquet(
     if decryption is not None:
         raise UnsupportedError(f"read_parquet(decryption={decryption!r}) is not supported by this version of numparq")
     chosen: dict[str, Any] = {
-        "runtime_filters": runtime_filters, "dtype_backend": _backend(dtype_backend), "row_range": row_range,
-        "nrows": nrows, "categories": categories, "include": include, "geometries": geometries, "variants": variants,
-        "files": files, "verify_crc": verify_crc, "memory_limit": memory_limit, "threads": threads,
-    }  # fmt: skip
+        "runtime_filters": runtime_filters,
+        "dtype_backend": _resolve_dtype_backend(dtype_backend),
+        "row_range": row_range,
+        "nrows": nrows,
+        "categories": categories,
+        "include": include,
+        "geometries": geometries,
+        "variants": variants,
+        "files": files,
+        "verify_crc": verify_crc,
+        "memory_limit": memory_limit,
+        "threads": threads,
+    }
     opening = {"storage_options": storage_options, "filesystem": filesystem, "coalescing": coalescing}
-    table = _table(path, schema, resolve, on_error, external_files, partitioning, categories, opening)
+    table = _open_table(path, schema, resolve, on_error, external_files, partitioning, categories, opening)
     with table:
         if isinstance(table, ParquetFile):
             return table.read(columns, filters, explode=explode, row_groups=row_groups, on_error=on_error, **chosen)
-        _refuse_of_many(explode=explode, row_groups=row_groups, on_error=on_error, external_files=external_files)
+        _reject_single_file_options(
+            explode=explode, row_groups=row_groups, on_error=on_error, external_files=external_files
+        )
         return table.read(columns, filters, **chosen)
-
-
-def file_bytes(
-    path: Any, reference: Mapping[str, Any], *, external_files: bool = False, verify_checksum: bool = True
-) -> bytes:
-    """Get the bytes that a value of the FILE type stands for (LogicalTypes.md, section FILE).
-
-    Parameters
-    ----------
-    path : str, os.PathLike, bytes-like, or binary file object
-        The Parquet file that the reference is in.
-    reference : mapping of str to object
-        The reference, as `read_parquet` gives it: any of ``inline``, ``uri``, ``offset``, ``size``, ``checksum``.
-    external_files : bool
-        Whether other files are read: those whose ``uri`` is a relative path, as in `read_parquet`. URLs are never
-        opened. A path is taken as it stands; nothing in it is decoded.
-    verify_checksum : bool
-        Whether the bytes are held against the checksum, if it is MD5, CRC32, CRC32C or SHA-256.
-
-    Returns
-    -------
-    bytes
-
-    Raises
-    ------
-    InvalidFileError
-        When the reference is not valid, or leads to what there is not or may not be read.
-    CorruptPageError
-        When the bytes do not have the checksum.
-    UnsupportedError
-        For other files without `external_files`, and for URLs.
-
-    Examples
-    --------
-    >>> import io, pandas, numparq
-    >>> buffer = io.BytesIO()
-    >>> pandas.DataFrame({"a": [1]}).to_parquet(buffer)
-    >>> numparq.file_bytes(buffer, {"offset": 0, "size": 4})
-    b'PAR1'
-    """
-    with ParquetFile(path, external_files=external_files) as file:
-        return file.file_bytes(reference, verify_checksum=verify_checksum)
 
 
 def to_parquet(
@@ -381,7 +350,7 @@ def to_parquet(
     }
     many_files = (partition_cols, max_rows_per_file, max_bytes_per_file, write_metadata_file or None)
     if any(value is not None for value in many_files):
-        from .dataset.writing import write_dataset
+        from .dataset.write.dataset_writer import write_dataset
 
         write_dataset(
             df, path, index, partition_cols=partition_cols, existing_data_behavior=existing_data_behavior,
@@ -391,30 +360,30 @@ def to_parquet(
         return None
     if existing_data_behavior != "error":
         raise ValueError("existing_data_behavior is for datasets; partition_cols=[] makes one without partitions")
-    from .writer import ParquetWriter  # reading does not wait for it
+    from .file.writer import ParquetWriter  # reading does not wait for it
 
     with ParquetWriter(path, **options) as writer:
         writer.write(df, index)
     return writer.getvalue() if path is None else None
 
 
-def _table(
+def _open_table(
     path: Any, schema: Any, resolve: str, on_error: str, external_files: bool, partitioning: Any, categories: Any,
     opening: dict[str, Any],
 ) -> ParquetFile | Dataset:  # fmt: skip
     """Open what a path stands for: one file, or many as a table."""
     is_plain = schema is None and resolve == "name"
     if is_plain and _is_one_file(path, opening["filesystem"]):
-        return _opened(path, on_error, external_files=external_files, **opening)
+        return _open_file(path, on_error, external_files=external_files, **opening)
     from .dataset.dataset import Dataset
 
     if not isinstance(path, (str, os.PathLike, list, tuple)):
         raise TypeError("schema and resolve go with files that have names: a path, or a list of these")
     dataset = Dataset(path, partitioning=partitioning, schema=schema, resolve=resolve, categories=categories, **opening)
-    source = dataset.only_source() if is_plain else None
+    source = dataset.single_source() if is_plain else None
     if source is None:
         return dataset
-    return _opened(source, on_error, external_files=external_files, coalescing=opening["coalescing"])
+    return _open_file(source, on_error, external_files=external_files, coalescing=opening["coalescing"])
 
 
 def _is_one_file(path: Any, filesystem: Any) -> bool:
@@ -428,7 +397,7 @@ def _is_one_file(path: Any, filesystem: Any) -> bool:
 
 
 # What is said of arguments that one file has, and many do not: the default, and what to do.
-_OF_ONE_FILE: dict[str, tuple[Any, str]] = {
+_SINGLE_FILE_OPTIONS: dict[str, tuple[Any, str]] = {
     "explode": (None, "read the files one by one"),
     "row_groups": (None, "row groups are those of one file; row_range counts over all of them"),
     "on_error": ("raise", "read the files one by one"),
@@ -436,14 +405,14 @@ _OF_ONE_FILE: dict[str, tuple[Any, str]] = {
 }
 
 
-def _refuse_of_many(**arguments: Any) -> None:
+def _reject_single_file_options(**arguments: Any) -> None:
     for name, value in arguments.items():
-        default, advice = _OF_ONE_FILE[name]
+        default, advice = _SINGLE_FILE_OPTIONS[name]
         if value != default:
             raise UnsupportedError(f"{name}={value!r} goes with one file, and the path stands for many: {advice}")
 
 
-def _opened(path: Any, on_error: str, **options: Any) -> ParquetFile:
+def _open_file(path: Any, on_error: str, **options: Any) -> ParquetFile:
     """Open a file; where a footer that is damaged leaves nothing to skip, tell of what there is left to try."""
     try:
         return ParquetFile(path, **options)
@@ -453,9 +422,9 @@ def _opened(path: Any, on_error: str, **options: Any) -> ParquetFile:
         raise
 
 
-def _backend(dtype_backend: Any) -> str:
+def _resolve_dtype_backend(dtype_backend: Any) -> str:
     """Settle the ``dtype_backend`` argument; pandas' own mark for "not given" counts as that."""
-    if dtype_backend is _DEFAULT or dtype_backend is None or "no_default" in str(dtype_backend):
+    if dtype_backend is _NOT_GIVEN or dtype_backend is None or "no_default" in str(dtype_backend):
         return "numpy"
     if dtype_backend not in DTYPE_BACKENDS:
         raise ValueError(f"dtype_backend must be 'numpy_nullable' or 'pyarrow', not {dtype_backend!r}")

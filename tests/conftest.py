@@ -13,9 +13,9 @@ ROOT = Path(__file__).resolve().parent.parent
 @pytest.fixture
 def without_key_look_ups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have look-ups of keys read as all else is: for tests of that, and as what they are held against."""
-    from numparq.reading import key_look_up
+    from numparq.scan import point_lookup
 
-    monkeypatch.setattr(key_look_up, "look_up", lambda *arguments: None)
+    monkeypatch.setattr(point_lookup, "point_lookup", lambda *arguments: None)
 
 
 @pytest.fixture(scope="session")

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from numparq.dataset.files import DataFile
+from numparq.column.projection import select_column
+from numparq.dataset.listing.files import DataFile
 from numparq.errors import SchemaError
-from numparq.opened import OpenedFile
-from numparq.reading.rows import FileRows
-from numparq.schema import Leaf
-from numparq.selection import select_column, select_rows
-from numparq.threads import Crew
+from numparq.format.open_file import OpenFile
+from numparq.format.schema import Leaf
+from numparq.scan.file_rows import FileRowReader
+from numparq.scan.options import select_row_slices
+from numparq.util.worker_pool import WorkerPool
 
 
 class Keys:
@@ -35,10 +36,10 @@ def in_partition(*values: str | None, name: str = "part.parquet", size: int | No
     return DataFile(name, name, size, None, values)
 
 
-def numbers_of_rows(file: OpenedFile, condition: Any) -> list[int]:
+def numbers_of_rows(file: OpenFile, condition: Any) -> list[int]:
     """Give the numbers of the rows of a file that satisfy a condition."""
-    rows = FileRows(file, [], select_rows(file.footer.row_group_num_rows.tolist()), condition)
-    with Crew(1) as crew:
+    rows = FileRowReader(file, [], select_row_slices(file.footer.row_group_num_rows.tolist()), condition)
+    with WorkerPool(1) as crew:
         rows.begin(crew, True)
         with closing(rows):
             rows.find([])
@@ -48,10 +49,10 @@ def numbers_of_rows(file: OpenedFile, condition: Any) -> list[int]:
 class ByName:
     """A schema of many files whose columns are found by their names."""
 
-    def __init__(self, prototype: OpenedFile) -> None:
+    def __init__(self, prototype: OpenFile) -> None:
         self.prototype = prototype
 
-    def matches(self, file: OpenedFile, columns: Any) -> list[Any]:
+    def matches(self, file: OpenFile, columns: Any) -> list[Any]:
         return [SimpleNamespace(column=_of_file(file.schema, column)) for column in columns]
 
 

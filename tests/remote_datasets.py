@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import numparq
-from numparq.dataset.files import list_files
+from numparq.dataset.discover.files import list_files
 from numparq.errors import InvalidFileError
 
 fsspec = pytest.importorskip("fsspec")

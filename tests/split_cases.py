@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 import numparq
 from numparq import col
-from numparq.dataset.splits import Split
+from numparq.dataset.splits.split import Split
 
 Rng = np.random.Generator
 START, HOUR = datetime.datetime(2020, 1, 1), datetime.timedelta(hours=1)

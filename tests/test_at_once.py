@@ -11,10 +11,10 @@ import pytest
 
 import numparq
 from numparq import col
-from numparq.column import selected
-from numparq.column.at_once import MOST_PAGES, AtOnce
-from numparq.column.pages import BATCH_BYTES
-from numparq.column.scattered import LEAST_BYTES
+from numparq.column.read import fused_read
+from numparq.column.read.decompress import BATCH_BYTES
+from numparq.column.read.fused_read import MAX_FUSED_PAGES, FusedRead
+from numparq.column.read.page_selection import MIN_STRING_BYTES
 
 ROWS, GROUP, PAGE = 3000, 1100, 150
 pytestmark = pytest.mark.usefixtures("without_key_look_ups")
@@ -44,7 +44,7 @@ class Counted:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.done = self.left = 0
         for name in ("fixed", "strings"):
-            monkeypatch.setattr(AtOnce, name, self._counted(getattr(AtOnce, name)))
+            monkeypatch.setattr(FusedRead, name, self._counted(getattr(FusedRead, name)))
 
     def _counted(self, made: Any) -> Any:
         def counted(*arguments: Any) -> Any:
@@ -112,7 +112,7 @@ def test_of_more_pages_than_there_is_room_for_nothing_is_decoded_at_once(monkeyp
     frame = pd.DataFrame({"n": np.arange(200), "s": [f"{number}" for number in range(200)]})
     data = numparq.to_parquet(frame, max_rows_per_page=10, use_dictionary=False)
     counted = Counted(monkeypatch)
-    for pages, done in ((MOST_PAGES, 1), (MOST_PAGES + 1, 0)):
+    for pages, done in ((MAX_FUSED_PAGES, 1), (MAX_FUSED_PAGES + 1, 0)):
         found = numparq.read_parquet(data, row_range=(5, 10 * pages - 5))
         pd.testing.assert_frame_equal(found, frame.iloc[5 : 10 * pages - 5].reset_index(drop=True))
         assert counted.done == done
@@ -136,7 +136,7 @@ def test_long_strings(monkeypatch) -> None:
     """Pages that take more room than there is at first; strings that take more than is made for them."""
     frame, counted = pd.DataFrame({"s": [f"{row:05}" * 800 for row in range(160)]}), Counted(monkeypatch)
     data = numparq.to_parquet(frame, max_rows_per_page=160, data_page_size=1 << 20, use_dictionary=False)
-    for count, done in ((3, 1), (LEAST_BYTES // 4000 + 1, 0)):
+    for count, done in ((3, 1), (MIN_STRING_BYTES // 4000 + 1, 0)):
         found = numparq.read_parquet(data, row_range=(7, 7 + count), threads=1)
         pd.testing.assert_frame_equal(found, frame.iloc[7 : 7 + count].reset_index(drop=True))
         assert (counted.done, counted.left) == (done, 1 - done)
@@ -168,7 +168,7 @@ def test_no_byte_is_fetched_twice_where_the_steps_are_left_to_do_it(monkeypatch,
     counted = Counted(monkeypatch)
     frame, *asked = read()
     assert counted.left
-    monkeypatch.setattr(AtOnce, "of", lambda *arguments: None)
+    monkeypatch.setattr(FusedRead, "of", lambda *arguments: None)
     again, *in_steps = read()
     pd.testing.assert_frame_equal(frame, again)
     assert asked == in_steps
@@ -199,10 +199,10 @@ def test_damage_is_told_as_by_the_steps(monkeypatch) -> None:
             chunk.byte_ranges(np.array([1])) for chunk in file.plan(filters=col("key") == 450).row_groups[0].chunks
         ]
     places = np.concatenate([np.arange(start, stop) for ranges in pages for start, stop in ranges.tolist()])
-    of = AtOnce.of
+    of = FusedRead.of
 
     def outcome(damaged: bytes, verify: bool, steps: bool) -> Any:
-        monkeypatch.setattr(selected.AtOnce, "of", (lambda *arguments: None) if steps else of)
+        monkeypatch.setattr(fused_read.FusedRead, "of", (lambda *arguments: None) if steps else of)
         try:
             return numparq.read_parquet(damaged, filters=col("key") == 450, verify_crc=verify).to_dict()
         except numparq.ParquetError as error:

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 from numparq.errors import InvalidFileError, LimitError, ParquetError, UnsupportedError
-from numparq.io import beside as module
-from numparq.io import joint
-from numparq.io.beside import Beside, checked_path
-from numparq.io.joint import STRIDE, JointSource
-from numparq.io.source import BytesSource, FileSource
+from numparq.io import multi_file_source
+from numparq.io import sibling_files as module
+from numparq.io.local_source import BytesSource, FileSource
+from numparq.io.multi_file_source import FILE_STRIDE, MultiFileSource
+from numparq.io.sibling_files import SiblingFiles, split_sibling_path
 
 posix = pytest.mark.skipif(os.name == "nt", reason="links and pipes are those of POSIX")
 SECRET = b"what nobody may read"
@@ -46,15 +46,15 @@ def content(source: FileSource) -> bytes:
 
 
 def opened(folder, path: str) -> bytes:
-    return content(Beside(folder / "_metadata").open(path))
+    return content(SiblingFiles(folder / "_metadata").open(path))
 
 
 @pytest.fixture(params=["by parts", "by names"])
 def way(request, monkeypatch):
     """Both ways to open: folder by folder, and, as where the system has no such calls, by whole names."""
     if request.param == "by names":
-        monkeypatch.setattr(module, "_BY_PARTS", False)
-    elif not module._BY_PARTS:
+        monkeypatch.setattr(module, "_HAS_OPENAT", False)
+    elif not module._HAS_OPENAT:
         pytest.skip("this system opens by names only")
 
 
@@ -72,7 +72,7 @@ def test_what_is_below_is_opened(folder, path, expected):
 def test_the_folder_is_that_of_the_name(folder, monkeypatch):
     monkeypatch.chdir(folder)
     for name in ("_metadata", "./_metadata", Path("_metadata"), f"file://{folder}/_metadata"):
-        beside = Beside(name)
+        beside = SiblingFiles(name)
         monkeypatch.chdir("/")  # what is relative was so when it was said
         assert content(beside.open("part.0")) == b"part 0"
         monkeypatch.chdir(folder)
@@ -91,7 +91,7 @@ def test_paths_that_lead_elsewhere(folder, path):
         opened(folder, path)
     assert len(str(caught.value)) < 1000
     with pytest.raises(InvalidFileError):
-        checked_path(path)
+        split_sibling_path(path)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_links(folder):
 @pytest.mark.parametrize("way", ["by parts", "by names"])
 def test_a_link_put_there_in_between(folder, monkeypatch, way):
     """The path was resolved, and then a file of it replaced by a link."""
-    monkeypatch.setattr(module, "_BY_PARTS", way == "by parts")
+    monkeypatch.setattr(module, "_HAS_OPENAT", way == "by parts")
     (folder / "part.0").unlink()
     (folder / "part.0").symlink_to("../secret")
     monkeypatch.setattr(os.path, "realpath", lambda path, strict=False: os.path.abspath(path))
@@ -181,20 +181,20 @@ def _same_device(one, other) -> bool:
 @pytest.mark.skipif(sys.platform != "linux", reason="of Linux")
 def test_devices_are_not_even_opened(monkeypatch):
     """As if somebody had put a device file there, which only root may."""
-    monkeypatch.setattr(Beside, "_check_device", lambda *_: None)
+    monkeypatch.setattr(SiblingFiles, "_check_device", lambda *_: None)
     opens = []
     real = os.open
     monkeypatch.setattr(os, "open", lambda name, *more, **options: opens.append(name) or real(name, *more, **options))
     for name in ("zero", "tty"):
         with pytest.raises(InvalidFileError, match="is no regular file"):
-            Beside("/dev/x").open(name)
+            SiblingFiles("/dev/x").open(name)
     assert set(opens) == {"/dev"}
 
 
 @posix
 @pytest.mark.usefixtures("way")
 def test_other_file_systems(folder, monkeypatch):
-    beside = Beside(folder / "_metadata")
+    beside = SiblingFiles(folder / "_metadata")
     beside._device += 1
     with pytest.raises(InvalidFileError, match="another file system"):
         beside.open("part.0")
@@ -226,20 +226,20 @@ def test_no_descriptor_is_left_open(folder):
 def test_bytes_and_file_objects_are_in_no_folder():
     for path in (b"PAR1", memoryview(b""), object()):
         with pytest.raises(UnsupportedError, match="needs the name of a file"):
-            Beside(path)
+            SiblingFiles(path)
 
 
 # --- several files as one ------------------------------------------------------------------------------------------
 
 
-def joined(folder, count: int) -> tuple[JointSource, dict[str, bytes]]:
+def joined(folder, count: int) -> tuple[MultiFileSource, dict[str, bytes]]:
     parts = {f"n{number}": b"%d" % number * (number % 7 + 1) for number in range(count)}
     for name, data in parts.items():
         (folder / name).write_bytes(data)
-    return JointSource(BytesSource(b"the first"), Beside(folder / "_metadata")), parts
+    return MultiFileSource(BytesSource(b"the first"), SiblingFiles(folder / "_metadata")), parts
 
 
-def part(source: JointSource, path: str) -> bytes:
+def part(source: MultiFileSource, path: str) -> bytes:
     start, size = source.place_of(path)
     out = np.empty(size, np.uint8)
     source.read_into(start, out)
@@ -249,23 +249,23 @@ def part(source: JointSource, path: str) -> bytes:
 def test_files_as_one(folder):
     source, parts = joined(folder, 5)
     assert {path: part(source, path) for path in parts} == parts
-    assert source.place_of("n3") == source.place_of("n3") == (4 * STRIDE, 4)
+    assert source.place_of("n3") == source.place_of("n3") == (4 * FILE_STRIDE, 4)
     out = np.empty(9, np.uint8)
     source.read_into(0, out)
     assert out.tobytes() == b"the first"
-    assert source.view(4, 5, 0).tobytes() == b"first" and source.view(STRIDE, 1, 0) is None
+    assert source.view(4, 5, 0).tobytes() == b"first" and source.view(FILE_STRIDE, 1, 0) is None
     assert source.num_requests == 7 and source.num_bytes == 9 + 5 + sum(map(len, parts.values()))
     with pytest.raises(InvalidFileError, match="cut off"):
-        source.read_into(STRIDE, np.empty(2, np.uint8))
+        source.read_into(FILE_STRIDE, np.empty(2, np.uint8))
     source.close()
 
 
 def test_each_file_is_opened_once_and_only_some_at_once(folder, monkeypatch):
-    monkeypatch.setattr(joint, "MOST_OPEN", 4)
+    monkeypatch.setattr(multi_file_source, "MAX_OPEN_SIBLINGS", 4)
     source, parts = joined(folder, 20)
     opens: list[str] = []
-    real = Beside.open
-    monkeypatch.setattr(Beside, "open", lambda self, path: opens.append(path) or real(self, path))
+    real = SiblingFiles.open
+    monkeypatch.setattr(SiblingFiles, "open", lambda self, path: opens.append(path) or real(self, path))
     for path, data in list(parts.items())[:4] * 3:
         assert part(source, path) == data
     assert len(opens) == 4
@@ -278,7 +278,7 @@ def test_each_file_is_opened_once_and_only_some_at_once(folder, monkeypatch):
 
 
 def test_files_closed_and_opened_by_many_threads(folder, monkeypatch):
-    monkeypatch.setattr(joint, "MOST_OPEN", 2)
+    monkeypatch.setattr(multi_file_source, "MAX_OPEN_SIBLINGS", 2)
     source, parts = joined(folder, 30)
     wrong: list[str] = []
 
@@ -299,7 +299,7 @@ def test_files_closed_and_opened_by_many_threads(folder, monkeypatch):
 
 @posix
 def test_a_file_replaced_while_it_was_closed(folder, monkeypatch):
-    monkeypatch.setattr(joint, "MOST_OPEN", 1)
+    monkeypatch.setattr(multi_file_source, "MAX_OPEN_SIBLINGS", 1)
     source, _ = joined(folder, 3)
     assert part(source, "n1") == b"11"
     assert part(source, "n2") == b"222"
@@ -312,13 +312,13 @@ def test_a_file_replaced_while_it_was_closed(folder, monkeypatch):
 
 def test_too_many_and_too_large_files(folder, monkeypatch):
     source, _ = joined(folder, 3)
-    monkeypatch.setattr(joint, "MOST_FILES", 2)
+    monkeypatch.setattr(multi_file_source, "MAX_FILES", 2)
     source.place_of("n0"), source.place_of("n1")
     with pytest.raises(LimitError, match="more than 2 other files"):
         source.place_of("n2")
     source.close()
     source, _ = joined(folder, 3)
-    monkeypatch.setattr(joint, "STRIDE", 4)
+    monkeypatch.setattr(multi_file_source, "FILE_STRIDE", 4)
     with pytest.raises(LimitError, match="more than is read"):
         source.place_of("n2")
     source.close()

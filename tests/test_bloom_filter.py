@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins import statistics as twin
 
-from numparq import bloom_filter
-from numparq.bloom_filter import MAX_BYTES, BloomFilter, false_positive_rate, hash_values, wanted_bytes
 from numparq.errors import SchemaError
-from numparq.metadata.encode import encode
-from numparq.schema import Leaf
+from numparq.format import bloom_filter
+from numparq.format.bloom_filter import MAX_BYTES, BloomFilter, false_positive_rate, hash_values, optimal_num_bytes
+from numparq.format.schema import Leaf
+from numparq.format.thrift.encode import encode_struct
 
 # Python's integers of NumPy complain where the compiled ones go around.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
@@ -117,19 +117,19 @@ def test_the_example_of_the_specification():
 
 
 def test_sizes():
-    assert wanted_bytes(0) == wanted_bytes(1, 0.5) == 32
-    assert wanted_bytes(1 << 40) == MAX_BYTES
-    assert wanted_bytes(1 << 40, max_bytes=1000) == 512
+    assert optimal_num_bytes(0) == optimal_num_bytes(1, 0.5) == 32
+    assert optimal_num_bytes(1 << 40) == MAX_BYTES
+    assert optimal_num_bytes(1 << 40, max_bytes=1000) == 512
     for count in (10, 1000, 123_456, 10_000_000):
         for _, rate in RATES:
-            size = wanted_bytes(count, rate)
+            size = optimal_num_bytes(count, rate)
             assert false_positive_rate(count, size) <= rate
             assert size == 32 or false_positive_rate(count, size / 2) > rate
     for fpp in (0, 1, -1, float("nan")):
         with pytest.raises(ValueError, match="between 0 and 1"):
-            wanted_bytes(10, fpp)
+            optimal_num_bytes(10, fpp)
     with pytest.raises(ValueError, match="at least 32"):
-        wanted_bytes(10, 0.1, 16)
+        optimal_num_bytes(10, 0.1, 16)
 
 
 @pytest.mark.parametrize(("fpp", "count"), [(0.1, 10_900), (0.01, 6_200), (0.001, 15_500), (0.01, 200)])
@@ -148,8 +148,8 @@ def test_it_is_as_large_as_the_different_values_want():
     made = BloomFilter.build(inserted, 0.01)
     asked = BloomFilter.build(inserted[:5_000], 0.01, num_distinct=5_000)
     assert made.to_bytes() == asked.to_bytes()
-    assert made.estimated_distinct() == pytest.approx(5_000, rel=0.02)
-    assert len(BloomFilter.build(inserted, 0.01, num_distinct=100_000).bitset) == wanted_bytes(100_000, 0.01)
+    assert made.estimate_distinct() == pytest.approx(5_000, rel=0.02)
+    assert len(BloomFilter.build(inserted, 0.01, num_distinct=100_000).bitset) == optimal_num_bytes(100_000, 0.01)
     assert len(BloomFilter.build(inserted, 0.01, max_bytes=1024).bitset) == 1024
     assert len(BloomFilter.build(np.empty(0, np.uint64)).bitset) == 32
     assert "8192 bytes, about 49" in repr(made)
@@ -157,7 +157,7 @@ def test_it_is_as_large_as_the_different_values_want():
 
 def test_the_header():
     made = BloomFilter.build(numbers(0, 100))
-    assert read_header(encode("BloomFilterHeader", made.header))[0] == made.header
+    assert read_header(encode_struct("BloomFilterHeader", made.header))[0] == made.header
 
 
 # --- of others --------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from numparq.plan.byte_ranges import LOCAL, OBJECT_STORE, Coalescing, coalesce
+from numparq.io.coalesce import LOCAL_COALESCING, OBJECT_STORE_COALESCING, Coalescing, coalesce
 
 RANGES = st.lists(st.tuples(st.integers(0, 90), st.integers(1, 12)).map(lambda pair: (pair[0], sum(pair))), max_size=14)
 
@@ -33,9 +33,9 @@ def twin(wanted, gap, max_bytes):
 @given(RANGES, st.integers(0, 10), st.integers(1, 60))
 def test_requests(wanted, gap, max_bytes):
     found = coalesce(np.array(wanted, np.int64).reshape(-1, 2), Coalescing(gap, max_bytes))
-    assert found.blobs.tolist() == twin(wanted, gap, max_bytes)
+    assert found.requests.tolist() == twin(wanted, gap, max_bytes)
     file = np.arange(120, dtype=np.uint8)
-    fetched = [file[start:stop] for start, stop in found.blobs]
+    fetched = [file[start:stop] for start, stop in found.requests]
     assert sum(map(len, fetched)) == found.num_bytes
     for place, (start, stop) in enumerate(wanted):
         assert found.piece(fetched, place).tolist() == list(range(start, stop))
@@ -43,22 +43,24 @@ def test_requests(wanted, gap, max_bytes):
 
 def test_the_defaults_differ_by_what_a_request_costs():
     wanted = np.array([[0, 10], [100_000, 100_010], [3 << 20, (3 << 20) + 10]])
-    assert [len(coalesce(wanted, how).blobs) for how in (LOCAL, OBJECT_STORE, Coalescing(0, 1))] == [3, 2, 3]
+    assert [
+        len(coalesce(wanted, how).requests) for how in (LOCAL_COALESCING, OBJECT_STORE_COALESCING, Coalescing(0, 1))
+    ] == [3, 2, 3]
     near = np.array([[0, 10], [11, 20], [20, 30]])
-    assert coalesce(near, LOCAL).blobs.tolist() == [[0, 10], [11, 30]], "not a byte that nobody wants"
-    assert len(coalesce(wanted, Coalescing(2**70, 2**70)).blobs) == 1
+    assert coalesce(near, LOCAL_COALESCING).requests.tolist() == [[0, 10], [11, 30]], "not a byte that nobody wants"
+    assert len(coalesce(wanted, Coalescing(2**70, 2**70)).requests) == 1
 
 
 def test_a_range_larger_than_a_request_stays_whole():
-    assert coalesce([[0, 100], [100, 110], [110, 120]], Coalescing(5, 20)).blobs.tolist() == [[0, 100], [100, 120]]
+    assert coalesce([[0, 100], [100, 110], [110, 120]], Coalescing(5, 20)).requests.tolist() == [[0, 100], [100, 120]]
 
 
 def test_a_hundred_thousand_ranges():
     starts = np.arange(100_000, dtype=np.int64)[::-1] * 1000
     found = coalesce(np.stack([starts, starts + 500], axis=1), Coalescing(500, 10_000))
-    assert len(found.blobs) == 10_000
-    assert found.blob_of.tolist() == (starts // 10_000).tolist()
-    assert coalesce(np.empty((0, 2))).blobs.shape == (0, 2)
+    assert len(found.requests) == 10_000
+    assert found.request_index.tolist() == (starts // 10_000).tolist()
+    assert coalesce(np.empty((0, 2))).requests.shape == (0, 2)
 
 
 def test_what_is_no_byte_range():

@@ -22,7 +22,8 @@ from hostile.handmade import (
 )
 
 from numparq import CorruptPageError, read_parquet
-from numparq.codecs import LZ4, LZ4_RAW, LZO, NAMES, UNCOMPRESSED, ZSTD, decompressor
+from numparq.compression.codecs import decompressor
+from numparq.kernels.enums import CODEC_NAMES, LZ4, LZ4_RAW, LZO, UNCOMPRESSED, ZSTD
 
 # A block of 84 bytes, whose first four are 83 when they are read as a length.
 BLOCK = bytes.fromhex(
@@ -43,7 +44,7 @@ def decompressed(codec, data, size):
 
 
 def refused(codec, data, size):
-    with pytest.raises(CorruptPageError, match=NAMES[codec]):
+    with pytest.raises(CorruptPageError, match=CODEC_NAMES[codec]):
         decompressed(codec, data, size)
 
 
@@ -267,7 +268,7 @@ def test_damaged_pages_are_named(form):
         assert caught.value.where == {"file": "<bytes>", "row_group": 0, "column": "a", "page": 1}
 
 
-@pytest.mark.parametrize("codec", [code for code in range(len(NAMES)) if code != UNCOMPRESSED])
+@pytest.mark.parametrize("codec", [code for code in range(len(CODEC_NAMES)) if code != UNCOMPRESSED])
 @pytest.mark.parametrize("make", [lambda: data_page(4, bytes(50)), lambda: v2([1, 2, 3, 4])], ids=["v1", "v2"])
 def test_pages_that_claim_gigabytes(codec, make):
     """Refused before memory is taken for them."""

@@ -9,15 +9,16 @@ import pandas as pd
 import pytest
 from filtering.forging import Parts
 from hostile.handmade import idl
+from support.oracles.pruning import facts_of
 
 import numparq
 from numparq import ParquetFile, col
-from numparq.dataset.profile import profile_files
-from numparq.opened import OpenedFile
-from numparq.predicate.bind import bind
-from numparq.predicate.may_match import facts_of, may_match, must_match
-from numparq.pruning.chunk_facts import chunk_runs, order_in
-from numparq.pruning.match import may_mask, must_mask
+from numparq.expr.bind import bind
+from numparq.format.open_file import OpenFile
+from numparq.prune.match import predicate_may_match, predicate_must_match
+from numparq.prune.match_one import may_match, must_match
+from numparq.prune.statistics import column_order, row_group_statistics
+from numparq.tools.profile.job import profile_files
 
 GROUP, PAGE, ROWS = 40, 10, 160
 FRAME = pd.DataFrame({
@@ -230,13 +231,15 @@ def test_many_chunks_at_once_are_known_as_one_by_one(kind):
         questions = [a == 0, a > 1, a < 1, a != 2, ~(a > 2), a.isin([-1, 3]), a.is_null(), a.is_not_null()]
     told: set[tuple[bool, bool]] = set()
     for _ in range(40):
-        file = OpenedFile(random_file(rng, kind))
+        file = OpenFile(random_file(rng, kind))
         (leaf,) = file.schema
-        order, groups = order_in(file, leaf), file.metadata.row_groups
-        runs = chunk_runs(file, leaf, range(len(groups)))
+        order, groups = column_order(file, leaf), file.metadata.row_groups
+        runs = row_group_statistics(file, leaf, range(len(groups)))
         for question in questions:
             bound = bind(question, file.schema)
-            at_once = list(zip(may_mask(bound, runs).tolist(), must_mask(bound, runs).tolist(), strict=True))
+            at_once = list(
+                zip(predicate_may_match(bound, runs).tolist(), predicate_must_match(bound, runs).tolist(), strict=True)
+            )
             one_by_one = []
             for place, group in enumerate(groups):
                 about = group.columns[0].meta_data

@@ -11,17 +11,16 @@ from driving.tables import Request, chunk_table
 from twins.pages import SNAPPY, UNCOMPRESSED, Chunk, random_chunk
 from twins.values import BYTE_ARRAY, INT32, INT64, Column, random_values
 
-from numparq.column import jobs, pages, parts
-from numparq.column.binary_job import BinaryJob
-from numparq.column.buffer import BinaryPiece
-from numparq.column.context import Context
-from numparq.column.dictionary_job import DictionaryJob
-from numparq.column.fixed import FixedOutput
-from numparq.column.fixed_job import FixedJob
+from numparq.column.buffers import BinaryArray
+from numparq.column.jobs import schedule
+from numparq.column.jobs.slice import BinaryJob, DictionaryJob, FixedJob
+from numparq.column.read import decompress, page_walk, pages
+from numparq.column.read.context import ReadContext
+from numparq.column.read.output import FixedOutput
 from numparq.errors import CorruptPageError
-from numparq.io.source import BytesSource
+from numparq.io.local_source import BytesSource
 from numparq.kernels import tables as t
-from numparq.threads import Crew
+from numparq.util.worker_pool import WorkerPool
 
 
 class Reads(BytesSource):
@@ -35,9 +34,9 @@ class Reads(BytesSource):
 def small(request, monkeypatch):
     """Windows, batches and parts that are so small that a chunk takes several of them."""
     window, part = request.param
-    monkeypatch.setattr(pages, "WINDOW_BYTES", window)
-    monkeypatch.setattr(pages, "BATCH_BYTES", part)
-    monkeypatch.setattr(parts, "PART_BYTES", part)
+    monkeypatch.setattr(page_walk, "WINDOW_BYTES", window)
+    monkeypatch.setattr(decompress, "BATCH_BYTES", part)
+    monkeypatch.setattr(pages, "MIN_RUN_BYTES", part)
 
 
 def tables(chunks: list[Chunk], requests: list[Request], gap: bytes) -> tuple[bytes, np.ndarray]:
@@ -51,9 +50,9 @@ def tables(chunks: list[Chunk], requests: list[Request], gap: bytes) -> tuple[by
     return data, np.array(rows)
 
 
-def context(data: bytes, columns: int, crew: Crew, number: int) -> Context:
+def context(data: bytes, columns: int, crew: WorkerPool, number: int) -> ReadContext:
     source = Reads(data) if number % 2 else BytesSource(data + bytes(number % 3 * 64))
-    return Context(source, [f"column {i}" for i in range(columns)], crew, True)
+    return ReadContext(source, [f"column {i}" for i in range(columns)], crew, True)
 
 
 def with_crcs(chunk: Chunk) -> Chunk:
@@ -67,7 +66,7 @@ def window(rng, rows: int) -> tuple[int, int]:
 @pytest.mark.parametrize("threads", [1, 3])
 def test_fixed(small, threads):
     rng = np.random.default_rng(threads)
-    with Crew(threads) as crew:
+    with WorkerPool(threads) as crew:
         for number in range(25):
             column = Column(INT64, 0, True)
             chunk = with_crcs(
@@ -75,7 +74,7 @@ def test_fixed(small, threads):
             )
             start, stop = window(rng, len(chunk.rows))
             data, table = tables([chunk], [Request(t.COPY, 8, t.NULLS_MASK, -1, start, stop)], b"")
-            table[0, t.C_OUT], table[0, t.C_MASK] = 16, 2
+            table[0, t.C_OUT], table[0, t.C_VALIDITY] = 16, 2
             out, mask = np.full(stop - start + 4, 7), np.full(stop - start + 4, 9, np.uint8)
             job = FixedJob(
                 context(data, 1, crew, number),
@@ -98,7 +97,7 @@ def test_fixed(small, threads):
 @pytest.mark.parametrize("threads", [1, 3])
 def test_binary(small, threads):
     rng = np.random.default_rng(threads)
-    with Crew(threads) as crew:
+    with WorkerPool(threads) as crew:
         for number in range(25):
             column = Column(BYTE_ARRAY, 0, number % 3 > 0)
             values = [b"%d" % i * int(rng.integers(0, 9)) for i in range(30)]
@@ -114,7 +113,7 @@ def test_binary(small, threads):
             assert job.chunks[0, t.C_NULL_COUNT] == rows.count(None)
 
 
-def values_of(piece: BinaryPiece) -> list[bytes | None]:
+def values_of(piece: BinaryArray) -> list[bytes | None]:
     data, ends = piece.data.tobytes(), piece.offsets.tolist()
     values: list[bytes | None] = [data[a:b] for a, b in itertools.pairwise(ends)]
     return (
@@ -124,7 +123,7 @@ def values_of(piece: BinaryPiece) -> list[bytes | None]:
 
 def test_dictionary(small):
     rng = np.random.default_rng(0)
-    with Crew(2) as crew:
+    with WorkerPool(2) as crew:
         for number in range(25):
             column = Column(BYTE_ARRAY, 0, True)
             chunk = random_chunk(rng, column, [b"%d" % i for i in range(40)], 8, 25, 0.3, True, number % 2)
@@ -145,7 +144,7 @@ def test_dictionary(small):
             job()
             rows: list[bytes | None] = []
             for piece in job.pieces:
-                if isinstance(piece, BinaryPiece):  # a page of the chunk is PLAIN
+                if isinstance(piece, BinaryArray):  # a page of the chunk is PLAIN
                     rows += values_of(piece)
                 else:
                     entries = values_of(piece.dictionary)
@@ -157,7 +156,7 @@ def test_dictionary(small):
 def test_chunks_together():
     """Several chunks in one job, dictionaries and row windows of their own, values in rows of one block."""
     rng = np.random.default_rng(0)
-    with Crew(1) as crew:
+    with WorkerPool(1) as crew:
         for number in range(25):
             chunks, requests, count = [], [], 60
             for _ in range(int(rng.integers(1, 6))):
@@ -213,7 +212,7 @@ def test_damage_is_located(small):
         )
         data, table = tables([bad], [Request(t.COPY, 8, stop=len(chunk.rows))], b"")
         out = np.empty(len(chunk.rows))
-        with Crew(1) as crew, pytest.raises(CorruptPageError, match="CRC") as caught:
+        with WorkerPool(1) as crew, pytest.raises(CorruptPageError, match="CRC") as caught:
             FixedJob(
                 context(data, 1, crew, damaged),
                 7,
@@ -236,12 +235,12 @@ def test_runs_of_several_chunks_fit_into_one_window():
         table[:, t.C_START] = 4 + np.cumsum(gaps) + np.cumsum(sizes) - sizes
         table[:, t.C_END] = table[:, t.C_START] + sizes
         gap = int(rng.choice([0, 50, 32 << 10]))
-        edges = list(jobs.runs_of(table, int(rng.choice([64 << 10, 100_000, 1 << 20, 1 << 40])), gap))
+        edges = list(schedule.coalesce_chunks(table, int(rng.choice([64 << 10, 100_000, 1 << 20, 1 << 40])), gap))
         assert [first for first, _ in edges] == [0, *(last for _, last in edges)][: len(edges)] and edges[-1][
             1
         ] == count
         for first, last in edges:
             span = table[last - 1, t.C_END] - table[first, t.C_START]
-            assert last - first == 1 or span <= pages.WINDOW_BYTES * 3 // 2
+            assert last - first == 1 or span <= page_walk.WINDOW_BYTES * 3 // 2
             apart = table[first + 1 : last, t.C_START] - table[first : last - 1, t.C_END]
             assert apart.max(initial=0) <= gap

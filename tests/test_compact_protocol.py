@@ -17,10 +17,10 @@ from thriftpy2.transport import TMemoryBuffer
 from twins import Damaged
 from twins import thrift as twin
 
-from numparq import errors
-from numparq.kernels.compact_wire import S_ROOM, S_TOP, STACK_WORDS
-from numparq.metadata.layout import Layout, layout
-from numparq.metadata.records import record
+from numparq.format.thrift.decode import root_record
+from numparq.format.thrift.layout import ThriftLayout, thrift_layout
+from numparq.kernels import status as kernels_status
+from numparq.kernels.thrift.wire import S_ROOM, S_TOP, STACK_WORDS
 
 
 @pytest.fixture(scope="module", params=ENGINES, ids=repr)
@@ -48,7 +48,7 @@ def written(thing: Any) -> bytes:
 
 def agree(engine, name: str, data: bytes, seed: int = 0) -> None:
     """Hold the kernel against the twin, for bytes that may be anything."""
-    taken, found = read(engine, layout(name), data, seed)
+    taken, found = read(engine, thrift_layout(name), data, seed)
     try:
         expected_end, expected = by_twin(name, data)
     except Damaged:
@@ -70,7 +70,7 @@ def test_random_structs_written_by_thriftpy2(data):
     assert encoded == twin.encode_struct(twin.fields_of(thing))
     expected = by_twin(name, encoded)
     for engine in ENGINES:
-        taken, found = read(engine, layout(name), encoded)
+        taken, found = read(engine, thrift_layout(name), encoded)
         assert (taken, plain(found)) == expected
         assert found == found and equal_to_thriftpy2(found, by_thriftpy2(name, encoded))
 
@@ -111,7 +111,7 @@ def test_every_file(engine, parquet_testing):
         encoded = footer_of(path)
         if len(encoded) > engine.size(1 << 20, 4000):
             continue
-        taken, found = read(engine, layout("FileMetaData"), encoded)
+        taken, found = read(engine, thrift_layout("FileMetaData"), encoded)
         assert taken == len(encoded), path
         assert plain(found) == by_twin("FileMetaData", encoded)[1], path
         assert equal_to_thriftpy2(found, by_thriftpy2("FileMetaData", encoded))
@@ -148,19 +148,19 @@ def example_footer() -> Any:
 
 
 def test_a_projection_as_columns_of_an_arena():
-    wanted = layout(
+    wanted = thrift_layout(
         "FileMetaData", "row_groups.num_rows", CHUNK + "meta_data.num_values", CHUNK + "meta_data.statistics.null_count"
     )
     encoded = written(example_footer())
     data, arena, stack = np.frombuffer(encoded, np.uint8), np.empty(2000, np.int64), np.empty(STACK_WORDS, np.int64)
     stack[S_TOP], stack[S_ROOM] = wanted.words, len(arena)
-    assert COMPILED.read_thrift(data, 0, len(data), wanted.table, arena, 0, stack) == len(data)
+    assert COMPILED.read_thrift_struct(data, 0, len(data), wanted.table, arena, 0, stack) == len(data)
     first, count = arena[wanted.slot("row_groups") :][:2]
-    words = wanted.record_of("row_groups").words
+    words = wanted.record_layout("row_groups").words
     groups = arena[first : first + count * words].reshape(count, words)
     assert groups[:, wanted.slot("row_groups.num_rows")].tolist() == [100, 101, 102, 103, 104]
     assert (groups[:, wanted.slot("row_groups.columns") + 1] == 4).all()
-    words = wanted.record_of("row_groups.columns").words
+    words = wanted.record_layout("row_groups.columns").words
     chunks = arena[groups[0, wanted.slot("row_groups.columns")] :][: 20 * words].reshape(5, 4, words)
     expected = np.add.outer(np.arange(5), np.arange(4))
     assert (chunks[:, :, wanted.slot(CHUNK + "meta_data.num_values")] == 10 * expected).all()
@@ -168,29 +168,32 @@ def test_a_projection_as_columns_of_an_arena():
     assert (nulls == np.where(expected % 2, expected, -1)).all()
     encrypted = chunks[:, :, 0] & wanted.bit(CHUNK + "crypto_metadata") != 0
     assert (encrypted == (expected == 3)).all(), "what is not wanted is in the presence mask too"
-    assert stack[S_TOP] == wanted.words + 5 * wanted.record_of("row_groups").words + 20 * words
+    assert stack[S_TOP] == wanted.words + 5 * wanted.record_layout("row_groups").words + 20 * words
 
 
 def test_positions_of_structs_lead_to_them():
-    wanted = layout("FileMetaData", CHUNK + "@")
+    wanted = thrift_layout("FileMetaData", CHUNK + "@")
     encoded = written(example_footer())
     _, found = read(COMPILED, wanted, encoded)
     data, stack = np.frombuffer(encoded, np.uint8), np.empty(STACK_WORDS, np.int64)
     word = wanted.slot(CHUNK + "@")
-    groups = record(wanted, found._words, data).row_groups
+    groups = root_record(wanted, found._words, data).row_groups
     starts = [int(chunk._words[chunk._base + word]) - position(found) for group in groups for chunk in group.columns]
-    chunk = layout("ColumnChunk")
+    chunk = thrift_layout("ColumnChunk")
     arena = np.empty(5000, np.int64)
     stack[S_TOP], stack[S_ROOM] = 21 * chunk.words, len(arena)
     starts.append(-1)
     places = np.arange(21)[::-1].copy()
-    assert COMPILED.read_thrifts(data, np.array(starts), places, 21, len(data), chunk.table, arena, stack) == 21
+    assert COMPILED.read_thrift_structs(data, np.array(starts), places, 21, len(data), chunk.table, arena, stack) == 21
     expected = [c for g in example_footer().row_groups for c in g.columns]
     for i, thing in enumerate(expected):
         view = type(found)(chunk.record, arena, (20 - i) * chunk.words, data)
         assert equal_to_thriftpy2(view, thing)
     assert arena[0] == 0, "no struct, no fields"
-    assert COMPILED.read_thrifts(data, np.array([len(data) + 9]), places, 1, len(data), chunk.table, arena, stack) < 0
+    assert (
+        COMPILED.read_thrift_structs(data, np.array([len(data) + 9]), places, 1, len(data), chunk.table, arena, stack)
+        < 0
+    )
 
 
 def position(found: Any) -> int:
@@ -199,19 +202,19 @@ def position(found: Any) -> int:
 
 
 def test_layouts_answer():
-    whole = Layout("PageHeader")
+    whole = ThriftLayout("PageHeader")
     assert whole.slot("type") == 1 and whole.words == whole.record.words
     header = whole.record.slots["data_page_header"]
     assert (
         whole.slot("data_page_header.statistics.null_count") > whole.slot("data_page_header.statistics") > header.word
     )
     assert whole.bit("data_page_header_v2") == 1 << 8 and whole.bit("data_page_header.encoding") == 1 << 2
-    assert Layout("PageHeader", ["type"]).words == 2
+    assert ThriftLayout("PageHeader", ["type"]).words == 2
     for wrong in (["nothing"], ["data_page_header.nothing"], ["type.x"]):
         with pytest.raises(KeyError):
-            Layout("PageHeader", wrong).slot(wrong[0])
+            ThriftLayout("PageHeader", wrong).slot(wrong[0])
     with pytest.raises(ValueError, match="no fields"):
-        Layout("StringType")
+        ThriftLayout("StringType")
 
 
 # --- what is wrong --------------------------------------------------------------------------------------------------
@@ -220,9 +223,9 @@ def test_layouts_answer():
 def test_cut_anywhere(engine):
     encoded = twin.encode_struct([*twin.fields_of(example_footer()), (32767, twin.BINARY, b"x" * 300)])
     for end in range(0, len(encoded), 1 if engine is COMPILED else 29):
-        taken, _ = read(engine, layout("FileMetaData"), encoded[:end], seed=end)
+        taken, _ = read(engine, thrift_layout("FileMetaData"), encoded[:end], seed=end)
         assert taken < 0
-        taken, _ = read(engine, layout("FileMetaData", "version"), encoded[:end], seed=end)
+        taken, _ = read(engine, thrift_layout("FileMetaData", "version"), encoded[:end], seed=end)
         assert taken < 0
 
 
@@ -255,20 +258,20 @@ REQUIRED = [(1, twin.I32, 0), (2, twin.I32, 3), (3, twin.I32, 4)]  # of PageHead
 @pytest.mark.parametrize(
     ("fields", "status"),
     [
-        (REQUIRED[:2], errors.MISSING_FIELD),
-        ([*REQUIRED, (5, twin.STRUCT, [(1, twin.I32, 5)])], errors.MISSING_FIELD),
-        ([(1, twin.I64, 0), *REQUIRED[1:]], errors.MISSING_FIELD),  # of another type, so not this field
-        ([*REQUIRED[:2], (3, twin.I32, 1 << 31)], errors.BAD_VARINT),
-        ([*REQUIRED[:2], (3, twin.I32, -(1 << 31) - 1)], errors.BAD_VARINT),
+        (REQUIRED[:2], kernels_status.MISSING_FIELD),
+        ([*REQUIRED, (5, twin.STRUCT, [(1, twin.I32, 5)])], kernels_status.MISSING_FIELD),
+        ([(1, twin.I64, 0), *REQUIRED[1:]], kernels_status.MISSING_FIELD),  # of another type, so not this field
+        ([*REQUIRED[:2], (3, twin.I32, 1 << 31)], kernels_status.BAD_VARINT),
+        ([*REQUIRED[:2], (3, twin.I32, -(1 << 31) - 1)], kernels_status.BAD_VARINT),
     ],
 )
 def test_headers_that_are_wrong(engine, fields, status):
-    assert read(engine, layout("PageHeader"), twin.encode_struct(fields))[0] == status
+    assert read(engine, thrift_layout("PageHeader"), twin.encode_struct(fields))[0] == status
 
 
 def test_a_bool_is_a_number(engine):
     """fastparquet writes it for OPTIONAL and REQUIRED."""
-    element = layout("SchemaElement")
+    element = thrift_layout("SchemaElement")
     for bit in (False, True):
         fields = [(3, twin.TRUE if bit else twin.FALSE, bit), (4, twin.BINARY, b"a")]
         taken, found = read(engine, element, twin.encode_struct(fields))
@@ -278,10 +281,10 @@ def test_a_bool_is_a_number(engine):
 def test_types_that_there_are_not(engine):
     for field in (b"\x0e\x50", b"\x0f\x50", b"\x09\x50\x1e", b"\x09\x50\x10", b"\x0b\x50\x01\x8f\x01a"):
         encoded = twin.encode_struct(REQUIRED)[:-1] + field + bytes(20)
-        assert read(engine, layout("PageHeader"), encoded)[0] == errors.BAD_THRIFT_TYPE
+        assert read(engine, thrift_layout("PageHeader"), encoded)[0] == kernels_status.BAD_THRIFT_TYPE
     for field in (b"\x09\x50\x0e", b"\x0b\x50\x00", b"\x09\x50\x00"):  # but an empty list may claim what it likes
         encoded = twin.encode_struct(REQUIRED)[:-1] + field + b"\0"
-        assert read(engine, layout("PageHeader"), encoded)[0] == len(encoded)
+        assert read(engine, thrift_layout("PageHeader"), encoded)[0] == len(encoded)
 
 
 @pytest.mark.parametrize("size", range(8, 12))
@@ -291,13 +294,13 @@ def test_long_varints(engine, size, last):
         encoded = field + b"\x80" * (size - 1) + bytes([last]) + b"\0"
         whole = encoded if field == b"\x26" else b"\x26\x02" + encoded
         for tail in (b"", b"\x55" * 20):
-            taken, found = read(engine, layout("ColumnChunk"), whole + tail)
+            taken, found = read(engine, thrift_layout("ColumnChunk"), whole + tail)
             good = size < 10 or (size == 10 and last <= 1)
-            assert taken == (len(whole) if good else errors.BAD_VARINT)
+            assert taken == (len(whole) if good else kernels_status.BAD_VARINT)
             if good and field == b"\x26":
                 value = last << 7 * (size - 1)
                 assert found.file_offset == value >> 1
-    assert read(engine, layout("ColumnChunk"), b"\x26" + b"\xff" * 9 + b"\x01\x00")[1].file_offset == -(1 << 63)
+    assert read(engine, thrift_layout("ColumnChunk"), b"\x26" + b"\xff" * 9 + b"\x01\x00")[1].file_offset == -(1 << 63)
 
 
 @pytest.mark.parametrize("kind", [twin.LIST, twin.STRUCT, twin.MAP])
@@ -309,7 +312,9 @@ def test_nesting_has_an_end(engine, kind, depth):
     encoded += {twin.LIST: b"\x03", twin.MAP: b"\x00", twin.STRUCT: b"\x00"}[kind]
     encoded += b"\0" * (depth - 1) if kind == twin.STRUCT else b""
     whole = b"\x26\x02" + bytes([0xC0 | kind]) + encoded + b"\0"
-    assert read(engine, layout("ColumnChunk"), whole)[0] == (len(whole) if depth <= 64 else errors.TOO_DEEP)
+    assert read(engine, thrift_layout("ColumnChunk"), whole)[0] == (
+        len(whole) if depth <= 64 else kernels_status.TOO_DEEP
+    )
 
 
 @pytest.mark.parametrize("count", [1 << 31, (1 << 63) - 1, (1 << 64) - 1, 5000])
@@ -323,9 +328,12 @@ def test_lists_that_claim_too_much(engine, count):
             + twin.varint(count)
             + b"\0" * 2000
         )
-        assert read(engine, layout("FileMetaData"), encoded)[0] == errors.BAD_LENGTH
+        assert read(engine, thrift_layout("FileMetaData"), encoded)[0] == kernels_status.BAD_LENGTH
     for head in (b"\x0b\x76", b"\x08\x76"):  # a map, and a string, of field 59
-        assert read(engine, layout("ColumnChunk"), head + twin.varint(count) + b"\x33" * 99)[0] == errors.BAD_LENGTH
+        assert (
+            read(engine, thrift_layout("ColumnChunk"), head + twin.varint(count) + b"\x33" * 99)[0]
+            == kernels_status.BAD_LENGTH
+        )
 
 
 def test_a_repeated_field_replaces_the_one_before(engine):
@@ -333,7 +341,7 @@ def test_a_repeated_field_replaces_the_one_before(engine):
     first = [*((i, twin.I32, i) for i in (1, 2, 3, 4)), (5, twin.STRUCT, statistics)]
     second = [(i, twin.I32, 9) for i in (1, 2, 3, 4)]
     header = [*REQUIRED, (1, twin.I32, 2), (5, twin.STRUCT, first), (5, twin.STRUCT, second)]
-    found = read(engine, layout("PageHeader"), twin.encode_struct(header))[1]
+    found = read(engine, thrift_layout("PageHeader"), twin.encode_struct(header))[1]
     assert found.type == 2
     assert found.data_page_header.statistics is None and found.data_page_header.num_values == 9
     agree(engine, "PageHeader", twin.encode_struct(header))
@@ -341,12 +349,12 @@ def test_a_repeated_field_replaces_the_one_before(engine):
         (4, twin.BINARY, b"name"),
         (10, twin.STRUCT, [(5, twin.STRUCT, [(1, twin.I32, 2), (2, twin.I32, 9)]), (1, twin.STRUCT, [])]),
     ]
-    found = read(engine, layout("SchemaElement"), twin.encode_struct(union))[1]
+    found = read(engine, thrift_layout("SchemaElement"), twin.encode_struct(union))[1]
     assert found.logicalType.which() == "STRING" and found.logicalType.DECIMAL is None
 
 
 def test_a_union_of_the_future(engine):
     element = [(4, twin.BINARY, b"name"), (10, twin.STRUCT, [(31, twin.STRUCT, [(1, twin.I32, 5)])])]
-    found = read(engine, layout("SchemaElement"), twin.encode_struct(element))[1]
+    found = read(engine, thrift_layout("SchemaElement"), twin.encode_struct(element))[1]
     assert found.logicalType is not None and found.logicalType.which() is None
     assert repr(found) == "SchemaElement(name='name', logicalType=LogicalType())"

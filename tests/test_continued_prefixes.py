@@ -27,9 +27,10 @@ from hypothesis import strategies as st
 from twins import delta
 
 from numparq import CorruptPageError, read_parquet
-from numparq.errors import BAD_LENGTH, NEED_ROOM
+from numparq.kernels import enums
 from numparq.kernels import tables as t
-from numparq.kernels.value_section import STATE_FIELDS, STATE_LAST, STATE_LAST_SIZE, STATE_NEEDED
+from numparq.kernels.decode.transcode import STATE_FIELDS, STATE_NEEDED, STATE_PREVIOUS, STATE_PREVIOUS_SIZE
+from numparq.kernels.status import BAD_LENGTH, NEED_ROOM
 
 DELTA_BYTE_ARRAY = 7
 OLD, FIXED, OTHER = "parquet-mr version 1.6.0rc3 (build d4d5a07)", "parquet-mr version 1.8.0", "impala version 2.2.0"
@@ -187,11 +188,11 @@ def decode(engine, bodies, counts, room, seed=0):
     """Make pages PLAIN in as many calls as it takes, each handed the last string: the bytes, or a status."""
     rng = np.random.default_rng(seed)
     chunks = np.zeros(t.CHUNK_FIELDS, np.int64)
-    chunks[t.C_TYPE], chunks[t.C_FAULTS] = t.BYTE_ARRAY, t.PREFIXES_GO_ON
+    chunks[t.C_TYPE], chunks[t.C_QUIRKS] = enums.BYTE_ARRAY, t.PREFIX_CARRYOVER
     pages = np.zeros((len(bodies), t.PAGE_FIELDS), np.int64)
     starts = np.cumsum([0, *map(len, bodies)])
     for page, body, count, start, row in zip(pages, bodies, counts, starts, np.cumsum([0, *counts]), strict=False):
-        page[t.P_TYPE], page[t.P_ENCODING], page[t.P_NUM_VALUES] = t.DATA_PAGE, t.DELTA_BYTE_ARRAY, count
+        page[t.P_TYPE], page[t.P_ENCODING], page[t.P_NUM_VALUES] = enums.DATA_PAGE, enums.DELTA_BYTE_ARRAY, count
         page[t.P_BODY], page[t.P_COMPRESSED], page[t.P_UNCOMPRESSED], page[t.P_ROW] = start, len(body), len(body), row
     raw, nothing = with_slack(rng, b"".join(bodies)), np.zeros(t.SLACK, np.uint8)
     lengths, state = Guarded(rng, 8 * max(counts, default=0) + t.SLACK), Guarded(rng, STATE_FIELDS, "i8")
@@ -199,8 +200,8 @@ def decode(engine, bodies, counts, room, seed=0):
     while first < len(bodies):
         out = Guarded(rng, room + t.SLACK)
         out.array[: len(before)] = np.frombuffer(before, np.uint8)
-        state.array[STATE_LAST_SIZE] = len(before)
-        status = engine.decode_to_plain(
+        state.array[STATE_PREVIOUS_SIZE] = len(before)
+        status = engine.transcode_delta_pages(
             chunks, pages.reshape(-1), first, len(bodies), raw, nothing, lengths.array, out.array, room, state.array
         )
         for buffer in (out, lengths, state):
@@ -213,7 +214,7 @@ def decode(engine, bodies, counts, room, seed=0):
             return status, int(state.array[0])
         for page in pages[first:status]:
             made += out.array[page[t.P_SCRATCH] :][: page[t.P_UNCOMPRESSED]].tobytes()
-        before = out.array[state.array[STATE_LAST] :][: state.array[STATE_LAST_SIZE]].tobytes()
+        before = out.array[state.array[STATE_PREVIOUS] :][: state.array[STATE_PREVIOUS_SIZE]].tobytes()
         first = status
     return made
 

@@ -9,9 +9,9 @@ import random
 import pytest
 
 from numparq.errors import InvalidFileError
-from numparq.io import copying
-from numparq.io.copying import copy_prefix
-from numparq.io.sink import open_sink
+from numparq.io import copy
+from numparq.io.copy import copy_prefix
+from numparq.io.open import open_sink
 
 DATA = random.Random(3).randbytes(300_001)
 LINUX = pytest.mark.skipif(not hasattr(os, "copy_file_range"), reason="of Linux only")
@@ -56,9 +56,9 @@ def test_into_memory_and_from_a_descriptor(source):
 
 @LINUX
 def test_no_byte_passes_through_this_process(tmp_path, source, monkeypatch):
-    monkeypatch.setattr(copying, "_copy_in_pieces", lambda source, sink, done, length: pytest.fail("not copied")
+    monkeypatch.setattr(copy, "_copy_through_memory", lambda source, sink, done, length: pytest.fail("not copied")
                         if done < length else None)  # fmt: skip
-    monkeypatch.setattr(copying, "_AT_ONCE", 100_000)
+    monkeypatch.setattr(copy, "_MAX_SYSTEM_COPY", 100_000)
     with open_sink(tmp_path / "a") as sink:
         copy_prefix(source, sink, len(DATA))
     assert (tmp_path / "a").read_bytes() == DATA
@@ -115,14 +115,14 @@ def test_a_file_that_is_too_short_or_not_there(tmp_path, source):
 
 
 def test_a_file_that_changes_while_it_is_copied(tmp_path, source, monkeypatch):
-    real = copying._copy_in_pieces
+    real = copy._copy_through_memory
 
     def change(descriptor, sink, done, length):
         real(descriptor, sink, done, length)
         with open(source, "ab") as file:
             file.write(b"more")
 
-    monkeypatch.setattr(copying, "_copy_in_pieces", change)
+    monkeypatch.setattr(copy, "_copy_through_memory", change)
     with pytest.raises(InvalidFileError, match="was changed"), open_sink(tmp_path / "a") as sink:
         copy_prefix(source, sink, 1000)
     assert sorted(os.listdir(tmp_path)) == ["source"]

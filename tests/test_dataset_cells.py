@@ -10,8 +10,8 @@ import pytest
 
 import numparq
 from numparq import CorruptPageError, InvalidFileError, SchemaError, col
-from numparq.dataset.cells import read_cells
-from numparq.spark.decoders import decode_bytes, decode_paths
+from numparq.dataset.small_files import read_small_files
+from numparq.spark.udf import decode_bytes, decode_paths
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -93,7 +93,7 @@ def test_dtypes_do_not_depend_on_values():
     for table in (full, holes):
         buffer = io.BytesIO()
         pq.write_table(table, buffer)
-        got, which = read_cells([buffer.getvalue()])
+        got, which = read_small_files([buffer.getvalue()])
         assert str(got["n"].dtype) == "Int32" and which.tolist() == [0, 0]
 
 

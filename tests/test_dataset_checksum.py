@@ -17,8 +17,8 @@ pa = pytest.importorskip("pyarrow")
 from arrow_columns import COLUMNS, TABLE, D  # noqa: E402
 
 import numparq  # noqa: E402
-from numparq.dataset.checksum import Checksum, checksum, row_hashes  # noqa: E402
 from numparq.errors import UnsupportedError  # noqa: E402
+from numparq.tools.optimize.checksum import Checksum, checksum, row_hashes  # noqa: E402
 
 MASK = (1 << 64) - 1
 

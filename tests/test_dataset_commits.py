@@ -16,13 +16,15 @@ import pytest
 from driving.killed import killed_at
 
 import numparq
-from numparq.dataset import commits, files, local_listing
-from numparq.dataset.commit_record import COMMITTED, PENDING, Record, record_name
-from numparq.dataset.commits import recover
-from numparq.dataset.files import list_files
-from numparq.dataset.writing import DatasetWriter, local_commit
+from numparq.dataset.commit import consistent_listing
+from numparq.dataset.commit.record import COMMITTED, PENDING, CommitRecord, record_name
+from numparq.dataset.commit.recover import recover
+from numparq.dataset.discover import files as discover_files
+from numparq.dataset.discover.files import list_files
+from numparq.dataset.listing import local
+from numparq.dataset.write.dataset_writer import DatasetWriter
 from numparq.errors import InvalidFileError
-from numparq.io.local_sink import boot_token
+from numparq.io.file_lock import boot_id
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="locks are those of POSIX")
 
@@ -205,7 +207,7 @@ def test_files_in_progress_are_not_swept_away(tmp_path):
 @pytest.mark.parametrize("boot", ["another", None])
 def test_what_is_left_of_another_system_stays_until_it_is_said_to_be_abandoned(tmp_path, boot):
     write(tmp_path, [1], 0)
-    left = tmp_path / f".numparq-{boot or boot_token()}-{JOB}"
+    left = tmp_path / f".numparq-{boot or boot_id()}-{JOB}"
     left.mkdir()
     (left / "0").write_bytes(b"x")
     assert recover(tmp_path).removed == ([] if boot else [JOB])
@@ -241,7 +243,7 @@ def test_readers_see_all_of_a_commit_or_nothing_of_it(tmp_path):
 @pytest.mark.parametrize("locks", [True, False])
 def test_a_listing_that_a_commit_falls_into_is_made_again(tmp_path, monkeypatch, locks):
     write(tmp_path, [1, 2], 0)
-    real, steps = local_listing.walk, []
+    real, steps = local.list_local, []
 
     def walk(base):
         found = real(base)
@@ -249,16 +251,16 @@ def test_a_listing_that_a_commit_falls_into_is_made_again(tmp_path, monkeypatch,
             steps.append(len(found.files))
             if locks:
                 put_record(tmp_path, folder=f".numparq-x-{JOB}")
-                monkeypatch.setattr(commits, "_quiet", quiet)  # there is a lock now
+                monkeypatch.setattr(consistent_listing, "_exclude_commits", quiet)  # there is a lock now
         return found
 
     @contextmanager
     def busy(roots, wait):
         yield False if locks else None
 
-    quiet = commits._quiet
-    monkeypatch.setattr(commits, "_quiet", busy)
-    monkeypatch.setattr(files, "walk", walk)
+    quiet = consistent_listing._exclude_commits
+    monkeypatch.setattr(consistent_listing, "_exclude_commits", busy)
+    monkeypatch.setattr(discover_files, "list_local", walk)
     assert rows(tmp_path) == {"1": [0], "2": [1]}
     assert steps == ([2, 2] if locks else [2])
 
@@ -267,14 +269,14 @@ def test_a_listing_that_a_commit_falls_into_is_made_again(tmp_path, monkeypatch,
 
 
 def put_record(where: Path, **parts: object) -> None:
-    (where / record_name(JOB)).write_bytes(Record(JOB, parts.pop("state", COMMITTED), **parts).encode())
+    (where / record_name(JOB)).write_bytes(CommitRecord(JOB, parts.pop("state", COMMITTED), **parts).encode())
 
 
 def half_way(folder: Path) -> None:
     """Make a dataset, and a commit to it that has only just been recorded."""
     write(folder, [1, 2], 0)
     write(folder.parent / "other", [1, 3], 10)
-    hidden = folder / f".numparq-{boot_token()}-{JOB}"
+    hidden = folder / f".numparq-{boot_id()}-{JOB}"
     hidden.mkdir()
     new = {}
     for number, file in enumerate(list_files(folder.parent / "other").files):
@@ -282,7 +284,7 @@ def half_way(folder: Path) -> None:
         new[f"key={file.values[0]}/{os.path.basename(file.path)}"] = str(number)
     old = list_files(folder).files[0].path
     put_record(folder, folder=hidden.name, files=new,
-               gone={os.path.relpath(old, folder): local_commit.version_of(old)})  # fmt: skip
+               gone={os.path.relpath(old, folder): local.file_version(old)})  # fmt: skip
 
 
 def test_a_partition_is_seen_through_the_commits_of_the_whole(tmp_path):
@@ -347,7 +349,7 @@ def test_files_of_a_pending_write_do_not_count(tmp_path):
 )
 def test_records_that_are_not_sound(tmp_path, change):
     write(tmp_path, [1], 0)
-    sound = Record(JOB, COMMITTED, f".numparq-x-{JOB}", {"x": "0"})
+    sound = CommitRecord(JOB, COMMITTED, f".numparq-x-{JOB}", {"x": "0"})
     (tmp_path / record_name(JOB)).write_text(json.dumps(json.loads(sound.encode()) | change))
     before = everything(tmp_path)
     for look in (lambda: list_files(tmp_path), lambda: recover(tmp_path), lambda: write(tmp_path, [1], 1, append=True)):
@@ -359,7 +361,7 @@ def test_records_that_are_not_sound(tmp_path, change):
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"\xff", b"[" * 100_000])
 def test_records_that_are_damaged(data):
     with pytest.raises(InvalidFileError, match="damaged"):
-        Record.decode(data, record_name(JOB))
+        CommitRecord.decode(data, record_name(JOB))
 
 
 def test_a_record_does_not_reach_out_of_the_dataset_through_a_link(tmp_path):

@@ -13,19 +13,21 @@ import pandas as pd
 import pytest
 
 import numparq
-from numparq.column.chunks import RowSlice
-from numparq.dataset.conversion import converted
-from numparq.dataset.resolution import DatasetSchema
-from numparq.frame import allocate
-from numparq.leaves import Node
-from numparq.opened import OpenedFile
-from numparq.reader import ParquetFile
-from numparq.reading.choices import Choices
-from numparq.reading.columns import ReadColumns
-from numparq.reading.rows import FileRows
-from numparq.schema import BYTE_ARRAY, INT64, OPTIONAL, REQUIRED, LogicalType
-from numparq.selection import select_columns, with_leaves
-from numparq.threads import Crew
+from numparq.column.projection import projection_of, select_columns
+from numparq.column.read.row_selection import RowSlice
+from numparq.dataset.cast.columns import cast_column
+from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
+from numparq.file.reader import ParquetFile
+from numparq.format.logical_type import LogicalType
+from numparq.format.open_file import OpenFile
+from numparq.format.physical_type import BYTE_ARRAY, INT64
+from numparq.format.schema import OPTIONAL, REQUIRED
+from numparq.format.schema_node import SchemaNode
+from numparq.scan.file_rows import FileRowReader
+from numparq.scan.options import ScanOptions
+from numparq.scan.projected_columns import ProjectedColumns
+from numparq.to_pandas.frame import allocate_blocks
+from numparq.util.worker_pool import WorkerPool
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -42,13 +44,13 @@ def array_of(file: ParquetFile, **options: Any) -> Any:
     return series.to_numpy() if isinstance(series.dtype, np.dtype) else series.array
 
 
-def as_in(file: ParquetFile, wanted: OpenedFile, dtype: Any, **options: Any) -> Any:
+def as_in(file: ParquetFile, wanted: OpenFile, dtype: Any, **options: Any) -> Any:
     """A file's column as that of a dataset with the schema of another."""
     schema = DatasetSchema.of([file], schema=wanted.schema)
     (column,) = select_columns(wanted.schema, None)
     (match,) = schema.matches(file, select_columns(schema.schema, None))
     array = array_of(file, **options)
-    return converted(array, match.column, column, dtype, num_rows=len(array), file="here")
+    return cast_column(array, match.column, column, dtype, num_rows=len(array), file="here")
 
 
 def same(first: Any, second: Any) -> None:
@@ -179,10 +181,10 @@ MISSING = ["float64", "float32", "object", "datetime64[us]", "timedelta64[ns]", 
 @pytest.mark.parametrize("name", MISSING)
 def test_missing_columns_are_null_in_every_dtype(name: str) -> None:
     wanted = select_columns(opened([1]).schema, None)[0]
-    array = converted(None, None, wanted, pandas_dtype(name), num_rows=3)
+    array = cast_column(None, None, wanted, pandas_dtype(name), num_rows=3)
     assert len(array) == 3 and pd.isna(array).all()
     assert array.dtype == pandas_dtype(name) or name == "category"
-    assert len(converted(None, None, wanted, pandas_dtype(name), num_rows=0)) == 0
+    assert len(cast_column(None, None, wanted, pandas_dtype(name), num_rows=0)) == 0
 
 
 def test_missing_columns_of_arrow_types_are_null() -> None:
@@ -190,16 +192,16 @@ def test_missing_columns_of_arrow_types_are_null() -> None:
     kinds = [pa.list_(struct(("x", pa.int8()))), pa.map_(pa.string(), pa.int8()), pa.uuid(), pa.decimal256(50, 3),
              pa.dictionary(pa.int8(), pa.string())]  # fmt: skip
     for kind in kinds:
-        array = converted(None, None, wanted, pd.ArrowDtype(kind), num_rows=2)
+        array = cast_column(None, None, wanted, pd.ArrowDtype(kind), num_rows=2)
         assert array.dtype == pd.ArrowDtype(kind) and array.isna().all() and len(array) == 2
 
 
 def test_what_cannot_be_null_cannot_be_missing() -> None:
     wanted = select_columns(opened([1]).schema, None)[0]
     with pytest.raises(numparq.SchemaError, match="no nulls") as raised:
-        converted(None, None, wanted, np.dtype("int64"), num_rows=1, file="here")
+        cast_column(None, None, wanted, np.dtype("int64"), num_rows=1, file="here")
     assert raised.value.where == {"file": "here", "column": "a"}
-    assert converted(None, None, wanted, np.dtype("int64"), num_rows=0).dtype == "int64"
+    assert cast_column(None, None, wanted, np.dtype("int64"), num_rows=0).dtype == "int64"
 
 
 # --- dtypes that differ, not types ------------------------------------------------------------------------------------
@@ -250,12 +252,12 @@ def test_categories_get_the_dtype_of_the_wider_type() -> None:
     made = as_in(opened([7, None, 2], pa.int8()), wide, dtype, categories=["a"])
     assert made.categories.tolist() == [7, 2] and made.categories.dtype == "int64"
     column = select_columns(wide.schema, None)[0]
-    missing = converted(None, None, column, dtype, num_rows=2)
+    missing = cast_column(None, None, column, dtype, num_rows=2)
     joined = pd.api.types.union_categoricals([made, missing, array_of(wide, categories=["a"])])
     assert joined.astype("Int64").fillna(0).tolist() == [7, 0, 2, 0, 0, 7, 1]
     words = opened(["x"])
     dtype = array_of(words, categories=["a"]).dtype
-    missing = converted(None, None, select_columns(words.schema, None)[0], dtype, num_rows=1)
+    missing = cast_column(None, None, select_columns(words.schema, None)[0], dtype, num_rows=1)
     assert pd.isna(pd.api.types.union_categoricals([array_of(words, categories=["a"]), missing])).tolist() == [
         False,
         True,
@@ -265,7 +267,7 @@ def test_categories_get_the_dtype_of_the_wider_type() -> None:
 def test_sparse_columns_become_values() -> None:
     file = ParquetFile(numparq.to_parquet(pd.DataFrame({"a": pd.arrays.SparseArray([0.0, 1.5, 0.0])})))
     assert isinstance(array_of(file), pd.arrays.SparseArray)
-    same(converted(array_of(file), *[select_columns(file.schema, None)[0]] * 2, np.dtype("f8"), num_rows=3),
+    same(cast_column(array_of(file), *[select_columns(file.schema, None)[0]] * 2, np.dtype("f8"), num_rows=3),
          np.array([0, 1.5, 0]))  # fmt: skip
 
 
@@ -283,8 +285,8 @@ def test_int96_becomes_timestamps() -> None:
     file, wide = ParquetFile(buffer), opened([MOMENT], pa.timestamp("us"))
     schema = DatasetSchema.of([file, wide])
     (match,) = schema.matches(file, select_columns(schema.schema, None))
-    columns = ReadColumns(file, with_leaves([match.column]), Choices())
-    assert columns.settled_targets([True])[0].dtype == "M8[us]"
+    columns = ProjectedColumns(file, projection_of([match.column]), ScanOptions())
+    assert columns.schema_only_types([True])[0].dtype == "M8[us]"
     same(as_in(file, wide, np.dtype("M8[us]")), np.array([MOMENT], "M8[us]"))
 
 
@@ -305,7 +307,7 @@ def test_dtypes_of_our_own_files_become_others(frame: pd.DataFrame, dtype: str, 
     file = ParquetFile(numparq.to_parquet(frame))
     wide = file if wanted is None or wanted.dtype.kind == "c" else opened(wanted)
     have, asked = (select_columns(item.schema, None)[0] for item in (file, wide))
-    made = converted(array_of(file), have, asked, pandas_dtype(dtype), num_rows=len(frame))
+    made = cast_column(array_of(file), have, asked, pandas_dtype(dtype), num_rows=len(frame))
     if wanted is None:
         assert made.dtype == dtype and [item.left for item in made] == [0, 2**60]
     else:
@@ -316,9 +318,9 @@ VARIANT = LogicalType("VARIANT")
 
 
 def test_variants_are_the_same_however_they_are_shredded() -> None:
-    parts = Node("metadata", REQUIRED, BYTE_ARRAY), Node("value", OPTIONAL, BYTE_ARRAY)
-    plain = Node("v", OPTIONAL, None, 0, VARIANT, parts)
-    shredded = Node("v", OPTIONAL, None, 0, VARIANT, (*parts, Node("typed_value", OPTIONAL, INT64)))
+    parts = SchemaNode("metadata", REQUIRED, BYTE_ARRAY), SchemaNode("value", OPTIONAL, BYTE_ARRAY)
+    plain = SchemaNode("v", OPTIONAL, None, 0, VARIANT, parts)
+    shredded = SchemaNode("v", OPTIONAL, None, 0, VARIANT, (*parts, SchemaNode("typed_value", OPTIONAL, INT64)))
     stored = {"metadata": b"\x01\x00\x00", "value": None, "typed_value": 5}
     first = ParquetFile(numparq.to_parquet(pd.DataFrame({"v": [{"k": [1]}, None]}), schema={"v": plain}))
     second = ParquetFile(numparq.to_parquet(pd.DataFrame({"v": [stored]}), schema={"v": shredded}))
@@ -329,7 +331,7 @@ def test_variants_are_the_same_however_they_are_shredded() -> None:
         for file, values in ((first, [{"k": [1]}, None]), (second, [5])):
             (match,) = schema.matches(file, [column])
             assert match.is_same == (file is first) and len(match.column.leaves) == 2 + (file is second)
-            array = converted(array_of(file), match.column, column, np.dtype(object), num_rows=len(values))
+            array = cast_column(array_of(file), match.column, column, np.dtype(object), num_rows=len(values))
             assert array.tolist() == values
     other = opened([{"metadata": b"", "value": b""}], None, "v")
     with pytest.raises(numparq.SchemaError, match="VARIANT"):
@@ -379,15 +381,15 @@ def test_a_value_that_does_not_fit_is_an_error(values: list, dtype: str) -> None
     file = opened(values)
     column = select_columns(file.schema, None)[0]
     with pytest.raises(numparq.SchemaError):
-        converted(array_of(file), column, column, pandas_dtype(dtype), num_rows=1)
+        cast_column(array_of(file), column, column, pandas_dtype(dtype), num_rows=1)
 
 
 def test_a_decimal_keeps_all_its_digits() -> None:
     file, coarse = opened([Decimal("1.25")], pa.decimal128(9, 2)), opened([Decimal("1.2")], pa.decimal128(9, 1))
     have, wanted = (select_columns(item.schema, None)[0] for item in (file, coarse))
     with pytest.raises(numparq.SchemaError, match="more digits"):
-        converted(array_of(file), have, wanted, np.dtype(object), num_rows=1)
-    same(converted(array_of(coarse), wanted, have, np.dtype(object), num_rows=1), np.array([Decimal("1.20")], object))
+        cast_column(array_of(file), have, wanted, np.dtype(object), num_rows=1)
+    same(cast_column(array_of(coarse), wanted, have, np.dtype(object), num_rows=1), np.array([Decimal("1.20")], object))
 
 
 # --- columns under other names ---------------------------------------------------------------------------------------
@@ -407,11 +409,11 @@ def test_fields_by_position_have_the_dataset_s_names() -> None:
 
 def read(file: ParquetFile, match: Any, column: Any) -> Any:
     """Read the one row of a matched column."""
-    columns = ReadColumns(file, with_leaves([match.column]), Choices())
-    targets = columns.settled_targets([True] * len(columns.leaves))
-    rows = FileRows(file, columns.leaves, [RowSlice(0, 0, 1, 0)])
-    with Crew(1) as crew, closing(rows):
+    columns = ProjectedColumns(file, projection_of([match.column]), ScanOptions())
+    targets = columns.schema_only_types([True] * len(columns.leaves))
+    rows = FileRowReader(file, columns.leaves, [RowSlice(0, 0, 1, 0)])
+    with WorkerPool(1) as crew, closing(rows):
         rows.begin(crew, True)
         rows.find(targets, None)
-        (array,) = columns.finished(targets, rows.decode(allocate(targets, 1), range(len(targets))), 1)
-    return converted(array, match.column, column, np.dtype(object), num_rows=1)[0]
+        (array,) = columns.finished(targets, rows.decode(allocate_blocks(targets, 1), range(len(targets))), 1)
+    return cast_column(array, match.column, column, np.dtype(object), num_rows=1)[0]

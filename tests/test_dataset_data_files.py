@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 
 import numparq
-from numparq.dataset import data_files
-from numparq.dataset.data_files import DataFile, DataFiles, Divided
-from numparq.dataset.entries import Entry
-from numparq.dataset.files import list_files
+from numparq.dataset.discover.files import list_files
+from numparq.dataset.listing import files as listing_files
+from numparq.dataset.listing.files import DataFile, DataFileList, FileEntry, PartitionIndex
 
 PATHS = ["d/k=1/a", "d/k=1/b", "d/k=2/a", "d/k=1/c"]
 MADE = [
@@ -22,15 +21,15 @@ MADE = [
 
 
 @pytest.fixture
-def some() -> DataFiles:
-    about = {PATHS[1]: Entry(PATHS[1], 7, "v", 1.5), PATHS[3]: Entry(PATHS[3], lies_at="d/hidden/c")}
-    return DataFiles(PATHS, about, Divided.of([("1",), ("1",), ("2",), ("1",)]), "at {}".format)
+def some() -> DataFileList:
+    about = {PATHS[1]: FileEntry(PATHS[1], 7, "v", 1.5), PATHS[3]: FileEntry(PATHS[3], staged_path="d/hidden/c")}
+    return DataFileList(PATHS, about, PartitionIndex.of([("1",), ("1",), ("2",), ("1",)]), "at {}".format)
 
 
 def test_as_a_sequence(some):
     assert list(some) == MADE == [some[at] for at in range(4)] and some == MADE and some == tuple(MADE)
     assert some != MADE[:3] and len(some) == 4 and some[-1] == MADE[-1] and MADE[2] in some
-    assert some[1:3] == MADE[1:3] and some[::-2] == MADE[::-2] and isinstance(some[:2], DataFiles)
+    assert some[1:3] == MADE[1:3] and some[::-2] == MADE[::-2] and isinstance(some[:2], DataFileList)
     assert some[3:3] == [] and not some[3:3]
     with pytest.raises(IndexError):
         some[4]
@@ -44,10 +43,10 @@ def test_some_of_them(some):
 
 def test_partitions(some):
     for files in (some, list(some)):
-        partitions, which = Divided.of_files(files)
+        partitions, which = PartitionIndex.from_files(files)
         assert list(partitions) == [("1",), ("2",)] and which.tolist() == [0, 0, 1, 0]
-    assert Divided.of_files(some[2:]).first_in(0) == 1
-    assert Divided.of([]).which.dtype == np.intp
+    assert PartitionIndex.from_files(some[2:]).first_file(0) == 1
+    assert PartitionIndex.of([]).which.dtype == np.intp
 
 
 def test_files_in_directories_that_are_within_one_another(tmp_path):
@@ -63,8 +62,10 @@ def test_what_is_left_out_is_not_made(tmp_path, monkeypatch):
     frame = pd.DataFrame({"x": range(60), "k": np.arange(60) % 20, "j": np.arange(60) % 3})
     numparq.to_parquet(frame, tmp_path, partition_cols=["k", "j"])
     asked: list[str] = []
-    make = data_files.data_file
-    monkeypatch.setattr(data_files, "data_file", lambda entry, *rest: asked.append(entry.path) or make(entry, *rest))
+    make = listing_files.data_file_from_entry
+    monkeypatch.setattr(
+        listing_files, "data_file_from_entry", lambda entry, *rest: asked.append(entry.path) or make(entry, *rest)
+    )
     found = numparq.read_parquet(tmp_path, filters=[("k", "=", 7), ("j", "=", 1)])
     assert found["x"].tolist() == [7] and sorted(found["k"].cat.categories) == list(range(20))
     assert asked and {path.removeprefix(f"{tmp_path}/").rpartition("/")[0] for path in asked} == {"k=7/j=1"}

@@ -11,13 +11,13 @@ import pytest
 
 import numparq
 from numparq import RuntimeFilter, col
-from numparq.dataset.file_filter import FileFilter
-from numparq.dataset.files import list_files
-from numparq.dataset.metadata_pruner import metadata_pruner
-from numparq.dataset.partitions import Partitions
-from numparq.dataset.resolution import DatasetSchema
-from numparq.dataset.statistics_pruner import StatisticsPruner
-from numparq.opened import OpenedFile
+from numparq.dataset.discover.files import list_files
+from numparq.dataset.partitions.columns import DatasetPartitions
+from numparq.dataset.prune.dataset_filter import DatasetFilter
+from numparq.dataset.prune.metadata_file import build_metadata_file_pruner
+from numparq.dataset.prune.pruners import StatisticsPruner
+from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
+from numparq.format.open_file import OpenFile
 
 
 @pytest.fixture
@@ -51,8 +51,8 @@ def parts(files):
 
 def left_by_statistics(folder, filters, runtime=()):
     listing = list_files(folder)
-    opened = {file.path: OpenedFile(file.path) for file in listing.files}
-    made = FileFilter(filters, DatasetSchema.of(list(opened.values())), Partitions.of(listing))
+    opened = {file.path: OpenFile(file.path) for file in listing.files}
+    made = DatasetFilter(filters, DatasetSchema.of(list(opened.values())), DatasetPartitions.of(listing))
     mask = StatisticsPruner(made, opened, runtime).keep(listing.files)
     for file in opened.values():
         file.close()
@@ -64,12 +64,12 @@ def left_by_metadata(folder, filters, runtime=(), **listed):
     files = []
 
     def opened(asked):
-        made = [OpenedFile(file.path, filesystem=listing.filesystem) for file in asked]
+        made = [OpenFile(file.path, filesystem=listing.filesystem) for file in asked]
         files.extend(made)
         return made
 
-    pruner = metadata_pruner(
-        listing, listing.files, filters, Partitions.of(listing), runtime, opened=opened, united=DatasetSchema.of
+    pruner = build_metadata_file_pruner(
+        listing, listing.files, filters, DatasetPartitions.of(listing), runtime, opened=opened, united=DatasetSchema.of
     )
     mask = np.ones(len(listing.files), bool) if pruner is None else pruner.keep(listing.files)
     for file in files:

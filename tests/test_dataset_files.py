@@ -11,8 +11,8 @@ import pyarrow.dataset
 import pyarrow.fs
 import pytest
 
-from numparq.dataset.files import is_many, list_files
-from numparq.dataset.globs import Pattern
+from numparq.dataset.discover.files import is_dataset_path, list_files
+from numparq.dataset.listing.patterns import GlobPattern
 from numparq.errors import InvalidFileError
 
 needs_links = pytest.mark.skipif(sys.platform == "win32", reason="links take privileges there")
@@ -45,7 +45,7 @@ def test_a_directory_has_pyarrows_files_in_pyarrows_order(root):
     put(root, *names)
     listing = list_files(root)
     assert paths(listing) == pyarrow.dataset.dataset(root, format="parquet", schema=SCHEMA).files
-    assert len(listing.files) == 10 and listing.base == str(root) and not listing.is_one
+    assert len(listing.files) == 10 and listing.base == str(root) and not listing.is_single_file
     assert sorted(Path(path).name + ("/" if path.endswith("/") else "") for path in listing.hidden) == [
         ".d/", ".x", "_d/", "_x"
     ]  # fmt: skip
@@ -55,7 +55,7 @@ def test_a_directory_is_named_in_many_ways(root):
     put(root, "d/a", "d/b/c")
     for path in ("d", "d/", str(root / "d"), root / "d", (root / "d").as_uri(), "./d", os.path.join("d", "..", "d")):
         assert [Path(file).read_bytes() for file in paths(list_files(path))] == [b"PAR1"] * 2
-        assert is_many(path)
+        assert is_dataset_path(path)
     assert paths(list_files("d")) == ["d/a", "d/b/c"]
     assert paths(list_files(".")) == ["./d/a", "./d/b/c"]
 
@@ -100,7 +100,7 @@ def test_what_is_not_there_is_an_error(root):
     put(root, "file")
     with pytest.raises(FileNotFoundError, match="matches the pattern"):
         list_files("file/*")
-    assert not is_many("nowhere") and is_many("*.parquet")
+    assert not is_dataset_path("nowhere") and is_dataset_path("*.parquet")
 
 
 def test_empty_directories_and_objects_that_stand_for_directories_do_not_count(root):
@@ -167,7 +167,7 @@ def test_patterns(root, pattern, expected):
         ".h/x.parquet",
     ]
     put(root, *(f"d/{name}" for name in names), "d/k=1/_SUCCESS")
-    assert is_many(pattern)
+    assert is_dataset_path(pattern)
     if not expected:
         with pytest.raises(FileNotFoundError):
             list_files(pattern)
@@ -181,18 +181,18 @@ def test_patterns(root, pattern, expected):
 
 def test_a_file_whose_name_is_a_pattern_is_itself(root):
     put(root, "a[1].parquet", "a1.parquet", "b*/x")
-    assert paths(list_files("a[1].parquet")) == ["a[1].parquet"] and list_files("a[1].parquet").is_one
-    assert not is_many("a[1].parquet")
-    assert paths(list_files("b*")) == ["b*/x"] and is_many("b*")
+    assert paths(list_files("a[1].parquet")) == ["a[1].parquet"] and list_files("a[1].parquet").is_single_file
+    assert not is_dataset_path("a[1].parquet")
+    assert paths(list_files("b*")) == ["b*/x"] and is_dataset_path("b*")
     os.remove("a[1].parquet")
     assert paths(list_files("a[1].parquet")) == ["a1.parquet"]
 
 
 def test_what_may_come_next_is_known_on_the_way_down():
-    pattern = Pattern(["**", "k=*", "**", "x"])
+    pattern = GlobPattern(["**", "k=*", "**", "x"])
     assert pattern.matches("a/b/k=1/c/x") and pattern.matches("k=1/x") and pattern.matches("k=1/x/in/it")
     assert not pattern.matches("a/b/x") and not pattern.matches("k=1/y") and not pattern.matches("k=1/_c/x")
-    single = Pattern(["k=1"])
+    single = GlobPattern(["k=1"])
     assert single.step(single.start, "k=1", True) and not single.step(single.start, "k=2", True)
 
 
@@ -202,10 +202,10 @@ def test_what_may_come_next_is_known_on_the_way_down():
 def test_a_list_keeps_its_order(root):
     put(root, "d/b", "d/a", "c", "e/1.x", "e/2.x")
     listing = list_files(["e/*.x", "d", Path("c")])
-    assert paths(listing) == ["e/1.x", "e/2.x", "d/a", "d/b", "c"] and not listing.is_one
+    assert paths(listing) == ["e/1.x", "e/2.x", "d/a", "d/b", "c"] and not listing.is_single_file
     assert [file.size for file in list_files(["c", "d/a"]).files] == [4, 4]
     assert paths(list_files(("c", "c"))) == ["c", "c"]
-    assert is_many(["c"])
+    assert is_dataset_path(["c"])
     with pytest.raises(ValueError, match="the list of files is empty"):
         list_files([])
 
@@ -213,8 +213,13 @@ def test_a_list_keeps_its_order(root):
 def test_one_file_is_one(root):
     put(root, "k=1/a")
     listing = list_files("k=1/a")
-    assert listing.is_one and listing.keys == () and listing.files[0].name == "k=1/a" and listing.files[0].size == 4
-    assert not is_many("k=1/a") and not is_many(b"PAR1") and not is_many(object())
+    assert (
+        listing.is_single_file
+        and listing.keys == ()
+        and listing.files[0].name == "k=1/a"
+        and listing.files[0].size == 4
+    )
+    assert not is_dataset_path("k=1/a") and not is_dataset_path(b"PAR1") and not is_dataset_path(object())
 
 
 def test_what_does_not_go_together(root):

@@ -15,13 +15,13 @@ from dataset_standins import ByName, Keys, in_partition, numbers_of_rows
 from driving.predicates import leaf
 
 from numparq import RuntimeFilter, SchemaError, col
-from numparq.bloom_filter import BloomFilter, hash_values
-from numparq.dataset.file_filter import FileFilter
-from numparq.dataset.partitions import Partitions
-from numparq.dataset.resolution import DatasetSchema
-from numparq.opened import OpenedFile
-from numparq.predicate.bound import each_test
-from numparq.predicate.expression import Constant
+from numparq.dataset.partitions.columns import DatasetPartitions
+from numparq.dataset.prune.dataset_filter import DatasetFilter
+from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
+from numparq.expr.bound import bound_predicates
+from numparq.expr.expression import Constant
+from numparq.format.bloom_filter import BloomFilter, hash_values
+from numparq.format.open_file import OpenFile
 
 YEARS = Keys(year=(leaf(1, name="year"), int), zone=(leaf(6, "STRING", name="zone"), str))
 NO_KEYS = Keys()
@@ -30,7 +30,7 @@ NO_KEYS = Keys()
 def opened(**columns):
     out = io.BytesIO()
     pq.write_table(pa.table(columns), out)
-    return OpenedFile(out.getvalue())
+    return OpenFile(out.getvalue())
 
 
 def empty(**types):
@@ -39,7 +39,7 @@ def empty(**types):
 
 def rows(expression, file, prototype, keys=NO_KEYS, values=(), runtime=()):
     """The numbers of the rows of a file that a filter leaves."""
-    made = FileFilter(expression, ByName(prototype), keys)
+    made = DatasetFilter(expression, ByName(prototype), keys)
     return numbers_of_rows(file, made.condition(file, in_partition(*values), runtime))
 
 
@@ -136,7 +136,7 @@ def test_fields_that_a_struct_lacks_and_structs_that_are_lacking():
 
 def test_columns_without_nulls_may_have_some_in_other_files():
     prototype = opened(x=pa.array([1, 2]))
-    required = OpenedFile(required_file())
+    required = OpenFile(required_file())
     assert rows(col("x").is_null(), opened(x=pa.array([1, None])), prototype) == [1]
     assert rows(col("x").is_null(), opened(x=pa.array([1, None])), required) == [1]
     assert rows(col("x").is_null(), required, prototype) == []
@@ -174,7 +174,7 @@ def test_a_column_of_the_null_type_is_null_in_every_row():
 )  # fmt: skip
 def test_partition_keys_are_decided(expression, values, expected):
     file = opened(a=[1, 2])
-    found = FileFilter(expression, ByName(file), YEARS).bound(file, in_partition(*values))
+    found = DatasetFilter(expression, ByName(file), YEARS).bound(file, in_partition(*values))
     assert found == Constant(expected)
 
 
@@ -186,11 +186,11 @@ def test_a_partition_key_wins_over_a_column():
 
 def test_keys_and_columns_together():
     file = opened(a=[1, 2, None])
-    made = FileFilter((col("year") == 2024) | (col("a") == 2), ByName(file), YEARS)
+    made = DatasetFilter((col("year") == 2024) | (col("a") == 2), ByName(file), YEARS)
     assert made.bound(file, in_partition("2024", "x")) == Constant(True)
     assert made.condition(file, in_partition("2024", "x")) is None
     left = made.bound(file, in_partition("2023", "x"))
-    assert [test.leaf.path for test in each_test(left)] == [("a",)]
+    assert [test.leaf.path for test in bound_predicates(left)] == [("a",)]
     assert numbers_of_rows(file, made.condition(file, in_partition("2023", "x"))) == [1]
     assert (made.keys, made.names) == (["year"], ["a"])
 
@@ -207,7 +207,7 @@ def test_keys_of_other_types():
         (~(col("f") == 1.0), True), (col("f").is_null(), False), (col("b") == 1, True), (col("b") == 0, False),
         (col("t") == "2024-05-01 10:00", True), (col("t") > "2024-05-01 10:00", False), (col("n") == "1.5", True),
     ]:  # fmt: skip
-        assert FileFilter(expression, ByName(file), keys).bound(file, place) == Constant(expected), expression
+        assert DatasetFilter(expression, ByName(file), keys).bound(file, place) == Constant(expected), expression
 
 
 # --- errors before a file is read -------------------------------------------------------------------------------------
@@ -216,24 +216,24 @@ def test_keys_of_other_types():
 def test_names_and_literals_are_checked_at_once():
     schema = ByName(opened(amount=[1], s=[{"a": 1}]))
     with pytest.raises(SchemaError, match=r"the dataset has no column 'yaer'; did you mean 'year'\?"):
-        FileFilter(col("yaer") == 1, schema, YEARS)
+        DatasetFilter(col("yaer") == 1, schema, YEARS)
     with pytest.raises(SchemaError, match="has no column 'amoun'; did you mean 'amount'"):
-        FileFilter([("amoun", "=", 1)], schema, YEARS)
+        DatasetFilter([("amoun", "=", 1)], schema, YEARS)
     with pytest.raises(SchemaError, match=r"has no column 'year\.x'"):
-        FileFilter(col("year.x") == 1, schema, YEARS)
+        DatasetFilter(col("year.x") == 1, schema, YEARS)
     with pytest.raises(SchemaError, match=r"has no column 's\.b'"):
-        FileFilter(col("s.b") == 1, schema, YEARS)
+        DatasetFilter(col("s.b") == 1, schema, YEARS)
     with pytest.raises(SchemaError, match="'x' cannot be compared with the column 'year'"):
-        FileFilter(col("year") == "x", schema, YEARS)
+        DatasetFilter(col("year") == "x", schema, YEARS)
     with pytest.raises(SchemaError, match="'x' cannot be compared with the column 'amount'"):
-        FileFilter(col("amount") == "x", schema, YEARS)
+        DatasetFilter(col("amount") == "x", schema, YEARS)
     with pytest.raises(SchemaError, match="contains is for lists"):
-        FileFilter(col("zone").contains("x"), schema, YEARS)
+        DatasetFilter(col("zone").contains("x"), schema, YEARS)
 
 
 def test_files_written_alike_share_what_is_bound():
     files = [opened(a=[1, number]) for number in range(3)]
-    made = FileFilter(col("a") > 1, ByName(files[0]), YEARS)
+    made = DatasetFilter(col("a") > 1, ByName(files[0]), YEARS)
     found = [made.bound(file, in_partition("2024", "x")) for file in files]
     assert found[1] is found[0]
     assert found[2] is found[0]
@@ -245,7 +245,7 @@ def test_files_written_alike_share_what_is_bound():
 def test_runtime_filters_on_keys_and_missing_columns_let_all_rows_pass_or_none():
     file, prototype = opened(a=[1, 2]), empty(a=pa.int64(), b=pa.int64())
     late = [RuntimeFilter("year"), RuntimeFilter("b")]
-    made = FileFilter(None, ByName(prototype), YEARS)
+    made = DatasetFilter(None, ByName(prototype), YEARS)
     conditions = [made.condition(file, in_partition(year, "x"), late[:1]) for year in ("2024", "2023", None)]
     missing = made.condition(file, in_partition("2024", "x"), late[1])
     assert [condition.now() for condition in conditions] == [None] * 3
@@ -275,7 +275,7 @@ def test_bloom_filters_cannot_tell_of_narrower_columns():
 
 def test_runtime_filters_that_are_for_no_column():
     file = opened(a=[1], s=[{"a": 1}])
-    made = FileFilter(None, ByName(file), YEARS)
+    made = DatasetFilter(None, ByName(file), YEARS)
     with pytest.raises(SchemaError, match="has no column 'c'"):
         made.condition(file, in_partition("1", "x"), RuntimeFilter("c"))
     with pytest.raises(SchemaError, match="a column of simple values"):
@@ -286,8 +286,8 @@ def test_runtime_filters_that_are_for_no_column():
 
 def test_without_a_filter_there_is_no_condition():
     file = opened(a=[1])
-    assert FileFilter(None, ByName(file), YEARS).condition(file, in_partition("1", "x")) is None
-    assert FileFilter(col("year") == 1, ByName(file), YEARS).bound(file, in_partition("1", "x")) == Constant(True)
+    assert DatasetFilter(None, ByName(file), YEARS).condition(file, in_partition("1", "x")) is None
+    assert DatasetFilter(col("year") == 1, ByName(file), YEARS).bound(file, in_partition("1", "x")) == Constant(True)
 
 
 def test_frames_of_pandas_agree():
@@ -301,7 +301,7 @@ def test_frames_of_pandas_agree():
 
 def left_of(files, expression, **how):
     """The rows of each of some files that a filter leaves, by the schema of all."""
-    made = FileFilter(expression, DatasetSchema.of(files, **how), Partitions((), [()] * len(files)))
+    made = DatasetFilter(expression, DatasetSchema.of(files, **how), DatasetPartitions((), [()] * len(files)))
     return [numbers_of_rows(file, made.condition(file, in_partition())) for file in files]
 
 
@@ -321,7 +321,7 @@ def numbered(ids, columns):
     fields = [pa.field(name, pa.int64(), metadata={"PARQUET:field_id": str(number)}) for name, number in ids.items()]
     out = io.BytesIO()
     pq.write_table(pa.table(columns, schema=pa.schema(fields)), out)
-    return OpenedFile(out.getvalue())
+    return OpenFile(out.getvalue())
 
 
 def test_fields_of_structs_are_found_by_position():
@@ -347,7 +347,7 @@ def test_lists_in_the_forms_of_old_writers():
     pq.write_table(
         pa.table({"l": pa.array([[2], [], None], pa.list_(pa.int32()))}), old, use_compliant_nested_type=False
     )
-    files = [new, OpenedFile(old.getvalue())]
+    files = [new, OpenFile(old.getvalue())]
     assert left_of(files, col("l").contains(2)) == [[0], [0]]
     assert left_of(files, ~col("l").contains(2)) == [[2], [1]]
     assert left_of(files, col("l").is_null()) == [[1], [2]]
@@ -355,12 +355,12 @@ def test_lists_in_the_forms_of_old_writers():
 
 def test_types_of_partitions_are_inferred():
     values = [("2024", "07"), ("2023", "x"), (None, "é")]
-    partitions = Partitions(("year", "zone"), values)
+    partitions = DatasetPartitions(("year", "zone"), values)
     file = opened(a=[1])
     schema = DatasetSchema.of([file])
 
     def decided(expression):
-        made = FileFilter(expression, schema, partitions)
+        made = DatasetFilter(expression, schema, partitions)
         return [made.bound(file, in_partition(*each)).value for each in values]
 
     assert decided(col("year") >= 2024) == [True, False, False]
@@ -386,10 +386,10 @@ TYPES = {
 def test_partition_values_of_every_type_are_what_their_texts_say(name):
     raw, literal = TYPES[name]
     file = opened(a=[1])
-    partitions = Partitions(("k",), [(raw,), (None,)], {"k": name})
+    partitions = DatasetPartitions(("k",), [(raw,), (None,)], {"k": name})
 
     def answers(expression):
-        made = FileFilter(expression, DatasetSchema.of([file]), partitions)
+        made = DatasetFilter(expression, DatasetSchema.of([file]), partitions)
         return [made.bound(file, in_partition(value)).value for value in (raw, None)]
 
     assert answers(col("k") == literal) == [True, False]
@@ -402,9 +402,9 @@ def test_partition_values_of_every_type_are_what_their_texts_say(name):
 
 
 def test_partition_values_may_be_asked_of_bloom_filters():
-    partitions = Partitions(("k",), [("7",), ("8",), (None,)])
+    partitions = DatasetPartitions(("k",), [("7",), ("8",), (None,)])
     bloom = BloomFilter.build(hash_values(partitions.leaf("k"), np.array([7], "i4")))
     file, late = opened(a=[1]), RuntimeFilter("k", bloom_filter=bloom)
-    made = FileFilter(None, DatasetSchema.of([file]), partitions)
+    made = DatasetFilter(None, DatasetSchema.of([file]), partitions)
     found = [made.condition(file, in_partition(value), late).now() for value in ("7", "8", None)]
     assert found == [Constant(True), Constant(False), Constant(False)]

@@ -28,12 +28,11 @@ from filtering.literals import (
 )
 from filtering.truth import COMPARE, All, Ask, No, Some
 
-from numparq.dataset.file_filter import FileFilter
-from numparq.dataset.partitions import Partitions
-from numparq.dataset.pruners import PartitionPruner
-from numparq.dataset.resolution import DatasetSchema
-from numparq.dataset.statistics_pruner import StatisticsPruner
-from numparq.opened import OpenedFile
+from numparq.dataset.partitions.columns import DatasetPartitions
+from numparq.dataset.prune.dataset_filter import DatasetFilter
+from numparq.dataset.prune.pruners import PartitionPruner, StatisticsPruner
+from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
+from numparq.format.open_file import OpenFile
 
 Rng = np.random.Generator
 
@@ -98,7 +97,7 @@ class Case:
         self.tables = [self._table(rng, at == 0) for at in range(count)]
         self.files = [self._file(rng, table) for table in self.tables]
         self.schema = DatasetSchema.of(self.files)
-        self.partitions = Partitions(("p", "q"), partitions, {"p": "int32"})
+        self.partitions = DatasetPartitions(("p", "q"), partitions, {"p": "int32"})
         self.worths = self._worths()
 
     def _table(self, rng: Rng, is_first: bool) -> pa.Table:
@@ -132,10 +131,10 @@ class Case:
         return pa.array([None if rng.random() < 0.2 else {name: values[row] for name, values in parts.items()}
                          for row in range(rows)], pa.struct(fields))  # fmt: skip
 
-    def _file(self, rng: Rng, table: pa.Table) -> OpenedFile:
+    def _file(self, rng: Rng, table: pa.Table) -> OpenFile:
         out = io.BytesIO()
         pq.write_table(table, out, row_group_size=pick(rng, 3, 100), store_schema=bool(rng.random() < 0.7))
-        return OpenedFile(out.getvalue())
+        return OpenFile(out.getvalue())
 
     def _worths(self) -> dict[Any, list[Any]]:
         """What each row of all files is worth in each thing that can be asked."""
@@ -201,7 +200,7 @@ def random_predicate(rng: Rng, case: Case, depth: int = 2) -> Any:
 
 def check(case: Case, predicate: Any) -> None:
     truths = predicate.truths(case.worths)
-    made = FileFilter(predicate.expression(), case.schema, case.partitions)
+    made = DatasetFilter(predicate.expression(), case.schema, case.partitions)
     opened = dict(zip([place.path for place in case.places], case.files, strict=True))
     by_partition = PartitionPruner(predicate.expression(), case.partitions).keep(case.places)
     by_statistics = StatisticsPruner(made, opened).keep(case.places)

@@ -17,12 +17,14 @@ import pandas as pd
 import pytest
 
 import numparq
-from numparq.dataset.commits import recover
-from numparq.dataset.files import list_files
-from numparq.dataset.writing import DatasetWriter, SharedJob, TaskMessage
+from numparq.dataset.commit.recover import recover
+from numparq.dataset.discover.files import list_files
+from numparq.dataset.write.dataset_writer import DatasetWriter
+from numparq.dataset.write.shared_job import SharedJob
+from numparq.dataset.write.task_writer import TaskMessage
 from numparq.errors import InvalidFileError, SchemaError
-from numparq.leaves import Node
-from numparq.schema import INT64
+from numparq.format.physical_type import INT64
+from numparq.format.schema_node import SchemaNode
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="locks are those of POSIX")
 
@@ -456,12 +458,13 @@ def test_columns_of_tasks_that_no_table_has_together_are_refused(tmp_path, secon
         assert sorted(numparq.read_parquet(path)["n"].tolist()) == sorted([*ends, 1])
 
 
-
 def test_a_file_that_is_replaced_while_an_append_begins(tmp_path, monkeypatch):
     """It is listed, and gone before it can be looked at."""
     fill(tmp_path)
-    monkeypatch.setattr("numparq.dataset.writing.job_folder.FileSource", lambda path: os.stat(f"{path}.gone"))
-    SharedJob.begin(tmp_path, partition_cols=["key"], schema=[Node("key", 1, INT64), Node("n", 1, INT64)]).abort()
+    monkeypatch.setattr("numparq.dataset.commit.local_stage.FileSource", lambda path: os.stat(f"{path}.gone"))
+    SharedJob.begin(
+        tmp_path, partition_cols=["key"], schema=[SchemaNode("key", 1, INT64), SchemaNode("n", 1, INT64)]
+    ).abort()
     assert numbers(tmp_path) == [0, 1, 2, 3] and left(tmp_path) == []
 
 

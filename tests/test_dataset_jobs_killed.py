@@ -14,10 +14,11 @@ import pytest
 from driving.killed import killed_at
 
 import numparq
-from numparq.dataset import commits
-from numparq.dataset.commits import recover
-from numparq.dataset.files import list_files
-from numparq.dataset.writing import SharedJob, TaskMessage
+from numparq.dataset.commit import consistent_listing
+from numparq.dataset.commit.recover import recover
+from numparq.dataset.discover.files import list_files
+from numparq.dataset.write.shared_job import SharedJob
+from numparq.dataset.write.task_writer import TaskMessage
 from numparq.errors import InvalidFileError
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and locks are those of POSIX")
@@ -123,7 +124,7 @@ def test_a_process_that_is_killed_while_it_commits_is_followed_by_another_one(tm
         found = numbers(folder)
         if found == [0, 1, 2]:
             job.commit(messages)
-        elif job._stage.is_in_force:
+        elif job._stage.is_committed:
             with pytest.raises(RuntimeError, match="in force"):
                 job.abort()
             recover(folder)
@@ -176,7 +177,7 @@ def test_readers_see_all_of_a_commit_or_nothing_of_it_at_any_moment(tmp_path):
         yield None  # readers go by the records alone
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(commits, "_quiet", no_locks)
+        patch.setattr(consistent_listing, "_exclude_commits", no_locks)
         for name in ("rename", "replace", "unlink"):
             patch.setattr(os, name, looked(getattr(os, name)))
         job.commit(messages)

@@ -13,9 +13,10 @@ import pytest
 from remote_datasets import KINDS, everything, object_store, put, remote_place, rows, write
 
 import numparq
-from numparq.dataset.commit_record import PENDING, Record, record_name
-from numparq.dataset.commits import recover
-from numparq.dataset.writing import SharedJob, TaskMessage
+from numparq.dataset.commit.record import PENDING, CommitRecord, record_name
+from numparq.dataset.commit.recover import recover
+from numparq.dataset.write.shared_job import SharedJob
+from numparq.dataset.write.task_writer import TaskMessage
 from numparq.errors import InvalidFileError
 
 fsspec = pytest.importorskip("fsspec")
@@ -112,7 +113,7 @@ def test_two_that_replace_do_not_meet(place):
     job = begin(place, mode="overwrite")
     message = task(job, "0", [1], 10)
     path, filesystem = place
-    other = Record(JOB, PENDING, alone=True).encode()
+    other = CommitRecord(JOB, PENDING, alone=True).encode()
     put(place, record_name(JOB), other)
     with pytest.raises(BlockingIOError, match=JOB):
         job.commit([message])

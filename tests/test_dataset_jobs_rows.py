@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 
 import numparq
-from numparq.dataset.writing import SharedJob, TaskMessage
+from numparq.dataset.write.shared_job import SharedJob
+from numparq.dataset.write.task_writer import TaskMessage
 from numparq.errors import SchemaError
 
 pa = pytest.importorskip("pyarrow")
@@ -160,7 +161,7 @@ def test_nan_is_above_all_numbers(tmp_path, descending, nulls_first, expected, k
 
 
 def test_much_text_is_sorted(tmp_path, monkeypatch):
-    monkeypatch.setattr("numparq.dataset.writing.gathering._MOST_NARROW_BYTES", 1)
+    monkeypatch.setattr("numparq.dataset.write.row_group_buffer._MOST_NARROW_BYTES", 1)
     table = pa.table({"s": ["b", None, "a"], "b": [b"1", b"2", b"3"], "n": [1, 2, 3]})
     written(tmp_path / "given", [table, table], sort_by=["s"], schema=table.schema)
     written(tmp_path / "taken", [table, table], sort_by=["s"])

@@ -10,7 +10,8 @@ import pytest
 pa = pytest.importorskip("pyarrow")
 
 import numparq  # noqa: E402
-from numparq.dataset.writing import DatasetWriter, SharedJob  # noqa: E402
+from numparq.dataset.write.dataset_writer import DatasetWriter  # noqa: E402
+from numparq.dataset.write.shared_job import SharedJob  # noqa: E402
 
 
 @pytest.mark.parametrize(("kind", "value", "gone", "stay"), [

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import numparq
-from numparq.dataset import joined
+from numparq.dataset.scan import file_batch
 
 
 def some(seed: int, rows: int = 50) -> pd.DataFrame:
@@ -25,14 +25,16 @@ def test_row_groups_and_blocks(tmp_path, monkeypatch, files, groups):
     for seed, frame in enumerate(frames):
         frame.to_parquet(tmp_path / f"{seed}.parquet", row_group_size=15)
     largest = max(path.stat().st_size for path in tmp_path.iterdir())
-    monkeypatch.setattr(joined, "MOST_BYTES", files * largest)
+    monkeypatch.setattr(file_batch, "MAX_BATCH_BYTES", files * largest)
     made = []
-    monkeypatch.setattr(joined.JoinedParts, "decode", lambda self, *rest: made.append(self) or decode(self, *rest))
+    monkeypatch.setattr(
+        file_batch.FileBatchReader, "decode", lambda self, *rest: made.append(self) or decode(self, *rest)
+    )
     pd.testing.assert_frame_equal(numparq.read_parquet(tmp_path), pd.concat(frames, ignore_index=True))
     assert [len(each.parts) for each in made] == groups
 
 
-decode = joined.JoinedParts.decode
+decode = file_batch.FileBatchReader.decode
 
 
 def test_columns_that_another_file_has_in_another_type(tmp_path):

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import numparq
-from numparq.column import spanning
+from numparq.column.jobs import multi_group
 from numparq.errors import CorruptPageError
 
 WAYS = [
@@ -33,9 +33,9 @@ def strings(seed: int, rows: int = 60, nulls: float = 0.2) -> list[str | None]:
 def made(monkeypatch):
     """The jobs of strings that were done, by how many chunks each had."""
     found: list[int] = []
-    call = spanning.SpanningStrings.__call__
+    call = multi_group.MultiGroupBinaryJob.__call__
     monkeypatch.setattr(
-        spanning.SpanningStrings, "__call__", lambda self: (found.append(len(self.chunks)), call(self))[1]
+        multi_group.MultiGroupBinaryJob, "__call__", lambda self: (found.append(len(self.chunks)), call(self))[1]
     )
     return found
 
@@ -73,7 +73,7 @@ def test_chunks_that_are_too_far_apart_or_too_large(tmp_path, made, monkeypatch)
         table = pa.table({"s": one, "n": np.random.default_rng(number).random(len(one))})
         pq.write_table(table, tmp_path / f"{number}.parquet", compression="none")
     sizes = [path.stat().st_size for path in tmp_path.iterdir()]
-    monkeypatch.setattr(spanning, "GROUP_BYTES", 5 * min(sizes) // 2)
+    monkeypatch.setattr(multi_group, "MAX_COALESCED_BYTES", 5 * min(sizes) // 2)
     assert numparq.read_parquet(tmp_path)["s"].tolist() == [value for one in values for value in one]
     assert made and sum(made) < 6
 
@@ -82,14 +82,14 @@ def test_sizes_that_are_guessed_too_small(tmp_path, made, monkeypatch):
     values = [strings(seed) for seed in range(5)]
     for number, one in enumerate(values):
         pq.write_table(pa.table({"s": one}), tmp_path / f"{number}.parquet")
-    real = spanning.SpanningMaker._alike
+    real = multi_group.MultiGroupScheduler._alike
 
     def small(self, *rest):
         for job in real(self, *rest):
             job.size_hint = 0
             yield job
 
-    monkeypatch.setattr(spanning.SpanningMaker, "_alike", small)
+    monkeypatch.setattr(multi_group.MultiGroupScheduler, "_alike", small)
     found = numparq.read_parquet(tmp_path, dtype_backend="pyarrow")["s"]
     assert found.isna().tolist() == [value is None for one in values for value in one]
     assert found.dropna().tolist() == [value for one in values for value in one if value is not None]

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 import numparq
-from numparq.dataset.commits import recover
-from numparq.dataset.files import list_files
+from numparq.dataset.commit.recover import recover
+from numparq.dataset.discover.files import list_files
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and locks are those of POSIX")
 
@@ -27,7 +27,7 @@ import sys
 import numpy as np
 import pandas as pd
 import numparq
-from numparq.dataset.writing import DatasetWriter
+from numparq.dataset.write.dataset_writer import DatasetWriter
 
 def frame(number):
     return pd.DataFrame({"key": np.arange(30) % 6, "number": np.full(30, number)})

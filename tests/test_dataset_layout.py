@@ -15,10 +15,10 @@ from arrow_columns import TABLE  # noqa: E402
 
 import numparq  # noqa: E402
 from numparq import col  # noqa: E402
-from numparq.dataset.clustering import Clustering, hilbert_places, quantiles  # noqa: E402
-from numparq.dataset.layout import LAYOUT_KEY, WantedLayout  # noqa: E402
-from numparq.dataset.rewriting import NewFiles, binned, pieces_of, survey  # noqa: E402
 from numparq.errors import SchemaError  # noqa: E402
+from numparq.tools.optimize.hilbert import HilbertClustering, hilbert_positions, quantiles  # noqa: E402
+from numparq.tools.optimize.layout import LAYOUT_KEY, TargetLayout  # noqa: E402
+from numparq.tools.optimize.rewrite_plan import OutputSchema, bin_pieces, plan_rewrite, split_by_folder  # noqa: E402
 
 # --- which folders are to be rewritten --------------------------------------------------------------------------------
 
@@ -33,44 +33,44 @@ def noted(layout, job):
 
 
 def bad(folder, layout, **asked):
-    return [one.name for one in survey(folder, layout, **asked).folders]
+    return [one.name for one in plan_rewrite(folder, layout, **asked).folders]
 
 
 def test_many_small_files_are_bad_and_one_is_good(tmp_path):
     for part in ("k=1", "k=02"):
         written(tmp_path / part, "a")
-    assert bad(tmp_path, WantedLayout()) == []
+    assert bad(tmp_path, TargetLayout()) == []
     written(tmp_path / "k=02", "b")
-    assert bad(tmp_path, WantedLayout()) == ["k=02"]
-    found = survey(tmp_path, WantedLayout(), force=True)
+    assert bad(tmp_path, TargetLayout()) == ["k=02"]
+    found = plan_rewrite(tmp_path, TargetLayout(), force=True)
     assert [(one.name, len(one.files), one.num_rows) for one in found.folders] == [("k=02", 2, 200), ("k=1", 1, 100)]
     assert found.keys == ("k",)
 
 
 def test_files_without_page_indexes_are_bad(tmp_path):
     written(tmp_path, "a", write_page_index=False)
-    assert bad(tmp_path, WantedLayout()) == [""]
+    assert bad(tmp_path, TargetLayout()) == [""]
 
 
 def test_sizes(tmp_path):
     for name in "ab":
         written(tmp_path, name, 10_000, use_dictionary=False)
     size = os.path.getsize(tmp_path / "a.parquet")
-    assert bad(tmp_path, WantedLayout(file_bytes=size)) == []
-    assert bad(tmp_path, WantedLayout(file_bytes=3 * size)) == [""]  # both are small
-    assert bad(tmp_path, WantedLayout(file_bytes=size // 3)) == [""]  # and large
+    assert bad(tmp_path, TargetLayout(file_bytes=size)) == []
+    assert bad(tmp_path, TargetLayout(file_bytes=3 * size)) == [""]  # both are small
+    assert bad(tmp_path, TargetLayout(file_bytes=size // 3)) == [""]  # and large
 
 
 @pytest.mark.parametrize(
-    "layout", [WantedLayout(("a",)), WantedLayout((), ("a",)), WantedLayout(options=(("x", "1"),))]
+    "layout", [TargetLayout(("a",)), TargetLayout((), ("a",)), TargetLayout(options=(("x", "1"),))]
 )
 def test_what_was_written_by_one_job_is_good(tmp_path, layout):
     for name in "ab":
         written(tmp_path, name, **noted(layout, "one"))
     assert bad(tmp_path, layout) == []
     assert bad(tmp_path, layout, force=True) == [""]
-    assert bad(tmp_path, WantedLayout(("a", "b"))) == [""]
-    assert bad(tmp_path, WantedLayout(layout.sort_by, layout.cluster_by, 1 << 20, None, layout.options)) == [""]
+    assert bad(tmp_path, TargetLayout(("a", "b"))) == [""]
+    assert bad(tmp_path, TargetLayout(layout.sort_by, layout.cluster_by, 1 << 20, None, layout.options)) == [""]
     written(tmp_path, "c", **noted(layout, "another"))
     assert bad(tmp_path, layout) == [""]
 
@@ -78,37 +78,37 @@ def test_what_was_written_by_one_job_is_good(tmp_path, layout):
 @pytest.mark.parametrize("note", [b"", b"{", b"[1]", b'"x"', b'{"job": 3}', b"\xff"])
 def test_notes_of_others(tmp_path, note):
     written(tmp_path, "a", key_value_metadata={LAYOUT_KEY: note})
-    assert bad(tmp_path, WantedLayout(("a",))) == [""]
+    assert bad(tmp_path, TargetLayout(("a",))) == [""]
 
 
 def test_files_without_rows_are_left_alone(tmp_path):
     for name in "ab":
         written(tmp_path, name, 0)
-    assert bad(tmp_path, WantedLayout(("a",)), force=True) == []
+    assert bad(tmp_path, TargetLayout(("a",)), force=True) == []
 
 
 def test_bloom_filters_that_are_asked_for(tmp_path):
     written(tmp_path, "a", bloom_filter_options={"a": True})
-    assert bad(tmp_path, WantedLayout(bloom_filters=("a",))) == []
+    assert bad(tmp_path, TargetLayout(bloom_filters=("a",))) == []
     written(tmp_path, "a")
-    assert bad(tmp_path, WantedLayout(bloom_filters=("a",))) == [""]
+    assert bad(tmp_path, TargetLayout(bloom_filters=("a",))) == [""]
 
 
 def test_where(tmp_path):
     for year, zone in itertools.product((2023, 2024), ("n", "s")):
         written(tmp_path / f"year={year}" / f"zone={zone}", "a")
     for where in ("year = 2024", col("year") == 2024, [("year", "=", 2024)]):
-        assert bad(tmp_path, WantedLayout(), where=where, force=True) == ["year=2024/zone=n", "year=2024/zone=s"]
-    assert bad(tmp_path, WantedLayout(), where="not (year = 2024 or zone = 'n')", force=True) == ["year=2023/zone=s"]
+        assert bad(tmp_path, TargetLayout(), where=where, force=True) == ["year=2024/zone=n", "year=2024/zone=s"]
+    assert bad(tmp_path, TargetLayout(), where="not (year = 2024 or zone = 'n')", force=True) == ["year=2023/zone=s"]
     with pytest.raises(ValueError, match="about partition columns, and 'a' is none: there are 'year', 'zone'"):
-        survey(tmp_path, WantedLayout(), where="year = 2024 and a > 3")
+        plan_rewrite(tmp_path, TargetLayout(), where="year = 2024 and a > 3")
 
 
 def test_one_file_is_no_dataset(tmp_path):
     written(tmp_path, "a")
     for path in (tmp_path / "a.parquet", str(tmp_path / "*.parquet")):
         with pytest.raises(ValueError, match="a dataset is a directory"):
-            survey(path, WantedLayout())
+            plan_rewrite(path, TargetLayout())
 
 
 # --- rows in pieces ---------------------------------------------------------------------------------------------------
@@ -118,12 +118,12 @@ def test_one_file_is_no_dataset(tmp_path):
 def test_pieces_have_all_rows_folder_by_folder(tmp_path, split_bytes):
     for number, part in enumerate(["k=a", "k=a", "k=b", "k=a", "k=c"]):
         written(tmp_path / part, f"{number}", 200 + number, row_group_size=50)
-    found = survey(tmp_path, WantedLayout())
+    found = plan_rewrite(tmp_path, TargetLayout())
     assert [one.name for one in found.folders] == ["k=a"]
-    found = survey(tmp_path, WantedLayout(), force=True)
+    found = plan_rewrite(tmp_path, TargetLayout(), force=True)
     folders = {file.file.path: one.name for one in found.folders for file in one.files}
     table = found.table(None, split_bytes)
-    pieces = pieces_of(table, folders.__getitem__)
+    pieces = split_by_folder(table, folders.__getitem__)
     rows = {}
     for piece in pieces:
         got = table.frame(piece.split)
@@ -136,15 +136,15 @@ def test_pieces_have_all_rows_folder_by_folder(tmp_path, split_bytes):
 def test_bins(tmp_path):
     for number in range(12):
         written(tmp_path / ("k=a" if number < 10 else "k=b"), f"{number:02}", 2000, use_dictionary=False)
-    found = survey(tmp_path, WantedLayout())
+    found = plan_rewrite(tmp_path, TargetLayout())
     folders = {file.file.path: one.name for one in found.folders for file in one.files}
-    pieces = pieces_of(found.table(None, 1), folders.__getitem__)
+    pieces = split_by_folder(found.table(None, 1), folders.__getitem__)
     size = pieces[0].split.num_bytes
-    bins = binned(pieces, 4 * size)
+    bins = bin_pieces(pieces, 4 * size)
     assert [(one[0].folder, len(one)) for one in bins] == [("k=a", 3), ("k=a", 4), ("k=a", 3), ("k=b", 2)]
     assert [piece for one in bins for piece in one] == pieces
-    assert len(binned(pieces, 1)) == len(pieces)
-    assert len(binned(pieces, 1 << 40)) == 2
+    assert len(bin_pieces(pieces, 1)) == len(pieces)
+    assert len(bin_pieces(pieces, 1 << 40)) == 2
 
 
 # --- what new files are like ------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ def test_new_files_say_what_old_ones_said(tmp_path):
     frame = pd.DataFrame({"a": pd.Categorical(["x", "y", "x"]), "b": [1, 2, 3]}, index=pd.RangeIndex(3, name="row"))
     for name in "ab":
         numparq.to_parquet(frame, tmp_path / f"{name}.parquet")
-    new = NewFiles.like(survey(tmp_path, WantedLayout()).table(None, 1 << 20).prototype)
+    new = OutputSchema.like(plan_rewrite(tmp_path, TargetLayout()).table(None, 1 << 20).prototype)
     assert list(new.schema.columns) == ["a", "b"]
     assert list(new.flat) == ["a", "b"]
     with numparq.ParquetWriter(
@@ -173,7 +173,7 @@ def test_new_files_say_what_old_ones_said(tmp_path):
 @pytest.mark.parametrize(("dimensions", "bits"), [(1, 4), (2, 1), (2, 4), (3, 2), (4, 2), (5, 1)])
 def test_the_curve_goes_through_each_cell_once_and_by_single_steps(dimensions, bits):
     points = np.array(list(itertools.product(range(1 << bits), repeat=dimensions)))
-    places = hilbert_places([points[:, number] for number in range(dimensions)], bits)
+    places = hilbert_positions([points[:, number] for number in range(dimensions)], bits)
     assert sorted(places) == list(range(len(points)))
     steps = np.abs(np.diff(points[np.argsort(places)], axis=0)).sum(axis=1)
     assert set(steps.tolist()) == {1}
@@ -182,7 +182,7 @@ def test_the_curve_goes_through_each_cell_once_and_by_single_steps(dimensions, b
 def test_quantiles_divide_evenly():
     random = np.random.default_rng(1)
     values = pa.array(random.normal(size=40_000))
-    clustering = Clustering([quantiles(values, 1)])
+    clustering = HilbertClustering([quantiles(values, 1)])
     counts = np.bincount(clustering.places([values]))
     assert len(counts) == 1 << 12
     assert counts.max() < 40
@@ -195,7 +195,7 @@ def test_quantiles_divide_evenly():
 def test_coordinates_are_in_the_order_of_values(values):
     array = pa.array(values)
     array = array.cast(pa.int64()) if pa.types.is_null(array.type) else array
-    places = Clustering([quantiles(array, 1)]).places([pa.chunked_array([array])]).tolist()
+    places = HilbertClustering([quantiles(array, 1)]).places([pa.chunked_array([array])]).tolist()
 
     def key(value):
         return (0,) if value is None else (2,) if value != value else (1, value)
@@ -210,7 +210,7 @@ def test_coordinates_are_in_the_order_of_values(values):
 def test_texts_are_clustered_by_their_values(kind):
     array = pa.array(["b", "a", None, "c"])
     other = array.cast(kind) if kind != pa.dictionary(pa.int32(), pa.string()) else array.dictionary_encode()
-    clustering = Clustering([quantiles(other, 1)])
+    clustering = HilbertClustering([quantiles(other, 1)])
     assert clustering.places([other]).tolist() == clustering.places([array]).tolist() == [1, 0, 0, 2]
 
 
@@ -218,14 +218,14 @@ def test_texts_are_clustered_by_their_values(kind):
 def test_columns_of_all_types(name):
     if name in ("nothing", "view"):
         return
-    places = Clustering([quantiles(TABLE[name], 1)]).places([TABLE[name]])
+    places = HilbertClustering([quantiles(TABLE[name], 1)]).places([TABLE[name]])
     assert len(set(places.tolist())) > 1
 
 
 def test_a_stretch_of_the_curve_is_small_in_all_columns():
     random = np.random.default_rng(2)
     columns = [pa.array(random.random(20_000)), pa.array([f"{n:06}" for n in random.integers(0, 10**6, 20_000)])]
-    places = Clustering([quantiles(column, 2) for column in columns]).places(columns)
+    places = HilbertClustering([quantiles(column, 2) for column in columns]).places(columns)
     order = np.argsort(places)
     for column in (columns[0].to_numpy(), np.array(columns[1].to_pylist()).astype(int) / 1e6):
         parts = np.array_split(column[order], 100)
@@ -234,4 +234,4 @@ def test_a_stretch_of_the_curve_is_small_in_all_columns():
 
 def test_too_many_columns():
     with pytest.raises(SchemaError, match="at most 62 columns"):
-        Clustering([pa.array([1])] * 63)
+        HilbertClustering([pa.array([1])] * 63)

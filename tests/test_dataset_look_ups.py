@@ -8,7 +8,7 @@ import pytest
 
 import numparq
 from numparq import col
-from numparq.cli.spark_demo import bytes_of_look_up
+from numparq.cli.spark_demo import measure_lookup
 
 ROWS, FILES = 40_000, 5
 
@@ -33,7 +33,7 @@ def test_files_without_wanted_rows_are_read_as_far_as_their_footers(sorted_files
     frame = numparq.read_parquet(sorted_files, filters=filters)
     assert frame["key"].tolist() == [key]
     assert frame["list"][0][0] == number
-    rows, num_bytes = bytes_of_look_up(str(sorted_files), filters)
+    rows, num_bytes = measure_lookup(str(sorted_files), filters)
     assert rows == 1
     tails = FILES * (64 << 10)
     with numparq.Dataset(sorted_files) as dataset:
@@ -42,6 +42,6 @@ def test_files_without_wanted_rows_are_read_as_far_as_their_footers(sorted_files
 
 
 def test_rows_of_no_file(sorted_files):
-    rows, num_bytes = bytes_of_look_up(str(sorted_files), col("key") == -1)
+    rows, num_bytes = measure_lookup(str(sorted_files), col("key") == -1)
     assert rows == 0
     assert num_bytes <= FILES * (64 << 10) + 50_000

@@ -13,8 +13,8 @@ from filtering.forging import Parts
 from hostile.handmade import idl
 
 import numparq
-from numparq.dataset.writing import DatasetWriter
-from numparq.dataset.writing.comparable import misread_under
+from numparq.dataset.write.dataset_writer import DatasetWriter
+from numparq.dataset.write.metadata_file import misread_statistics
 from numparq.errors import SchemaError, UnsupportedError
 
 pa = pytest.importorskip("pyarrow")
@@ -171,7 +171,7 @@ def test_bounds_of_other_orders(tmp_path):
 def test_nothing_of_files_of_the_same_writer_is_left_out():
     data = numparq.to_parquet(pd.DataFrame({"n": [1], "s": ["x"], "u": np.array([1], np.uint32), "r": [1.0]}))
     with numparq.ParquetFile(data) as file:
-        assert misread_under(file.footer, file.footer) == {}
+        assert misread_statistics(file.footer, file.footer) == {}
 
 
 def test_null_counts_that_are_wrong_in_their_file(tmp_path):

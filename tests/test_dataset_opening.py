@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 
 from numparq import Coalescing, to_parquet
-from numparq.dataset import opening
-from numparq.dataset.files import list_files
-from numparq.dataset.opening import open_files, tail_lengths
+from numparq.dataset.discover import open_files as discover_open_files
+from numparq.dataset.discover.files import list_files
+from numparq.dataset.discover.open_files import open_files, tail_lengths
 from numparq.errors import InvalidFileError
-from numparq.io import pooled
-from numparq.io.pooled import Pool, PooledSource
+from numparq.io import file_pool
+from numparq.io.file_pool import FilePool, PooledFileSource
 
 FRAME = pd.DataFrame({"x": np.arange(1000), "y": np.random.default_rng(1).random(1000)})
 DATA = to_parquet(FRAME, row_group_size=100)
@@ -85,26 +85,29 @@ def test_the_end_of_a_large_file_is_read(store):
 
 
 def test_long_footers_are_two_round_trips(store, monkeypatch):
-    monkeypatch.setattr(opening, "TAIL_BYTES", 300)
-    monkeypatch.setattr(opening, "WHOLE", 0)
+    monkeypatch.setattr(discover_open_files, "TAIL_BYTES", 300)
+    monkeypatch.setattr(discover_open_files, "WHOLE_FILE_BYTES", 0)
     fill(store, 8)
     files = opened(store)
     start = files[0].footer_start
     assert sorted(store.requests) == sorted([(len(DATA) - 300, len(DATA)), (start, len(DATA) - 300)] * 8)
     assert store.round_trips == 2 or store.most_at_once < 8
     assert [file.num_rows for file in files] == [1000] * 8 and len(store.requests) == 16
-    monkeypatch.setattr(opening, "_MANY_BYTES", 1)
+    monkeypatch.setattr(discover_open_files, "_MANY_BYTES", 1)
     assert [file.num_rows for file in opened(store)] == [1000] * 8, "one by one where that would be too much"
 
 
 def test_many_files_are_asked_for_in_parts(store, monkeypatch):
     fill(store, 20)
-    monkeypatch.setattr(opening, "_MANY", 6)
+    monkeypatch.setattr(discover_open_files, "_MANY", 6)
     assert len(opened(store)) == 20 and store.most_at_once <= 6
-    monkeypatch.setattr(opening, "_MANY_BYTES", 2 * len(DATA))
+    monkeypatch.setattr(discover_open_files, "_MANY_BYTES", 2 * len(DATA))
     store.reset()
     assert len(opened(store)) == 20 and store.most_at_once <= 2
-    assert list(opening._batches([])) == [] and list(opening._batches([10**9, 10**9])) == [(0, 1), (1, 2)]
+    assert list(discover_open_files._batches([])) == [] and list(discover_open_files._batches([10**9, 10**9])) == [
+        (0, 1),
+        (1, 2),
+    ]
 
 
 def test_how_much_is_kept():
@@ -166,7 +169,7 @@ def test_patterns_lists_and_urls_of_remote_files(store):
     assert [file.path for file in listing.files] == [names[5], *names[0::4]] and store.infos == 2
     assert [file.values for file in listing.files] == [("1",)] + [("0",)] * 3
     one = list_files(names[3], filesystem=store)
-    assert one.is_one and one.files[0].size == len(DATA)
+    assert one.is_single_file and one.files[0].size == len(DATA)
     with pytest.raises(FileNotFoundError):
         list_files("/nowhere/", filesystem=store)
     with pytest.raises(FileNotFoundError):
@@ -236,8 +239,8 @@ def folder(tmp_path):
 
 
 def test_no_more_than_so_many_local_files_are_open(folder, monkeypatch):
-    pool = Pool(most_open=4)
-    monkeypatch.setattr(opening, "PooledSource", lambda *names: PooledSource(*names, pool=pool))
+    pool = FilePool(most_open=4)
+    monkeypatch.setattr(discover_open_files, "PooledFileSource", lambda *names: PooledFileSource(*names, pool=pool))
     listing = list_files(folder)
     files = open_files(listing, listing.files)
     assert len(pool) == 4 and [file.num_rows for file in files] == [1000] * 12
@@ -265,8 +268,8 @@ def test_no_more_than_so_many_local_files_are_open(folder, monkeypatch):
 
 
 def test_a_file_that_is_being_read_stays_open(folder, monkeypatch):
-    pool = Pool(most_open=1)
-    first, second = (PooledSource(str(folder / name), pool=pool) for name in ("00.parquet", "01.parquet"))
+    pool = FilePool(most_open=1)
+    first, second = (PooledFileSource(str(folder / name), pool=pool) for name in ("00.parquet", "01.parquet"))
     assert not first.is_open and second.is_open
     with first._opened(), second._opened():
         assert len(pool) == 2 and first.is_in_use
@@ -278,9 +281,9 @@ def test_a_file_that_is_being_read_stays_open(folder, monkeypatch):
 
 
 def test_a_file_that_is_forgotten_is_no_more_counted(folder):
-    pool = Pool(most_open=2)
+    pool = FilePool(most_open=2)
     for name in ("00.parquet", "01.parquet", "02.parquet", "03.parquet"):
-        source = PooledSource(str(folder / name), pool=pool)
+        source = PooledFileSource(str(folder / name), pool=pool)
         source._file.close()
         del source
     assert len(pool) <= 2
@@ -289,8 +292,8 @@ def test_a_file_that_is_forgotten_is_no_more_counted(folder):
 @pytest.mark.parametrize("how", ["replaced", "longer", "changed", "gone"])
 def test_a_file_that_is_another_one_when_it_is_opened_again(folder, how):
     path = folder / "00.parquet"
-    source = PooledSource(str(path), pool=Pool())
-    source.let_go()
+    source = PooledFileSource(str(path), pool=FilePool())
+    source.release()
     if how == "replaced":
         (folder / "new").write_bytes(DATA)
         os.utime(folder / "new", ns=(0, os.stat(path).st_mtime_ns))
@@ -308,21 +311,21 @@ def test_a_file_that_is_another_one_when_it_is_opened_again(folder, how):
 
 def test_a_file_that_waits_to_be_put_in_its_place(folder):
     waiting, place = str(folder / "00.parquet"), str(folder / "x.parquet")
-    source = PooledSource(waiting, place, Pool())
+    source = PooledFileSource(waiting, place, FilePool())
     assert source.name == place
-    source.let_go()
+    source.release()
     os.rename(waiting, place)
     assert source.read_ranges([(4, 50)])[0][:46].tobytes() == DATA[4:50]
-    assert PooledSource(waiting, place, Pool()).size == len(DATA)
+    assert PooledFileSource(waiting, place, FilePool()).size == len(DATA)
     os.remove(place)
     with pytest.raises(FileNotFoundError, match=r"x\.parquet"):
-        PooledSource(waiting, place, Pool())
+        PooledFileSource(waiting, place, FilePool())
     source.close()
 
 
 def test_damaged_local_files_are_named_and_the_others_closed(folder, monkeypatch):
-    pool = Pool()
-    monkeypatch.setattr(opening, "PooledSource", lambda *names: PooledSource(*names, pool=pool))
+    pool = FilePool()
+    monkeypatch.setattr(discover_open_files, "PooledFileSource", lambda *names: PooledFileSource(*names, pool=pool))
     for damaged in (b"", DATA[:-1], DATA[:-8] + b"\xff\xff\xff\x7fPAR1", b"PAR1"):
         (folder / "07.parquet").write_bytes(damaged)
         listing = list_files(folder)
@@ -336,8 +339,8 @@ def test_damaged_local_files_are_named_and_the_others_closed(folder, monkeypatch
 
 
 def test_less_of_the_end_is_kept_of_very_many_files(folder, monkeypatch):
-    monkeypatch.setattr(opening, "MOST_KEPT_LOCAL", 0)
-    monkeypatch.setattr(opening, "SHORTEST_TAIL", 20)
+    monkeypatch.setattr(discover_open_files, "MAX_LOCAL_TAIL_BYTES", 0)
+    monkeypatch.setattr(discover_open_files, "MIN_TAIL_BYTES", 20)
     listing = list_files(folder)
     files = open_files(listing, listing.files[3:5])
     assert [len(file.tail) for file in files] == [20, 20] and files[0].num_rows == 1000
@@ -347,4 +350,4 @@ def test_less_of_the_end_is_kept_of_very_many_files(folder, monkeypatch):
 
 
 def test_the_limit_is_for_all():
-    assert pooled.MOST_OPEN < 256 and pooled._POOL._most == pooled.MOST_OPEN
+    assert file_pool.MAX_OPEN_FILES < 256 and file_pool._POOL._most == file_pool.MAX_OPEN_FILES

@@ -11,19 +11,20 @@ import pandas as pd
 import pytest
 
 from numparq import col
-from numparq.dataset.files import DataFile, list_files
-from numparq.dataset.partition_types import as_type
-from numparq.dataset.partitions import INFERRED, Partitions
+from numparq.dataset.discover.files import list_files
+from numparq.dataset.listing.files import DataFile
+from numparq.dataset.partitions.columns import INFERRED, DatasetPartitions
+from numparq.dataset.partitions.types import parse_partition_type
 from numparq.errors import SchemaError
-from numparq.predicate.bind import bind
-from numparq.predicate.dnf import as_expression
-from numparq.predicate.evaluate import evaluate
+from numparq.expr.bind import bind
+from numparq.expr.dnf import as_expression
+from numparq.expr.evaluate import evaluate
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
-def partitions(*raws, type=None, **options) -> Partitions:
-    return Partitions(["k"], [(raw,) for raw in raws], None if type is None else {"k": type}, **options)
+def partitions(*raws, type=None, **options) -> DatasetPartitions:
+    return DatasetPartitions(["k"], [(raw,) for raw in raws], None if type is None else {"k": type}, **options)
 
 
 def column(*raws, type=None, dtype_backend="numpy", **options):
@@ -44,7 +45,7 @@ def write(root, names):
 
 def ours(root, keys=("k",), dtype_backend="numpy", **options) -> pd.DataFrame:
     listing = list_files(root, **options)
-    made = Partitions.of(listing, **options)
+    made = DatasetPartitions.of(listing, **options)
     num_rows = [
         len(pd.read_parquet(file.path, engine="pyarrow", columns=["x"], partitioning=None)) for file in listing.files
     ]
@@ -196,12 +197,12 @@ def test_categories_when_asked():
 
 
 def test_files_are_chosen_and_repeated():
-    made = Partitions(["k", "j"], [("a", "1"), ("b", "2"), (None, "3")], {"j": "int16"})
+    made = DatasetPartitions(["k", "j"], [("a", "1"), ("b", "2"), (None, "3")], {"j": "int16"})
     found = made.column("k", [2, 0], [1, 3])
     assert found.categories.tolist() == ["a", "b"] and found.codes.tolist() == [-1, 0, 0, 0]
     assert made.column("j", [2, 0, 1], [2, 0, 1]).tolist() == [3, 3, 2]
     assert made.column("j", [], []).dtype == np.int16 and len(made.column("k", [], [])) == 0
-    empty = Partitions([], [])
+    empty = DatasetPartitions([], [])
     assert empty.keys == ()
 
 
@@ -240,7 +241,7 @@ def test_values_and_predicates(kind, raw, value):
 
 
 def test_leaves_of_several_keys_have_ordinals_of_their_own():
-    made = Partitions(["a", "b"], [("1", "x")])
+    made = DatasetPartitions(["a", "b"], [("1", "x")])
     assert (made.leaf("a").index, made.leaf("b").index) == (-1, -2)
     assert made.leaf("b").logical.kind == "STRING"
 
@@ -272,12 +273,12 @@ def test_values_that_are_none(kind, raw):
 )
 def test_types_that_are_none(wrong):
     with pytest.raises((TypeError, ValueError), match="is no type"):
-        as_type(wrong)
+        parse_partition_type(wrong)
 
 
 def test_types_of_no_column():
     with pytest.raises(ValueError, match="partition column 'j', and the files are partitioned by 'k'"):
-        Partitions(["k"], [("1",)], {"j": "int8"})
+        DatasetPartitions(["k"], [("1",)], {"j": "int8"})
 
 
 def test_one_file_and_no_file_have_no_partitions(tmp_path):
@@ -285,9 +286,9 @@ def test_one_file_and_no_file_have_no_partitions(tmp_path):
     path.parent.mkdir()
     path.write_bytes(b"PAR1")
     for partitioning in ("hive", {"k": "int8"}, ["k"], [("k", "int8")], None):
-        assert Partitions.of(list_files(path, partitioning=partitioning), partitioning).keys == ()
+        assert DatasetPartitions.of(list_files(path, partitioning=partitioning), partitioning).keys == ()
     path.rename(tmp_path / "_common_metadata")
-    assert Partitions.of(list_files(tmp_path, partitioning={"k": "int8"}), {"k": "int8"}).keys == ()
+    assert DatasetPartitions.of(list_files(tmp_path, partitioning={"k": "int8"}), {"k": "int8"}).keys == ()
 
 
 @pytest.mark.parametrize(
@@ -304,7 +305,7 @@ def test_one_file_and_no_file_have_no_partitions(tmp_path):
 def test_types_by_many_names(spec, name):
     if isinstance(spec, type) and issubclass(spec, np.generic):
         spec = np.dtype(spec)
-    assert as_type(spec)[0].name == name
+    assert parse_partition_type(spec)[0].name == name
 
 
 def test_types_of_pyarrow():
@@ -315,8 +316,8 @@ def test_types_of_pyarrow():
         pa.decimal128(9, 2): "decimal(9, 2)", pa.timestamp("ms", "UTC"): "timestamp[ms, UTC]",
     }  # fmt: skip
     for arrow_type, name in types.items():
-        assert as_type(arrow_type)[0].name == name
+        assert parse_partition_type(arrow_type)[0].name == name
         assert (
-            as_type(pd.ArrowDtype(arrow_type))[0].name == ("float64" if name == "float32" else name)
+            parse_partition_type(pd.ArrowDtype(arrow_type))[0].name == ("float64" if name == "float32" else name)
             or name == "float32"
         )

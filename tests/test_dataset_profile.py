@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 
 import numparq
-from numparq.dataset.profile import profile_files
 from numparq.errors import InvalidFileError, ParquetError, SchemaError
+from numparq.tools.profile.job import profile_files
 
 pa = pytest.importorskip("pyarrow")
 import pyarrow.compute as pc  # noqa: E402

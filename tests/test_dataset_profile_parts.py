@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import numparq
-from numparq.dataset.profile import Part, ProfileJob, merged
-from numparq.dataset.profile.sketch import DistinctSketch
+from numparq.tools.profile.distinct import DistinctSketch
+from numparq.tools.profile.job import ProfileJob
+from numparq.tools.profile.partial_profile import PartialProfile, merge_profiles
 
 
 def files(folder: Path, seed: int = 0, count: int = 7) -> None:
@@ -33,7 +34,7 @@ def files(folder: Path, seed: int = 0, count: int = 7) -> None:
     (folder / "3.parquet").write_bytes(b"damaged")
 
 
-def shown(job: ProfileJob, part: Part) -> dict:
+def shown(job: ProfileJob, part: PartialProfile) -> dict:
     return job.profile([part]).to_dict()
 
 
@@ -46,9 +47,9 @@ def test_parts_add_up_in_any_order(tmp_path: Path, data: bool | str) -> None:
     for count in (2, 3, 7, 50):
         parts = [work.part() for work in job.divided(count)]
         assert len(parts) == min(count, 7)
-        assert shown(job, merged(parts)) == wanted
-        assert shown(job, merged(parts[::-1])) == wanted
-        assert shown(job, sum(parts, Part())) == wanted
+        assert shown(job, merge_profiles(parts)) == wanted
+        assert shown(job, merge_profiles(parts[::-1])) == wanted
+        assert shown(job, sum(parts, PartialProfile())) == wanted
     a, b, c = (work.part() for work in job.divided(3))
     for one, two, three in itertools.permutations((a, b, c)):
         assert shown(job, (one + two) + three) == shown(job, one + (two + three)) == wanted
@@ -77,8 +78,8 @@ def test_nothing_adds_nothing(tmp_path: Path) -> None:
     job = ProfileJob.of(tmp_path)
     (work,) = job.divided(1)
     part = work.part()
-    assert shown(job, Part() + part) == shown(job, part + Part()) == shown(job, part)
-    assert merged([]) == Part()
+    assert shown(job, PartialProfile() + part) == shown(job, part + PartialProfile()) == shown(job, part)
+    assert merge_profiles([]) == PartialProfile()
 
 
 def test_files_are_divided_among_processes(tmp_path: Path) -> None:

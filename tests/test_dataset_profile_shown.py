@@ -15,9 +15,10 @@ import pytest
 from rich.console import Console
 
 import numparq
-from numparq.cli.spark_profile import show
-from numparq.dataset.profile import Profile, profile_files
-from numparq.dataset.profile.words import bytes_words, percent
+from numparq.cli.spark import print_profile
+from numparq.tools.profile.job import profile_files
+from numparq.tools.profile.profile import Profile
+from numparq.tools.profile.render import format_bytes, format_percent
 
 
 @pytest.fixture
@@ -107,9 +108,9 @@ def test_a_frame_has_a_row_for_each_column(found: Profile) -> None:
 
 
 def test_the_command_prints_json_or_lines(found: Profile, capsys: pytest.CaptureFixture) -> None:
-    show(found, as_json=True)
+    print_profile(found, as_json=True)
     assert json.loads(capsys.readouterr().out)["num_rows"] == 100
-    show(found, as_json=False)
+    print_profile(found, as_json=False)
     assert capsys.readouterr().out == str(found) + "\n"
 
 
@@ -135,7 +136,7 @@ def test_columns_by_name(found: Profile) -> None:
      (123_456, "123 KB"), (999_499, "999 KB"), (999_500, "1.0 MB"), (5e15, "5.0 PB"), (5e18, "5,000 PB")],
 )  # fmt: skip
 def test_bytes_in_words(number: float, words: str) -> None:
-    assert bytes_words(number) == words
+    assert format_bytes(number) == words
 
 
 @pytest.mark.parametrize(
@@ -143,4 +144,4 @@ def test_bytes_in_words(number: float, words: str) -> None:
     [(0, "0 %"), (1, "100 %"), (0.5, "50 %"), (0.0333, "3.3 %"), (0.0004, "0.04 %"), (1e-9, "< 0.001 %"), (None, "")],
 )
 def test_shares_in_words(share: float | None, words: str) -> None:
-    assert percent(share) == words
+    assert format_percent(share) == words

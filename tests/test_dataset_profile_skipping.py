@@ -10,8 +10,8 @@ import pytest
 
 import numparq
 from numparq import col
-from numparq.dataset.profile import profile_files
-from numparq.dataset.profile.skipping import Stretches, expected
+from numparq.tools.profile.job import profile_files
+from numparq.tools.profile.lookup_model import PrunableContainers, expected_reads
 
 FILES, ROWS, GROUPS = 8, 2000, 4
 
@@ -170,7 +170,7 @@ def test_advice_names_the_column_to_sort_by(tmp_path: Path) -> None:
 # --- the expectation itself -------------------------------------------------------------------------------------------
 
 
-def stretches(lows: list, highs: list, **more: object) -> Stretches:
+def stretches(lows: list, highs: list, **more: object) -> PrunableContainers:
     count = len(lows)
     dtype = object if isinstance(lows[0], bytes) else None
     given = {
@@ -178,7 +178,7 @@ def stretches(lows: list, highs: list, **more: object) -> Stretches:
         "rows": np.ones(count), "costs": np.ones((count, 1)), "within": np.ones((count, 1)),
         "chance": np.ones(count), "files": np.arange(count),
     }  # fmt: skip
-    return Stretches(**(given | more))
+    return PrunableContainers(**(given | more))
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def stretches(lows: list, highs: list, **more: object) -> Stretches:
     ],
 )
 def test_shares_of_bounds(lows: list, highs: list, share: float) -> None:
-    found = expected(stretches(lows, highs), len(lows))
+    found = expected_reads(stretches(lows, highs), len(lows))
     assert found.point.tolist() == pytest.approx([share])
     assert found.point_files == pytest.approx(share)
     assert found.small_range[0] >= found.point[0] - 1e-12
@@ -203,7 +203,7 @@ def test_shares_of_bounds(lows: list, highs: list, share: float) -> None:
 
 def test_runs_without_bounds_are_always_read() -> None:
     known = np.array([True, True, False, True])
-    found = expected(stretches([0, 10, 0, 30], [9, 19, 0, 39], known=known), 4)
+    found = expected_reads(stretches([0, 10, 0, 30], [9, 19, 0, 39], known=known), 4)
     assert found.point.tolist() == pytest.approx([2 / 4])
 
 
@@ -212,5 +212,5 @@ def test_many_runs_are_tried_by_their_rows() -> None:
     rows = np.where(np.arange(count) < 10, 10**6, 1.0)
     lows = np.arange(count) * 10
     highs = np.where(np.arange(count) < 10, 99, lows + 9)  # the large ones overlap
-    found = expected(stretches(lows.tolist(), highs.tolist(), rows=rows), count)
+    found = expected_reads(stretches(lows.tolist(), highs.tolist(), rows=rows), count)
     assert 4 / count < found.point[0] < 11 / count

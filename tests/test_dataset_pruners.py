@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numparq import RuntimeFilter, SchemaError, col
-from numparq.dataset import pruners
-from numparq.dataset.pruners import PartitionPruner, kept_by
+from numparq.dataset.prune import pruners
+from numparq.dataset.prune.pruners import PartitionPruner, apply_pruner
 
 KEYS = Keys(year=(leaf(1, name="year"), int), zone=(leaf(6, "STRING", name="zone"), str))
 COMPARE = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
@@ -42,7 +42,7 @@ def test_what_is_asked_of_columns_is_left_open():
     assert kept((col("year") == 2023) & (col("x") == 1) & (col("zone") == "b")) == [("2023", "b")]
     assert len(kept((col("year") == 2023) | (col("x") == 1))) == len(FILES)
     assert len(kept(~(col("x") == "anything"))) == len(FILES)
-    assert PartitionPruner(col("x") == 1, KEYS).cuts_nothing
+    assert PartitionPruner(col("x") == 1, KEYS).keeps_all
     assert PartitionPruner((col("year") == 2023) & (col("x") == 1), KEYS).reason == "(col('year') == 2023)"
 
 
@@ -122,11 +122,11 @@ class Own:
 
 
 def test_pruners_of_users_are_checked():
-    assert kept_by(Own([True, False]), FILES[:2]).tolist() == [True, False]
-    assert kept_by(Own([]), []).tolist() == []
+    assert apply_pruner(Own([True, False]), FILES[:2]).tolist() == [True, False]
+    assert apply_pruner(Own([]), []).tolist() == []
     for wrong in ([True], [1, 0], [[True, False]], None):
         with pytest.raises(ValueError, match="the pruner 'own' has to give a bool for each of 2 files"):
-            kept_by(Own(wrong), FILES[:2])
+            apply_pruner(Own(wrong), FILES[:2])
 
 
 def test_a_value_is_looked_at_once_however_many_files_have_it():

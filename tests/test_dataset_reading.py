@@ -363,11 +363,12 @@ def test_required_columns_without_statistics_are_plain(tmp_path):
 
 
 def test_null_counts_of_writers_that_count_wrong_do_not_say(tmp_path, monkeypatch):
-    from numparq.reading import nulls
+    from numparq.format import writer_quirks
+    from numparq.scan import file_rows
 
     pq.write_table(pa.table({"a": [1, 2]}), tmp_path / "0.parquet")
     assert numparq.read_parquet([tmp_path / "0.parquet"])["a"].dtype == "int64"
-    monkeypatch.setattr(nulls, "distrusted", lambda created_by, leaf: {nulls.NULL_COUNT})
+    monkeypatch.setattr(file_rows, "untrusted_statistics", lambda created_by, leaf: {writer_quirks.NULL_COUNT})
     assert numparq.read_parquet([tmp_path / "0.parquet"])["a"].dtype == "Int64"
 
 

@@ -11,10 +11,10 @@ import pytest
 from remote_datasets import KINDS, everything, object_store, put, remote_place, rows, write
 
 import numparq
-from numparq.dataset.commit_record import COMMITTED, PENDING, Record, record_name
-from numparq.dataset.commits import recover
-from numparq.dataset.files import list_files
-from numparq.dataset.writing import DatasetWriter
+from numparq.dataset.commit.record import COMMITTED, PENDING, CommitRecord, record_name
+from numparq.dataset.commit.recover import recover
+from numparq.dataset.discover.files import list_files
+from numparq.dataset.write.dataset_writer import DatasetWriter
 
 fsspec = pytest.importorskip("fsspec")
 
@@ -51,7 +51,7 @@ def test_nothing_counts_before_the_end(place):
 
 @pytest.mark.parametrize("held", [0, 1, 100])
 def test_uploads_wait_for_the_end_as_far_as_there_is_room(monkeypatch, held):
-    monkeypatch.setattr("numparq.dataset.writing.remote_job._MOST_HELD_FILES", held)
+    monkeypatch.setattr("numparq.dataset.commit.remote_stage._MOST_HELD_FILES", held)
     place = "/bucket/data", object_store()
     with DatasetWriter(place[0], partition_cols=["key"], filesystem=place[1], max_rows_per_file=1) as writer:
         writer.write(pd.DataFrame({"key": [1, 1, 1, 1], "n": range(4)}))
@@ -120,13 +120,17 @@ def test_writes_that_broke_off(place):
     write(place, [1, 2], 0)
     put(place, f"key=1/part-{JOB}-0000000.parquet", b"half")
     put(place, f"key=1/.part-{JOB}-0000001.parquet.0123456789ab.numparq", b"half")
-    put(place, record_name(JOB), Record(JOB, PENDING).encode())
+    put(place, record_name(JOB), CommitRecord(JOB, PENDING).encode())
     assert rows(place) == {"1": [0], "2": [1]}
     assert recover(place[0], filesystem=place[1]).removed == []
     assert recover(place[0], filesystem=place[1], abandoned=True).removed == [JOB]
     assert len(everything(place)) == 2
     gone = next(name for name in everything(place) if "key=1/" in name)
-    put(place, record_name(JOB), Record(JOB, COMMITTED, gone={gone.partition("/data/")[2] or gone[5:]: None}).encode())
+    put(
+        place,
+        record_name(JOB),
+        CommitRecord(JOB, COMMITTED, gone={gone.partition("/data/")[2] or gone[5:]: None}).encode(),
+    )
     assert rows(place) == {"2": [1]}
     write(place, [2], 5, append=True)
     assert rows(place) == {"2": [1, 5]} and len(everything(place)) == 2

@@ -10,12 +10,15 @@ import pandas as pd
 import pytest
 
 import numparq
-from numparq.arrow_schema import ArrowType
-from numparq.dataset.resolution import DatasetSchema, Match
-from numparq.leaves import Node
-from numparq.opened import OpenedFile
-from numparq.schema import BYTE_ARRAY, DOUBLE, INT32, INT64, INT96, OPTIONAL, REPEATED, REQUIRED, LogicalType
-from numparq.selection import select_columns
+from numparq.column.projection import select_columns
+from numparq.dataset.schema_merge.column_mapping import MappedColumn
+from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
+from numparq.format.arrow_type import ArrowType
+from numparq.format.logical_type import LogicalType
+from numparq.format.open_file import OpenFile
+from numparq.format.physical_type import BYTE_ARRAY, DOUBLE, INT32, INT64, INT96
+from numparq.format.schema import OPTIONAL, REPEATED, REQUIRED
+from numparq.format.schema_node import SchemaNode
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -27,29 +30,31 @@ class Named(io.BytesIO):
         self.name = name
 
 
-def opened(table: Any, name: str = "file", **options: Any) -> OpenedFile:
+def opened(table: Any, name: str = "file", **options: Any) -> OpenFile:
     """A file of pyarrow's, of a table or a dict of columns."""
     buffer = Named(name)
     pq.write_table(table if isinstance(table, pa.Table) else pa.table(table), buffer, **options)
-    return OpenedFile(buffer)
+    return OpenFile(buffer)
 
 
-def of_type(kind: Any, name: str = "file", **options: Any) -> OpenedFile:
+def of_type(kind: Any, name: str = "file", **options: Any) -> OpenFile:
     return opened({"a": pa.nulls(0, kind)}, name, **options)
 
 
-def of_nodes(*nodes: Node, name: str = "file") -> OpenedFile:
+def of_nodes(*nodes: SchemaNode, name: str = "file") -> OpenFile:
     """A file of no rows with a schema of any sort."""
-    from numparq.metadata.elements import schema_elements
-    from numparq.metadata.encode import encode
+    from numparq.format.schema_node import to_schema_elements
+    from numparq.format.thrift.encode import encode_struct
 
-    footer = encode("FileMetaData", {"version": 1, "schema": schema_elements(nodes), "num_rows": 0, "row_groups": []})
+    footer = encode_struct(
+        "FileMetaData", {"version": 1, "schema": to_schema_elements(nodes), "num_rows": 0, "row_groups": []}
+    )
     buffer = Named(name)
     buffer.write(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
-    return OpenedFile(buffer)
+    return OpenFile(buffer)
 
 
-def matched(schema: DatasetSchema, file: OpenedFile, columns: Any = None) -> list[Match]:
+def matched(schema: DatasetSchema, file: OpenFile, columns: Any = None) -> list[MappedColumn]:
     return schema.matches(file, select_columns(schema.schema, columns))
 
 
@@ -171,9 +176,9 @@ LOGICAL = [  # physical type, length, logical type: of two files; the line of bo
 
 @pytest.mark.parametrize(("first", "second", "line", "same"), LOGICAL, ids=lambda item: str(item)[:40])
 def test_what_is_stored_in_several_ways(first: Any, second: Any, line: str, same: Any) -> None:
-    def stored(physical: int, length: int, logical: Any) -> OpenedFile:
+    def stored(physical: int, length: int, logical: Any) -> OpenFile:
         kind = LogicalType(logical) if isinstance(logical, str) else logical
-        return of_nodes(Node("a", OPTIONAL, physical, length, kind))
+        return of_nodes(SchemaNode("a", OPTIONAL, physical, length, kind))
 
     files = [stored(*first), stored(*second)]
     for order in (files, files[::-1]):
@@ -186,7 +191,10 @@ def test_what_is_stored_in_several_ways(first: Any, second: Any, line: str, same
 @pytest.mark.parametrize("logical", ["GEOMETRY", "INTERVAL"])
 def test_bytes_that_are_something_of_their_own_do_not_become_any_bytes(logical: str) -> None:
     kind = (FIXED, 12) if logical == "INTERVAL" else (BYTE_ARRAY, 0)
-    files = [of_nodes(Node("a", OPTIONAL, *kind, LogicalType(logical))), of_nodes(Node("a", OPTIONAL, *kind))]
+    files = [
+        of_nodes(SchemaNode("a", OPTIONAL, *kind, LogicalType(logical))),
+        of_nodes(SchemaNode("a", OPTIONAL, *kind)),
+    ]
     with pytest.raises(numparq.SchemaError, match=logical):
         DatasetSchema.of(files)
     given = DatasetSchema.of(files, schema=files[1].schema)
@@ -201,7 +209,7 @@ def test_columns_come_in_the_order_of_their_first_appearance() -> None:
     schema = DatasetSchema.of([first, second])
     assert schema.schema.columns == ["b", "a", "c"]
     assert [match.is_same for match in matched(schema, first)] == [True, True, False]
-    assert matched(schema, first)[2] == Match(None, False)
+    assert matched(schema, first)[2] == MappedColumn(None, False)
     assert [match.column.index for match in matched(schema, second)] == [2, 1, 0]
     assert all(match.is_same for match in matched(schema, second))
 
@@ -216,13 +224,16 @@ def test_what_is_missing_somewhere_is_optional() -> None:
     ]  # fmt: skip
     schema = DatasetSchema.of([first, third])
     assert all(leaf.repetition == OPTIONAL for leaf in schema.schema)
-    assert matched(schema, first) == [Match(first.schema.leaf(0), True), Match(first.schema.leaf(1), True)]
+    assert matched(schema, first) == [
+        MappedColumn(first.schema.leaf(0), True),
+        MappedColumn(first.schema.leaf(1), True),
+    ]
 
 
 def test_columns_of_nothing_but_nulls_are_missing() -> None:
     first, second = of_type(pa.null()), of_type(pa.list_(pa.int64()))
     schema = DatasetSchema.of([first, second])
-    assert matched(schema, first) == [Match(None, False)]
+    assert matched(schema, first) == [MappedColumn(None, False)]
     assert matched(schema, second)[0].is_same
     assert matched(DatasetSchema.of([first, first]), first)[0].is_same
 
@@ -264,7 +275,7 @@ def test_fields_of_structs_are_united_by_name() -> None:
     whole, part = matched(schema, second, ["s"])[0], matched(schema, second, ["s.x"])[0]
     assert not whole.is_same and [leaf.name for leaf in whole.column.leaves] == ["s.z", "s.x"]
     assert part.is_same and part.column.name == "x" and part.column.shape.kind == "leaf"
-    assert matched(schema, second, ["s.y"]) == [Match(None, False)]
+    assert matched(schema, second, ["s.y"]) == [MappedColumn(None, False)]
 
 
 def test_what_is_around_a_missing_field_is_read_from_another() -> None:
@@ -284,16 +295,16 @@ STRING = LogicalType("STRING")
 LIST, MAP = LogicalType("LIST"), LogicalType("MAP")
 
 
-def a_list(repeated: Node) -> Node:
-    return Node("l", OPTIONAL, logical=LIST, children=(repeated,))
+def a_list(repeated: SchemaNode) -> SchemaNode:
+    return SchemaNode("l", OPTIONAL, logical=LIST, children=(repeated,))
 
 
 def test_a_list_is_a_list_however_it_is_expressed() -> None:
-    element = Node("element", OPTIONAL, INT32)
-    today = of_nodes(a_list(Node("list", REPEATED, children=(element,))))
-    bag = of_nodes(a_list(Node("bag", REPEATED, children=(Node("array_element", OPTIONAL, INT32),))))
-    two = of_nodes(a_list(Node("array", REPEATED, INT32)))
-    bare = of_nodes(Node("l", REPEATED, INT32))
+    element = SchemaNode("element", OPTIONAL, INT32)
+    today = of_nodes(a_list(SchemaNode("list", REPEATED, children=(element,))))
+    bag = of_nodes(a_list(SchemaNode("bag", REPEATED, children=(SchemaNode("array_element", OPTIONAL, INT32),))))
+    two = of_nodes(a_list(SchemaNode("array", REPEATED, INT32)))
+    bare = of_nodes(SchemaNode("l", REPEATED, INT32))
     schema = DatasetSchema.of([bag, today, two, bare])
     assert [leaf.name for leaf in schema.schema] == ["l.bag.array_element"]
     assert matched(schema, today)[0].is_same and matched(schema, bag)[0].is_same
@@ -304,9 +315,11 @@ def test_a_list_is_a_list_however_it_is_expressed() -> None:
 
 
 def test_values_of_maps_are_widened() -> None:
-    def a_map(value: int) -> OpenedFile:
-        pair = Node("key", REQUIRED, BYTE_ARRAY, logical=STRING), Node("value", OPTIONAL, value)
-        return of_nodes(Node("m", OPTIONAL, logical=MAP, children=(Node("key_value", REPEATED, children=pair),)))
+    def a_map(value: int) -> OpenFile:
+        pair = SchemaNode("key", REQUIRED, BYTE_ARRAY, logical=STRING), SchemaNode("value", OPTIONAL, value)
+        return of_nodes(
+            SchemaNode("m", OPTIONAL, logical=MAP, children=(SchemaNode("key_value", REPEATED, children=pair),))
+        )
 
     schema = DatasetSchema.of([a_map(INT32), a_map(DOUBLE)])
     assert [leaf.physical for leaf in schema.schema] == [BYTE_ARRAY, DOUBLE]
@@ -327,13 +340,15 @@ def test_by_position_names_are_those_of_the_first_file() -> None:
     assert (a.column.name, a.is_same, r.column.name, r.is_same) == ("p", False, "r", True)
     assert [child.name for child in s.column.shape.children] == ["x", "v"] and s.is_same
     assert [leaf.name for leaf in s.column.leaves] == ["q.u", "q.v"]
-    assert matched(schema, first)[2] == Match(None, False)
+    assert matched(schema, first)[2] == MappedColumn(None, False)
     with pytest.raises(numparq.SchemaError, match="int64 here, and string"):
         DatasetSchema.of([opened({"b": ["x"], "a": [1]}), first], resolve="position")
 
 
-def with_ids(**columns: int) -> OpenedFile:
-    return of_nodes(*(Node(name, OPTIONAL, INT64, field_id=number) for name, number in columns.items()), name="ids")
+def with_ids(**columns: int) -> OpenFile:
+    return of_nodes(
+        *(SchemaNode(name, OPTIONAL, INT64, field_id=number) for name, number in columns.items()), name="ids"
+    )
 
 
 def test_by_field_id_columns_may_be_renamed_and_reordered() -> None:
@@ -360,19 +375,19 @@ def test_by_field_id_all_files_have_to_have_them() -> None:
 
 def test_a_given_schema_is_that_of_the_dataset() -> None:
     file = opened({"b": pa.array([1], pa.int32()), "a": ["x"], "c": [1]})
-    node = Node("b", OPTIONAL, INT64)
+    node = SchemaNode("b", OPTIONAL, INT64)
     for given in (
         pa.schema([("a", pa.string()), ("b", pa.int64()), ("d", pa.float64())]),
         {"a": pa.string(), "b": node, "d": ArrowType("float", 64)},
         [("a", pa.string()), ("b", pa.int64()), ("d", pa.float64())],
-        of_nodes(Node("a", OPTIONAL, BYTE_ARRAY, logical=STRING), node, Node("d", OPTIONAL, DOUBLE)).schema,
+        of_nodes(SchemaNode("a", OPTIONAL, BYTE_ARRAY, logical=STRING), node, SchemaNode("d", OPTIONAL, DOUBLE)).schema,
     ):
         schema = DatasetSchema.of([file], schema=given)
         assert str(schema.schema).split("\n")[1:-1] == [
             "  optional binary a (STRING);", "  optional int64 b;", "  optional double d;"
         ]  # fmt: skip
         a, b, d = matched(schema, file)
-        assert (a.is_same, b.is_same, d) == (True, False, Match(None, False))
+        assert (a.is_same, b.is_same, d) == (True, False, MappedColumn(None, False))
     assert DatasetSchema.of([], schema=pa.schema([("a", pa.int8())])).schema.columns == ["a"]
     with pytest.raises(ValueError, match="no file"):
         DatasetSchema.of([])
@@ -400,7 +415,7 @@ def test_a_given_schema_says_what_int96_and_time_zones_are() -> None:
     int96 = opened({"a": pa.nulls(1, pa.timestamp("ns"))}, use_deprecated_int96_timestamps=True)
     berlin = pa.timestamp("us", "Europe/Berlin")
     schema = DatasetSchema.of([int96, of_type(pa.timestamp("us", "UTC"))], schema=pa.schema([("a", berlin)]))
-    assert schema.prototype.arrow_schema.type_of(0).timezone == "Europe/Berlin"
+    assert schema.prototype.arrow_schema.field_type(0).timezone == "Europe/Berlin"
     with pytest.raises(numparq.SchemaError):
         DatasetSchema.of([int96, of_type(berlin)])
 
@@ -408,8 +423,8 @@ def test_a_given_schema_says_what_int96_and_time_zones_are() -> None:
 def test_a_schema_out_of_a_file_has_what_the_files_say_besides() -> None:
     file = opened({"a": pa.nulls(1, pa.duration("s")), "b": pa.nulls(1, pa.list_(pa.timestamp("us", "Asia/Tokyo")))})
     schema = DatasetSchema.of([file], schema=file.schema)
-    assert schema.prototype.arrow_schema.type_of(0) == ArrowType("duration", unit="s")
-    assert schema.prototype.arrow_schema.hint_of(1).children(1)[0].type.timezone == "Asia/Tokyo"
+    assert schema.prototype.arrow_schema.field_type(0) == ArrowType("duration", unit="s")
+    assert schema.prototype.arrow_schema.field_hint(1).children(1)[0].type.timezone == "Asia/Tokyo"
     assert all(match.is_same for match in matched(schema, file))
 
 
@@ -439,7 +454,7 @@ def test_a_required_column_that_a_file_lacks_becomes_optional() -> None:
 # --- what is noted of the frames -------------------------------------------------------------------------------------
 
 
-def framed(frame: pd.DataFrame, **options: Any) -> OpenedFile:
+def framed(frame: pd.DataFrame, **options: Any) -> OpenFile:
     return opened(pa.Table.from_pandas(frame, **options))
 
 
@@ -476,7 +491,7 @@ def test_labels_are_kept_when_columns_are_widened() -> None:
 
 
 def test_geometries_of_two_crs_do_not_unite() -> None:
-    def located(crs: str, **more: Any) -> OpenedFile:
+    def located(crs: str, **more: Any) -> OpenFile:
         notes = json.dumps({"primary_column": "g", "columns": {"g": {"encoding": "WKB", "crs": crs, **more}}})
         table = pa.table({"g": pa.nulls(1, pa.binary())}).replace_schema_metadata({"geo": notes})
         return opened(table, crs)
@@ -491,9 +506,9 @@ def test_geometries_of_two_crs_do_not_unite() -> None:
 
 
 def test_decimals_of_thousands_of_digits_do_not_unite() -> None:
-    def decimals(precision: int, scale: int) -> OpenedFile:
+    def decimals(precision: int, scale: int) -> OpenFile:
         logical = LogicalType("DECIMAL", precision=precision, scale=scale)
-        return of_nodes(Node("a", OPTIONAL, BYTE_ARRAY, logical=logical))
+        return of_nodes(SchemaNode("a", OPTIONAL, BYTE_ARRAY, logical=logical))
 
     assert "DECIMAL(800, 300)" in column_of(DatasetSchema.of([decimals(500, 0), decimals(600, 300)]))
     with pytest.raises(numparq.SchemaError):
@@ -524,16 +539,16 @@ def test_arrow_types_are_kept_where_they_agree() -> None:
     first = opened({"d": pa.nulls(1, words), "e": pa.nulls(1, words), "t": pa.nulls(1, pa.duration("s"))})
     second = opened({"d": pa.nulls(1, words), "e": pa.nulls(1, pa.string()), "t": pa.nulls(1, pa.duration("ns"))})
     arrow_schema = DatasetSchema.of([first, second]).prototype.arrow_schema
-    assert arrow_schema.type_of(0).dictionary is not None
-    assert arrow_schema.type_of(1) == ArrowType("utf8")
-    assert arrow_schema.type_of(2) == ArrowType("duration", unit="ns")
+    assert arrow_schema.field_type(0).dictionary is not None
+    assert arrow_schema.field_type(1) == ArrowType("utf8")
+    assert arrow_schema.field_type(2) == ArrowType("duration", unit="ns")
     matches = matched(DatasetSchema.of([first, second]), first)
     assert [match.is_same for match in matches] == [True, True, False]
 
 
 def test_files_are_own_where_numparq_wrote_all() -> None:
-    def own(frame: pd.DataFrame) -> OpenedFile:
-        return OpenedFile(numparq.to_parquet(frame))
+    def own(frame: pd.DataFrame) -> OpenFile:
+        return OpenFile(numparq.to_parquet(frame))
 
     first, second = own(pd.DataFrame({"a": [1]})), own(pd.DataFrame({"b": [1]}))
     assert DatasetSchema.of([first, second]).prototype.is_own

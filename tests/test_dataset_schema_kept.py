@@ -10,24 +10,24 @@ import pyarrow.parquet as pq
 import pytest
 
 import numparq
-from numparq.dataset import fields, resolution
-from numparq.dataset.resolution import DatasetSchema
-from numparq.opened import OpenedFile
+from numparq.dataset.schema_merge import dataset_schema, fields, schema_groups
+from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
+from numparq.format.open_file import OpenFile
 
 
 @pytest.fixture(autouse=True)
 def nothing_kept(monkeypatch):
-    monkeypatch.setattr(resolution, "_kept", type(resolution._kept)(16))
+    monkeypatch.setattr(dataset_schema, "_kept", type(dataset_schema._kept)(16))
     monkeypatch.setattr(fields, "_kept", type(fields._kept)(64))
 
 
-def stored(table: pa.Table, **how) -> OpenedFile:
+def stored(table: pa.Table, **how) -> OpenFile:
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, **how)
-    return OpenedFile(sink.getvalue().to_pybytes())
+    return OpenFile(sink.getvalue().to_pybytes())
 
 
-def noted(columns: dict, **notes: str) -> OpenedFile:
+def noted(columns: dict, **notes: str) -> OpenFile:
     return stored(pa.table(columns).replace_schema_metadata(notes))
 
 
@@ -57,7 +57,7 @@ def test_what_differs_is_made_anew(others, how):
     first = DatasetSchema.of([stored(pa.table(ints("a"))), stored(pa.table(ints("a", "b")))])
     made = DatasetSchema.of([stored(pa.table(one)) for one in others], **how)
     assert made.prototype is not first.prototype
-    resolution._kept = type(resolution._kept)(16)
+    dataset_schema._kept = type(dataset_schema._kept)(16)
     fields._kept = type(fields._kept)(64)
     alone = DatasetSchema.of([stored(pa.table(one)) for one in others], **how)
     assert alone.schema.columns == made.schema.columns and list(alone.fields) == list(made.fields)
@@ -97,13 +97,13 @@ def test_own_files_and_others(tmp_path):
 
 
 def test_large_and_many_schemas_are_not_kept(monkeypatch):
-    monkeypatch.setattr(resolution, "_MOST_KINDS", 2)
+    monkeypatch.setattr(dataset_schema, "MAX_SHARED_GROUPS", 2)
     DatasetSchema.of([stored(pa.table(ints("a", name))) for name in "bcd"])
-    assert not len(resolution._kept)
-    monkeypatch.setattr(resolution, "_KEPT_BYTES", 10)
+    assert not len(dataset_schema._kept)
+    monkeypatch.setattr(schema_groups, "MAX_SHARED_BYTES", 10)
     monkeypatch.setattr(fields, "_KEPT_BYTES", 10)
     made = DatasetSchema.of([stored(pa.table(ints("a"))), stored(pa.table(ints("a", "b")))])
-    assert not len(resolution._kept) and made.schema.columns == ["a", "b"]
+    assert not len(dataset_schema._kept) and made.schema.columns == ["a", "b"]
 
 
 def test_what_cannot_be_united_is_told_each_time_with_its_own_files(tmp_path):

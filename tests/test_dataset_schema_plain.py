@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import numparq
-from numparq.arrow_schema import ArrowType
+from numparq.format.arrow_type import ArrowType
 
 DAY = datetime.date(2020, 1, 1)
 LINES = [[{"x": 1}], None]

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import numparq
-from numparq.dataset.resolution import DatasetSchema
+from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

@@ -10,9 +10,10 @@ from split_cases import read, some, thousands
 
 import numparq
 from numparq import RuntimeFilter, SchemaError, col
-from numparq.dataset.splits import Split, split_table
-from numparq.dataset.splitting import planning
-from numparq.dataset.splitting.packing import packed
+from numparq.dataset.splits import plan
+from numparq.dataset.splits.divide import pack_pieces
+from numparq.dataset.splits.split import Split
+from numparq.dataset.splits.table import split_table
 
 
 @pytest.fixture
@@ -59,8 +60,8 @@ def test_rows_that_the_plan_leaves_out_are_in_no_split(folder):
 ])  # fmt: skip
 def test_files_that_their_statistics_leave_out_are_not_planned(folder, monkeypatch, wanted, names):
     planned = []
-    real = planning._planned_file
-    monkeypatch.setattr(planning, "_planned_file", lambda file, *of: planned.append(file.name) or real(file, *of))
+    real = plan._planned_file
+    monkeypatch.setattr(plan, "_planned_file", lambda file, *of: planned.append(file.name) or real(file, *of))
     split_table(folder, filters=wanted)
     assert sorted(name.rpartition("/")[2] for name in planned) == names
 
@@ -99,19 +100,19 @@ def test_small_files_are_together(tmp_path):
     ([0, 0, 0], 5, [3]), ([5, 5, 6, 6], 100, [4]), ([1] * 10, 4, [4, 4, 2]), ([20, 1, 20], 5, [1, 1, 1]),
 ])  # fmt: skip
 def test_pieces_are_packed_in_order(sizes, capacity, want):
-    runs = packed([0] * len(sizes), sizes, capacity)
+    runs = pack_pieces([0] * len(sizes), sizes, capacity)
     assert [at for run in runs for at in run] == list(range(len(sizes)))
     assert list(map(len, runs)) == want
     for count in range(1, len(sizes) + 1):
-        more = packed([0] * len(sizes), sizes, capacity, count)
+        more = pack_pieces([0] * len(sizes), sizes, capacity, count)
         assert len(runs) <= len(more) >= count and [at for run in more for at in run] == list(range(len(sizes)))
 
 
 def test_files_that_are_opened_count():
-    assert list(map(len, packed([0, 0, 1, 1], [160] * 4, 320))) == [1, 1, 1, 1]  # each with its 20 to open a file
-    assert list(map(len, packed([0, 0, 1, 1], [150] * 4, 320))) == [2, 2]
-    assert list(map(len, packed(range(6), [0] * 6, 160))) == [6]
-    assert list(map(len, packed([0, 0, 0, 1], [10, 10, 10, 10], 1600, 2))) == [3, 1]
+    assert list(map(len, pack_pieces([0, 0, 1, 1], [160] * 4, 320))) == [1, 1, 1, 1]  # each with its 20 to open a file
+    assert list(map(len, pack_pieces([0, 0, 1, 1], [150] * 4, 320))) == [2, 2]
+    assert list(map(len, pack_pieces(range(6), [0] * 6, 160))) == [6]
+    assert list(map(len, pack_pieces([0, 0, 0, 1], [10, 10, 10, 10], 1600, 2))) == [3, 1]
 
 
 def test_wrong_arguments(folder):

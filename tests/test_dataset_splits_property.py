@@ -12,8 +12,9 @@ from split_cases import pick, random_filter, random_table, read, rows_of
 
 import numparq
 from numparq import SchemaError
-from numparq.dataset.splits import Split, split_table
-from numparq.dataset.splitting import query
+from numparq.dataset.splits import plan
+from numparq.dataset.splits.split import Split
+from numparq.dataset.splits.table import split_table
 
 VIRTUAL = ("file", "row_group", "row_number")
 
@@ -98,7 +99,7 @@ def test_runtime_filters_and_given_schemas(seed, tmp_path):
 
 
 def test_files_that_the_schema_was_not_taken_from_are_read_as_if_it_was_or_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(query, "SAMPLE", 1)
+    monkeypatch.setattr(plan, "SAMPLED_FILES", 1)
     same = refused = 0
     for seed in range(300, 325):
         rng = np.random.default_rng(seed)

@@ -18,8 +18,9 @@ from split_cases import read, rows_of, some, thousands
 
 import numparq
 from numparq import RuntimeFilter, col
-from numparq.bloom_filter import BloomFilter
-from numparq.dataset.splits import Split, split_table
+from numparq.dataset.splits.split import Split
+from numparq.dataset.splits.table import split_table
+from numparq.format.bloom_filter import BloomFilter
 
 
 @pytest.fixture
@@ -139,7 +140,8 @@ reader, splits = pickle.load(open(sys.argv[1], "rb"))
 frames = [reader.frame(split) for split in splits]
 tables = [table for split in splits for table in reader.tables(split, 300)]
 pickle.dump((frames, [table.schema for table in tables], [table.num_rows for table in tables]), open(sys.argv[2], "wb"))
-print(sorted(name for name in ("pyspark", "numparq.dataset.query", "numparq.dataset.contents") if name in sys.modules))
+names = ("pyspark", "numparq.dataset.scan.query", "numparq.dataset.discover.snapshot")
+print(sorted(name for name in names if name in sys.modules))
 """
 
 
@@ -187,7 +189,8 @@ def test_no_other_file_is_touched(folder):
 
 
 def test_each_file_is_opened_once_and_only_wanted_bytes_are_read(folder, monkeypatch):
-    from numparq.dataset.splitting import opening
+    from numparq.dataset.discover import open_files
+    from numparq.dataset.splits import open_files as splits_open_files
 
     known = []
 
@@ -195,10 +198,10 @@ def test_each_file_is_opened_once_and_only_wanted_bytes_are_read(folder, monkeyp
         known.append(opening_files(*arguments, **options))
         return known[-1]
 
-    opening_files = opening.open_files
-    monkeypatch.setattr(opening, "open_files", remembered)
-    monkeypatch.setattr("numparq.dataset.opening.TAIL_BYTES", 3000)
-    monkeypatch.setattr("numparq.dataset.opening.SHORTEST_TAIL", 3000)
+    opening_files = open_files.open_files
+    monkeypatch.setattr(splits_open_files, "open_files", remembered)
+    monkeypatch.setattr("numparq.dataset.discover.open_files.TAIL_BYTES", 3000)
+    monkeypatch.setattr("numparq.dataset.discover.open_files.MIN_TAIL_BYTES", 3000)
     table = split_table(folder, ["x"], split_bytes=4000)
     for split in table.splits[:3]:
         known.clear()

@@ -12,7 +12,7 @@ from split_cases import read, some, split_of, thousands
 
 import numparq
 from numparq import InvalidFileError, col
-from numparq.dataset.splits import split_table
+from numparq.dataset.splits.table import split_table
 
 
 @pytest.fixture

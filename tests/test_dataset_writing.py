@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import numparq
-from numparq.dataset.writing import DatasetWriter
+from numparq.dataset.write.dataset_writer import DatasetWriter
 from numparq.errors import SchemaError
 
 pa = pytest.importorskip("pyarrow")
@@ -93,7 +93,7 @@ def test_each_file_has_the_types_of_the_whole_frame(tmp_path):
 
 
 def test_types_hold_where_rows_are_taken_bit_by_bit(tmp_path, monkeypatch):
-    monkeypatch.setattr("numparq.dataset.writing.frames._BYTES_AT_ONCE", 300)
+    monkeypatch.setattr("numparq.dataset.write.partition_frame._BYTES_AT_ONCE", 300)
     frame = sample()
     frame.index = pd.MultiIndex.from_arrays([frame["number"].where(frame["number"] > 30), frame["city"]])
     numparq.to_parquet(frame, tmp_path / "a", partition_cols=["city"])
@@ -232,7 +232,7 @@ def test_several_frames_share_files(tmp_path):
 
 
 def test_more_partitions_than_files_stay_open(tmp_path, monkeypatch):
-    monkeypatch.setattr("numparq.dataset.writing.spread._MOST_OPEN", 3)
+    monkeypatch.setattr("numparq.dataset.write.partition_files._MOST_OPEN", 3)
     with DatasetWriter(tmp_path, partition_cols=["key"]) as writer:
         for _ in range(2):
             writer.write(pd.DataFrame({"key": range(10), "n": range(10)}))
@@ -428,8 +428,8 @@ def test_options_reach_every_file(tmp_path):
 
 def test_there_is_one_bar(tmp_path, monkeypatch):
     shown = []
-    monkeypatch.setattr("numparq.progress.PATIENCE", 0)
-    monkeypatch.setattr("numparq.progress.Progress._start", lambda self: setattr(self, "_bar", Bar()))
+    monkeypatch.setattr("numparq.util.progress.PATIENCE", 0)
+    monkeypatch.setattr("numparq.util.progress.ProgressBar._start", lambda self: setattr(self, "_bar", Bar()))
 
     class Bar:
         def update(self, task, completed, total):

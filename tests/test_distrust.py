@@ -8,14 +8,20 @@ from types import SimpleNamespace
 import pytest
 from driving.statistics import column
 from hostile.handmade import INT96, Column, data_page, file, idl
+from support.oracles.pruning import TrustedStatistics, trusted_statistics
 
 from numparq import ParquetFile
-from numparq.created_by import Writer, writer_of
-from numparq.metadata.logical_type import LogicalType
-from numparq.schema import Leaf
-from numparq.statistics.distrust import BUGS, bugs_of, distrusted
-from numparq.statistics.order import NO_ORDER, Order, order_of
-from numparq.statistics.reading import Known, declared_orders, is_nan, known
+from numparq.format.column_order import NO_ORDER, ColumnOrder, declared_orders, leaf_order
+from numparq.format.logical_type import LogicalType
+from numparq.format.schema import Leaf
+from numparq.format.statistics import is_nan
+from numparq.format.writer_quirks import (
+    STATISTICS_QUIRKS,
+    ApplicationVersion,
+    parse_created_by,
+    statistics_quirks,
+    untrusted_statistics,
+)
 
 
 def leaf(physical, kind=None, length=None, repeated=0, **parameters):
@@ -31,36 +37,41 @@ UNSIGNED, LISTS = leaf(1, "INTEGER", bit_width=32, signed=False), leaf(1, repeat
 @pytest.mark.parametrize(
     ("text", "writer"),
     [
-        (None, Writer("", None)),
-        ("", Writer("", None)),
-        ("parquet-mr", Writer("parquet-mr", None)),
-        ("parquet-mr version", Writer("parquet-mr", None)),
-        ("parquet-mr version 1.8.0 (build 0fda28af84b9)", Writer("parquet-mr", (1, 8, 0, 1))),
-        ("parquet-mr version 1.8.0-SNAPSHOT", Writer("parquet-mr", (1, 8, 0, 0))),
-        ("parquet-mr version 1.6.0rc3 (build d4d)", Writer("parquet-mr", (1, 6, 0, 0))),
-        ("parquet-mr version 1.10.99.7.1.7.0-551", Writer("parquet-mr", (1, 10, 99, 1))),
-        ("parquet-cpp-arrow version 26.0.0", Writer("parquet-cpp-arrow", (26, 0, 0, 1))),
-        ("impala version 2.9.0-cdh5.12.0 (build 03c)", Writer("impala", (2, 9, 0, 0))),
-        ("DuckDB version v1.1.0 (build fa5c2fe15f)", Writer("duckdb", (1, 1, 0, 1))),
-        ("DuckDB", Writer("duckdb", None)),
-        ("ClickHouse v25.3.2.39", Writer("clickhouse", (25, 3, 2, 1))),
-        ("cudf version 24.02", Writer("cudf", (24, 2, 0, 1))),
-        ("parquet-go version latest", Writer("parquet-go", None)),
+        (None, ApplicationVersion("", None)),
+        ("", ApplicationVersion("", None)),
+        ("parquet-mr", ApplicationVersion("parquet-mr", None)),
+        ("parquet-mr version", ApplicationVersion("parquet-mr", None)),
+        ("parquet-mr version 1.8.0 (build 0fda28af84b9)", ApplicationVersion("parquet-mr", (1, 8, 0, 1))),
+        ("parquet-mr version 1.8.0-SNAPSHOT", ApplicationVersion("parquet-mr", (1, 8, 0, 0))),
+        ("parquet-mr version 1.6.0rc3 (build d4d)", ApplicationVersion("parquet-mr", (1, 6, 0, 0))),
+        ("parquet-mr version 1.10.99.7.1.7.0-551", ApplicationVersion("parquet-mr", (1, 10, 99, 1))),
+        ("parquet-cpp-arrow version 26.0.0", ApplicationVersion("parquet-cpp-arrow", (26, 0, 0, 1))),
+        ("impala version 2.9.0-cdh5.12.0 (build 03c)", ApplicationVersion("impala", (2, 9, 0, 0))),
+        ("DuckDB version v1.1.0 (build fa5c2fe15f)", ApplicationVersion("duckdb", (1, 1, 0, 1))),
+        ("DuckDB", ApplicationVersion("duckdb", None)),
+        ("ClickHouse v25.3.2.39", ApplicationVersion("clickhouse", (25, 3, 2, 1))),
+        ("cudf version 24.02", ApplicationVersion("cudf", (24, 2, 0, 1))),
+        ("parquet-go version latest", ApplicationVersion("parquet-go", None)),
         ("github.com/parquet-go/parquet-go version 0.25.0(build )",
-         Writer("github.com/parquet-go/parquet-go", (0, 25, 0, 1))),
-        ("Arrow2 - Native Rust implementation of Arrow", Writer("arrow2 - native rust implementation of arrow", None)),
-        ("\n \udcff 1" * 2000, Writer("\udcff", (1, 0, 0, 1))),
+         ApplicationVersion("github.com/parquet-go/parquet-go", (0, 25, 0, 1))),
+        ("Arrow2 - Native Rust implementation of Arrow",
+         ApplicationVersion("arrow2 - native rust implementation of arrow", None)),
+        ("\n \udcff 1" * 2000, ApplicationVersion("\udcff", (1, 0, 0, 1))),
     ],
 )  # fmt: skip
 def test_who_wrote_it(text, writer):
-    assert writer_of(text) == writer
+    assert parse_created_by(text) == writer
 
 
 def test_what_is_before_a_release():
-    before = [writer_of(f"w version {version}").is_before((1, 8, 0)) for version in ("1.7.9", "1.8.0-SNAPSHOT", "0.9")]
-    after = [writer_of(f"w version {version}").is_before((1, 8, 0)) for version in ("1.8.0", "1.8.1-rc1", "1.10", "2")]
+    before = [
+        parse_created_by(f"w version {version}").is_before((1, 8, 0)) for version in ("1.7.9", "1.8.0-SNAPSHOT", "0.9")
+    ]
+    after = [
+        parse_created_by(f"w version {version}").is_before((1, 8, 0)) for version in ("1.8.0", "1.8.1-rc1", "1.10", "2")
+    ]
     assert all(before) and not any(after)
-    assert writer_of("w").is_before((0, 0, 1)) and writer_of("w version 9.9").is_before(None)
+    assert parse_created_by("w").is_before((0, 0, 1)) and parse_created_by("w version 9.9").is_before(None)
 
 
 @pytest.mark.parametrize(
@@ -106,15 +117,15 @@ def test_what_is_before_a_release():
     ],
 )
 def test_what_is_distrusted(created_by, column, what):
-    assert distrusted(created_by, column) == frozenset(what.split())
-    assert {part for bug in bugs_of(created_by, column) for part in bug.what} == set(what.split())
+    assert untrusted_statistics(created_by, column) == frozenset(what.split())
+    assert {part for bug in statistics_quirks(created_by, column) for part in bug.what} == set(what.split())
 
 
 def test_every_bug_is_of_some_column():
     columns = [NUMBERS, TEXT, DOUBLES, DECIMALS, UNSIGNED, LISTS, leaf(6, **DECIMAL)]
-    for bug in BUGS:
-        assert any(bug in bugs_of(bug.name or "whoever", column) for column in columns), bug
-        assert bug.name == bug.name.lower() == writer_of(bug.name).name
+    for bug in STATISTICS_QUIRKS:
+        assert any(bug in statistics_quirks(bug.name or "whoever", column) for column in columns), bug
+        assert bug.name == bug.name.lower() == parse_created_by(bug.name).name
 
 
 def test_what_we_write_is_trusted():
@@ -125,21 +136,21 @@ def test_what_we_write_is_trusted():
     frame = pd.DataFrame({"a": ["x", None], "b": [1, 2]})
     with ParquetFile(numparq.to_parquet(frame)) as opened:
         created_by = opened.metadata.created_by
-        assert writer_of(created_by).name == "numparq"
-    assert "min_max" not in distrusted(created_by, TEXT)
+        assert parse_created_by(created_by).name == "numparq"
+    assert "min_max" not in untrusted_statistics(created_by, TEXT)
 
 
 # --- orders -----------------------------------------------------------------------------------------------------------
 
 
 def test_the_order_of_int96():
-    order = order_of(column(3), "int96")
-    assert order == Order("int96", 12) and order.column_order == {"INT96_TIMESTAMP_ORDER": {}}
+    order = leaf_order(column(3), "int96")
+    assert order == ColumnOrder("int96", 12) and order.column_order == {"INT96_TIMESTAMP_ORDER": {}}
     moments = [struct.pack("<qi", nanoseconds, day) for day, nanoseconds in
                [(-(2**31), 5), (-1, -7), (-1, 0), (0, 0), (0, 2**62), (2440588, -1), (2440588, 86399999999999),
                 (2440589, 0), (2**31 - 1, 0)]]  # fmt: skip
     assert sorted(set(moments), key=order.key) == moments
-    assert order_of(column(4), "int96") == order_of(column(4))
+    assert leaf_order(column(4), "int96") == leaf_order(column(4))
 
 
 def test_orders_as_the_file_declares_them():
@@ -175,7 +186,7 @@ def double(number):
 
 def taken(column, order="TYPE_ORDER", created_by=SOUND, **fields):
     declared = declared_orders([column], None if order is None else [order])
-    return known(statistics(**fields), 100, column, declared[0], created_by)
+    return trusted_statistics(statistics(**fields), 100, column, declared[0], created_by)
 
 
 def take(column, order="TYPE_ORDER", created_by=SOUND, **fields):
@@ -184,16 +195,18 @@ def take(column, order="TYPE_ORDER", created_by=SOUND, **fields):
 
 
 def test_bounds_and_counts():
-    assert known(None, 100, NUMBERS, order_of(NUMBERS), SOUND) == Known()
-    assert take(NUMBERS, min_value=long(-3), max_value=long(4), null_count=2) == Known(long(-3), long(4), 2)
-    assert take(NUMBERS, max_value=long(4)) == Known(None, long(4))
-    assert take(TEXT, min_value=b"a", max_value=b"\xff") == Known(b"a", b"\xff")
+    assert trusted_statistics(None, 100, NUMBERS, leaf_order(NUMBERS), SOUND) == TrustedStatistics()
+    assert take(NUMBERS, min_value=long(-3), max_value=long(4), null_count=2) == TrustedStatistics(long(-3), long(4), 2)
+    assert take(NUMBERS, max_value=long(4)) == TrustedStatistics(None, long(4))
+    assert take(TEXT, min_value=b"a", max_value=b"\xff") == TrustedStatistics(b"a", b"\xff")
 
 
 def test_deprecated_bounds():
-    assert take(NUMBERS, min=long(-3), max=long(4)) == Known(long(-3), long(4))
-    assert take(NUMBERS, min=long(-3), max=long(4), min_value=long(1), max_value=long(2)) == Known(long(1), long(2))
-    assert take(NUMBERS, min=long(-3), max=long(4), min_value=long(1)) == Known(long(1))
+    assert take(NUMBERS, min=long(-3), max=long(4)) == TrustedStatistics(long(-3), long(4))
+    assert take(NUMBERS, min=long(-3), max=long(4), min_value=long(1), max_value=long(2)) == TrustedStatistics(
+        long(1), long(2)
+    )
+    assert take(NUMBERS, min=long(-3), max=long(4), min_value=long(1)) == TrustedStatistics(long(1))
     for other in (TEXT, UNSIGNED, DECIMALS, leaf(3)):
         for order in ("TYPE_ORDER", "SOME_ORDER", None):
             assert taken(other, order, min=b"aaaa", max=b"bbbb")[:2] == (None, None)
@@ -204,14 +217,14 @@ def test_bounds_of_no_declared_order(order):
     """They mean nothing, not even that those are wrong which always compare in one way; counts need no order."""
     lie = {"min_value": long(1), "max_value": long(2)}
     assert taken(NUMBERS, order, **lie, null_count=3)[:4] == (None, None, 3, None)
-    found = Known(long(-3), long(4), order=order_of(NUMBERS))
+    found = TrustedStatistics(long(-3), long(4), order=leaf_order(NUMBERS))
     assert taken(NUMBERS, order, min=long(-3), max=long(4)) == found
     assert taken(NUMBERS, order, min=long(-3), max=long(4), **lie) == found
     assert taken(NUMBERS, order, **lie, min=long(5), max=long(4))[:2] == (None, None)
     lie = {"min_value": double(1.0), "max_value": double(2.0)}
     assert taken(DOUBLES, order, **lie, nan_count=4)[:4] == (None, None, None, 4)
     zeros = taken(DOUBLES, order, **lie, min=double(0.0), max=double(-0.0), nan_count=4)
-    assert zeros == Known(double(-0.0), double(0.0), None, 4, order_of(DOUBLES))
+    assert zeros == TrustedStatistics(double(-0.0), double(0.0), None, 4, leaf_order(DOUBLES))
     for low, high in ((double(float("nan")), double(2.0)), (double(1.0), double(float("nan")))):
         assert taken(DOUBLES, order, **lie, min=low, max=high)[:2] == (None, None)
     flags = leaf(0)
@@ -223,11 +236,11 @@ def test_bounds_of_no_declared_order(order):
 def test_which_order_bounds_are_in():
     total = "IEEE_754_TOTAL_ORDER"
     bounds = {"min_value": double(1.0), "max_value": double(2.0)}
-    assert taken(DOUBLES, total, **bounds).order == order_of(DOUBLES, "ieee754")
-    assert taken(DOUBLES, **bounds).order == order_of(DOUBLES)
-    assert taken(DOUBLES, None, min=double(1.0)).order == order_of(DOUBLES)
+    assert taken(DOUBLES, total, **bounds).order == leaf_order(DOUBLES, "ieee754")
+    assert taken(DOUBLES, **bounds).order == leaf_order(DOUBLES)
+    assert taken(DOUBLES, None, min=double(1.0)).order == leaf_order(DOUBLES)
     # All row groups of a column are in one order, and that of these would be another.
-    assert taken(DOUBLES, total, min=double(1.0), max=double(2.0), nan_count=3) == Known(nan_count=3)
+    assert taken(DOUBLES, total, min=double(1.0), max=double(2.0), nan_count=3) == TrustedStatistics(nan_count=3)
     for other in (TEXT, UNSIGNED, DECIMALS, leaf(3)):
         assert taken(other, None).order == NO_ORDER
 
@@ -236,35 +249,35 @@ def test_statistics_that_contradict_themselves():
     for low, high in ((long(5), long(4)), (b"123", long(4))):
         assert take(NUMBERS, min_value=low, max_value=high).min_value is None
     assert take(NUMBERS, min_value=long(5), max_value=long(4)).max_value is None
-    assert take(UNSIGNED, min_value=b"\xff" * 4, max_value=bytes(4)) == Known()
+    assert take(UNSIGNED, min_value=b"\xff" * 4, max_value=bytes(4)) == TrustedStatistics()
     for count in (-1, 101, 1 << 40):
         assert take(NUMBERS, null_count=count).null_count is None
         assert take(DOUBLES, nan_count=count).nan_count is None
 
 
 def test_writers_that_are_wrong():
-    assert take(NUMBERS, created_by="Polars", min_value=long(1), null_count=2) == Known(long(1))
-    assert take(TEXT, created_by="parquet-mr version 1.6.0", min_value=b"a", max_value=b"b", null_count=2) == Known(
-        null_count=2
-    )
-    assert take(DECIMALS, created_by="Polars", min_value=bytes(5), max_value=bytes(5)) == Known()
+    assert take(NUMBERS, created_by="Polars", min_value=long(1), null_count=2) == TrustedStatistics(long(1))
+    assert take(
+        TEXT, created_by="parquet-mr version 1.6.0", min_value=b"a", max_value=b"b", null_count=2
+    ) == TrustedStatistics(null_count=2)
+    assert take(DECIMALS, created_by="Polars", min_value=bytes(5), max_value=bytes(5)) == TrustedStatistics()
 
 
 def test_floats():
     nan, zero, minus_zero = double(float("nan")), double(0.0), double(-0.0)
-    assert take(DOUBLES, min_value=double(1.0), max_value=double(2.0), nan_count=3) == Known(
+    assert take(DOUBLES, min_value=double(1.0), max_value=double(2.0), nan_count=3) == TrustedStatistics(
         double(1.0), double(2.0), None, 3
     )
     for low, high in ((nan, double(2.0)), (double(1.0), nan), (nan, nan)):
-        assert take(DOUBLES, min_value=low, max_value=high) == Known()
-        assert take(DOUBLES, min=low, max=high) == Known()
+        assert take(DOUBLES, min_value=low, max_value=high) == TrustedStatistics()
+        assert take(DOUBLES, min=low, max=high) == TrustedStatistics()
     for low in (zero, minus_zero):
         for high in (zero, minus_zero):
-            assert take(DOUBLES, min_value=low, max_value=high) == Known(minus_zero, zero)
+            assert take(DOUBLES, min_value=low, max_value=high) == TrustedStatistics(minus_zero, zero)
     total = "IEEE_754_TOTAL_ORDER"
-    assert take(DOUBLES, total, min_value=nan, max_value=nan) == Known(nan, nan)
-    assert take(DOUBLES, total, min_value=zero, max_value=zero) == Known(zero, zero)
-    assert take(DOUBLES, total, min_value=zero, max_value=minus_zero) == Known()
+    assert take(DOUBLES, total, min_value=nan, max_value=nan) == TrustedStatistics(nan, nan)
+    assert take(DOUBLES, total, min_value=zero, max_value=zero) == TrustedStatistics(zero, zero)
+    assert take(DOUBLES, total, min_value=zero, max_value=minus_zero) == TrustedStatistics()
 
 
 @pytest.mark.parametrize(("form", "infinity"), [("<e", b"\x00\x7c"), ("<f", b"\x00\x00\x80\x7f"), ("<d", None)])
@@ -292,5 +305,9 @@ def test_int96_in_a_file(order, trusted):
         names = None if metadata.column_orders is None else [union.which() for union in metadata.column_orders]
         (found,) = declared_orders([leaf(3)], names)
         facts = metadata.row_groups[0].columns[0].meta_data
-        got = known(facts.statistics, facts.num_values, leaf(3), found, metadata.created_by)
-    assert got == (Known(early, late, 0, order=order_of(leaf(3), "int96")) if trusted else Known(null_count=0))
+        got = trusted_statistics(facts.statistics, facts.num_values, leaf(3), found, metadata.created_by)
+    assert got == (
+        TrustedStatistics(early, late, 0, order=leaf_order(leaf(3), "int96"))
+        if trusted
+        else TrustedStatistics(null_count=0)
+    )

@@ -24,15 +24,15 @@ README = PROJECT / "README.md"
 PAGES = sorted(
     page.name for page in (PROJECT / "docs").glob("*.md") if "```python" in page.read_text() and page.stem != "kernels"
 )
-MODULES = ("numparq", "numparq.api", "numparq.reader", "numparq.writer")
+MODULES = ("numparq", "numparq.api", "numparq.file.reader", "numparq.file.writer")
 
 
 @pytest.fixture
 def rides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the file that the README reads, made the current one."""
-    from numparq.cli.demo import rides
+    from numparq.cli.demo import make_rides
 
-    rides(4000).to_parquet(tmp_path / "rides.parquet", row_group_size=1000)
+    make_rides(4000).to_parquet(tmp_path / "rides.parquet", row_group_size=1000)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -30,8 +30,8 @@ from twins import delta
 
 from numparq import CorruptPageError, ParquetFile, read_parquet
 from numparq.kernels import delta_writing_kernels
-from numparq.kernels.encode_delta import delta_room
-from numparq.kernels.encode_delta_strings import delta_byte_array_room, delta_length_room
+from numparq.kernels.encodings.delta_binary_packed import max_delta_bytes
+from numparq.kernels.encodings.delta_byte_arrays import max_delta_byte_array_bytes, max_delta_length_bytes
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -245,8 +245,16 @@ def test_pyarrow_reads_what_we_write():
     octets = np.frombuffer(b"".join(words), "u1")
     lengths, others = np.empty(1000, "i4"), np.empty(1000, "i4")
     kernels, total = delta_writing_kernels, len(octets)
-    out = [np.zeros(room, "u1") for room in (delta_room(1000, 4), delta_room(1000, 8), delta_length_room(1000, total),
-                                             delta_byte_array_room(1000, total), 8000)]  # fmt: skip
+    out = [
+        np.zeros(room, "u1")
+        for room in (
+            max_delta_bytes(1000, 4),
+            max_delta_bytes(1000, 8),
+            max_delta_length_bytes(1000, total),
+            max_delta_byte_array_bytes(1000, total),
+            8000,
+        )
+    ]
     small = numbers.astype("i4")
     ends_at = [
         kernels.encode_delta4(small, 0, 1000, out[0], 0),

@@ -15,11 +15,12 @@ from twins.exploding import plain_columns
 
 import numparq
 from numparq import InvalidFileError, SchemaError, read_parquet
-from numparq.explode import rows
-from numparq.leaves import Node
-from numparq.metadata.logical_type import LogicalType
-from numparq.nested_columns import NestedRead
-from numparq.schema import BYTE_ARRAY, INT32, INT64, OPTIONAL, REPEATED, REQUIRED
+from numparq.format.logical_type import LogicalType
+from numparq.format.physical_type import BYTE_ARRAY, INT32, INT64
+from numparq.format.schema import OPTIONAL, REPEATED, REQUIRED
+from numparq.format.schema_node import SchemaNode
+from numparq.to_pandas.nested import explode as nested_explode
+from numparq.to_pandas.nested.column import NestedOutput
 
 LIST, MAP, STRING = map(LogicalType, ("LIST", "MAP", "STRING"))
 
@@ -30,7 +31,7 @@ PAIRS = [(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (4, 2), (5, 1), (5, 0)]
 
 
 def group(name, *children, repetition=OPTIONAL, logical=None):
-    return Node(name, repetition, logical=logical, children=children)
+    return SchemaNode(name, repetition, logical=logical, children=children)
 
 
 def repeated(name, *children, logical=None):
@@ -38,10 +39,13 @@ def repeated(name, *children, logical=None):
 
 
 IMPALA = [
-    Node("id", REQUIRED, INT64),
-    group("array_col", repeated("list", group("item", repeated("list", Node("item", OPTIONAL, INT32)), logical=LIST)),
-          logical=LIST),
-]  # fmt: skip
+    SchemaNode("id", REQUIRED, INT64),
+    group(
+        "array_col",
+        repeated("list", group("item", repeated("list", SchemaNode("item", OPTIONAL, INT32)), logical=LIST)),
+        logical=LIST,
+    ),
+]
 
 
 def impala_file(**options):
@@ -61,8 +65,8 @@ def test_the_level_pairs_are_the_nine_of_the_document(impala, monkeypatch):
         seen.extend(whole(self, *read).values())
         return dict(zip([leaf.index for leaf in self.column.leaves], seen, strict=True))
 
-    whole = NestedRead.pieces
-    monkeypatch.setattr(NestedRead, "pieces", pieces)
+    whole = NestedOutput.pieces
+    monkeypatch.setattr(NestedOutput, "pieces", pieces)
     read_parquet(impala, explode="array_col.list.item.list.item")
     (piece,) = seen
     assert list(zip(piece.definition.tolist(), piece.repetition.tolist(), strict=True)) == PAIRS
@@ -237,11 +241,11 @@ def test_labels_that_are_no_strings():
 
 
 def leaf(name, repetition=REQUIRED):
-    return Node(name, repetition, INT32)
+    return SchemaNode(name, repetition, INT32)
 
 
 def text(name, repetition=REQUIRED):
-    return Node(name, repetition, BYTE_ARRAY, logical=STRING)
+    return SchemaNode(name, repetition, BYTE_ARRAY, logical=STRING)
 
 
 FORMS = [
@@ -353,4 +357,4 @@ def test_strings_that_are_more_than_an_arrow_array_holds(monkeypatch):
     pd.testing.assert_frame_equal(got, expected)
     column = pd.array(["a", "b"], dtype="string[pyarrow]")
     monkeypatch.setattr(type(column), "take", limited(type(column).take))
-    assert rows._taken(column, np.array([0, 0, 1, 1, 1])).tolist() == list("aabbb")
+    assert nested_explode._take_rows(column, np.array([0, 0, 1, 1, 1])).tolist() == list("aabbb")

@@ -18,8 +18,8 @@ from twins.exploding import expected_columns, plain_columns, ways
 
 import numparq
 from numparq import ParquetError, SchemaError, read_parquet, variant
-from numparq.column.shape import shape_of
-from numparq.explode.paths import collections_of
+from numparq.column.nested.nested_type import resolve_nested_type
+from numparq.to_pandas.nested.explode_path import collection_paths
 
 OPTIONS = [
     {"compression": "none", "use_dictionary": False},
@@ -32,7 +32,7 @@ def check_all(data, name, **options):
     """Explode a column in all ways that there are, and hold what comes against Python's loops."""
     array = pq.read_table(io.BytesIO(data), columns=[name]).column(name).combine_chunks()
     with numparq.ParquetFile(data) as file:
-        paths = list(collections_of(shape_of(file.schema, file.schema.columns.index(name))))
+        paths = list(collection_paths(resolve_nested_type(file.schema, file.schema.columns.index(name))))
         found = list(ways(array.type, ()))
         assert len(paths) == len(found)
         for path, way in zip(paths, found, strict=True):

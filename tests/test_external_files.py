@@ -12,7 +12,7 @@ import pytest
 from hostile.handmade import BYTE_ARRAY, INT64, Column, data_page, file, from_bytes, parse, plain, with_footer
 
 from numparq import InvalidFileError, ParquetFile, UnsupportedError, read_parquet
-from numparq.io import joint
+from numparq.io import multi_file_source
 
 NUMBERS = [3, 1, 2**62, -5]
 
@@ -96,7 +96,7 @@ def test_rows_and_columns(parts):
 
 def test_more_files_than_are_open_at_once(tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr(joint, "MOST_OPEN", 3)
+    monkeypatch.setattr(multi_file_source, "MAX_OPEN_SIBLINGS", 3)
     expected = write_parts(tmp_path, [f"part.{number}" for number in range(12)])
     for threads in (1, 3):
         with ParquetFile(tmp_path / "_metadata", external_files=True) as opened:

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from numparq.errors import InvalidFileError, located
-from numparq.fetching import PrefetchedSource, pieces
-from numparq.io.source import BytesSource
+from numparq.errors import InvalidFileError, error_context
+from numparq.io import prefetch
+from numparq.io.coalesce import Coalescing
+from numparq.io.local_source import BytesSource
+from numparq.io.prefetch import PrefetchedSource
 from numparq.kernels.tables import SLACK
-from numparq.plan.byte_ranges import Coalescing
 
 DATA = np.random.default_rng(5).integers(0, 256, 5000, np.uint8).tobytes()
 ALONE = Coalescing(0, 1000)
@@ -24,7 +25,7 @@ ALONE = Coalescing(0, 1000)
 def small_pieces():
     """Cut small ranges too."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pieces, "SMALLEST_CUT", 1)
+        patch.setattr(prefetch, "MIN_REQUEST_BYTES", 1)
         yield
 
 
@@ -127,7 +128,7 @@ def test_near_ranges_are_one_request_and_large_ones_several():
 
 
 def test_pieces_have_a_smallest_size(monkeypatch):
-    monkeypatch.setattr(pieces, "SMALLEST_CUT", 1000)
+    monkeypatch.setattr(prefetch, "MIN_REQUEST_BYTES", 1000)
     source = Slow()
     with prefetched(source, [[0, 1000], [2000, 3001]], how=Coalescing(0, 1)) as ahead:
         ahead.begin(0)
@@ -253,7 +254,7 @@ def test_errors_are_raised_where_the_bytes_are_asked_for():
                 given_by(ahead, 100, 200)
         assert given_by(ahead, 2000, 2100) == DATA[2000:2100], "the neighbour's trouble is not its own"
         for place in range(2):
-            with pytest.raises(InvalidFileError, match="cut") as caught, located(row_group=place):
+            with pytest.raises(InvalidFileError, match="cut") as caught, error_context(row_group=place):
                 given_by(ahead, 1000, 1100)
             assert caught.value.where == {"row_group": place}
         ahead.end(0)

@@ -12,10 +12,10 @@ from test_at_once import GROUP, PAGE, ROWS, table
 
 import numparq
 from numparq import col
-from numparq.column import few
-from numparq.column.few import FewRows
-from numparq.column.scattered import LEAST_BYTES
-from numparq.column.selected import Selected
+from numparq.column.jobs import inline_read
+from numparq.column.jobs.inline_read import InlineRead
+from numparq.column.jobs.selection import SelectionJob
+from numparq.column.read.page_selection import MIN_STRING_BYTES
 
 pytestmark = pytest.mark.usefixtures("without_key_look_ups")
 
@@ -25,7 +25,7 @@ class Watched:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.done = self.steps = 0
-        decode, go_on = FewRows.decode, Selected.go_on
+        decode, go_on = InlineRead.decode, SelectionJob.decode_fetched
 
         def decoded(this, columns):
             found = decode(this, columns)
@@ -36,8 +36,8 @@ class Watched:
             self.steps += 1
             go_on(this, rows)
 
-        monkeypatch.setattr(FewRows, "decode", decoded)
-        monkeypatch.setattr(Selected, "go_on", went_on)
+        monkeypatch.setattr(InlineRead, "decode", decoded)
+        monkeypatch.setattr(SelectionJob, "decode_fetched", went_on)
 
 
 def both(monkeypatch, data, columns=None, **how):
@@ -48,7 +48,7 @@ def both(monkeypatch, data, columns=None, **how):
 
     ours = read()
     with monkeypatch.context() as patch:
-        patch.setattr(FewRows, "decode", lambda *arguments: {})
+        patch.setattr(InlineRead, "decode", lambda *arguments: {})
         return ours, read()
 
 
@@ -93,18 +93,18 @@ def test_which_rows_are_few(monkeypatch) -> None:
         numparq.read_parquet(data, ["number", "text"], **how)
         assert seen.done == ("filters" in how)  # the keys themselves, of a page
     seen.done = 0
-    monkeypatch.setattr(few, "MOST_ROWS", 10)
+    monkeypatch.setattr(inline_read, "MAX_INLINE_ROWS", 10)
     numparq.read_parquet(data, row_range=(10, 20))
     assert seen.done == 3
     numparq.read_parquet(data, row_range=(10, 21))
     assert seen.done == 3
-    monkeypatch.setattr(few, "MOST_BYTES", 100)
+    monkeypatch.setattr(inline_read, "MAX_INLINE_BYTES", 100)
     numparq.read_parquet(data, row_range=(10, 20))
     assert seen.done == 3
 
 
 def test_pages_that_cannot_be_read_at_once_are_fetched_once(monkeypatch) -> None:
-    frame = pd.DataFrame({"s": [f"{row:05}" * (LEAST_BYTES // 5 + 1) for row in range(30)], "n": np.arange(30)})
+    frame = pd.DataFrame({"s": [f"{row:05}" * (MIN_STRING_BYTES // 5 + 1) for row in range(30)], "n": np.arange(30)})
     data = numparq.to_parquet(frame, max_rows_per_page=10, use_dictionary=False)
     seen = Watched(monkeypatch)
     check_same(*both(monkeypatch, data, row_range=(3, 4)))

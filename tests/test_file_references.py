@@ -14,8 +14,8 @@ import pytest
 
 import numparq
 from numparq import InvalidFileError, ParquetFile, UnsupportedError, file_bytes, read_parquet
-from numparq.file_references import FIELDS, Fetcher, Range, resolved
-from numparq.io.source import BytesSource
+from numparq.format.file_reference import REFERENCE_FIELDS, FileRange, FileReferenceReader, resolve_reference
+from numparq.io.local_source import BytesSource
 
 pa = pytest.importorskip("pyarrow")
 from footers import THRIFT, with_footer  # noqa: E402  (they need pyarrow)
@@ -26,13 +26,13 @@ SET = {"inline": b"bytes", "uri": "x", "offset": 3, "size": 2}
 # The table of section FILE, "Resolution": what is set -> what that is.
 TABLE = {
     ("inline",): b"bytes",
-    ("uri",): Range("x", 0, None),
+    ("uri",): FileRange("x", 0, None),
     ("uri", "offset"): None,
-    ("uri", "size"): Range("x", 0, 2),
-    ("uri", "offset", "size"): Range("x", 3, 2),
+    ("uri", "size"): FileRange("x", 0, 2),
+    ("uri", "offset", "size"): FileRange("x", 3, 2),
     ("offset",): None,
     ("size",): None,
-    ("offset", "size"): Range(None, 3, 2),
+    ("offset", "size"): FileRange(None, 3, 2),
     (): None,
 }
 
@@ -42,32 +42,32 @@ TABLE = {
 def test_the_table_of_the_specification(given, absent):
     reference = {name: SET[name] for name in given}
     if absent != "left out":
-        reference = dict.fromkeys(FIELDS) | reference
+        reference = dict.fromkeys(REFERENCE_FIELDS) | reference
     if absent == "empty":
         reference = {"uri": "", "content_type": "", "checksum": ""} | {name: value for name, value in reference.items()
                                                                        if value is not None}  # fmt: skip
     expected = SET["inline"] if "inline" in given else TABLE[given]
     if expected is None:
         with pytest.raises(InvalidFileError, match="FILE reference"):
-            resolved(reference)
+            resolve_reference(reference)
     else:
-        assert resolved(reference) == expected
+        assert resolve_reference(reference) == expected
 
 
 def test_empty_inline_bytes_are_set():
-    assert resolved({"inline": b""}) == b""
+    assert resolve_reference({"inline": b""}) == b""
 
 
 @pytest.mark.parametrize("field", ["offset", "size"])
 def test_negative_numbers(field):
     with pytest.raises(InvalidFileError, match=f"negative {field}"):
-        resolved({"offset": 0, "size": 0, field: -1})
+        resolve_reference({"offset": 0, "size": 0, field: -1})
 
 
 def test_numbers_of_any_sort():
     """Out of a frame come NumPy's integers, and NaN for nulls."""
-    assert resolved({"offset": np.int64(5), "size": np.int64(0), "uri": math.nan}) == Range(None, 5, 0)
-    assert resolved({"offset": 5.0, "size": np.float64(0)}) == Range(None, 5, 0)
+    assert resolve_reference({"offset": np.int64(5), "size": np.int64(0), "uri": math.nan}) == FileRange(None, 5, 0)
+    assert resolve_reference({"offset": 5.0, "size": np.float64(0)}) == FileRange(None, 5, 0)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_numbers_of_any_sort():
 )
 def test_what_is_no_reference(reference):
     with pytest.raises(TypeError, match="FILE reference"):
-        resolved(reference)
+        resolve_reference(reference)
 
 
 # --- checksums -------------------------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ SUMS = {"MD5": hashlib.md5(DATA).hexdigest(), "SHA-256": hashlib.sha256(DATA).he
 
 
 def fetched(**fields):
-    return Fetcher(BytesSource(b""), None).bytes_of(fields)
+    return FileReferenceReader(BytesSource(b""), None).bytes_of(fields)
 
 
 def twin_of_crc32c(data):
@@ -119,7 +119,7 @@ def test_checksums(algorithm):
     for wrong in (digest[1:], digest + "0", "", "g" + digest[1:], " " + digest):
         with pytest.raises(InvalidFileError, match=f"no {algorithm} digest"):
             fetched(inline=DATA, checksum=f"{algorithm}:{wrong}")
-    unchecked = Fetcher(BytesSource(b""), None, verify_checksums=False)
+    unchecked = FileReferenceReader(BytesSource(b""), None, verify_checksums=False)
     assert unchecked.bytes_of({"inline": b"x", "checksum": f"{algorithm}:{digest}"}) == b"x"
 
 

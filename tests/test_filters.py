@@ -19,7 +19,7 @@ from filtering.touched import pages, regions, touched
 from frames import written
 
 from numparq import Coalescing, ParquetFile, RuntimeFilter, col, read_parquet, to_parquet
-from numparq.column import pages as column_pages
+from numparq.column.read import page_walk as column_pages
 from numparq.errors import InvalidFileError, ParquetError, SchemaError, UnsupportedError
 
 NAN = math.nan
@@ -462,6 +462,7 @@ def test_gaps_between_columns_are_not_fetched(filters):
 
 
 # --- other arguments beside -------------------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("columns", [["value"], ["key", "value"]])
 def test_what_statistics_decide_is_not_fetched_to_be_asked(columns):

@@ -13,8 +13,8 @@ import pytest
 
 import numparq
 from numparq import ParquetFile, RuntimeFilter, SchemaError, col, read_parquet, to_parquet
-from numparq.column import selecting
-from numparq.column.taking import Places, items_of
+from numparq.column.jobs import schedule_selection
+from numparq.column.read.take import ValueIndices, take_array
 from numparq.errors import CorruptPageError, UnsupportedError
 
 
@@ -34,7 +34,7 @@ def test_a_row_group_asked_for_twice():
 
 @pytest.mark.parametrize("threads", [1, 4])
 def test_rows_of_nested_fields_are_looked_through_in_one_piece(threads, monkeypatch):
-    monkeypatch.setattr(selecting, "SMALLEST_PART", 4)
+    monkeypatch.setattr(schedule_selection, "MIN_ROWS_PER_JOB", 4)
     number = np.arange(400)
     frame = pd.DataFrame({"k": number, "st": [{"x": int(row % 7), "y": f"{row % 5}"} for row in number]})
     data = to_parquet(frame, max_rows_per_page=20)
@@ -73,13 +73,13 @@ def test_dictionaries_of_which_little_is_left_are_not_kept():
     frame = pd.DataFrame({"s": [f"{row % 900:04d}" for row in range(2000)], "n": np.arange(2000)})
     data = to_parquet(frame, use_dictionary=["s"])
     taken = []
-    make = numparq.column.kept.KeptStringsJob.__call__
+    make = numparq.column.jobs.predicate_cache.CachedBinaryJob.__call__
 
     def noted(job):
         taken.append(job.kept.piece)
         make(job)
 
-    with mock.patch.object(numparq.column.kept.KeptStringsJob, "__call__", noted):
+    with mock.patch.object(numparq.column.jobs.predicate_cache.CachedBinaryJob, "__call__", noted):
         got = read_parquet(data, filters=col("s") == "0123")
         assert got["n"].tolist() == [123, 1023, 1923] and not hasattr(taken.pop(), "codes")
         got = read_parquet(data, filters=col("s") == "0123", categories=["s"])
@@ -88,8 +88,8 @@ def test_dictionaries_of_which_little_is_left_are_not_kept():
 
 def test_places_are_those_of_the_mask():
     mask = np.array([0, 1, 1, 0, 1], np.uint8)
-    assert Places.where(mask).places.tolist() == [1, 2, 4]
-    assert items_of(np.arange(5), Places.where(mask)).tolist() == [1, 2, 4]
+    assert ValueIndices.where(mask).places.tolist() == [1, 2, 4]
+    assert take_array(np.arange(5), ValueIndices.where(mask)).tolist() == [1, 2, 4]
 
 
 @pytest.mark.parametrize("encoding", ["PLAIN", "RLE_DICTIONARY"])

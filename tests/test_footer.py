@@ -16,10 +16,10 @@ from twins import thrift as twin
 
 from numparq import ParquetFile
 from numparq.errors import InvalidFileError, ParquetError, UnsupportedError
-from numparq.metadata import footer as footer_module
-from numparq.metadata.chunks import FACTS, PRESENCE
-from numparq.metadata.footer import Footer
-from numparq.schema import Schema
+from numparq.format.footer import tail as footer_module
+from numparq.format.footer.column_chunks import CHUNK_FIELDS, CHUNK_FLAGS
+from numparq.format.footer.file_metadata import Footer
+from numparq.format.schema import Schema
 
 
 def decoded(data: bytes) -> Any:
@@ -84,10 +84,10 @@ def agree(footer: Footer, thing: Any) -> None:
     assert footer.key_value_metadata == pairs
     shape = len(thing.row_groups), footer.num_leaves
     table = footer.chunks.table(range(shape[0]), range(shape[1]))
-    for name, path in FACTS.items():
+    for name, path in CHUNK_FIELDS.items():
         expected = [[number(chunk, path) for chunk in group.columns] for group in thing.row_groups]
         assert table[name].tolist() == expected, name
-    for name, fields in PRESENCE.items():
+    for name, fields in CHUNK_FLAGS.items():
         there = [[any(getattr(chunk, field) is not None for field in fields) for chunk in group.columns]
                  for group in thing.row_groups]  # fmt: skip
         assert (table[name] != 0).tolist() == there, name

@@ -8,15 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from numparq import dtypes
-from numparq.column.buffer import BinaryPiece, ColumnBuffer, DictionaryPiece
-from numparq.errors import INEXACT, NULL_FOUND, LimitError
-from numparq.frame import allocate, assemble
-from numparq.frame.categories import encode, unify
-from numparq.kernels.tables import BOOLEAN, BYTE_ARRAY, FLOAT, INT32, INT64, INT96, SLACK
-from numparq.pandas_metadata import PandasMetadata
-from numparq.schema import LogicalType
-from numparq.targets import retarget
+from numparq.column.buffers import BinaryArray, DecodedColumn, DictionaryArray
+from numparq.errors import LimitError
+from numparq.format.key_values.pandas import PandasMetadata
+from numparq.format.logical_type import LogicalType
+from numparq.kernels.enums import BOOLEAN, BYTE_ARRAY, FLOAT, INT32, INT64, INT96
+from numparq.kernels.status import INEXACT, NULL_FOUND
+from numparq.kernels.tables import SLACK
+from numparq.to_pandas.dictionary import dictionary_encode, merge_dictionaries
+from numparq.to_pandas.frame import allocate_blocks, assemble
+from numparq.types import choose as types_choose
+from numparq.types.output_type import fallback_type
 
 STRING = LogicalType("STRING")
 
@@ -25,7 +27,7 @@ def choose(physical, annotation=None, optional=True, length=None, **options):
     leaf = SimpleNamespace(
         physical=physical, type_length=length, logical=annotation, max_definition_level=int(optional)
     )
-    return dtypes.choose(leaf, **options)
+    return types_choose.choose_output_type(leaf, **options)
 
 
 def piece(*values):
@@ -34,7 +36,7 @@ def piece(*values):
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     data = np.frombuffer(b"".join(value or b"" for value in values), np.uint8)
     validity = np.array([value is not None for value in values], np.uint8)
-    return BinaryPiece(offsets, data, None if validity.all() else validity)
+    return BinaryArray(offsets, data, None if validity.all() else validity)
 
 
 def fixed(layout, position, values, validity=None):
@@ -42,11 +44,11 @@ def fixed(layout, position, values, validity=None):
     if validity is not None and layout.validity[position] is not None:
         layout.validity[position][:] = validity
     nulls = 0 if validity is None else len(validity) - sum(validity)
-    return ColumnBuffer(layout.values[position], layout.validity[position], nulls)
+    return DecodedColumn(layout.values[position], layout.validity[position], nulls)
 
 
 def frame_of(targets, columns, metadata=None, separate=(), extra=()):
-    layout = allocate(targets, len(columns[0][0]), separate)
+    layout = allocate_blocks(targets, len(columns[0][0]), separate)
     buffers = [fixed(layout, place, *column) for place, column in enumerate(columns)]
     return assemble(layout, buffers, [f"c{place}" for place in range(len(targets))], metadata, extra), layout
 
@@ -66,7 +68,7 @@ def test_columns_of_a_dtype_share_one_block_of_the_frame():
 
 
 def test_every_array_has_room_behind_it():
-    layout = allocate([choose(INT64), choose(BOOLEAN, null_count=1), choose(7, length=3)], 5)
+    layout = allocate_blocks([choose(INT64), choose(BOOLEAN, null_count=1), choose(7, length=3)], 5)
     for array in [*layout.blocks, *filter(lambda item: item is not None, layout.values + layout.validity)]:
         base = array
         while base.base is not None:
@@ -76,27 +78,27 @@ def test_every_array_has_room_behind_it():
 
 
 def test_only_masked_columns_have_a_validity():
-    layout = allocate([choose(INT64), choose(INT64, dtype_backend="numpy_nullable"), choose(BYTE_ARRAY)], 3)
+    layout = allocate_blocks([choose(INT64), choose(INT64, dtype_backend="numpy_nullable"), choose(BYTE_ARRAY)], 3)
     assert [item is not None for item in layout.validity] == [False, True, False]
     assert [item is not None for item in layout.values] == [True, True, False]
 
 
 def test_more_rows_than_memory():
     with pytest.raises(LimitError, match="more than there is memory for"):
-        allocate([choose(INT64)] * 4, 1 << 58)
+        allocate_blocks([choose(INT64)] * 4, 1 << 58)
     with pytest.raises(MemoryError):
-        allocate([choose(7, length=2**31 - 1)], 1 << 40)
+        allocate_blocks([choose(7, length=2**31 - 1)], 1 << 40)
 
 
 def test_a_column_that_moves_leaves_its_block():
     target = choose(INT64)
-    layout = allocate([target] * 4, 3)
+    layout = allocate_blocks([target] * 4, 3)
     for place in range(4):
         layout.values[place][:] = place
-    layout.replace(1, retarget(target, NULL_FOUND))
+    layout.replace(1, fallback_type(target, NULL_FOUND))
     assert layout.values[1].dtype == np.float64 and layout.block_of[1] is None
-    layout.replace(1, retarget(layout.targets[1], INEXACT))
-    buffers = [ColumnBuffer(layout.values[place]) for place in range(4)]
+    layout.replace(1, fallback_type(layout.targets[1], INEXACT))
+    buffers = [DecodedColumn(layout.values[place]) for place in range(4)]
     buffers[1] = fixed(layout, 1, [2**60 + 1, 0, 5], [1, 0, 1])
     frame = assemble(layout, buffers, list("abcd"))
     assert [str(dtype) for dtype in frame.dtypes] == ["int64", "Int64", "int64", "int64"]
@@ -123,10 +125,10 @@ def test_a_masked_column_without_nulls():
 
 def test_wide_frames_have_one_block():
     target = choose(FLOAT)
-    layout = allocate([target] * 1000, 2)
+    layout = allocate_blocks([target] * 1000, 2)
     for values in layout.values:
         values[:] = 1
-    frame = assemble(layout, [ColumnBuffer(values) for values in layout.values], [f"c{i}" for i in range(1000)])
+    frame = assemble(layout, [DecodedColumn(values) for values in layout.values], [f"c{i}" for i in range(1000)])
     assert len(frame._mgr.blocks) == 1 and frame.shape == (2, 1000)
 
 
@@ -151,27 +153,27 @@ def test_extra_columns_come_last():
 
 
 def test_rows_without_columns():
-    frame = assemble(allocate([], 3), [], [])
+    frame = assemble(allocate_blocks([], 3), [], [])
     assert frame.shape == (3, 0) and isinstance(frame.index, pd.RangeIndex)
 
 
 def test_repeated_names():
-    layout = allocate([choose(INT64, optional=False)] * 2, 1)
+    layout = allocate_blocks([choose(INT64, optional=False)] * 2, 1)
     frame = assemble(layout, [fixed(layout, 0, [1]), fixed(layout, 1, [2])], ["a", "a"])
     assert frame.columns.tolist() == ["a", "a"] and frame.iloc[0].tolist() == [1, 2]
 
 
 def test_attrs():
     metadata = PandasMetadata({"attributes": {"k": 1}})
-    assert assemble(allocate([], 0), [], [], metadata).attrs == {"k": 1}
+    assert assemble(allocate_blocks([], 0), [], [], metadata).attrs == {"k": 1}
 
 
 # --- strings and categories ----------------------------------------------------
 
 
 def binary_frame(target, *pieces):
-    layout = allocate([target], sum(map(len, pieces)))
-    return assemble(layout, [ColumnBuffer(pieces=list(pieces))], ["a"])["a"]
+    layout = allocate_blocks([target], sum(map(len, pieces)))
+    return assemble(layout, [DecodedColumn(pieces=list(pieces))], ["a"])["a"]
 
 
 def test_strings_in_pieces():
@@ -190,7 +192,7 @@ def test_no_pieces():
 
 
 def coded(codes, *values):
-    return DictionaryPiece(np.array(codes, np.int32), piece(*values))
+    return DictionaryArray(np.array(codes, np.int32), piece(*values))
 
 
 def test_categories_of_one_piece_keep_its_dictionary():
@@ -226,22 +228,22 @@ def test_codes_are_as_wide_as_they_need_be(count, dtype):
 
 def test_unify_gives_what_each_code_becomes():
     shared = piece(b"x", b"y")
-    remaps, dictionary = unify([shared, piece(b"y", b"q"), shared])
+    remaps, dictionary = merge_dictionaries([shared, piece(b"y", b"q"), shared])
     assert [remap.tolist() for remap in remaps] == [[0, 1, -1], [1, 2, -1], [0, 1, -1]]
     assert bytes(dictionary.data) == b"xyq" and dictionary.offsets.tolist() == [0, 1, 2, 3]
 
 
 def test_encode():
-    made = encode(piece(b"x", None, b"", b"x"))
+    made = dictionary_encode(piece(b"x", None, b"", b"x"))
     assert made.codes.tolist() == [0, -1, 1, 0] and bytes(made.dictionary.data) == b"x"
 
 
 def test_int96_moves_to_microseconds():
     target = choose(INT96)
-    layout = allocate([target, target], 2)
+    layout = allocate_blocks([target, target], 2)
     layout.values[0].view("i8")[:] = [1, 2]
-    layout.replace(1, retarget(target, INEXACT))
+    layout.replace(1, fallback_type(target, INEXACT))
     layout.values[1].view("i8")[:] = [10**18, -(10**18)]
-    frame = assemble(layout, [ColumnBuffer(values) for values in layout.values], ["a", "b"])
+    frame = assemble(layout, [DecodedColumn(values) for values in layout.values], ["a", "b"])
     assert [str(dtype) for dtype in frame.dtypes] == ["datetime64[ns]", "datetime64[us]"]
     assert frame["b"].dt.year.tolist() == [33658, -29719]

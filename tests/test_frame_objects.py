@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from numparq.column.buffer import BinaryPiece
-from numparq.column.unscaled import binary_integers, fixed_integers
+from numparq.column.buffers import BinaryArray
 from numparq.errors import InvalidFileError
-from numparq.frame import decimals, objects
-from numparq.kernels.objects import make_bytes_array, make_str_array
+from numparq.to_pandas import decimals, numbers, objects, strings, temporal
+from numparq.to_pandas.objects import bytes_object_array, str_object_array
+from numparq.to_pandas.unscaled_decimals import binary_to_integers, fixed_to_int64
 
 FEW = settings(max_examples=60, deadline=None)
 EPOCH = datetime.date(1970, 1, 1).toordinal()
@@ -32,7 +32,7 @@ def piece_of(values):
     lengths = [len(value or b"") for value in values]
     validity = np.array([value is not None for value in values], np.uint8)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return BinaryPiece(offsets, np.frombuffer(b"".join(value or b"" for value in values), np.uint8), validity)
+    return BinaryArray(offsets, np.frombuffer(b"".join(value or b"" for value in values), np.uint8), validity)
 
 
 def optional(strategy):
@@ -42,7 +42,7 @@ def optional(strategy):
 @FEW
 @given(optional(st.integers(FIRST, LAST)))
 def test_dates(days):
-    got = objects.dates(*masked(days, np.int32))
+    got = temporal.date_objects(*masked(days, np.int32))
     assert got.tolist() == [None if day is None else datetime.date.fromordinal(day + EPOCH) for day in days]
 
 
@@ -55,7 +55,7 @@ def test_many_dates(spread, with_nulls):
     nulls = int((validity == 0).sum()) if with_nulls else 0
     if with_nulls:
         days[validity == 0] = 0
-    got = objects.dates(days, validity, nulls)
+    got = temporal.date_objects(days, validity, nulls)
     expected = days.astype("M8[D]").astype(object)
     if with_nulls:
         expected[validity == 0] = None
@@ -64,7 +64,7 @@ def test_many_dates(spread, with_nulls):
 
 @pytest.mark.parametrize("day", [FIRST - 1, LAST + 1, 2**31 - 1, -(2**31)])
 def test_days_that_are_no_dates(day):
-    got = objects.dates(np.array([day, 0], np.int32), np.array([1, 0], np.uint8), 1)
+    got = temporal.date_objects(np.array([day, 0], np.int32), np.array([1, 0], np.uint8), 1)
     assert got.dtype == "M8[s]" and np.isnat(got).tolist() == [False, True]
     assert got.view("i8")[0] == day * 86400
 
@@ -82,7 +82,7 @@ def test_times(data, kind):
     step = 1000 if unit == "ns" else 1
     values = data.draw(optional(st.integers(0, 86400 * per_second // step - 1).map(lambda value: value * step)))
     filled, validity, nulls = masked(values, dtype)
-    got = objects.times(filled, unit, validity, nulls)
+    got = temporal.time_objects(filled, unit, validity, nulls)
     assert got.tolist() == [None if value is None else slow_time(value, per_second) for value in values]
 
 
@@ -91,13 +91,13 @@ def test_times(data, kind):
 )
 def test_values_that_are_no_times(unit, value):
     dtype = np.int32 if unit == "ms" else np.int64
-    got = objects.times(np.array([value, 0], dtype), unit, np.array([1, 0], np.uint8), 1)
+    got = temporal.time_objects(np.array([value, 0], dtype), unit, np.array([1, 0], np.uint8), 1)
     assert got.dtype == f"m8[{unit}]" and got.view("i8")[0] == value and np.isnat(got[1])
 
 
 def test_repeated_values_are_one_object():
     values = np.tile(np.arange(10, dtype=np.int64), 3000) * 1_000_000
-    got = objects.times(values, "us", None, 0)
+    got = temporal.time_objects(values, "us", None, 0)
     assert got.tolist() == [datetime.time(0, 0, second) for second in range(10)] * 3000
     assert len({id(value) for value in got}) == 10
 
@@ -106,7 +106,7 @@ def test_repeated_values_are_one_object():
 @given(optional(st.booleans()))
 def test_booleans(values):
     filled, validity, nulls = masked(values, bool, False)
-    got = objects.booleans(filled, validity, nulls)
+    got = numbers.boolean_objects(filled, validity, nulls)
     assert got.tolist() == values and (got.dtype == object or not nulls)
 
 
@@ -114,7 +114,7 @@ def test_booleans(values):
 @given(optional(st.uuids()))
 def test_uuids(values):
     filled, validity, nulls = masked([value and value.bytes for value in values], "V16", b"\0" * 16)
-    got = objects.uuids(filled, validity, nulls)
+    got = objects.uuid_objects(filled, validity, nulls)
     assert got.tolist() == values and all(isinstance(value, (uuid.UUID, type(None))) for value in got)
 
 
@@ -123,21 +123,21 @@ def test_uuids(values):
     lambda values: (width, values))))  # fmt: skip
 def test_bytes_of_a_fixed_size(case):
     width, values = case
-    got = objects.fixed_bytes(*masked(values, f"V{width}", b"\0" * width))
+    got = strings.fixed_bytes_objects(*masked(values, f"V{width}", b"\0" * width))
     assert got.tolist() == values and all(isinstance(value, (bytes, type(None))) for value in got)
 
 
 @FEW
 @given(optional(st.binary(max_size=5)))
 def test_bytes(values):
-    assert objects.binary_objects([piece_of(values)] * 2, make_bytes_array, None).tolist() == values * 2
+    assert strings.binary_objects([piece_of(values)] * 2, bytes_object_array, None).tolist() == values * 2
 
 
 @FEW
 @given(optional(st.text(max_size=5)))
 def test_text(values):
     encoded = [None if value is None else value.encode() for value in values]
-    assert objects.binary_objects([piece_of(encoded)], make_str_array, None).tolist() == values
+    assert strings.binary_objects([piece_of(encoded)], str_object_array, None).tolist() == values
 
 
 # --- decimals ----------------------------------------------------
@@ -159,7 +159,7 @@ SCALES = st.integers(0, 40)
 @given(optional(st.integers(-(2**31), 2**31 - 1)), SCALES, st.sampled_from([np.int32, np.int64]))
 def test_decimals_of_integers(values, scale, dtype):
     filled, validity, nulls = masked(values, dtype)
-    same(decimals.decimals(filled, scale, validity, nulls), values, scale)
+    same(decimals.decimal_objects(filled, scale, validity, nulls), values, scale)
 
 
 @FEW
@@ -169,8 +169,8 @@ def test_decimals_of_a_fixed_size(data, width, scale):
     values = data.draw(optional(st.integers(-limit, limit - 1) | st.integers(-min(limit, 300), min(limit - 1, 300))))
     encoded = [None if value is None else value.to_bytes(width, "big", signed=True) for value in values]
     filled, validity, nulls = masked(encoded, f"V{width}", b"\0" * width)
-    same(decimals.decimals(filled, scale, validity, nulls), values, scale)
-    small = fixed_integers(filled)
+    same(decimals.decimal_objects(filled, scale, validity, nulls), values, scale)
+    small = fixed_to_int64(filled)
     fits = all(-(2**63) <= (value or 0) < 2**63 for value in values)
     assert (small is not None) == fits
     assert small is None or small.tolist() == [value or 0 for value in values]
@@ -182,19 +182,19 @@ def test_decimals_of_any_size(data, longest, scale):
     values = data.draw(optional(st.binary(min_size=1, max_size=longest)))
     unscaled = [None if value is None else int.from_bytes(value, "big", signed=True) for value in values]
     piece = piece_of(values)
-    same(decimals.binary_decimals([piece, piece], scale), unscaled * 2, scale)
-    integers = binary_integers(piece)
+    same(decimals.binary_decimal_objects([piece, piece], scale), unscaled * 2, scale)
+    integers = binary_to_integers(piece)
     assert list(integers) == [value or 0 for value in unscaled]
 
 
 def test_a_decimal_needs_a_byte():
-    assert binary_integers(piece_of([None, b"\1"])).tolist() == [0, 1]
+    assert binary_to_integers(piece_of([None, b"\1"])).tolist() == [0, 1]
     with pytest.raises(InvalidFileError, match="has no bytes"):
-        binary_integers(piece_of([b"", b"\1"]))
+        binary_to_integers(piece_of([b"", b"\1"]))
 
 
 def test_no_context_rounds_decimals():
     with decimal.localcontext() as context:
         context.prec = 3
-        got = decimals.decimals(np.array([123456789], np.int64), 4, None, 0)
+        got = decimals.decimal_objects(np.array([123456789], np.int64), 4, None, 0)
     assert str(got[0]) == "12345.6789"

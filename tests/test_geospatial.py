@@ -12,7 +12,7 @@ import pytest
 
 import numparq
 from numparq import CorruptPageError, InvalidFileError, ParquetFile, read_parquet
-from numparq.geospatial import BoundingBox, united
+from numparq.format.geospatial import BoundingBox, merge_bounding_boxes
 
 pa = pytest.importorskip("pyarrow")
 
@@ -69,7 +69,7 @@ def test_geometries_are_what_their_text_says(parquet_testing, name, dtype_backen
         assert geometry is expected if expected is None else shapely.equals_identical(geometry, expected)
     number = {"crs-arbitrary-value": 5070, "crs-projjson": 5070}.get(name)
     assert got.crs.to_epsg() == number if number else got.crs.to_string() == "OGC:CRS84"
-    assert got.attrs["numparq.geospatial"][column]["kind"] == FILES.get(name, ["GEOMETRY"])[0]
+    assert got.attrs["numparq.format.geospatial"][column]["kind"] == FILES.get(name, ["GEOMETRY"])[0]
 
 
 def test_columns_and_rows_of_geometries(parquet_testing):
@@ -102,7 +102,7 @@ def test_geoparquet():
     assert [point and (point.x, point.y) for point in got["other"]] == [(1, 2), None, (3, 4)]
     assert read_parquet(_points({"crs": None}), geometries="geopandas").crs is None
     spherical = read_parquet(_points({"edges": "spherical"}), geometries="geopandas")
-    assert spherical.attrs["numparq.geospatial"]["place"]["algorithm"] == "SPHERICAL"
+    assert spherical.attrs["numparq.format.geospatial"]["place"]["algorithm"] == "SPHERICAL"
 
 
 def test_geopandas_own_files(tmp_path):
@@ -145,7 +145,7 @@ def test_a_crs_that_is_not_understood(crs):
     pytest.importorskip("geopandas")
     with pytest.warns(UserWarning, match="the CRS of column"):
         got = read_parquet(_points({"crs": crs}), geometries="geopandas")
-    assert got.crs is None and got.attrs["numparq.geospatial"]["place"]["crs"] == crs
+    assert got.crs is None and got.attrs["numparq.format.geospatial"]["place"]["crs"] == crs
 
 
 @pytest.mark.parametrize("crs", ["+init={}:1", "init={}:1", " +proj=longlat +nadgrids={}"])
@@ -191,9 +191,23 @@ def test_boxes_united():
     rng = np.random.default_rng(5)
     for _ in range(300):
         boxes = [BoundingBox(*rng.integers(-180, 181, 2).tolist(), 0, 1) for _ in range(rng.integers(1, 5))]
-        whole = united(boxes)
+        whole = merge_bounding_boxes(boxes)
         for x in range(-180, 181, 3):
             if any(_covers(box, x) for box in boxes):
                 assert _covers(whole, x), (boxes, whole, x)
-    assert united([BoundingBox(170, -170, 0, 1), BoundingBox(-172, -160, -3, 0)])[:4] == (170, -160, -3, 1)
-    assert united([BoundingBox(1, 2, 3, 4, 5, 6), BoundingBox(0, 1, 3, 9)]) == (0, 2, 3, 9, 5, 6, None, None)
+    assert merge_bounding_boxes([BoundingBox(170, -170, 0, 1), BoundingBox(-172, -160, -3, 0)])[:4] == (
+        170,
+        -160,
+        -3,
+        1,
+    )
+    assert merge_bounding_boxes([BoundingBox(1, 2, 3, 4, 5, 6), BoundingBox(0, 1, 3, 9)]) == (
+        0,
+        2,
+        3,
+        9,
+        5,
+        6,
+        None,
+        None,
+    )

@@ -13,70 +13,105 @@ from variants import EMPTY, LIST, METADATA, NO_TYPE, STRING, VARIANT, nested_fil
 
 import numparq
 from numparq import InvalidFileError, ParquetError, UnsupportedError, read_parquet, to_parquet
-from numparq.leaves import Node
-from numparq.metadata.logical_type import LogicalType
-from numparq.schema import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32, INT64, OPTIONAL, REPEATED, REQUIRED
+from numparq.format.logical_type import LogicalType
+from numparq.format.physical_type import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32, INT64
+from numparq.format.schema import OPTIONAL, REPEATED, REQUIRED
+from numparq.format.schema_node import SchemaNode
 
 # --- groups that break the specification ------------------------------------------------------------------------------
 
-BINARY = Node("value", OPTIONAL, BYTE_ARRAY)
-LEAF = Node("typed_value", OPTIONAL, INT64)
+BINARY = SchemaNode("value", OPTIONAL, BYTE_ARRAY)
+LEAF = SchemaNode("typed_value", OPTIONAL, INT64)
 
 
 def group(*children, **more):
-    return Node("v", OPTIONAL, None, 0, LogicalType("VARIANT", **more), children)
+    return SchemaNode("v", OPTIONAL, None, 0, LogicalType("VARIANT", **more), children)
 
 
 def obj(*children):
-    return Node("typed_value", OPTIONAL, children=children)
+    return SchemaNode("typed_value", OPTIONAL, children=children)
 
 
 def array(element, name="element"):
-    return Node("typed_value", OPTIONAL, None, 0, LIST, (Node("list", REPEATED, children=(element,)),))
+    return SchemaNode("typed_value", OPTIONAL, None, 0, LIST, (SchemaNode("list", REPEATED, children=(element,)),))
 
 
 NO_OTHERS = "a group of metadata, value, typed_value is wanted, each once, and no others"
 INNER = "a group of value, typed_value is wanted, each once, and no others"
 GROUPS = [
     (group(BINARY), "a VARIANT needs a field metadata, and that to be binary", "v"),
-    (group(Node("metadata", REQUIRED, INT32), BINARY), "a VARIANT needs a field metadata", "v"),
-    (group(Node("metadata", REQUIRED, BYTE_ARRAY, 0, STRING), BINARY), "a VARIANT needs a field metadata", "v"),
+    (group(SchemaNode("metadata", REQUIRED, INT32), BINARY), "a VARIANT needs a field metadata", "v"),
+    (group(SchemaNode("metadata", REQUIRED, BYTE_ARRAY, 0, STRING), BINARY), "a VARIANT needs a field metadata", "v"),
     (group(METADATA), "there is neither value nor typed_value", "v"),
-    (group(METADATA, Node("value", OPTIONAL, INT32)), "the field value must be binary", "v"),
-    (group(METADATA, Node("value", REPEATED, BYTE_ARRAY)), "the field value must be binary", "v"),
-    (group(METADATA, BINARY, Node("more", OPTIONAL, INT32)), NO_OTHERS, "v"),
+    (group(METADATA, SchemaNode("value", OPTIONAL, INT32)), "the field value must be binary", "v"),
+    (group(METADATA, SchemaNode("value", REPEATED, BYTE_ARRAY)), "the field value must be binary", "v"),
+    (group(METADATA, BINARY, SchemaNode("more", OPTIONAL, INT32)), NO_OTHERS, "v"),
     (group(METADATA, BINARY, BINARY), NO_OTHERS, "v"),
-    (group(METADATA, BINARY, array(Node("element", OPTIONAL, children=(BINARY,)))),
-     "the elements of a shredded array must be required", "v.typed_value.list.element"),
-    (group(METADATA, BINARY, array(Node("element", REQUIRED, INT64))), INNER, "v.typed_value.list.element"),
-    (group(METADATA, BINARY, array(Node("element", REQUIRED, children=(METADATA, BINARY)))), INNER,
-     "v.typed_value.list.element"),
-    (group(METADATA, BINARY, obj(Node("a", REQUIRED, INT64))), INNER, "v.typed_value.a"),
-    (group(METADATA, BINARY, obj(Node("a", REPEATED, children=(BINARY,)))), INNER, "v.typed_value.a"),
-    (group(METADATA, BINARY, obj(*[Node("a", REQUIRED, children=(BINARY,))] * 2)),
-     "two fields of a shredded object have one name", "v.typed_value"),
-    (group(METADATA, BINARY, Node("typed_value", OPTIONAL, None, 0, LogicalType("MAP"), (
-        Node("key_value", REPEATED, children=(Node("key", REQUIRED, BYTE_ARRAY), Node("value", REQUIRED, INT32))),))),
-     "a VARIANT's values cannot be shredded as a MAP", "v.typed_value"),
-    *[(group(METADATA, BINARY, Node("typed_value", OPTIONAL, physical, length, logical)), NO_TYPE.format(name),
-       "v.typed_value") for physical, length, logical, name in [
-        (INT64, 0, LogicalType("TIMESTAMP", unit="MILLIS", utc=True), "int64 (TIMESTAMP(MILLIS, utc))"),
-        (INT64, 0, LogicalType("TIME", unit="MICROS", utc=True), "int64 (TIME(MICROS, utc))"),
-        (INT64, 0, LogicalType("TIME", unit="NANOS", utc=False), "int64 (TIME(NANOS, local))"),
-        (INT32, 0, LogicalType("TIME", unit="MILLIS", utc=False), "int32 (TIME(MILLIS, local))"),
-        (INT64, 0, LogicalType("INTEGER", bit_width=64, signed=False), "int64 (INTEGER(64, unsigned))"),
-        (BYTE_ARRAY, 0, LogicalType("JSON"), "binary (JSON)"),
-        (BYTE_ARRAY, 0, LogicalType("DECIMAL", precision=39, scale=0), "binary (DECIMAL(39, 0))"),
-        (FIXED_LEN_BYTE_ARRAY, 2, LogicalType("FLOAT16"), "fixed_len_byte_array(2) (FLOAT16)"),
-        (FIXED_LEN_BYTE_ARRAY, 16, None, "fixed_len_byte_array(16)"),
-        (3, 0, None, "int96"),
-    ]],
-]  # fmt: skip
+    (
+        group(METADATA, BINARY, array(SchemaNode("element", OPTIONAL, children=(BINARY,)))),
+        "the elements of a shredded array must be required",
+        "v.typed_value.list.element",
+    ),
+    (group(METADATA, BINARY, array(SchemaNode("element", REQUIRED, INT64))), INNER, "v.typed_value.list.element"),
+    (
+        group(METADATA, BINARY, array(SchemaNode("element", REQUIRED, children=(METADATA, BINARY)))),
+        INNER,
+        "v.typed_value.list.element",
+    ),
+    (group(METADATA, BINARY, obj(SchemaNode("a", REQUIRED, INT64))), INNER, "v.typed_value.a"),
+    (group(METADATA, BINARY, obj(SchemaNode("a", REPEATED, children=(BINARY,)))), INNER, "v.typed_value.a"),
+    (
+        group(METADATA, BINARY, obj(*[SchemaNode("a", REQUIRED, children=(BINARY,))] * 2)),
+        "two fields of a shredded object have one name",
+        "v.typed_value",
+    ),
+    (
+        group(
+            METADATA,
+            BINARY,
+            SchemaNode(
+                "typed_value",
+                OPTIONAL,
+                None,
+                0,
+                LogicalType("MAP"),
+                (
+                    SchemaNode(
+                        "key_value",
+                        REPEATED,
+                        children=(SchemaNode("key", REQUIRED, BYTE_ARRAY), SchemaNode("value", REQUIRED, INT32)),
+                    ),
+                ),
+            ),
+        ),
+        "a VARIANT's values cannot be shredded as a MAP",
+        "v.typed_value",
+    ),
+    *[
+        (
+            group(METADATA, BINARY, SchemaNode("typed_value", OPTIONAL, physical, length, logical)),
+            NO_TYPE.format(name),
+            "v.typed_value",
+        )
+        for physical, length, logical, name in [
+            (INT64, 0, LogicalType("TIMESTAMP", unit="MILLIS", utc=True), "int64 (TIMESTAMP(MILLIS, utc))"),
+            (INT64, 0, LogicalType("TIME", unit="MICROS", utc=True), "int64 (TIME(MICROS, utc))"),
+            (INT64, 0, LogicalType("TIME", unit="NANOS", utc=False), "int64 (TIME(NANOS, local))"),
+            (INT32, 0, LogicalType("TIME", unit="MILLIS", utc=False), "int32 (TIME(MILLIS, local))"),
+            (INT64, 0, LogicalType("INTEGER", bit_width=64, signed=False), "int64 (INTEGER(64, unsigned))"),
+            (BYTE_ARRAY, 0, LogicalType("JSON"), "binary (JSON)"),
+            (BYTE_ARRAY, 0, LogicalType("DECIMAL", precision=39, scale=0), "binary (DECIMAL(39, 0))"),
+            (FIXED_LEN_BYTE_ARRAY, 2, LogicalType("FLOAT16"), "fixed_len_byte_array(2) (FLOAT16)"),
+            (FIXED_LEN_BYTE_ARRAY, 16, None, "fixed_len_byte_array(16)"),
+            (3, 0, None, "int96"),
+        ]
+    ],
+]
 
 
 @pytest.mark.parametrize(("node", "message", "column"), GROUPS, ids=range(len(GROUPS)))
 def test_groups_that_break_the_specification(node, message, column):
-    data = file_of([Node("n", OPTIONAL, INT64), node])
+    data = file_of([SchemaNode("n", OPTIONAL, INT64), node])
     for form in ({}, {"variants": "bytes"}, {"dtype_backend": "pyarrow"}):
         with pytest.raises(InvalidFileError, match=re.escape(message)) as caught:
             read_parquet(data, **form)
@@ -136,8 +171,8 @@ def test_values_that_break_the_specification(schema, row, message):
 def test_a_value_in_a_list_that_breaks_the_specification():
     """The row is named, not the place among the elements."""
     good, bad = {"metadata": EMPTY, "value": b"\x0c\1"}, {"metadata": EMPTY, "value": b"\x0c"}
-    element = Node("element", OPTIONAL, None, 0, VARIANT, (METADATA, BINARY))
-    node = Node("l", OPTIONAL, None, 0, LIST, (Node("list", REPEATED, children=(element,)),))
+    element = SchemaNode("element", OPTIONAL, None, 0, VARIANT, (METADATA, BINARY))
+    node = SchemaNode("l", OPTIONAL, None, 0, LIST, (SchemaNode("list", REPEATED, children=(element,)),))
     rows = [[good] * 5, [], None, [good, bad], [good]]
     data = to_parquet(pd.DataFrame({"l": pd.Series(rows, dtype=object)}), schema=[node])
     with pytest.raises(InvalidFileError, match="ends at byte 2") as caught:

@@ -19,10 +19,10 @@ from twins.alp import ALP, LARGEST_EXPONENT, Vector
 from twins.pages import UNCOMPRESSED, Chunk, Page
 from twins.values import DOUBLE, FLOAT, Column
 
-from numparq.errors import BAD_ALP, BAD_COUNT, TRUNCATED, UNSUPPORTED_ENCODING
 from numparq.kernels import tables as t
-from numparq.kernels.alp_tables import INVERSE, SCALES4, SCALES8
-from numparq.kernels.encode_alp import SAMPLE, VECTOR, WORK, alp_room
+from numparq.kernels.encodings.alp import max_alp_bytes
+from numparq.kernels.encodings.alp_scaling import INVERSE_INDEX, SAMPLE_SIZE, SCALES4, SCALES8, VECTOR_SIZE, WORK_SIZE
+from numparq.kernels.status import BAD_ALP, BAD_COUNT, TRUNCATED, UNSUPPORTED_ENCODING
 
 engines = pytest.mark.parametrize("engine", ENGINES, ids=repr)
 sizes = pytest.mark.parametrize("size", [4, 8])
@@ -48,7 +48,7 @@ def encode(engine, values: list[bytes], size: int, rng, start: int = 0, stop: in
     stop = len(values) if stop is None else stop
     bits = np.frombuffer(b"".join(values), f"i{size}")
     place = int(rng.integers(0, 9))
-    work, out = Guarded(rng, WORK, "i8"), Guarded(rng, place + alp_room(stop - start, size))
+    work, out = Guarded(rng, WORK_SIZE, "i8"), Guarded(rng, place + max_alp_bytes(stop - start, size))
     name = f"encode_alp{size}"
     end = getattr(engine, name)(bits.view(f"f{size}"), bits, start, stop, work.array, out.array, place)
     work.check()
@@ -102,11 +102,11 @@ def test_the_example_of_bit_packing(engine, size):
 def test_powers_of_ten_are_the_nearest_floats():
     for table, size in ((SCALES4, 4), (SCALES8, 8)):
         for k in range(LARGEST_EXPONENT[size] + 1):
-            for place, exact in ((k, Fraction(10) ** k), (INVERSE + k, Fraction(1, 10**k))):
+            for place, exact in ((k, Fraction(10) ** k), (INVERSE_INDEX + k, Fraction(1, 10**k))):
                 value = table[place]
                 around = (np.nextafter(value, value.dtype.type(0)), np.nextafter(value, value.dtype.type(np.inf)))
                 assert all(abs(Fraction(float(value)) - exact) < abs(Fraction(float(x)) - exact) for x in around)
-                assert float(value) == alp.power(k if place < INVERSE else -k, size)
+                assert float(value) == alp.power(k if place < INVERSE_INDEX else -k, size)
 
 
 # --- reading --------------------------------------------------------------------------------------------------------
@@ -300,7 +300,7 @@ def test_a_pair_is_the_best_for_what_was_sampled(engine, size):
     """Of a page no longer than a sample, no other pair makes less."""
     rng = np.random.default_rng(3)
     for _ in range(engine.size(10, 2)):
-        values = random_floats(rng, size, int(rng.integers(1, SAMPLE + 1)))
+        values = random_floats(rng, size, int(rng.integers(1, SAMPLE_SIZE + 1)))
         (vector,) = check(engine, values, size, rng)
 
         def price(exponent: int, factor: int, values: list[bytes] = values) -> int:
@@ -316,11 +316,11 @@ def test_a_pair_is_the_best_for_what_was_sampled(engine, size):
 @engines
 def test_each_vector_has_the_pair_that_suits_it(engine):
     rng = np.random.default_rng(0)
-    parts = [np.round(rng.random(VECTOR) * 100, digits) for digits in (0, 1, 2, 5)]
+    parts = [np.round(rng.random(VECTOR_SIZE) * 100, digits) for digits in (0, 1, 2, 5)]
     kinds = 4 if engine.name == "compiled" else 2
     vectors = check(engine, octets(np.concatenate(parts[-kinds:]).tolist()), 8, rng)
     assert [vector.exponent - vector.factor for vector in vectors] == [0, 1, 2, 5][-kinds:]
-    assert all(len(vector.exceptions) < VECTOR // 20 for vector in vectors)
+    assert all(len(vector.exceptions) < VECTOR_SIZE // 20 for vector in vectors)
 
 
 @engines
@@ -337,7 +337,7 @@ def test_values_from_the_middle(engine, size):
 @sizes
 def test_nothing_takes_more_than_its_exceptions(engine, size):
     """A few integers among exceptions, but all that is sampled, need bits for all: then all are exceptions."""
-    values = octets([math.nan], size) * VECTOR
-    values[:: (VECTOR - 1) // (SAMPLE - 1)] = octets(range(SAMPLE), size)
+    values = octets([math.nan], size) * VECTOR_SIZE
+    values[:: (VECTOR_SIZE - 1) // (SAMPLE_SIZE - 1)] = octets(range(SAMPLE_SIZE), size)
     (vector,) = check(engine, values, size, np.random.default_rng(0))
-    assert (vector.width, len(vector.exceptions)) == (0, VECTOR)
+    assert (vector.width, len(vector.exceptions)) == (0, VECTOR_SIZE)

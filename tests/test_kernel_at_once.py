@@ -16,15 +16,16 @@ from test_kernel_selecting import locate
 from twins.pages import PLAIN, RLE_DICTIONARY, SNAPPY, UNCOMPRESSED, Chunk, data_page, dictionary_page
 from twins.values import INT64, Column, random_values
 
-from numparq.errors import BAD_COUNT, BAD_CRC, NEED_ROOM
-from numparq.kernels import tables as t
-from numparq.kernels.at_once import ROOM_FIELDS
-from numparq.kernels.compact_wire import S_ROOM, S_TOP, STACK_WORDS
-from numparq.kernels.located_pages import L_END, L_ROW, L_ROWS
-from numparq.kernels.pages import HEADER_FIELDS
-from numparq.kernels.partial import STATE_FIELDS
-from numparq.kernels.placement import TOTAL_FIELDS
-from numparq.metadata.layout import layout
+from numparq.format.thrift.layout import thrift_layout
+from numparq.kernels import enums as t
+from numparq.kernels import tables
+from numparq.kernels.decode.page_headers import HEADER_FIELDS
+from numparq.kernels.decode.scratch_layout import TOTAL_FIELDS
+from numparq.kernels.selection.fused_read import ROOM_FIELDS
+from numparq.kernels.selection.lazy_pages import STATE_FIELDS
+from numparq.kernels.status import BAD_COUNT, BAD_CRC, NEED_ROOM
+from numparq.kernels.tables import L_END, L_ROW, L_ROWS
+from numparq.kernels.thrift.wire import S_ROOM, S_TOP, STACK_WORDS
 
 engines = pytest.mark.parametrize("engine", ENGINES, ids=repr)
 LARGE = 1 << 16
@@ -39,31 +40,31 @@ class Run:
         self.guarded: list[Guarded] = []
         self.is_string = chunk.column.physical == t.BYTE_ARRAY
         self.chunk = chunk_table(chunk.column, chunk.codec, 1 << 40, len(data), request)
-        self.chunk[t.C_DICTIONARY_PAGE] = -1
+        self.chunk[tables.C_DICTIONARY_PAGE] = -1
         self.room = np.full(ROOM_FIELDS, room, np.int64)
-        header = layout("PageHeader", *HEADER_FIELDS)
+        header = thrift_layout("PageHeader", *HEADER_FIELDS)
         slots = np.array([header.slot(name) for name in HEADER_FIELDS], np.int64)
         stack, count = self.buffer(STACK_WORDS, "i8"), request.stop - request.start
         stack[S_TOP] = stack[S_ROOM] = header.words
         common = (
             with_slack(self.rng, data), located.reshape(-1), len(located), verify, self.chunk,
-            self.buffer(len(located) * t.PAGE_FIELDS, "i8"), header.table, slots, self.buffer(header.words, "i8"),
-            stack, self.buffer((len(located) + 1) * t.BATCH_FIELDS, "i8"), self.buffer(TOTAL_FIELDS, "i8"),
+            self.buffer(len(located) * tables.PAGE_FIELDS, "i8"), header.table, slots, self.buffer(header.words, "i8"),
+            stack, self.buffer((len(located) + 1) * tables.BATCH_FIELDS, "i8"), self.buffer(TOTAL_FIELDS, "i8"),
             self.buffer(STATE_FIELDS, "i8"), self.room,
         )  # fmt: skip
         places = np.arange(count if few or self.is_string else 0, dtype=np.int32)
         values = self.buffer(len(places), "i8")
-        size = room + t.SLACK
+        size = room + tables.SLACK
         if self.is_string:
             self.offsets, self.validity = self.buffer(count + 1, "i8"), self.buffer(count)
-            self.out = self.buffer(LARGE + t.SLACK)
-            self.status = engine.read_located_strings(
+            self.out = self.buffer(LARGE + tables.SLACK)
+            self.status = engine.fused_read_binary(
                 *common, self.buffer(size), self.buffer(size), places, count, values, self.validity, self.offsets,
                 self.out, LARGE,
             )  # fmt: skip
         else:
-            self.out, self.mask = self.buffer(count * request.item + t.SLACK), self.buffer(count + t.SLACK)
-            self.status = engine.read_located_fixed(
+            self.out, self.mask = self.buffer(count * request.item + tables.SLACK), self.buffer(count + tables.SLACK)
+            self.status = engine.fused_read_fixed(
                 *common, *(self.buffer(size) for _ in range(4)), places, len(places), values, self.mask, 0, self.out, 0
             )
         for buffer in self.guarded:
@@ -101,7 +102,7 @@ def some_chunk(draw):
     chunk = Chunk(column, codec, pages)
     start = draw(st.integers(0, len(chunk.rows) - 1))
     stop = draw(st.integers(start + 1, len(chunk.rows)))
-    nulls = t.NULLS_MASK if case is STRINGS else draw(st.sampled_from([t.NULLS_MASK, t.NULLS_FILL]))
+    nulls = tables.NULLS_MASK if case is STRINGS else draw(st.sampled_from([tables.NULLS_MASK, tables.NULLS_FILL]))
     return case, chunk, Request(case.conversion, case.item, nulls, -1, start, stop)
 
 
@@ -113,9 +114,9 @@ def test_any_run_of_rows(data, few):
     located = locate(page_table(chunk))
     for engine in ENGINES:
         run = Run(engine, chunk, request, chunk.stored(), located, few)
-        assert run.status == 0 and int(run.chunk[t.C_NULL_COUNT]) == wanted.null_count
+        assert run.status == 0 and int(run.chunk[tables.C_NULL_COUNT]) == wanted.null_count
         assert run.rows == wanted.rows
-        if request.nulls == t.NULLS_MASK and case is not STRINGS:
+        if request.nulls == tables.NULLS_MASK and case is not STRINGS:
             assert run.mask[: len(wanted.mask)].tobytes() == wanted.mask
 
 
@@ -132,7 +133,7 @@ def three_pages(seed=1, codec=SNAPPY):
 def test_cut_at_every_byte(engine, few):
     """Pages that end too early, in their header or their body, give a status."""
     chunk, data, located = three_pages()
-    request = Request(t.COPY, 8, t.NULLS_FILL, 0, 5, 25)
+    request = Request(tables.COPY, 8, tables.NULLS_FILL, 0, 5, 25)
     assert Run(engine, chunk, request, data, located, few).status == 0
     for number in range(3):
         for end in range(int(located[number, 0]), int(located[number, L_END]), 1 if engine.name == "compiled" else 9):
@@ -146,7 +147,7 @@ def test_strings_that_are_cut(engine):
     """Where a string ends too early, and where the page does."""
     rng, column = np.random.default_rng(6), STRINGS.column
     page = data_page(column, [b"one", b"two and more", b"", b"three"], PLAIN, UNCOMPRESSED, 1, rng)
-    request = Request(t.COPY, 0, t.NULLS_MASK, 0, 0, 4)
+    request = Request(tables.COPY, 0, tables.NULLS_MASK, 0, 0, 4)
     for cut in range(len(page.body) + 1):
         chunk = Chunk(column, UNCOMPRESSED, [replace(page, body=page.body[:cut], uncompressed=cut)])
         run = Run(engine, chunk, request, chunk.stored(), locate(page_table(chunk)), True)
@@ -157,7 +158,7 @@ def test_strings_that_are_cut(engine):
 def test_damaged_bytes(engine):
     """Whatever is flipped: a status, or a value somewhere; nothing is touched that is not the kernel's."""
     chunk, data, located = three_pages(2)
-    request = Request(t.COPY, 8, t.NULLS_FILL, 0, 5, 25)
+    request = Request(tables.COPY, 8, tables.NULLS_FILL, 0, 5, 25)
     for place in range(0, len(data), 1 if engine.name == "compiled" else 11):
         bad = bytearray(data)
         bad[place] ^= 1 << place % 8
@@ -170,7 +171,11 @@ def test_checksums(engine):
     chunk, _, _ = three_pages(3)
     pages = [chunk.pages[0], replace(chunk.pages[1], more={**chunk.pages[1].more, "crc": 12345}), chunk.pages[2]]
     chunk = replace(chunk, pages=pages)
-    data, located, request = chunk.stored(), locate(page_table(chunk)), Request(t.COPY, 8, t.NULLS_FILL, 0, 0, 30)
+    data, located, request = (
+        chunk.stored(),
+        locate(page_table(chunk)),
+        Request(tables.COPY, 8, tables.NULLS_FILL, 0, 0, 30),
+    )
     assert Run(engine, chunk, request, data, located, False).status == BAD_CRC
     assert Run(engine, chunk, request, data, located, False, verify=0).status == 0
 
@@ -179,7 +184,7 @@ def test_checksums(engine):
 @pytest.mark.parametrize("few", [False, True])
 def test_rows_that_the_pages_do_not_have(engine, few):
     chunk, data, located = three_pages(4)
-    asked = Request(t.COPY, 8, t.NULLS_FILL, 0, 5, 25)
+    asked = Request(tables.COPY, 8, tables.NULLS_FILL, 0, 5, 25)
     for lying in (located[1:], located[:2], located[[0, 2]]):
         assert Run(engine, chunk, asked, data, lying, few).status < 0
     shifted = located.copy()
@@ -195,7 +200,7 @@ def test_rows_that_the_pages_do_not_have(engine, few):
 def test_too_little_room(engine):
     """It says how much it takes, and then that suffices."""
     chunk, data, located = three_pages(5)
-    request = Request(t.COPY, 8, t.NULLS_FILL, 0, 5, 25)
+    request = Request(tables.COPY, 8, tables.NULLS_FILL, 0, 5, 25)
     run = Run(engine, chunk, request, data, located, False, room=16)
     assert run.status == NEED_ROOM and run.room.max() > 16
     assert Run(engine, chunk, request, data, located, False, room=int(run.room.max())).status == 0

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from twins.pages import PLAIN, RLE_DICTIONARY, SNAPPY, UNCOMPRESSED, Chunk, data_page, dictionary_page, random_chunk
 from twins.values import BYTE_ARRAY, Column, random_values
 
-from numparq.errors import BAD_DICTIONARY, BAD_LENGTH, NO_DICTIONARY, TRUNCATED, UNSUPPORTED_ENCODING
+from numparq.kernels.status import BAD_DICTIONARY, BAD_LENGTH, NO_DICTIONARY, TRUNCATED, UNSUPPORTED_ENCODING
 
 engines = pytest.mark.parametrize("engine", ENGINES, ids=repr)
 

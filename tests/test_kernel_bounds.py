@@ -13,11 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins import statistics as twin
 
-from numparq import page_index
-from numparq.leaves import Node
-from numparq.metadata.logical_type import LogicalType
-from numparq.schema import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32, Leaf
-from numparq.statistics import order_of, page_bounds, pages
+from numparq.format import page_bounds, size_statistics
+from numparq.format.column_order import leaf_order
+from numparq.format.logical_type import LogicalType
+from numparq.format.page_bounds import compute_page_bounds
+from numparq.format.physical_type import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32
+from numparq.format.schema import Leaf
+from numparq.format.schema_node import SchemaNode
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Case:
 
     @property
     def order(self):
-        return order_of(Node("a", 1, self.physical, self.length, self.logical), self.column_order)
+        return leaf_order(SchemaNode("a", 1, self.physical, self.length, self.logical), self.column_order)
 
 
 def unsigned(bits):
@@ -92,7 +94,7 @@ def compare(case: Case, values: list[bytes], ends: list[int], codes: list[int] |
     bounds = np.array([0, *ends], np.int64)
     coded = None if codes is None else np.array(codes, np.int32)
     columns = stored(case, values)
-    found = page_bounds(case.order, columns.pop("values"), bounds, **columns, codes=coded)
+    found = compute_page_bounds(case.order, columns.pop("values"), bounds, **columns, codes=coded)
     whole = values if codes is None else [values[code] for code in codes]
     wanted = [
         twin.bounds(case.kind, case.column_order == "ieee754", whole[start:stop]) for start, stop in pairwise(bounds)
@@ -109,7 +111,7 @@ def compare(case: Case, values: list[bytes], ends: list[int], codes: list[int] |
 
 @pytest.fixture(params=ENGINES, ids=repr)
 def engine(request, monkeypatch):
-    for module in (pages, page_index):
+    for module in (page_bounds, size_statistics):
         monkeypatch.setattr(module, "statistics_kernels", request.param)
     return request.param
 
@@ -214,14 +216,16 @@ def test_lengths_and_levels(engine):
     bounds = np.array([0, 0, len(values) // 2, len(values)], np.int64)
     definition, repetition = rng.integers(0, 4, 500).astype("u1"), rng.integers(0, 3, 500).astype("u1")
     levels = np.array([0, 100, 100, 500], np.int64)
-    sizes = page_index.page_sizes(leaf, bounds, levels, definition=definition, repetition=repetition, **places)
+    sizes = size_statistics.compute_page_sizes(
+        leaf, bounds, levels, definition=definition, repetition=repetition, **places
+    )
     pairs = list(pairwise(bounds))
     assert sizes.byte_array_bytes.tolist() == [len(b"".join(values[start:stop])) for start, stop in pairs]
     for found, given_, most in ((sizes.definition, definition, 3), (sizes.repetition, repetition, 2)):
         counted = [given_[start:stop].tolist() for start, stop in pairwise(levels)]
         assert found.tolist() == [[page.count(level) for level in range(most + 1)] for page in counted]
     codes = rng.integers(0, len(values), len(values)).astype("i4")
-    sizes = page_index.page_sizes(leaf, bounds, codes=codes, **places)
+    sizes = size_statistics.compute_page_sizes(leaf, bounds, codes=codes, **places)
     assert sizes.definition is sizes.repetition is None
     assert sizes.byte_array_bytes.tolist() == [sum(len(values[code]) for code in codes[a:b]) for a, b in pairs]
 
@@ -230,8 +234,8 @@ def test_what_may_be_left_out_of_the_sizes_is():
     bounds = np.array([0, 2], np.int64)
     levels = np.zeros(2, np.uint8)
     flat = Leaf(0, 0, ("a",), INT32, None, None, 1, 0)
-    sizes = page_index.page_sizes(flat, bounds, bounds, definition=levels)
-    assert sizes == page_index.PageSizes()
-    assert page_index.size_statistics(sizes) is None
+    sizes = size_statistics.compute_page_sizes(flat, bounds, bounds, definition=levels)
+    assert sizes == size_statistics.PageSizeStatistics()
+    assert size_statistics.build_size_statistics(sizes) is None
     fixed = Leaf(0, 0, ("a",), FIXED_LEN_BYTE_ARRAY, 4, None, 0, 0)
-    assert page_index.page_sizes(fixed, bounds) == page_index.PageSizes()
+    assert size_statistics.compute_page_sizes(fixed, bounds) == size_statistics.PageSizeStatistics()

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import numparq
-from numparq import kernels
+from numparq.kernels import groups
 
 PACKAGE = Path(numparq.__file__).resolve().parent
 
@@ -43,7 +43,7 @@ FACTOR = {factor}
 def scaled(value):
     return value + {term}
 """
-GROUPS = f"\nGROUPS = { dict.fromkeys(kernels.GROUPS, ()) | {'reading': ('tiny',)} }\n"
+GROUPS = f"\nGROUPS = { {group: {} for group in groups.GROUPS} | {'reading': {'tiny': ('scale', 'same')}} }\n"
 RUN = """
 import sys
 import numpy as np
@@ -59,18 +59,17 @@ class Project:
 
     def __init__(self, root: Path) -> None:
         self.root, self.place = root, root / "cache"
-        kept = ("__init__.py", "build.py", "compiler.py", "entry.py", "fallback.py", "load.py", "lock.py", "memory.py",
-                "registry.py", "workers.py")  # fmt: skip
         copy = root / "numparq" / "kernels"
-        copy.mkdir(parents=True)
-        for name in kept:
+        shutil.copytree(PACKAGE / "kernels" / "compile", copy / "compile", ignore=shutil.ignore_patterns("__pycache__"))
+        for name in ("__init__.py", "groups.py", "memory.py", "registry.py", "status.py"):
             shutil.copy(PACKAGE / "kernels" / name, copy / name)
-        for name in ("errors.py", "cache.py"):
+        (root / "numparq" / "util").mkdir()
+        for name in ("errors.py", "util/__init__.py", "util/disk_cache.py"):
             shutil.copy(PACKAGE / name, root / "numparq" / name)
         (root / "numparq" / "__init__.py").write_text("")
-        text, count = re.subn(r"\nGROUPS = {[^}]*}\n", GROUPS, (copy / "__init__.py").read_text())
+        text, count = re.subn(r"(?ms)^GROUPS: .*?^}\n", GROUPS, (copy / "groups.py").read_text())
         assert count == 1
-        (copy / "__init__.py").write_text(text)
+        (copy / "groups.py").write_text(text)
         (copy / "tiny.py").write_text(TINY)
         self.write_factor(10, 0)
 
@@ -123,9 +122,8 @@ def test_a_warm_process_imports_neither_numba_nor_thriftpy2(warm):
 
 
 def test_importing_the_kernels_imports_nothing_else(warm):
-    program = (
-        "import sys, numparq.kernels; print([m for m in ('numba', 'llvmlite', 'numparq.cache') if m in sys.modules])"
-    )
+    names = ("numba", "llvmlite", "numparq.util.disk_cache")
+    program = f"import sys, numparq.kernels; print([m for m in {names} if m in sys.modules])"
     assert warm.run(program)[0] == "[]"
 
 
@@ -197,10 +195,10 @@ def test_an_unknown_mode_is_refused(project):
 
 
 BROKEN_LOADER = """
-from numparq.kernels import load
+from numparq.kernels.compile import load
 def refuse(code, names):
     raise RuntimeError("no loader on this machine")
-load.load = refuse
+load.load_object = refuse
 """
 
 
@@ -213,19 +211,21 @@ def test_where_objects_cannot_be_loaded_the_dispatcher_steps_in(warm):
 FORKS = """
 import os, signal, threading, time
 import numpy as np
-from numparq.kernels import bound_entry, kernels, load, _foreign, _stored_objects
+from numparq.kernels.compile import load
+from numparq.kernels.compile.bind import wrap_entry, _excluded_modules, _load_or_build
+from numparq.kernels import kernels
 kernels.same(1)
-((signatures, code),) = _stored_objects("reading", load.key(_foreign("reading")))
+((signatures, code),) = _load_or_build("reading", load.object_key(_excluded_modules("reading")))
 stop = False
 
 def keep_loading():
     while not stop:
-        load.load(code, list(signatures))
+        load.load_object(code, list(signatures))
 
 def in_child():
     signal.alarm(30)  # a child that hangs ends with a signal
     assert kernels.same(5) == 5
-    assert load.load(code, list(signatures))["same"]((6,)) == 6
+    assert load.load_object(code, list(signatures))["same"]((6,)) == 6
     os._exit(0)
 
 thread = threading.Thread(target=keep_loading)
@@ -294,9 +294,11 @@ def test_workers_share_the_compiling(project):
 
 
 def test_what_a_worker_does_not_give_is_compiled_here(project):
-    broken = "import numparq.kernels.workers as workers\nworkers._PROGRAM = 'print(1)'\n"
+    broken = "import numparq.kernels.compile.parallel_build as workers\nworkers._PROGRAM = 'print(1)'\n"
     assert project.run(broken + RUN, NUMPARQ_BUILD_PROCESSES="2")[0] == "8 30 -7 object True False"
-    nowhere = "import sys\nimport numparq.kernels.workers as workers\nsys.executable = '/no/such/python'\n"
+    nowhere = (
+        "import sys\nimport numparq.kernels.compile.parallel_build as workers\nsys.executable = '/no/such/python'\n"
+    )
     project.write_factor(1, 0)
     assert project.run(nowhere + RUN, NUMPARQ_BUILD_PROCESSES="2")[0] == "8 3 -7 object True False"
 

@@ -32,9 +32,9 @@ fcntl.flock = _refuse
 """
 PRELOAD = """
 import sys
-from numparq.kernels import ALL, preload
+from numparq.kernels import KERNEL_GROUPS, preload
 preload()
-print([kernels.group for kernels in ALL if kernels.mode], "numba" in sys.modules)
+print([kernels.group for kernels in KERNEL_GROUPS if kernels.mode], "numba" in sys.modules)
 """
 FORKED = """
 import os, sys
@@ -121,7 +121,7 @@ def test_what_root_made_others_run(warm):
 def test_preloading_takes_what_is_kept_and_what_every_read_needs(project):
     assert project.run(PRELOAD) == ("['reading'] True", "")
     assert project.run(PRELOAD) == ("['reading'] False", "")
-    assert project.run("from numparq.kernels import nested_kernels; nested_kernels.load()")[0] == ""
+    assert project.run("from numparq.kernels import nested_decode_kernels; nested_decode_kernels.load()")[0] == ""
     assert project.run(PRELOAD) == ("['reading', 'nested'] False", "")
 
 

@@ -14,8 +14,8 @@ from twins import Damaged, Inexact
 from twins.pages import PLAIN, RLE_DICTIONARY, UNCOMPRESSED, Chunk, data_page, dictionary_page
 from twins.values import INT32, INT64, INT96, NANOSECONDS_A_DAY, Column, int96, int96_to_ns, int96_to_us, widened
 
-from numparq.errors import BAD_VALUE, INEXACT
 from numparq.kernels import tables as t
+from numparq.kernels.status import BAD_VALUE, INEXACT
 
 pytestmark = pytest.mark.parametrize("engine", ENGINES, ids=repr)
 
@@ -29,7 +29,7 @@ def decode(engine, column, values, conversion, dictionary=False):
     ]
     if dictionary:
         pages.insert(0, dictionary_page(column, list(dict.fromkeys(values)), UNCOMPRESSED, rng))
-    request = Request(conversion, 8, t.NULLS_REFUSE, 0, 0, len(values))
+    request = Request(conversion, 8, t.NULLS_RAISE, 0, 0, len(values))
     return decode_fixed(engine, Chunk(column, UNCOMPRESSED, pages), request)
 
 

@@ -17,13 +17,14 @@ from driving import guard_pages
 from driving.buffers import with_slack
 from driving.engines import CHECKED, COMPILED, Strict
 
-from numparq.errors import BAD_CRC
-from numparq.kernels import bound_entry, carry_less, crc32
+from numparq.kernels import checksums
 from numparq.kernels import tables as t
-from numparq.kernels.build import build
-from numparq.kernels.carry_less import fold_crc32
-from numparq.kernels.load import load
+from numparq.kernels.checksums import fold_crc32
+from numparq.kernels.compile.bind import wrap_entry
+from numparq.kernels.compile.build import build_object
+from numparq.kernels.compile.load import load_object
 from numparq.kernels.registry import KERNELS, Kernel
+from numparq.kernels.status import BAD_CRC
 
 HERE = Path(__file__).parent
 
@@ -34,16 +35,16 @@ def take(data, pos, end, out):
     return stop
 
 
-APART = {"check_crcs": KERNELS["check_crcs"], "take": Kernel(take, ("u1", "x", "x", "i8"))}
+APART = {"check_page_crcs": KERNELS["check_page_crcs"], "take": Kernel(take, ("u1", "x", "x", "i8"))}
 
 
 @cache
 def compiled_where(there, **target):
     """Compile as for a CPU with or without the instruction; an engine with just that."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(carry_less, "is_there", lambda: there)
-        entries = load(build(APART, **target), list(APART))
-    made = {name: bound_entry(name, APART[name].signature, entry) for name, entry in entries.items()}
+        patch.setattr(checksums, "has_clmul", lambda: there)
+        entries = load_object(build_object(APART, **target), list(APART))
+    made = {name: wrap_entry(name, APART[name].signature, entry) for name, entry in entries.items()}
     return SimpleNamespace(**made, size=COMPILED.size)
 
 
@@ -52,10 +53,10 @@ def tables_in_python():
 
     def check_crcs(pages, first, last, raw, state):
         with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore"):
-            patch.setattr(crc32, "fold_crc32", lambda data, pos, end: (carry_less.ALL_ONES, pos))
-            return crc32.check_crcs(pages, first, last, raw.view(Strict), state)
+            patch.setattr(checksums, "fold_crc32", lambda data, pos, end: (checksums.ALL_ONES, pos))
+            return checksums.check_page_crcs(pages, first, last, raw.view(Strict), state)
 
-    return SimpleNamespace(check_crcs=check_crcs, size=CHECKED.size)
+    return SimpleNamespace(check_page_crcs=check_crcs, size=CHECKED.size)
 
 
 WAYS = {
@@ -64,7 +65,7 @@ WAYS = {
     "tables": lambda: compiled_where(False),
     "tables in Python": tables_in_python,
 }
-if carry_less.is_there():  # code for any x86-64 may have the instruction all the same
+if checksums.has_clmul():  # code for any x86-64 may have the instruction all the same
     WAYS["plain CPU"] = lambda: compiled_where(True, cpu="x86-64", features="")
 
 
@@ -87,7 +88,9 @@ def bodies(rng, sizes):
 
 def check(engine, raw, pages, first=0):
     state = np.full(1, -1, np.int64)
-    status = engine.check_crcs(pages.reshape(-1), first, len(pages), with_slack(np.random.default_rng(0), raw), state)
+    status = engine.check_page_crcs(
+        pages.reshape(-1), first, len(pages), with_slack(np.random.default_rng(0), raw), state
+    )
     return status, int(state[0])
 
 
@@ -150,7 +153,7 @@ def test_pages_without_a_crc_are_passed_over(engine):
     assert check(engine, raw, pages) == (0, -1)
 
 
-@pytest.mark.parametrize("there", sorted({False, carry_less.is_there()}))
+@pytest.mark.parametrize("there", sorted({False, checksums.has_clmul()}))
 def test_as_the_twin(there):
     """The register and the place, not only what comes of them; bytes before and behind do not matter."""
     taking = compiled_where(there)
@@ -158,7 +161,7 @@ def test_as_the_twin(there):
     for start in (0, 1, 16):
         for end in range(start, len(data)):
             stop = taking.take(data, start, end, out)
-            assert (out[0], stop) == (fold_crc32(data, start, end) if there else (carry_less.ALL_ONES, start))
+            assert (out[0], stop) == (fold_crc32(data, start, end) if there else (checksums.ALL_ONES, start))
 
 
 def stay_within(way):
@@ -169,7 +172,7 @@ def stay_within(way):
         body = bytes(range(255, 0, -1)) * 33
         page[t.P_COMPRESSED], page[t.P_CRC] = size, zlib.crc32(body[:size])
         for _ in range(2):
-            assert engine.check_crcs(page, 0, 1, guarded.copy_of(body[:size]), state) == 0
+            assert engine.check_page_crcs(page, 0, 1, guarded.copy_of(body[:size]), state) == 0
 
 
 @pytest.mark.skipif(not guard_pages.AVAILABLE, reason="memory is guarded by mprotect, as Linux has it")

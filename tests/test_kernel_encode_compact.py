@@ -10,9 +10,8 @@ from driving.buffers import Guarded
 from driving.engines import ENGINES
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.page_values import max_binary_pages
 from twins import writing as twin
-
-from numparq.kernels.compact import most_pages
 
 engines = pytest.mark.parametrize("engine", ENGINES, ids=repr)
 
@@ -30,7 +29,7 @@ def test_fixed_values(engine, width):
         values = rng.integers(0, 256, (count, width), np.uint8)
         for validity in validities(rng, count):
             out = Guarded(rng, count * width)
-            kept = engine.compact_fixed(values.reshape(-1), width, validity, count, out.array)
+            kept = engine.drop_nulls_fixed(values.reshape(-1), width, validity, count, out.array)
             out.check()
             wanted = [values[i].tobytes() for i in range(count) if validity[i]]
             assert (kept, out.array[: kept * width].tobytes()) == (len(wanted), b"".join(wanted))
@@ -40,7 +39,7 @@ def test_fixed_values(engine, width):
 @pytest.mark.parametrize("item", ["i4", "i8"])
 def test_items(engine, item):
     rng = np.random.default_rng(0)
-    kernel = engine.compact_i4 if item == "i4" else engine.compact_i8
+    kernel = engine.drop_nulls_i4 if item == "i4" else engine.drop_nulls_i8
     for count in (0, 1, 9, engine.size(1000)):
         values = rng.integers(-(1 << 31), 1 << 31, count).astype(item)
         for validity in validities(rng, count):
@@ -57,7 +56,7 @@ def test_what_is_present_in_each_page(engine):
         for validity in validities(rng, count):
             bounds = np.sort(np.append(rng.integers(0, count + 1, 12), [0, count])).astype(np.int64)
             out = Guarded(rng, len(bounds) - 1, "i8")
-            total = engine.count_present(validity, bounds, len(bounds) - 1, out.array)
+            total = engine.count_valid_by_page(validity, bounds, len(bounds) - 1, out.array)
             out.check()
             wanted = [int(validity[a:b].sum()) for a, b in pairwise(bounds.tolist())]
             assert (total, out.array.tolist()) == (int(validity.sum()), wanted)
@@ -72,10 +71,10 @@ def test_pages(lengths, extra, max_bytes, max_rows):
     starts = np.cumsum([0, *lengths], dtype=np.int64)[:-1]
     ends = starts + np.array(lengths, np.int64)
     wanted = twin.pages(lengths, extra, max_bytes, max_rows)
-    room = most_pages(len(lengths), sum(lengths) + extra * len(lengths), max_bytes, max_rows)
+    room = max_binary_pages(len(lengths), sum(lengths) + extra * len(lengths), max_bytes, max_rows)
     for engine in ENGINES:
         out = Guarded(np.random.default_rng(0), room + 1, "i8")
-        found = engine.cut_binary(starts, ends, len(lengths), extra, max_bytes, max_rows, out.array)
+        found = engine.cut_binary_pages(starts, ends, len(lengths), extra, max_bytes, max_rows, out.array)
         out.check()
         assert out.array[: found + 1].tolist() == wanted
 

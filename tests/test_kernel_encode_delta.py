@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins import delta
 
-from numparq.kernels.encode_byte_stream_split import byte_stream_split_room
-from numparq.kernels.encode_delta import delta_room
-from numparq.kernels.encode_delta_strings import delta_byte_array_room, delta_length_room
+from numparq.kernels.encodings.byte_stream_split import max_byte_stream_split_bytes
+from numparq.kernels.encodings.delta_binary_packed import max_delta_bytes
+from numparq.kernels.encodings.delta_byte_arrays import max_delta_byte_array_bytes, max_delta_length_bytes
 
 engines = pytest.mark.parametrize("engine", ENGINES, ids=repr)
 COUNTS = (0, 1, 2, 32, 33, 34, 128, 129, 130, 160, 161, 257, 1000)
@@ -39,7 +39,7 @@ def random_numbers(rng: np.random.Generator, bits: int, count: int) -> np.ndarra
 def check_numbers(engine, values: np.ndarray, bits: int, start: int, stop: int, rng: np.random.Generator) -> None:
     size, count = bits // 8, stop - start
     place = int(rng.integers(0, 9))
-    room = Guarded(rng, place + delta_room(count, size))
+    room = Guarded(rng, place + max_delta_bytes(count, size))
     name = f"encode_delta{size}"
     end = getattr(engine, name)(values, start, stop, room.array, place)
     room.check()
@@ -116,12 +116,12 @@ def check_strings(engine, strings: list[bytes], start: int, stop: int, rng: np.r
     total = sum(map(len, part))
     lengths, prefixes, suffixes = (Guarded(rng, count, "i4") for _ in range(3))
     place = int(rng.integers(0, 9))
-    room = Guarded(rng, place + delta_length_room(count, total))
+    room = Guarded(rng, place + max_delta_length_bytes(count, total))
     end = engine.encode_delta_length(data, starts, ends, start, stop, lengths.array, room.array, place)
     written = room.array[place:end].tobytes()
     assert written == delta.encode_length(part)
     assert delta.decode_length(written, count) == part
-    other = Guarded(rng, place + delta_byte_array_room(count, total))
+    other = Guarded(rng, place + max_delta_byte_array_bytes(count, total))
     end = engine.encode_delta_byte_array(
         data, starts, ends, start, stop, prefixes.array, suffixes.array, other.array, place
     )
@@ -151,7 +151,7 @@ def test_byte_streams(engine, width):
         values = rng.integers(0, 256, count * width).astype("u1")
         each = [values[i * width : (i + 1) * width].tobytes() for i in range(count)]
         for start, stop in ((0, count), sorted(rng.integers(0, count + 1, 2).tolist())):
-            room = Guarded(rng, 3 + byte_stream_split_room(stop - start, width))
+            room = Guarded(rng, 3 + max_byte_stream_split_bytes(stop - start, width))
             end = engine.encode_byte_stream_split(values, width, start, stop, room.array, 3)
             room.check()
             assert end == len(room.array)

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins import writing as twin
 
-from numparq.errors import NO_DICTIONARY
-from numparq.kernels.encode_dictionary import ENTRY_FIELDS
+from numparq.kernels.encodings.dictionary import ENTRY_FIELDS
+from numparq.kernels.status import NO_DICTIONARY
 
 WIDTHS = (1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 25, 33, 50)
 engines = pytest.mark.parametrize("engine", ENGINES, ids=repr)
@@ -150,7 +150,7 @@ def test_regular_values_do_not_collide(engine, shift):
 @engines
 def test_values_that_were_made_to_collide_end_the_attempt(engine):
     """All with a factor of zero in the hash: they go to one slot, and the search for it must not take forever."""
-    from numparq.kernels.encode_dictionary import _FIRST_KEY
+    from numparq.kernels.encodings.dictionary import _FIRST_KEY
 
     key = int(_FIRST_KEY).to_bytes(8, "little")
     values = [key + struct.pack("<q", i) for i in range(engine.size(2500))]

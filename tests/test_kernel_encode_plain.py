@@ -78,7 +78,7 @@ def test_booleans(engine):
         for start in (0, 1, 8, 9):
             out = Guarded(rng, 3 + (count + 7) // 8)
             before = out.array[:3].tobytes()
-            end = engine.encode_booleans(values, start, start + count, out.array, 3)
+            end = engine.encode_plain_booleans(values, start, start + count, out.array, 3)
             out.check()
             assert out.array[:end].tobytes() == before + twin.booleans(values[start : start + count].tolist())
             assert end == len(out.array)

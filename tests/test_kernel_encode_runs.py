@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins import runs as twin
 
-from numparq.kernels.encode_runs import runs_room
+from numparq.kernels.encodings.hybrid_rle import max_hybrid_bytes
 
 engines = pytest.mark.parametrize("engine", ENGINES, ids=repr)
 
@@ -22,9 +22,9 @@ def encode(engine, values, bit_width, item="i4", seed=0):
     rng = np.random.default_rng(seed)
     before, place = int(rng.integers(0, 9)), int(rng.integers(0, 9))
     array = np.array([0] * before + list(values), np.int64).astype(item)
-    out = Guarded(rng, place + runs_room(len(values), bit_width))
+    out = Guarded(rng, place + max_hybrid_bytes(len(values), bit_width))
     kept = out.array[:place].tobytes()
-    kernel = engine.encode_runs_i4 if item == "i4" else engine.encode_runs_u1
+    kernel = engine.encode_hybrid_i4 if item == "i4" else engine.encode_hybrid_u1
     end = kernel(array, before, before + len(values), bit_width, out.array, place)
     out.check()
     assert out.array[:place].tobytes() == kept

@@ -42,9 +42,9 @@ from twins.values import (
     widened,
 )
 
-from numparq.errors import BAD_COUNT, NO_DICTIONARY, NULL_FOUND, TRUNCATED, UNSUPPORTED_ENCODING
 from numparq.kernels import tables as t
-from numparq.kernels.fixed import STATE_FIELDS
+from numparq.kernels.decode.page_sections import STATE_FIELDS
+from numparq.kernels.status import BAD_COUNT, NO_DICTIONARY, NULL_FOUND, TRUNCATED, UNSUPPORTED_ENCODING
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def first_null(chunk: Chunk, request: Request) -> int:
 
 
 def compare(engine, case: Case, chunk: Chunk, request: Request, seed: int) -> None:
-    refused = first_null(chunk, request) if request.nulls == t.NULLS_REFUSE else -1
+    refused = first_null(chunk, request) if request.nulls == t.NULLS_RAISE else -1
     wanted = expected(case, chunk, request) if refused < 0 else Outcome(NULL_FOUND, refused)
     assert decode_fixed(engine, chunk, request, seed) == wanted
 
@@ -146,7 +146,7 @@ def test_random_pages(engine, case, null_share):
         )
         total = len(chunk.rows)
         edges = sorted(rng.integers(0, total + 1, 2).tolist())
-        for nulls in (t.NULLS_FILL, t.NULLS_MASK, t.NULLS_REFUSE):
+        for nulls in (t.NULLS_FILL, t.NULLS_MASK, t.NULLS_RAISE):
             request = Request(case.conversion, case.item, nulls, FILLS[seed % 4])
             for start, stop in ((0, total), edges, (total - 1, total)):
                 compare(engine, case, chunk, request.rows(start, stop), seed)
@@ -184,7 +184,7 @@ def test_any_rows(data):
     chunk = Chunk(column, codec, pages)
     start = data.draw(st.integers(0, len(chunk.rows)), "start")
     stop = data.draw(st.integers(start, len(chunk.rows)), "stop")
-    nulls = data.draw(st.sampled_from([t.NULLS_FILL, t.NULLS_MASK, t.NULLS_REFUSE]), "nulls")
+    nulls = data.draw(st.sampled_from([t.NULLS_FILL, t.NULLS_MASK, t.NULLS_RAISE]), "nulls")
     request = Request(case.conversion, case.item, nulls, data.draw(st.sampled_from(FILLS), "fill"), start, stop)
     for engine in ENGINES:
         compare(engine, case, chunk, request, 5)

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from numba.core.errors import NumbaError
 
-from numparq.kernels import bound_entry, fallback
-from numparq.kernels import build as build_module
-from numparq.kernels.build import build
-from numparq.kernels.load import load
+from numparq.kernels.compile import build as build_module
+from numparq.kernels.compile import fallback
+from numparq.kernels.compile.bind import wrap_entry
+from numparq.kernels.compile.build import build_object
+from numparq.kernels.compile.load import load_object
 from numparq.kernels.memory import load32
 from numparq.kernels.registry import HELPERS, Kernel
 
@@ -61,17 +62,17 @@ def helpers():
 
 @pytest.fixture(scope="module")
 def code(helpers):
-    return build(KERNELS)
+    return build_object(KERNELS)
 
 
 @pytest.fixture(scope="module", params=["object", "dispatcher", "python"])
 def tiny(request, helpers):
     if request.param == "python":
-        return fallback.python(KERNELS)
+        return fallback.python_functions(KERNELS)
     if request.param == "dispatcher":
         return fallback.dispatchers(KERNELS, None)
-    entries = load(request.getfixturevalue("code"), list(KERNELS))
-    return {name: bound_entry(name, kernel.signature, entries[name]) for name, kernel in KERNELS.items()}
+    entries = load_object(request.getfixturevalue("code"), list(KERNELS))
+    return {name: wrap_entry(name, kernel.signature, entries[name]) for name, kernel in KERNELS.items()}
 
 
 DATA = np.frombuffer(bytes([1, 2, 0, 0, 9, 0, 0, 0]), np.uint8)  # read-only
@@ -136,7 +137,7 @@ def test_subclasses_of_arrays_are_taken(tiny, tmp_path):
 
 
 def test_objects_are_seen_as_addresses(code):
-    entries = load(code, list(KERNELS))
+    entries = load_object(code, list(KERNELS))
     array = np.array(["a", None], object)
     assert entries["first_address"]((array, 2)) == id("a")
     dispatched = fallback.dispatchers(KERNELS, None)
@@ -144,7 +145,7 @@ def test_objects_are_seen_as_addresses(code):
 
 
 def test_an_int_that_is_too_large_is_an_overflow(code):
-    divide = bound_entry("divide", ("x", "x"), load(code, list(KERNELS))["divide"])
+    divide = wrap_entry("divide", ("x", "x"), load_object(code, list(KERNELS))["divide"])
     with pytest.raises(OverflowError):
         divide(1 << 63, 1)
 
@@ -154,23 +155,23 @@ def test_a_kernel_that_allocates_does_not_compile():
         return len(np.empty(n))
 
     with pytest.raises(NumbaError):
-        build({"allocate": Kernel(allocate, ("x",))})
+        build_object({"allocate": Kernel(allocate, ("x",))})
 
 
 def test_a_missing_symbol_is_an_error(code):
     with pytest.raises(RuntimeError):
-        load(code, ["add", "no_such_kernel"])
+        load_object(code, ["add", "no_such_kernel"])
 
 
 def test_both_ways_of_compiling_give_the_same():
     names = list(KERNELS)
-    slow = build_module._emit(build_module._compile_apart(KERNELS), KERNELS, None, None)
-    quick = build_module._emit(build_module._compile_together(KERNELS), KERNELS, None, None)
+    slow = build_module._emit(build_module._compile_with_public_api(KERNELS), KERNELS, None, None)
+    quick = build_module._emit(build_module._compile_with_pipeline(KERNELS), KERNELS, None, None)
     for made in (slow, quick):
         out = np.zeros(1, np.int64)
-        assert load(made, names)["add"]((DATA, 4, out)) == 8 and out[0] == 118
+        assert load_object(made, names)["add"]((DATA, 4, out)) == 8 and out[0] == 118
 
 
 def test_an_address_of_this_process_is_refused():
     with pytest.raises(TypeError, match="ExternalFunction"):
-        build_module._refuse_addresses("define i64 @f() {\n %x = load i64, ptr inttoptr (i64 140123456789 to ptr)\n}")
+        build_module._check_no_addresses("define i64 @f() {\n %x = load i64, ptr inttoptr (i64 140123456789 to ptr)\n}")

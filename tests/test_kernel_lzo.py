@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins import Damaged, lzo
 
-from numparq.errors import BAD_COMPRESSED_DATA
+from numparq.kernels.status import BAD_COMPRESSED_DATA
 
 pytestmark = pytest.mark.parametrize("engine", ENGINES, ids=repr)
 

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins import nested, runs
 
-from numparq.errors import BAD_LEVELS
+from numparq.kernels import enums
 from numparq.kernels import tables as t
-from numparq.kernels.nested import STATE_ENTRIES, STATE_FIELDS, STATE_ROWS, STATE_VALUES
+from numparq.kernels.decode.levels import STATE_FIELDS, STATE_LEVELS, STATE_ROWS, STATE_VALUES
+from numparq.kernels.status import BAD_LEVELS
 
 # The levels from which on the lists around a leaf have an element, the outermost at 1; the highest definition level.
 LEAVES = [
@@ -71,13 +72,13 @@ def page(levels, element_levels, most, version, high=False, values=b"12345678"):
     sections = [section(repetition, len(element_levels) - 1, high) if len(element_levels) > 1 else b"",
                 section(definition, most, high) if most else b""]  # fmt: skip
     row = np.zeros(t.PAGE_FIELDS, np.int64)
-    row[t.P_TYPE] = t.DATA_PAGE_V2 if version == 2 else t.DATA_PAGE
-    row[t.P_ENCODING] = t.RLE_DICTIONARY
+    row[t.P_TYPE] = enums.DATA_PAGE_V2 if version == 2 else enums.DATA_PAGE
+    row[t.P_ENCODING] = enums.RLE_DICTIONARY
     row[t.P_NUM_VALUES] = len(levels)
     if version == 2:
         row[t.P_REPETITION_BYTES], row[t.P_DEFINITION_BYTES] = map(len, sections)
     else:
-        row[t.P_DEFINITION_ENCODING] = row[t.P_REPETITION_ENCODING] = t.BIT_PACKED if high else t.RLE
+        row[t.P_DEFINITION_ENCODING] = row[t.P_REPETITION_ENCODING] = enums.BIT_PACKED if high else enums.RLE
         if not high:
             sections = [len(part).to_bytes(4, "little") + part if part else b"" for part in sections]
     body = b"".join(sections) + values
@@ -94,7 +95,7 @@ def take(engine, pages, element_levels, most, seed=0):
     room = int(table[:, t.P_NUM_VALUES].sum())
     definition, repetition = np.full(room + 64, 99, np.uint8), np.full(room + 64, 99, np.uint8)
     state = np.zeros(STATE_FIELDS, np.int64)
-    status = engine.take_levels(
+    status = engine.decode_page_levels(
         table.reshape(-1), 0, len(pages), raw, np.zeros(64, np.uint8), most, len(element_levels) - 1,
         np.array(element_levels, np.int64), definition, repetition, state,
     )  # fmt: skip
@@ -123,12 +124,12 @@ def test_levels_of_pages(way, data):
     there = [sum(d == most for d, _ in part) for part in parts]
     assert table[:, t.P_NUM_VALUES].tolist() == there
     assert table[:, t.P_ROW].tolist() == np.cumsum([0, *there[:-1]]).tolist()
-    assert (table[:, t.P_TYPE] == t.DATA_PAGE).all()
+    assert (table[:, t.P_TYPE] == enums.DATA_PAGE).all()
     for row in table:
         start, end = row[t.P_BODY], row[t.P_BODY] + row[t.P_COMPRESSED]
         assert raw[start:end].tobytes() == b"12345678"
-        assert row[t.P_ENCODING] == (t.RLE_DICTIONARY if row[t.P_NUM_VALUES] else t.PLAIN)
-    assert state[STATE_ENTRIES] == count and state[STATE_VALUES] == sum(there)
+        assert row[t.P_ENCODING] == (enums.RLE_DICTIONARY if row[t.P_NUM_VALUES] else enums.PLAIN)
+    assert state[STATE_LEVELS] == count and state[STATE_VALUES] == sum(there)
     assert state[STATE_ROWS] == sum(r == 0 for _, r in levels)
 
 
@@ -180,10 +181,10 @@ def test_validity_and_offsets(way, data):
     validity, offsets = np.full(len(levels), 7, np.uint8), np.full(len(levels) + 1, -1, np.int64)
     about = (definition, repetition, len(levels), depth, element_levels[depth], level)
     expected = nested.validity(levels, depth, element_levels[depth], level)
-    places = way.engine.place_validity(*about, validity)
+    places = way.engine.assemble_validity(*about, validity)
     assert validity[:places].tolist() == expected
     validity[:] = 7
-    assert way.engine.place_lists(*about, element_levels[depth + 1], validity, offsets) == places
+    assert way.engine.assemble_lists(*about, element_levels[depth + 1], validity, offsets) == places
     assert validity[:places].tolist() == expected
     assert offsets[: places + 1].tolist() == nested.offsets(
         levels, depth, element_levels[depth], element_levels[depth + 1]

@@ -11,10 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numparq.errors import CorruptPageError
-from numparq.kernels import bound_entry, fallback, kernels, objects
-from numparq.kernels.build import build
-from numparq.kernels.load import load
+from numparq.kernels import kernels
+from numparq.kernels.compile import fallback
+from numparq.kernels.compile.bind import wrap_entry
+from numparq.kernels.compile.build import build_object
+from numparq.kernels.compile.load import load_object
 from numparq.kernels.registry import KERNELS
+from numparq.to_pandas import objects
 
 OBJECT_KERNELS = {name: kernel for name, kernel in KERNELS.items() if kernel.function.__module__ == objects.__name__}
 STRINGS = [
@@ -38,7 +41,11 @@ STRINGS = [
 
 @pytest.fixture(scope="module", params=["object", "dispatcher", "python"])
 def mode(request):
-    made = {"python": fallback.python, "object": _loaded, "dispatcher": lambda some: fallback.dispatchers(some, None)}
+    made = {
+        "python": fallback.python_functions,
+        "object": _loaded,
+        "dispatcher": lambda some: fallback.dispatchers(some, None),
+    }
     before = dict(kernels.__dict__)
     kernels.__dict__.update(made[request.param](OBJECT_KERNELS), mode=request.param)
     yield request.param
@@ -47,8 +54,8 @@ def mode(request):
 
 
 def _loaded(some):
-    entries = load(build(some), list(some))
-    return {name: bound_entry(name, kernel.signature, entries[name]) for name, kernel in some.items()}
+    entries = load_object(build_object(some), list(some))
+    return {name: wrap_entry(name, kernel.signature, entries[name]) for name, kernel in some.items()}
 
 
 def packed(values):
@@ -60,7 +67,7 @@ def packed(values):
 
 def test_strings(mode):
     offsets, data, _ = packed([text.encode() for text in STRINGS])
-    made = objects.make_str_array(offsets, data, None, None)
+    made = objects.str_object_array(offsets, data, None, None)
     assert made.dtype == object and made.tolist() == STRINGS
     assert [hash(text) for text in made] == [hash(text) for text in STRINGS]
     assert all(
@@ -71,20 +78,20 @@ def test_strings(mode):
 def test_bytes(mode):
     values = [text.encode() for text in STRINGS] + [b"\xff\xfe\x00"]
     offsets, data, _ = packed(values)
-    assert objects.make_bytes_array(offsets, data, None, None).tolist() == values
+    assert objects.bytes_object_array(offsets, data, None, None).tolist() == values
 
 
 @pytest.mark.parametrize("na", [None, float("nan"), object()])
 def test_nulls(mode, na):
     offsets, data, validity = packed([b"a", None, b"", None, b"bcd"])
-    made = objects.make_str_array(offsets, data, validity, na)
+    made = objects.str_object_array(offsets, data, validity, na)
     assert made[[0, 2, 4]].tolist() == ["a", "", "bcd"]
     assert made[1] is na and made[3] is na
-    assert objects.make_bytes_array(offsets, data, validity, na)[3] is na
+    assert objects.bytes_object_array(offsets, data, validity, na)[3] is na
 
 
 def test_no_rows(mode):
-    assert len(objects.make_str_array(np.zeros(1, np.int64), np.empty(0, np.uint8), None, None)) == 0
+    assert len(objects.str_object_array(np.zeros(1, np.int64), np.empty(0, np.uint8), None, None)) == 0
 
 
 @pytest.mark.parametrize(
@@ -93,13 +100,13 @@ def test_no_rows(mode):
 def test_what_is_not_utf8(mode, bad):
     offsets, data, validity = packed([b"first", None, bad, b"last"])
     with pytest.raises(CorruptPageError, match="not valid UTF-8"):
-        objects.make_str_array(offsets, data, validity, None)
-    assert objects.make_str_array(*packed([b"fine"]), None).tolist() == ["fine"]  # no error is left behind
+        objects.str_object_array(offsets, data, validity, None)
+    assert objects.str_object_array(*packed([b"fine"]), None).tolist() == ["fine"]  # no error is left behind
 
 
 @pytest.mark.parametrize("offsets", [[0, 9], [-1, 2], [2, 1], [0, 1 << 62]])
 def test_offsets_outside_of_the_data(mode, offsets):
-    for make in (objects.make_str_array, objects.make_bytes_array):
+    for make in (objects.str_object_array, objects.bytes_object_array):
         with pytest.raises(CorruptPageError, match="length"):
             make(np.array(offsets), np.zeros(8, np.uint8), None, None)
 
@@ -114,7 +121,7 @@ def test_reference_counts(mode):
     na = Missing()
     offsets, data, validity = packed([b"some text", None, "größer".encode(), None])
     before = sys.getrefcount(na)
-    made = objects.make_str_array(offsets, data, validity, na)
+    made = objects.str_object_array(offsets, data, validity, na)
     assert sys.getrefcount(na) == before + 2
     text = made[0]
     assert sys.getrefcount(text) == 3  # the array's, ours, and the argument
@@ -122,7 +129,7 @@ def test_reference_counts(mode):
     assert sys.getrefcount(text) == 2 and sys.getrefcount(na) == before
     bad = packed([None, b"\xff"])
     with pytest.raises(CorruptPageError):
-        objects.make_str_array(*bad, na)
+        objects.str_object_array(*bad, na)
     gc.collect()
     assert sys.getrefcount(na) == before
     del na
@@ -133,7 +140,7 @@ def test_no_reference_to_none_is_lost(mode):
     offsets, data, validity = packed([b"a", None] * 200)
     before = sys.getrefcount(None)
     for _ in range(20):
-        objects.make_str_array(offsets, data, validity, None)
+        objects.str_object_array(offsets, data, validity, None)
     assert abs(sys.getrefcount(None) - before) < 400
 
 
@@ -141,4 +148,4 @@ def test_no_reference_to_none_is_lost(mode):
 @given(st.lists(st.one_of(st.none(), st.text(), st.text("ab", max_size=40)), max_size=30))
 def test_any_strings(values):
     encoded = packed([None if value is None else value.encode() for value in values])
-    assert objects.make_str_array(*encoded, None).tolist() == values
+    assert objects.str_object_array(*encoded, None).tolist() == values

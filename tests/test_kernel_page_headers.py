@@ -25,8 +25,9 @@ from twins.pages import (
 )
 from twins.values import INT64, Column, random_values
 
-from numparq.errors import BAD_COUNT, BAD_LENGTH, BAD_PAGE, MISSING_FIELD
+from numparq.kernels import enums
 from numparq.kernels import tables as t
+from numparq.kernels.status import BAD_COUNT, BAD_LENGTH, BAD_PAGE, MISSING_FIELD
 
 pytestmark = pytest.mark.parametrize("engine", ENGINES, ids=repr)
 
@@ -146,7 +147,7 @@ def test_nothing_but_the_first_page_is_looked_at(engine):
     for pages in ([dictionary, page], [dictionary], [page, dictionary], []):
         status, found, _ = scan_pages_of(engine, rng, pages, -1)
         assert status == 0
-        kinds = [t.DICTIONARY_PAGE if one is dictionary else DATA_PAGE for one in pages[:1]]
+        kinds = [enums.DICTIONARY_PAGE if one is dictionary else DATA_PAGE for one in pages[:1]]
         assert found[:, t.P_TYPE].tolist() == kinds
     assert scan_pages_of(engine, rng, [b"\x15"], -1)[0] < 0
 

@@ -17,9 +17,10 @@ from twins.pages import (
 )
 from twins.values import BYTE_ARRAY, INT64, Column, random_values
 
-from numparq.errors import BAD_COUNT, BAD_LENGTH, NEED_ROOM, TRUNCATED
+from numparq.kernels import enums
 from numparq.kernels import tables as t
-from numparq.kernels.pages import SCAN_CHUNK, SCAN_FIELDS, SCAN_NEEDED, SCAN_PAGES, SCAN_POS
+from numparq.kernels.decode.page_headers import SCAN_CHUNK, SCAN_FIELDS, SCAN_NEEDED, SCAN_PAGES, SCAN_POS
+from numparq.kernels.status import BAD_COUNT, BAD_LENGTH, NEED_ROOM, TRUNCATED
 
 pytestmark = pytest.mark.parametrize("engine", ENGINES, ids=repr)
 
@@ -209,6 +210,6 @@ def test_damaged_headers(engine):
             levels = page[t.P_DEFINITION_BYTES] + page[t.P_REPETITION_BYTES]
             assert 0 <= levels <= min(page[t.P_COMPRESSED], page[t.P_UNCOMPRESSED])
             assert page[t.P_NUM_NULLS] <= page[t.P_NUM_VALUES]
-        data_pages = pages[pages[:, t.P_TYPE] != t.DICTIONARY_PAGE]
+        data_pages = pages[pages[:, t.P_TYPE] != enums.DICTIONARY_PAGE]
         if status == 0:
             assert data_pages[:, t.P_NUM_VALUES].sum() == len(chunk.rows)

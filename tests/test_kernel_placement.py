@@ -10,9 +10,10 @@ from driving.buffers import Guarded
 from driving.engines import ENGINES
 from twins.values import BOOLEAN, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32, INT64, INT96
 
-from numparq.errors import BAD_DICTIONARY, BAD_RATIO
+from numparq.kernels import enums
 from numparq.kernels import tables as t
-from numparq.kernels.placement import T_DECOMPRESSED, T_DICTIONARY, T_ITEM, T_PAGE, T_VALUES, TOTAL_FIELDS
+from numparq.kernels.decode.scratch_layout import T_DECOMPRESSED, T_DICTIONARY, T_ITEM, T_PAGE, T_VALUES, TOTAL_FIELDS
+from numparq.kernels.status import BAD_DICTIONARY, BAD_RATIO
 
 pytestmark = pytest.mark.parametrize("engine", ENGINES, ids=repr)
 
@@ -24,7 +25,7 @@ def place(engine, chunks, pages, batch_bytes=1000):
     rng = np.random.default_rng(0)
     batches, totals = Guarded(rng, (len(pages) + 1) * t.BATCH_FIELDS, "i8"), Guarded(rng, TOTAL_FIELDS, "i8")
     flat = pages.reshape(-1)
-    status = engine.place_pages(chunks.reshape(-1), flat, len(pages), batch_bytes, batches.array, totals.array)
+    status = engine.lay_out_scratch(chunks.reshape(-1), flat, len(pages), batch_bytes, batches.array, totals.array)
     batches.check()
     totals.check()
     if status < 0:
@@ -43,7 +44,7 @@ def random_tables(rng, num_chunks, num_pages):
     chunks[:, t.C_ITEM_SIZE] = rng.choice([4, 8, 12], num_chunks)
     pages = np.zeros((num_pages, t.PAGE_FIELDS), np.int64)
     pages[:, t.P_CHUNK] = np.sort(rng.integers(0, num_chunks, num_pages))
-    pages[:, t.P_TYPE] = rng.choice([t.DATA_PAGE, t.DATA_PAGE_V2, t.DICTIONARY_PAGE], num_pages)
+    pages[:, t.P_TYPE] = rng.choice([enums.DATA_PAGE, enums.DATA_PAGE_V2, enums.DICTIONARY_PAGE], num_pages)
     pages[:, t.P_UNCOMPRESSED] = rng.choice([0, 1, 63, 64, 65, 500, 5000], num_pages)
     pages[:, t.P_NUM_VALUES] = pages[:, t.P_UNCOMPRESSED] // 12
     pages[:, t.P_IS_COMPRESSED] = (chunks[pages[:, t.P_CHUNK], t.C_CODEC] != 0) & (rng.random(num_pages) < 0.8)
@@ -69,8 +70,8 @@ def test_pages_and_dictionaries_lie_apart(engine):
             places = run[:, [t.P_SCRATCH, t.P_UNCOMPRESSED]].tolist()
             assert apart(places)
             assert all(start >= 0 and start + size <= totals[T_DECOMPRESSED] for start, size in places)
-            assert snappy == (chunks[run[:, t.P_CHUNK], t.C_CODEC] == t.SNAPPY).all()
-        is_dictionary = pages[:, t.P_TYPE] == t.DICTIONARY_PAGE
+            assert snappy == (chunks[run[:, t.P_CHUNK], t.C_CODEC] == enums.SNAPPY).all()
+        is_dictionary = pages[:, t.P_TYPE] == enums.DICTIONARY_PAGE
         assert totals[T_VALUES] == pages[~is_dictionary, t.P_NUM_VALUES].max(initial=0)
         used = chunks[pages[:, t.P_CHUNK]][:, [t.C_ITEM_SIZE, t.C_TYPE_LENGTH]]
         assert totals[T_ITEM] == used.max(initial=0)
@@ -81,7 +82,7 @@ def test_dictionaries_lie_apart(engine):
     for _ in range(engine.size(100)):
         chunks, _ = random_tables(rng, int(rng.integers(1, 9)), 0)
         pages = np.zeros((len(chunks), t.PAGE_FIELDS), np.int64)
-        pages[:, t.P_CHUNK], pages[:, t.P_TYPE] = np.arange(len(chunks)), t.DICTIONARY_PAGE
+        pages[:, t.P_CHUNK], pages[:, t.P_TYPE] = np.arange(len(chunks)), enums.DICTIONARY_PAGE
         pages[:, t.P_NUM_VALUES] = rng.integers(0, 40, len(chunks))
         pages[:, t.P_UNCOMPRESSED] = pages[:, t.P_NUM_VALUES] * chunks[:, t.C_TYPE_LENGTH]
         _, _, totals = place(engine, chunks, pages)
@@ -108,9 +109,9 @@ def test_dictionaries_lie_apart(engine):
 )
 def test_dictionaries_have_the_bytes_for_their_values(engine, kind, length, conversion, size, most):
     chunks, pages = np.zeros((1, t.CHUNK_FIELDS), np.int64), np.zeros((2, t.PAGE_FIELDS), np.int64)
-    chunks[0, t.C_TYPE], chunks[0, t.C_TYPE_LENGTH], chunks[0, t.C_CONVERSION] = kind, length, conversion
+    chunks[0, t.C_TYPE], chunks[0, t.C_TYPE_LENGTH], chunks[0, t.C_CAST] = kind, length, conversion
     chunks[0, t.C_ITEM_SIZE] = 4 if conversion == t.CODES else 8 if conversion else max(length, 1)
-    pages[1, t.P_TYPE], pages[1, t.P_UNCOMPRESSED] = t.DICTIONARY_PAGE, size
+    pages[1, t.P_TYPE], pages[1, t.P_UNCOMPRESSED] = enums.DICTIONARY_PAGE, size
     for count in {0, most, most + 1, MOST}:
         pages[1, t.P_NUM_VALUES] = count
         status, _, totals = place(engine, chunks, pages)
@@ -122,7 +123,7 @@ def test_dictionaries_have_the_bytes_for_their_values(engine, kind, length, conv
 
 def test_sizes_that_no_compressed_bytes_can_hold(engine):
     chunks, pages = np.zeros((1, t.CHUNK_FIELDS), np.int64), np.zeros((2, t.PAGE_FIELDS), np.int64)
-    chunks[0, t.C_CODEC], chunks[0, t.C_MAX_RATIO] = t.SNAPPY, 22
+    chunks[0, t.C_CODEC], chunks[0, t.C_MAX_RATIO] = enums.SNAPPY, 22
     pages[:, t.P_IS_COMPRESSED], pages[:, t.P_COMPRESSED] = 1, 100
     for size, fine in ((22 * 116, True), (22 * 117, False), (MOST, False)):
         pages[1, t.P_UNCOMPRESSED] = size

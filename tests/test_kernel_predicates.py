@@ -10,14 +10,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from twins import tests_of_values as twin
 
+from numparq.expr import evaluate
+from numparq.expr.key_ranges import TOP, union
+from numparq.expr.like import ANY_CHARACTER, LikePattern
+from numparq.expr.matchers import byte_strings, ints, vectors
+from numparq.expr.matchers.byte_strings import BytesMatcher, ByteStrings, LikeMatcher
+from numparq.expr.matchers.ints import IntMatcher
+from numparq.expr.matchers.vectors import AND, OR, STORE, RowMask
 from numparq.plan import row_ranges
 from numparq.plan.row_ranges import RowRanges
-from numparq.predicate import byte_set, evaluate, joining, key_set
-from numparq.predicate.byte_set import ByteSet, LikeSet, Strings
-from numparq.predicate.joining import AND, OR, STORE, Mask
-from numparq.predicate.key_set import KeySet
-from numparq.predicate.pattern import ONE, Pattern
-from numparq.predicate.ranges import TOP, union
 
 FEW = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 HOWS = st.sampled_from([STORE, AND, OR])
@@ -27,7 +28,7 @@ HOWS = st.sampled_from([STORE, AND, OR])
 def engine(request):
     """For the whole of a test: what Hypothesis draws is run by one engine."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (byte_set, evaluate, joining, key_set, row_ranges):
+        for module in (byte_strings, evaluate, vectors, ints, row_ranges):
             patch.setattr(module, "predicate_kernels", request.param)
         yield request.param
 
@@ -45,7 +46,7 @@ class Rows:
         self.guarded = Guarded(self.rng, count)
         if self.how != STORE:  # otherwise anything may stand there
             self.guarded.array[:] = self.before
-        self.into = Mask(self.guarded.array, self.how, None if valid is None else np.array(valid, np.uint8))
+        self.into = RowMask(self.guarded.array, self.how, None if valid is None else np.array(valid, np.uint8))
 
     def check(self, found):
         self.guarded.check()
@@ -84,7 +85,7 @@ def test_numbers(bits, dtype, data):
     size = 8 * np.dtype(dtype).itemsize
     stored = [((key % (1 << bits)) + (noise << bits)) % (1 << size) for key in keys]
     rows = Rows(data, len(keys))
-    KeySet(ranges, bits).join(np.array(stored, f"u{size // 8}").view(dtype), rows.into)
+    IntMatcher(ranges, bits).join(np.array(stored, f"u{size // 8}").view(dtype), rows.into)
     rows.check([twin.inside(key, ranges) for key in keys])
 
 
@@ -99,7 +100,7 @@ def test_floats(width, data):
     keys = data.draw(st.lists(st.integers(low, high) | st.integers(-3, 3), max_size=9), "keys")
     stored = np.array([key if key >= 0 else key ^ high for key in keys], f"i{width}").astype(f"i{max(width, 4)}")
     rows = Rows(data, len(keys))
-    KeySet(ranges, bits, fold=True).join(stored, rows.into)
+    IntMatcher(ranges, bits, fold=True).join(stored, rows.into)
     rows.check([twin.inside(key, ranges) for key in keys])
 
 
@@ -111,7 +112,7 @@ def test_sets_of_many_numbers(engine, size, gap):
     starts = np.unique(rng.integers(-1000, 1000, engine.size(1500, 30))) * gap * size
     keys = np.concatenate([starts, starts - 1, starts + size - 1, starts + size, rng.integers(-(2**63), 2**63 - 1, 50)])
     out = Guarded(rng, len(keys))
-    KeySet(tuple((start, start + size) for start in starts.tolist()), 64).join(keys, Mask(out.array))
+    IntMatcher(tuple((start, start + size) for start in starts.tolist()), 64).join(keys, RowMask(out.array))
     out.check()
     before = np.searchsorted(starts, keys, "right") - 1
     assert out.array.tolist() == ((before >= 0) & (keys < starts[before] + size)).tolist()
@@ -130,15 +131,15 @@ WAYS = {
 @pytest.mark.parametrize("dtype", ["i4", "i8"])
 def test_edges_nulls_and_masks_of_every_way(way, dtype):
     ranges = WAYS[way]
-    numbers = KeySet(ranges, 32)
-    assert numbers._name == f"join_{way}"
+    numbers = IntMatcher(ranges, 32)
+    assert numbers._name == f"match_{way}"
     keys = [key for low, high in ranges for key in (low - 1, low, high - 1, high)] * 4
     inside = [twin.inside(key, ranges) for key in keys]
     before = [place * 4 // len(keys) % 2 for place in range(len(keys))]
     for valid in (None, [2 * (place * 2 // len(keys)) for place in range(len(keys))]):
         for how in (STORE, AND, OR):
             out = np.array(before, np.uint8)
-            numbers.join(np.array(keys, dtype), Mask(out, how, None if valid is None else np.array(valid, np.uint8)))
+            numbers.join(np.array(keys, dtype), RowMask(out, how, None if valid is None else np.array(valid, np.uint8)))
             rows = zip(before, inside, valid or [1] * len(keys), strict=True)
             assert out.tolist() == [twin.joined(one, found, there != 0, how) for one, found, there in rows]
 
@@ -154,7 +155,7 @@ def test_a_search_for_a_key_goes_on_at_the_first_slot(engine):
     table.check()
     asked = np.array([1, 2, *last[:5]])
     out = Guarded(np.random.default_rng(0), len(asked))
-    engine.join_keys8(asked, 0, -1, table.array, 64 - bits, 1, *Mask(out.array).tail)
+    engine.match_keys8(asked, 0, -1, table.array, 64 - bits, 1, *RowMask(out.array).tail)
     out.check()
     assert out.array.tolist() == [1, 0, 1, 1, 1, 0, 0]
 
@@ -169,11 +170,11 @@ WORDS = st.one_of(st.lists(LETTERS, max_size=6).map(b"".join), st.binary(max_siz
 def strings_of(data, values, width=0):
     """Strings that end with their buffer, behind some that nobody asks for."""
     if width:
-        return Strings.of_width(np.frombuffer(b"".join(values), np.uint8), width)
+        return ByteStrings.from_fixed_width(np.frombuffer(b"".join(values), np.uint8), width)
     front = data.draw(st.sampled_from([b"", b"in front"]))
     offsets = np.cumsum([len(front), *map(len, values)])
     dtype = data.draw(st.sampled_from(["i4", "i8"]))
-    return Strings.between(np.frombuffer(front + b"".join(values), np.uint8), offsets.astype(dtype))
+    return ByteStrings.between(np.frombuffer(front + b"".join(values), np.uint8), offsets.astype(dtype))
 
 
 @FEW
@@ -189,7 +190,7 @@ def test_ranges_of_bytes(data):
     near = st.one_of(some, some.map(lambda edge: edge[:-1]), st.tuples(some, WORDS).map(b"".join), WORDS)
     values = data.draw(st.lists(near, max_size=9), "values")
     rows = Rows(data, len(values))
-    ByteSet(ranges).join(strings_of(data, values), rows.into)
+    BytesMatcher(ranges).join(strings_of(data, values), rows.into)
     rows.check([twin.inside(value, ranges) for value in values])
 
 
@@ -204,7 +205,7 @@ def test_numbers_in_big_endian(data):
     wanted = tuple(((low + half).to_bytes(width, "big"), (high + half).to_bytes(width, "big")) for low, high in ranges)
     stored = [key.to_bytes(width, "big", signed=True) for key in keys]
     rows = Rows(data, len(keys))
-    ByteSet(wanted, signed=True).join(strings_of(data, stored, width), rows.into)
+    BytesMatcher(wanted, signed=True).join(strings_of(data, stored, width), rows.into)
     rows.check([twin.inside(key, ranges) for key in keys])
 
 
@@ -215,9 +216,9 @@ def test_many_strings_with_the_same_front(engine):
         words = [front + b"x" * (tail - 8) + b"%07d" % n for n in range(0, engine.size(3000, 40), 3)]
         values = [front + b"x" * (tail - 8) + b"%07d" % n for n in range(engine.size(3000, 40))]
         values += [b"", front, b"zzz", *(word + b"\0" for word in words[:5])]
-        strings = Strings.between(np.frombuffer(b"".join(values), np.uint8), np.cumsum([0, *map(len, values)]))
+        strings = ByteStrings.between(np.frombuffer(b"".join(values), np.uint8), np.cumsum([0, *map(len, values)]))
         out = Guarded(rng, len(values))
-        ByteSet(tuple((word, word + b"\0") for word in words)).join(strings, Mask(out.array))
+        BytesMatcher(tuple((word, word + b"\0") for word in words)).join(strings, RowMask(out.array))
         out.check()
         known = set(words)
         assert out.array.tolist() == [value in known for value in values]
@@ -226,7 +227,7 @@ def test_many_strings_with_the_same_front(engine):
 @FEW
 @given(data=st.data())
 def test_patterns(data):
-    token = st.one_of(st.just(ONE), LETTERS, WORDS.filter(bool))
+    token = st.one_of(st.just(ANY_CHARACTER), LETTERS, WORDS.filter(bool))
     piece = st.lists(token, max_size=3).map(tuple)
     inner = st.lists(piece.filter(bool), max_size=3).map(tuple)
     pieces = data.draw(st.one_of(st.tuples(piece), st.tuples(piece, inner, piece).map(lambda t: (t[0], *t[1], t[2]))))
@@ -239,7 +240,7 @@ def test_patterns(data):
     fitting = st.tuples(*between).map(b"".join)
     values = data.draw(st.lists(st.one_of(filled, fitting, fitting, WORDS), max_size=7), "values")
     rows = Rows(data, len(values))
-    LikeSet(Pattern(pieces, is_text), negated).join(strings_of(data, values), rows.into)
+    LikeMatcher(LikePattern(pieces, is_text), negated).join(strings_of(data, values), rows.into)
     rows.check([twin.fits(value, pieces, is_text) != negated for value in values])
 
 
@@ -248,9 +249,9 @@ def test_a_search_ends_with_the_buffer(size):
     """Nothing is loaded from behind the last string, and what ends it is found."""
     for letters in (b"y", b"yz", b"xyzxyzxyz"):
         for value in (b"x" * size, (b"x" * size + letters)[-size:] if size else b""):
-            strings = Strings.between(np.frombuffer(value, np.uint8), np.array([0, size]))
+            strings = ByteStrings.between(np.frombuffer(value, np.uint8), np.array([0, size]))
             out = np.zeros(1, np.uint8)
-            LikeSet(Pattern(((), (letters,), ()), True), False).join(strings, Mask(out))
+            LikeMatcher(LikePattern(((), (letters,), ()), True), False).join(strings, RowMask(out))
             assert bool(out[0]) == (letters in value)
 
 
@@ -258,14 +259,14 @@ def test_a_search_ends_with_the_buffer(size):
 def test_pieces_of_a_pattern_do_not_overlap(is_text):
     """Each byte of a string is for one piece; the strings lie behind one another, and none is told by its neighbour."""
     values = [b"", b"a", b"b", b"ab", b"ba", b"aba", b"abba", b"abab", b"aab", b"abb", b"ababab", b"abaab"]
-    strings = Strings.between(np.frombuffer(b"".join(values), np.uint8), np.cumsum([0, *map(len, values)]))
-    words = [(), (b"a",), (b"ab",), (b"ba",), (b"b", ONE), (ONE, b"b"), (ONE,), (b"aba",)]
+    strings = ByteStrings.between(np.frombuffer(b"".join(values), np.uint8), np.cumsum([0, *map(len, values)]))
+    words = [(), (b"a",), (b"ab",), (b"ba",), (b"b", ANY_CHARACTER), (ANY_CHARACTER, b"b"), (ANY_CHARACTER,), (b"aba",)]
     for first in words:
         for inner in ((), *((word,) for word in words[1:])):
             for last in words:
                 pieces = (first, *inner, last)
                 out = np.zeros(len(values), np.uint8)
-                LikeSet(Pattern(pieces, is_text), False).join(strings, Mask(out))
+                LikeMatcher(LikePattern(pieces, is_text), False).join(strings, RowMask(out))
                 assert out.tolist() == [twin.fits(value, pieces, is_text) for value in values]
 
 
@@ -273,11 +274,16 @@ def test_any_character_is_a_code_point():
     leads = [0x00, 0x7F, 0x80, 0xBF, 0xC0, 0xDF, 0xE0, 0xEF, 0xF0, 0xF7, 0xF8, 0xFF]
     tails = [*(b"\x80" * count for count in range(5)), b"\xbfa", b"\xc0"]
     values = [bytes([lead]) + tail for lead in leads for tail in tails]
-    strings = Strings.between(np.frombuffer(b"".join(values), np.uint8), np.cumsum([0, *map(len, values)]))
-    for pieces in (((ONE,),), ((ONE, ONE),), ((), (ONE, b"a"), ()), ((), (ONE,))):
+    strings = ByteStrings.between(np.frombuffer(b"".join(values), np.uint8), np.cumsum([0, *map(len, values)]))
+    for pieces in (
+        ((ANY_CHARACTER,),),
+        ((ANY_CHARACTER, ANY_CHARACTER),),
+        ((), (ANY_CHARACTER, b"a"), ()),
+        ((), (ANY_CHARACTER,)),
+    ):
         for is_text in (True, False):
             out = np.zeros(len(values), np.uint8)
-            LikeSet(Pattern(pieces, is_text), False).join(strings, Mask(out))
+            LikeMatcher(LikePattern(pieces, is_text), False).join(strings, RowMask(out))
             assert out.tolist() == [twin.fits(value, pieces, is_text) for value in values]
 
 
@@ -285,7 +291,7 @@ def merged(piece):
     """Literal bytes that follow one another as one, as patterns have them."""
     found = []
     for token in piece:
-        if found and token is not ONE and found[-1] is not ONE:
+        if found and token is not ANY_CHARACTER and found[-1] is not ANY_CHARACTER:
             found[-1] += token
         else:
             found.append(token)
@@ -317,7 +323,7 @@ def test_codes(engine, data):
     entries = data.draw(st.lists(st.booleans(), max_size=5), "entries")
     codes = data.draw(st.lists(st.integers(-2, len(entries) + 1), max_size=20), "codes")
     rows = Rows(data, len(codes))
-    engine.join_coded(np.array(codes, np.int32), np.array(entries, np.uint8), len(entries), *rows.into.tail)
+    engine.match_codes(np.array(codes, np.int32), np.array(entries, np.uint8), len(entries), *rows.into.tail)
     rows.check([0 <= code < len(entries) and entries[code] for code in codes])
 
 
@@ -330,7 +336,7 @@ def test_lists(engine, data):
     offsets = np.cumsum([0, *sizes])
     rows = Rows(data, len(sizes))
     raw = offsets.astype(f"i{item}").view(np.uint8)
-    engine.join_lists(np.array(found, np.uint8), raw, item, int(negated), *rows.into.tail)
+    engine.match_any_element(np.array(found, np.uint8), raw, item, int(negated), *rows.into.tail)
     pairs = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
     rows.check([any(found[start:stop]) != negated for start, stop in pairs])
 

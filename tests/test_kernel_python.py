@@ -15,12 +15,12 @@ import test_kernel_binary, test_kernel_fixed
 from dataclasses import replace
 from driving.engines import COMPILED
 from driving.tables import Request
-from numparq.kernels import kernels, tables as t
+from numparq.kernels import tables as t, kernels
 from twins.pages import random_chunk
 from twins.values import BYTE_ARRAY, Column, random_values
 
 rng = np.random.default_rng(0)
-COMPILED.check_crcs
+COMPILED.check_page_crcs
 assert kernels.mode == "python", kernels.mode
 for number, case in enumerate(test_kernel_fixed.CASES):
     for null_share in (0.0, 0.3, 1.0):

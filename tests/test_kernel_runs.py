@@ -10,22 +10,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins import Damaged, runs
 
-from numparq.errors import BAD_RUN, BAD_VARINT, INDEX_OUT_OF_RANGE, TRUNCATED
-from numparq.kernels import bound_entry
-from numparq.kernels.hybrid import decode_bits, decode_indices
-from numparq.kernels.levels import decode_validity
+from numparq.kernels.compile.bind import wrap_entry
+from numparq.kernels.decode.levels import decode_validity
+from numparq.kernels.encodings.hybrid_rle import decode_hybrid_bits, decode_hybrid_indices
+from numparq.kernels.enums import BIT_PACKED
 from numparq.kernels.registry import Kernel
-from numparq.kernels.tables import BIT_PACKED
+from numparq.kernels.status import BAD_RUN, BAD_VARINT, INDEX_OUT_OF_RANGE, TRUNCATED
 
 LARGEST = (1 << 32) + 1
 
 
 def bits(data, pos, end, count, out, out_pos):
-    return decode_bits(data, pos, end, count, out, out_pos)
+    return decode_hybrid_bits(data, pos, end, count, out, out_pos)
 
 
 def indices(data, pos, end, count, width, limit, out, out_pos):
-    return decode_indices(data, pos, end, count, width, limit, out, out_pos)
+    return decode_hybrid_indices(data, pos, end, count, width, limit, out, out_pos)
 
 
 def validity(data, pos, end, count, encoding, out, out_pos):
@@ -44,11 +44,11 @@ def probe(request):
     """The helpers, as kernels of their own."""
     if request.param is CHECKED:
         return {name: checked(kernel) for name, kernel in PROBES.items()} | {"engine": CHECKED}
-    from numparq.kernels.build import build
-    from numparq.kernels.load import load
+    from numparq.kernels.compile.build import build_object
+    from numparq.kernels.compile.load import load_object
 
-    entries = load(build(PROBES), list(PROBES))
-    bound = {name: bound_entry(name, kernel.signature, entries[name]) for name, kernel in PROBES.items()}
+    entries = load_object(build_object(PROBES), list(PROBES))
+    bound = {name: wrap_entry(name, kernel.signature, entries[name]) for name, kernel in PROBES.items()}
     return bound | {"engine": COMPILED}
 
 

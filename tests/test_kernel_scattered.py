@@ -40,7 +40,9 @@ from twins.values import (
     random_values,
 )
 
-from numparq.errors import (
+from numparq.kernels import tables as t
+from numparq.kernels.selection.binary_pages import STEP
+from numparq.kernels.status import (
     BAD_COMPRESSED_DATA,
     BAD_COUNT,
     BAD_RUN,
@@ -51,8 +53,6 @@ from numparq.errors import (
     TRUNCATED,
     UNSUPPORTED_ENCODING,
 )
-from numparq.kernels import tables as t
-from numparq.kernels.scattered_strings import STEP
 
 STRINGS = Case(Column(BYTE_ARRAY), t.COPY, 0)
 TAKEN = [case for case in CASES if case.column.physical != BOOLEAN] + [STRINGS]
@@ -138,7 +138,7 @@ def test_nulls_that_are_refused(engine):
     column = replace(case.column, optional=True)
     for seed in range(engine.size(40, 8)):
         chunk = random_chunk(rng, column, case.values(rng, 9), 2, 20, 0.03)
-        request = replace(request_for(case, rng, chunk), nulls=t.NULLS_REFUSE)
+        request = replace(request_for(case, rng, chunk), nulls=t.NULLS_RAISE)
         places = list(range(request.stop - request.start))
         page = first_null(chunk, request)
         wanted = expected(case, chunk, request, places) if page < 0 else Outcome(NULL_FOUND, page)

@@ -14,8 +14,8 @@ from twins import runs
 from twins.pages import BIT_PACKED, PLAIN, RLE, RLE_DICTIONARY, UNCOMPRESSED, Chunk, Page, data_page, dictionary_page
 from twins.values import BOOLEAN, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32, INT64, Column
 
-from numparq.errors import BAD_LEVELS, BAD_PAGE, BAD_RUN, INDEX_OUT_OF_RANGE, TRUNCATED
 from numparq.kernels import tables as t
+from numparq.kernels.status import BAD_LEVELS, BAD_PAGE, BAD_RUN, INDEX_OUT_OF_RANGE, TRUNCATED
 
 pytestmark = pytest.mark.parametrize("engine", ENGINES, ids=repr)
 

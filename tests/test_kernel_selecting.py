@@ -30,13 +30,13 @@ from twins.pages import (
 )
 from twins.values import BYTE_ARRAY, INT64, Column, random_values
 
-from numparq.errors import BAD_COUNT, BAD_LENGTH, BAD_PAGE
+from numparq.format.thrift.layout import thrift_layout
 from numparq.kernels import tables as t
-from numparq.kernels.compact_wire import S_ROOM, S_TOP, STACK_WORDS
-from numparq.kernels.located_pages import L_END, L_IN_CHUNK, L_ROW, L_ROWS, L_START, LOCATED_FIELDS
-from numparq.kernels.pages import HEADER_FIELDS
-from numparq.kernels.selecting import K_FIELDS, K_PAGE, K_START, K_STOP, SELECTED_PAGES, SELECTED_ROWS
-from numparq.metadata.layout import layout
+from numparq.kernels.decode.page_headers import HEADER_FIELDS
+from numparq.kernels.selection.rows import K_FIELDS, K_PAGE, K_START, K_STOP, SELECTED_PAGES, SELECTED_ROWS
+from numparq.kernels.status import BAD_COUNT, BAD_LENGTH, BAD_PAGE
+from numparq.kernels.tables import L_END, L_IN_CHUNK, L_ROW, L_ROWS, L_START, LOCATION_FIELDS
+from numparq.kernels.thrift.wire import S_ROOM, S_TOP, STACK_WORDS
 
 few = settings(deadline=None, max_examples=60)
 SEEDS = st.integers(0, (1 << 32) - 1)
@@ -62,7 +62,7 @@ def select(engine, pages, ranges, first=0, seed=0):
     kept = Guarded(rng, len(pages) * K_FIELDS, "i8")
     spans, state = Guarded(rng, 2 * (len(ranges) + len(pages)), "i8"), Guarded(rng, 2, "i8")
     bounds = np.array(ranges, np.int64).reshape(-1)
-    found = engine.select_pages(table.reshape(-1), first, first + len(pages), bounds, len(ranges), kept.array,
+    found = engine.select_pages_of_ranges(table.reshape(-1), first, first + len(pages), bounds, len(ranges), kept.array,
                                 spans.array, state.array)  # fmt: skip
     for buffer in (kept, spans, state):
         buffer.check()
@@ -133,7 +133,7 @@ def take_items(engine, items, size, spans, place, seed=0):
     before = out.array.copy()
     source = np.frombuffer(b"".join(items), np.uint8)
     flat = np.array(spans, np.int64).reshape(-1)
-    end = engine.take_items(source, size, flat, len(spans), out.array, place)
+    end = engine.take_fixed_ranges(source, size, flat, len(spans), out.array, place)
     out.check()
     assert end == place + count * size
     assert out.array[:place].tobytes() == before[:place].tobytes()
@@ -180,7 +180,7 @@ def test_long_runs_of_items(engine):
     expected = np.concatenate([values[start : start + length] for start, length in spans])
     out = Guarded(np.random.default_rng(2), 8 * len(expected))
     flat = np.array(spans, np.int64).reshape(-1)
-    assert engine.take_items(values.view(np.uint8), 8, flat, 3, out.array, 0) == len(out.array)
+    assert engine.take_fixed_ranges(values.view(np.uint8), 8, flat, 3, out.array, 0) == len(out.array)
     out.check()
     assert (out.array.view(np.int64) == expected).all()
 
@@ -191,9 +191,9 @@ def take_strings(engine, values, spans, start=0, seed=0):
     data = np.frombuffer(random_bytes(rng, start).tobytes() + b"".join(values), np.uint8)
     offsets = np.cumsum([start, *map(len, values)]).astype(np.int64)
     flat, count = np.array(spans, np.int64).reshape(-1), sum(length for _, length in spans)
-    size = engine.count_string_bytes(offsets, flat, len(spans))
+    size = engine.count_bytes_of_ranges(offsets, flat, len(spans))
     out_offsets, out = Guarded(rng, count + 1, "i8"), Guarded(rng, size)
-    assert engine.take_strings(offsets, data, flat, len(spans), out_offsets.array, out.array) == size
+    assert engine.take_binary_ranges(offsets, data, flat, len(spans), out_offsets.array, out.array) == size
     out_offsets.check()
     out.check()
     ends, taken = out_offsets.array.tolist(), out.array.tobytes()
@@ -228,7 +228,7 @@ def test_places_of_a_mask(mask):
     for engine in ENGINES:
         # There is room for one more than there may be.
         out = Guarded(np.random.default_rng(0), len(mask) + 1, "i4")
-        count = engine.mask_to_places(np.array(mask, np.uint8), len(mask), out.array)
+        count = engine.mask_to_indices(np.array(mask, np.uint8), len(mask), out.array)
         out.check()
         assert out.array[:count].tolist() == [place for place, there in enumerate(mask) if there]
 
@@ -245,7 +245,7 @@ def test_items_one_by_one(data, size, place, seed):
     for engine in ENGINES:
         out = Guarded(rng, place + len(places) * size + 5)
         before = out.array.tobytes()
-        end = engine.take_items_at(source, size, flat, len(places), out.array, place)
+        end = engine.take_fixed_indices(source, size, flat, len(places), out.array, place)
         out.check()
         assert end == place + len(places) * size
         assert out.array[place:end].tobytes() == b"".join(selecting.take_at(items, places))
@@ -273,10 +273,10 @@ def check_strings_at(values, places, start=0):
     offsets, flat = np.cumsum([start, *map(len, values)]).astype(np.int64), np.array(places, np.int32)
     expected = selecting.take_at(values, places, b"")
     for engine in ENGINES:
-        size = engine.count_string_bytes_at(offsets, flat, len(places))
+        size = engine.count_bytes_of_indices(offsets, flat, len(places))
         assert size == sum(map(len, expected))
         out_offsets, out = Guarded(rng, len(places) + 1, "i8"), Guarded(rng, size + 16)
-        assert engine.take_strings_at(offsets, stored, flat, len(places), out_offsets.array, out.array) == size
+        assert engine.take_binary_indices(offsets, stored, flat, len(places), out_offsets.array, out.array) == size
         out_offsets.check()
         out.check()
         taken = out.array.tobytes()
@@ -289,7 +289,7 @@ def check_strings_at(values, places, start=0):
 
 def locate(pages):
     """Tell where the pages of a page table lie, as an offset index does."""
-    table = np.empty((len(pages), LOCATED_FIELDS), np.int64)
+    table = np.empty((len(pages), LOCATION_FIELDS), np.int64)
     ends = pages[:, t.P_BODY] + pages[:, t.P_COMPRESSED]
     is_data = pages[:, t.P_TYPE] != DICTIONARY_PAGE
     table[:, L_START], table[:, L_END], table[:, L_IN_CHUNK] = pages[:, t.P_HEADER], ends, pages[:, t.P_IN_CHUNK]
@@ -300,7 +300,7 @@ def locate(pages):
 def scan_located(engine, data, located, column=None, codec=UNCOMPRESSED, is_flat=1):
     """Run `scan_located_pages`: the status, the page that it is about, and the page table."""
     rng = np.random.default_rng(len(data))
-    header = layout("PageHeader", *HEADER_FIELDS)
+    header = thrift_layout("PageHeader", *HEADER_FIELDS)
     slots = np.array([header.slot(name) for name in HEADER_FIELDS], np.int64)
     chunks = chunk_table(column or Column(INT64), codec, 1 << 40, len(data), Request(stop=1 << 40))
     chunks[t.C_DICTIONARY_PAGE] = -1
@@ -308,7 +308,7 @@ def scan_located(engine, data, located, column=None, codec=UNCOMPRESSED, is_flat
     table, state = Guarded(rng, count * t.PAGE_FIELDS, "i8"), Guarded(rng, 1, "i8")
     record, stack = Guarded(rng, header.words, "i8"), Guarded(rng, STACK_WORDS, "i8")
     stack.array[S_TOP] = stack.array[S_ROOM] = header.words
-    status = engine.scan_located_pages(with_slack(rng, data), located.reshape(-1), count, is_flat, chunks, table.array,
+    status = engine.scan_pages_at(with_slack(rng, data), located.reshape(-1), count, is_flat, chunks, table.array,
                                        header.table, slots, record.array, stack.array, state.array)  # fmt: skip
     for buffer in (table, state, record, stack):
         buffer.check()
@@ -363,7 +363,7 @@ def test_nested_pages_have_rows_of_their_own():
 
 @pytest.mark.parametrize("engine", ENGINES, ids=repr)
 def test_no_located_pages(engine):
-    assert scan_located(engine, b"", np.empty((0, LOCATED_FIELDS), np.int64))[0] == 0
+    assert scan_located(engine, b"", np.empty((0, LOCATION_FIELDS), np.int64))[0] == 0
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=repr)

@@ -10,8 +10,8 @@ from driving.engines import ENGINES
 from twins import Damaged, snappy
 from twins.runs import uleb
 
-from numparq.errors import BAD_COMPRESSED_DATA
 from numparq.kernels import tables as t
+from numparq.kernels.status import BAD_COMPRESSED_DATA
 
 pytestmark = pytest.mark.parametrize("engine", ENGINES, ids=repr)
 

@@ -11,14 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins.text import cut, encoded
 
-from numparq.errors import BAD_LENGTH, BAD_UTF8, BAD_VALUE, SchemaError
-from numparq.kernels import bound_entry, fallback, text_kernels
-from numparq.kernels import text as module
-from numparq.kernels.build import build
-from numparq.kernels.load import load
+from numparq.errors import SchemaError
+from numparq.from_pandas import object_layout, strings
+from numparq.from_pandas.object_layout import distinct_classes
+from numparq.from_pandas.strings import encode_bytes, encode_strings
+from numparq.kernels import text_kernels
+from numparq.kernels.compile import fallback
+from numparq.kernels.compile.bind import wrap_entry
+from numparq.kernels.compile.build import build_object
+from numparq.kernels.compile.load import load_object
+from numparq.kernels.objects import strings as module
 from numparq.kernels.registry import KERNELS
-from numparq.shred import text
-from numparq.shred.text import classes_of, encode_bytes, encode_strings
+from numparq.kernels.status import BAD_LENGTH, BAD_UTF8, BAD_VALUE
 
 TEXT_KERNELS = {name: kernel for name, kernel in KERNELS.items() if kernel.function.__module__ == module.__name__}
 STRINGS = ["", "a", "seven77", "eight888", "nine99999", "é", "x" * 29, "日本語", "z" * 7 + "é", "ÿ" * 8, "ÿ" * 17,
@@ -30,12 +34,19 @@ NULLS = [None, np.nan, float("nan"), np.float64("nan"), pd.NA, pd.NaT, float("-n
 def mode(request):
     patch = pytest.MonkeyPatch()
     if request.param == "none":
-        patch.setattr(text, "object_layout", lambda: None)
+        patch.setattr(object_layout, "object_layout", lambda: None)
+        patch.setattr(strings, "object_layout", lambda: None)
         yield request.param
         patch.undo()
         return
-    assert text.object_layout() is not None, "this Python lays objects out in a way that the kernels do not know"
-    made = {"python": fallback.python, "object": _loaded, "dispatcher": lambda some: fallback.dispatchers(some, None)}
+    assert object_layout.object_layout() is not None, (
+        "this Python lays objects out in a way that the kernels do not know"
+    )
+    made = {
+        "python": fallback.python_functions,
+        "object": _loaded,
+        "dispatcher": lambda some: fallback.dispatchers(some, None),
+    }
     before = dict(text_kernels.__dict__)
     text_kernels.__dict__.update(made[request.param](TEXT_KERNELS), mode=request.param)
     yield request.param
@@ -44,8 +55,8 @@ def mode(request):
 
 
 def _loaded(some):
-    entries = load(build(some), list(some))
-    return {name: bound_entry(name, kernel.signature, entries[name]) for name, kernel in some.items()}
+    entries = load_object(build_object(some), list(some))
+    return {name: wrap_entry(name, kernel.signature, entries[name]) for name, kernel in some.items()}
 
 
 def objects(values):
@@ -107,18 +118,18 @@ def test_nothing_is_kept(mode):
     values = objects([value] * 3)
     before = sys.getrefcount(value)
     encode_strings(values)
-    classes_of(values)
+    distinct_classes(values)
     assert sys.getrefcount(value) == before
 
 
 def test_objects_that_change_between_the_passes(mode):
     if mode == "none":
         pytest.skip("there are no kernels")
-    layout, constants = text.object_layout(), text.constants()
+    layout, constants = object_layout.object_layout(), object_layout.kernel_constants()
     for values, measure, copy, others in (
-        (["abc", "é"], (text_kernels.measure_strings, layout), text_kernels.copy_strings,
+        (["abc", "é"], (text_kernels.measure_str_objects, layout), text_kernels.copy_str_objects,
          ["abcd", 5, None, Text("abc")]),
-        ([b"abc", b"e"], (text_kernels.measure_bytes,), text_kernels.copy_bytes_objects, [b"abcd", 5, None]),
+        ([b"abc", b"e"], (text_kernels.measure_bytes_objects,), text_kernels.copy_bytes_objects, [b"abcd", 5, None]),
     ):  # fmt: skip
         array, offsets, validity = objects(values), np.empty(3, np.int64), np.empty(2, np.uint8)
         size = measure[0](array, 2, constants, *measure[1:], offsets, validity)
@@ -138,26 +149,26 @@ def test_the_layout_does_not_depend_on_strings_that_are_in_use(mode):
     ctypes.pythonapi.PyUnicode_AsUTF8.restype = ctypes.c_char_p
     for value in ("é", "ab", "abé"):
         assert ctypes.pythonapi.PyUnicode_AsUTF8(value) == value.encode()  # which is kept with the string
-    assert (text.object_layout.__wrapped__() == text.object_layout()).all()
+    assert (object_layout.object_layout.__wrapped__() == object_layout.object_layout()).all()
     assert cut(*encode_strings(objects(["é", "abé"]))) == encoded(["é", "abé"])
 
 
 def test_statuses(mode):
     if mode == "none":
         pytest.skip("there are no kernels")
-    layout, constants = text.object_layout(), text.constants()
+    layout, constants = object_layout.object_layout(), object_layout.kernel_constants()
     offsets, validity = np.empty(3, np.int64), np.empty(2, np.uint8)
     for bad, status in (("\ud800", BAD_UTF8), (5, BAD_VALUE), (Text("a"), BAD_VALUE)):
         array = objects(["a", bad])
-        assert text_kernels.measure_strings(array, 2, constants, layout, offsets, validity) == status
+        assert text_kernels.measure_str_objects(array, 2, constants, layout, offsets, validity) == status
 
 
 def test_classes(mode):
     values = objects([*range(50), "a", None, *range(50), 1.5, True, pd.NA, "b"])
-    assert list(classes_of(values)) == [int, str, type(None), float, bool, type(pd.NA)]
+    assert list(distinct_classes(values)) == [int, str, type(None), float, bool, type(pd.NA)]
     many = objects([type(f"T{number}", (), {})() for number in range(100)])
-    assert list(classes_of(many)) == [type(value) for value in many]
-    assert list(classes_of(objects([]))) == []
+    assert list(distinct_classes(many)) == [type(value) for value in many]
+    assert list(distinct_classes(objects([]))) == []
 
 
 @settings(max_examples=60, deadline=None)

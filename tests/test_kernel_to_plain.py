@@ -18,8 +18,8 @@ from twins.pages import RLE_DICTIONARY, SNAPPY, UNCOMPRESSED, Chunk, Page, data_
 from twins.runs import uleb
 from twins.values import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32, INT64, Column, random_values
 
-from numparq.errors import BAD_COUNT, BAD_DELTA, BAD_LENGTH, BAD_VARINT, TRUNCATED
 from numparq.kernels import tables as t
+from numparq.kernels.status import BAD_COUNT, BAD_DELTA, BAD_LENGTH, BAD_VARINT, TRUNCATED
 
 engines = pytest.mark.parametrize("engine", ENGINES, ids=repr)
 FIXED = [case for case in CASES if case.column.physical in delta.ENCODINGS and case.conversion != t.CODES]

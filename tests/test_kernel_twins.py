@@ -39,19 +39,22 @@ from twins import delta, snappy, writing
 from twins.pages import idl, to_bytes
 from twins.runs import uleb
 
-from numparq import bloom_filter, kernels, page_index
-from numparq.errors import BAD_CRC, NO_DICTIONARY
-from numparq.kernels import objects as kernel_objects
+from numparq.column.nested import shred
+from numparq.format import bloom_filter, size_statistics
+from numparq.format import page_bounds as statistics_pages
+from numparq.format.physical_type import BYTE_ARRAY
+from numparq.format.schema import Leaf
+from numparq.format.thrift.decode import Record
+from numparq.format.thrift.layout import ThriftLayout
+from numparq.from_pandas.object_layout import date_layout, distinct_classes
+from numparq.from_pandas.strings import encode_bytes
+from numparq.from_pandas.temporal import days_by_kernel
+from numparq.kernels import groups
 from numparq.kernels import tables as t
-from numparq.kernels.compact_wire import S_ROOM, S_TOP, STACK_WORDS
-from numparq.kernels.encode_byte_stream_split import byte_stream_split_room
-from numparq.metadata.layout import Layout
-from numparq.metadata.records import Record
-from numparq.schema import BYTE_ARRAY, Leaf
-from numparq.shred import nested_levels
-from numparq.shred.dates import date_fields, days_of_dates
-from numparq.shred.text import classes_of, encode_bytes
-from numparq.statistics import pages as statistics_pages
+from numparq.kernels.encodings.byte_stream_split import max_byte_stream_split_bytes
+from numparq.kernels.status import BAD_CRC, NO_DICTIONARY
+from numparq.kernels.thrift.wire import S_ROOM, S_TOP, STACK_WORDS
+from numparq.to_pandas import objects as kernel_objects
 
 HERE = Path(__file__).resolve().parent
 
@@ -67,33 +70,36 @@ CUT = "test_kernel_hostile.test_cut_at_every_byte"
 TESTS = {
     "decode_fixed_pages": Places("test_kernel_fixed.test_any_rows", CUT),
     "decode_binary_pages": Places("test_kernel_binary.test_any_rows", CUT),
-    "decode_binary_dictionary": Places("test_kernel_binary.test_any_rows", CUT),
-    "read_thrift": Places("test_compact_protocol.test_random_structs_written_by_thriftpy2",
-                         "test_compact_protocol.test_cut_anywhere"),
-    "read_thrifts": Places("test_many_structs", "test_many_structs_that_are_cut"),
-    "check_crcs": Places("test_checksums"),
+    "decode_plain_binary": Places("test_kernel_binary.test_any_rows", CUT),
+    "read_thrift_struct": Places(
+        "test_compact_protocol.test_random_structs_written_by_thriftpy2", "test_compact_protocol.test_cut_anywhere"
+    ),
+    "read_thrift_structs": Places("test_many_structs", "test_many_structs_that_are_cut"),
+    "check_page_crcs": Places("test_checksums"),
     "scan_pages": Places("test_walks", "test_kernel_pages.test_cut_at_every_byte"),
-    "place_pages": Places("test_places"),
+    "lay_out_scratch": Places("test_places"),
     "decompress_snappy_pages": Places("test_snappy", "test_kernel_snappy.test_cut_at_every_byte"),
     "check_utf8": Places("test_kernel_utf8.test_any_strings", "test_text_that_is_cut"),
-    "make_strings": Places("test_kernel_objects.test_any_strings"),
-    "make_byte_strings": Places("test_bytes_objects"),
-    "take_levels": Places("test_kernel_nested.test_levels_of_pages", "test_kernel_nested.test_pages_that_are_cut"),
-    "place_validity": Places("test_kernel_nested.test_validity_and_offsets"),
-    "place_lists": Places("test_kernel_nested.test_validity_and_offsets"),
-    "decode_to_plain": Places("test_kernel_to_plain.test_any_rows", CUT),
-    "decode_alp_to_plain": Places("test_kernel_alp.test_any_floats", "test_kernel_alp.test_cut_at_every_byte"),
+    "build_str_objects": Places("test_kernel_objects.test_any_strings"),
+    "build_bytes_objects": Places("test_bytes_objects"),
+    "decode_page_levels": Places(
+        "test_kernel_nested.test_levels_of_pages", "test_kernel_nested.test_pages_that_are_cut"
+    ),
+    "assemble_validity": Places("test_kernel_nested.test_validity_and_offsets"),
+    "assemble_lists": Places("test_kernel_nested.test_validity_and_offsets"),
+    "transcode_delta_pages": Places("test_kernel_to_plain.test_any_rows", CUT),
+    "transcode_alp_pages": Places("test_kernel_alp.test_any_floats", "test_kernel_alp.test_cut_at_every_byte"),
     "index_fixed": Places("test_numbering"),
     "index_binary": Places("test_kernel_encode_dictionary.test_any_strings"),
-    "encode_booleans": Places("test_booleans"),
+    "encode_plain_booleans": Places("test_booleans"),
     "encode_plain_binary": Places("test_kernel_encode_plain.test_any_binary_values"),
-    "encode_runs_u1": Places("test_kernel_encode_runs.test_any_values"),
-    "encode_runs_i4": Places("test_kernel_encode_runs.test_any_values"),
-    "compact_fixed": Places("test_values_without_nulls"),
-    "compact_i8": Places("test_values_without_nulls"),
-    "compact_i4": Places("test_values_without_nulls"),
-    "count_present": Places("test_counts"),
-    "cut_binary": Places("test_kernel_encode_compact.test_pages"),
+    "encode_hybrid_u1": Places("test_kernel_encode_runs.test_any_values"),
+    "encode_hybrid_i4": Places("test_kernel_encode_runs.test_any_values"),
+    "drop_nulls_fixed": Places("test_values_without_nulls"),
+    "drop_nulls_i8": Places("test_values_without_nulls"),
+    "drop_nulls_i4": Places("test_values_without_nulls"),
+    "count_valid_by_page": Places("test_counts"),
+    "cut_binary_pages": Places("test_kernel_encode_compact.test_pages"),
     "gather_fixed": Places("test_values_by_codes"),
     "gather_i8": Places("test_values_by_codes"),
     "encode_byte_stream_split": Places("test_byte_streams"),
@@ -105,69 +111,87 @@ TESTS = {
     "encode_delta_byte_array": Places("test_delta_strings"),
     "encode_alp4": Places("test_kernel_alp.test_any_floats"),
     "encode_alp8": Places("test_kernel_alp.test_any_floats"),
-    "bounds4": Places("test_bounds"),
-    "bounds8": Places("test_bounds"),
-    "bounds_coded": Places("test_bounds"),
-    "bounds_binary": Places("test_kernel_bounds.test_any_bytes"),
-    "sum_lengths": Places("test_sizes_of_pages"),
-    "count_levels": Places("test_sizes_of_pages"),
-    "hash_fixed": Places("test_hashes"),
-    "hash_binary": Places("test_hashes"),
-    "insert_hashes": Places("test_bloom_filter.test_bits"),
-    "probe_hashes": Places("test_bloom_filter.test_bits"),
-    "enter_group": Places("test_nested_levels"),
-    "count_elements": Places("test_nested_levels"),
-    "enter_list": Places("test_nested_levels"),
-    "enter_leaf": Places("test_nested_levels"),
-    "measure_strings": Places("test_kernel_text.test_any_strings"),
-    "copy_strings": Places("test_kernel_text.test_any_strings"),
-    "measure_bytes": Places("test_objects_of_bytes"),
+    "min_max4": Places("test_bounds"),
+    "min_max8": Places("test_bounds"),
+    "min_max_codes": Places("test_bounds"),
+    "min_max_binary": Places("test_kernel_bounds.test_any_bytes"),
+    "sum_bytes_by_page": Places("test_sizes_of_pages"),
+    "level_histograms": Places("test_sizes_of_pages"),
+    "xxh64_fixed": Places("test_hashes"),
+    "xxh64_binary": Places("test_hashes"),
+    "insert_into_bloom_filter": Places("test_bloom_filter.test_bits"),
+    "probe_bloom_filter": Places("test_bloom_filter.test_bits"),
+    "shred_group": Places("test_nested_levels"),
+    "count_list_entries": Places("test_nested_levels"),
+    "shred_list": Places("test_nested_levels"),
+    "shred_leaf": Places("test_nested_levels"),
+    "measure_str_objects": Places("test_kernel_text.test_any_strings"),
+    "copy_str_objects": Places("test_kernel_text.test_any_strings"),
+    "measure_bytes_objects": Places("test_objects_of_bytes"),
     "copy_bytes_objects": Places("test_objects_of_bytes"),
     "distinct_types": Places("test_classes"),
     "read_dates": Places("test_dates"),
     "decompress_lzo": Places("test_kernel_lzo.test_any_bytes", "test_kernel_lzo.test_cut_at_every_byte"),
-    "join_range4": Places("test_kernel_predicates.test_numbers"),
-    "join_range8": Places("test_kernel_predicates.test_numbers"),
-    "join_four_ranges4": Places("test_kernel_predicates.test_numbers"),
-    "join_four_ranges8": Places("test_kernel_predicates.test_numbers"),
-    "join_ranges4": Places("test_kernel_predicates.test_numbers"),
-    "join_ranges8": Places("test_kernel_predicates.test_numbers"),
-    "join_table4": Places("test_kernel_predicates.test_numbers"),
-    "join_table8": Places("test_kernel_predicates.test_numbers"),
-    "join_keys4": Places("test_kernel_predicates.test_numbers"),
-    "join_keys8": Places("test_kernel_predicates.test_numbers"),
+    "match_range4": Places("test_kernel_predicates.test_numbers"),
+    "match_range8": Places("test_kernel_predicates.test_numbers"),
+    "match_four_ranges4": Places("test_kernel_predicates.test_numbers"),
+    "match_four_ranges8": Places("test_kernel_predicates.test_numbers"),
+    "match_ranges4": Places("test_kernel_predicates.test_numbers"),
+    "match_ranges8": Places("test_kernel_predicates.test_numbers"),
+    "match_table4": Places("test_kernel_predicates.test_numbers"),
+    "match_table8": Places("test_kernel_predicates.test_numbers"),
+    "match_keys4": Places("test_kernel_predicates.test_numbers"),
+    "match_keys8": Places("test_kernel_predicates.test_numbers"),
     "fill_key_table": Places("test_kernel_predicates.test_numbers"),
-    "join_byte_ranges": Places("test_kernel_predicates.test_ranges_of_bytes"),
+    "match_byte_ranges": Places("test_kernel_predicates.test_ranges_of_bytes"),
     "fill_word_table": Places("test_kernel_predicates.test_ranges_of_bytes"),
-    "join_like": Places("test_kernel_predicates.test_patterns"),
-    "join_masks": Places("test_kernel_predicates.test_masks"),
-    "join_coded": Places("test_kernel_predicates.test_codes"),
-    "join_lists": Places("test_kernel_predicates.test_lists"),
+    "match_like": Places("test_kernel_predicates.test_patterns"),
+    "match_mask": Places("test_kernel_predicates.test_masks"),
+    "match_codes": Places("test_kernel_predicates.test_codes"),
+    "match_any_element": Places("test_kernel_predicates.test_lists"),
     "mask_to_ranges": Places("test_kernel_predicates.test_ranges_of_a_mask"),
     "crc32c": Places("test_kernel_crc32c.test_as_the_twin"),
-    "select_pages": Places("test_kernel_selecting.test_pages_with_wanted_rows"),
-    "take_items": Places("test_kernel_selecting.test_items"),
-    "count_string_bytes": Places("test_kernel_selecting.test_strings"),
-    "take_strings": Places("test_kernel_selecting.test_strings"),
-    "mask_to_places": Places("test_kernel_selecting.test_places_of_a_mask"),
-    "take_items_at": Places("test_kernel_selecting.test_items_one_by_one"),
-    "count_string_bytes_at": Places("test_kernel_selecting.test_strings_one_by_one"),
-    "take_strings_at": Places("test_kernel_selecting.test_strings_one_by_one"),
+    "select_pages_of_ranges": Places("test_kernel_selecting.test_pages_with_wanted_rows"),
+    "take_fixed_ranges": Places("test_kernel_selecting.test_items"),
+    "count_bytes_of_ranges": Places("test_kernel_selecting.test_strings"),
+    "take_binary_ranges": Places("test_kernel_selecting.test_strings"),
+    "mask_to_indices": Places("test_kernel_selecting.test_places_of_a_mask"),
+    "take_fixed_indices": Places("test_kernel_selecting.test_items_one_by_one"),
+    "count_bytes_of_indices": Places("test_kernel_selecting.test_strings_one_by_one"),
+    "take_binary_indices": Places("test_kernel_selecting.test_strings_one_by_one"),
     "take_fixed_pages": Places("test_kernel_scattered.test_any_rows", "test_kernel_scattered.test_cut_at_every_byte"),
-    "take_string_pages": Places("test_kernel_scattered.test_any_rows", "test_kernel_scattered.test_cut_at_every_byte"),
-    "scan_located_pages": Places("test_kernel_selecting.test_located_pages",
-                                 "test_kernel_selecting.test_located_pages_that_are_cut"),
-    "read_located_fixed": Places("test_kernel_at_once.test_any_run_of_rows",
-                                 "test_kernel_at_once.test_cut_at_every_byte"),
-    "read_located_strings": Places("test_kernel_at_once.test_any_run_of_rows",
-                                   "test_kernel_at_once.test_strings_that_are_cut"),
+    "take_binary_pages": Places("test_kernel_scattered.test_any_rows", "test_kernel_scattered.test_cut_at_every_byte"),
+    "scan_pages_at": Places(
+        "test_kernel_selecting.test_located_pages", "test_kernel_selecting.test_located_pages_that_are_cut"
+    ),
+    "fused_read_fixed": Places(
+        "test_kernel_at_once.test_any_run_of_rows", "test_kernel_at_once.test_cut_at_every_byte"
+    ),
+    "fused_read_binary": Places(
+        "test_kernel_at_once.test_any_run_of_rows", "test_kernel_at_once.test_strings_that_are_cut"
+    ),
     "coalesce_ranges": Places("test_byte_ranges"),
-}  # fmt: skip
+}
 # Kernels that are handed bytes as they stand in the file, whose structure they follow.
-PARSERS = {"decode_fixed_pages", "decode_binary_pages", "decode_binary_dictionary", "read_thrift", "read_thrifts",
-           "scan_pages", "decompress_snappy_pages", "check_utf8", "take_levels", "decode_to_plain",
-           "decode_alp_to_plain", "decompress_lzo", "scan_located_pages", "take_fixed_pages",
-           "take_string_pages", "read_located_fixed", "read_located_strings"}  # fmt: skip
+PARSERS = {
+    "decode_fixed_pages",
+    "decode_binary_pages",
+    "decode_plain_binary",
+    "read_thrift_struct",
+    "read_thrift_structs",
+    "scan_pages",
+    "decompress_snappy_pages",
+    "check_utf8",
+    "decode_page_levels",
+    "transcode_delta_pages",
+    "transcode_alp_pages",
+    "decompress_lzo",
+    "scan_pages_at",
+    "take_fixed_pages",
+    "take_binary_pages",
+    "fused_read_fixed",
+    "fused_read_binary",
+}
 
 
 def _decorators(test: str) -> list[str]:
@@ -180,7 +204,7 @@ def _decorators(test: str) -> list[str]:
 
 
 def test_every_kernel_has_its_tests():
-    known = {name for group in kernels.GROUPS for name in kernels.registered(group)}
+    known = {name for group in groups.GROUPS for name in groups.import_group(group)}
     assert TESTS.keys() == known
     assert {name for name, tests in TESTS.items() if tests.cut} == PARSERS
     for tests in TESTS.values():
@@ -202,7 +226,7 @@ STRINGS = st.lists(
 @given(pairs=st.lists(st.tuples(st.none() | st.binary(max_size=9), st.none() | st.text(max_size=5)), max_size=6))
 def test_many_structs(pairs):
     """Structs that lie anywhere, each as it is read alone; one that there is none of has no fields."""
-    wanted = Layout("Statistics")
+    wanted = ThriftLayout("Statistics")
     stored = [to_bytes(idl().Statistics(max=text and text.encode(), null_count=i, min=data))
               for i, (data, text) in enumerate(pairs)]  # fmt: skip
     data = b"?".join([b"", *stored])
@@ -223,7 +247,7 @@ def _read_all(engine, layout, data, starts):
     stack.array[S_TOP], stack.array[S_ROOM] = size, size + 500
     raw = with_slack(rng, data)
     places = np.arange(len(starts), dtype=np.int64)
-    status = engine.read_thrifts(raw, np.array(starts, np.int64), places, len(starts), len(data), layout.table,
+    status = engine.read_thrift_structs(raw, np.array(starts, np.int64), places, len(starts), len(data), layout.table,
                                  arena.array, stack.array)  # fmt: skip
     arena.check()
     stack.check()
@@ -237,7 +261,7 @@ def _read_all(engine, layout, data, starts):
 
 @pytest.mark.parametrize("engine", ENGINES, ids=repr)
 def test_many_structs_that_are_cut(engine):
-    wanted = Layout("Statistics")
+    wanted = ThriftLayout("Statistics")
     stored = to_bytes(idl().Statistics(max=b"largest", min=b"", null_count=77, is_max_value_exact=True))
     for size in range(len(stored)):
         assert _read_all(engine, wanted, stored + stored[:size], [0, len(stored)]) is None
@@ -322,7 +346,7 @@ def test_text_that_is_cut(engine):
 @few
 @given(values=st.lists(st.none() | st.binary(max_size=40), max_size=30))
 def test_bytes_objects(values):
-    assert kernel_objects.make_bytes_array(*packed(values), None).tolist() == values
+    assert kernel_objects.bytes_object_array(*packed(values), None).tolist() == values
 
 
 @few
@@ -340,7 +364,7 @@ def test_booleans(values, start):
     start = min(start, len(values))
     for engine in ENGINES:
         out = Guarded(np.random.default_rng(0), (len(values) - start + 7) // 8)
-        engine.encode_booleans(np.array(values, np.uint8), start, len(values), out.array, 0)
+        engine.encode_plain_booleans(np.array(values, np.uint8), start, len(values), out.array, 0)
         out.check()
         assert out.array.tobytes() == writing.booleans(values[start:])
 
@@ -351,7 +375,7 @@ def test_values_without_nulls(values):
     validity = np.array([value is not None for value in values], np.uint8)
     wanted = [value for value in values if value is not None]
     for engine in ENGINES:
-        for name, item in (("compact_i4", "i4"), ("compact_i8", "i8")):
+        for name, item in (("drop_nulls_i4", "i4"), ("drop_nulls_i8", "i8")):
             stored, out = (
                 np.array([value or 0 for value in values], item),
                 Guarded(np.random.default_rng(0), len(values), item),
@@ -360,7 +384,7 @@ def test_values_without_nulls(values):
             out.check()
             assert out.array[: len(wanted)].tolist() == wanted
         out = Guarded(np.random.default_rng(0), 8 * len(values))
-        assert engine.compact_fixed(stored.view(np.uint8), 8, validity, len(values), out.array) == len(wanted)
+        assert engine.drop_nulls_fixed(stored.view(np.uint8), 8, validity, len(values), out.array) == len(wanted)
         out.check()
         assert out.array[: 8 * len(wanted)].view("i8").tolist() == wanted
 
@@ -371,7 +395,9 @@ def test_counts(validity, cuts):
     bounds = np.array([0, *sorted(min(place, len(validity)) for place in cuts), len(validity)], np.int64)
     for engine in ENGINES:
         out = Guarded(np.random.default_rng(0), len(bounds) - 1, "i8")
-        assert engine.count_present(np.array(validity, np.uint8), bounds, len(bounds) - 1, out.array) == sum(validity)
+        assert engine.count_valid_by_page(np.array(validity, np.uint8), bounds, len(bounds) - 1, out.array) == sum(
+            validity
+        )
         out.check()
         assert out.array.tolist() == [sum(validity[start:stop]) for start, stop in pairwise(bounds.tolist())]
 
@@ -397,7 +423,7 @@ def test_byte_streams(data, width):
     values = data.draw(st.lists(st.binary(min_size=width, max_size=width), max_size=40))
     start = data.draw(st.integers(0, len(values)))
     for engine in ENGINES:
-        out = Guarded(np.random.default_rng(0), byte_stream_split_room(len(values) - start, width))
+        out = Guarded(np.random.default_rng(0), max_byte_stream_split_bytes(len(values) - start, width))
         stored = np.frombuffer(b"".join(values), np.uint8)
         assert engine.encode_byte_stream_split(stored, width, start, len(values), out.array, 0) == len(out.array)
         out.check()
@@ -439,10 +465,10 @@ def test_sizes_of_pages(values, levels, data):
     at = np.array([0, len(levels) // 3, len(levels)], np.int64)
     for engine in ENGINES:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(page_index, "statistics_kernels", engine)
+            patch.setattr(size_statistics, "statistics_kernels", engine)
             for of, extra in ((values, {}), ([values[code] for code in codes], {"codes": codes})):
                 bounds = np.array([0, len(of) // 2, len(of)], np.int64)
-                found = page_index.page_sizes(
+                found = size_statistics.compute_page_sizes(
                     about, bounds, at, definition=np.array(levels, np.uint8), **places, **extra
                 )
                 assert found.byte_array_bytes.tolist() == [len(b"".join(of[a:b])) for a, b in pairwise(bounds.tolist())]
@@ -474,7 +500,7 @@ def test_nested_levels(seed, depth, length):
     array = test_shred_levels.random_array(rng, node, length)
     for engine in ENGINES:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(nested_levels, "shredding_kernels", engine)
+            patch.setattr(shred, "nested_encode_kernels", engine)
             test_shred_levels.compare(node, array)
 
 
@@ -487,14 +513,14 @@ def test_objects_of_bytes(values):
 @few
 @given(values=st.lists(st.sampled_from([None, 1, 2, "a", 1.5, True, b"", (), datetime.date(2020, 1, 1)]), max_size=200))
 def test_classes(values):
-    assert list(classes_of(objects(values))) == list(dict.fromkeys(map(type, values)))
+    assert list(distinct_classes(objects(values))) == list(dict.fromkeys(map(type, values)))
 
 
-@pytest.mark.skipif(date_fields() is None, reason="another interpreter")
+@pytest.mark.skipif(date_layout() is None, reason="another interpreter")
 @few
 @given(values=st.lists(st.none() | st.dates(), max_size=30))
 def test_dates(values):
-    found = days_of_dates(objects(values))
+    found = days_by_kernel(objects(values))
     assert found is not None
     validity = [1] * len(values) if found.validity is None else found.validity.tolist()
     first = datetime.date(1970, 1, 1).toordinal()

@@ -11,7 +11,7 @@ from driving.engines import ENGINES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from numparq.errors import BAD_UTF8
+from numparq.kernels.status import BAD_UTF8
 
 pytestmark = pytest.mark.parametrize("engine", ENGINES, ids=repr)
 

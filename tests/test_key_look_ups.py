@@ -23,16 +23,15 @@ from hypothesis import strategies as st
 import numparq
 from numparq import ParquetError, col
 from numparq.column import scratch
+from numparq.format.physical_type import INT32, INT64
 from numparq.plan.row_ranges import RowRanges
-from numparq.pruning import key_pages
-from numparq.pruning.look_up import LookUp
-from numparq.pruning.page_rows import PageRows
-from numparq.reading import key_look_up
-from numparq.reading.choices import Choices
-from numparq.reading.file import FileRead
-from numparq.reading.key_look_up import KeyLookUp
-from numparq.reading.ways import Strict
-from numparq.schema import INT32, INT64
+from numparq.prune import lookup
+from numparq.prune.column_indexes import ColumnIndexPruner
+from numparq.prune.lookup import LookupPlanner
+from numparq.scan.error_policy import RaiseOnDamage
+from numparq.scan.file_scan import FileScan
+from numparq.scan.options import ScanOptions
+from numparq.scan.point_lookup import PointLookup
 
 ROWS, GROUP, PAGE = 6000, 1500, 100
 
@@ -42,7 +41,7 @@ class Watched:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.done = self.left = 0
-        frame = KeyLookUp.frame
+        frame = PointLookup.frame
 
         def watched(this, file, key, verify_crc):
             found = None
@@ -53,7 +52,7 @@ class Watched:
                 self.left += found is None
             return found
 
-        monkeypatch.setattr(KeyLookUp, "frame", watched)
+        monkeypatch.setattr(PointLookup, "frame", watched)
 
 
 def table() -> pd.DataFrame:
@@ -88,8 +87,8 @@ def read_else(data, columns, filters, **how):
     """Read without look-ups of keys."""
 
     def frame(file):
-        with numparq.errors.located(file=file.source.name):
-            return FileRead(file, columns, Choices(filters=filters, **how)).frame(Strict())
+        with numparq.errors.error_context(file=file.source.name):
+            return FileScan(file, columns, ScanOptions(filters=filters, **how)).frame(RaiseOnDamage())
 
     return counted(data, frame)
 
@@ -161,7 +160,7 @@ def test_several_rows_with_a_key_and_none(monkeypatch) -> None:
 
 def test_nothing_is_prepared_for_the_first_one(monkeypatch) -> None:
     data, made = stored(key_value_metadata={"name": "first"}), []
-    monkeypatch.setattr(KeyLookUp, "of", lambda *arguments: made.append(1))
+    monkeypatch.setattr(PointLookup, "of", lambda *arguments: made.append(1))
     prepare(data, None, col("key") == 3)
     assert not made
     for _ in range(3):
@@ -258,11 +257,11 @@ def test_every_choice_is_looked_at() -> None:
     class Seen:
         def __getattr__(self, name: str):
             seen.add(name)
-            return getattr(Choices(), name)
+            return getattr(ScanOptions(), name)
 
-    assert Choices.is_simple.fget(Seen())  # type: ignore[attr-defined]
+    assert ScanOptions.is_simple.fget(Seen())  # type: ignore[attr-defined]
     heeded, of_nested_columns = {"filters", "dtype_backend", "verify_crc", "threads"}, {"variants", "files"}
-    assert {entry.name for entry in fields(Choices)} == seen | heeded | of_nested_columns
+    assert {entry.name for entry in fields(ScanOptions)} == seen | heeded | of_nested_columns
 
 
 @pytest.mark.parametrize("threads", [0, -1, "2", True])
@@ -306,7 +305,9 @@ def test_keys_that_are_not_together(monkeypatch) -> None:
 
 
 def test_rows_that_are_not_together_in_a_page(monkeypatch) -> None:
-    monkeypatch.setattr("numparq.frame.layout.empty", np.zeros)  # fresh memory that says of all rows that they are null
+    monkeypatch.setattr(
+        "numparq.to_pandas.frame.allocate_array", np.zeros
+    )  # fresh memory that says of all rows that they are null
     keys = np.arange(ROWS) * 3
     keys[[50, 52, 60, 61, 99, 100]] = 150, 150, 180, 180, 297, 297
     keys[51] = 149
@@ -350,7 +351,7 @@ def test_row_groups_of_one_key(monkeypatch) -> None:
 
 @pytest.mark.parametrize(("most", "done"), [(2 * PAGE - 1, 0), (2 * PAGE, 1)])
 def test_pages_of_many_rows(monkeypatch, most, done) -> None:
-    monkeypatch.setattr(key_pages, "MOST_ROWS", most)
+    monkeypatch.setattr(lookup, "MAX_ROWS", most)
     data, seen = stored(key_value_metadata={"most": str(most)}), Watched(monkeypatch)
     for _ in range(2):
         ours = read(data, None, col("near") == PAGE // 7)  # in two pages
@@ -646,17 +647,19 @@ def test_an_open_file_reads_indexes_once(monkeypatch) -> None:
 def test_what_is_kept_of_indexes(tmp_path, monkeypatch, are_large) -> None:
     """Of large ones nothing, once the file is closed; of small ones what was made of them the last time."""
     if are_large:
-        monkeypatch.setattr("numparq.pruning.indexes._SHARED_BYTES", 0)
+        monkeypatch.setattr("numparq.prune.index_reader._SHARED_BYTES", 0)
     path, alive = tmp_path / "file.parquet", weakref.WeakSet()
     path.write_bytes(stored(key_value_metadata={"large": str(are_large)}))
-    monkeypatch.setattr(LookUp, "_made", lambda *arguments, made=LookUp._made: noted(alive, made(*arguments)))
+    monkeypatch.setattr(
+        LookupPlanner, "_made", lambda *arguments, made=LookupPlanner._made: noted(alive, made(*arguments))
+    )
     for row in (10, 11, 2000, 3500):
         with numparq.ParquetFile(path) as file:
             alive.update((file, file.source))
             assert len(file.read(["text"], filters=col("key") == 3 * row)) == 1
         del file
     gc.collect()
-    assert [type(each) for each in alive] == [PageRows] * (0 if are_large else 3)
+    assert [type(each) for each in alive] == [ColumnIndexPruner] * (0 if are_large else 3)
 
 
 def noted(alive: weakref.WeakSet, made: tuple) -> tuple:
@@ -729,7 +732,7 @@ def test_any_frame(data) -> None:
 
 def test_bounds(monkeypatch) -> None:
     """So many columns, and no more."""
-    frame = pd.DataFrame({f"c{number}": np.arange(ROWS) for number in range(key_look_up.MOST_CHUNKS + 1)})
+    frame = pd.DataFrame({f"c{number}": np.arange(ROWS) for number in range(lookup.MAX_CHUNKS + 1)})
     data, seen = stored(frame), Watched(monkeypatch)
     for columns, done in ((None, 0), ([*frame][1:], 0), ([*frame][:-1], 1)):
         prepare(data, columns, col("c0") == 3)

@@ -16,7 +16,8 @@ import pytest
 
 import numparq
 from numparq.errors import InvalidFileError
-from numparq.metadata.recovery import last_footer, leftovers, recover
+from numparq.format.footer.checkpoints import find_last_footer
+from numparq.tools.salvage.recover import leftovers, recover
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and locks are those of POSIX")
 
@@ -54,7 +55,7 @@ def test_what_stands_before_a_checkpoint_is_saved(tmp_path, written, saved):
     (left,) = leftovers(path)
     if not saved:
         with pytest.raises(InvalidFileError):
-            last_footer(left)
+            find_last_footer(left)
         return
     found = recover(left, path)
     assert (found.num_row_groups, found.num_rows) == (saved, 50 * saved)
@@ -70,7 +71,7 @@ def test_a_finished_file_with_checkpoints_is_an_ordinary_one(tmp_path):
             writer.write(frame(number))
     expected = pd.concat([frame(number) for number in range(4)], ignore_index=True)
     pd.testing.assert_frame_equal(pd.read_parquet(path, engine="pyarrow"), expected)
-    assert last_footer(path).end == path.stat().st_size
+    assert find_last_footer(path).end == path.stat().st_size
 
 
 def kill_at_random(code: str, path: Path, rng: random.Random) -> None:

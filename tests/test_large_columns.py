@@ -10,9 +10,10 @@ import pandas as pd
 import pytest
 from hostile.handmade import BYTE_ARRAY, REPEATED, Column, bits, data_page, dictionary_page, file, plain
 
-from numparq import ParquetFile, arrow, read_parquet, to_parquet
-from numparq.column.buffer import BinaryPiece
-from numparq.frame import nested_arrow
+from numparq import ParquetFile, read_parquet, to_parquet
+from numparq.column.buffers import BinaryArray
+from numparq.to_pandas import arrow
+from numparq.to_pandas.nested import arrow as nested_arrow
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -23,8 +24,8 @@ TEXTS = [["abcdef", "gh"], [], None, ["ijklmn", None, "opqrstu"], ["", "vwxyz"]]
 @pytest.fixture
 def low_limits(monkeypatch):
     monkeypatch.setattr(arrow, "_MAX_OFFSET", 10)
-    monkeypatch.setattr(nested_arrow, "_MOST_BYTES", 10)
-    monkeypatch.setattr(nested_arrow, "_MOST_ELEMENTS", 5)
+    monkeypatch.setattr(nested_arrow, "_MAX_BYTES", 10)
+    monkeypatch.setattr(nested_arrow, "_MAX_ELEMENTS", 5)
 
 
 def stored(array, **options) -> bytes:
@@ -106,7 +107,7 @@ def test_parts_begin_at_zero(monkeypatch, lengths):
     monkeypatch.setattr(arrow, "_MAX_OFFSET", 10)
     offsets = np.cumsum([0, *lengths])
     data = np.arange(offsets[-1], dtype=np.uint8)
-    parts = arrow._split(BinaryPiece(offsets, data))
+    parts = arrow._split_at_31_bits(BinaryArray(offsets, data))
     assert all(part.offsets[-1] <= 10 or len(part) == 1 for part in parts)
     values = [part.data[start:stop].tobytes() for part in parts
               for start, stop in pairwise(part.offsets)]  # fmt: skip

@@ -9,27 +9,15 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from numparq import dtypes, read_parquet
-from numparq.arrow_schema import ArrowType, DictionaryIndex
-from numparq.errors import INEXACT, NULL_FOUND, TRUNCATED, CorruptPageError, InvalidFileError
-from numparq.kernels.tables import (
-    BOOLEAN,
-    BYTE_ARRAY,
-    COPY,
-    DOUBLE,
-    FIXED_LEN_BYTE_ARRAY,
-    FLOAT,
-    INT32,
-    INT64,
-    INT96,
-    INT96_NS,
-    INT96_US,
-    NARROW,
-    WIDEN_SIGNED,
-    WIDEN_UNSIGNED,
-)
-from numparq.logical import resolve
-from numparq.schema import LogicalType
+from numparq import read_parquet
+from numparq.errors import CorruptPageError, InvalidFileError
+from numparq.format.arrow_type import ArrowType, DictionaryIndex
+from numparq.format.logical_type import LogicalType
+from numparq.kernels.enums import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
+from numparq.kernels.status import INEXACT, NULL_FOUND, TRUNCATED
+from numparq.kernels.tables import COPY, INT96_NS, INT96_US, NARROW, WIDEN_SIGNED, WIDEN_UNSIGNED
+from numparq.types import choose, output_type
+from numparq.types.parquet_type import infer_arrow_type
 
 pa = pytest.importorskip("pyarrow")
 from footers import annotated, logical  # noqa: E402
@@ -94,7 +82,7 @@ MEANINGS = [
 
 @pytest.mark.parametrize("physical, length, annotation, meaning", MEANINGS, ids=str)
 def test_what_a_leaf_means(physical, length, annotation, meaning):
-    assert resolve(physical, length, annotation) == meaning
+    assert infer_arrow_type(physical, length, annotation) == meaning
 
 
 LIMITS = [
@@ -110,29 +98,29 @@ LIMITS = [
 
 @pytest.mark.parametrize("physical, length, limit", LIMITS)
 def test_limits_of_decimals(physical, length, limit):
-    assert resolve(physical, length, decimal_type(limit)).precision == limit
+    assert infer_arrow_type(physical, length, decimal_type(limit)).precision == limit
     with pytest.raises(InvalidFileError, match=rf"DECIMAL\({limit + 1}, 0\) does not fit .* at most {limit} digits"):
-        resolve(physical, length, decimal_type(limit + 1))
+        infer_arrow_type(physical, length, decimal_type(limit + 1))
 
 
 @pytest.mark.parametrize("length", range(1, 60))
 def test_limit_by_length_is_the_formula_of_the_specification(length):
     digits = len(str(2 ** (8 * length - 1) - 1)) - 1  # floor(log10(x)) of a number that is no power of ten
-    assert resolve(FIXED, length, decimal_type(digits)).precision == digits
+    assert infer_arrow_type(FIXED, length, decimal_type(digits)).precision == digits
     with pytest.raises(InvalidFileError):
-        resolve(FIXED, length, decimal_type(digits + 1))
+        infer_arrow_type(FIXED, length, decimal_type(digits + 1))
 
 
 @pytest.mark.parametrize("precision, scale", [(0, 0), (None, None), (-1, 0), (3, 4), (3, -1)])
 def test_decimals_that_are_none(precision, scale):
     with pytest.raises(InvalidFileError, match="is no decimal type"):
-        resolve(INT32, None, decimal_type(precision, scale))
+        infer_arrow_type(INT32, None, decimal_type(precision, scale))
 
 
 @pytest.mark.parametrize("length", [None, 0, -1])
 def test_a_fixed_length_byte_array_needs_a_length(length):
     with pytest.raises(InvalidFileError, match="must say how long"):
-        resolve(FIXED, length, None)
+        infer_arrow_type(FIXED, length, None)
 
 
 ORIGINS = [
@@ -196,7 +184,7 @@ ORIGINS = [
 
 @pytest.mark.parametrize("physical, annotation, origin, meaning", ORIGINS, ids=str)
 def test_what_the_arrow_schema_adds(physical, annotation, origin, meaning):
-    assert resolve(physical, None, annotation, origin) == meaning
+    assert infer_arrow_type(physical, None, annotation, origin) == meaning
 
 
 # --- targets, and what follows them ----------------------------------------------------
@@ -211,74 +199,76 @@ def leaf(physical, annotation=None, length=None, optional=True):
 def chain(first, *statuses):
     targets = [first]
     for status in statuses:
-        targets.append(dtypes.retarget(targets[-1], status))
+        targets.append(output_type.fallback_type(targets[-1], status))
     return [(target.finish, str(target.dtype), target.conversion, target.nulls) for target in targets]
 
 
 def test_integers_without_a_promise_are_tried_as_integers_first():
-    first = dtypes.choose(leaf(INT64))
+    first = choose.choose_output_type(leaf(INT64))
     assert chain(first, NULL_FOUND, INEXACT) == [
         ("block", "int64", COPY, "refuse"),
         ("widened", "float64", WIDEN_SIGNED, "fill"),
         ("masked", "int64", COPY, "mask"),
     ]
-    assert chain(dtypes.choose(leaf(INT64, integer(64, False)), null_count=3), INEXACT) == [
+    assert chain(choose.choose_output_type(leaf(INT64, integer(64, False)), null_count=3), INEXACT) == [
         ("widened", "float64", WIDEN_UNSIGNED, "fill"),
         ("masked", "uint64", COPY, "mask"),
     ]
 
 
 def test_narrow_integers():
-    assert chain(dtypes.choose(leaf(INT32, integer(8, False))), NULL_FOUND) == [
+    assert chain(choose.choose_output_type(leaf(INT32, integer(8, False))), NULL_FOUND) == [
         ("block", "uint8", NARROW, "refuse"),
         ("narrow_floats", "uint8", NARROW, "mask"),
     ]
 
 
 def test_booleans():
-    assert chain(dtypes.choose(leaf(BOOLEAN)), NULL_FOUND) == [
+    assert chain(choose.choose_output_type(leaf(BOOLEAN)), NULL_FOUND) == [
         ("block", "bool", COPY, "refuse"),
         ("bool_objects", "bool", COPY, "mask"),
     ]
 
 
-@pytest.mark.parametrize("dtype_backend", dtypes.DTYPE_BACKENDS)
+@pytest.mark.parametrize("dtype_backend", choose.DTYPE_BACKENDS)
 def test_int96(dtype_backend):
-    first = dtypes.choose(leaf(INT96), dtype_backend=dtype_backend)
-    second = dtypes.retarget(first, INEXACT)
+    first = choose.choose_output_type(leaf(INT96), dtype_backend=dtype_backend)
+    second = output_type.fallback_type(first, INEXACT)
     assert (first.conversion, second.conversion) == (INT96_NS, INT96_US)
     assert (first.type.unit, second.type.unit) == ("ns", "us")
 
 
 def test_required_columns_refuse_nulls():
     for physical in (BOOLEAN, INT32, INT64, FLOAT, DOUBLE, INT96):
-        for dtype_backend in dtypes.DTYPE_BACKENDS:
-            target = dtypes.choose(leaf(physical, optional=False), dtype_backend=dtype_backend, null_count=5)
+        for dtype_backend in choose.DTYPE_BACKENDS:
+            target = choose.choose_output_type(
+                leaf(physical, optional=False), dtype_backend=dtype_backend, null_count=5
+            )
             assert target.nulls == "refuse"
 
 
 def test_a_status_that_nothing_follows_is_an_error():
     with pytest.raises(CorruptPageError):
-        dtypes.retarget(dtypes.choose(leaf(INT64, optional=False)), NULL_FOUND)
+        output_type.fallback_type(choose.choose_output_type(leaf(INT64, optional=False)), NULL_FOUND)
     with pytest.raises(CorruptPageError):
-        dtypes.retarget(dtypes.choose(leaf(INT64)), TRUNCATED)
+        output_type.fallback_type(choose.choose_output_type(leaf(INT64)), TRUNCATED)
 
 
 def test_what_is_asked_for_holds_for_all_that_follows():
-    first = dtypes.choose(leaf(INT96), categorical=True)
-    assert first.categorical and dtypes.retarget(first, INEXACT).categorical
+    first = choose.choose_output_type(leaf(INT96), categorical=True)
+    assert first.categorical and output_type.fallback_type(first, INEXACT).categorical
 
 
 def test_fill_is_one_item():
     for physical in (INT32, INT64, INT96, FLOAT, DOUBLE):
-        for dtype_backend in dtypes.DTYPE_BACKENDS:
-            target = dtypes.choose(leaf(physical), dtype_backend=dtype_backend, null_count=1)
+        for dtype_backend in choose.DTYPE_BACKENDS:
+            target = choose.choose_output_type(leaf(physical), dtype_backend=dtype_backend, null_count=1)
             assert target.nulls != "fill" or len(target.fill) == target.dtype.itemsize
 
 
 def test_an_unknown_backend():
     with pytest.raises(ValueError, match="dtype_backend must be one of numpy, numpy_nullable, pyarrow, not 'x'"):
-        dtypes.choose(leaf(INT64), dtype_backend="x")
+        choose.choose_output_type(leaf(INT64), dtype_backend="x")
 
 
 # --- files ----------------------------------------------------

@@ -13,7 +13,8 @@ from filtering.touched import counted
 import numparq
 from numparq import col
 from numparq.plan.row_ranges import RowRanges
-from numparq.pruning import Planner, look_up
+from numparq.prune import lookup
+from numparq.prune.planner import ReadPlanner
 
 ROWS, GROUP, PAGE = 6000, 1500, 100
 pytestmark = pytest.mark.usefixtures("without_key_look_ups")
@@ -25,7 +26,7 @@ class Watched:
     def __init__(self, monkeypatch) -> None:
         self.planned: list[int] = []
         self.left = 0
-        plan = Planner.look_up
+        plan = ReadPlanner.look_up
 
         def watched(this, row_groups, bound):
             found = plan(this, row_groups, bound)
@@ -35,7 +36,7 @@ class Watched:
                 self.planned.append(len(found))
             return found
 
-        monkeypatch.setattr(Planner, "look_up", watched)
+        monkeypatch.setattr(ReadPlanner, "look_up", watched)
 
 
 def table() -> pd.DataFrame:
@@ -94,7 +95,7 @@ def both(data, monkeypatch, columns, filters, **how):
 
     ours = read()
     with monkeypatch.context() as patch:
-        patch.setattr(Planner, "look_up", lambda *arguments: None)
+        patch.setattr(ReadPlanner, "look_up", lambda *arguments: None)
         return ours, read()
 
 
@@ -146,15 +147,15 @@ def test_what_is_a_look_up(monkeypatch) -> None:
     assert not seen.planned
 
 
-@pytest.mark.parametrize("bound, number", [("MOST_CHUNKS", 9), ("MOST_ROWS", PAGE - 1)])
+@pytest.mark.parametrize("bound, number", [("MAX_CHUNKS", 9), ("MAX_ROWS", PAGE - 1)])
 def test_bounds_of_look_ups(monkeypatch, bound, number) -> None:
     data, seen, filters = stored(), Watched(monkeypatch), col("key") == 30
     numparq.read_parquet(data, filters=filters)
     assert seen.planned == [1]
-    monkeypatch.setattr(look_up, bound, number + 1)
+    monkeypatch.setattr(lookup, bound, number + 1)
     numparq.read_parquet(data, filters=filters)
     assert (seen.planned, seen.left) == ([1, 1], 0)
-    monkeypatch.setattr(look_up, bound, number)
+    monkeypatch.setattr(lookup, bound, number)
     found = numparq.read_parquet(data, filters=filters)
     assert (seen.planned, seen.left) == ([1, 1], 1)
     assert found["key"].tolist() == [30]
@@ -228,8 +229,8 @@ def test_indexes_are_read_once_for_an_open_file(monkeypatch) -> None:
 def test_what_indexes_tell_is_kept_for_a_few_files_only(monkeypatch) -> None:
     files = [stored(key_value_metadata={"number": str(number)}) for number in range(3)]
     made: list[int] = []
-    make = look_up.LookUp._made
-    monkeypatch.setattr(look_up.LookUp, "_made", lambda this, file: made.append(1) or make(this, file))
+    make = lookup.LookupPlanner._made
+    monkeypatch.setattr(lookup.LookupPlanner, "_made", lambda this, file: made.append(1) or make(this, file))
     for data in files * 2:
         assert numparq.read_parquet(data, ["key"], filters=col("key") == 33)["key"].tolist() == [33]
     assert len(made) == len(files)

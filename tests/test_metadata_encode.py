@@ -13,8 +13,8 @@ from thriftpy2.protocol.compact import TCompactProtocolFactory
 from thriftpy2.utils import serialize
 from twins import thrift as twin
 
-from numparq.metadata.encode import Encoded, encode
-from numparq.metadata.layout import layout
+from numparq.format.thrift.encode import EncodedThrift, encode_struct
+from numparq.format.thrift.layout import thrift_layout
 
 PROTOCOL = TCompactProtocolFactory()
 PAGE = {"type": 0, "uncompressed_page_size": 300, "compressed_page_size": 200}
@@ -38,10 +38,10 @@ def plain_of(thing):
 @settings(max_examples=300, deadline=None)
 def test_as_thriftpy2_and_the_twin_write_it(thing):
     value = plain_of(thing)
-    written = encode(type(thing).__name__, value)
+    written = encode_struct(type(thing).__name__, value)
     assert written == twin.encode_struct(twin.fields_of(thing))
     assert written == serialize(thing, PROTOCOL)
-    length, found = read(COMPILED, layout(type(thing).__name__), written)
+    length, found = read(COMPILED, thrift_layout(type(thing).__name__), written)
     assert length == len(written) and plain(found) == value
 
 
@@ -50,8 +50,8 @@ def test_as_thriftpy2_and_the_twin_write_it(thing):
 def test_lists_of_any_length(count, item):
     index = {"null_pages": [True, False, True] * count, "min_values": [item] * count, "max_values": [],
              "nan_counts": [count], "boundary_order": 0, "null_counts": list(range(-count, count))}  # fmt: skip
-    written = encode("ColumnIndex", index)
-    assert plain(read(COMPILED, layout("ColumnIndex"), written)[1]) == index
+    written = encode_struct("ColumnIndex", index)
+    assert plain(read(COMPILED, thrift_layout("ColumnIndex"), written)[1]) == index
     assert written == serialize(KNOWN["ColumnIndex"](**index), PROTOCOL)
 
 
@@ -60,46 +60,50 @@ def test_numbers_and_arrays_of_numpy():
              "boundary_order": np.int8(1), "null_counts": np.array([1 << 40, 2])}  # fmt: skip
     same = {"null_pages": [True, False], "min_values": [b"", b"a"], "max_values": [b"x", b""],
             "boundary_order": 1, "null_counts": [1 << 40, 2]}  # fmt: skip
-    assert encode("ColumnIndex", index) == encode("ColumnIndex", same)
+    assert encode_struct("ColumnIndex", index) == encode_struct("ColumnIndex", same)
     sorting = {"column_idx": np.uint8(3), "descending": np.bool_(True), "nulls_first": False}
-    assert encode("SortingColumn", sorting) == encode("SortingColumn", dict(sorting, column_idx=3, descending=True))
+    assert encode_struct("SortingColumn", sorting) == encode_struct(
+        "SortingColumn", dict(sorting, column_idx=3, descending=True)
+    )
     box = {"xmin": np.float32(0.5), "xmax": 1, "ymin": -0.0, "ymax": float("nan")}
-    assert encode("BoundingBox", box) == encode("BoundingBox", dict(box, xmin=0.5, xmax=1.0))
+    assert encode_struct("BoundingBox", box) == encode_struct("BoundingBox", dict(box, xmin=0.5, xmax=1.0))
 
 
 def test_strings_are_text_or_bytes():
-    assert encode("KeyValue", {"key": "é", "value": b"\xc3\xa9"}) == encode(
+    assert encode_struct("KeyValue", {"key": "é", "value": b"\xc3\xa9"}) == encode_struct(
         "KeyValue", {"key": b"\xc3\xa9", "value": "é"}
     )
-    broken = encode("KeyValue", {"key": b"\xff"})
-    key = read(COMPILED, layout("KeyValue"), broken)[1].key
-    assert encode("KeyValue", {"key": key}) == broken, "what was no UTF-8 comes back as it was"
+    broken = encode_struct("KeyValue", {"key": b"\xff"})
+    key = read(COMPILED, thrift_layout("KeyValue"), broken)[1].key
+    assert encode_struct("KeyValue", {"key": key}) == broken, "what was no UTF-8 comes back as it was"
 
 
 def test_what_is_encoded_already_is_copied():
-    meta = Encoded(encode("ColumnMetaData", META))
-    chunk = encode("ColumnChunk", {"file_offset": 0, "meta_data": META})
-    assert encode("ColumnChunk", {"file_offset": 0, "meta_data": meta}) == chunk
+    meta = EncodedThrift(encode_struct("ColumnMetaData", META))
+    chunk = encode_struct("ColumnChunk", {"file_offset": 0, "meta_data": META})
+    assert encode_struct("ColumnChunk", {"file_offset": 0, "meta_data": meta}) == chunk
     group = {"columns": [{"file_offset": 0, "meta_data": META}], "total_byte_size": 1, "num_rows": 2}
-    assert encode("RowGroup", {**group, "columns": [Encoded(chunk)]}) == encode("RowGroup", group)
-    assert encode("RowGroup", {**group, "columns": Encoded(b"\x1c" + chunk)}) == encode("RowGroup", group)
-    assert encode("RowGroup", Encoded(b"as it is")) == b"as it is"
-    assert encode("TimeType", {"isAdjustedToUTC": True, "unit": Encoded(encode("TimeUnit", {"MILLIS": {}}))}) == encode(
-        "TimeType", {"isAdjustedToUTC": True, "unit": {"MILLIS": {}}}
+    assert encode_struct("RowGroup", {**group, "columns": [EncodedThrift(chunk)]}) == encode_struct("RowGroup", group)
+    assert encode_struct("RowGroup", {**group, "columns": EncodedThrift(b"\x1c" + chunk)}) == encode_struct(
+        "RowGroup", group
     )
+    assert encode_struct("RowGroup", EncodedThrift(b"as it is")) == b"as it is"
+    assert encode_struct(
+        "TimeType", {"isAdjustedToUTC": True, "unit": EncodedThrift(encode_struct("TimeUnit", {"MILLIS": {}}))}
+    ) == encode_struct("TimeType", {"isAdjustedToUTC": True, "unit": {"MILLIS": {}}})
 
 
 def test_none_is_a_field_that_is_not_there():
     full = {**PAGE, "crc": None, "data_page_header": {**DATA, "statistics": None}, "index_page_header": None}
-    assert encode("PageHeader", full) == encode("PageHeader", {**PAGE, "data_page_header": DATA})
-    assert encode("LogicalType", {"STRING": None, "DATE": {}}) == encode("LogicalType", {"DATE": {}})
+    assert encode_struct("PageHeader", full) == encode_struct("PageHeader", {**PAGE, "data_page_header": DATA})
+    assert encode_struct("LogicalType", {"STRING": None, "DATE": {}}) == encode_struct("LogicalType", {"DATE": {}})
 
 
 def test_required_fields_with_a_default_take_it():
-    assert encode("ColumnChunk", {}) == encode("ColumnChunk", {"file_offset": 0})
+    assert encode_struct("ColumnChunk", {}) == encode_struct("ColumnChunk", {"file_offset": 0})
     v2 = {"num_values": 1, "num_nulls": 0, "num_rows": 1, "encoding": 0, "definition_levels_byte_length": 0,
           "repetition_levels_byte_length": 0}  # fmt: skip
-    assert encode("DataPageHeaderV2", v2) != encode("DataPageHeaderV2", {**v2, "is_compressed": True})
+    assert encode_struct("DataPageHeaderV2", v2) != encode_struct("DataPageHeaderV2", {**v2, "is_compressed": True})
 
 
 @pytest.mark.parametrize(("struct", "value", "kind", "message"), [
@@ -129,9 +133,9 @@ def test_required_fields_with_a_default_take_it():
 ])  # fmt: skip
 def test_what_is_wrong_is_named(struct, value, kind, message):
     with pytest.raises(kind, match=message):
-        encode(struct, value)
+        encode_struct(struct, value)
 
 
 def test_no_such_struct():
     with pytest.raises(KeyError, match="PageFooter"):
-        encode("PageFooter", {})
+        encode_struct("PageFooter", {})

@@ -14,11 +14,10 @@ from frames import BACKENDS, assert_same, backend, oracle
 
 import numparq
 from numparq import CorruptPageError, read_parquet
-from numparq.column import pages
-from numparq.column.buffer import BinaryPiece, DictionaryPiece
-from numparq.frame.categories import joined
-from numparq.frame.entries import decoded, made_by_entries
-from numparq.frame.nested import ObjectMaker
+from numparq.column.buffers import BinaryArray, DictionaryArray
+from numparq.column.read import page_walk
+from numparq.to_pandas.dictionary import dictionary_decode, from_byte_strings, objects_by_entry
+from numparq.to_pandas.nested.objects import NestedObjectBuilder
 
 ROWS = 3000
 
@@ -78,9 +77,9 @@ def written(table: pa.Table, **options) -> bytes:
     return buffer.getvalue()
 
 
-@pytest.fixture(params=[300, pages.WINDOW_BYTES], ids=str)
+@pytest.fixture(params=[300, page_walk.WINDOW_BYTES], ids=str)
 def window(request, monkeypatch):
-    monkeypatch.setattr(pages, "WINDOW_BYTES", request.param)
+    monkeypatch.setattr(page_walk, "WINDOW_BYTES", request.param)
 
 
 @pytest.mark.usefixtures("window")
@@ -173,7 +172,7 @@ def test_columns_beside_a_damaged_one() -> None:
 # --- made_by_entries --------------------------------------------------------------------------------------------------
 
 
-def items(pieces: list[BinaryPiece]) -> np.ndarray:
+def items(pieces: list[BinaryArray]) -> np.ndarray:
     MADE.append(sum(map(len, pieces)))
     found = [
         piece.data[a:b].tobytes() for piece in pieces for a, b in zip(piece.offsets, piece.offsets[1:], strict=False)
@@ -184,15 +183,20 @@ def items(pieces: list[BinaryPiece]) -> np.ndarray:
 MADE: list[int] = []
 
 
-def coded(codes: list[int], dictionary: BinaryPiece) -> DictionaryPiece:
-    return DictionaryPiece(np.array(codes, np.int32), dictionary)
+def coded(codes: list[int], dictionary: BinaryArray) -> DictionaryArray:
+    return DictionaryArray(np.array(codes, np.int32), dictionary)
 
 
 def test_entries_are_made_once() -> None:
-    first, second = joined([b"a", b"bb", b""]), joined([b"c", b"a"])
-    values = [coded([2, 0, 1, 1], first), coded([0, 0, 2], first), joined([b"x", b"y"]), coded([1, 0, 1], second)]
+    first, second = from_byte_strings([b"a", b"bb", b""]), from_byte_strings([b"c", b"a"])
+    values = [
+        coded([2, 0, 1, 1], first),
+        coded([0, 0, 2], first),
+        from_byte_strings([b"x", b"y"]),
+        coded([1, 0, 1], second),
+    ]
     MADE.clear()
-    assert made_by_entries(values, items).tolist() == [
+    assert objects_by_entry(values, items).tolist() == [
         b"",
         b"a",
         b"bb",
@@ -210,33 +214,35 @@ def test_entries_are_made_once() -> None:
 
 
 def test_only_entries_that_are_used_are_made() -> None:
-    large = joined([b"%d" % number for number in range(1000)])
+    large = from_byte_strings([b"%d" % number for number in range(1000)])
     values = [coded([999, 5, 999], large), coded([7], large), coded([8], large), coded([], large)]
     MADE.clear()
-    assert made_by_entries(values, items).tolist() == [b"999", b"5", b"999", b"7", b"8"]
+    assert objects_by_entry(values, items).tolist() == [b"999", b"5", b"999", b"7", b"8"]
     assert MADE == [2, 1, 1, 0]
 
 
 def test_without_codes() -> None:
-    assert made_by_entries([], items).tolist() == []
-    assert made_by_entries([joined([b"a"]), joined([b"b"])], items).tolist() == [b"a", b"b"]
+    assert objects_by_entry([], items).tolist() == []
+    assert objects_by_entry([from_byte_strings([b"a"]), from_byte_strings([b"b"])], items).tolist() == [b"a", b"b"]
 
 
 @pytest.mark.parametrize("codes", [[], [1], [2, 0, 2, 1]])
 def test_decoded(codes: list[int]) -> None:
     words = [b"a", b"bb", b""]
-    piece = decoded(coded(codes, joined(words)))
+    piece = dictionary_decode(coded(codes, from_byte_strings(words)))
     assert items([piece]).tolist() == [words[code] for code in codes]
-    assert decoded(piece) is piece
+    assert dictionary_decode(piece) is piece
 
 
 def test_codes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the dictionary is small; of columns that are wanted as Python objects."""
     seen = []
-    values = ObjectMaker._values
+    values = NestedObjectBuilder._values
     monkeypatch.setattr(
-        ObjectMaker, "_values", lambda maker, array: (seen.extend(map(type, array.values)), values(maker, array))[1]
+        NestedObjectBuilder,
+        "_values",
+        lambda maker, array: (seen.extend(map(type, array.values)), values(maker, array))[1],
     )
     few, many = pa.array([["a", "b"]] * 50), pa.array([[f"{number}", "b"] for number in range(50)])
     read_parquet(written(pa.table({"few": few, "many": many})))
-    assert seen == [DictionaryPiece, BinaryPiece]
+    assert seen == [DictionaryArray, BinaryArray]

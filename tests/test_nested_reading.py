@@ -19,9 +19,10 @@ from nested_columns import ARROW, COLUMNS, objects, shapes
 
 import numparq
 from numparq import InvalidFileError, SchemaError, UnsupportedError, read_parquet
-from numparq.leaves import Node
-from numparq.metadata.logical_type import LogicalType
-from numparq.schema import BYTE_ARRAY, INT32, OPTIONAL, REPEATED, REQUIRED
+from numparq.format.logical_type import LogicalType
+from numparq.format.physical_type import BYTE_ARRAY, INT32
+from numparq.format.schema import OPTIONAL, REPEATED, REQUIRED
+from numparq.format.schema_node import SchemaNode
 
 LIST, MAP, STRING = map(LogicalType, ("LIST", "MAP", "STRING"))
 OPTIONS = [
@@ -165,15 +166,15 @@ def test_rows_and_row_groups():
 
 
 def leaf(name, repetition=REQUIRED):
-    return Node(name, repetition, INT32)
+    return SchemaNode(name, repetition, INT32)
 
 
 def text(name, repetition=REQUIRED):
-    return Node(name, repetition, BYTE_ARRAY, logical=STRING)
+    return SchemaNode(name, repetition, BYTE_ARRAY, logical=STRING)
 
 
 def group(name, *children, repetition=OPTIONAL, logical=None):
-    return Node(name, repetition, logical=logical, children=children)
+    return SchemaNode(name, repetition, logical=logical, children=children)
 
 
 def repeated(name, *children, logical=None):
@@ -182,17 +183,20 @@ def repeated(name, *children, logical=None):
 
 def nothing(name):
     """As what Spark writes of ``array()`` and ``map()``: nulls of which there is none."""
-    return Node(name, REQUIRED, INT32, logical=LogicalType("UNKNOWN"))
+    return SchemaNode(name, REQUIRED, INT32, logical=LogicalType("UNKNOWN"))
 
 
 # A schema, what is written, and what is read where that is not the same.
 FORMS = {
     "lists of nothing": (
         group("c", repeated("list", group("e", repeated("list", nothing("element")), logical=LIST)), logical=LIST),
-        [[[]], None, []], None,
+        [[[]], None, []],
+        None,
     ),
     "maps of nothing": (
-        group("c", repeated("key_value", nothing("key"), nothing("value")), logical=MAP), [[], None], None,
+        group("c", repeated("key_value", nothing("key"), nothing("value")), logical=MAP),
+        [[], None],
+        None,
     ),
     "unannotated": (leaf("c", REPEATED), [[1, 2], [], [3]], None),
     "unannotated group": (repeated("c", leaf("a"), text("b", OPTIONAL)), [[{"a": 1, "b": None}], []], None),

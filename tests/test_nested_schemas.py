@@ -11,18 +11,10 @@ import pytest
 
 import numparq
 from numparq.errors import SchemaError
-from numparq.leaves import Node
-from numparq.metadata.logical_type import LogicalType
-from numparq.schema import (
-    BYTE_ARRAY,
-    FIXED_LEN_BYTE_ARRAY,
-    INT32,
-    INT64,
-    INT96,
-    OPTIONAL,
-    REPEATED,
-    REQUIRED,
-)
+from numparq.format.logical_type import LogicalType
+from numparq.format.physical_type import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32, INT64, INT96
+from numparq.format.schema import OPTIONAL, REPEATED, REQUIRED
+from numparq.format.schema_node import SchemaNode
 
 D = decimal.Decimal
 DECIMAL = LogicalType("DECIMAL", precision=5, scale=2)
@@ -38,7 +30,7 @@ STORED = {
 
 
 def group(name, *children, repetition=OPTIONAL, logical=None):
-    return Node(name, repetition, logical=logical, children=children)
+    return SchemaNode(name, repetition, logical=logical, children=children)
 
 
 def list_of(repeated, name="a"):
@@ -46,7 +38,7 @@ def list_of(repeated, name="a"):
 
 
 def number(name="x", repetition=OPTIONAL):
-    return Node(name, repetition, INT64)
+    return SchemaNode(name, repetition, INT64)
 
 
 def written(node, values, **options):
@@ -74,23 +66,23 @@ def check_read_again(node, values, **options):
 def test_decimals(stored, options):
     physical, length = STORED[stored]
     items = [D("1.25"), None, D("-3.00"), D("999.99")]
-    leaf = Node("element", OPTIONAL, physical, length, DECIMAL)
+    leaf = SchemaNode("element", OPTIONAL, physical, length, DECIMAL)
     check_read_again(list_of(group("list", leaf, repetition=REPEATED)), [items, None, [], [None]], **options)
-    leaf = Node("x", OPTIONAL, physical, length, DECIMAL)
+    leaf = SchemaNode("x", OPTIONAL, physical, length, DECIMAL)
     check_read_again(group("a", leaf), [{"x": item} for item in items] + [None], **options)
     check_read_again(group("a", leaf), [{"x": None}, None], **options)
-    check_read_again(Node("a", REPEATED, physical, length, DECIMAL), [items[2:], [], items[:1]], **options)
+    check_read_again(SchemaNode("a", REPEATED, physical, length, DECIMAL), [items[2:], [], items[:1]], **options)
 
 
 def test_decimals_that_do_not_fit():
-    node = group("a", Node("x", OPTIONAL, INT32, 0, DECIMAL))
+    node = group("a", SchemaNode("x", OPTIONAL, INT32, 0, DECIMAL))
     with pytest.raises(SchemaError, match=r"1234.00 does not fit DECIMAL\(5, 2\)"):
         written(node, [{"x": D("1234.00")}])
 
 
 @pytest.mark.parametrize("items", [[None, None], [pd.Timestamp("1960-01-01 00:00:00.000000001"), None]])
 def test_int96(items):
-    leaf = Node("x", OPTIONAL, INT96)
+    leaf = SchemaNode("x", OPTIONAL, INT96)
     data = written(group("a", leaf), [{"x": item} for item in items])
     assert numparq.read_parquet(io.BytesIO(data), dtype_backend="pyarrow")["a"].tolist() == [
         {"x": item} for item in items
@@ -101,7 +93,7 @@ def test_decimals_of_arrow_data():
     pa = pytest.importorskip("pyarrow")
     values = [[D("1.25"), None], None, [D("-7.00")]]
     column = pd.Series(values, dtype=pd.ArrowDtype(pa.list_(pa.decimal128(5, 2))))
-    node = list_of(group("list", Node("element", OPTIONAL, INT32, 0, DECIMAL), repetition=REPEATED))
+    node = list_of(group("list", SchemaNode("element", OPTIONAL, INT32, 0, DECIMAL), repetition=REPEATED))
     out = io.BytesIO()
     numparq.to_parquet(pd.DataFrame({"a": column}), out, schema=[node])
     assert [lists(item) for item in numparq.read_parquet(out)["a"]] == values
@@ -143,17 +135,17 @@ def test_forms_of_lists(form):
 
 
 def test_maps_of_decimals():
-    value = Node("value", OPTIONAL, INT32, 0, DECIMAL)
-    key = Node("key", REQUIRED, BYTE_ARRAY, 0, STRING)
+    value = SchemaNode("value", OPTIONAL, INT32, 0, DECIMAL)
+    key = SchemaNode("key", REQUIRED, BYTE_ARRAY, 0, STRING)
     node = group("a", group("key_value", key, value, repetition=REPEATED), logical=MAP)
     data = written(node, [{"a": D("1.00"), "b": None}, None, {}])
     assert numparq.read_parquet(io.BytesIO(data))["a"].tolist() == [[("a", D("1.00")), ("b", None)], None, []]
 
 
-_TEXT = Node("key", REQUIRED, BYTE_ARRAY, 0, STRING)
+_TEXT = SchemaNode("key", REQUIRED, BYTE_ARRAY, 0, STRING)
 MAPS = {
     "misnamed, key not required": (
-        group("a", group("entry", Node("k", OPTIONAL, BYTE_ARRAY, 0, STRING), number("v"), repetition=REPEATED),
+        group("a", group("entry", SchemaNode("k", OPTIONAL, BYTE_ARRAY, 0, STRING), number("v"), repetition=REPEATED),
               logical=MAP),
         [[("a", 1), ("b", None)], None, []],
     ),

@@ -27,8 +27,7 @@ from driving.stored_pages import (
 import numparq
 from numparq import InvalidFileError
 from numparq.errors import LimitError
-from numparq.recovery import Lost
-from numparq.recovery.lost import Losses, LostRows
+from numparq.scan.recovery.losses import Losses, Lost, LostRows
 
 CRC = "the checksum (CRC-32) does not match: the page is damaged"
 ROWS, GROUP, PAGE = 1200, 400, 100
@@ -676,7 +675,7 @@ def test_damage_without_checksums_is_skipped_or_not_noticed_but_no_error(kind: s
 
 
 def test_io_errors_are_raised(monkeypatch) -> None:
-    monkeypatch.setattr("numparq.metadata.footer.TAIL_BYTES", 100)  # the end of a file stays in memory
+    monkeypatch.setattr("numparq.format.footer.tail.TAIL_BYTES", 100)  # the end of a file stays in memory
 
     class Broken(io.BytesIO):
         broken = False
@@ -694,12 +693,13 @@ def test_io_errors_are_raised(monkeypatch) -> None:
 
 
 def test_what_takes_too_much_memory_is_raised(monkeypatch) -> None:
-    from numparq.column import binary
+    from numparq.column.read import decode, dictionary
 
     def refuse(*arguments):
         raise LimitError("no memory")
 
-    monkeypatch.setattr(binary, "allocate", refuse)
+    monkeypatch.setattr(decode, "allocate", refuse)
+    monkeypatch.setattr(dictionary, "allocate", refuse)
     with pytest.raises(LimitError):
         numparq.read_parquet(own(), columns=["text"], on_error="skip")
 

@@ -8,15 +8,15 @@ pa = pytest.importorskip("pyarrow")
 
 from arrow_columns import TABLE  # noqa: E402
 
-from numparq.dataset.checksum import checksum  # noqa: E402
-from numparq.dataset.clustering import Clustering, quantiles  # noqa: E402
 from numparq.errors import SchemaError, UnsupportedError  # noqa: E402
-from numparq.spark.optimize_carrier import Carrier  # noqa: E402
-from numparq.spark.optimize_sorting import Packing  # noqa: E402
+from numparq.spark.optimization.sort_rows import RowPacker  # noqa: E402
+from numparq.spark.optimization.transport import ArrowTransport  # noqa: E402
+from numparq.tools.optimize.checksum import checksum  # noqa: E402
+from numparq.tools.optimize.hilbert import HilbertClustering, quantiles  # noqa: E402
 
 
 def carried_there_and_back(table):
-    carrier = Carrier(table.schema)
+    carrier = ArrowTransport(table.schema)
     packed = pa.Table.from_arrays(carrier.pack(table), schema=carrier.carried)
     packed.validate(full=True)
     got = carrier.unpack(pa.concat_tables([packed]).columns)
@@ -50,13 +50,13 @@ def test_dictionaries_within():
 def test_names_are_numbers():
     """Names that are the same to Spark, and those that it would take apart."""
     table = pa.table([[1], [2], [3]], names=["a", "A", "a.b"])
-    assert Carrier(table.schema).carried.names == ["c0", "c1", "c2"]
+    assert ArrowTransport(table.schema).carried.names == ["c0", "c1", "c2"]
     assert carried_there_and_back(table).to_pylist() == [{"a": 1, "A": 2, "a.b": 3}]
 
 
 def test_what_cannot_be_carried():
     with pytest.raises(UnsupportedError, match=r"Spark cannot carry values of the Arrow type .*union"):
-        Carrier(pa.schema([("a", pa.sparse_union([pa.field("x", pa.int8())]))]))
+        ArrowTransport(pa.schema([("a", pa.sparse_union([pa.field("x", pa.int8())]))]))
 
 
 # --- with folders, and what rows are sorted by ------------------------------------------------------------------------
@@ -70,7 +70,7 @@ def sorted_as_spark_does(packing, batches):
 @pytest.mark.parametrize("name", ["uint8", "uint64", "large", "extremes", "f2", "text", "dec9", "tns", "d64", "uuid"])
 def test_keys_sort_as_values_do(name):
     plain = TABLE.select([name]).slice(0, 6)
-    packing = Packing(plain.schema, ["k=a"], [name])
+    packing = RowPacker(plain.schema, ["k=a"], [name])
     got = sorted_as_spark_does(packing, packing.pack(plain, "k=a"))
     values = [
         value for _, part in packing.unpack(got.combine_chunks().to_batches()[0]) for value in part[name].to_pylist()
@@ -81,7 +81,7 @@ def test_keys_sort_as_values_do(name):
 
 
 def test_folders_come_back_with_their_rows():
-    packing = Packing(TABLE.schema, ["", "k=a", "k=b"])
+    packing = RowPacker(TABLE.schema, ["", "k=a", "k=b"])
     batches = [*packing.pack(TABLE.slice(0, 2), ""), *packing.pack(TABLE.slice(2, 1), "k=b"),
                *packing.pack(TABLE.slice(3), "k=a")]  # fmt: skip
     (batch,) = sorted_as_spark_does(packing, batches).combine_chunks().to_batches()
@@ -94,8 +94,8 @@ def test_folders_come_back_with_their_rows():
 
 def test_places_of_a_clustering_travel_along():
     columns = ["text", "int8"]
-    clustering = Clustering([quantiles(TABLE[name], 2) for name in columns])
-    packing = Packing(TABLE.schema, [""], (), clustering, columns)
+    clustering = HilbertClustering([quantiles(TABLE[name], 2) for name in columns])
+    packing = RowPacker(TABLE.schema, [""], (), clustering, columns)
     (batch,) = packing.pack(TABLE, "")
     assert packing.order == ["folder", "place"]
     assert batch.column("place").to_pylist() == clustering.places([TABLE[name] for name in columns]).tolist()
@@ -104,12 +104,12 @@ def test_places_of_a_clustering_travel_along():
 @pytest.mark.parametrize("name", ["list", "struct", "map", "dec76", "nothing"])
 def test_what_rows_cannot_be_sorted_by(name):
     with pytest.raises(SchemaError, match=r"rows cannot be sorted by values of the type .*column '" + name):
-        Packing(TABLE.schema, [""], [name])
+        RowPacker(TABLE.schema, [""], [name])
 
 
 def test_wide_offsets_and_dictionaries_in_lists_of_one_length():
     words = pa.array(["a", "b", None, "a"]).dictionary_encode()
     table = pa.table({"text": pa.array(["x", None]), "pair": pa.FixedSizeListArray.from_arrays(words, 2)})
-    carrier = Carrier(table.schema)
+    carrier = ArrowTransport(table.schema)
     wide = [carrier.pack(table)[0].cast(pa.large_string()), carrier.pack(table)[1]]
     assert carrier.unpack(wide).to_pylist() == table.to_pylist()

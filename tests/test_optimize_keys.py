@@ -11,11 +11,11 @@ pa = pytest.importorskip("pyarrow")
 
 import pyarrow.parquet as pq  # noqa: E402
 
-from numparq.dataset.layout import WantedLayout  # noqa: E402
-from numparq.dataset.rewriting import survey  # noqa: E402
 from numparq.errors import SchemaError, UnsupportedError  # noqa: E402
-from numparq.spark import optimize_steps, optimizing  # noqa: E402
-from numparq.spark.optimize_keys import files_of_old_calendars, united_keys  # noqa: E402
+from numparq.spark.optimization import optimize, run  # noqa: E402
+from numparq.tools.optimize.key_values import files_of_hybrid_calendar, merge_key_values  # noqa: E402
+from numparq.tools.optimize.layout import TargetLayout  # noqa: E402
+from numparq.tools.optimize.rewrite_plan import plan_rewrite  # noqa: E402
 
 VERSION, OLD_DATES = "org.apache.spark.version", "org.apache.spark.legacyDateTime"
 OLD_INT96, ZONE = "org.apache.spark.legacyINT96", "org.apache.spark.timeZone"
@@ -26,12 +26,12 @@ def facts(folder, *keys):
     for number, some in enumerate(keys):
         table = pa.table({"a": [1]}).replace_schema_metadata(some)
         pq.write_table(table, folder / f"{number}.parquet")
-    return [file for one in survey(folder, WantedLayout(), force=True).folders for file in one.files]
+    return [file for one in plan_rewrite(folder, TargetLayout(), force=True).folders for file in one.files]
 
 
 def united(folder, *keys, columns=("a",)):
     return {key: bytes(value, "utf-8") if isinstance(value, str) else value
-            for key, value in united_keys(facts(folder, *keys), columns).items()}  # fmt: skip
+            for key, value in merge_key_values(facts(folder, *keys), columns).items()}  # fmt: skip
 
 
 def test_keys_stay_that_are_equal_in_all_files(tmp_path):
@@ -116,17 +116,17 @@ def test_types_of_spark_that_files_do_not_agree_about(tmp_path, other):
 ])  # fmt: skip
 def test_calendars(tmp_path, keys, after, old):
     found = facts(tmp_path, *keys)
-    assert united_keys(found, ("a",)) == after
-    assert len(files_of_old_calendars(found)) == old
+    assert merge_key_values(found, ("a",)) == after
+    assert len(files_of_hybrid_calendar(found)) == old
 
 
 def test_files_without_rows_say_nothing(tmp_path):
     facts(tmp_path, {VERSION: "4.0.0"}, {VERSION: "2.4.8"})
     pq.write_table(pa.table({"a": pa.array([], pa.int64())}).replace_schema_metadata({VERSION: "2.4.8"}),
                    tmp_path / "1.parquet")  # fmt: skip
-    found = [file for one in survey(tmp_path, WantedLayout(), force=True).folders for file in one.files]
-    assert files_of_old_calendars(found) == []
-    assert united_keys(found, ("a",)) == {VERSION: b"4.0.0"}
+    found = [file for one in plan_rewrite(tmp_path, TargetLayout(), force=True).folders for file in one.files]
+    assert files_of_hybrid_calendar(found) == []
+    assert merge_key_values(found, ("a",)) == {VERSION: b"4.0.0"}
 
 
 @pytest.mark.parametrize(("day", "moment", "refused"), [
@@ -134,7 +134,7 @@ def test_files_without_rows_say_nothing(tmp_path):
 ])  # fmt: skip
 def test_days_of_the_old_calendar_stay_by_themselves(tmp_path, monkeypatch, day, moment, refused):
     """Where both calendars agree about all days of a file, it is put together with files of the other calendar."""
-    monkeypatch.setattr(optimize_steps, "run_each", lambda spark, items, do, text: [do(item) for item in items])
+    monkeypatch.setattr(run, "run_each", lambda spark, items, do, text: [do(item) for item in items])
     old = {"day": pa.array([0, None, day], pa.int32()).cast(pa.date32()),
            "moments": pa.array([[0], None, [None, moment]], pa.list_(pa.timestamp("us")))}  # fmt: skip
     new = {"day": pa.array([-200_000], pa.int32()).cast(pa.date32()),
@@ -144,10 +144,10 @@ def test_days_of_the_old_calendar_stay_by_themselves(tmp_path, monkeypatch, day,
     before = sorted(os.listdir(tmp_path))
     if refused:
         with pytest.raises(UnsupportedError, match=rf"old calendar.*old\.parquet', row group 0, column {refused}"):
-            optimizing.optimize(None, tmp_path)
+            optimize.optimize(None, tmp_path)
         assert sorted(os.listdir(tmp_path)) == before
         return
-    assert optimizing.optimize(None, tmp_path).status == "done"
+    assert optimize.optimize(None, tmp_path).status == "done"
     (name,) = os.listdir(tmp_path)
     assert pq.read_metadata(tmp_path / name).metadata[VERSION.encode()] == b"4.0.0"
     assert pq.read_table(tmp_path / name).num_rows == 4

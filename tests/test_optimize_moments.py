@@ -10,13 +10,13 @@ pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
 
 import numparq  # noqa: E402
-from numparq.dataset.rewriting import Piece  # noqa: E402
-from numparq.dataset.splits import split_table  # noqa: E402
+from numparq.dataset.splits.table import split_table  # noqa: E402
 from numparq.errors import UnsupportedError  # noqa: E402
-from numparq.metadata.encode import encode  # noqa: E402
-from numparq.schema import FIXED_LEN_BYTE_ARRAY, INT96  # noqa: E402
-from numparq.spark.optimize_tasks import checksum_of  # noqa: E402
-from numparq.verifying.thrift import read_struct  # noqa: E402
+from numparq.format.physical_type import FIXED_LEN_BYTE_ARRAY, INT96  # noqa: E402
+from numparq.format.thrift.encode import encode_struct  # noqa: E402
+from numparq.tools.optimize.checksum import checksum_pieces  # noqa: E402
+from numparq.tools.optimize.rewrite_plan import RewritePiece  # noqa: E402
+from numparq.tools.verify.thrift import read_struct  # noqa: E402
 
 LAST_DAY, SOME_DAY, FIRST_DAY = 5_373_484, 2_458_850, 1_721_426  # 9999-12-31, 2020-01-01, 0001-01-01, Julian days
 
@@ -40,7 +40,7 @@ def int96_file(path, column):
         for chunk in group["columns"]:
             if chunk["meta_data"]["type"] == FIXED_LEN_BYTE_ARRAY:
                 chunk["meta_data"]["type"] = INT96
-    footer = encode("FileMetaData", content)
+    footer = encode_struct("FileMetaData", content)
     path.write_bytes(path.read_bytes()[:start] + footer + len(footer).to_bytes(4, "little") + b"PAR1")
 
 
@@ -55,9 +55,9 @@ def test_beside_days_that_nanoseconds_do_not_reach(tmp_path, kind, moment, is_fi
     wrapped = {"flat": values, "list": [[value] for value in values], "map": [{"k": value} for value in values]}[kind]
     int96_file(tmp_path / "a.parquet", pa.array(wrapped, types[kind]))
     table = split_table([str(tmp_path / "a.parquet")], partitioning=None)
-    pieces = [Piece("", split) for split in table.splits]
+    pieces = [RewritePiece("", split) for split in table.splits]
     if is_fine:
         with pytest.raises(UnsupportedError, match=r"nanoseconds would be cut.*a\.parquet', row group 1, column 't'"):
-            checksum_of(table.reader, pieces)
+            checksum_pieces(table.reader, pieces)
     else:
-        assert checksum_of(table.reader, pieces).rows == 4
+        assert checksum_pieces(table.reader, pieces).rows == 4

@@ -13,22 +13,22 @@ pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
 
 import numparq  # noqa: E402
-from numparq.cli.spark_optimize import size  # noqa: E402
-from numparq.dataset.checksum import Checksum  # noqa: E402
-from numparq.dataset.layout import WantedLayout  # noqa: E402
-from numparq.dataset.rewriting import Piece  # noqa: E402
-from numparq.dataset.splits import split_table  # noqa: E402
+from numparq.cli.spark import parse_size  # noqa: E402
+from numparq.dataset.splits.table import split_table  # noqa: E402
 from numparq.errors import SchemaError, UnsupportedError  # noqa: E402
-from numparq.schema import Leaf  # noqa: E402
-from numparq.spark import optimize_steps, optimizing  # noqa: E402
-from numparq.spark.optimize_choices import ROW_GROUP_BYTES, chosen  # noqa: E402
-from numparq.spark.optimize_tasks import ColumnSample, Pilot, checksum_of, pilot_of  # noqa: E402
+from numparq.format.schema import Leaf  # noqa: E402
+from numparq.spark.optimization import optimize as optimization_optimize  # noqa: E402
+from numparq.spark.optimization import run  # noqa: E402
+from numparq.tools.optimize.checksum import Checksum, checksum_pieces  # noqa: E402
+from numparq.tools.optimize.layout import TargetLayout  # noqa: E402
+from numparq.tools.optimize.rewrite_plan import RewritePiece  # noqa: E402
+from numparq.tools.optimize.tune import ROW_GROUP_BYTES, SampledCardinality, TrialWrite, trial_write, tune_options  # noqa: E402  # noqa: E402
 
 
 @pytest.fixture
 def optimize(monkeypatch):
-    monkeypatch.setattr(optimize_steps, "run_each", lambda spark, items, do, text: [do(item) for item in items])
-    return lambda path, **asked: optimizing.optimize(None, path, **asked)
+    monkeypatch.setattr(run, "run_each", lambda spark, items, do, text: [do(item) for item in items])
+    return lambda path, **asked: optimization_optimize.optimize(None, path, **asked)
 
 
 def files_of(path):
@@ -85,13 +85,14 @@ def test_not_into_the_dataset_itself(optimize, tmp_path, monkeypatch, out):
 
 def test_columns_that_are_stored_in_other_ways(optimize, tmp_path):
     """REQUIRED, INT96, decimals as integers, field ids: new files store them as old ones do."""
-    from numparq.leaves import Node
-    from numparq.metadata.logical_type import LogicalType
-    from numparq.schema import INT32, INT64, INT96, REQUIRED
+    from numparq.format.logical_type import LogicalType
+    from numparq.format.physical_type import INT32, INT64, INT96
+    from numparq.format.schema import REQUIRED
+    from numparq.format.schema_node import SchemaNode
 
     nodes = [
-        Node("id", REQUIRED, INT64, field_id=7), Node("at", 1, INT96),
-        Node("price", 1, INT32, logical=LogicalType("DECIMAL", precision=7, scale=2)),
+        SchemaNode("id", REQUIRED, INT64, field_id=7), SchemaNode("at", 1, INT96),
+        SchemaNode("price", 1, INT32, logical=LogicalType("DECIMAL", precision=7, scale=2)),
     ]  # fmt: skip
     import decimal
 
@@ -139,27 +140,41 @@ def leaf(name):
 
 
 def test_bloom_filters_of_columns_with_many_values():
-    pilots = [Pilot(5000, 1, 1, 1, {"id": ColumnSample(5000, 4990), "kind": ColumnSample(5000, 12),
-                                    "few": ColumnSample(40, 40), "key": ColumnSample(5000, 5000)})]  # fmt: skip
+    pilots = [
+        TrialWrite(
+            5000,
+            1,
+            1,
+            1,
+            {
+                "id": SampledCardinality(5000, 4990),
+                "kind": SampledCardinality(5000, 12),
+                "few": SampledCardinality(40, 40),
+                "key": SampledCardinality(5000, 5000),
+            },
+        )
+    ]
     flat = {name: leaf(name) for name in ("id", "kind", "few", "key")}
-    assert chosen(WantedLayout(), pilots, flat, ()).bloom_filters == ("id", "key")
-    assert chosen(WantedLayout(), pilots, flat, ("key", "id")).bloom_filters == ("id",)
-    assert chosen(WantedLayout(), pilots, {}, ()).bloom_filters == ()
-    assert chosen(WantedLayout(bloom_filters=("kind",)), pilots, flat, ()).bloom_filters == ("kind",)
-    assert chosen(WantedLayout(bloom_filters=()), pilots, flat, ()).bloom_filters == ()
+    assert tune_options(TargetLayout(), pilots, flat, ()).bloom_filters == ("id", "key")
+    assert tune_options(TargetLayout(), pilots, flat, ("key", "id")).bloom_filters == ("id",)
+    assert tune_options(TargetLayout(), pilots, {}, ()).bloom_filters == ()
+    assert tune_options(TargetLayout(bloom_filters=("kind",)), pilots, flat, ()).bloom_filters == ("kind",)
+    assert tune_options(TargetLayout(bloom_filters=()), pilots, flat, ()).bloom_filters == ()
 
 
 def test_encodings_that_make_columns_much_smaller():
     sizes = {"": {"a": 100, "b": 100, "c": 100}, "BYTE_STREAM_SPLIT": {"a": 60, "b": 90, "c": 100},
              "DELTA_BYTE_ARRAY": {"a": 100, "b": 100, "c": 20}}  # fmt: skip
-    pilots = [Pilot(1, 1, 1, 1, {}, sizes), Pilot()]
-    assert chosen(WantedLayout(), pilots, {"a": leaf("a"), "b": leaf("b")}, ()).encodings == {"a": "BYTE_STREAM_SPLIT"}
+    pilots = [TrialWrite(1, 1, 1, 1, {}, sizes), TrialWrite()]
+    assert tune_options(TargetLayout(), pilots, {"a": leaf("a"), "b": leaf("b")}, ()).encodings == {
+        "a": "BYTE_STREAM_SPLIT"
+    }
 
 
 def test_row_groups_are_bounded_by_memory_and_by_files():
-    assert chosen(WantedLayout(), [], {}, ()).row_group_bytes == 64 << 20
-    assert chosen(WantedLayout(), [Pilot(1, 100, 1000, 50)], {}, ()).row_group_bytes == ROW_GROUP_BYTES
-    assert chosen(WantedLayout(), [Pilot(1, 100, 1000, 50)], {}, ()).shrinkage == 0.5
+    assert tune_options(TargetLayout(), [], {}, ()).row_group_bytes == 64 << 20
+    assert tune_options(TargetLayout(), [TrialWrite(1, 100, 1000, 50)], {}, ()).row_group_bytes == ROW_GROUP_BYTES
+    assert tune_options(TargetLayout(), [TrialWrite(1, 100, 1000, 50)], {}, ()).shrinkage == 0.5
 
 
 # --- the command line -------------------------------------------------------------------------------------------------
@@ -167,13 +182,13 @@ def test_row_groups_are_bounded_by_memory_and_by_files():
 
 @pytest.mark.parametrize(("text", "number"), [("1", 1), ("128MB", 128 << 20), ("1.5 g", 3 << 29), ("64k", 65536)])
 def test_sizes(text, number):
-    assert size(text) == number
+    assert parse_size(text) == number
 
 
 @pytest.mark.parametrize("text", ["", "MB", "-1", "0", "1 TB", "1e999", "x"])
 def test_no_sizes(text):
     with pytest.raises(ValueError, match="no number of bytes"):
-        size(text)
+        parse_size(text)
 
 
 @pytest.mark.parametrize("kind", ["flat", "nested"])
@@ -186,7 +201,7 @@ def test_nanoseconds_of_int96_are_not_cut_off(tmp_path, kind):
 
     def summed(name: str) -> Checksum:
         table = split_table([str(tmp_path / f"{name}.parquet")], partitioning=None)
-        return checksum_of(table.reader, [Piece("", split) for split in table.splits])
+        return checksum_pieces(table.reader, [RewritePiece("", split) for split in table.splits])
 
     assert summed("coarse").rows
     with pytest.raises(UnsupportedError, match=r"nanoseconds would be cut .*fine\.parquet"):
@@ -197,7 +212,7 @@ def test_samples_of_what_arrow_does_not_sort(tmp_path):
     ids = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([bytes([n]) * 16 for n in range(5)], pa.binary(16)))
     pq.write_table(pa.table({"id": ids}), tmp_path / "a.parquet")
     table = split_table([str(tmp_path / "a.parquet")], partitioning=None)
-    assert pilot_of(table.reader, {}, ["id"], Piece("", table.splits[0])).rows == 5
+    assert trial_write(table.reader, {}, ["id"], RewritePiece("", table.splits[0])).rows == 5
 
 
 def test_chunks_with_nan_have_no_bounds_where_spark_would_skip_them(tmp_path):

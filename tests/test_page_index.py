@@ -8,36 +8,35 @@ from driving.statistics import BYTES, NAN, arrow_columns, column, double, floats
 from driving.thrift import plain
 
 from numparq import ParquetFile
-from numparq.leaves import Node
-from numparq.metadata.decode import read_record
-from numparq.metadata.encode import encode
-from numparq.metadata.layout import layout
-from numparq.metadata.logical_type import LogicalType
-from numparq.metadata.records import record
-from numparq.page_index import (
+from numparq.format.column_order import ColumnOrder, leaf_order
+from numparq.format.logical_type import LogicalType
+from numparq.format.page_bounds import PageBounds, compute_page_bounds
+from numparq.format.page_index import (
     ASCENDING,
     DESCENDING,
     UNORDERED,
-    PageSizes,
     boundary_order,
-    column_index,
-    offset_index,
-    size_statistics,
+    build_column_index,
+    build_offset_index,
 )
-from numparq.statistics import Order, PageBounds, order_of, page_bounds
+from numparq.format.schema_node import SchemaNode
+from numparq.format.size_statistics import PageSizeStatistics, build_size_statistics
+from numparq.format.thrift.decode import read_record, root_record
+from numparq.format.thrift.encode import encode_struct
+from numparq.format.thrift.layout import thrift_layout
 
 
 def read_back(struct, encoded):
     """A struct of the format as dicts and lists, without what is not there."""
     data = np.frombuffer(encoded, np.uint8)
-    words = layout(struct)
-    found = plain(record(words, read_record(data, len(data), words), data))
+    words = thrift_layout(struct)
+    found = plain(root_record(words, read_record(data, len(data), words), data))
     return {name: value for name, value in found.items() if value is not None}
 
 
 def test_a_column_index():
-    sizes = PageSizes(np.array([[1, 2], [3, 4], [5, 6]]), np.array([[1], [2], [3]]), np.array([3, 0, 9]))
-    found = column_index(floats("type", [1.0, NAN], [], [2.0]), np.array([0, 5, 1]), sizes)
+    sizes = PageSizeStatistics(np.array([[1, 2], [3, 4], [5, 6]]), np.array([[1], [2], [3]]), np.array([3, 0, 9]))
+    found = build_column_index(floats("type", [1.0, NAN], [], [2.0]), np.array([0, 5, 1]), sizes)
     assert found == {
         "null_pages": [False, True, False],
         "min_values": [double(1.0), b"", double(2.0)],
@@ -48,17 +47,19 @@ def test_a_column_index():
         "definition_level_histograms": [1, 2, 3, 4, 5, 6],
         "repetition_level_histograms": [1, 2, 3],
     }
-    assert read_back("ColumnIndex", encode("ColumnIndex", found)) == found
-    assert size_statistics(sizes) == {
+    assert read_back("ColumnIndex", encode_struct("ColumnIndex", found)) == found
+    assert build_size_statistics(sizes) == {
         "unencoded_byte_array_data_bytes": 12,
         "definition_level_histogram": [9, 12],
         "repetition_level_histogram": [6],
     }
-    encode("SizeStatistics", size_statistics(sizes))
+    encode_struct("SizeStatistics", build_size_statistics(sizes))
 
 
 def test_an_offset_index():
-    found = offset_index(np.array([4, 90]), [86, 20], [0, 7], PageSizes(byte_array_bytes=np.array([3, 4])))
+    found = build_offset_index(
+        np.array([4, 90]), [86, 20], [0, 7], PageSizeStatistics(byte_array_bytes=np.array([3, 4]))
+    )
     assert found == {
         "page_locations": [
             {"offset": 4, "compressed_page_size": 86, "first_row_index": 0},
@@ -66,23 +67,26 @@ def test_an_offset_index():
         ],
         "unencoded_byte_array_data_bytes": [3, 4],
     }
-    assert read_back("OffsetIndex", encode("OffsetIndex", found)) == found
-    assert list(offset_index([4], [86], [0])) == ["page_locations"]
+    assert read_back("OffsetIndex", encode_struct("OffsetIndex", found)) == found
+    assert list(build_offset_index([4], [86], [0])) == ["page_locations"]
 
 
 def test_when_there_is_none():
-    assert column_index(floats("type", [1.0], [NAN, NAN]), [0, 0]) is None
-    assert column_index(floats("type", [1.0], []), [0, 3]) is not None
-    assert column_index(page_bounds(order_of(column(3)), np.zeros(12, "u1"), np.array([0, 1])), [0]) is None
+    assert build_column_index(floats("type", [1.0], [NAN, NAN]), [0, 0]) is None
+    assert build_column_index(floats("type", [1.0], []), [0, 3]) is not None
+    assert (
+        build_column_index(compute_page_bounds(leaf_order(column(3)), np.zeros(12, "u1"), np.array([0, 1])), [0])
+        is None
+    )
     no_successor = PageBounds(BYTES, [1, 1], [b"a", b"b"], [b"a", b"\xff" * 65])
-    assert column_index(no_successor, [0, 0]) is None
-    assert column_index(no_successor, [0, 0], length=65) is not None
-    document = Order("bytes")
-    assert column_index(PageBounds(document, [1], [b"{}"], [b"{" * 2000]), [0]) is None
+    assert build_column_index(no_successor, [0, 0]) is None
+    assert build_column_index(no_successor, [0, 0], length=65) is not None
+    document = ColumnOrder("bytes")
+    assert build_column_index(PageBounds(document, [1], [b"{}"], [b"{" * 2000]), [0]) is None
 
 
 def test_pages_of_nans_under_the_total_order():
-    found = column_index(floats("ieee754", [1.0, NAN], [NAN, -NAN]), [0, 0])
+    found = build_column_index(floats("ieee754", [1.0, NAN], [NAN, -NAN]), [0, 0])
     assert found["min_values"] == [double(1.0), double(-NAN)]
     assert found["max_values"] == [double(1.0), double(NAN)]
     assert found["nan_counts"] == [1, 2]
@@ -107,7 +111,7 @@ def test_pages_of_nans_under_the_total_order():
 def test_boundary_order(kind, lows, highs, wanted):
     ends = "big" if kind == "decimal" else "little"
     low, high = ([value.to_bytes(4, ends, signed=True) for value in values] for values in (lows, highs))
-    assert boundary_order(Order(kind, 4), low, high) == wanted
+    assert boundary_order(ColumnOrder(kind, 4), low, high) == wanted
 
 
 def test_pyarrow_makes_the_same(tmp_path):
@@ -125,12 +129,16 @@ def test_pyarrow_makes_the_same(tmp_path):
         pages = read_back("OffsetIndex", data[start : start + length])
         bounds = np.array([*(page["first_row_index"] for page in pages["page_locations"]), 200], np.int64)
         values, places = plain_of(array.combine_chunks(), leaf)
-        mine = column_index(page_bounds(order_of(leaf), values, bounds, **places), [0] * (len(bounds) - 1))
+        mine = build_column_index(
+            compute_page_bounds(leaf_order(leaf), values, bounds, **places), [0] * (len(bounds) - 1)
+        )
         assert len(bounds) > 2 or leaf.name == "bool"
         for name in ("null_pages", "min_values", "max_values", "null_counts", "boundary_order"):
             assert mine[name] == theirs[name], (leaf.name, name)
 
 
 def test_intervals_have_none():
-    interval = Node("a", 1, 7, 12, LogicalType("INTERVAL"))
-    assert column_index(page_bounds(order_of(interval), np.zeros(12, "u1"), np.array([0, 1])), [0]) is None
+    interval = SchemaNode("a", 1, 7, 12, LogicalType("INTERVAL"))
+    assert (
+        build_column_index(compute_page_bounds(leaf_order(interval), np.zeros(12, "u1"), np.array([0, 1])), [0]) is None
+    )

@@ -142,7 +142,7 @@ class OtherImpl(parquet.BaseImpl):
 
 @pytest.mark.parametrize("version", ["3.0.0", "3.0.6", "3.1.1", "3.9.0"])
 def test_known_versions(version):
-    hook.check(module(), version)
+    hook.check_pandas(module(), version)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_known_versions(version):
 )
 def test_another_pandas_is_refused(changed, version, trouble):
     with pytest.raises(UnsupportedError, match=trouble) as caught:
-        hook.check(module(**changed), version)
+        hook.check_pandas(module(**changed), version)
     assert "Known are pandas 3.0 and 3.1" in str(caught.value)
     assert "numparq.read_parquet" in str(caught.value)
 

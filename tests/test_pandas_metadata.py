@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from numparq import json_columns
-from numparq.frame.labels import column_labels, row_index
-from numparq.pandas_metadata import PandasMetadata, RangeLevel
+from numparq.format.key_values import json_document
+from numparq.format.key_values.pandas import PandasMetadata, RangeIndexLevel
+from numparq.to_pandas.labels import column_labels, row_index
 
 pa = pytest.importorskip("pyarrow")
 
@@ -84,7 +84,7 @@ def large_frame(**attrs) -> pd.DataFrame:
 @pytest.mark.parametrize("attrs", [{}, {"k": [1, {"columns": [{"field_name": "x", "numpy_type": "y"}]}]}], ids=str)
 def test_a_large_document_says_the_same(attrs):
     text = metadata_of(large_frame(**attrs))
-    document, columns = json_columns.parse(text)
+    document, columns = json_document.parse_pandas_json(text)
     assert columns is not None and "columns" not in document
     assert document == {key: value for key, value in json.loads(text).items() if key != "columns"}
     assert columns.all() == json.loads(text)["columns"]
@@ -110,7 +110,7 @@ def test_a_large_document_says_the_same(attrs):
 )
 def test_what_cannot_be_cut_is_parsed_as_ever(change):
     text = change(metadata_of(large_frame()).decode())
-    document, columns = json_columns.parse(text)
+    document, columns = json_document.parse_pandas_json(text)
     assert columns is None
     try:
         assert document == (json.loads(text) if isinstance(json.loads(text), dict) else None)
@@ -134,7 +134,7 @@ def with_index(*levels) -> PandasMetadata:
 def test_a_range_counts_only_at_its_length():
     level = {"kind": "range", "name": "r", "start": 9, "stop": 0, "step": -3}
     metadata = with_index(level)
-    assert metadata.index == (RangeLevel(9, 0, -3, "r"),)
+    assert metadata.index == (RangeIndexLevel(9, 0, -3, "r"),)
     pd.testing.assert_index_equal(row_index(metadata, {}, 3), pd.RangeIndex(9, 0, -3, name="r"), exact=True)
     pd.testing.assert_index_equal(row_index(metadata, {}, 2), pd.RangeIndex(2), exact=True)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import numparq
 from numparq.errors import InvalidFileError
-from numparq.plan.pages import ChunkPages
+from numparq.plan.chunk_pages import ChunkPages
 from numparq.plan.row_ranges import RowRanges
 
 GOOD = [[100, 90, 0], [190, 110, 10], [300, 100, 20]]
@@ -134,15 +134,15 @@ def test_pages_of_a_file_of_our_own():
         pd.DataFrame({"a": np.arange(1000), "b": ["x", "y"] * 500}), file, data_page_size=512, use_dictionary=["b"]
     )
     opened = numparq.ParquetFile(file.getvalue())
-    from numparq.io.source import open_source
-    from numparq.recovery.locations import page_locations
+    from numparq.io.open import open_source
+    from numparq.scan.recovery.page_walk import read_page_locations
 
     for column, has_dictionary in ((0, False), (1, True)):
         chunk = opened.metadata.row_groups[0].columns[column]
         meta = chunk.meta_data
         start = meta.dictionary_page_offset or meta.data_page_offset
         end = start + meta.total_compressed_size
-        locations = page_locations(open_source(file.getvalue()), chunk, start, end, 1000)
+        locations = read_page_locations(open_source(file.getvalue()), chunk, start, end, 1000)
         pages = ChunkPages(start, end, 1000, locations)
         assert (pages.dictionary is not None) == has_dictionary
         assert pages.rows_of(np.arange(pages.num_pages)) == RowRanges.all(1000)

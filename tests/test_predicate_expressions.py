@@ -14,14 +14,15 @@ from driving.predicates import FlatSchema, leaf
 import numparq
 from numparq import col
 from numparq.errors import SchemaError
-from numparq.predicate import as_expression
-from numparq.predicate.bind import bind
-from numparq.predicate.bound import ElementTest, NullTest, ValueTest
-from numparq.predicate.evaluate import Values, evaluate
-from numparq.predicate.expression import And, Constant, Not, Or, Test
-from numparq.predicate.normal import normal_form
+from numparq.expr.bind import bind
+from numparq.expr.bound import ContainsPredicate, NullPredicate, ValuePredicate
+from numparq.expr.dnf import as_expression
+from numparq.expr.evaluate import evaluate
+from numparq.expr.expression import And, ColumnPredicate, Constant, Not, Or
+from numparq.expr.matchers.vectors import ColumnVector
+from numparq.expr.normalize import normalize
 
-X, Y = Test("x", "==", 1), Test("y", "<", 2)
+X, Y = ColumnPredicate("x", "==", 1), ColumnPredicate("y", "<", 2)
 
 
 def test_it_is_public():
@@ -71,9 +72,9 @@ def test_what_is_refused(make, error, message):
         ([("x", "==", 1), ("y", "<", 2)], And((X, Y))),
         ([[("x", "==", 1), ("y", "<", 2)], [("y", "<", 2)]], Or((And((X, Y)), Y))),
         ([[("x", "==", 1)]], X),
-        ([("x", "in", {1})], Test("x", "in", (1,))),
-        ([("x", "not in", [1, None])], Test("x", "not in", (1,))),
-        ([(("s", "a"), ">=", 1)], Test(("s", "a"), ">=", 1)),
+        ([("x", "in", {1})], ColumnPredicate("x", "in", (1,))),
+        ([("x", "not in", [1, None])], ColumnPredicate("x", "not in", (1,))),
+        ([(("s", "a"), ">=", 1)], ColumnPredicate(("s", "a"), ">=", 1)),
         ((("x", "==", 1), ("y", "<", 2)), And((X, Y))),
         (X, X),
     ],
@@ -107,16 +108,16 @@ def test_filters_that_are_none(filters, error, message):
 
 def test_negations_go_down_and_stay():
     more = col("x") > 3
-    assert normal_form(~(more & (Y | ~X))) == Or((Not(more), And((Not(Y), X))))
-    assert normal_form(~(col("x") != 1)) == X
-    assert normal_form(col("x").not_in([1])) == Not(col("x").isin([1]))
-    assert normal_form(~(X & (Y & more))) == Or((Not(X), Not(Y), Not(more)))
-    assert normal_form(And((X, Constant(False)))) == Constant(False)
-    assert normal_form(Or((X, Not(Constant(True))))) == X
+    assert normalize(~(more & (Y | ~X))) == Or((Not(more), And((Not(Y), X))))
+    assert normalize(~(col("x") != 1)) == X
+    assert normalize(col("x").not_in([1])) == Not(col("x").isin([1]))
+    assert normalize(~(X & (Y & more))) == Or((Not(X), Not(Y), Not(more)))
+    assert normalize(And((X, Constant(False)))) == Constant(False)
+    assert normalize(Or((X, Not(Constant(True))))) == X
 
 
 INTEGER, REQUIRED = FlatSchema([leaf(1, name="x")]), FlatSchema([leaf(1, name="x", optional=0)])
-NOT_NULL, NEVER, ALWAYS = NullTest(leaf(1, name="x"), 1, True), Constant(False), Constant(True)
+NOT_NULL, NEVER, ALWAYS = NullPredicate(leaf(1, name="x"), 1, True), Constant(False), Constant(True)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +133,7 @@ NOT_NULL, NEVER, ALWAYS = NullTest(leaf(1, name="x"), 1, True), Constant(False),
         (col("x") != float("nan"), NOT_NULL, ALWAYS),
         ((col("x") > 3) & (col("x") < 3), NEVER, NEVER),
         ((col("x") >= 3) | (col("x") < 3), NOT_NULL, ALWAYS),
-        (col("x").is_null(), NullTest(leaf(1, name="x"), 1), NEVER),
+        (col("x").is_null(), NullPredicate(leaf(1, name="x"), 1), NEVER),
     ],
 )
 def test_what_is_known_without_looking(expression, nullable, required):
@@ -142,7 +143,7 @@ def test_what_is_known_without_looking(expression, nullable, required):
 
 def test_tests_of_one_column_become_one():
     (bound,) = [bind((col("x") > 3.5) & (col("x") != 6) & (col("x") <= 8), INTEGER)]
-    assert isinstance(bound, ValueTest) and bound.ranges == ((4, 6), (7, 9))
+    assert isinstance(bound, ValuePredicate) and bound.ranges == ((4, 6), (7, 9))
     assert bind((col("x") == 3) | (col("x") == 4), INTEGER).ranges == ((3, 5),)
 
 
@@ -305,10 +306,10 @@ def test_nulls_of_groups(nested):
 
 def test_lists_contain(nested):
     there = np.array([1, 1, 0, 1])
-    column = Values(np.array([1, 2, 0, 3]), validity=np.array([1, 1, 0, 1]), levels={1: there},
+    column = ColumnVector(np.array([1, 2, 0, 3]), validity=np.array([1, 1, 0, 1]), levels={1: there},
                     list_offsets=np.array([0, 2, 2, 2, 4]))  # fmt: skip
     bound = bind(col("l").contains(3), nested)
-    assert isinstance(bound, ElementTest)
+    assert isinstance(bound, ContainsPredicate)
     assert evaluate(bound, {0: column}, 4).tolist() == [False, False, False, True]
     assert evaluate(bind(~col("l").contains(3), nested), {0: column}, 4).tolist() == [True, True, False, False]
     assert evaluate(bind(~col("l").contains(3.5), nested), {0: column}, 4).tolist() == [True, True, False, True]

@@ -11,12 +11,13 @@ from driving.predicates import KINDS, FlatSchema
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from numparq.predicate import asking, col
-from numparq.predicate import evaluate as module
-from numparq.predicate.bind import bind
-from numparq.predicate.bound import ElementTest, NullTest
-from numparq.predicate.evaluate import Values, evaluate, satisfying
-from numparq.predicate.expression import And, Constant, Or
+from numparq.expr import evaluate as module
+from numparq.expr.bind import bind
+from numparq.expr.bound import ContainsPredicate, NullPredicate
+from numparq.expr.evaluate import evaluate, evaluate_predicate
+from numparq.expr.expression import And, Constant, Or, col
+from numparq.expr.matchers import compile
+from numparq.expr.matchers.vectors import ColumnVector
 
 NAMES = ("int64", "string", "bool", "double")
 SCHEMA = FlatSchema([replace(KINDS[name].leaf, index=i, column=i, path=(name,)) for i, name in enumerate(NAMES)])
@@ -72,9 +73,9 @@ def test_what_is_decided_is_not_asked(monkeypatch):
 
     def noted(test, column, into):
         asked.append(test.leaf.path[0])
-        asking.ask(test, column, into)
+        compile.match_values(test, column, into)
 
-    monkeypatch.setattr(module, "ask", noted)
+    monkeypatch.setattr(module, "match_values", noted)
     columns = table([1, 2, 3])
     never, always = bind(col("int64") > 9, SCHEMA), bind(col("int64") < 9, SCHEMA)
     like, text = bind(col("string").like("%c%"), SCHEMA), bind(col("string") > "a", SCHEMA)
@@ -96,7 +97,7 @@ def test_memory_that_does_not_fit():
         with pytest.raises(ValueError, match="3 rows"):
             evaluate(BOUND[0], columns, 3, out)
     out = np.ones(3, bool)
-    assert satisfying(BOUND[0], columns[0], out).tolist() == [False, False, True]
+    assert evaluate_predicate(BOUND[0], columns[0], out).tolist() == [False, False, True]
     assert out.tolist() == [False, False, True]
 
 
@@ -113,7 +114,7 @@ def test_arrays_that_are_too_short():
         with pytest.raises(ValueError, match=r"not for 3|for 3 rows"):
             evaluate(test, {test.leaf.index: values}, 3)
     leaf = replace(KINDS["int64"].leaf, max_repetition_level=1, max_definition_level=2)
-    inside = ElementTest(leaf, 1, number)
+    inside = ContainsPredicate(leaf, 1, number)
     for offsets in ([0, 1, 2], [0, 1, 2, 9]):
         with pytest.raises(ValueError, match=r"not for 4|3 elements"):
             evaluate(inside, {0: replace(numbers, list_offsets=np.array(offsets))}, 3)
@@ -128,7 +129,7 @@ def test_more_than_is_asked_for_is_left_out():
 def test_nulls_of_codes():
     values = KINDS["string"].values(["a", "b"])
     values.codes = np.array([0, -1, 1, 1], np.int32)
-    test = NullTest(SCHEMA.leaves[1], 1)
+    test = NullPredicate(SCHEMA.leaves[1], 1)
     assert evaluate(test, {1: values}, 4).tolist() == [False, True, False, False]
     values.validity = np.array([1, 1, 0, 1], np.uint8)
     assert evaluate(test, {1: values}, 4).tolist() == [False, True, True, False]
@@ -143,13 +144,13 @@ def test_lists_of_coded_elements():
     values.list_offsets = np.array([0, 2, 2, 3, 4, 4], np.int32)
     values.levels = {1: np.array([1, 1, 1, 1, 0], np.uint8)}
     for negated, wanted in ((False, [1, 0, 0, 0, 0]), (True, [0, 1, 1, 1, 0])):
-        assert evaluate(ElementTest(leaf, 1, element, negated), {1: values}, 5).astype(int).tolist() == wanted
+        assert evaluate(ContainsPredicate(leaf, 1, element, negated), {1: values}, 5).astype(int).tolist() == wanted
 
 
 @pytest.mark.parametrize("dtype", ["i4", "u4", "i8", "u8", "i2"])
 def test_offsets_of_any_size(dtype):
-    values = Values(np.frombuffer(b"abbccc", np.uint8), np.array([0, 1, 3, 6], dtype))
-    assert satisfying(bind(col("string") == "bb", SCHEMA), values).tolist() == [False, True, False]
+    values = ColumnVector(np.frombuffer(b"abbccc", np.uint8), np.array([0, 1, 3, 6], dtype))
+    assert evaluate_predicate(bind(col("string") == "bb", SCHEMA), values).tolist() == [False, True, False]
 
 
 def test_values_that_kernels_do_not_take_as_they_are():
@@ -158,4 +159,4 @@ def test_values_that_kernels_do_not_take_as_they_are():
     unaligned = raw[1:].view("i8")
     unaligned[:] = [1, 3, 5, 2]
     for values in (np.array([1, 0, 3, 0, 5, 0, 2])[::2], unaligned, np.array([1, 3, 5, 2], "i1")):
-        assert satisfying(test, Values(values)).tolist() == [False, True, True, False]
+        assert evaluate_predicate(test, ColumnVector(values)).tolist() == [False, True, True, False]

@@ -11,13 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from driving.predicates import FlatSchema, int96, leaf
+from support.oracles.pruning import facts_of
 
 import numparq
 from numparq import col
-from numparq.predicate.bind import bind
-from numparq.predicate.may_match import Facts, facts_of, may_match, must_match
-from numparq.predicate.probes import bloom_probes
-from numparq.statistics.order import INT96_ORDER, NO_ORDER, TOTAL_ORDER, TYPE_ORDER, order_of
+from numparq.expr.bind import bind
+from numparq.format.column_order import INT96_ORDER, NO_ORDER, TOTAL_ORDER, TYPE_ORDER, leaf_order
+from numparq.prune.bloom_filters import bloom_hashes
+from numparq.prune.match_one import ContainerStatistics, may_match, must_match
 
 X, NAN = col("x"), float("nan")
 INTEGER, UNSIGNED, TEXT = leaf(1), leaf(1, "INTEGER", bit_width=32, signed=False), leaf(6, "STRING")
@@ -33,7 +34,7 @@ def plain(column, value):
 
 
 def facts(column, low=None, high=None, *, order=TYPE_ORDER, rows=10, **more):
-    return Facts(rows, plain(column, low), plain(column, high), order=order_of(column, order), **more)
+    return ContainerStatistics(rows, plain(column, low), plain(column, high), order=leaf_order(column, order), **more)
 
 
 def may(expression, column, known):
@@ -58,11 +59,16 @@ def must(expression, column, known):
         (INTEGER, X.between(6, 7), facts(INTEGER, 1, 5), False),
         (INTEGER, X > 5, facts(INTEGER, 5, 1), True),
         (INTEGER, X > 5, facts(INTEGER, b"\x01", b"\x02"), True),
-        (INTEGER, X > 5, Facts(10, plain(INTEGER, 1), plain(INTEGER, 5), order=NO_ORDER), True),
-        (INTEGER, X > 5, Facts(0), False),
+        (INTEGER, X > 5, ContainerStatistics(10, plain(INTEGER, 1), plain(INTEGER, 5), order=NO_ORDER), True),
+        (INTEGER, X > 5, ContainerStatistics(0), False),
         (INTEGER, (X > 5) | (X == 3), facts(INTEGER, 1, 5), True),
         # another order than the column's
-        (UNSIGNED, X > 5, Facts(10, plain(INTEGER, 1), plain(INTEGER, 5), order=order_of(INTEGER)), True),
+        (
+            UNSIGNED,
+            X > 5,
+            ContainerStatistics(10, plain(INTEGER, 1), plain(INTEGER, 5), order=leaf_order(INTEGER)),
+            True,
+        ),
         (UNSIGNED, X > 2**31, facts(UNSIGNED, 1, 2**32 - 1), True),
         # what the type cannot hold stands for something else
         (SMALL, X == 1, facts(SMALL, 257, 257), True),
@@ -151,7 +157,7 @@ def test_what_must_match(column, expression, known, expected):
 def test_a_null_count_within_groups_decides_nothing():
     column = replace(INTEGER, path=("s", "x"), max_definition_level=2)
     schema = SimpleNamespace(
-        columns=["s"], positions={"s": 0}, num_leaves=1, flat_leaf=lambda place: None, element_of=lambda place: 1,
+        columns=["s"], positions={"s": 0}, num_leaves=1, flat_leaf=lambda place: None, column_element=lambda place: 1,
         leaf=lambda place: column, leaves_of=lambda place: range(1),
         describe=lambda number: SimpleNamespace(name=".sx"[number], repetition=1, leaf=None if number == 1 else 0,
                                                 children=[2]),
@@ -175,15 +181,15 @@ def test_columns_of_which_nothing_is_known():
 def test_facts_of_statistics():
     statistics = SimpleNamespace(min_value=b"a", max_value=b"b", min=None, max=None, null_count=2, nan_count=None,
                                  is_min_value_exact=True, is_max_value_exact=None)  # fmt: skip
-    found = facts_of(statistics, 10, TEXT, order_of(TEXT), None)
-    assert found == Facts(10, b"a", b"b", 2, None, False, order=order_of(TEXT))
+    found = facts_of(statistics, 10, TEXT, leaf_order(TEXT), None)
+    assert found == ContainerStatistics(10, b"a", b"b", 2, None, False, order=leaf_order(TEXT))
     statistics.is_max_value_exact = True
-    assert facts_of(statistics, 10, TEXT, order_of(TEXT), None).is_exact
-    assert facts_of(None, 10, TEXT, order_of(TEXT), None).min_value is None
+    assert facts_of(statistics, 10, TEXT, leaf_order(TEXT), None).is_exact
+    assert facts_of(None, 10, TEXT, leaf_order(TEXT), None).min_value is None
     deprecated = SimpleNamespace(**{**vars(statistics), "min_value": None, "max_value": None, "min": plain(INTEGER, 1),
                                     "max": plain(INTEGER, 5)})  # fmt: skip
-    assert not may(X > 5, INTEGER, facts_of(deprecated, 10, INTEGER, order_of(INTEGER), None))
-    assert may(X > 5, UNSIGNED, facts_of(deprecated, 10, UNSIGNED, order_of(UNSIGNED), None))
+    assert not may(X > 5, INTEGER, facts_of(deprecated, 10, INTEGER, leaf_order(INTEGER), None))
+    assert may(X > 5, UNSIGNED, facts_of(deprecated, 10, UNSIGNED, leaf_order(UNSIGNED), None))
 
 
 def test_statistics_of_a_file():
@@ -191,7 +197,7 @@ def test_statistics_of_a_file():
     file = numparq.ParquetFile(io.BytesIO(numparq.to_parquet(frame)))
     chunks = file.metadata.row_groups[0].columns
     known = {
-        place: facts_of(chunk.meta_data.statistics, 10, leaf_, order_of(leaf_, order), "numparq version 0.1.0")
+        place: facts_of(chunk.meta_data.statistics, 10, leaf_, leaf_order(leaf_, order), "numparq version 0.1.0")
         for place, (chunk, leaf_, order) in enumerate(zip(chunks, file.schema, (TOTAL_ORDER, TYPE_ORDER), strict=True))
     }
     assert not may_match(bind(X > 9, file.schema), known)
@@ -201,7 +207,7 @@ def test_statistics_of_a_file():
 
 
 def probes(expression, column):
-    return bloom_probes(bind(expression, FlatSchema([column])))
+    return bloom_hashes(bind(expression, FlatSchema([column])))
 
 
 def test_what_bloom_filters_are_not_asked():

@@ -11,14 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_predicate_values import asked
 
-from numparq.predicate import col
-from numparq.predicate.bind import bind
-from numparq.predicate.bound import NullTest, ValueTest
-from numparq.predicate.domain import domain_of
-from numparq.predicate.evaluate import evaluate
-from numparq.predicate.expression import Constant
-from numparq.predicate.translate import translated
-from numparq.predicate.unfit import Unfit
+from numparq.expr.bind import bind
+from numparq.expr.bound import NullPredicate, ValuePredicate
+from numparq.expr.evaluate import evaluate
+from numparq.expr.expression import Constant, LiteralError, col
+from numparq.expr.sort_keys import key_domain
+from numparq.expr.unwrap_cast import unwrap_cast
 
 
 def same(value):
@@ -73,17 +71,17 @@ def test_of_narrow_values_is_that_of_widened_ones(narrow, wide, negated, data):
 
 
 def _translated(bound, leaf):
-    if isinstance(bound, (Constant, NullTest)):
+    if isinstance(bound, (Constant, NullPredicate)):
         return bound
-    if isinstance(bound, ValueTest):
-        return translated(bound, leaf, domain_of(leaf))
+    if isinstance(bound, ValuePredicate):
+        return unwrap_cast(bound, leaf, key_domain(leaf))
     return type(bound)(tuple(_translated(part, leaf) for part in bound.parts))
 
 
 def ranges(expression, wide, narrow):
     test = bind(expression, FlatSchema([replace(KINDS[wide].leaf, index=0, column=0, path=("x",))]))
     leaf = KINDS[narrow].leaf
-    return translated(test, leaf, domain_of(leaf)).ranges
+    return unwrap_cast(test, leaf, key_domain(leaf)).ranges
 
 
 def test_literals_out_of_range_cut_nothing_or_all():
@@ -103,5 +101,5 @@ def test_a_literal_between_two_narrow_values_equals_none():
 @pytest.mark.parametrize(("wide", "narrow"), [("string", "int32"), ("int64", "date"), ("time ns", "timestamp ns")])
 def test_what_is_no_widening(wide, narrow):
     said = {"string": "a", "int64": 1, "time ns": "10:00"}[wide]
-    with pytest.raises(Unfit, match="are none of type"):
+    with pytest.raises(LiteralError, match="are none of type"):
         ranges(col("x") == said, wide, narrow)

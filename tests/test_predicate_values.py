@@ -12,17 +12,18 @@ import pytest
 from driving.predicates import KINDS, FlatSchema
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.oracles.pruning import may_contain
 from twins.predicate import truth
 
-from numparq.bloom_filter import BloomFilter, hash_values
-from numparq.predicate import col
-from numparq.predicate.bind import bind
-from numparq.predicate.bound import ValueTest, each_test
-from numparq.predicate.evaluate import evaluate, satisfying
-from numparq.predicate.may_match import Facts, may_match, must_match
-from numparq.predicate.probes import bloom_probes, may_contain
-from numparq.statistics import truncate_max, truncate_min
-from numparq.statistics.order import INT96_ORDER, NO_ORDER, TOTAL_ORDER, TYPE_ORDER, order_of
+from numparq.expr.bind import bind
+from numparq.expr.bound import ValuePredicate, bound_predicates
+from numparq.expr.evaluate import evaluate, evaluate_predicate
+from numparq.expr.expression import col
+from numparq.format.bloom_filter import BloomFilter, hash_values
+from numparq.format.column_order import INT96_ORDER, NO_ORDER, TOTAL_ORDER, TYPE_ORDER, leaf_order
+from numparq.format.page_bounds import truncate_max_value, truncate_min_value
+from numparq.prune.bloom_filters import bloom_hashes
+from numparq.prune.match_one import ContainerStatistics, may_match, must_match
 
 EVERY_KIND = pytest.mark.parametrize("name", KINDS)
 FEW = settings(max_examples=60, deadline=None)
@@ -144,7 +145,7 @@ def facts_about(draw, name, items, validity):
     nan_count = sum(map(is_nan, present))
     numbers = [item for item in present if not is_nan(item)]
     column_order = draw(st.sampled_from([TYPE_ORDER, TOTAL_ORDER]))
-    order = order_of(kind.leaf, INT96_ORDER if kind.leaf.physical == 3 else column_order)
+    order = leaf_order(kind.leaf, INT96_ORDER if kind.leaf.physical == 3 else column_order)
     widened = numbers + draw(st.one_of(st.just([]), st.lists(kind.stored.filter(lambda v: not is_nan(v)), max_size=2)))
     low = high = None
     if numbers:
@@ -160,7 +161,7 @@ def facts_about(draw, name, items, validity):
     if order.is_float and numbers and not order.total and draw(st.integers(0, 9)) == 0:
         low, high = draw(st.sampled_from([(kind.plain(math.nan), high), (low, kind.plain(math.nan))]))
     if low is not None and order.cut != "whole" and draw(st.booleans()):
-        (low, first), (high, second) = truncate_min(low, 2, order), truncate_max(high, 2, order)
+        (low, first), (high, second) = truncate_min_value(low, 2, order), truncate_max_value(high, 2, order)
         exact = exact and first and second
     dropped = draw(st.integers(0, 7))
     if dropped in (6, 7):
@@ -174,7 +175,9 @@ def facts_about(draw, name, items, validity):
         order, low, high = NO_ORDER, kind.plain(draw(kind.stored)), kind.plain(draw(kind.stored))
     if draw(st.integers(0, 9)) == 0:  # rubbish
         low = b"\x01" * draw(st.sampled_from([0, 3, 20])) if order.width else low
-    return Facts(len(items), low, high, null_count, counted, exact and draw(st.booleans()), all_null, order)
+    return ContainerStatistics(
+        len(items), low, high, null_count, counted, exact and draw(st.booleans()), all_null, order
+    )
 
 
 @EVERY_KIND
@@ -204,9 +207,9 @@ def every_statistics(items):
             low, high = (kind.plain(bound * flipped if bound == 0 else bound) for bound in (numbers[0], numbers[-1]))
         elif present and total:
             low = high = kind.plain(math.nan)
-        yield Facts(len(items), low, high, len(items) - len(present) if nulls else None,
+        yield ContainerStatistics(len(items), low, high, len(items) - len(present) if nulls else None,
                     len(present) - len(numbers) if nans else None,
-                    order=order_of(kind.leaf, TOTAL_ORDER if total else TYPE_ORDER))  # fmt: skip
+                    order=leaf_order(kind.leaf, TOTAL_ORDER if total else TYPE_ORDER))  # fmt: skip
 
 
 def test_statistics_of_all_small_pages_of_floats():
@@ -242,10 +245,10 @@ def test_bloom_filters_and_dictionaries_never_lose_a_row(name, data):
         wanted = by_twin(expression, [name], rows_of(name, items, validity))
         if not may_contain(bound, {0: bloom_filter}):
             assert not any(wanted)
-    for test in each_test(bound):
-        if isinstance(test, ValueTest):
-            dictionary = satisfying(test, kind.values(present))
-            whole = satisfying(test, kind.values(items, validity))
+    for test in bound_predicates(bound):
+        if isinstance(test, ValuePredicate):
+            dictionary = evaluate_predicate(test, kind.values(present))
+            whole = evaluate_predicate(test, kind.values(items, validity))
             assert dictionary.tolist() == whole[np.array(validity, bool)].tolist()
 
 
@@ -265,8 +268,8 @@ def test_a_bloom_filter_is_asked_for_the_very_bytes(name, data):
         return
     else:
         literals_ = [exact(item) for item in items]
-    (test,) = each_test(bind(col(name).isin(literals_), schema_of(name)))
-    probes = bloom_probes(test)
+    (test,) = bound_predicates(bind(col(name).isin(literals_), schema_of(name)))
+    probes = bloom_hashes(test)
     plain = [kind.plain(item) for item in items]
     ends = np.cumsum([len(value) for value in plain], dtype=np.int64)
     starts = ends - np.array([len(value) for value in plain], np.int64)

@@ -13,14 +13,16 @@ from hostile.handmade import from_bytes, to_bytes, with_footer
 
 import numparq
 from numparq import col
-from numparq.bloom_filter import BloomFilter
-from numparq.column.chunks import ChunkTables
-from numparq.opened import OpenedFile
+from numparq.column.read.chunk_table import ChunkTables
+from numparq.expr.bind import bind
+from numparq.expr.expression import Constant
+from numparq.format import bloom_filter
+from numparq.format.bloom_filter import BloomFilter
+from numparq.format.open_file import OpenFile
 from numparq.plan.row_ranges import RowRanges
-from numparq.predicate.bind import bind
-from numparq.predicate.expression import Constant
-from numparq.pruning import Planner, bloom_blocks, bloom_loading, chunk_facts
-from numparq.pruning import planner as planner_module
+from numparq.prune import bloom_blocks, statistics
+from numparq.prune import planner as planner_module
+from numparq.prune.planner import ReadPlanner
 
 ROWS = 4000
 STEP = 1000  # rows of a row group
@@ -72,11 +74,11 @@ class Planned:
     """A file, and what is planned of it."""
 
     def __init__(self, data, **options) -> None:
-        self.file = OpenedFile(data, **options)
+        self.file = OpenFile(data, **options)
         self.leaves = list(self.file.schema)
         groups = range(self.file.num_row_groups)
         tables = ChunkTables(self.file.footer, self.leaves, groups, self.file.footer_start)
-        self.planner = Planner(self.file, self.leaves, tables)
+        self.planner = ReadPlanner(self.file, self.leaves, tables)
         self.counts = self.file.footer.row_group_num_rows.tolist()
         self.whole = self.planner.whole({group: RowRanges.all(self.counts[group]) for group in groups})
 
@@ -177,13 +179,13 @@ def test_statistics_are_looked_at_once_whatever_object_the_predicate_is(monkeypa
 
     def counting(file, leaf, row_groups):
         asked.extend(row_groups)
-        return chunk_facts.chunk_runs(file, leaf, row_groups)
+        return statistics.row_group_statistics(file, leaf, row_groups)
 
-    monkeypatch.setattr(planner_module, "chunk_runs", counting)
+    monkeypatch.setattr(planner_module, "row_group_statistics", counting)
     question, other = col("k") < 2500, col("k") < 1500
-    groups = planned.planner.candidates(range(4), bind(question, planned.file.schema))
+    groups = planned.planner.may_match_row_groups(range(4), bind(question, planned.file.schema))
     assert groups == [0, 1, 2] and asked == [0, 1, 2, 3]
-    plan = planned.planner.refined(planned.planner.whole({group: RowRanges.all(STEP) for group in groups}),
+    plan = planned.planner.prune_by_indexes(planned.planner.whole({group: RowRanges.all(STEP) for group in groups}),
                                    bind(question, planned.file.schema))  # fmt: skip
     for group in groups:
         one = planned.planner.whole({group: plan[group].rows})
@@ -200,7 +202,7 @@ def test_indexes_are_read_once():
     plan = planned.pruned(col("k") == 1234)
     requests = planned.file.source.num_requests
     assert planned.pruned(col("k") == 1234) == plan and planned.pruned(col("k").isin([1234, 1999])).num_rows == 200
-    again = Planner(planned.file, planned.leaves, planned.planner._tables)
+    again = ReadPlanner(planned.file, planned.leaves, planned.planner._tables)
     assert again.pruned(planned.whole, bind(col("k") == 1234, planned.file.schema)) == plan
     assert planned.file.source.num_requests == requests
 
@@ -225,8 +227,8 @@ def test_predicates_that_are_constant():
     assert planned.pruned(col("k") < 2**70) == planned.whole or planned.pruned(col("k") < 2**70).num_rows == ROWS
     assert planned.pruned(col("k") == 0.5).num_rows == 0
     assert planned.planner.pruned(planned.whole, Constant(True)) == planned.whole
-    assert planned.planner.candidates([1, 0, 1], Constant(True)) == [1, 0]
-    assert planned.planner.candidates([1, 0, 1], Constant(False)) == []
+    assert planned.planner.may_match_row_groups([1, 0, 1], Constant(True)) == [1, 0]
+    assert planned.planner.may_match_row_groups([1, 0, 1], Constant(False)) == []
 
 
 def test_what_a_bloom_filter_is_read_for():
@@ -667,15 +669,15 @@ def test_one_hash_is_looked_up_as_several_are(count):
     rng = np.random.default_rng(count)
     hashes = rng.integers(0, 1 << 64, 200, np.uint64)
     hashes[:2] = 0, (1 << 64) - 1
-    bits = rng.integers(0, 256, count * bloom_blocks.BLOCK_BYTES, np.uint8) | 0xB7
-    blocks = bloom_blocks.FilterBlocks(0, count)
+    bits = rng.integers(0, 256, count * bloom_filter.BLOCK_BYTES, np.uint8) | 0xB7
+    blocks = bloom_blocks.BloomFilterBlocks(0, count)
     found = []
     for each in hashes:
         alone, twice = np.array([each]), np.array([each, each])
         assert alone.size == 1 and blocks.missing(alone) == blocks.missing(twice)
         for first, several in blocks.missing(alone):
-            start = first * bloom_blocks.BLOCK_BYTES
-            blocks.take(first, several, bits[start : start + several * bloom_blocks.BLOCK_BYTES])
+            start = first * bloom_filter.BLOCK_BYTES
+            blocks.take(first, several, bits[start : start + several * bloom_filter.BLOCK_BYTES])
         assert blocks.missing(alone) == [] == blocks.missing(twice)
         found += blocks.might_contain(alone).tolist()
         assert blocks.might_contain(twice).tolist() == [found[-1]] * 2
@@ -688,13 +690,13 @@ def test_bloom_filters_are_read_in_turns_and_few_are_kept(length, monkeypatch):
     wide = wide if length == "told" else with_bloom(set_length(None), wide)
     question = col("s").isin(MANY) & ~col("x").is_null()
     plan = Planned(wide).pruned(question)
-    monkeypatch.setattr(bloom_loading, "_AT_ONCE", 1)
+    monkeypatch.setattr(bloom_blocks, "_AT_ONCE", 1)
     monkeypatch.setattr(bloom_blocks, "_MOST_KEPT", 1500)
     planned = Planned(wide)
     planned.file.source = source = CountingSource(planned.file.source)
     assert planned.pruned(question) == plan and "Bloom filter" in levels(plan)
     assert source.trips >= 4
-    (store,) = [kept for kept in planned.file.indexes.values() if isinstance(kept, bloom_blocks.FilterStore)]
+    (store,) = [kept for kept in planned.file.indexes.values() if isinstance(kept, bloom_blocks.BloomFilterCache)]
     assert store.num_bytes <= 1500
     planned.pruned(col("s") == "v00007x")
     trips = source.trips

@@ -13,7 +13,7 @@ import numparq
 from numparq import col
 from numparq.cli import main
 from numparq.cli.plan import page_map
-from numparq.predicate.text import FilterTextError, parse
+from numparq.expr.parse import FilterSyntaxError, parse_filter
 
 FILTERS = {
     "a = 3": col("a") == 3,
@@ -40,11 +40,11 @@ FILTERS = {
 
 @pytest.mark.parametrize("text", FILTERS)
 def test_filters_that_are_read(text):
-    assert repr(parse(text)) == repr(FILTERS[text])
+    assert repr(parse_filter(text)) == repr(FILTERS[text])
 
 
 def test_numbers_beside_decimals():
-    assert parse("a in (1.10, 2) or b = 1.10", lambda name: name == "a") == (
+    assert parse_filter("a in (1.10, 2) or b = 1.10", lambda name: name == "a") == (
         col("a").isin([Decimal("1.10"), 2]) | (col("b") == 1.1)
     )
 
@@ -74,8 +74,8 @@ def test_numbers_beside_decimals():
     ],
 )
 def test_filters_that_cannot_be_read(text, message, place):
-    with pytest.raises(FilterTextError, match="at character") as caught:
-        parse(text)
+    with pytest.raises(FilterSyntaxError, match="at character") as caught:
+        parse_filter(text)
     assert message in str(caught.value) and f"at character {place} of" in str(caught.value)
 
 

@@ -12,20 +12,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_predicate_values import expressions, schema_of
 
-from numparq.bloom_filter import BloomFilter
-from numparq.predicate import col
-from numparq.predicate.bind import bind
-from numparq.predicate.bound import ElementTest, MemberTest, NullTest, ValueTest, each_test
-from numparq.predicate.domain import domain_of
-from numparq.predicate.may_match import may_match, must_match
-from numparq.pruning.match import may_mask, must_mask, runs_that_may, runs_that_must
-from numparq.pruning.prefixes import told
-from numparq.pruning.runs import UNKNOWN, Runs, counts
-from numparq.statistics.order import INT96_ORDER, NO_ORDER, TOTAL_ORDER, TYPE_ORDER, order_of
+from numparq.expr.bind import bind
+from numparq.expr.bound import BloomPredicate, ContainsPredicate, NullPredicate, ValuePredicate, bound_predicates
+from numparq.expr.expression import col
+from numparq.expr.sort_keys import key_domain
+from numparq.format.bloom_filter import BloomFilter
+from numparq.format.column_order import INT96_ORDER, NO_ORDER, TOTAL_ORDER, TYPE_ORDER, leaf_order
+from numparq.format.page_index import UNKNOWN
+from numparq.prune.match import (
+    compare_prefixes,
+    containers_may_match,
+    containers_must_match,
+    predicate_may_match,
+    predicate_must_match,
+)
+from numparq.prune.match_one import may_match, must_match
+from numparq.prune.statistics import PruningStatistics, valid_counts
 
 
 def orders_of(leaf):
-    found = [order_of(leaf, TYPE_ORDER), order_of(leaf, TOTAL_ORDER), order_of(leaf, INT96_ORDER), NO_ORDER]
+    found = [leaf_order(leaf, TYPE_ORDER), leaf_order(leaf, TOTAL_ORDER), leaf_order(leaf, INT96_ORDER), NO_ORDER]
     return st.sampled_from([*found[:2], *found])
 
 
@@ -46,8 +52,17 @@ def runs_about(draw, name):
     flags = st.lists(st.booleans(), min_size=count, max_size=count).map(np.array)
     num_values = draw(numbers)
     nulls, nans = (np.minimum(draw(numbers), np.where(num_values < 0, 3, num_values)) for _ in "ab")
-    return Runs(np.frombuffer(bytes(data), np.uint8), ends[:, 0], ends[:, 1], num_values, nulls, nans, draw(flags),
-                draw(flags), draw(orders_of(kind.leaf)))  # fmt: skip
+    return PruningStatistics(
+        np.frombuffer(bytes(data), np.uint8),
+        ends[:, 0],
+        ends[:, 1],
+        num_values,
+        nulls,
+        nans,
+        draw(flags),
+        draw(flags),
+        draw(orders_of(kind.leaf)),
+    )
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -60,8 +75,8 @@ def test_all_runs_at_once_are_answered_as_each_by_itself(name, data):
         schema.leaves[0] = replace(schema.leaves[0], max_definition_level=0)
     bound = bind(data.draw(expressions(name)), schema)
     each = [{0: runs.facts(run)} for run in range(len(runs))]
-    assert runs_that_may(bound, {0: runs}, len(runs)).tolist() == [may_match(bound, facts) for facts in each]
-    assert runs_that_must(bound, {0: runs}, len(runs)).tolist() == [must_match(bound, facts) for facts in each]
+    assert containers_may_match(bound, {0: runs}, len(runs)).tolist() == [may_match(bound, facts) for facts in each]
+    assert containers_must_match(bound, {0: runs}, len(runs)).tolist() == [must_match(bound, facts) for facts in each]
 
 
 @pytest.mark.parametrize("name", ["int64", "double", "string"])
@@ -71,30 +86,32 @@ def test_runs_of_lists_are_answered_as_each_by_itself(name, data):
     runs = data.draw(runs_about(name))
     leaf = replace(KINDS[name].leaf, path=(name, "list", "element"), max_definition_level=3, max_repetition_level=1)
     bound = bind(data.draw(expressions(name)), schema_of(name))
-    for test in each_test(bound):
+    for test in bound_predicates(bound):
         inner = replace(test, leaf=leaf)
         for asked in (
-            [inner] if isinstance(test, NullTest) else [inner, *(ElementTest(leaf, 1, inner, no) for no in (0, 1))]
+            [inner]
+            if isinstance(test, NullPredicate)
+            else [inner, *(ContainsPredicate(leaf, 1, inner, no) for no in (0, 1))]
         ):
             each = [{leaf.index: runs.facts(run)} for run in range(len(runs))]
-            assert may_mask(asked, runs).tolist() == [may_match(asked, facts) for facts in each]
-            assert must_mask(asked, runs).tolist() == [must_match(asked, facts) for facts in each]
+            assert predicate_may_match(asked, runs).tolist() == [may_match(asked, facts) for facts in each]
+            assert predicate_must_match(asked, runs).tolist() == [must_match(asked, facts) for facts in each]
 
 
 def test_columns_of_which_nothing_is_known():
     bound = bind((col("int64") > 5) | col("string").is_null(), schema_of("int64", "string"))
-    assert runs_that_may(bound, {}, 3).tolist() == [True] * 3
-    assert runs_that_must(bound, {}, 3).tolist() == [False] * 3
+    assert containers_may_match(bound, {}, 3).tolist() == [True] * 3
+    assert containers_must_match(bound, {}, 3).tolist() == [False] * 3
 
 
 @settings(max_examples=60, deadline=None)
 @given(runs=runs_about("int64"))
 def test_runs_of_which_a_bloom_filter_is_asked_are_answered_as_each_by_itself(runs):
     leaf = schema_of("int64").leaves[0]
-    test = MemberTest(leaf, domain_of(leaf), BloomFilter(np.zeros(32, np.uint8)))
+    test = BloomPredicate(leaf, key_domain(leaf), BloomFilter(np.zeros(32, np.uint8)))
     each = [{0: runs.facts(run)} for run in range(len(runs))]
-    assert may_mask(test, runs).tolist() == [may_match(test, facts) for facts in each]
-    assert must_mask(test, runs).tolist() == [must_match(test, facts) for facts in each]
+    assert predicate_may_match(test, runs).tolist() == [may_match(test, facts) for facts in each]
+    assert predicate_must_match(test, runs).tolist() == [must_match(test, facts) for facts in each]
 
 
 def strings(*pairs):
@@ -103,9 +120,9 @@ def strings(*pairs):
         places.append((len(data), len(value)))
         data += value
     ends = np.array(places, np.int64).reshape(-1, 2, 2)
-    known = Runs.unknown(np.full(len(pairs), 9))
+    known = PruningStatistics.unknown(np.full(len(pairs), 9))
     return replace(known, data=np.frombuffer(data, np.uint8), lows=ends[:, 0], highs=ends[:, 1],
-                   order=order_of(KINDS["string"].leaf))  # fmt: skip
+                   order=leaf_order(KINDS["string"].leaf))  # fmt: skip
 
 
 ZERO, NAN = 0.0, float("nan")
@@ -143,7 +160,9 @@ def every_run(name, order):
     places = np.array(ends, np.int64).reshape(-1, 2, 2)
     numbers = np.array([about for _, about, *_ in every], np.int64).T.copy()
     no_value, is_exact = (np.array([about[place] for about in every]) for place in (2, 3))
-    return Runs(np.frombuffer(data, np.uint8), places[:, 0], places[:, 1], *numbers, no_value, is_exact, order)
+    return PruningStatistics(
+        np.frombuffer(data, np.uint8), places[:, 0], places[:, 1], *numbers, no_value, is_exact, order
+    )
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -151,32 +170,32 @@ def every_run(name, order):
 def test_every_run_there_can_be_is_answered_as_by_itself(name, optional):
     schema = schema_of(name)
     schema.leaves[0] = replace(schema.leaves[0], max_definition_level=optional)
-    total = [order_of(KINDS[name].leaf, TOTAL_ORDER)] if name == "double" else []
-    for order in (order_of(KINDS[name].leaf, TYPE_ORDER), NO_ORDER, *total):
+    total = [leaf_order(KINDS[name].leaf, TOTAL_ORDER)] if name == "double" else []
+    for order in (leaf_order(KINDS[name].leaf, TYPE_ORDER), NO_ORDER, *total):
         runs = every_run(name, order)
         some = np.arange(len(runs))[::-3].copy()
         each = [{0: runs.facts(run)} for run in range(len(runs))]
         for asked in (*ASKED[name], lambda x: x.is_null(), lambda x: x.is_not_null()):
             bound = bind(asked(col(name)), schema)
             may, must = [may_match(bound, facts) for facts in each], [must_match(bound, facts) for facts in each]
-            assert runs_that_may(bound, {0: runs}, len(runs)).tolist() == may
-            assert runs_that_must(bound, {0: runs}, len(runs)).tolist() == must
-            assert runs_that_may(bound, {0: runs.at(some)}, len(some)).tolist() == may[::-3]
-            assert runs_that_must(bound, {0: runs.at(some)}, len(some)).tolist() == must[::-3]
+            assert containers_may_match(bound, {0: runs}, len(runs)).tolist() == may
+            assert containers_must_match(bound, {0: runs}, len(runs)).tolist() == must
+            assert containers_may_match(bound, {0: runs.at(some)}, len(some)).tolist() == may[::-3]
+            assert containers_must_match(bound, {0: runs.at(some)}, len(some)).tolist() == must[::-3]
             if optional and order is not NO_ORDER:
                 assert {*may} == {*must} == {True, False}
 
 
 def test_counts_that_cannot_be_are_not_known():
     said, most = np.array([-5, 0, 3, 4, 9, -1]), np.array([3, 3, 3, 3, UNKNOWN, UNKNOWN])
-    assert counts(said, most).tolist() == [UNKNOWN, 0, 3, UNKNOWN, 9, UNKNOWN]
+    assert valid_counts(said, most).tolist() == [UNKNOWN, 0, 3, UNKNOWN, 9, UNKNOWN]
 
 
 def test_most_strings_are_told_apart_by_eight_bytes():
     runs = strings((b"a", b"b"), (b"abcdefgh1", b"abcdefgh9"), (b"x", b"x"), (b"z", b"a"), (b"c", b"d"))
     test = bind(col("string") == "k", schema_of("string"))
-    assert isinstance(test, ValueTest)
-    assert told(test, runs)[0].tolist() == [True, False, False, False, True]
+    assert isinstance(test, ValuePredicate)
+    assert compare_prefixes(test, runs)[0].tolist() == [True, False, False, False, True]
     test = bind(col("string").startswith("c") | (col("string") == "abcdefgh5"), schema_of("string"))
-    assert told(test, runs)[1].tolist() == [True, False, False, False, False]
-    assert may_mask(test, runs).tolist() == [True, True, False, True, True]
+    assert compare_prefixes(test, runs)[1].tolist() == [True, False, False, False, False]
+    assert predicate_may_match(test, runs).tolist() == [True, True, False, True, True]

@@ -13,19 +13,20 @@ import pytest
 from frames import written
 
 from numparq import read_parquet
-from numparq.column import jobs, pages, parts
+from numparq.column.jobs import schedule
+from numparq.column.read import decompress, page_walk, pages
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
 FUZZ = int(os.environ.get("NUMPARQ_FUZZ", "1"))  # how many times as much the slow tests are to try
 SIZES = (
-    (pages, "WINDOW_BYTES"),
-    (pages, "BATCH_BYTES"),
-    (parts, "PART_BYTES"),
-    (jobs, "SMALLEST_SHARE"),
-    (jobs, "ALONE_BYTES"),
-    (jobs, "GROUP_BYTES"),
+    (page_walk, "WINDOW_BYTES"),
+    (decompress, "BATCH_BYTES"),
+    (pages, "MIN_RUN_BYTES"),
+    (schedule, "MIN_SHARE_BYTES"),
+    (schedule, "SINGLE_THREAD_BYTES"),
+    (schedule, "MAX_COALESCED_BYTES"),
 )
 
 TYPES = {

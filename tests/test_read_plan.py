@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from numparq.plan.byte_ranges import Coalescing
-from numparq.plan.pages import ChunkPages
-from numparq.plan.read_plan import Cut, ReadPlan, narrow, with_pages
-from numparq.plan.row_group_plan import DICTIONARY, RowGroupPlan
+from numparq.io.coalesce import Coalescing
+from numparq.plan.chunk_pages import DICTIONARY_PAGE_ORDINAL, ChunkPages
+from numparq.plan.read_plan import PlanCut, ReadPlan, RowGroupPlan, narrow, with_offset_indexes
 from numparq.plan.row_ranges import RowRanges
 
 # Two row groups of 30 rows; column a has three pages and no dictionary, column b two pages and one.
@@ -23,7 +22,7 @@ B0 = ChunkPages(400, 700, 30, [[450, 50, 0], [500, 200, 15]])
 
 def example():
     plan = narrow(WHOLE, {1: RowRanges()}, "statistics", "a < 5 & b == '<&>'")
-    plan = with_pages(plan, {(0, 0): A0, (0, 1): B0})
+    plan = with_offset_indexes(plan, {(0, 0): A0, (0, 1): B0})
     return narrow(plan, {0: A0.rows_of([1])}, "column index", "a < 5")
 
 
@@ -40,13 +39,13 @@ def test_a_plan_that_reads_everything():
 def test_what_cut_a_plan():
     plan = example()
     assert plan.cuts == (
-        Cut("statistics", "a < 5 & b == '<&>'", 30, 600),
-        Cut("column index", "a < 5", 20, 296),
+        PlanCut("statistics", "a < 5 & b == '<&>'", 30, 600),
+        PlanCut("column index", "a < 5", 20, 296),
     )
     assert plan[0].rows == RowRanges([(10, 20)]) and not plan[1].rows
     assert plan.requests().tolist() == [
         [200, 300, 0, 0, 1],
-        [400, 450, 0, 1, DICTIONARY],
+        [400, 450, 0, 1, DICTIONARY_PAGE_ORDINAL],
         [450, 500, 0, 1, 0],
         [500, 700, 0, 1, 1],
     ]
@@ -56,12 +55,12 @@ def test_what_cut_a_plan():
         "row group 0, column b: page 0 (50 bytes)",
         "row group 0, column b: page 1 (200 bytes)",
     ]
-    assert narrow(plan, {0: RowRanges([(12, 13)])}).cuts[-1] == Cut("rows", "", 9, 200)
+    assert narrow(plan, {0: RowRanges([(12, 13)])}).cuts[-1] == PlanCut("rows", "", 9, 200)
 
 
 def test_an_offset_index_that_comes_after_the_rows_are_known():
-    late = with_pages(narrow(WHOLE, {0: RowRanges([(12, 13)]), 1: RowRanges()}), {(0, 0): A0, (0, 1): B0})
-    assert late.cuts == (Cut("rows", "", 59, 600), Cut("offset index", "pages without wanted rows", 0, 496))
+    late = with_offset_indexes(narrow(WHOLE, {0: RowRanges([(12, 13)]), 1: RowRanges()}), {(0, 0): A0, (0, 1): B0})
+    assert late.cuts == (PlanCut("rows", "", 59, 600), PlanCut("offset index", "pages without wanted rows", 0, 496))
     assert late.row_groups == narrow(example(), {0: RowRanges([(12, 13)])}).row_groups
 
 
@@ -76,9 +75,9 @@ def test_plans_are_values():
 
 def test_requests_are_put_together():
     found = example().fetches(Coalescing(50, 1000))
-    assert found.blobs.tolist() == [[200, 300], [400, 700]]
+    assert found.requests.tolist() == [[200, 300], [400, 700]]
     assert found.position.tolist() == [0, 0, 50, 100]
-    assert narrow(WHOLE, {0: RowRanges(), 1: RowRanges()}).fetches().blobs.shape == (0, 2)
+    assert narrow(WHOLE, {0: RowRanges(), 1: RowRanges()}).fetches().requests.shape == (0, 2)
 
 
 def test_some_of_the_columns():
@@ -121,7 +120,9 @@ def test_what_is_cut_and_what_is_left_add_up(made, data):
     rows = {group.ordinal: set(range(group.num_rows)) for group in plan}
     for _ in range(data.draw(st.integers(0, 4))):
         if pages and data.draw(st.booleans()):
-            plan = with_pages(plan, {key: pages[key] for key in data.draw(st.sets(st.sampled_from(sorted(pages))))})
+            plan = with_offset_indexes(
+                plan, {key: pages[key] for key in data.draw(st.sets(st.sampled_from(sorted(pages))))}
+            )
             continue
         ordinals = data.draw(st.sets(st.sampled_from(sorted(rows))))
         kept = {ordinal: data.draw(st.sets(st.integers(0, 12))) for ordinal in ordinals}
@@ -135,7 +136,7 @@ def test_what_is_cut_and_what_is_left_add_up(made, data):
     for start, stop, group, column, page in plan.requests().tolist():
         chunk = plan[group].chunks[column]
         assert chunk.start <= start < stop <= chunk.end
-        if page != DICTIONARY:
+        if page != DICTIONARY_PAGE_ORDINAL:
             assert plan[group].rows & chunk.rows_of([page])
     # Every wanted row of every column lies in a page that is read.
     for group in plan.left:
@@ -177,7 +178,7 @@ def test_pictures_stay_small():
     num_pages = 100_000
     first = np.arange(num_pages, dtype=np.int64)
     chunk = ChunkPages(4, 4 + num_pages, num_pages, np.stack([first + 4, np.ones_like(first), first], axis=1))
-    plan = with_pages(ReadPlan.whole(["<x>"], [num_pages], [[4]], [[4 + num_pages]]), {(0, 0): chunk})
+    plan = with_offset_indexes(ReadPlan.whole(["<x>"], [num_pages], [[4]], [[4 + num_pages]]), {(0, 0): chunk})
     picture = narrow(plan, {0: RowRanges.from_indices(first[::2])})._repr_html_()
     assert len(picture) < 3_000 and "&lt;x&gt;" in picture
     wide = ReadPlan.whole([f"c{n}" for n in range(99)], [1], np.full((1, 99), 4), np.full((1, 99), 5))
@@ -191,7 +192,7 @@ def test_what_does_not_fit():
     with pytest.raises(KeyError, match="row group 7"):
         WHOLE[7]
     with pytest.raises(ValueError, match="not those of column 'a' in row group 1"):
-        with_pages(WHOLE, {(1, 0): A0})
+        with_offset_indexes(WHOLE, {(1, 0): A0})
     with pytest.raises(ValueError, match="30 rows"):
         RowGroupPlan(0, 30, RowRanges.all(31), ())
     with pytest.raises(ValueError, match="more than once"):

@@ -10,14 +10,14 @@ import pytest
 
 from numparq import Coalescing, ParquetFile, to_parquet
 from numparq.errors import InvalidFileError, LimitError
-from numparq.io import ranges as ranges_module
-from numparq.io.beside import Beside
-from numparq.io.joint import STRIDE, JointSource
-from numparq.io.source import BytesSource, FileObjectSource, FileSource
-from numparq.io.tail import TailSource
+from numparq.format.footer import tail as footer_module
+from numparq.io import source as ranges_module
+from numparq.io.coalesce import LOCAL_COALESCING
+from numparq.io.local_source import BytesSource, FileObjectSource, FileSource
+from numparq.io.multi_file_source import FILE_STRIDE, MultiFileSource
+from numparq.io.sibling_files import SiblingFiles
+from numparq.io.tail_source import TailSource
 from numparq.kernels.tables import SLACK
-from numparq.metadata import footer as footer_module
-from numparq.plan.byte_ranges import LOCAL
 
 DATA = np.random.default_rng(3).integers(0, 256, 3000, np.uint8).tobytes()
 KINDS = ["bytes", "file", "file object", "tail", "whole tail", "joint"]
@@ -32,7 +32,7 @@ def source(request, tmp_path):
         "file object": lambda: FileObjectSource(io.BytesIO(DATA)),
         "tail": lambda: TailSource(FileSource(tmp_path / "file"), 100),
         "whole tail": lambda: TailSource(FileSource(tmp_path / "file"), 3000),
-        "joint": lambda: JointSource(FileSource(tmp_path / "file"), Beside(tmp_path / "file")),
+        "joint": lambda: MultiFileSource(FileSource(tmp_path / "file"), SiblingFiles(tmp_path / "file")),
     }[request.param]()
     yield made
     made.close()
@@ -79,12 +79,18 @@ def test_ranges_of_several_files(tmp_path):
     (tmp_path / "first").write_bytes(DATA)
     (tmp_path / "a").write_bytes(b"a" * 50)
     (tmp_path / "b").write_bytes(b"b" * 60)
-    source = JointSource(FileSource(tmp_path / "first"), Beside(tmp_path / "first"))
+    source = MultiFileSource(FileSource(tmp_path / "first"), SiblingFiles(tmp_path / "first"))
     a, b = source.place_of("a")[0], source.place_of("b")[0]
     pieces = source.read_ranges([(b + 10, b + 60), (0, 5), (a, a + 50), (b, b + 1)])
     assert [piece[: len(piece) - SLACK].tobytes() for piece in pieces] == [b"b" * 50, DATA[:5], b"a" * 50, b"b"]
     assert source.num_requests == 4 and source.num_bytes == 106
-    for start, stop in ((a, a + 51), (a, b + 1), (0, a + 1), (3 * STRIDE, 3 * STRIDE + 1), (-STRIDE, 1 - STRIDE)):
+    for start, stop in (
+        (a, a + 51),
+        (a, b + 1),
+        (0, a + 1),
+        (3 * FILE_STRIDE, 3 * FILE_STRIDE + 1),
+        (-FILE_STRIDE, 1 - FILE_STRIDE),
+    ):
         assert not source.has(start, stop)
         with pytest.raises(InvalidFileError):
             source.read_ranges([(start, stop)])
@@ -120,7 +126,7 @@ def test_a_file_that_was_opened_keeps_its_end(tmp_path, frame, monkeypatch):
     for path in (tmp_path / "file.parquet", io.BytesIO(data), data):
         with ParquetFile(path) as file:
             assert file.source.num_requests == 2, "the end, and the first four bytes"
-            assert file.tail.tobytes() == data[-(64 << 10) :] and file.coalescing is LOCAL
+            assert file.tail.tobytes() == data[-(64 << 10) :] and file.coalescing is LOCAL_COALESCING
             before = file.source.num_requests
             chunk = file.metadata.row_groups[0].columns[0]
             start, length = chunk.column_index_offset, chunk.column_index_length

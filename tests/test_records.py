@@ -11,16 +11,15 @@ from driving.structs import IDL
 from driving.thrift import read
 from twins import thrift as twin
 
-from numparq.metadata import enums
-from numparq.metadata.enums import FormatEnum
-from numparq.metadata.idl import idl_path, load_idl
-from numparq.metadata.layout import layout
+from numparq.format.thrift import idl
+from numparq.format.thrift.idl import FormatEnum, idl_path, load_idl
+from numparq.format.thrift.layout import thrift_layout
 
 
 def view(thing):
     """Look at an object of thriftpy2 as a record."""
     encoded = twin.encode_struct(twin.fields_of(thing))
-    taken, found = read(COMPILED, layout(type(thing).__name__), encoded, seed=3)
+    taken, found = read(COMPILED, thrift_layout(type(thing).__name__), encoded, seed=3)
     assert taken == len(encoded)
     return found
 
@@ -36,8 +35,8 @@ META = IDL.ColumnMetaData(
 
 def test_fields_by_name():
     meta = view(META)
-    assert meta.type is enums.Type.INT32 and meta.type == 1 and isinstance(meta.type, FormatEnum)
-    assert meta.encodings == [enums.Encoding.PLAIN, 8, 77] and not isinstance(meta.encodings[2], FormatEnum)
+    assert meta.type is idl.Type.INT32 and meta.type == 1 and isinstance(meta.type, FormatEnum)
+    assert meta.encodings == [idl.Encoding.PLAIN, 8, 77] and not isinstance(meta.encodings[2], FormatEnum)
     assert meta.path_in_schema == ["a", "é"]
     assert meta.statistics.max_value == b"\xff" * 60 and meta.statistics.is_max_value_exact is True
     assert meta.statistics.null_count is None and meta.size_statistics is None and meta.encoding_stats is None
@@ -78,22 +77,22 @@ def test_as_dict_and_as_text():
     shown = repr(meta)
     assert shown.startswith("ColumnMetaData(type=Type.INT32, encodings=[Encoding.PLAIN, Encoding.RLE_DICTIONARY, 77], ")
     assert "codec=CompressionCodec.ZSTD" in shown and "... (60 in all)" in shown and "... (9 in all)" in shown
-    assert {"type", "codec", "to_dict"} <= set(dir(meta)) and str(enums.CompressionCodec.ZSTD) == "ZSTD"
+    assert {"type", "codec", "to_dict"} <= set(dir(meta)) and str(idl.CompressionCodec.ZSTD) == "ZSTD"
 
 
 def test_records_are_compared_copied_and_pickled():
     meta = view(META)
     assert meta == view(META) and meta != view(IDL.KeyValue("k", "v")) and meta != 5
     for twin_of in (pickle.loads(pickle.dumps(meta)), copy.deepcopy(meta), copy.copy(meta)):
-        assert twin_of == meta and twin_of.codec is enums.CompressionCodec.ZSTD
+        assert twin_of == meta and twin_of.codec is idl.CompressionCodec.ZSTD
     with pytest.raises(TypeError):
         hash(meta)
 
 
 def test_enums_are_those_of_the_idl():
-    assert {name: int(member) for name, member in enums.Type.__members__.items()} == load_idl().enums["Type"]
+    assert {name: int(member) for name, member in idl.Type.__members__.items()} == load_idl().enums["Type"]
     with pytest.raises(AttributeError, match="Nothing"):
-        enums.Nothing  # noqa: B018
+        idl.Nothing  # noqa: B018
 
 
 def test_the_idl_is_kept_in_the_cache(tmp_path, monkeypatch):
@@ -102,7 +101,7 @@ def test_the_idl_is_kept_in_the_cache(tmp_path, monkeypatch):
     load_idl.cache_clear()
     try:
         assert load_idl() == expected
-        monkeypatch.setattr("numparq.metadata.idl.thrift_module", lambda: pytest.fail("parsed once more"))
+        monkeypatch.setattr("numparq.format.thrift.idl.thrift_module", lambda: pytest.fail("parsed once more"))
         load_idl.cache_clear()
         assert load_idl() == expected
     finally:

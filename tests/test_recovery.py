@@ -19,13 +19,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from numparq.errors import InvalidFileError
-from numparq.io.local_sink import boot_token
-from numparq.io.sink import open_sink
-from numparq.io.source import BytesSource
-from numparq.metadata import recovery
-from numparq.metadata.footer import read_tail
-from numparq.metadata.recovery import last_footer, leftovers, recover
-from numparq.metadata.rewrite import take_apart
+from numparq.format.footer import checkpoints
+from numparq.format.footer.checkpoints import find_last_footer
+from numparq.format.footer.rewrite import split_footer
+from numparq.format.footer.tail import read_footer
+from numparq.io.file_lock import boot_id
+from numparq.io.local_source import BytesSource
+from numparq.io.open import open_sink
+from numparq.tools.salvage.recover import leftovers, recover
 
 
 def with_checkpoints(num_row_groups: int, rows: int = 100) -> tuple[bytes, list[int]]:
@@ -37,7 +38,7 @@ def with_checkpoints(num_row_groups: int, rows: int = 100) -> tuple[bytes, list[
     for count in range(1, num_row_groups):
         out = appended(out, table.slice(count * rows, rows))
         ends.append(len(out))
-    out += out[read_tail(BytesSource(out))[1] :]
+    out += out[read_footer(BytesSource(out))[1] :]
     return out, [*ends, len(out)]
 
 
@@ -46,9 +47,9 @@ def appended(raw: bytes, table: pa.Table) -> bytes:
     made = io.BytesIO()
     pq.write_table(table, made, compression="none", write_page_index=True)
     more = made.getvalue()
-    footer, start = read_tail(BytesSource(more))
+    footer, start = read_footer(BytesSource(more))
     group = shifted(footer.full.row_groups[0].to_dict(), len(raw) - 4)
-    parts = take_apart(read_tail(BytesSource(raw))[0])
+    parts = split_footer(read_footer(BytesSource(raw))[0])
     new = parts.encode([*parts.row_groups, group], parts.num_rows + len(table), {}, "x")
     return raw + more[4:start] + new + struct.pack("<I", len(new)) + b"PAR1"
 
@@ -78,7 +79,7 @@ def test_ordinary_readers_see_an_ordinary_file():
 
 
 def test_a_whole_file(tmp_path):
-    found = last_footer(put(tmp_path, RAW))
+    found = find_last_footer(put(tmp_path, RAW))
     assert (found.end, found.num_rows, found.num_row_groups) == (len(RAW), 500, 5)
     before = os.stat(tmp_path / "broken")
     assert recover(tmp_path / "broken").end == before.st_size == os.path.getsize(tmp_path / "broken")
@@ -86,7 +87,7 @@ def test_a_whole_file(tmp_path):
 
 @pytest.mark.parametrize("block", [1 << 20, 13, 100])
 def test_broken_off_anywhere(tmp_path, monkeypatch, block):
-    monkeypatch.setattr(recovery, "_BLOCK", block)
+    monkeypatch.setattr(checkpoints, "_BLOCK", block)
     rng = random.Random(4)
     cuts = {end + by for end in ENDS for by in (-1, 0, 1, 5)} | {0, 3, 4, 12}
     cuts |= {rng.randrange(len(RAW)) for _ in range(20)}
@@ -95,7 +96,7 @@ def test_broken_off_anywhere(tmp_path, monkeypatch, block):
         behind = [end for end in ENDS if end <= cut]
         if not behind:
             with pytest.raises(InvalidFileError):
-                last_footer(path)
+                find_last_footer(path)
             continue
         found = recover(path)
         groups = min(len(behind), 5)
@@ -112,7 +113,7 @@ LOOKALIKES = [
 @pytest.mark.parametrize("tail", LOOKALIKES, ids=range(len(LOOKALIKES)))
 def test_what_looks_like_a_footer(tmp_path, tail):
     """The last two are a whole file, or the end of one, that are values of this one."""
-    assert last_footer(put(tmp_path, RAW[: ENDS[3]] + b"\0" * 57 + tail)).end == ENDS[3]
+    assert find_last_footer(put(tmp_path, RAW[: ENDS[3]] + b"\0" * 57 + tail)).end == ENDS[3]
 
 
 def test_a_file_within_a_file(tmp_path):
@@ -120,7 +121,7 @@ def test_a_file_within_a_file(tmp_path):
     inner = io.BytesIO()
     pd.DataFrame({"x": np.random.default_rng(1).random(1000)}).to_parquet(inner)
     path = put(tmp_path, RAW[: ENDS[2]] + bytes(500) + inner.getvalue() + bytes(500))
-    assert last_footer(path).end == ENDS[2]
+    assert find_last_footer(path).end == ENDS[2]
 
 
 @pytest.mark.parametrize("raw", [b"", b"PAR1", b"PAR1PAR1", b"PAR1\0\0\0\0PAR1", b"PAR1\1\0\0\0PAR1", b"no file" * 99,
@@ -139,7 +140,7 @@ def test_work_has_a_bound(tmp_path):
     for place in range(5000, size - 8, 8):
         raw[place : place + 8] = struct.pack("<I", place - 100) + b"PAR1"
     with pytest.raises(InvalidFileError, match="too much in it that looks like a footer"):
-        last_footer(put(tmp_path, bytes(raw)))
+        find_last_footer(put(tmp_path, bytes(raw)))
 
 
 def test_damaged_bytes(tmp_path):
@@ -149,7 +150,7 @@ def test_damaged_bytes(tmp_path):
         for _ in range(rng.choice([1, 3, 20])):
             raw[rng.randrange(4, len(raw))] = rng.randrange(256)
         with contextlib.suppress(InvalidFileError):
-            assert last_footer(put(tmp_path, bytes(raw))).end in ENDS[:2]
+            assert find_last_footer(put(tmp_path, bytes(raw))).end in ENDS[:2]
 
 
 def test_into_another_file(tmp_path):
@@ -165,7 +166,7 @@ def test_what_a_killed_writer_leaves(tmp_path):
     path = tmp_path / "a b.parquet"
     code = f"""
         import os, signal
-        from numparq.io.sink import open_sink
+        from numparq.io.open import open_sink
         sink = open_sink({str(path)!r})
         sink.write(open({str(tmp_path / "raw")!r}, "rb").read())
         sink.sync()
@@ -187,7 +188,7 @@ def test_what_a_killed_writer_leaves(tmp_path):
 
 def test_leftovers_of_other_systems(tmp_path):
     path = tmp_path / "a"
-    names = {f".a.{boot_token()}-0123456789ab.numparq": 2, ".a.another-0123456789ab.numparq": 1,
+    names = {f".a.{boot_id()}-0123456789ab.numparq": 2, ".a.another-0123456789ab.numparq": 1,
              ".ab.another-0123456789ab.numparq": 3, ".a.another.numparq": 4, "a": 5}  # fmt: skip
     for name, when in names.items():
         (tmp_path / name).write_bytes(b"")

@@ -12,15 +12,16 @@ import pytest
 
 import numparq
 from numparq import col
-from numparq.metadata.footer import footer_of
-from numparq.plan.pages import ChunkPages
-from numparq.pruning.offset_index import OffsetIndex
-from numparq.remembered import Kept, remembered
+from numparq.format.footer.file_metadata import parse_footer
+from numparq.format.page_index import OffsetIndex
+from numparq.plan.chunk_pages import ChunkPages
+from numparq.prune.index_reader import index_pages
+from numparq.util.bounded_cache import BoundedCache, fork_safe_lru_cache
 
 
 def test_kept_makes_once_and_lets_go_of_the_oldest() -> None:
     made: list[int] = []
-    kept = Kept(3)
+    kept = BoundedCache(3)
 
     def make(number: int) -> int:
         return kept.get(number, lambda: made.append(number) or -number)  # type: ignore[func-returns-value]
@@ -30,7 +31,7 @@ def test_kept_makes_once_and_lets_go_of_the_oldest() -> None:
 
 
 def test_kept_keeps_none_and_nothing_that_raised() -> None:
-    kept, made = Kept(2), []
+    kept, made = BoundedCache(2), []
 
     def fail() -> None:
         raise ValueError
@@ -44,7 +45,7 @@ def test_kept_keeps_none_and_nothing_that_raised() -> None:
 
 
 def test_kept_is_asked_by_several_threads() -> None:
-    kept, wrong = Kept(4), []
+    kept, wrong = BoundedCache(4), []
 
     def ask(seed: int) -> None:
         for number in np.random.default_rng(seed).integers(0, 9, 3000).tolist():
@@ -62,7 +63,7 @@ def test_kept_is_asked_by_several_threads() -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_forked_process_begins_with_nothing() -> None:
-    @remembered(4)
+    @fork_safe_lru_cache(4)
     def made(number: int) -> list[int]:
         return [number]
 
@@ -100,10 +101,10 @@ def test_what_is_in_a_footer_does_not_follow_the_array_that_it_was_read_from() -
     data = bytearray(numparq.to_parquet(pd.DataFrame({"a": range(10)})) or b"")
     length = int.from_bytes(data[-8:-4], "little")
     view = np.frombuffer(data, np.uint8)[-8 - length : -8]
-    footer = footer_of(view, length)
+    footer = parse_footer(view, length)
     names = footer.schema_part.text
     view[:] = 0
-    assert footer_of(np.frombuffer(bytes(footer.data), np.uint8), length) is footer
+    assert parse_footer(np.frombuffer(bytes(footer.data), np.uint8), length) is footer
     assert names is not None and footer.content(0, 4) == bytes(footer.data[:4])
 
 
@@ -148,8 +149,8 @@ def test_files_with_one_footer_and_other_indexes_are_read_by_their_own(tmp_path:
 def test_pages_are_held_against_the_chunk_that_they_are_asked_for() -> None:
     index = OffsetIndex(np.array([[100, 90, 0], [190, 110, 10], [300, 100, 20]]))
     whole = ChunkPages.whole(100, 400, 30)
-    pages = index.pages(whole)
-    assert pages is not None and index.pages(whole) is pages
-    assert index.pages(ChunkPages.whole(100, 401, 30)) is None
-    assert index.pages(ChunkPages.whole(100, 400, 15)) is None
-    assert index.pages(ChunkPages.whole(100, 400, 40)).num_rows == 40  # type: ignore[union-attr]
+    pages = index_pages(index, whole)
+    assert pages is not None and index_pages(index, whole) is pages
+    assert index_pages(index, ChunkPages.whole(100, 401, 30)) is None
+    assert index_pages(index, ChunkPages.whole(100, 400, 15)) is None
+    assert index_pages(index, ChunkPages.whole(100, 400, 40)).num_rows == 40  # type: ignore[union-attr]

@@ -12,11 +12,12 @@ import pytest
 import numparq
 from numparq import ParquetFile, read_parquet, to_parquet
 from numparq.errors import InvalidFileError, UnsupportedError
-from numparq.fetching import PrefetchedSource
-from numparq.io.source import FileSource, open_source
+from numparq.format.footer import tail as footer_module
+from numparq.io.coalesce import LOCAL_COALESCING, OBJECT_STORE_COALESCING
+from numparq.io.local_source import FileSource
+from numparq.io.open import open_source
+from numparq.io.prefetch import PrefetchedSource
 from numparq.kernels.tables import SLACK
-from numparq.metadata import footer as footer_module
-from numparq.plan.byte_ranges import LOCAL, OBJECT_STORE
 
 fsspec = pytest.importorskip("fsspec")
 from object_store import ObjectStore, PlainStore  # noqa: E402
@@ -47,7 +48,7 @@ def opened(store, data: bytes, **options):
 def test_opening_a_file_is_one_request(store):
     with ParquetFile("/folder/file.parquet", filesystem=store) as file:
         assert store.requests == [(len(DATA) - TAIL, len(DATA))] and store.infos == 1
-        assert file.source.is_remote and file.coalescing is OBJECT_STORE
+        assert file.source.is_remote and file.coalescing is OBJECT_STORE_COALESCING
         assert (file.num_rows, file.num_row_groups, file.schema.columns) == (50_000, 5, ["number", "text"])
         assert file.metadata.created_by.startswith("numparq")
         assert file.source.num_requests == 1 and file.source.num_bytes == TAIL == store.num_bytes
@@ -248,7 +249,7 @@ def test_local_file_systems_are_read_as_local_files(tmp_path):
         assert isinstance(source, FileSource) and not source.is_remote and source.size == len(DATA)
         source.close()
     with ParquetFile(path, filesystem=local) as file:
-        assert file.coalescing is LOCAL
+        assert file.coalescing is LOCAL_COALESCING
     with pytest.raises(UnsupportedError, match="a directory"):
         open_source(str(tmp_path), filesystem=local)
 

@@ -251,9 +251,9 @@ def test_values_that_do_not_fit_the_dtype_are_not_lost():
                                   {"arrow": True}, {"categories": {"categories": {"categories": {"categories": {}}}}},
                                   "a" * 10_000, ["x"]])  # fmt: skip
 def test_notes_that_cannot_be_understood_are_left_out(note, monkeypatch):
-    from numparq.shred import pandas_document
+    from numparq.format.key_values import pandas
 
-    monkeypatch.setattr(pandas_document, "needed_note", lambda dtype: note)
+    monkeypatch.setattr(pandas, "extra_dtype_json", lambda dtype: note)
     frame = pd.DataFrame({"a": [1, 2], "b": ["x", None]})
     assert back(frame).isna().sum().tolist() == [0, 1]
 

@@ -84,7 +84,7 @@ def test_clipped_shifted_coalesced(rows, start, stop, by):
     assert twin(found.shift(by)) == {row + by for row in rows}
     assert found.shift(by).shift(-by) == found
     near = {row for low in rows for high in rows if low < high <= low + by + 1 for row in range(low, high)}
-    assert twin(found.coalesced(by)) == rows | near
+    assert twin(found.coalesce(by)) == rows | near
 
 
 @quick
@@ -95,11 +95,11 @@ def test_places_among_rows_kept_earlier(rows, data):
     expected = {sorted(rows)[place] for place in chosen}
     found = outer.select(made(chosen))
     assert twin(found) == expected
-    assert found.places_in(outer) == made(chosen)
+    assert found.positions_in(outer) == made(chosen)
     outside = RowRanges.all(NUM_ROWS) - outer
     if outside:
         with pytest.raises(ValueError, match="not among"):
-            (found | outside).places_in(outer)
+            (found | outside).positions_in(outer)
 
 
 def test_as_a_value():
@@ -164,7 +164,7 @@ def test_what_does_not_fit():
     with pytest.raises(ValueError, match="int64"):
         ranges.shift(2**63 - 10)
     with pytest.raises(ValueError, match="gap"):
-        ranges.coalesced(-1)
+        ranges.coalesce(-1)
     with pytest.raises(ValueError, match="one dimension"):
         RowRanges.from_mask([[True]])
     with pytest.raises(TypeError, match="from_mask"):

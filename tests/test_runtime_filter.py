@@ -16,18 +16,18 @@ import pytest
 from driving.predicates import KINDS, FlatSchema
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.oracles.pruning import may_contain
 
 import numparq
-from numparq.bloom_filter import BloomFilter, hash_values
 from numparq.errors import SchemaError
-from numparq.predicate import col
-from numparq.predicate.bind import bind, bind_member
-from numparq.predicate.bound import MemberTest, each_test, leaves_of
-from numparq.predicate.evaluate import evaluate, satisfying
-from numparq.predicate.expression import Constant
-from numparq.predicate.may_match import Facts, may_match, must_match
-from numparq.predicate.probes import bloom_probes, may_contain
-from numparq.runtime_filter import RuntimeFilter
+from numparq.expr.bind import bind, bind_bloom_filter
+from numparq.expr.bound import BloomPredicate, bound_predicates, filter_leaves
+from numparq.expr.evaluate import evaluate, evaluate_predicate
+from numparq.expr.expression import Constant, col
+from numparq.expr.runtime_filter import RuntimeFilter
+from numparq.format.bloom_filter import BloomFilter, hash_values
+from numparq.prune.bloom_filters import bloom_hashes
+from numparq.prune.match_one import ContainerStatistics, may_match, must_match
 
 FEW = settings(max_examples=60, deadline=None)
 CANNOT_TELL = {"int8", "uint16", "int96", "bool", "decimal bytes"}
@@ -51,8 +51,8 @@ def is_nan(value):
 
 
 def member_of(name, bloom_filter):
-    test = bind_member(name, bloom_filter, schema_of(name))
-    assert isinstance(test, MemberTest)
+    test = bind_bloom_filter(name, bloom_filter, schema_of(name))
+    assert isinstance(test, BloomPredicate)
     return test
 
 
@@ -69,7 +69,7 @@ def test_no_value_of_the_filter_is_lost(name, data):
     validity = data.draw(st.lists(st.booleans(), min_size=len(items), max_size=len(items)))
     bloom_filter = BloomFilter(FULL[:] * 0) if name in CANNOT_TELL else filter_of(name, inside)
     test = member_of(name, bloom_filter)
-    found = satisfying(test, kind.values(items, validity))
+    found = evaluate_predicate(test, kind.values(items, validity))
     for item, there, passes in zip(items, validity, found.tolist(), strict=True):
         if not there:
             assert not passes
@@ -84,7 +84,7 @@ def test_no_value_of_the_filter_is_lost(name, data):
     codes = data.draw(st.lists(st.integers(-1, len(items) - 1), max_size=9))
     values = kind.values(items)
     values.codes = np.array(codes, np.int32)
-    entries = satisfying(test, kind.values(items)).tolist()
+    entries = evaluate_predicate(test, kind.values(items)).tolist()
     assert evaluate(test, {0: values}, len(codes)).tolist() == [code >= 0 and entries[code] for code in codes]
 
 
@@ -97,10 +97,10 @@ def stored_of(kind, items):
 def test_zeros_and_nans():
     for name, other in (("double", 0.0), ("double", -0.0), ("float", -0.0), ("float16", 0.0)):
         test = member_of(name, filter_of(name, [other, 3.0]))
-        found = satisfying(test, KINDS[name].values([0.0, -0.0, math.nan, 3.0, 5.0]))
+        found = evaluate_predicate(test, KINDS[name].values([0.0, -0.0, math.nan, 3.0, 5.0]))
         assert found.tolist() == [True, True, True, True, False]
         test = member_of(name, filter_of(name, [3.0]))
-        found = satisfying(test, KINDS[name].values([0.0, -0.0, math.nan, 3.0]))
+        found = evaluate_predicate(test, KINDS[name].values([0.0, -0.0, math.nan, 3.0]))
         assert found.tolist() == [False, False, True, True]
 
 
@@ -109,12 +109,12 @@ def test_many_values_are_asked_part_by_part():
     values = rng.integers(0, 10**6, 100_000)
     inside = np.arange(0, 10**6, 7)
     schema = schema_of("int64")
-    test = bind_member("int64", BloomFilter.build(hash_values(schema.leaves[0], inside)), schema)
+    test = bind_bloom_filter("int64", BloomFilter.build(hash_values(schema.leaves[0], inside)), schema)
     column = KINDS["int64"].values([])
     column.values = values
     validity = rng.random(len(values)) < 0.9
     column.validity = validity.view(np.uint8)
-    found = satisfying(test, column)
+    found = evaluate_predicate(test, column)
     assert found[validity & (values % 7 == 0)].all()
     assert not found[~validity].any()
     assert found[values % 7 != 0].mean() < 0.05
@@ -123,7 +123,7 @@ def test_many_values_are_asked_part_by_part():
     strings = KINDS["string"].values([])
     strings.values, strings.offsets = np.frombuffer(b"".join(texts), np.uint8), np.cumsum([0, *map(len, texts)])
     wanted = filter_of("string", [str(number) for number in range(0, 10**6, 700)])
-    found = satisfying(bind_member("string", wanted, schema), strings)
+    found = evaluate_predicate(bind_bloom_filter("string", wanted, schema), strings)
     assert found[values % 700 == 0].all()
     assert found[values % 700 != 0].mean() < 0.05
 
@@ -131,21 +131,21 @@ def test_many_values_are_asked_part_by_part():
 def test_values_that_are_not_as_they_are_stored_pass():
     column = KINDS["int32"].values([1, 2])
     column.values = column.values.astype(np.int64)
-    assert satisfying(member_of("int32", BloomFilter(FULL * 0)), column).all()
+    assert evaluate_predicate(member_of("int32", BloomFilter(FULL * 0)), column).all()
 
 
 def test_statistics_and_filters_of_files_say_nothing_of_a_member():
     test = member_of("int32", filter_of("int32", [5]))
     low, high = KINDS["int32"].plain(1), KINDS["int32"].plain(2)
-    assert may_match(test, {0: Facts(10, low, high, 0)})
+    assert may_match(test, {0: ContainerStatistics(10, low, high, 0)})
     assert may_match(test, {})
-    assert not must_match(test, {0: Facts(10, low, high, 0)})
-    assert not may_match(test, {0: Facts(10, null_count=10)})
-    assert not may_match(test, {0: Facts(10, all_null=True)})
-    assert bloom_probes(test) is None
+    assert not must_match(test, {0: ContainerStatistics(10, low, high, 0)})
+    assert not may_match(test, {0: ContainerStatistics(10, null_count=10)})
+    assert not may_match(test, {0: ContainerStatistics(10, all_null=True)})
+    assert bloom_hashes(test) is None
     assert may_contain(test, {0: BloomFilter(FULL * 0)})
-    assert list(each_test(test)) == [test]
-    assert [leaf.name for leaf in leaves_of(test)] == ["int32"]
+    assert list(bound_predicates(test)) == [test]
+    assert [leaf.name for leaf in filter_leaves(test)] == ["int32"]
     assert "Bloom" in repr(test)
 
 

@@ -15,8 +15,8 @@ from hostile.handmade import Column, data_page, plain
 import numparq
 from numparq.cli import main
 from numparq.errors import InvalidFileError, ParquetError, SchemaError
-from numparq.salvaging import salvage
-from numparq.verifying import examine
+from numparq.tools.salvage.file import salvage
+from numparq.tools.verify.file import check_file
 
 ROWS = 40  # of a row group
 
@@ -207,7 +207,7 @@ def test_what_is_said_of_it(tmp_path):
 def test_a_file_that_is_cut_off_is_described():
     data, footers = with_checkpoints(3, 1)
     cut = data[: ends_of(data)[1] + 5]
-    notes = examine(cut).notes
+    notes = check_file(cut).notes
     assert f"a footer that was left on the way ends at byte {footers[0]:,}" in notes[0]
     assert "pages that look whole" in notes[1] and "with a checksum that is right" in notes[1]
     assert notes[-1] == "numparq salvage can make a good file of what is whole"
@@ -298,7 +298,7 @@ def test_rows_beside_damaged_pages_are_kept(tmp_path):
 
 def test_row_groups_with_damaged_pages_are_left_out(tmp_path, monkeypatch):
     """Where the rows beside the damaged page cannot be written as they were."""
-    monkeypatch.setattr("numparq.salvaging.saving.rewritten", lambda name, out: None)
+    monkeypatch.setattr("numparq.tools.salvage.damaged_pages.rewrite_rows", lambda name, out: None)
     report, path = saved(tmp_path, one_damaged_page("version 2"))
     rows = rows_of(3 * ROWS)
     check(path, report, pd.concat([rows[:ROWS], rows[2 * ROWS :]], ignore_index=True))

@@ -15,8 +15,9 @@ from twins import thrift as twin
 
 from numparq import ParquetFile
 from numparq.errors import InvalidFileError
-from numparq.metadata.footer import Footer
-from numparq.schema import MAX_DEPTH, LogicalType, Schema
+from numparq.format.footer.file_metadata import Footer
+from numparq.format.logical_type import LogicalType
+from numparq.format.schema import MAX_SCHEMA_DEPTH, Schema
 
 
 def schema_of(elements: list[Any]) -> Schema:
@@ -142,7 +143,10 @@ def test_random_trees(columns):
         ([group("root", 2, None), group("g", 2), value("a"), value("b")], "ends before all groups have their children"),
         ([ROOT, group("g", 1), value("a"), value("b")], "more elements than its groups have children"),
         ([ROOT, group("g", (1 << 31) - 1), value("a")], "ends before"),
-        ([ROOT, *(group("g", 1) for _ in range(MAX_DEPTH + 1)), value("a")], f"nested more than {MAX_DEPTH} deep"),
+        (
+            [ROOT, *(group("g", 1) for _ in range(MAX_SCHEMA_DEPTH + 1)), value("a")],
+            f"nested more than {MAX_SCHEMA_DEPTH} deep",
+        ),
     ],
 )
 def test_what_is_no_tree(elements, message):

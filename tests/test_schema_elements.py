@@ -11,13 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from numparq.errors import SchemaError
-from numparq.io.source import BytesSource
-from numparq.leaves import Node
-from numparq.metadata.elements import schema_elements
-from numparq.metadata.encode import encode
-from numparq.metadata.footer import Footer, read_tail
-from numparq.metadata.logical_type import LogicalType
-from numparq.schema import (
+from numparq.format.footer.file_metadata import Footer
+from numparq.format.footer.tail import read_footer
+from numparq.format.logical_type import LogicalType
+from numparq.format.physical_type import (  # fmt: skip
     BOOLEAN,
     BYTE_ARRAY,
     DOUBLE,
@@ -26,33 +23,33 @@ from numparq.schema import (
     INT32,
     INT64,
     INT96,
-    OPTIONAL,
-    REPEATED,
-    REQUIRED,
-    Schema,
-)  # fmt: skip
+)
+from numparq.format.schema import OPTIONAL, REPEATED, REQUIRED, Schema  # fmt: skip
+from numparq.format.schema_node import SchemaNode, to_schema_elements
+from numparq.format.thrift.encode import encode_struct
+from numparq.io.local_source import BytesSource
 
 
-def footer_of(columns: list[Node]) -> bytes:
+def footer_of(columns: list[SchemaNode]) -> bytes:
     """Encode a FileMetaData without row groups."""
-    elements = schema_elements(columns)
+    elements = to_schema_elements(columns)
     leaves = sum("type" in element for element in elements)
-    return encode("FileMetaData", {"version": 1, "schema": elements, "num_rows": 0, "row_groups": [],
+    return encode_struct("FileMetaData", {"version": 1, "schema": elements, "num_rows": 0, "row_groups": [],
                                    "column_orders": [{"TYPE_ORDER": {}}] * leaves})  # fmt: skip
 
 
-def file_of(columns: list[Node]) -> bytes:
+def file_of(columns: list[SchemaNode]) -> bytes:
     footer = footer_of(columns)
     return b"PAR1" + footer + struct.pack("<I", len(footer)) + b"PAR1"
 
 
-def read_back(columns: list[Node]) -> Schema:
+def read_back(columns: list[SchemaNode]) -> Schema:
     data = np.frombuffer(footer_of(columns), np.uint8)
     return Schema(Footer(data, len(data)))
 
 
-def leaf(physical: int, logical: LogicalType | None = None, length: int = 0, name: str = "a", **more) -> Node:
-    return Node(name, physical=physical, type_length=length, logical=logical, **more)
+def leaf(physical: int, logical: LogicalType | None = None, length: int = 0, name: str = "a", **more) -> SchemaNode:
+    return SchemaNode(name, physical=physical, type_length=length, logical=logical, **more)
 
 
 def integer(bits: int, signed: bool) -> LogicalType:
@@ -67,9 +64,9 @@ def temporal(kind: str, unit: str, utc: bool) -> LogicalType:
     return LogicalType(kind, unit=unit, utc=utc)
 
 
-LIST_OF_INT = Node("a", logical=LogicalType("LIST"), children=(
-    Node("list", REPEATED, children=(leaf(INT64, name="element"),)),))  # fmt: skip
-MAP = Node("a", logical=LogicalType("MAP"), children=(Node("key_value", REPEATED, children=(
+LIST_OF_INT = SchemaNode("a", logical=LogicalType("LIST"), children=(
+    SchemaNode("list", REPEATED, children=(leaf(INT64, name="element"),)),))  # fmt: skip
+MAP = SchemaNode("a", logical=LogicalType("MAP"), children=(SchemaNode("key_value", REPEATED, children=(
     leaf(BYTE_ARRAY, LogicalType("STRING"), name="key", repetition=REQUIRED), leaf(INT32, name="value"))),
 ))  # fmt: skip
 
@@ -90,7 +87,7 @@ AS_PYARROW = [
       for unit, short in (("MILLIS", "ms"), ("MICROS", "us"), ("NANOS", "ns")) for utc in (False, True)),
     (leaf(INT64, temporal("TIME", "NANOS", False)), pa.time64("ns")),
     (LIST_OF_INT, pa.list_(pa.int64())), (MAP, pa.map_(pa.string(), pa.int32())),
-    (Node("a", children=(leaf(INT32, name="x"), leaf(FLOAT, name="y"))), 
+    (SchemaNode("a", children=(leaf(INT32, name="x"), leaf(FLOAT, name="y"))), 
      pa.struct({"x": pa.int32(), "y": pa.float32()})),
 ]  # fmt: skip
 
@@ -98,20 +95,20 @@ AS_PYARROW = [
 def pyarrow_elements(kind: pa.DataType, nullable: bool = True) -> list[dict]:
     buffer = io.BytesIO()
     pq.write_table(pa.schema([pa.field("a", kind, nullable)]).empty_table(), buffer, store_schema=False)
-    footer, _ = read_tail(BytesSource(buffer.getvalue()))
+    footer, _ = read_footer(BytesSource(buffer.getvalue()))
     elements = footer.full.to_dict()["schema"]
     elements[0].pop("repetition_type")  # the root has none, by the specification
     return elements
 
 
 def shown(value: object) -> str:
-    return "" if isinstance(value, Node) else str(value)
+    return "" if isinstance(value, SchemaNode) else str(value)
 
 
 @pytest.mark.parametrize(("node", "kind"), AS_PYARROW, ids=shown)
 def test_as_pyarrow_writes_it(node, kind):
     ours = [{name: value for name, value in element.items() if value is not None}
-            for element in schema_elements([node])]  # fmt: skip
+            for element in to_schema_elements([node])]  # fmt: skip
     assert ours == pyarrow_elements(kind)
     pq.read_table(io.BytesIO(file_of([node])))  # it does not throw
 
@@ -136,7 +133,7 @@ CONVERTED = [
 
 @pytest.mark.parametrize(("node", "converted"), CONVERTED, ids=lambda value: str(getattr(value, "logical", "")))
 def test_converted_types_beside_logical_ones(node, converted):
-    element = schema_elements([node])[1]
+    element = to_schema_elements([node])[1]
     assert element.get("converted_type") == converted
     assert ("logicalType" in element) == (node.logical is not None and node.logical.kind != "INTERVAL")
     found = read_back([node]).leaf(0)
@@ -146,26 +143,26 @@ def test_converted_types_beside_logical_ones(node, converted):
 
 
 def test_decimals_have_their_digits_in_the_element_too():
-    element = schema_elements([leaf(INT32, decimal(7, 2))])[1]
+    element = to_schema_elements([leaf(INT32, decimal(7, 2))])[1]
     assert (element["precision"], element["scale"]) == (7, 2)
     assert element["logicalType"] == {"DECIMAL": {"precision": 7, "scale": 2}}
 
 
 def test_variant_groups():
-    node = Node("v", logical=LogicalType("VARIANT"), children=(
+    node = SchemaNode("v", logical=LogicalType("VARIANT"), children=(
         leaf(BYTE_ARRAY, name="metadata", repetition=REQUIRED), leaf(BYTE_ARRAY, name="value")))  # fmt: skip
-    elements = schema_elements([node])
+    elements = to_schema_elements([node])
     assert elements[1]["logicalType"] == {"VARIANT": {"specification_version": 1}}
     assert "optional group v (VARIANT)" in str(read_back([node]))
     assert pq.read_metadata(io.BytesIO(file_of([node]))).num_columns == 2
 
 
 def test_the_order_of_a_tree():
-    deep = Node(
-        "d", children=(leaf(INT32, name="x"), Node("e", REPEATED, children=(leaf(FLOAT, name="y", field_id=7),)))
+    deep = SchemaNode(
+        "d", children=(leaf(INT32, name="x"), SchemaNode("e", REPEATED, children=(leaf(FLOAT, name="y", field_id=7),)))
     )
     columns = [leaf(INT64, repetition=REQUIRED, field_id=0), deep, leaf(BOOLEAN, name="a")]
-    elements = schema_elements(columns, "root")
+    elements = to_schema_elements(columns, "root")
     assert [element["name"] for element in elements] == ["root", "a", "d", "x", "e", "y", "a"]
     assert [element.get("num_children") for element in elements] == [3, None, 2, None, 1, None, None]
     assert [element.get("field_id") for element in elements] == [None, 0, None, None, None, 7, None]
@@ -177,25 +174,25 @@ def test_the_order_of_a_tree():
 
 
 def test_no_columns():
-    assert schema_elements([]) == [{"name": "schema", "num_children": 0}]
+    assert to_schema_elements([]) == [{"name": "schema", "num_children": 0}]
     assert pq.read_schema(io.BytesIO(file_of([]))).names == []
 
 
 def test_as_deep_as_may_be():
     node = leaf(INT32, name="x")
     for _ in range(250):
-        node = Node("g", OPTIONAL, children=(node,))
+        node = SchemaNode("g", OPTIONAL, children=(node,))
     assert read_back([node]).leaf(0).max_definition_level == 251
 
 
 @pytest.mark.parametrize(("node", "message"), [
-    (Node("g"), "a group without fields"),
+    (SchemaNode("g"), "a group without fields"),
     (leaf(INT32, repetition=3), "no repetition type 3"), (leaf(9), "no physical type 9"),
-    (Node("a", physical=INT32, children=(leaf(INT32),)), "both a physical type and fields"),
+    (SchemaNode("a", physical=INT32, children=(leaf(INT32),)), "both a physical type and fields"),
     (leaf(FIXED_LEN_BYTE_ARRAY), "length of at least 1"),
     (leaf(INT32, LogicalType("STRING")), "STRING takes BYTE_ARRAY"),
     (leaf(INT32, LogicalType("LIST")), "LIST annotates groups only"),
-    (Node("a", logical=LogicalType("DATE"), children=(leaf(INT32),)), "DATE does not annotate a group"),
+    (SchemaNode("a", logical=LogicalType("DATE"), children=(leaf(INT32),)), "DATE does not annotate a group"),
     (leaf(FIXED_LEN_BYTE_ARRAY, LogicalType("UUID"), 15), "UUID takes FIXED_LEN_BYTE_ARRAY of length 16"),
     (leaf(INT64, LogicalType("DATE")), "DATE takes INT32"), (leaf(INT64, integer(32, True)), "takes INT32"),
     (leaf(INT32, integer(64, True)), "takes INT64"), (leaf(INT32, integer(12, True)), "8, 16, 32 or 64 bits"),
@@ -211,5 +208,5 @@ def test_as_deep_as_may_be():
 ])  # fmt: skip
 def test_what_cannot_be(node, message):
     with pytest.raises(SchemaError, match=message) as raised:
-        schema_elements([Node("top", children=(node,))])
+        to_schema_elements([SchemaNode("top", children=(node,))])
     assert raised.value.where == {"column": f"top.{node.name}"}

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from numparq.column.jobs import ALONE_BYTES, JobMaker
+from numparq.column.jobs.schedule import SINGLE_THREAD_BYTES, JobScheduler
 
-SOME = ALONE_BYTES
+SOME = SINGLE_THREAD_BYTES
 
 
 class Job:
@@ -37,6 +37,6 @@ def test_what_others_can_take_over(sizes, is_shared):
     done: list[int] = []
     shared: list[int] = []
     crew = SimpleNamespace(run=lambda jobs: shared.extend(job.num_bytes for job in jobs))
-    maker = JobMaker(SimpleNamespace(crew=crew), None, [], None)
+    maker = JobScheduler(SimpleNamespace(crew=crew), None, [], None)
     maker.run([Job(size, done) for size in sizes])
     assert (shared, done) == ((sizes, []) if is_shared else ([], sizes))

@@ -27,11 +27,11 @@ from numparq import read_parquet, to_parquet
 
 SMALL = (
     {},
-    {"WINDOW_BYTES": 1, "GROUP_ROWS": 1, "SMALLEST_PART": 1},
-    {"WINDOW_BYTES": 300, "GROUP_ROWS": 40, "FEW": 1},
-    {"GROUP_ROWS": 25, "SMALLEST_PART": 7, "BATCH_BYTES": 64},
-    {"WINDOW_BYTES": 900, "PART_BYTES": 100, "FEW": 1},
-    {"BATCH_BYTES": 500, "FEW": 2},
+    {"WINDOW_BYTES": 1, "GROUP_ROWS": 1, "MIN_ROWS_PER_JOB": 1},
+    {"WINDOW_BYTES": 300, "GROUP_ROWS": 40, "SPARSE_RATIO": 1},
+    {"GROUP_ROWS": 25, "MIN_ROWS_PER_JOB": 7, "BATCH_BYTES": 64},
+    {"WINDOW_BYTES": 900, "MIN_RUN_BYTES": 100, "SPARSE_RATIO": 1},
+    {"BATCH_BYTES": 500, "SPARSE_RATIO": 2},
 )
 
 

@@ -29,8 +29,9 @@ from test_selected_rows import SMALL, arrow_table, by_pyarrow
 
 import numparq
 from numparq import InvalidFileError, ParquetFile, read_parquet
-from numparq.metadata import footer as footer_module
-from numparq.plan.pages import PAGE_OFFSET, PAGE_ROW, PAGE_SIZE, ChunkPages
+from numparq.format.footer import tail as footer_module
+from numparq.format.page_index import PAGE_OFFSET, PAGE_ROW, PAGE_SIZE
+from numparq.plan.chunk_pages import ChunkPages
 
 FLAT = ["i4", "i8", "f8", "bool", "text", "fixed", "moment"]
 NESTED = ["list", "words", "struct", "map", "deep", "one"]

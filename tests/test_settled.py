@@ -12,19 +12,21 @@ import pyarrow.parquet as pq
 import pytest
 
 import numparq
-from numparq import dtypes
-from numparq.arrow_schema import ArrowType
-from numparq.column.chunks import RowSlice
-from numparq.dtype_notes import Wanted
-from numparq.frame import allocate
-from numparq.kernels.tables import BOOLEAN, BYTE_ARRAY, DOUBLE, INT32, INT64, INT96, INT96_US
-from numparq.reading.choices import Choices
-from numparq.reading.columns import columns_of
-from numparq.reading.rows import FileRows
-from numparq.restored import restored_target
-from numparq.schema import Leaf, LogicalType
-from numparq.settled import settled
-from numparq.threads import Crew
+from numparq.column.read.row_selection import RowSlice
+from numparq.format.arrow_type import ArrowType
+from numparq.format.key_values.pandas_dtypes import DtypeSpec
+from numparq.format.logical_type import LogicalType
+from numparq.format.schema import Leaf
+from numparq.kernels.enums import BOOLEAN, BYTE_ARRAY, DOUBLE, INT32, INT64, INT96
+from numparq.kernels.tables import INT96_US
+from numparq.scan.file_rows import FileRowReader
+from numparq.scan.options import ScanOptions
+from numparq.scan.projected_columns import project_columns
+from numparq.to_pandas.frame import allocate_blocks
+from numparq.types import choose
+from numparq.types.pandas_roundtrip import roundtrip_output_type
+from numparq.types.schema_only import schema_only_type
+from numparq.util.worker_pool import WorkerPool
 
 
 def leaf(physical, logical=None, optional=True):
@@ -48,35 +50,37 @@ INTEGERS = [
 @pytest.mark.parametrize("null_count", [None, 0, 5])
 @pytest.mark.parametrize(("physical", "logical", "nullable", "plain"), INTEGERS)
 def test_integers_and_booleans(physical, logical, nullable, plain, null_count):
-    chosen = dtypes.choose(leaf(physical, logical), null_count=null_count)
-    target = settled(chosen, may_be_null=True)
+    chosen = choose.choose_output_type(leaf(physical, logical), null_count=null_count)
+    target = schema_only_type(chosen, may_be_null=True)
     assert (target.finish, target.nulls, str(target.pandas_dtype)) == ("masked", "mask", nullable)
-    target = settled(chosen, may_be_null=False)
+    target = schema_only_type(chosen, may_be_null=False)
     assert (target.finish, target.nulls, target.dtype) == ("block", "refuse", np.dtype(plain)) and target.block
 
 
-@pytest.mark.parametrize("backend", dtypes.DTYPE_BACKENDS)
+@pytest.mark.parametrize("backend", choose.DTYPE_BACKENDS)
 @pytest.mark.parametrize("physical", [BOOLEAN, INT32, INT64, INT96, DOUBLE, BYTE_ARRAY])
 def test_nothing_follows(physical, backend):
     for may_be_null in (True, False):
-        target = settled(dtypes.choose(leaf(physical), dtype_backend=backend), may_be_null=may_be_null)
+        target = schema_only_type(
+            choose.choose_output_type(leaf(physical), dtype_backend=backend), may_be_null=may_be_null
+        )
         assert target.on_null is None and target.on_inexact is None
 
 
-@pytest.mark.parametrize("backend", dtypes.DTYPE_BACKENDS)
+@pytest.mark.parametrize("backend", choose.DTYPE_BACKENDS)
 def test_int96_is_microseconds(backend):
-    target = settled(dtypes.choose(leaf(INT96), dtype_backend=backend), may_be_null=True)
+    target = schema_only_type(choose.choose_output_type(leaf(INT96), dtype_backend=backend), may_be_null=True)
     assert target.conversion == INT96_US and target.type.unit == "us"
-    nested = settled(dtypes.choose_nested(leaf(INT96)), may_be_null=True)
+    nested = schema_only_type(choose.choose_nested_output_type(leaf(INT96)), may_be_null=True)
     assert nested.nested and nested.conversion == INT96_US and nested.dtype == "M8[us]"
 
 
 def test_what_does_not_depend_on_values_stays():
     for physical, logical in [(DOUBLE, None), (BYTE_ARRAY, LogicalType("STRING")), (INT32, LogicalType("DATE"))]:
-        chosen = dtypes.choose(leaf(physical, logical))
-        assert settled(chosen, may_be_null=True) == chosen
-    nested = dtypes.choose_nested(leaf(INT64))
-    assert settled(nested, may_be_null=True) == nested
+        chosen = choose.choose_output_type(leaf(physical, logical))
+        assert schema_only_type(chosen, may_be_null=True) == chosen
+    nested = choose.choose_nested_output_type(leaf(INT64))
+    assert schema_only_type(nested, may_be_null=True) == nested
 
 
 @pytest.mark.parametrize(
@@ -91,54 +95,56 @@ def test_what_does_not_depend_on_values_stays():
     ],
 )
 def test_nullable_numbers_of_another_width(physical, wanted, becomes):
-    target = settled(dtypes.choose(leaf(physical), pandas_dtype=wanted), may_be_null=True)
+    target = schema_only_type(choose.choose_output_type(leaf(physical), pandas_dtype=wanted), may_be_null=True)
     assert str(target.pandas_dtype) == becomes
 
 
 def test_zones_in_a_unit_that_holds_all():
     moments = leaf(INT64, LogicalType("TIMESTAMP", unit="MICROS", utc=True))
-    chosen = dtypes.choose(moments, timezone="Europe/Berlin")
-    assert chosen.unit == "ns" and settled(chosen, may_be_null=True) == replace(chosen, unit="")
+    chosen = choose.choose_output_type(moments, timezone="Europe/Berlin")
+    assert chosen.unit == "ns" and schema_only_type(chosen, may_be_null=True) == replace(chosen, unit="")
     coarse = replace(chosen, unit="ms")
-    assert settled(coarse, may_be_null=True) == coarse
+    assert schema_only_type(coarse, may_be_null=True) == coarse
 
 
 def test_arrow_types_are_those_stored():
-    chosen = dtypes.choose(leaf(INT64), pandas_dtype=pd.Int64Dtype(), dtype_backend="pyarrow")
-    assert settled(chosen, may_be_null=True).pandas_dtype is None
+    chosen = choose.choose_output_type(leaf(INT64), pandas_dtype=pd.Int64Dtype(), dtype_backend="pyarrow")
+    assert schema_only_type(chosen, may_be_null=True).pandas_dtype is None
 
 
 @pytest.mark.parametrize(
     ("wanted", "may_be_null", "kept"),
     [
-        (Wanted(np.dtype(object)), True, True),
-        (Wanted(pd.SparseDtype("int64", 0)), False, True),
-        (Wanted(pd.SparseDtype("int64", 0)), True, False),
-        (Wanted(categories=Wanted(np.dtype("int64"))), True, True),
+        (DtypeSpec(np.dtype(object)), True, True),
+        (DtypeSpec(pd.SparseDtype("int64", 0)), False, True),
+        (DtypeSpec(pd.SparseDtype("int64", 0)), True, False),
+        (DtypeSpec(categories=DtypeSpec(np.dtype("int64"))), True, True),
     ],
 )
 def test_dtypes_of_our_own_files(wanted, may_be_null, kept):
-    chosen = restored_target(leaf(INT64), None, wanted, lambda: None)
-    target = settled(chosen, may_be_null=may_be_null)
+    chosen = roundtrip_output_type(leaf(INT64), None, wanted, lambda: None)
+    target = schema_only_type(chosen, may_be_null=may_be_null)
     assert (target.wanted == wanted) == kept and not target.block
 
 
 def test_seconds_come_back_in_the_unit_stored():
     moments = leaf(INT64, LogicalType("TIMESTAMP", unit="MILLIS", utc=False))
-    chosen = restored_target(moments, ArrowType("timestamp", unit="s"), Wanted(np.dtype("M8[s]")), lambda: None)
-    assert settled(chosen, may_be_null=True).wanted is None
+    chosen = roundtrip_output_type(
+        moments, ArrowType("timestamp", unit="s"), DtypeSpec(np.dtype("M8[s]")), lambda: None
+    )
+    assert schema_only_type(chosen, may_be_null=True).wanted is None
 
 
 def decoded(table, may_be_null, columns=None):
     """Read a table with settled targets."""
     buffer = io.BytesIO()
     pq.write_table(table, buffer)
-    with numparq.ParquetFile(buffer) as file, Crew(1) as crew:
-        found = columns_of(file, columns, Choices())
-        rows = FileRows(file, found.leaves, [RowSlice(0, 0, file.num_rows, 0)])
-        targets = found.settled_targets([may_be_null] * len(found.leaves))
+    with numparq.ParquetFile(buffer) as file, WorkerPool(1) as crew:
+        found = project_columns(file, columns, ScanOptions())
+        rows = FileRowReader(file, found.leaves, [RowSlice(0, 0, file.num_rows, 0)])
+        targets = found.schema_only_types([may_be_null] * len(found.leaves))
         rows.begin(crew, True)
-        layout = allocate(targets, file.num_rows)
+        layout = allocate_blocks(targets, file.num_rows)
         return found.frame(layout, rows.decode(layout, range(len(targets))))
 
 

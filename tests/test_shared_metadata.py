@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import numparq
-from numparq.metadata import schema_part
+from numparq.format.footer import file_metadata
 
 
 def written(*columns: str, attrs: dict | None = None, **options: object) -> bytes:
@@ -33,7 +33,7 @@ def test_other_schemas_are_not_shared(other: bytes) -> None:
 
 
 def test_large_schemas_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema_part, "_SHARED_BYTES", 100)
+    monkeypatch.setattr(file_metadata, "_SHARED_SCHEMA_BYTES", 100)
     data = written("c", "d")
     first, second = numparq.ParquetFile(data), numparq.ParquetFile(written("c", "d", row_group_size=2))
     assert first.schema is not second.schema and str(first.schema) == str(second.schema)

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from numparq.shred.dates import date_fields, days_of_dates
+from numparq.from_pandas.object_layout import date_layout
+from numparq.from_pandas.temporal import days_by_kernel
 
 EPOCH = datetime.date(1970, 1, 1).toordinal()
 
@@ -19,21 +20,21 @@ def objects(values: list) -> np.ndarray:
     return made
 
 
-@pytest.mark.skipif(date_fields() is None, reason="another interpreter")
+@pytest.mark.skipif(date_layout() is None, reason="another interpreter")
 def test_every_day_of_many_years():
     ordinals = [*range(1, 1000), *range(EPOCH - 200_000, EPOCH + 200_000, 7), *range(3_652_059 - 1000, 3_652_060)]
-    found = days_of_dates(objects([datetime.date.fromordinal(ordinal) for ordinal in ordinals]))
+    found = days_by_kernel(objects([datetime.date.fromordinal(ordinal) for ordinal in ordinals]))
     assert found is not None and found.validity is None
     assert (found.values == np.array(ordinals) - EPOCH).all()
 
 
-@pytest.mark.skipif(date_fields() is None, reason="another interpreter")
+@pytest.mark.skipif(date_layout() is None, reason="another interpreter")
 def test_nulls_of_all_kinds():
-    found = days_of_dates(objects([None, datetime.date(1970, 1, 2), float("nan"), pd.NaT, pd.NA, np.float64("nan")]))
+    found = days_by_kernel(objects([None, datetime.date(1970, 1, 2), float("nan"), pd.NaT, pd.NA, np.float64("nan")]))
     assert found is not None and found.validity is not None
     assert found.values.tolist() == [0, 1, 0, 0, 0, 0] and found.validity.tolist() == [0, 1, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("other", [datetime.datetime(2020, 1, 1), "2020-01-01", 1.5, 0, True])
 def test_other_objects_go_another_way(other):
-    assert days_of_dates(objects([datetime.date(2020, 1, 1), other])) is None
+    assert days_by_kernel(objects([datetime.date(2020, 1, 1), other])) is None

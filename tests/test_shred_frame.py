@@ -11,7 +11,7 @@ import pandas.core.arrays.arrow.extension_types  # noqa: E402  (registers pandas
 from cases import BASE, EXTENSIONS, INDEXES, LABELS, NULLS, VALUES, array_of  # noqa: E402
 from driving.taken_apart import check, rows_of  # noqa: E402
 
-from numparq.shred import take_apart  # noqa: E402
+from numparq.from_pandas.frame import shred_frame  # noqa: E402
 
 
 @pytest.mark.parametrize("nulls", NULLS)
@@ -75,7 +75,7 @@ def test_several_chunks(arrow_type, values):
 def test_strings_of_one_chunk_are_not_copied():
     array = chunked(pa.large_string(), ["a", "bc", None, "d"])
     frame = pd.DataFrame({"a": pd.array(array, dtype="str")})
-    (leaf,) = take_apart(frame).columns[0].leaves(1, 4)
+    (leaf,) = shred_frame(frame).columns[0].leaves(1, 4)
     chunk = frame["a"].array.__arrow_array__().chunk(0)
     assert leaf.starts.ctypes.data == chunk.buffers()[1].address + 8
     assert leaf.values.ctypes.data == chunk.buffers()[2].address
@@ -84,19 +84,19 @@ def test_strings_of_one_chunk_are_not_copied():
 def test_numbers_are_views():
     for values in (np.arange(9), np.arange(9.0), np.arange(9).astype("M8[ns]"), np.arange(9, dtype="u4")):
         frame = pd.DataFrame({"a": values})
-        (leaf,) = take_apart(frame).columns[0].leaves(3, 5)
+        (leaf,) = shred_frame(frame).columns[0].leaves(3, 5)
         assert np.shares_memory(leaf.values, frame["a"].to_numpy()) and leaf.validity is None
 
 
 def test_other_byte_orders():
     values = np.array([1, 2, 3], ">i8")
     frame = pd.DataFrame({"a": pd.Series(values), "b": pd.Series(values.astype(">f4"))})
-    assert rows_of(take_apart(frame), 0, 3) == [[1, 2, 3], [np.float32(v).tobytes() for v in (1, 2, 3)]]
+    assert rows_of(shred_frame(frame), 0, 3) == [[1, 2, 3], [np.float32(v).tobytes() for v in (1, 2, 3)]]
 
 
 def test_labels_that_are_there_twice_become_different_names():
     frame = pd.DataFrame([[1, 2, 3, 4]], columns=["a", "a", "a_1", "a"])
-    apart = take_apart(frame)
+    apart = shred_frame(frame)
     assert [column.node.name for column in apart.columns] == ["a", "a_2", "a_1", "a_3"]
     table = pa.table({column.node.name: [number] for number, column in enumerate(apart.columns)})
     back = table.replace_schema_metadata({"pandas": apart.key_value_metadata["pandas"]}).to_pandas()
@@ -107,7 +107,7 @@ def test_rows_without_columns():
     apart = check(pd.DataFrame(index=pd.RangeIndex(5)))
     assert apart.num_rows == 5 and apart.columns == []
     check(pd.DataFrame(index=["x", "y"]))
-    assert take_apart(pd.DataFrame(index=range(3)), index=False).num_rows == 3
+    assert shred_frame(pd.DataFrame(index=range(3)), index=False).num_rows == 3
     check(pd.DataFrame())
 
 
@@ -118,19 +118,19 @@ def test_attrs():
     assert apart.key_value_metadata["PANDAS_ATTRS"] == '{"unit": "m", "n": [1, 2]}'
     frame.attrs = {"odd": object()}
     with pytest.warns(UserWarning, match="attrs"):
-        assert "PANDAS_ATTRS" not in take_apart(frame).key_value_metadata
+        assert "PANDAS_ATTRS" not in shred_frame(frame).key_value_metadata
 
 
 def test_column_names_that_are_no_text():
     from numparq.errors import SchemaError
 
     with pytest.raises(SchemaError, match="no Unicode text"):
-        take_apart(pd.DataFrame([[1]], columns=pd.Index(["\ud800"], dtype=object)))
+        shred_frame(pd.DataFrame([[1]], columns=pd.Index(["\ud800"], dtype=object)))
 
 
 def test_what_is_no_frame():
     with pytest.raises(TypeError, match="Series"):
-        take_apart(pd.Series([1]))
+        shred_frame(pd.Series([1]))
 
 
 @pytest.mark.parametrize("arrays", [
@@ -152,6 +152,6 @@ def test_levels_of_an_index(arrays):
 
 def test_levels_of_an_index_are_not_spread_out():
     index = pd.MultiIndex.from_product([range(1000), ["a", "b"]], names=["n", "s"])
-    apart = take_apart(pd.DataFrame({"v": np.zeros(2000)}, index=index))
+    apart = shred_frame(pd.DataFrame({"v": np.zeros(2000)}, index=index))
     (leaf,) = apart.columns[2].leaves(500, 700)
     assert len(leaf.values) == 2 and leaf.starts.tolist() == [0, 1] * 100

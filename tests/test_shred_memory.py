@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from numparq.shred import take_apart
+from numparq.from_pandas.frame import shred_frame
 
 ROWS = 400_000
 RANGE = (200_000, 200_500)
@@ -45,10 +45,10 @@ COLUMNS = {
 @pytest.mark.parametrize("name", COLUMNS)
 def test_memory(name):
     frame = pd.DataFrame({"a": COLUMNS[name]()})
-    take_apart(frame[:100]).columns[0].leaves(0, 100)  # kernels are loaded, modules imported
+    shred_frame(frame[:100]).columns[0].leaves(0, 100)  # kernels are loaded, modules imported
     tracemalloc.start()
     try:
-        apart = take_apart(frame)
+        apart = shred_frame(frame)
         _, inferred = tracemalloc.get_traced_memory()
         tracemalloc.reset_peak()
         apart.columns[0].leaves(*RANGE)
@@ -61,10 +61,10 @@ def test_memory(name):
 def test_levels_of_an_index():
     index = pd.MultiIndex.from_product([range(ROWS // 10), range(10)])
     frame = pd.DataFrame(index=index)
-    take_apart(frame[:100])
+    shred_frame(frame[:100])
     tracemalloc.start()
     try:
-        apart = take_apart(frame)
+        apart = shred_frame(frame)
         for column in apart.columns:
             column.leaves(*RANGE)
         _, peak = tracemalloc.get_traced_memory()
@@ -75,7 +75,7 @@ def test_levels_of_an_index():
 
 def test_threads():
     frame = pd.DataFrame({name: make() for name, make in COLUMNS.items()})
-    apart = take_apart(frame)
+    apart = shred_frame(frame)
     ranges = [(start, start + 700) for start in range(0, 20_000, 500)]
     jobs = [(column, rows) for rows in ranges for column in apart.columns]
 

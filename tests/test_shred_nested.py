@@ -18,17 +18,19 @@ from hypothesis import strategies as st
 from nested_columns import ARROW, COLUMNS, MOMENT, NAN, PAIRS, ZONED, objects, shapes
 from twins.nesting import levels_by_pyarrow, stripe
 
+from numparq.column.leaf_values import LeafValues
 from numparq.errors import SchemaError
-from numparq.leaves import LeafValues, Node, leaves_of
-from numparq.metadata.logical_type import LogicalType
-from numparq.schema import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, INT32, INT64, OPTIONAL, REPEATED, REQUIRED
-from numparq.shred.nested import source_column
-from numparq.shred.nested_arrow import data_type_of
+from numparq.format.logical_type import LogicalType
+from numparq.format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, INT32, INT64
+from numparq.format.schema import OPTIONAL, REPEATED, REQUIRED
+from numparq.format.schema_node import SchemaNode, leaf_columns
+from numparq.from_pandas.nested.column import nested_column
+from numparq.types.pyarrow import field_to_pyarrow
 
 # --- what a column becomes --------------------------------------------------------------------------------------------
 
 
-def plain(node: Node, values: LeafValues) -> bytes:
+def plain(node: SchemaNode, values: LeafValues) -> bytes:
     """Encode the values of a leaf as PLAIN."""
     items = values.values
     if node.physical == BYTE_ARRAY:
@@ -44,7 +46,7 @@ def plain(node: Node, values: LeafValues) -> bytes:
     return np.packbits(items, bitorder="little").tobytes() if node.physical == BOOLEAN else items.tobytes()
 
 
-def schema_text(node: Node) -> str:
+def schema_text(node: SchemaNode) -> str:
     """Describe a node as pyarrow describes those of a file."""
     repetition = ("required", "optional", "repeated")[node.repetition]
     if node.physical is None:
@@ -72,7 +74,7 @@ def compare(column: Any, array: pa.Array | pa.ChunkedArray, pieces: int = 3) -> 
     bounds = sorted({0, len(table), *np.random.default_rng(0).integers(0, len(table) + 1, pieces).tolist()})
     ranges = list(pairwise(bounds))
     for start, stop in [*ranges, (0, len(table)), (0, 0)]:
-        leaves, made = leaves_of([column.node]), column.leaves(start, stop)
+        leaves, made = leaf_columns([column.node]), column.leaves(start, stop)
         expected = levels_by_pyarrow(table.slice(start, stop - start))
         for about, got, (levels, values) in zip(leaves, made, expected, strict=True):
             assert got.validity is None
@@ -89,7 +91,7 @@ def test_objects_as_pyarrow_has_them(name):
     expected = pa.array([sorted(item) if isinstance(item, set) else item for item in values], from_pandas=True)
     if name == "no rows":
         return
-    compare(source_column("c", objects(values)), expected)
+    compare(nested_column("c", objects(values)), expected)
 
 
 @settings(max_examples=60, deadline=None)
@@ -97,14 +99,14 @@ def test_objects_as_pyarrow_has_them(name):
 def test_random_objects(data):
     inner = data.draw(shapes(3))
     values = data.draw(st.lists(st.none() | st.lists(inner, max_size=4), max_size=12))
-    column = source_column("c", objects(values))
+    column = nested_column("c", objects(values))
     compare(column, pa.array(values))
     compare_with_twin(column, values)
 
 
 def compare_with_twin(column: Any, rows: list) -> None:
     for about, got, want in zip(
-        leaves_of([column.node]), column.leaves(0, len(rows)), stripe(column.node, rows), strict=True
+        leaf_columns([column.node]), column.leaves(0, len(rows)), stripe(column.node, rows), strict=True
     ):
         assert [d for d, _, _ in want] == got.definition.tolist()
         assert [r for _, r, _ in want] == (got.repetition.tolist() if about.max_repetition_level else [0] * len(want))
@@ -113,14 +115,14 @@ def compare_with_twin(column: Any, rows: list) -> None:
 # --- objects that pyarrow does not take, or takes otherwise -----------------------------------------------------------
 
 
-def leaf(values: list, node: Node | None = None) -> LeafValues:
-    (only,) = source_column("c", objects(values), node).leaves(0, len(values))
+def leaf(values: list, node: SchemaNode | None = None) -> LeafValues:
+    (only,) = nested_column("c", objects(values), node).leaves(0, len(values))
     return only
 
 
 def test_moments_keep_their_nanoseconds():
     fine = pd.Timestamp("2020-01-01 00:00:00.123456789")
-    column = source_column("c", objects([[MOMENT], [fine]]))
+    column = nested_column("c", objects([[MOMENT], [fine]]))
     assert column.field.children[0].type.unit == "ns"
     assert column.leaves(1, 2)[0].values.tolist() == [fine.value]
 
@@ -153,7 +155,7 @@ def test_arrays_of_two_dimensions_are_lists_of_lists():
 def test_types_grow_over_chunks_of_rows():
     """The type is that of all rows, not of those that inferring looks at together."""
     many = 2 * 8192
-    column = source_column("c", objects([{"a": [1]}] * many + [{"b": ["x"]}] * many + [{"a": [0.5, None]}]))
+    column = nested_column("c", objects([{"a": [1]}] * many + [{"b": ["x"]}] * many + [{"a": [0.5, None]}]))
     assert [child.name for child in column.node.children] == ["a", "b"]
     assert [child.children[0].type.kind for child in column.field.children] == ["float", "utf8"]
     assert column.leaves(0, 1)[0].values.tolist() == [1.0]
@@ -167,7 +169,7 @@ def test_types_grow_over_chunks_of_rows():
         (["x"], [], "kind", "utf8"),
     ]
     for one, other, parameter, expected in cases:
-        column = source_column("c", objects([one] * many + [other]))
+        column = nested_column("c", objects([one] * many + [other]))
         assert getattr(column.field.children[0].type, parameter) == expected
 
 
@@ -192,7 +194,7 @@ WRONG = {
 def test_what_cannot_be_written(name):
     values, where = WRONG[name]
     with pytest.raises(SchemaError) as caught:
-        source_column("c", objects(values)).leaves(0, len(values))
+        nested_column("c", objects(values)).leaves(0, len(values))
     assert caught.value.where["column"] in (where, where.split(".")[-1])
 
 
@@ -200,11 +202,11 @@ def test_a_list_that_holds_itself():
     values: list = [1]
     values[0] = values
     with pytest.raises(SchemaError, match="deep"):
-        source_column("c", objects([values]))
+        nested_column("c", objects([values]))
 
 
 def test_a_negative_integer_beside_a_large_one():
-    column = source_column("c", objects([[1 << 63]] * 8192 + [[-1]]))
+    column = nested_column("c", objects([[1 << 63]] * 8192 + [[-1]]))
     with pytest.raises(SchemaError, match=r"does not fit|no integer"):
         column.leaves(8192, 8193)
 
@@ -214,68 +216,74 @@ def test_a_negative_integer_beside_a_large_one():
 STRING, LIST, MAP = LogicalType("STRING"), LogicalType("LIST"), LogicalType("MAP")
 
 
-def listed(name: str, element: Node, repetition: int = OPTIONAL) -> Node:
-    return Node(name, repetition, logical=LIST, children=(Node("list", REPEATED, children=(element,)),))
+def listed(name: str, element: SchemaNode, repetition: int = OPTIONAL) -> SchemaNode:
+    return SchemaNode(name, repetition, logical=LIST, children=(SchemaNode("list", REPEATED, children=(element,)),))
 
 
-def mapped(name: str, key: Node, value: Node) -> Node:
-    return Node(name, logical=MAP, children=(Node("key_value", REPEATED, children=(key, value)),))
+def mapped(name: str, key: SchemaNode, value: SchemaNode) -> SchemaNode:
+    return SchemaNode(name, logical=MAP, children=(SchemaNode("key_value", REPEATED, children=(key, value)),))
 
 
 def test_maps_of_dicts_and_of_pairs():
     node = mapped(
-        "c", Node("key", REQUIRED, BYTE_ARRAY, logical=STRING), listed("value", Node("element", OPTIONAL, INT64))
+        "c",
+        SchemaNode("key", REQUIRED, BYTE_ARRAY, logical=STRING),
+        listed("value", SchemaNode("element", OPTIONAL, INT64)),
     )
     values = [{"a": [1]}, [("a", None), ("b", [])], {}, None, [], [["x", [None, 2]]]]
     expected = pa.array([*values[:-1], [("x", [None, 2])]], pa.map_(pa.string(), pa.list_(pa.int64())))
-    compare(source_column("c", objects(values), node), expected)
+    compare(nested_column("c", objects(values), node), expected)
     for wrong in ([{None: [1]}], [[(1, 2, 3)]], [[1]], [5], [{"a": 5}]):
         with pytest.raises(SchemaError) as caught:
-            source_column("c", objects(wrong), node).leaves(0, 1)
+            nested_column("c", objects(wrong), node).leaves(0, 1)
         assert caught.value.where["column"].startswith("c")
 
 
 def test_structs_of_tuples_and_of_some_keys():
-    node = Node("c", children=(Node("a", OPTIONAL, INT64), Node("b", OPTIONAL, BYTE_ARRAY, logical=STRING)))
+    node = SchemaNode(
+        "c", children=(SchemaNode("a", OPTIONAL, INT64), SchemaNode("b", OPTIONAL, BYTE_ARRAY, logical=STRING))
+    )
     values = [(1, "x"), {"b": "y", "more": 5}, None]
     data_type = pa.struct([("a", pa.int64()), ("b", pa.string())])
     expected = pa.array([{"a": 1, "b": "x"}, {"b": "y"}, None], data_type)
-    compare(source_column("c", objects(values), node), expected)
+    compare(nested_column("c", objects(values), node), expected)
     with pytest.raises(SchemaError, match="tuple"):
-        source_column("c", objects([(1,)]), node).leaves(0, 1)
+        nested_column("c", objects([(1,)]), node).leaves(0, 1)
 
 
 def test_what_is_repeated_without_a_list_around_it():
     """The two columns of the address book in Impala's document."""
-    name = Node("name", REQUIRED, BYTE_ARRAY, logical=STRING)
-    contacts = Node("contacts", REPEATED, children=(name, Node("phoneNumber", OPTIONAL, BYTE_ARRAY, logical=STRING)))
+    name = SchemaNode("name", REQUIRED, BYTE_ARRAY, logical=STRING)
+    contacts = SchemaNode(
+        "contacts", REPEATED, children=(name, SchemaNode("phoneNumber", OPTIONAL, BYTE_ARRAY, logical=STRING))
+    )
     people = [[{"name": "Dmitriy Ryaboy", "phoneNumber": "555 987 6543"}, {"name": "Chris Aniszczyk"}], []]
-    compare_with_twin(source_column("contacts", objects(people), contacts), people)
-    phones = Node("ownerPhoneNumbers", REPEATED, BYTE_ARRAY, logical=STRING)
+    compare_with_twin(nested_column("contacts", objects(people), contacts), people)
+    phones = SchemaNode("ownerPhoneNumbers", REPEATED, BYTE_ARRAY, logical=STRING)
     numbers = [["555 123 4567", "555 666 1337"], []]
-    column = source_column("ownerPhoneNumbers", objects(numbers), phones)
+    column = nested_column("ownerPhoneNumbers", objects(numbers), phones)
     compare_with_twin(column, numbers)
     assert column.leaves(0, 2)[0].definition.tolist() == [1, 1, 0]
-    old = Node("c", logical=LIST, children=(Node("pair", REPEATED, children=contacts.children),))
-    compare_with_twin(source_column("c", objects(people), old), people)
+    old = SchemaNode("c", logical=LIST, children=(SchemaNode("pair", REPEATED, children=contacts.children),))
+    compare_with_twin(nested_column("c", objects(people), old), people)
 
 
 def test_elements_are_taken_as_the_schema_says():
-    cases: list[tuple[Node, list, list]] = [
-        (Node("e", OPTIONAL, INT64), [1, 2.0, None, NAN, True], [1, 2, 1]),
-        (Node("e", OPTIONAL, INT32, logical=LogicalType("TIME", unit="MILLIS", utc=False)),
+    cases: list[tuple[SchemaNode, list, list]] = [
+        (SchemaNode("e", OPTIONAL, INT64), [1, 2.0, None, NAN, True], [1, 2, 1]),
+        (SchemaNode("e", OPTIONAL, INT32, logical=LogicalType("TIME", unit="MILLIS", utc=False)),
          [datetime.time(0, 0, 1, 2000)], [1002]),
-        (Node("e", OPTIONAL, INT64, logical=LogicalType("TIMESTAMP", unit="MILLIS", utc=True)), [MOMENT.replace(
+        (SchemaNode("e", OPTIONAL, INT64, logical=LogicalType("TIMESTAMP", unit="MILLIS", utc=True)), [MOMENT.replace(
             microsecond=6000), ZONED], [1577934245006, 1577930640000]),
-        (Node("e", OPTIONAL, INT64, logical=LogicalType("TIMESTAMP", unit="NANOS", utc=False)),
+        (SchemaNode("e", OPTIONAL, INT64, logical=LogicalType("TIMESTAMP", unit="NANOS", utc=False)),
          np.array(["2020-01-01"], "M8[s]"), [1577836800 * 10**9]),
-        (Node("e", OPTIONAL, FIXED_LEN_BYTE_ARRAY, 2), [b"ab", None, b"cd"], [97, 98, 99, 100]),
+        (SchemaNode("e", OPTIONAL, FIXED_LEN_BYTE_ARRAY, 2), [b"ab", None, b"cd"], [97, 98, 99, 100]),
     ]  # fmt: skip
     for node, elements, expected in cases:
         assert leaf([elements], listed("c", node)).values.tolist() == expected
-    texts = leaf([["a", b"b"]], listed("c", Node("e", OPTIONAL, BYTE_ARRAY, logical=STRING)))
+    texts = leaf([["a", b"b"]], listed("c", SchemaNode("e", OPTIONAL, BYTE_ARRAY, logical=STRING)))
     assert texts.values.tobytes() == b"ab"
-    tens = leaf([[decimal.Decimal("1.5"), 2]], listed("c", Node("e", OPTIONAL, FIXED_LEN_BYTE_ARRAY, 2,
+    tens = leaf([[decimal.Decimal("1.5"), 2]], listed("c", SchemaNode("e", OPTIONAL, FIXED_LEN_BYTE_ARRAY, 2,
                 LogicalType("DECIMAL", precision=4, scale=1))))  # fmt: skip
     assert tens.values.tolist() == [0, 15, 0, 20]
 
@@ -283,26 +291,26 @@ def test_elements_are_taken_as_the_schema_says():
 @pytest.mark.parametrize(
     ("node", "elements"),
     [
-        (Node("e", OPTIONAL, INT64), [1.5]),
-        (Node("e", OPTIONAL, INT64), ["1"]),
-        (Node("e", OPTIONAL, INT64), [1 << 63]),
-        (Node("e", OPTIONAL, INT32), [1 << 31]),
-        (Node("e", OPTIONAL, INT32, logical=LogicalType("INTEGER", bit_width=8, signed=True)), [128]),
-        (Node("e", OPTIONAL, INT32, logical=LogicalType("INTEGER", bit_width=8, signed=True)), np.array([128])),
-        (Node("e", OPTIONAL, BYTE_ARRAY, logical=STRING), [1]),
-        (Node("e", OPTIONAL, BYTE_ARRAY, logical=STRING), ["\ud800"]),
-        (Node("e", OPTIONAL, BYTE_ARRAY, logical=STRING), [1.5]),
-        (Node("e", OPTIONAL, FIXED_LEN_BYTE_ARRAY, 2), [b"abc"]),
-        (Node("e", OPTIONAL, INT64, logical=LogicalType("TIMESTAMP", unit="MILLIS", utc=False)), [MOMENT]),
+        (SchemaNode("e", OPTIONAL, INT64), [1.5]),
+        (SchemaNode("e", OPTIONAL, INT64), ["1"]),
+        (SchemaNode("e", OPTIONAL, INT64), [1 << 63]),
+        (SchemaNode("e", OPTIONAL, INT32), [1 << 31]),
+        (SchemaNode("e", OPTIONAL, INT32, logical=LogicalType("INTEGER", bit_width=8, signed=True)), [128]),
+        (SchemaNode("e", OPTIONAL, INT32, logical=LogicalType("INTEGER", bit_width=8, signed=True)), np.array([128])),
+        (SchemaNode("e", OPTIONAL, BYTE_ARRAY, logical=STRING), [1]),
+        (SchemaNode("e", OPTIONAL, BYTE_ARRAY, logical=STRING), ["\ud800"]),
+        (SchemaNode("e", OPTIONAL, BYTE_ARRAY, logical=STRING), [1.5]),
+        (SchemaNode("e", OPTIONAL, FIXED_LEN_BYTE_ARRAY, 2), [b"abc"]),
+        (SchemaNode("e", OPTIONAL, INT64, logical=LogicalType("TIMESTAMP", unit="MILLIS", utc=False)), [MOMENT]),
         (
-            Node("e", OPTIONAL, INT32, logical=LogicalType("TIME", unit="MILLIS", utc=False)),
+            SchemaNode("e", OPTIONAL, INT32, logical=LogicalType("TIME", unit="MILLIS", utc=False)),
             [datetime.time(0, 0, 0, 1)],
         ),
-        (Node("e", OPTIONAL, INT32, logical=LogicalType("UNKNOWN")), [1]),
-        (Node("e", REQUIRED, INT64), [None]),
-        (Node("e", OPTIONAL, DOUBLE), [(1 << 53) + 1]),
-        (Node("e", OPTIONAL, DOUBLE), np.array([(1 << 53) + 1])),
-        (Node("e", OPTIONAL, FIXED_LEN_BYTE_ARRAY, 2, LogicalType("FLOAT16")), [1 << 20]),
+        (SchemaNode("e", OPTIONAL, INT32, logical=LogicalType("UNKNOWN")), [1]),
+        (SchemaNode("e", REQUIRED, INT64), [None]),
+        (SchemaNode("e", OPTIONAL, DOUBLE), [(1 << 53) + 1]),
+        (SchemaNode("e", OPTIONAL, DOUBLE), np.array([(1 << 53) + 1])),
+        (SchemaNode("e", OPTIONAL, FIXED_LEN_BYTE_ARRAY, 2, LogicalType("FLOAT16")), [1 << 20]),
     ],
 )
 def test_elements_that_are_not_what_the_schema_says(node, elements):
@@ -321,73 +329,73 @@ def test_arrow_data(name):
     nothing = pa.array([], data_type)
     twice = pa.chunked_array([array.slice(1), nothing, array, pa.array(values[::-1], data_type)])
     for data in (array, array.slice(1), array.slice(2, 1), twice, nothing, pa.chunked_array([], data_type)):
-        compare(source_column("c", data), data)
+        compare(nested_column("c", data), data)
 
 
 def test_lists_of_size_0_are_empty_lists():
     """pyarrow 26 writes the level of an element for each of them."""
     array = pa.array([[], None, []], pa.list_(pa.int64(), 0))
-    compare(source_column("c", array), pa.array([[], None, []], pa.list_(pa.int64())))
+    compare(nested_column("c", array), pa.array([[], None, []], pa.list_(pa.int64())))
 
 
 def test_a_column_of_arrows_dtype():
     array = pd.array([[1, None], None, []], pd.ArrowDtype(pa.list_(pa.int64())))
-    compare(source_column("c", array), pa.array([[1, None], None, []]))
+    compare(nested_column("c", array), pa.array([[1, None], None, []]))
 
 
 def test_nulls_with_something_behind_them():
     lists = pa.ListArray.from_arrays([0, 2, 3, 5], pa.array([1, 2, 3, 4, 5]), mask=pa.array([False, True, False]))
-    compare(source_column("c", lists), lists)
+    compare(nested_column("c", lists), lists)
     structs = pa.StructArray.from_arrays(
         [lists, pa.array(["x", "y", None])], ["a", "b"], mask=pa.array([True, False, False])
     )
-    compare(source_column("c", structs), structs)
-    compare(source_column("c", structs.slice(1)), structs.slice(1))
+    compare(nested_column("c", structs), structs)
+    compare(nested_column("c", structs.slice(1)), structs.slice(1))
 
 
 def test_list_views_in_any_order():
     views = pa.ListViewArray.from_arrays([3, 0, 1, 0], [2, 3, 1, 0], pa.array([1, 2, None, 4, 5]))
     expected = pa.array([[4, 5], [1, 2, None], [2], []])
-    compare(source_column("c", views), expected)
-    compare(source_column("c", views.slice(1, 2)), expected.slice(1, 2))
+    compare(nested_column("c", views), expected)
+    compare(nested_column("c", views.slice(1, 2)), expected.slice(1, 2))
     masked = pa.LargeListViewArray.from_arrays(
         [3, 0], [2, 3], pa.array([1, 2, None, 4, 5]), mask=pa.array([True, False])
     )
-    compare(source_column("c", masked), pa.array([None, [1, 2, None]]))
+    compare(nested_column("c", masked), pa.array([None, [1, 2, None]]))
 
 
 def test_dictionaries_of_nested_values_and_runs():
     coded = pa.DictionaryArray.from_arrays(pa.array([1, None, 0, 1]), pa.array([[1], [2, None]]))
-    compare(source_column("c", coded), pa.array([[2, None], None, [1], [2, None]]))
+    compare(nested_column("c", coded), pa.array([[2, None], None, [1], [2, None]]))
     runs = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), pa.array([5, None]))
-    compare(source_column("c", pa.ListArray.from_arrays([0, 1, 3], runs)), pa.array([[5], [5, None]]))
+    compare(nested_column("c", pa.ListArray.from_arrays([0, 1, 3], runs)), pa.array([[5], [5, None]]))
     with_null = pa.DictionaryArray.from_arrays(pa.array([1, 0]), pa.array(["a", None]))
-    compare(source_column("c", pa.ListArray.from_arrays([0, 1, 2], with_null)), pa.array([[None], ["a"]]))
+    compare(nested_column("c", pa.ListArray.from_arrays([0, 1, 2], with_null)), pa.array([[None], ["a"]]))
 
 
 def test_dictionaries_are_handed_on():
     array = pa.array([["a", "b"], None, ["a"]], pa.list_(pa.dictionary(pa.int32(), pa.string())))
-    (got,) = source_column("c", array).leaves(0, 3)
+    (got,) = nested_column("c", array).leaves(0, 3)
     assert got.codes.tolist() == [0, 1, 0]
-    assert source_column("c", array).field.children[0].type.dictionary is not None
+    assert nested_column("c", array).field.children[0].type.dictionary is not None
 
 
 def test_extension_types():
     from pandas.core.arrays.arrow.extension_types import ArrowIntervalType
 
     numbers = pa.array([[uuid.UUID(int=1).bytes, None], None], pa.list_(pa.binary(16)))
-    column = source_column("c", numbers.cast(pa.list_(pa.uuid())))
+    column = nested_column("c", numbers.cast(pa.list_(pa.uuid())))
     assert column.leaves(0, 2)[0].values.tobytes() == uuid.UUID(int=1).bytes
     assert column.node.children[0].children[0].logical == LogicalType("UUID")
     storage = pa.array([{"left": 1, "right": 2}, None])
-    column = source_column("c", pa.ExtensionArray.from_storage(ArrowIntervalType(pa.int64(), "left"), storage))
+    column = nested_column("c", pa.ExtensionArray.from_storage(ArrowIntervalType(pa.int64(), "left"), storage))
     assert column.field.type.extension == "pandas.interval"
     compare(column, storage)
 
 
 def test_arrow_values_are_not_copied():
     array = pa.array([[1, 2], [3], [4]])
-    (got,) = source_column("c", array).leaves(1, 3)
+    (got,) = nested_column("c", array).leaves(1, 3)
     assert got.values.tolist() == [3, 4]
     assert np.shares_memory(got.values, np.frombuffer(array.values.buffers()[1], np.int64))
 
@@ -396,7 +404,7 @@ def test_arrow_types_that_cannot_be_written():
     union = pa.UnionArray.from_dense(pa.array([0], pa.int8()), pa.array([0], pa.int32()), [pa.array([1])])
     for wrong in (union, pa.ListArray.from_arrays([0, 1], union), pa.array([[{}]], pa.list_(pa.struct([])))):
         with pytest.raises(SchemaError) as caught:
-            source_column("c", wrong)
+            nested_column("c", wrong)
         assert "column" in caught.value.where
 
 
@@ -404,24 +412,24 @@ def test_arrow_data_as_another_type():
     array = pa.chunked_array(
         [pa.array([{"a": [1, None], "b": "x"}, None], pa.struct([("a", pa.list_(pa.int64())), ("b", pa.string())]))]
     )
-    element = Node("e", OPTIONAL, INT32, logical=LogicalType("INTEGER", bit_width=8, signed=True))
-    node = Node("any", children=(listed("a", element), Node("b", OPTIONAL, BYTE_ARRAY)))
-    column = source_column("c", array, node)
+    element = SchemaNode("e", OPTIONAL, INT32, logical=LogicalType("INTEGER", bit_width=8, signed=True))
+    node = SchemaNode("any", children=(listed("a", element), SchemaNode("b", OPTIONAL, BYTE_ARRAY)))
+    column = nested_column("c", array, node)
     assert column.node.name == column.field.name == "c"
     assert [leaf.values.tolist() for leaf in column.leaves(0, 2)] == [[1], [120]]
     with pytest.raises(SchemaError, match="cannot be written as"):
-        source_column("c", array, listed("c", element))
+        nested_column("c", array, listed("c", element))
     with pytest.raises(SchemaError, match="300"):
-        source_column("c", pa.array([[300]]), listed("c", element)).leaves(0, 1)
-    nothing = Node("e", REQUIRED, INT64)
-    assert source_column("c", pa.array([[1], []]), listed("c", nothing)).leaves(0, 2)[0].definition.tolist() == [2, 1]
+        nested_column("c", pa.array([[300]]), listed("c", element)).leaves(0, 1)
+    nothing = SchemaNode("e", REQUIRED, INT64)
+    assert nested_column("c", pa.array([[1], []]), listed("c", nothing)).leaves(0, 2)[0].definition.tolist() == [2, 1]
     with pytest.raises(SchemaError):
-        source_column("c", pa.array([[None]], pa.list_(pa.int64())), listed("c", nothing)).leaves(0, 1)
+        nested_column("c", pa.array([[None]], pa.list_(pa.int64())), listed("c", nothing)).leaves(0, 1)
     for data_type in (PAIRS, pa.large_list(pa.list_(pa.int8(), 2)), pa.struct([("a", pa.timestamp("ms", "UTC"))])):
         empty = pa.array([None], data_type)
-        field = source_column("c", empty).field
-        assert source_column("c", empty, field).field == field
-        assert data_type_of(field) == data_type
+        field = nested_column("c", empty).field
+        assert nested_column("c", empty, field).field == field
+        assert field_to_pyarrow(field) == data_type
 
 
 @settings(max_examples=40, deadline=None)
@@ -432,4 +440,4 @@ def test_random_arrow_data(data):
     array = pa.array(values)
     cut = data.draw(st.integers(0, len(values)))
     chunked = pa.chunked_array([array.slice(cut), array.slice(0, cut), array], array.type)
-    compare(source_column("c", chunked), chunked)
+    compare(nested_column("c", chunked), chunked)

@@ -17,8 +17,9 @@ import pandas.core.arrays.arrow.extension_types  # noqa: E402  (registers pandas
 from driving.taken_apart import check, rows_of  # noqa: E402
 
 from numparq.errors import SchemaError  # noqa: E402
-from numparq.shred import take_apart  # noqa: E402
-from numparq.shred.families import Nested, source_of  # noqa: E402
+from numparq.from_pandas.column_values import NestedValuesError  # noqa: E402
+from numparq.from_pandas.columns import array_values  # noqa: E402
+from numparq.from_pandas.frame import shred_frame  # noqa: E402
 
 D = decimal.Decimal
 TOKYO = zoneinfo.ZoneInfo("Asia/Tokyo")
@@ -79,7 +80,7 @@ def test_objects(name):
                                     [MOMENT, MOMENT.replace(tzinfo=TOKYO)], [uuid.UUID(int=1), "x"]])  # fmt: skip
 def test_mixed_types_are_refused(values):
     with pytest.raises(SchemaError, match=r"column 'odd'") as caught:
-        take_apart(pd.DataFrame({"odd": objects([None, *values])}))
+        shred_frame(pd.DataFrame({"odd": objects([None, *values])}))
     assert "datetimes" in str(caught.value) or all(type(value).__name__ in str(caught.value) for value in values)
 
 
@@ -88,17 +89,17 @@ def test_mixed_types_are_refused(values):
                                     [datetime.datetime(1, 1, 1), pd.Timestamp(5)]])  # fmt: skip
 def test_values_that_parquet_has_no_type_for(values):
     with pytest.raises(SchemaError, match="'odd'"):
-        take_apart(pd.DataFrame({"odd": objects(values)})).columns[0].leaves(0, len(values))
+        shred_frame(pd.DataFrame({"odd": objects(values)})).columns[0].leaves(0, len(values))
 
 
 def test_a_string_that_is_no_text_is_named_by_its_row():
-    apart = take_apart(pd.DataFrame({"odd": objects(["a", "b", "\ud800"])}))
+    apart = shred_frame(pd.DataFrame({"odd": objects(["a", "b", "\ud800"])}))
     with pytest.raises(SchemaError, match=r"row 2: .*surrogates.*column 'odd'"):
         apart.columns[0].leaves(1, 3)
 
 
 def test_unsigned_integers_where_signed_ones_do_not_reach():
-    apart = take_apart(pd.DataFrame({"a": objects([2**63, None, 1])}))
+    apart = shred_frame(pd.DataFrame({"a": objects([2**63, None, 1])}))
     assert rows_of(apart, 0, 3) == [[-(2**63), None, 1]]
     assert str(apart.columns[0].node.logical) == "INTEGER(64, unsigned)"
 
@@ -109,15 +110,15 @@ def test_unsigned_integers_where_signed_ones_do_not_reach():
     (np.datetime64(5, "D"), "s", 5 * 86_400_000),
 ])  # fmt: skip
 def test_nanoseconds_where_microseconds_do_not_do(value, unit, expected):
-    apart = take_apart(pd.DataFrame({"a": objects([None, value])}))
+    apart = shred_frame(pd.DataFrame({"a": objects([None, value])}))
     assert apart.columns[0].field.type.unit == unit
     assert rows_of(apart, 0, 2) == [[None, expected]]
 
 
 @pytest.mark.parametrize("values", [[[1]], [(1,)], [{"a": 1}], [np.zeros(2)], [None, {1}]])
 def test_nested_objects_are_for_others(values):
-    with pytest.raises(Nested):
-        source_of(objects(values).to_numpy())
+    with pytest.raises(NestedValuesError):
+        array_values(objects(values).to_numpy())
 
 
 CATEGORICALS = {
@@ -161,15 +162,15 @@ def test_intervals(array):
 
 def test_intervals_and_periods_as_objects_or_categories():
     intervals = pd.arrays.IntervalArray.from_breaks([0, 1, 2])
-    apart = take_apart(pd.DataFrame({"a": objects(list(intervals)), "b": pd.Categorical(intervals)}))
+    apart = shred_frame(pd.DataFrame({"a": objects(list(intervals)), "b": pd.Categorical(intervals)}))
     assert rows_of(apart, 0, 2) == [[0, 1], [1, 2]] * 2
     assert all(leaf.codes.tolist() == [0, 1] for leaf in apart.columns[1].leaves(0, 2))
     some = pd.Categorical.from_codes([1, -1, 0], intervals)
-    assert rows_of(take_apart(pd.DataFrame({"b": some})), 0, 3) == [[1, None, 0], [2, None, 1]]
-    apart = take_apart(pd.DataFrame({"a": objects([pd.Period("2020"), None])}))
+    assert rows_of(shred_frame(pd.DataFrame({"b": some})), 0, 3) == [[1, None, 0], [2, None, 1]]
+    apart = shred_frame(pd.DataFrame({"a": objects([pd.Period("2020"), None])}))
     assert rows_of(apart, 0, 2) == [[50, None]] and apart.columns[0].field.type.extension == "pandas.period"
     with pytest.raises(SchemaError, match="different sorts"):
-        take_apart(pd.DataFrame({"a": objects([pd.Period("2020"), pd.Period("2020-01-01")])}))
+        shred_frame(pd.DataFrame({"a": objects([pd.Period("2020"), pd.Period("2020-01-01")])}))
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Paris", TOKYO, datetime.UTC, dateutil.tz.gettz("Europe/Paris"),
@@ -183,14 +184,14 @@ def test_time_zones(zone, unit):
 
 def test_time_zones_without_a_name():
     hour = pd.DatetimeIndex(["2020-01-01"])
-    apart = take_apart(pd.DataFrame({"a": hour.tz_localize(dateutil.tz.tzoffset("x", 3600))}))
+    apart = shred_frame(pd.DataFrame({"a": hour.tz_localize(dateutil.tz.tzoffset("x", 3600))}))
     assert apart.columns[0].field.type.timezone == "+01:00"
-    apart = take_apart(pd.DataFrame({"a": hour.tz_localize(datetime.timezone(datetime.timedelta(seconds=30)))}))
+    apart = shred_frame(pd.DataFrame({"a": hour.tz_localize(datetime.timezone(datetime.timedelta(seconds=30)))}))
     assert apart.columns[0].field.type.timezone == "UTC"  # others know no such offset
 
 
 def test_seconds_beyond_milliseconds():
-    apart = take_apart(pd.DataFrame({"a": np.array([2**62], "M8[s]")}))
+    apart = shred_frame(pd.DataFrame({"a": np.array([2**62], "M8[s]")}))
     with pytest.raises(SchemaError, match="range of milliseconds"):
         apart.columns[0].leaves(0, 1)
 
@@ -198,7 +199,7 @@ def test_seconds_beyond_milliseconds():
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_complex_numbers(dtype):
     values = np.array([1 + 2j, complex("nan"), -0.0 - 1j, 5], dtype)
-    apart = take_apart(pd.DataFrame({"a": values}))
+    apart = shred_frame(pd.DataFrame({"a": values}))
     real, imag = rows_of(apart, 0, 4)
     assert real == [value.tobytes() for value in values.real] and imag == [value.tobytes() for value in values.imag]
     assert [child.name for child in apart.columns[0].node.children] == ["real", "imag"]
@@ -207,7 +208,7 @@ def test_complex_numbers(dtype):
 
 
 def test_complex_objects():
-    apart = take_apart(pd.DataFrame({"a": objects([1 + 2j, None, np.complex64(3j)])}))
+    apart = shred_frame(pd.DataFrame({"a": objects([1 + 2j, None, np.complex64(3j)])}))
     expected = [[None if v is None else np.float64(v).tobytes() for v in side] for side in ((1, None, 0), (2, None, 3))]
     assert rows_of(apart, 0, 3) == expected
     assert rows_of(apart, 1, 2) == [[None], [None]]
@@ -220,15 +221,15 @@ def test_complex_objects():
 ])  # fmt: skip
 def test_sparse(dense, fill):
     array = pd.arrays.SparseArray(dense, fill_value=fill)
-    apart, plain = take_apart(pd.DataFrame({"a": array})), take_apart(pd.DataFrame({"a": np.array(dense)}))
+    apart, plain = shred_frame(pd.DataFrame({"a": array})), shred_frame(pd.DataFrame({"a": np.array(dense)}))
     assert rows_of(apart, 0, len(dense)) == rows_of(plain, 0, len(dense))
     for start in range(len(dense)):
         assert rows_of(apart, start, len(dense) - 1) == rows_of(plain, start, len(dense) - 1)
-    blocks = take_apart(pd.DataFrame({"a": pd.arrays.SparseArray(dense, fill_value=fill, kind="block")}))
+    blocks = shred_frame(pd.DataFrame({"a": pd.arrays.SparseArray(dense, fill_value=fill, kind="block")}))
     assert rows_of(blocks, 0, len(dense)) == rows_of(plain, 0, len(dense))
     assert [column.node for column in apart.columns] == [column.node for column in plain.columns]
 
 
 def test_a_column_of_no_known_type():
     with pytest.raises(SchemaError, match=r"longdouble|float128"):
-        take_apart(pd.DataFrame({"a": np.zeros(2, np.longdouble)}))
+        shred_frame(pd.DataFrame({"a": np.zeros(2, np.longdouble)}))

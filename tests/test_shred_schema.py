@@ -13,21 +13,13 @@ pa = pytest.importorskip("pyarrow")
 from driving.leaf_values import plain  # noqa: E402
 from driving.taken_apart import own_schema, rows_of  # noqa: E402
 
-from numparq.arrow_schema import ArrowType  # noqa: E402
 from numparq.errors import SchemaError  # noqa: E402
-from numparq.leaves import Node  # noqa: E402
-from numparq.metadata.logical_type import LogicalType  # noqa: E402
-from numparq.schema import (  # noqa: E402
-    BYTE_ARRAY,
-    FIXED_LEN_BYTE_ARRAY,
-    INT32,
-    INT64,
-    INT96,
-    OPTIONAL,
-    PHYSICAL_NAMES,
-    REQUIRED,
-)
-from numparq.shred import take_apart  # noqa: E402
+from numparq.format.arrow_type import ArrowType  # noqa: E402
+from numparq.format.logical_type import LogicalType  # noqa: E402
+from numparq.format.physical_type import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32, INT64, INT96, PHYSICAL_NAMES  # noqa: E402
+from numparq.format.schema import OPTIONAL, REQUIRED  # noqa: E402
+from numparq.format.schema_node import SchemaNode  # noqa: E402
+from numparq.from_pandas.frame import shred_frame  # noqa: E402
 
 D = decimal.Decimal
 
@@ -108,11 +100,11 @@ def frame_of(values):
 def test_values_that_fit(name):
     values, kind, expected = EXACT[name]
     frame = frame_of(values)
-    apart = take_apart(frame, schema=pa.schema([("a", kind)]))
+    apart = shred_frame(frame, schema=pa.schema([("a", kind)]))
     assert rows_of(apart, 0, len(frame)) == [expected]
     for start in range(len(frame)):
         assert rows_of(apart, start, start + 1) == [expected[start : start + 1]]
-    model = take_apart(pd.DataFrame({"a": pd.array([None], pd.ArrowDtype(kind))}))
+    model = shred_frame(pd.DataFrame({"a": pd.array([None], pd.ArrowDtype(kind))}))
     assert own_schema(apart) == own_schema(model)
     assert apart.arrow_fields == model.arrow_fields
 
@@ -168,11 +160,11 @@ def test_values_that_do_not_fit(name):
     values, kind, message = REFUSED[name]
     frame = frame_of(values)
     with pytest.raises(SchemaError, match=f"{message}.*column 'a'"):
-        take_apart(frame, schema={"a": kind}).columns[0].leaves(0, len(frame))
+        shred_frame(frame, schema={"a": kind}).columns[0].leaves(0, len(frame))
 
 
 def decimal_node(physical, precision, length=0, repetition=OPTIONAL):
-    return Node("x", repetition, physical, length, LogicalType("DECIMAL", precision=precision, scale=1))
+    return SchemaNode("x", repetition, physical, length, LogicalType("DECIMAL", precision=precision, scale=1))
 
 
 PHYSICAL = {
@@ -180,55 +172,57 @@ PHYSICAL = {
     "int64": ([D("1.5"), None, D("-2")], decimal_node(INT64, 18), [15, None, -20]),
     "fixed": ([D("1.5"), D("-2")], decimal_node(FIXED_LEN_BYTE_ARRAY, 5, 7), big(7, 15, -20)),
     "binary": ([D("1.5"), D("-2")], decimal_node(BYTE_ARRAY, 5), big(3, 15, -20)),
-    "required": ([1, 2], Node("x", REQUIRED, INT64), [1, 2]),
-    "enum": (["a"], Node("x", OPTIONAL, BYTE_ARRAY, logical=LogicalType("STRING")), [b"a"]),
-    "int96": (np.array([0, "NaT", -1], "M8[ns]"), Node("x", OPTIONAL, INT96),
+    "required": ([1, 2], SchemaNode("x", REQUIRED, INT64), [1, 2]),
+    "enum": (["a"], SchemaNode("x", OPTIONAL, BYTE_ARRAY, logical=LogicalType("STRING")), [b"a"]),
+    "int96": (np.array([0, "NaT", -1], "M8[ns]"), SchemaNode("x", OPTIONAL, INT96),
               [bytes(8) + (2_440_588).to_bytes(4, "little"), None,
                (86_400 * 10**9 - 1).to_bytes(8, "little") + (2_440_587).to_bytes(4, "little")]),
-    "uuid": ([b"x" * 16], Node("x", OPTIONAL, FIXED_LEN_BYTE_ARRAY, 16, LogicalType("UUID")), [b"x" * 16]),
-    "field-id": (np.array([1]), Node("x", OPTIONAL, INT64, field_id=7), [1]),
+    "uuid": ([b"x" * 16], SchemaNode("x", OPTIONAL, FIXED_LEN_BYTE_ARRAY, 16, LogicalType("UUID")), [b"x" * 16]),
+    "field-id": (np.array([1]), SchemaNode("x", OPTIONAL, INT64, field_id=7), [1]),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", PHYSICAL)
 def test_nodes_say_how_values_are_stored(name):
     values, node, expected = PHYSICAL[name]
-    column = take_apart(frame_of(values), schema={"a": node}).columns[0]
-    assert column.node == Node("a", node.repetition, node.physical, node.type_length, node.logical, (), node.field_id)
+    column = shred_frame(frame_of(values), schema={"a": node}).columns[0]
+    assert column.node == SchemaNode(
+        "a", node.repetition, node.physical, node.type_length, node.logical, (), node.field_id
+    )
     (leaf,) = column.leaves(0, len(expected))
     assert plain(leaf, column.node, len(expected)) == expected, PHYSICAL_NAMES[node.physical]
 
 
 @pytest.mark.parametrize("node", [decimal_node(INT32, 10), decimal_node(FIXED_LEN_BYTE_ARRAY, 20, 3),
-                                  Node("x", OPTIONAL, INT64, logical=LogicalType("STRING"))])  # fmt: skip
+                                  SchemaNode("x", OPTIONAL, INT64, logical=LogicalType("STRING"))])  # fmt: skip
 def test_nodes_that_are_wrong(node):
     with pytest.raises((SchemaError, ValueError)):
-        take_apart(frame_of([D("1.5")]), schema={"a": node}).columns[0].leaves(0, 1)
+        shred_frame(frame_of([D("1.5")]), schema={"a": node}).columns[0].leaves(0, 1)
 
 
 def test_a_schema_says_which_columns_there_are():
     frame = pd.DataFrame({"a": [1, 2], "b": ["x", "y"], "c": [0.5, 1.5]}, index=pd.Index([5, 6], name="key"))
-    apart = take_apart(frame, schema=pa.schema([("c", pa.float32()), ("key", pa.int32()), ("a", pa.int64())]))
+    apart = shred_frame(frame, schema=pa.schema([("c", pa.float32()), ("key", pa.int32()), ("a", pa.int64())]))
     assert [column.node.name for column in apart.columns] == ["c", "key", "a"]
     assert rows_of(apart, 0, 2)[1] == [5, 6]
     assert '"index_columns": ["key"]' in apart.key_value_metadata["pandas"]
-    without = take_apart(frame, schema=[Node("a", OPTIONAL, INT64)])
+    without = shred_frame(frame, schema=[SchemaNode("a", OPTIONAL, INT64)])
     assert [column.node.name for column in without.columns] == ["a"]
     assert '"index_columns": []' in without.key_value_metadata["pandas"]
-    partly = take_apart(frame, schema={"a": ArrowType("int", 8)})
+    partly = shred_frame(frame, schema={"a": ArrowType("int", 8)})
     assert [str(column.node.logical) for column in partly.columns] == ["INTEGER(8, signed)", "STRING", "None", "None"]
 
 
 def test_a_column_that_is_not_there():
     for schema in (pa.schema([("b", pa.int8())]), {"b": pa.int8()}):
         with pytest.raises(SchemaError, match="'b'"):
-            take_apart(pd.DataFrame({"a": [1]}), schema=schema)
+            shred_frame(pd.DataFrame({"a": [1]}), schema=schema)
 
 
 def test_a_frame_without_rows_or_columns():
     schema = pa.schema([("a", pa.int8()), ("b", pa.list_(pa.string())), ("c", pa.struct([("x", pa.int8())])),
                         ("d", pa.timestamp("us", "UTC"))])  # fmt: skip
-    apart = take_apart(pd.DataFrame(), index=False, schema=schema)
+    apart = shred_frame(pd.DataFrame(), index=False, schema=schema)
     assert [column.node.name for column in apart.columns] == ["a", "b", "c", "d"]
     for column in apart.columns:
         column.leaves(0, 0)
@@ -237,11 +231,11 @@ def test_a_frame_without_rows_or_columns():
 def test_nested_columns_under_a_schema():
     kind = pa.list_(pa.int8())
     frame = frame_of([[1, 2], None, []])
-    apart = take_apart(frame, schema=pa.schema([("a", kind)]))
-    assert apart.columns[0].node == take_apart(pd.DataFrame({"a": pd.array([], pd.ArrowDtype(kind))})).columns[0].node
+    apart = shred_frame(frame, schema=pa.schema([("a", kind)]))
+    assert apart.columns[0].node == shred_frame(pd.DataFrame({"a": pd.array([], pd.ArrowDtype(kind))})).columns[0].node
     (leaf,) = apart.columns[0].leaves(0, 3)
     assert leaf.values.tolist() == [1, 2]
-    nothing = take_apart(frame_of([None, None]), schema=pa.schema([("a", kind)]))
+    nothing = shred_frame(frame_of([None, None]), schema=pa.schema([("a", kind)]))
     (leaf,) = nothing.columns[0].leaves(0, 2)
     assert leaf.definition.tolist() == [0, 0]
 
@@ -249,9 +243,9 @@ def test_nested_columns_under_a_schema():
 @pytest.mark.parametrize("schema", ["a: int", 5, [("a", "int")], {"a": "int32"}])
 def test_what_is_no_schema(schema):
     with pytest.raises(TypeError):
-        take_apart(pd.DataFrame({"a": [1]}), schema=schema)
+        shred_frame(pd.DataFrame({"a": [1]}), schema=schema)
 
 
 def test_a_schema_with_a_name_twice():
     with pytest.raises(ValueError, match="twice"):
-        take_apart(pd.DataFrame({"a": [1]}), schema=pa.schema([("a", pa.int8()), ("a", pa.int8())]))
+        shred_frame(pd.DataFrame({"a": [1]}), schema=pa.schema([("a", pa.int8()), ("a", pa.int8())]))

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import numparq
-from numparq.column import jobs
+from numparq.column.jobs import schedule
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -46,8 +46,10 @@ def test_small_chunks_are_one_job(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = pd.DataFrame({"i": np.arange(5), "f": np.arange(5) / 2, "b": [True] * 5})
     data = numparq.to_parquet(frame)
     made: list[list[object]] = []
-    run = jobs.JobMaker.run
-    monkeypatch.setattr(jobs.JobMaker, "run", lambda maker, found: (made.append(list(found)), run(maker, found))[1])
+    run = schedule.JobScheduler.run
+    monkeypatch.setattr(
+        schedule.JobScheduler, "run", lambda maker, found: (made.append(list(found)), run(maker, found))[1]
+    )
     pd.testing.assert_frame_equal(numparq.read_parquet(data), frame)
     assert [len(found) for found in made] == [1]
 

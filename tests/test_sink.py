@@ -19,7 +19,8 @@ import numpy as np
 import pytest
 
 from numparq.io import local_sink, remote_sink, sink
-from numparq.io.sink import BytesSink, StreamSink, open_sink
+from numparq.io.open import open_sink
+from numparq.io.sink import BytesSink, StreamSink
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="of POSIX systems only")
 
@@ -46,8 +47,8 @@ def test_bytes_in_memory():
 
 
 def test_any_sizes_in_any_order(tmp_path, monkeypatch):
-    monkeypatch.setattr(sink, "_PIECE", 1000)
-    monkeypatch.setattr(sink, "_GATHERED", 300)
+    monkeypatch.setattr(sink, "_MAX_WRITE_BYTES", 1000)
+    monkeypatch.setattr(sink, "_BUFFER_BYTES", 300)
     rng = random.Random(5)
     parts = [rng.randbytes(rng.choice([0, 1, 20, 150, 299, 300, 301, 999, 1000, 5001])) for _ in range(200)]
     for path in (None, tmp_path / "a", io.BytesIO()):
@@ -117,7 +118,7 @@ def test_very_long_names(tmp_path):
     for name in ("n" * 255, "é" * 127):
         put(tmp_path / name, b"x")
         with open_sink(tmp_path / name) as target:
-            assert Path(target.temporary).name.startswith(local_sink.temporary_stem(str(tmp_path / name)))
+            assert Path(target.temporary).name.startswith(local_sink.temporary_prefix(str(tmp_path / name)))
     assert len(names(tmp_path)) == 2
 
 
@@ -325,7 +326,7 @@ def test_a_file_that_may_not_be_so_large(tmp_path):
     """A real limit of the system, in a process of its own."""
     code = f"""
         import resource, signal
-        from numparq.io.sink import open_sink
+        from numparq.io.open import open_sink
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
         try:
@@ -484,7 +485,7 @@ def test_pyarrow_file_systems(tmp_path):
 
 WRITER = """
 import sys
-from numparq.io.sink import open_sink
+from numparq.io.open import open_sink
 print("ready", flush=True)
 for number in range(1, 1_000_000):
     with open_sink(sys.argv[1]) as target:
@@ -513,5 +514,7 @@ def test_kill_at_any_time(tmp_path):
         put(path, b"old")
         assert path.read_bytes() == b"old", "what was left behind is in nobody's way"
         for name in left:
-            assert name.startswith(local_sink.temporary_stem(str(path))) and name.endswith(local_sink.SUFFIX)
+            assert name.startswith(local_sink.temporary_prefix(str(path))) and name.endswith(
+                local_sink.TEMPORARY_SUFFIX
+            )
             (tmp_path / name).unlink()

@@ -11,15 +11,15 @@ pq = pytest.importorskip("pyarrow.parquet")
 T = pytest.importorskip("pyspark.sql.types", reason="pyspark is not installed (the extra 'spark')")
 
 import numparq.spark  # noqa: E402
-from numparq.dataset.splits import split_table  # noqa: E402
+from numparq.dataset.splits.table import split_table  # noqa: E402
 from numparq.errors import SchemaError  # noqa: E402
-from numparq.spark.arrow_batches import ArrowBatches  # noqa: E402
-from numparq.spark.equality import is_compared_alike  # noqa: E402
-from numparq.spark.options import request_of  # noqa: E402
-from numparq.spark.projection import field_places  # noqa: E402
-from numparq.spark.reader import SparkTable  # noqa: E402
-from numparq.spark.request import ReadRequest  # noqa: E402
-from numparq.spark.tables import table_of  # noqa: E402
+from numparq.spark.data_source.read_options import parse_read_options  # noqa: E402
+from numparq.spark.jobs.pandas_jobs import plan_job_splits  # noqa: E402
+from numparq.spark.scan.arrow_batches import RecordBatchBuilder  # noqa: E402
+from numparq.spark.scan.plan import SparkScan  # noqa: E402
+from numparq.spark.scan.request import ReadRequest  # noqa: E402
+from numparq.spark.schema.comparison import compares_exactly  # noqa: E402
+from numparq.spark.schema.user_schema import find_fields  # noqa: E402
 
 pytestmark = pytest.mark.pyspark
 
@@ -34,7 +34,7 @@ def test_stretches_that_begin_with_empty_lists(start, rows):
     table = pa.table({"l": pa.array(lists, kinds["l"]), "m": pa.array(maps, kinds["m"])})
     kinds = {"l": T.ArrayType(T.LongType()), "m": T.MapType(T.StringType(), T.LongType())}
     schema = T.StructType([T.StructField(name, kind) for name, kind in kinds.items()])
-    batches = list(ArrowBatches(schema, rows).of(table.slice(start)))
+    batches = list(RecordBatchBuilder(schema, rows).of(table.slice(start)))
     for batch in batches:
         batch.validate(full=True)
     assert [row for batch in batches for row in batch.to_pylist()] == table.slice(start).to_pylist()
@@ -45,8 +45,8 @@ def test_two_columns_of_one_name(tmp_path):
     table = pa.table({"x": [1], "s": [{"x": 2}], "t": [{"x": 3}]})
     pq.write_table(table, tmp_path / "a.parquet")
     with pytest.raises(SchemaError, match=r"two columns are called so.*'x'"):
-        SparkTable.of(ReadRequest(str(tmp_path), ["t.x", "x"]))
-    assert field_places(["x", "x"], ["x", "x"]) == [0, 1]
+        SparkScan.of(ReadRequest(str(tmp_path), ["t.x", "x"]))
+    assert find_fields(["x", "x"], ["x", "x"]) == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -66,12 +66,12 @@ def test_what_cannot_be_asked_for(wrong, error, message):
 @pytest.mark.parametrize("name", ["columns", "storageOptions"])
 def test_options_that_are_nested_too_deeply(name):
     with pytest.raises(ValueError, match=f"the option '{name}' is"):
-        request_of({"path": "a", name: "[" * 100_000})
+        parse_read_options({"path": "a", name: "[" * 100_000})
 
 
 def test_a_text_is_no_list_of_columns(tmp_path):
     pq.write_table(pa.table({"a": [1], "b": [2]}), tmp_path / "a.parquet")
-    for read in (split_table, partial(numparq.spark.read, None), partial(table_of, None, filters=None)):
+    for read in (split_table, partial(numparq.spark.read, None), partial(plan_job_splits, None, filters=None)):
         with pytest.raises(TypeError, match="write \\['ab'\\] for one column"):
             read(str(tmp_path), columns="ab")
 
@@ -93,4 +93,4 @@ OTHERS = [
 @pytest.mark.parametrize(("first", "second"), SAME + OTHERS, ids=str)
 def test_types_that_are_compared_value_by_value(first, second):
     wanted = (first, second) in SAME
-    assert is_compared_alike(first, second) == is_compared_alike(second, first) == wanted
+    assert compares_exactly(first, second) == compares_exactly(second, first) == wanted

@@ -8,7 +8,7 @@ import traceback
 import pytest
 
 from numparq import errors
-from numparq.spark.failures import failures_told, parquet_error
+from numparq.spark.worker_errors import parse_parquet_error, raise_worker_errors
 
 KINDS = [errors.ParquetError, errors.CorruptPageError, errors.InvalidFileError, errors.UnsupportedError,
          errors.DecryptionError, errors.SchemaError, errors.LimitError]  # fmt: skip
@@ -16,7 +16,7 @@ PLACES = [
     {},
     {"file": "/data/a.parquet"},
     {"file": "s3://bucket/it's (1).parquet", "row_group": 3, "column": "x, y", "page": 2},
-    {"file": "C:\\data\\\"a\".parquet", "column": ("a", "b")},
+    {"file": 'C:\\data\\"a".parquet', "column": ("a", "b")},
     {"row_group": 0},
     {"column": "page 3)"},
     {"file": "/a", "reason": "other"},
@@ -40,7 +40,7 @@ def raised(error, frame="", after=""):
 @pytest.mark.parametrize("message", MESSAGES)
 def test_the_class_the_text_and_the_place_are_those_of_the_worker(message, where):
     for kind in KINDS:
-        found = parquet_error(raised(kind(message, **where)))
+        found = parse_parquet_error(raised(kind(message, **where)))
         assert type(found) is kind
         assert str(found).split() == str(kind(message, **where)).split()
         assert type(pickle.loads(pickle.dumps(found))) is kind
@@ -48,20 +48,20 @@ def test_the_class_the_text_and_the_place_are_those_of_the_worker(message, where
 
 def test_the_place_is_data_again():
     where = {"file": "/data/it's.parquet", "row_group": 3, "column": "a", "page": 2}
-    found = parquet_error(raised(errors.CorruptPageError("damaged", **where)))
+    found = parse_parquet_error(raised(errors.CorruptPageError("damaged", **where)))
     assert found.where == where and found.message == "damaged"
 
 
 @pytest.mark.parametrize("after", ["\n\tat org.apache.spark.X(X.scala:3)\n\tat java.Y\nCaused by: z", "\n"])
 def test_what_java_says_below_is_left_out(after):
-    found = parquet_error(raised(errors.SchemaError("no", column="a"), "[X] ", after))
+    found = parse_parquet_error(raised(errors.SchemaError("no", column="a"), "[X] ", after))
     assert found.where == {"column": "a"} and found.message == "no"
 
 
 def test_notes_stay():
     error = errors.CorruptPageError("damaged", column="a")
     error.add_note("and a note")
-    found = parquet_error(raised(error))
+    found = parse_parquet_error(raised(error))
     assert found.where == {"column": "a"} and found.__notes__ == ["and a note"]
 
 
@@ -74,8 +74,8 @@ def test_notes_stay():
     errors.SchemaError("is one itself"),
 ])  # fmt: skip
 def test_what_failed_otherwise_is_left_alone(failure):
-    assert parquet_error(failure) is None
-    with pytest.raises(type(failure)) as caught, failures_told():
+    assert parse_parquet_error(failure) is None
+    with pytest.raises(type(failure)) as caught, raise_worker_errors():
         raise failure
     assert caught.value is failure
 
@@ -88,11 +88,11 @@ def test_an_error_of_the_user_that_was_caused_by_ours_is_the_users():
             raise ValueError("the user's") from error
     except ValueError:
         text = traceback.format_exc()
-    assert parquet_error(RuntimeError(text)) is None
+    assert parse_parquet_error(RuntimeError(text)) is None
 
 
 def test_it_is_raised_with_sparks_as_the_cause():
     failure = raised(errors.LimitError("too large", file="/a"))
-    with pytest.raises(errors.LimitError, match="too large") as caught, failures_told():
+    with pytest.raises(errors.LimitError, match="too large") as caught, raise_worker_errors():
         raise failure
     assert caught.value.__cause__ is failure

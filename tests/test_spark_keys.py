@@ -8,10 +8,12 @@ import decimal
 import numpy as np
 import pytest
 
-from numparq.arrow_schema import ArrowType
-from numparq.bloom_filter import hash_values
-from numparq.schema import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32, INT64, INT96, Leaf, LogicalType
-from numparq.spark.keys import KeyColumn, as_compared, bounded, hashed, listed
+from numparq.format.arrow_type import ArrowType
+from numparq.format.bloom_filter import hash_values
+from numparq.format.logical_type import LogicalType
+from numparq.format.physical_type import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32, INT64, INT96
+from numparq.format.schema import Leaf
+from numparq.spark.scan.join_keys import JoinKeyColumn, cast_keys, plain_keys, range_filters, value_filters
 
 pa = pytest.importorskip("pyarrow")
 
@@ -21,7 +23,7 @@ UUID = "00112233-4455-6677-8899-aabbccddeeff"
 
 
 def column(physical, logical=None, length=None, origin=None):
-    return KeyColumn([], Leaf(0, 0, ("x",), physical, length, logical, 1, 0), origin)
+    return JoinKeyColumn([], Leaf(0, 0, ("x",), physical, length, logical, 1, 0), origin)
 
 
 def moments(unit, *, utc):
@@ -32,7 +34,7 @@ def keys(*values, kind=None):
     return pa.chunked_array([pa.array(values, kind)])
 
 
-PARTITION = KeyColumn([])
+PARTITION = JoinKeyColumn([])
 LONG = column(INT64)
 DURATION = column(INT64, origin=ArrowType("duration", unit="ms"))
 UUIDS = column(FIXED_LEN_BYTE_ARRAY, LogicalType("UUID"), 16)
@@ -54,27 +56,33 @@ SETS = {
 @pytest.mark.parametrize("name", SETS)
 def test_sets(name):
     known, given, shown = SETS[name]
-    (made,) = listed("x", as_compared(given, known), known)
+    (made,) = value_filters("x", cast_keys(given, known), known)
     assert shown in repr(made)
 
 
 @pytest.mark.parametrize("known", [column(INT96), moments("NANOS", utc=False), moments("NANOS", utc=True)])
 def test_a_microsecond_is_a_range_of_nanoseconds(known):
     is_utc = known.leaf.logical is not None and known.leaf.logical.utc
-    compared = as_compared(keys(MOMENT.replace(tzinfo=UTC if is_utc or known.is_int96 else None)), known)
+    compared = cast_keys(keys(MOMENT.replace(tzinfo=UTC if is_utc or known.is_int96 else None)), known)
     zone = compared[0].as_py().tzinfo
     assert (zone is not None) == is_utc
     first, behind = (repr(each.replace(tzinfo=zone)) for each in (MOMENT, MOMENT + MICROSECOND))
-    assert repr(listed("x", compared, known)) == f"[<RuntimeFilter ((col('x') >= {first}) & (col('x') < {behind}))>]"
-    assert repr(bounded("x", compared, known)) == f"[<RuntimeFilter ((col('x') >= {first}) & (col('x') <= {behind}))>]"
+    assert (
+        repr(value_filters("x", compared, known))
+        == f"[<RuntimeFilter ((col('x') >= {first}) & (col('x') < {behind}))>]"
+    )
+    assert (
+        repr(range_filters("x", compared, known))
+        == f"[<RuntimeFilter ((col('x') >= {first}) & (col('x') <= {behind}))>]"
+    )
     many = keys(*(MOMENT + each * MICROSECOND for each in range(0, 1000, 2)))
-    (made,) = listed("x", many, known)  # whose ranges would be too many
+    (made,) = value_filters("x", many, known)  # whose ranges would be too many
     assert repr(made).count("col") == 2
 
 
 def test_dates_are_moments_of_a_finer_column():
     known = moments("NANOS", utc=False)
-    (made,) = listed("x", as_compared(keys(MOMENT.date()), known), known)
+    (made,) = value_filters("x", cast_keys(keys(MOMENT.date()), known), known)
     assert "datetime.datetime(2024, 2, 29, 0, 0, 0, 1)" in repr(made)
 
 
@@ -86,23 +94,23 @@ BOUNDED = [
 
 @pytest.mark.parametrize("given", BOUNDED, ids=str)
 def test_bounds(given):
-    (made,) = bounded("x", as_compared(given, PARTITION), PARTITION)
+    (made,) = range_filters("x", cast_keys(given, PARTITION), PARTITION)
     low, high = min(given.to_pylist()), max(given.to_pylist())
     assert repr(made) == f"<RuntimeFilter ((col('x') >= {low!r}) & (col('x') <= {high!r}))>"
 
 
 def test_keys_of_which_there_is_no_filter():
     for known in (None, PARTITION, LONG):
-        assert as_compared(keys(1.0, float("nan")), known) is None
-    assert as_compared(keys(MOMENT.replace(tzinfo=UTC)), None) is None
+        assert cast_keys(keys(1.0, float("nan")), known) is None
+    assert cast_keys(keys(MOMENT.replace(tzinfo=UTC)), None) is None
     beyond = {
         "a year after 9999": keys(1 << 60, kind=pa.timestamp("us", "UTC")), "a day": keys(1 << 30, kind=pa.date32()),
         "no text": pa.chunked_array([pa.array([b"\xff"]).view(pa.string())]),
     }  # fmt: skip
     for name, given in beyond.items():
-        assert listed("x", as_compared(given, PARTITION), PARTITION) == [], name
-        assert bounded("x", as_compared(given, PARTITION), PARTITION) == [], name
-    assert listed("x", keys(-(1 << 63)), DURATION) == []  # which would be NaT
+        assert value_filters("x", cast_keys(given, PARTITION), PARTITION) == [], name
+        assert range_filters("x", cast_keys(given, PARTITION), PARTITION) == [], name
+    assert value_filters("x", keys(-(1 << 63)), DURATION) == []  # which would be NaT
 
 
 HASHED = [
@@ -114,8 +122,8 @@ HASHED = [
 
 @pytest.mark.parametrize(("known", "given", "plain"), HASHED)
 def test_hashes(known, given, plain):
-    assert [each.tolist() for each in hashed(known, given)] == [plain.tolist()]
-    assert hashed(known, given)[0].dtype == plain.dtype
+    assert [each.tolist() for each in plain_keys(known, given)] == [plain.tolist()]
+    assert plain_keys(known, given)[0].dtype == plain.dtype
 
 
 def test_hashes_of_texts():
@@ -124,7 +132,7 @@ def test_hashes_of_texts():
     given = pa.chunked_array([texts[1:2], texts[2:]])
     plain, starts, ends = np.frombuffer(b"abc", np.uint8), np.array([0, 1, 1]), np.array([1, 1, 3])
     for known, kind in ((column(BYTE_ARRAY, LogicalType("STRING")), pa.string()), (column(BYTE_ARRAY), pa.binary())):
-        made = hash_values(known.leaf, *hashed(known, given.cast(kind)))
+        made = hash_values(known.leaf, *plain_keys(known, given.cast(kind)))
         assert made.tolist() == hash_values(known.leaf, plain, starts, ends).tolist()
 
 
@@ -140,4 +148,4 @@ NOT_HASHED = [
 
 @pytest.mark.parametrize(("known", "given"), NOT_HASHED)
 def test_what_is_stored_in_several_ways_is_not_hashed(known, given):
-    assert hashed(known, given) is None
+    assert plain_keys(known, given) is None

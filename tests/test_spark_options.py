@@ -13,8 +13,8 @@ pytest.importorskip("pyspark.sql.datasource", reason="pyspark is not installed (
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
-from numparq.spark.options import OPTIONS  # noqa: E402
-from numparq.spark.source import NumparqDataSource  # noqa: E402
+from numparq.spark.data_source.read_options import READ_OPTIONS  # noqa: E402
+from numparq.spark.data_source.source import NumparqDataSource  # noqa: E402
 
 pytestmark = pytest.mark.pyspark
 
@@ -91,7 +91,7 @@ def test_the_option_is_named(folder, name, text, said):
 
 
 def test_every_option_is_here():
-    assert {option.name for option in OPTIONS} <= set(WRONG)
+    assert {option.name for option in READ_OPTIONS} <= set(WRONG)
 
 
 @pytest.mark.parametrize(

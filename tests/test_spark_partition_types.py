@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from numparq.dataset.files import list_files
-from numparq.spark.partition_types import partition_types, types_asked_for
+from numparq.dataset.discover.files import list_files
+from numparq.spark.schema.partitions import infer_partition_types, user_partition_types
 
 T = pytest.importorskip("pyspark.sql.types", reason="pyspark is not installed (the extra 'spark')")
 
@@ -39,22 +39,22 @@ def listing(folder, values):
 @pytest.mark.parametrize(("kind", "values"), CASES, ids=[f"{kind}: {', '.join(values)}" for kind, values in CASES])
 def test_inferred(tmp_path, kind, values):
     found = listing(tmp_path, values)
-    assert partition_types(found, {}, {}) == {"k": kind}
-    assert partition_types(found, {}, {}, infers=False) == {"k": "str"}
+    assert infer_partition_types(found, {}, {}) == {"k": kind}
+    assert infer_partition_types(found, {}, {}, infers=False) == {"k": "str"}
 
 
 def test_given_and_asked_for(tmp_path):
     found = listing(tmp_path, ["1", "2"])
-    assert partition_types(found, {"k": "int8"}, {"k": "int64", "other": "str"}) == {"k": "int8"}
+    assert infer_partition_types(found, {"k": "int8"}, {"k": "int64", "other": "str"}) == {"k": "int8"}
     for infers in (True, False):
-        assert partition_types(found, {}, {"k": "int64", "other": "str"}, infers=infers) == {"k": "int64"}
+        assert infer_partition_types(found, {}, {"k": "int64", "other": "str"}, infers=infers) == {"k": "int64"}
     with pytest.raises(ValueError, match="the partition column 'j', and the files are partitioned by 'k'"):
-        partition_types(found, {"j": "int8"}, {})
+        infer_partition_types(found, {"j": "int8"}, {})
 
 
 def test_one_file_has_no_partition(tmp_path):
     (tmp_path / "a").write_bytes(b"PAR1")
-    assert partition_types(list_files(tmp_path / "a"), {"k": "int8"}, {}) == {}
+    assert infer_partition_types(list_files(tmp_path / "a"), {"k": "int8"}, {}) == {}
 
 
 def test_types_of_a_schema():
@@ -63,7 +63,7 @@ def test_types_of_a_schema():
         "f": T.ArrayType(T.LongType()), "g": T.TimestampNTZType(),
     }  # fmt: skip
     schema = T.StructType([T.StructField(name, kind) for name, kind in kinds.items()])
-    assert types_asked_for(schema) == {
+    assert user_partition_types(schema) == {
         "a": "str", "b": "int8", "c": "decimal(9, 2)", "d": "date", "g": "timestamp[us]"
     }  # fmt: skip
-    assert types_asked_for(None) == {}
+    assert user_partition_types(None) == {}

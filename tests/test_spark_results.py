@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from numparq.spark.results import Results
-from numparq.spark.types import arrow_for_spark
+from numparq.spark.jobs.results import ResultBatchBuilder
+from numparq.spark.scan.arrow_batches import worker_arrow_schema
 
 pa = pytest.importorskip("pyarrow")
 T = pytest.importorskip("pyspark.sql.types", reason="pyspark is not installed (the extra 'spark')")
@@ -31,8 +31,8 @@ def schema(**types):
 
 def rows(frame, wanted, *, is_utc=True):
     """Convert, check that the batches are as Spark has to have them, give the rows."""
-    batches = list(Results(wanted, "the function", is_utc=is_utc).of(frame))
-    assert all(batch.schema == arrow_for_spark(wanted) for batch in batches)
+    batches = list(ResultBatchBuilder(wanted, "the function", is_utc=is_utc).of(frame))
+    assert all(batch.schema == worker_arrow_schema(wanted) for batch in batches)
     return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
 
 

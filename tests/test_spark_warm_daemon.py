@@ -105,7 +105,7 @@ def test_nothing_is_said_where_spark_listens():
     code = """
 import subprocess, sys
 from numparq.spark import daemon
-with daemon._output_elsewhere():
+with daemon._redirect_stdout():
     print("printed")
     subprocess.run([sys.executable, "-c", "print('by a child')"])
 print("heard", flush=True)
@@ -133,11 +133,11 @@ print("numpy" in sys.modules)
 
 
 def test_settings_are_put_back(monkeypatch):
-    from numparq.spark.daemon import _settings
+    from numparq.spark.daemon import _environment
 
     monkeypatch.setenv("A_SETTING", "own")
     monkeypatch.delenv("ANOTHER", raising=False)
-    with _settings({"A_SETTING": "ours", "ANOTHER": "ours"}):
+    with _environment({"A_SETTING": "ours", "ANOTHER": "ours"}):
         assert (os.environ["A_SETTING"], os.environ["ANOTHER"]) == ("own", "ours")
     assert os.environ["A_SETTING"] == "own" and "ANOTHER" not in os.environ
 
@@ -145,12 +145,12 @@ def test_settings_are_put_back(monkeypatch):
 def test_nothing_is_compiled_but_what_every_read_needs(tmp_path):
     """With an empty cache: the first task would wait for all of it."""
     code = """
-from numparq import kernels
+from numparq.kernels.compile import bind
 compiled = []
-kernels._compiled = lambda group: compiled.append(group) or 1 / 0
-kernels._say_fallback = lambda error: None
-from numparq.kernels import fallback
-fallback.dispatchers = lambda known, folder: fallback.python(known)
+bind._compiled = lambda group: compiled.append(group) or 1 / 0
+bind._warn_fallback = lambda error: None
+from numparq.kernels.compile import fallback
+fallback.dispatchers = lambda known, folder: fallback.python_functions(known)
 from numparq.spark import daemon
 daemon.warm()
 print(compiled)

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from numparq.threads import thread_count
+from numparq.util.arguments import thread_count
 
 
 def test_the_setting_counts_where_the_call_says_nothing(monkeypatch):

@@ -17,10 +17,11 @@ import pytest
 from frames import assert_same, oracle, written
 
 from numparq import CorruptPageError, ParquetFile, read_parquet
-from numparq.column import job, jobs, pages, parts
+from numparq.column.jobs import job, schedule
+from numparq.column.read import decompress, page_walk, pages
+from numparq.format.footer import column_chunks
+from numparq.format.footer.file_metadata import Footer
 from numparq.kernels import kernels
-from numparq.metadata import chunks
-from numparq.metadata.footer import Footer
 
 pa = pytest.importorskip("pyarrow")
 
@@ -90,12 +91,12 @@ SIZES = [(1, 1, 1), (100, 50, 10), (3000, 700, 2000), (1 << 20, 1, 1 << 20)]
 def small(request, monkeypatch):
     """Windows, batches and parts smaller than chunks, and even than pages."""
     window, batch, part = request.param
-    monkeypatch.setattr(pages, "WINDOW_BYTES", window)
-    monkeypatch.setattr(pages, "BATCH_BYTES", batch)
-    monkeypatch.setattr(parts, "PART_BYTES", part)
-    monkeypatch.setattr(jobs, "SMALLEST_SHARE", part)
-    monkeypatch.setattr(jobs, "ALONE_BYTES", part)
-    monkeypatch.setattr(jobs, "GROUP_BYTES", window)
+    monkeypatch.setattr(page_walk, "WINDOW_BYTES", window)
+    monkeypatch.setattr(decompress, "BATCH_BYTES", batch)
+    monkeypatch.setattr(pages, "MIN_RUN_BYTES", part)
+    monkeypatch.setattr(schedule, "MIN_SHARE_BYTES", part)
+    monkeypatch.setattr(schedule, "SINGLE_THREAD_BYTES", part)
+    monkeypatch.setattr(schedule, "MAX_COALESCED_BYTES", window)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -133,16 +134,16 @@ def test_a_huge_chunk_is_shared_out(monkeypatch, column, nulls):
     """Its pages go to several threads, and come back in order."""
     big = written(table(200_000, nulls).select([column]), data_page_size=20_000, write_batch_size=500)
     counts = []
-    monkeypatch.setattr(parts, "PART_BYTES", 10_000)
-    monkeypatch.setattr(jobs, "SMALLEST_SHARE", 1)
-    split = job.split
+    monkeypatch.setattr(pages, "MIN_RUN_BYTES", 10_000)
+    monkeypatch.setattr(schedule, "MIN_SHARE_BYTES", 1)
+    split = pages.split_data_pages
 
     def counting(*arguments):
         found = split(*arguments)
         counts.append(len(found))
         return found
 
-    monkeypatch.setattr(job, "split", counting)
+    monkeypatch.setattr(job, "split_data_pages", counting)
     got = read_parquet(big, threads=4)
     assert max(counts) > 4
     assert_same(got, oracle(big))
@@ -156,7 +157,7 @@ def test_a_huge_chunk_is_shared_out(monkeypatch, column, nulls):
 def test_chunks_larger_than_a_window(tmp_path, compression):
     """As they are in large files, with nothing made smaller for the test."""
     rng = np.random.default_rng(3)
-    rows = pages.WINDOW_BYTES // 4
+    rows = page_walk.WINDOW_BYTES // 4
     big = pa.table({
         "int": pa.array(rng.integers(0, 2**62, rows)),
         "gaps": pa.array(rng.random(rows), mask=rng.random(rows) < 0.3),
@@ -221,13 +222,13 @@ def test_the_facts_of_a_chunk_are_read_once(data, monkeypatch):
     def slowly(bytes_, starts, places, *rest):
         reads.extend(places.tolist())
         time.sleep(0.002)  # the GIL is the others'
-        return kernels.read_thrifts(bytes_, starts, places, *rest)
+        return kernels.read_thrift_structs(bytes_, starts, places, *rest)
 
     shared = ParquetFile(data).footer
     footer = Footer(shared.data, shared.length)  # of which nobody has read anything
     groups, columns = range(len(footer.row_group_num_rows)), range(footer.num_leaves)
     expected = shared.chunks.table(groups, columns)
-    monkeypatch.setattr(chunks, "kernels", SimpleNamespace(read_thrifts=slowly))
+    monkeypatch.setattr(column_chunks, "kernels", SimpleNamespace(read_thrift_structs=slowly))
     start = threading.Barrier(6)
 
     def use(number):

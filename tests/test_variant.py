@@ -22,7 +22,7 @@ from twins import variant as twin
 from variants import EMPTY, IDS, NAMES
 
 from numparq import InvalidFileError, ParquetError, UnsupportedError, variant
-from numparq.variant.encoding import decode_value
+from numparq.format.variant.decode import decode_value
 
 UTC = datetime.UTC
 
@@ -352,7 +352,9 @@ def test_the_examples_of_the_conformance_suite(parquet_testing):
 # --- the documentation ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["numparq.variant", "numparq.variant.encode", "numparq.variant.encoding"])
+@pytest.mark.parametrize(
+    "name", ["numparq.format.variant", "numparq.format.variant.encode", "numparq.format.variant.decode"]
+)
 def test_examples_of_docstrings(name):
     importlib.import_module(name)
     result = doctest.testmod(sys.modules[name])  # `numparq.variant.encode` is the function

@@ -32,10 +32,8 @@ from variants import (
 
 import numparq
 from numparq import InvalidFileError, SchemaError, read_parquet, to_parquet, variant
-from numparq.schema import (
-    INT32,
-    OPTIONAL,
-)
+from numparq.format.physical_type import INT32
+from numparq.format.schema import OPTIONAL
 
 # --- the conformance suite --------------------------------------------------------------------------------------------
 

@@ -14,7 +14,9 @@ from hostile.damage import flips
 import numparq
 from numparq.cli import main
 from numparq.errors import InvalidFileError, ParquetError, UnsupportedError
-from numparq.verifying import CHECKS, Deviation, examine
+from numparq.tools.verify.checks import CHECKS
+from numparq.tools.verify.deviations import Deviation
+from numparq.tools.verify.file import check_file
 
 
 def errors(data):
@@ -138,7 +140,7 @@ def test_what_lies_behind_a_damaged_page_is_checked():
     found = numparq.verify(bytes(data))
     assert [(deviation.check, deviation.row_group, deviation.page) for deviation in found][:2] == [
         ("page-header", 0, 0), ("page-crc", 1, 2)]  # fmt: skip
-    assert examine(bytes(data)).looked_at["pages"] == examine(base()).looked_at["pages"] - 1
+    assert check_file(bytes(data)).checked_counts["pages"] == check_file(base()).checked_counts["pages"] - 1
 
 
 # --- sound files ------------------------------------------------------------------------------------------------------
@@ -215,9 +217,9 @@ def test_files_of_duckdb(tmp_path, options):
     table = arrow_table()
     path = tmp_path / "a.parquet"
     duckdb.from_arrow(table).query("rides", f"copy rides to '{path}' {options}")
-    report = examine(path)
+    report = check_file(path)
     assert {deviation.check for deviation in report.deviations} == {"chunk-encodings-beside"}
-    assert report.looked_at["Bloom filters"] > 5
+    assert report.checked_counts["Bloom filters"] > 5
 
 
 NUMPARQ = {
@@ -237,15 +239,22 @@ def test_files_of_numparq(options, rows):
     pd = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
     frame = arrow_table().to_pandas(types_mapper=pd.ArrowDtype).iloc[:rows]
-    report = examine(numparq.to_parquet(frame, **NUMPARQ[options]))
-    assert report.deviations == [] and report.num_rows == rows and report.is_sound
+    report = check_file(numparq.to_parquet(frame, **NUMPARQ[options]))
+    assert report.deviations == [] and report.num_rows == rows and report.is_valid
 
 
 def test_what_was_looked_at():
-    report = examine(base())
+    report = check_file(base())
     assert (report.num_rows, report.num_row_groups, report.num_columns, report.errors) == (120, 2, 4, 0)
-    assert report.looked_at == {"row groups": 2, "column chunks": 8, "pages": 26, "checksums": 26, "Bloom filters": 4,
-                                "offset indexes": 8, "column indexes": 8}  # fmt: skip
+    assert report.checked_counts == {
+        "row groups": 2,
+        "column chunks": 8,
+        "pages": 26,
+        "checksums": 26,
+        "Bloom filters": 4,
+        "offset indexes": 8,
+        "column indexes": 8,
+    }
 
 
 # --- conformance files ------------------------------------------------------------------------------------------------
@@ -328,7 +337,7 @@ def test_deviations_are_bounded():
     """A thousand of a kind are listed, the others counted."""
     footer = base()[:4] + b"\x15\x02\x19\xfc\xff\xff\x03" + b"\x00" * 65535
     data = footer + (len(footer) - 4).to_bytes(4, "little") + b"PAR1"
-    report = examine(data)
+    report = check_file(data)
     assert len(report.deviations) <= 1002 and {d.check for d in report.deviations} == {"thrift-required",
                                                                                          "thrift-struct"}  # fmt: skip
 

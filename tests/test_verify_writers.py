@@ -14,10 +14,11 @@ from hostile.damage import flips
 
 import numparq
 from numparq.errors import ParquetError
-from numparq.schema import OPTIONAL, REQUIRED
-from numparq.verifying import CHECKS, examine
-from numparq.verifying.deltas import first_of, widest_of
-from numparq.verifying.known import KNOWN
+from numparq.format.schema import OPTIONAL, REQUIRED
+from numparq.format.writer_quirks import TOLERATED_DEFECTS
+from numparq.tools.verify.checks import CHECKS
+from numparq.tools.verify.encodings import first_delta_value, max_delta_bits
+from numparq.tools.verify.file import check_file
 
 
 def checks(data):
@@ -25,9 +26,9 @@ def checks(data):
 
 
 def test_the_table_names_checks():
-    assert KNOWN.keys() <= FAULTS.keys() <= CHECKS.keys()
+    assert TOLERATED_DEFECTS.keys() <= FAULTS.keys() <= CHECKS.keys()
     assert all(CHECKS[check].severity == "warning" for check in FAULTS)
-    assert all(CHECKS[fault.error].severity == "error" for fault in KNOWN.values())
+    assert all(CHECKS[fault.error].severity == "error" for fault in TOLERATED_DEFECTS.values())
 
 
 @pytest.mark.parametrize("check", FAULTS)
@@ -125,9 +126,9 @@ def test_headers_of_deltas():
     for values in ([], [5], [-3, 4, 9], list(range(300)), [0, 2**31 - 1, -(2**31)] * 99):
         for bits in (32, 64):
             section = faults.delta.encode(values, bits)
-            assert first_of(section) == (values[0] if values else 0)
-            assert (widest_of(section) > 32) == (bits == 64 and len(values) == 297)
-    assert first_of(b"") == widest_of(b"") == 0
+            assert first_delta_value(section) == (values[0] if values else 0)
+            assert (max_delta_bits(section) > 32) == (bits == 64 and len(values) == 297)
+    assert first_delta_value(b"") == max_delta_bits(b"") == 0
 
 
 # --- files of these writers -------------------------------------------------------------------------------------------
@@ -137,8 +138,8 @@ def test_files_of_fastparquet(tmp_path):
     fastparquet = pytest.importorskip("fastparquet")
     path = str(tmp_path / "a.parquet")
     fastparquet.write(path, pd.DataFrame({"a": [1.0, 2, 3], "s": ["a", None, "b"]}), has_nulls="infer")
-    report = examine(path)
-    assert report.is_sound and "writer-bool" in {deviation.check for deviation in report.deviations}
+    report = check_file(path)
+    assert report.is_valid and "writer-bool" in {deviation.check for deviation in report.deviations}
 
 
 def test_deltas_of_duckdb(tmp_path):

@@ -14,10 +14,10 @@ import pytest
 from driving.stored_bloom_filters import filters_of
 
 import numparq
-from numparq.bloom_filter import hash_values
-from numparq.kernels.tables import BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64
-from numparq.metadata.logical_type import LogicalType
-from numparq.schema import Leaf
+from numparq.format.bloom_filter import hash_values
+from numparq.format.logical_type import LogicalType
+from numparq.format.schema import Leaf
+from numparq.kernels.enums import BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64
 
 ABSENT = 120_000
 ROWS = 5_000

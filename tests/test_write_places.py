@@ -8,7 +8,7 @@ import thriftpy2.protocol.compact as compact
 import thriftpy2.transport as transport
 
 import numparq
-from numparq.metadata.idl import thrift_module
+from numparq.format.thrift.idl import thrift_module
 
 
 def struct_at(kind: str, data: bytes, position: int):

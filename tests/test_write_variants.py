@@ -12,14 +12,14 @@ import pytest
 import numparq
 from numparq import variant
 from numparq.errors import SchemaError
-from numparq.leaves import Node
-from numparq.metadata.logical_type import LogicalType
+from numparq.format.logical_type import LogicalType
+from numparq.format.schema_node import SchemaNode
 
-PARTS = Node("metadata", repetition=0, physical=6), Node("value", repetition=0, physical=6)
+PARTS = SchemaNode("metadata", repetition=0, physical=6), SchemaNode("value", repetition=0, physical=6)
 
 
 def schema(repetition=1):
-    return {"v": Node("v", repetition, logical=LogicalType("VARIANT"), children=PARTS)}
+    return {"v": SchemaNode("v", repetition, logical=LogicalType("VARIANT"), children=PARTS)}
 
 
 def written(values, **options):

@@ -39,7 +39,7 @@ def pages_of(data: bytes, column: int, row_group: int = 0) -> list[tuple[int, in
     import thriftpy2.protocol.compact as compact
     import thriftpy2.transport as transport
 
-    from numparq.metadata.idl import thrift_module
+    from numparq.format.thrift.idl import thrift_module
 
     index = thrift_module().OffsetIndex()
     raw = transport.TMemoryBuffer(data[start : start + chunk.offset_index_length])
@@ -386,6 +386,6 @@ def test_the_old_lz4_warns():
 def test_a_bar_only_where_it_is_wanted(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch):
     numparq.to_parquet(frame())
     assert capsys.readouterr() == ("", "")
-    monkeypatch.setattr("numparq.progress.PATIENCE", 0)
+    monkeypatch.setattr("numparq.util.progress.PATIENCE", 0)
     numparq.to_parquet(frame(), progress=True, row_group_size=100)
     assert capsys.readouterr().out == ""

@@ -14,9 +14,10 @@ import pandas as pd
 import pytest
 
 import numparq
-from numparq import writer as writer_module
 from numparq.column import scratch
+from numparq.column.write import chunk as writer_module
 from numparq.errors import SchemaError
+from numparq.file import writer as file_writer
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -155,7 +156,7 @@ def test_buffers_are_given_back_when_no_thread_uses_them_any_more(monkeypatch: p
         given_back.append(bool(scratch._idle))
         return encode(*arguments)
 
-    monkeypatch.setattr(writer_module, "encode_chunk", slow)
+    monkeypatch.setattr(file_writer, "encode_chunk", slow)
     monkeypatch.setattr(scratch, "_idle", [])
     with pytest.raises(KeyboardInterrupt):
         numparq.to_parquet(df, threads=2)

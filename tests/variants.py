@@ -9,20 +9,10 @@ from hypothesis import strategies as st
 from twins import variant as twin
 
 from numparq import to_parquet, variant
-from numparq.leaves import Node
-from numparq.metadata.logical_type import LogicalType
-from numparq.schema import (
-    BOOLEAN,
-    BYTE_ARRAY,
-    DOUBLE,
-    FIXED_LEN_BYTE_ARRAY,
-    FLOAT,
-    INT32,
-    INT64,
-    OPTIONAL,
-    REPEATED,
-    REQUIRED,
-)
+from numparq.format.logical_type import LogicalType
+from numparq.format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64
+from numparq.format.schema import OPTIONAL, REPEATED, REQUIRED
+from numparq.format.schema_node import SchemaNode
 
 NO_TYPE = "{} is no type that a VARIANT's values can be shredded as"
 VARIANT, LIST, STRING = map(LogicalType, ("VARIANT", "LIST", "STRING"))
@@ -53,24 +43,24 @@ def node_of(schema, name="typed_value"):
     """Give the node of a ``typed_value``."""
     if isinstance(schema, int):
         physical, logical, length = LEAVES[schema]
-        return Node(name, OPTIONAL, physical, length, logical)
+        return SchemaNode(name, OPTIONAL, physical, length, logical)
     if isinstance(schema, list):
-        element = Node("element", REQUIRED, children=parts_of(schema[0]))
-        return Node(name, OPTIONAL, None, 0, LIST, (Node("list", REPEATED, children=(element,)),))
-    return Node(name, OPTIONAL, children=tuple(Node(key, REQUIRED, children=parts_of(inner))
+        element = SchemaNode("element", REQUIRED, children=parts_of(schema[0]))
+        return SchemaNode(name, OPTIONAL, None, 0, LIST, (SchemaNode("list", REPEATED, children=(element,)),))
+    return SchemaNode(name, OPTIONAL, children=tuple(SchemaNode(key, REQUIRED, children=parts_of(inner))
                                                for key, inner in schema.items()))  # fmt: skip
 
 
 def parts_of(schema):
-    value = Node("value", OPTIONAL, BYTE_ARRAY)
+    value = SchemaNode("value", OPTIONAL, BYTE_ARRAY)
     return (value,) if schema is None else (value, node_of(schema))
 
 
-METADATA = Node("metadata", REQUIRED, BYTE_ARRAY)
+METADATA = SchemaNode("metadata", REQUIRED, BYTE_ARRAY)
 
 
 def variant_node(schema, name="v", repetition=OPTIONAL):
-    return Node(name, repetition, None, 0, VARIANT, (METADATA, *parts_of(schema)))
+    return SchemaNode(name, repetition, None, 0, VARIANT, (METADATA, *parts_of(schema)))
 
 
 def nested_file():
@@ -90,7 +80,7 @@ def nested_file():
 
     rows = [None if items is None else [None if item == 0 else stored(item) for item in items] for items in lists]
     element = variant_node({"a": 6}, "element")
-    node = Node("l", OPTIONAL, None, 0, LIST, (Node("list", REPEATED, children=(element,)),))
+    node = SchemaNode("l", OPTIONAL, None, 0, LIST, (SchemaNode("list", REPEATED, children=(element,)),))
     frame = pd.DataFrame({"n": range(40), "l": pd.Series(rows, dtype=object)})
     data = to_parquet(frame, schema={"l": node}, row_group_size=7)
     return data, [None if items is None else [None if item == 0 else item for item in items] for items in lists]

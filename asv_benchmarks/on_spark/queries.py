@@ -26,7 +26,7 @@ class SparkQuery:
     ----------
     name : str
         For the table.
-    folder : Spread
+    folder : PartitionedFileWriter
         Of what.
     ways : mapping of str to callable
         By contender: numparq's first.

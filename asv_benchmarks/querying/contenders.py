@@ -124,7 +124,7 @@ class Contender:
     ----------
     name, version : str
         Who it is.
-    run : Run
+    run : OptimizeRun
         Asks it.
     takes_stores : bool
         Whether it takes an fsspec file system.

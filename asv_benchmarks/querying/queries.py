@@ -28,7 +28,7 @@ class Query:
     ----------
     name : str
         Its name in the tables.
-    file : DataFile or Folder
+    file : DataFile or DatasetFolder
         Whom it is asked.
     terms : tuple of Term
         What has to hold of the rows.

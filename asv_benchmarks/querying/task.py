@@ -59,11 +59,11 @@ class Answers:
         By contender.
     num_rows : int or None
         How many rows there are.
-    asked : Asked or None
+    asked : DatasetFilterColumn or None
         What numparq asked for; of local folders it is not counted.
     failure : str or None
         Why it was not counted.
-    asked_of_store : mapping of str to Asked
+    asked_of_store : mapping of str to DatasetFilterColumn
         Where there is an object store: what each contender asked of it.
     """
 

@@ -1,4 +1,4 @@
-"""``numparq demo``: the main job from end to end, on a file that it makes itself."""
+"""`numparq demo`: write a file, read all and parts of it, compare with pandas and pyarrow."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from rich.console import Console
 from rich.table import Table
 
 from ..api import to_parquet
+from ..expr.expression import col
+from ..file.reader import ParquetFile
 from ..kernels import warmup
-from ..predicate import col
-from ..reader import ParquetFile
-from .plan import folded, page_map
+from .plan import page_map, wrap_line
 
 ROW_GROUPS = 8
 
@@ -32,8 +32,8 @@ def demo(rows: int, keep: str | None) -> None:
         path = keep or os.path.join(folder, "rides.parquet")
         with Console(stderr=True).status("compiling the kernels (only the first time) ..."):
             warmup()
-        frame = rides(rows)
-        _write(console, frame, path, os.path.join(folder, "by_pyarrow.parquet"))
+        frame = make_rides(rows)
+        _compare_write(console, frame, path, os.path.join(folder, "by_pyarrow.parquet"))
         with ParquetFile(path) as file:
             console.print(
                 f"[bold]{file.source.size / 1e6:.1f} MB, {file.num_rows:,} rows, {file.num_row_groups} row groups[/]"
@@ -41,10 +41,10 @@ def demo(rows: int, keep: str | None) -> None:
             console.print(str(file.schema), markup=False)
         first, stop = rows // 2, rows // 2 + rows // 100
         console.print("\n[bold]the whole file, read[/]")
-        _compare(console, path, {}, lambda: pd.read_parquet(path, engine="pyarrow"))
+        _compare_read(console, path, {}, lambda: pd.read_parquet(path, engine="pyarrow"))
         console.print(f"\n[bold]two columns, rows {first:,} to {stop:,}[/]")
         columns = ["pickup", "fare"]
-        _compare(console, path, {"columns": columns, "row_range": (first, stop)},
+        _compare_read(console, path, {"columns": columns, "row_range": (first, stop)},
                  lambda: pd.read_parquet(path, engine="pyarrow", columns=columns).iloc[first:stop])  # fmt: skip
         _read_filtered(console, path)
         if keep:
@@ -55,15 +55,15 @@ def _has_pyarrow() -> bool:
     return find_spec("pyarrow") is not None
 
 
-def _write(console: Console, frame: pd.DataFrame, path: str, beside: str) -> None:
+def _compare_write(console: Console, frame: pd.DataFrame, path: str, beside: str) -> None:
     """Write the file, and show the time beside that of pandas and pyarrow."""
     size = max(len(frame) // ROW_GROUPS, 1)
     console.print(f"[bold]{len(frame):,} rides, written[/]")
-    own = _best(lambda: to_parquet(frame, path, row_group_size=size), 3)
+    own = _best_time(lambda: to_parquet(frame, path, row_group_size=size), 3)
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_row("numparq", f"{own * 1e3:.1f} ms", f"{os.path.getsize(path) / 1e6:.2f} MB, page indexes and checksums")
     if _has_pyarrow():
-        other = _best(lambda: frame.to_parquet(beside, engine="pyarrow", row_group_size=size), 3)
+        other = _best_time(lambda: frame.to_parquet(beside, engine="pyarrow", row_group_size=size), 3)
         larger = f"{os.path.getsize(beside) / 1e6:.2f} MB"
         table.add_row(
             "pandas with pyarrow", f"{other * 1e3:.1f} ms", f"{larger}; numparq took {own / other:.0%} of that"
@@ -72,7 +72,7 @@ def _write(console: Console, frame: pd.DataFrame, path: str, beside: str) -> Non
     console.print()
 
 
-def rides(rows: int) -> pd.DataFrame:
+def make_rides(rows: int) -> pd.DataFrame:
     """Make up taxi rides: a frame of `rows` rows with times, numbers with gaps, booleans and strings."""
     random = np.random.default_rng(2026)
     seconds = np.sort(random.integers(0, 31_536_000, rows))
@@ -91,7 +91,7 @@ def rides(rows: int) -> pd.DataFrame:
     return frame.astype({"zone": "str", "note": "str"})
 
 
-def _compare(console: Console, path: str, options: dict[str, Any], peer: Callable[[], pd.DataFrame]) -> None:
+def _compare_read(console: Console, path: str, options: dict[str, Any], peer: Callable[[], pd.DataFrame]) -> None:
     """Read with numparq and with pandas and pyarrow; show times, bytes, and whether the frames are equal."""
     with ParquetFile(path) as file:
         ours = file.read(**options)
@@ -101,14 +101,14 @@ def _compare(console: Console, path: str, options: dict[str, Any], peer: Callabl
         with ParquetFile(path) as file:
             return file.read(**options)
 
-    own = _best(numparq)
+    own = _best_time(numparq)
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_row(
         "numparq", f"{own * 1e3:.1f} ms", f"{read / 1e6:.2f} MB read, {max(1 - read / size, 0):.0%} of the file skipped"
     )
     if _has_pyarrow():
         pd.testing.assert_frame_equal(ours.reset_index(drop=True), peer().reset_index(drop=True))
-        other = _best(peer)
+        other = _best_time(peer)
         table.add_row("pandas with pyarrow", f"{other * 1e3:.1f} ms",
                       f"numparq took {own / other:.0%} of that; the frames are equal")  # fmt: skip
     console.print(table)
@@ -120,20 +120,20 @@ def _read_filtered(console: Console, path: str) -> None:
     wanted = (col("pickup") >= days[0]) & (col("pickup") < days[1]) & (col("fare") > 60)
     tuples = [("pickup", ">=", pd.Timestamp(days[0])), ("pickup", "<", pd.Timestamp(days[1])), ("fare", ">", 60)]
     console.print(f"\n[bold]three columns of the rows with[/] {wanted}")
-    _compare(console, path, {"columns": columns, "filters": wanted},
+    _compare_read(console, path, {"columns": columns, "filters": wanted},
              lambda: pd.read_parquet(path, engine="pyarrow", columns=columns, filters=tuples))  # fmt: skip
     with ParquetFile(path) as file:
         plan = file.plan(columns, wanted)
         found = len(file.read(columns, wanted))
     console.print("the plan of that, before a value is decoded:")
     for line in (*plan.explain().splitlines(), "pages that are read (#), and that are not (.)"):
-        console.print(folded(line, console), markup=False, soft_wrap=True)
+        console.print(wrap_line(line, console), markup=False, soft_wrap=True)
     for row in page_map(plan, console.width):
         console.print(row, soft_wrap=True)
     console.print(f"of the {plan.num_rows:,} rows left, {found:,} satisfy the filter")
 
 
-def _best(read: Callable[[], object], times: int = 5) -> float:
+def _best_time(read: Callable[[], object], times: int = 5) -> float:
     taken = []
     for _ in range(times):
         began = time.perf_counter()

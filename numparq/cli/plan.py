@@ -1,4 +1,4 @@
-"""``numparq plan``: which rows, pages and bytes of a file a filter leaves to be read, and what it is that cuts them."""
+"""`numparq plan`: print the read plan of a filter and draw which pages it reads."""
 
 from __future__ import annotations
 
@@ -12,57 +12,56 @@ from rich.console import Console
 from rich.text import Text
 
 from ..dataset.dataset import Dataset
-from ..dataset.files import is_many
-from ..plan.read_plan import ReadPlan
-from ..plan.row_group_plan import RowGroupPlan
-from ..plan.words import counted
-from ..predicate.text import parse_for
-from ..reader import ParquetFile
+from ..dataset.discover.files import is_dataset_path
+from ..expr.parse import parse_filter_for_schema
+from ..file.reader import ParquetFile
+from ..plan.explain import pluralize
+from ..plan.read_plan import ReadPlan, RowGroupPlan
 
-__all__ = ["folded", "page_map", "plan"]
+__all__ = ["page_map", "plan", "wrap_line"]
 
 _WIDTH = 72  # at most so many characters of a column's map, each a page or several
-_LEAST_WIDTH = 8
-_COUNT = 16  # characters behind a map: " 1,000 of 10,000"
-_READ, _SOME, _SKIPPED = "#", "+", "."
-_STYLES = {_READ: "green", _SOME: "yellow", _SKIPPED: "dim"}
+_MIN_WIDTH = 8
+_COUNT_WIDTH = 16  # characters behind a map: " 1,000 of 10,000"
+_READ, _PARTIAL, _SKIPPED = "#", "+", "."
+_STYLES = {_READ: "green", _PARTIAL: "yellow", _SKIPPED: "dim"}
 
 
 def plan(file: str, filter: str | None, columns: str | None, pages: bool) -> None:
     """Print the plan of a read."""
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
-    if is_many(file):
-        _plan_of_many(console, file, filter, columns)
+    if is_dataset_path(file):
+        _plan_dataset(console, file, filter, columns)
         return
     with ParquetFile(file) as parquet:
         source = parquet.source
         opened = source.num_requests, source.num_bytes
-        filters = None if filter is None else parse_for(filter, lambda: parquet.schema)
+        filters = None if filter is None else parse_filter_for_schema(filter, lambda: parquet.schema)
         found = parquet.plan(None if columns is None else columns.split(","), filters)
-        _explain(console, found.explain())
+        _print_plan(console, found.explain())
         for what, requests, num_bytes in (
             ("the footer", *opened),
             ("planning", source.num_requests - opened[0], source.num_bytes - opened[1]),
         ):
-            console.print(f"{what} took {counted(requests, 'request')}, {counted(num_bytes, 'byte')}", style="dim")
+            console.print(f"{what} took {pluralize(requests, 'request')}, {pluralize(num_bytes, 'byte')}", style="dim")
         if pages:
             for row in page_map(found, console.width):
                 console.print(row, soft_wrap=True)
 
 
-def _plan_of_many(console: Console, path: str, filter: str | None, columns: str | None) -> None:
+def _plan_dataset(console: Console, path: str, filter: str | None, columns: str | None) -> None:
     """Print the plan of a read of many files."""
     with Dataset(path) as dataset:
-        filters = None if filter is None else parse_for(filter, lambda: dataset.schema)
-        _explain(console, dataset.plan(None if columns is None else columns.split(","), filters).explain())
+        filters = None if filter is None else parse_filter_for_schema(filter, lambda: dataset.schema)
+        _print_plan(console, dataset.plan(None if columns is None else columns.split(","), filters).explain())
 
 
-def _explain(console: Console, words: str) -> None:
+def _print_plan(console: Console, words: str) -> None:
     for number, line in enumerate(words.splitlines()):
-        console.print(folded(line, console), style="" if number else "bold", markup=False, soft_wrap=True)
+        console.print(wrap_line(line, console), style="" if number else "bold", markup=False, soft_wrap=True)
 
 
-def folded(line: str, console: Console) -> str:
+def wrap_line(line: str, console: Console) -> str:
     """Fold a line at blanks where a terminal would cut words; what is not a terminal has lines of any length."""
     if not console.is_terminal:
         return line
@@ -88,32 +87,32 @@ def page_map(found: ReadPlan, width: int = 200) -> Iterator[Text]:
         Lines.
     """
     longest = max(map(len, found.columns), default=0)
-    most = max(min(_WIDTH, width - longest - len("  ") - len(" ") - _COUNT), _LEAST_WIDTH)
+    most = max(min(_WIDTH, width - longest - len("  ") - len(" ") - _COUNT_WIDTH), _MIN_WIDTH)
     for is_left, neighbours in groupby(found, lambda group: bool(group.rows)):
         groups = list(neighbours)
         if not is_left:
-            yield Text(_skipped(groups), style="dim")
+            yield Text(_skipped_row_groups(groups), style="dim")
             continue
         for group in groups:
-            yield Text(f"row group {group.ordinal}: {group.rows.count:,} of {counted(group.num_rows, 'row')}")
+            yield Text(f"row group {group.ordinal}: {group.rows.count:,} of {pluralize(group.num_rows, 'row')}")
             for place, name in enumerate(found.columns):
                 line = Text(f"  {name:<{longest}} ")
-                for mark in _marks(group, place, most):
+                for mark in _page_marks(group, place, most):
                     line.append(mark, _STYLES[mark])
-                yield line.append(_count(group, place))
+                yield line.append(_page_count(group, place))
 
 
-def _skipped(groups: list[RowGroupPlan]) -> str:
+def _skipped_row_groups(groups: list[RowGroupPlan]) -> str:
     first, last = groups[0].ordinal, groups[-1].ordinal
     return f"row group {first}: skipped" if first == last else f"row groups {first} to {last}: skipped"
 
 
-def _count(group: RowGroupPlan, place: int) -> str:
+def _page_count(group: RowGroupPlan, place: int) -> str:
     chunk = group.chunks[place]
     return f" {len(group.needed(place)):,} of {chunk.num_pages:,}" if chunk.is_indexed else " all pages"
 
 
-def _marks(group: RowGroupPlan, place: int, most: int) -> str:
+def _page_marks(group: RowGroupPlan, place: int, most: int) -> str:
     is_read = np.zeros(group.chunks[place].num_pages, np.int64)
     is_read[group.needed(place)] = 1
     if not group.chunks[place].is_indexed:
@@ -123,4 +122,4 @@ def _marks(group: RowGroupPlan, place: int, most: int) -> str:
     edges = np.arange(most + 1) * len(is_read) // most
     before = np.concatenate([[0], np.cumsum(is_read)])
     shares = (before[edges[1:]] - before[edges[:-1]]) / (edges[1:] - edges[:-1])
-    return "".join(_READ if share == 1 else _SOME if share else _SKIPPED for share in shares.tolist())
+    return "".join(_READ if share == 1 else _PARTIAL if share else _SKIPPED for share in shares.tolist())

@@ -1,13 +1,13 @@
-"""``numparq salvage``: what is left of a damaged file, as a good one."""
+"""`numparq salvage`: write what is readable of a damaged file to a new file."""
 
 from __future__ import annotations
 
 import sys
 
 from ..errors import ParquetError
-from ..salvaging import salvage as save
+from ..tools.salvage.file import salvage as save
 
-WHOLE, PARTLY, NOTHING = 0, 1, 2
+COMPLETE, PARTIAL, NOTHING = 0, 1, 2
 
 
 def salvage(file: str, out: str, schema: str | None, codec: str | None, row_group_size: int | None, force: bool) -> int:
@@ -24,4 +24,4 @@ def salvage(file: str, out: str, schema: str | None, codec: str | None, row_grou
         print(f"numparq: {error}", file=sys.stderr)
         return NOTHING
     print(saved)
-    return PARTLY if saved.lost else WHOLE
+    return PARTIAL if saved.lost else COMPLETE

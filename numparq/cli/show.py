@@ -1,4 +1,4 @@
-"""``numparq schema``, ``meta`` and ``head``: what is in a file."""
+"""`numparq schema`, `meta` and `head`: print the schema, the footer and the first rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from ..reader import ParquetFile
+from ..file.reader import ParquetFile
 
 
 def schema(file: str) -> None:
@@ -28,10 +28,10 @@ def meta(file: str) -> None:
         )  # fmt: skip
         for pair in metadata.key_value_metadata or ():
             console.print(f"  key {pair.key}: {len(pair.value or ''):,} characters", markup=False)
-        console.print(_columns(parquet))
+        console.print(_column_table(parquet))
 
 
-def _columns(parquet: ParquetFile) -> Table:
+def _column_table(parquet: ParquetFile) -> Table:
     """Make the table of columns: over all row groups, sizes added up and the rest as a set."""
     table = Table(box=None, pad_edge=False)
     for title in ("column", "type", "codec", "encodings", "values", "nulls", "compressed", "uncompressed"):
@@ -44,8 +44,8 @@ def _columns(parquet: ParquetFile) -> Table:
         nulls = [chunk.statistics.null_count if chunk.statistics else None for chunk in known]
         table.add_row(
             ".".join(known[0].path_in_schema) if known else "(encrypted)",
-            *(_names(getattr(chunk, name) for chunk in known) for name in ("type", "codec")),
-            _names(encoding for chunk in known for encoding in chunk.encodings),
+            *(_distinct_names(getattr(chunk, name) for chunk in known) for name in ("type", "codec")),
+            _distinct_names(encoding for chunk in known for encoding in chunk.encodings),
             f"{sum(chunk.num_values for chunk in known):,}",
             "?" if None in nulls else f"{sum(filter(None, nulls)):,}",
             f"{sum(chunk.total_compressed_size for chunk in known):,}",
@@ -54,7 +54,7 @@ def _columns(parquet: ParquetFile) -> Table:
     return table
 
 
-def _names(values: object) -> str:
+def _distinct_names(values: object) -> str:
     return ", ".join(dict.fromkeys(getattr(value, "name", str(value)) for value in values))  # type: ignore[attr-defined]
 
 

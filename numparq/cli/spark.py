@@ -1,47 +1,108 @@
-"""``numparq spark COMMAND``: the jobs of `numparq.spark`, on a Spark of this machine or on a cluster."""
+"""`numparq spark optimize` and `numparq spark profile`."""
 
 from __future__ import annotations
 
-# Of every command: where it runs.
-_SESSION: tuple[tuple[str, dict], ...] = (
-    ("--master", {"metavar": "URL", "help": "Spark's master, such as spark://host:7077 or yarn (local[*])"}),
-    ("--conf", {"action": "append", "default": [], "metavar": "KEY=VALUE", "help": "a setting of Spark; any number"}),
-)
-_PATH = ("path", {"help": "the dataset: a directory or a URL"})
-_NAMES = {"metavar": "NAME,NAME"}
-# Command -> (module, function) that does it, the line of help, its arguments.
-COMMANDS: dict[str, tuple[str, str, str, tuple[tuple[str, dict], ...]]] = {
-    "optimize": ("spark_optimize", "optimize", "rewrite small or badly laid out files, so that queries read little", (
-        _PATH,
-        ("--sort-by", {**_NAMES, "help": "sort by these columns, over all files of a partition"}),
-        ("--cluster-by", {**_NAMES, "help": "bring rows together that are alike in all of these columns"}),
-        ("--target-file-bytes", {"default": "128MB", "metavar": "SIZE", "help": "of each file, about (128MB)"}),
-        ("--out", {"metavar": "DIR", "help": "write there, and leave the dataset as it is"}),
-        ("--where", {"metavar": "TEXT", "help": "only partitions of which this is true, such as: year = 2024"}),
-        ("--bloom", {**_NAMES, "help": "Bloom filters of these columns; by default, of those that profit"}),
-        ("--dry-run", {"action": "store_true", "help": "only say what would be done"}),
-        ("--force", {"action": "store_true", "help": "also where files are laid out like that already"}),
-        *_SESSION,
-    )),
-    "profile": ("spark_profile", "profile", "print what is in a dataset, and how well files could be skipped", (
-        _PATH,
-        ("--columns", {**_NAMES, "help": "only these columns, and what is in them"}),
-        ("--data", {"default": "auto", "choices": ("auto", "always", "never"),
-                    "help": "whether data is read: where footers leave something open (auto), of all, or not at all"}),
-        ("--where", {"metavar": "TEXT", "help": "only partitions of which this is true, such as: year = 2024"}),
-        ("--json", {"action": "store_true", "help": "print it as JSON"}),
-        ("--strict", {"action": "store_true", "help": "a damaged file is an error"}),
-        *_SESSION,
-    )),
-    "demo": ("spark_demo", "demo", "make many small files, optimize them, show what a look-up reads before and after", (
-        ("--files", {"type": int, "default": 400, "metavar": "N", "help": "how many files (400)"}),
-        ("--rows", {"type": int, "default": 4_000_000, "help": "rows of all of them (4000000)"}),
-        ("--keep", {"metavar": "DIR", "help": "keep the dataset there"}),
-        *_SESSION,
-    )),
-}  # fmt: skip
+import json as json_module
+import sys
+
+from rich.console import Console
+
+from ..spark.session import open_session
+from ..tools.profile.profile import Profile
+
+__all__ = ["optimize", "parse_size", "print_report", "profile"]
+
+_UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "g": 1 << 30, "gb": 1 << 30}
+
+_DATA_MODES: dict[str, bool | str] = {"auto": "auto", "always": True, "never": False}
 
 
-def names(text: str | None) -> list[str] | None:
+def split_names(text: str | None) -> list[str] | None:
     """Divide names at commas; None where nothing is given."""
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def optimize(
+    path: str, sort_by: str | None, cluster_by: str | None, target_file_bytes: str, out: str | None, where: str | None,
+    bloom: str | None, dry_run: bool, force: bool, master: str | None, conf: list[str],
+) -> None:  # fmt: skip
+    """Optimize a dataset, and print what was done."""
+    from ..spark.optimization.optimize import optimize as optimized
+
+    file_bytes = parse_size(target_file_bytes)
+    with open_session(master, conf, f"numparq spark optimize {path}") as spark:
+        report = optimized(
+            spark,
+            path,
+            sort_by=split_names(sort_by),
+            cluster_by=split_names(cluster_by),
+            target_file_bytes=file_bytes,
+            out=out,
+            where=where,
+            bloom_filters=split_names(bloom),
+            dry_run=dry_run,
+            force=force,
+        )
+    print_report(report)
+
+
+def print_report(report: object) -> None:
+    """Print a report: as a table where this is a terminal, else as lines."""
+    if sys.stdout.isatty():
+        Console(highlight=False).print(report)
+    else:
+        print(report)
+
+
+def parse_size(text: str) -> int:
+    """Read a number of bytes.
+
+    Parameters
+    ----------
+    text : str
+        Such as ``134217728``, ``128MB`` or ``1.5 g``; units are powers of 1024.
+
+    Raises
+    ------
+    ValueError
+        When it is none.
+    """
+    word = text.strip().lower()
+    number = word.rstrip("bkmg ")
+    unit = _UNITS.get(word[len(number) :].strip())
+    try:
+        found = int(float(number) * (unit or 0))
+    except (ValueError, OverflowError):
+        found = 0
+    if unit is None or found < 1:
+        raise ValueError(f"{text!r} is no number of bytes, such as 128MB")
+    return found
+
+
+def profile(
+    path: str, columns: str | None, data: str, where: str | None, json: bool, strict: bool, master: str | None,
+    conf: list[str],
+) -> int:  # fmt: skip
+    """Print the profile of a dataset.
+
+    Returns
+    -------
+    int
+        1 where a file could not be read in full, else 0.
+    """
+    from ..spark.profiler import profile as profile_of
+
+    with open_session(master, conf, f"numparq spark profile {path}") as spark:
+        found = profile_of(spark, path, split_names(columns), data=_DATA_MODES[data], where=where, strict=strict)
+    print_profile(found, as_json=json)
+    return int(found.damaged_files > 0)
+
+
+def print_profile(found: Profile, *, as_json: bool) -> None:
+    """Print a profile: as JSON, as a table where this is a terminal, else as lines."""
+    if as_json:
+        print(json_module.dumps(found.to_dict(), indent=2, ensure_ascii=False))
+    elif sys.stdout.isatty():
+        Console(highlight=False).print(found)
+    else:
+        print(found)

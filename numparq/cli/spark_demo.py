@@ -1,4 +1,4 @@
-"""``numparq spark demo``: many small files as jobs leave them behind, optimized; and what a look-up reads of both."""
+"""`numparq spark demo`: optimize many small files and compare the bytes a point look-up reads."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from ..dataset.contents import Contents
-from ..dataset.query import Query
-from ..predicate.expression import Expression, col
-from ..reading.choices import Choices
-from ..spark.application import session
-from .spark_optimize import printed
+from ..dataset.discover.snapshot import DatasetSnapshot
+from ..dataset.scan.query import DatasetQuery
+from ..expr.expression import Expression, col
+from ..scan.options import ScanOptions
+from ..spark.session import open_session
+from .spark import print_report
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["bytes_of_look_up", "demo", "events"]
+__all__ = ["demo", "measure_lookup", "write_events"]
 
 _USERS = 100_000
 _START = "2026-01-01 00:00:00"
@@ -30,26 +30,26 @@ def demo(files: int, rows: int, keep: str | None, master: str | None, conf: list
     """Make a dataset, optimize it, compare."""
     if keep and os.path.lexists(keep):
         raise FileExistsError(errno.EEXIST, "there is something of this name already, and the demo makes it anew", keep)
-    from ..spark.optimizing import optimize
+    from ..spark.optimization.optimize import optimize
 
     console = Console(highlight=False)
-    with tempfile.TemporaryDirectory() as folder, session(master, conf, "numparq spark demo") as spark:
+    with tempfile.TemporaryDirectory() as folder, open_session(master, conf, "numparq spark demo") as spark:
         path = keep or os.path.join(folder, "events")
         console.print(f"Spark {spark.version} ({spark.sparkContext.master}) writes {files:,} files, {rows:,} events")
-        events(spark, path, files, rows)
-        wanted = _some_event(path)
+        write_events(spark, path, files, rows)
+        wanted = _sample_event(path)
         looks: dict[str, Expression] = {"one user": col("user") == wanted["user"],
                                         "one event": col("event") == wanted["event"]}  # fmt: skip
-        before = {what: bytes_of_look_up(path, filters) for what, filters in looks.items()}
+        before = {what: measure_lookup(path, filters) for what, filters in looks.items()}
         console.print("numparq optimizes them: sorted by user and time, Bloom filters where they help")
-        printed(optimize(spark, path, sort_by=["user", "time"]))
-        after = {what: bytes_of_look_up(path, filters) for what, filters in looks.items()}
-    console.print(_compared(before, after))
+        print_report(optimize(spark, path, sort_by=["user", "time"]))
+        after = {what: measure_lookup(path, filters) for what, filters in looks.items()}
+    console.print(_comparison_table(before, after))
     if keep:
         console.print(f"the dataset is kept in {keep}")
 
 
-def events(spark: SparkSession, path: str, files: int, rows: int) -> None:
+def write_events(spark: SparkSession, path: str, files: int, rows: int) -> None:
     """Have Spark write events as they come in: in the order of time, in many small files.
 
     Parameters
@@ -72,13 +72,13 @@ def events(spark: SparkSession, path: str, files: int, rows: int) -> None:
     made.write.parquet(path)
 
 
-def _some_event(path: str) -> Any:
+def _sample_event(path: str) -> Any:
     from ..api import read_parquet
 
     return read_parquet(path, ["event", "user"], nrows=1).iloc[0]
 
 
-def bytes_of_look_up(path: str, filters: Expression) -> tuple[int, int]:
+def measure_lookup(path: str, filters: Expression) -> tuple[int, int]:
     """Read all columns of some rows of a dataset, as if for the first time.
 
     Parameters
@@ -95,9 +95,9 @@ def bytes_of_look_up(path: str, filters: Expression) -> tuple[int, int]:
     num_bytes : int
         What was read of all files, footers and indexes included.
     """
-    contents = Contents(path, "hive", None, None, "name", None, None, None)
+    contents = DatasetSnapshot(path, "hive", None, None, "name", None, None, None)
     try:
-        query = Query(contents, (), None, Choices(filters=filters))
+        query = DatasetQuery(contents, (), None, ScanOptions(filters=filters))
         frame = query.read.frame(query.wanted, None)
         opened = contents.opened(range(len(contents.files)))
         return len(frame), sum(file.source.num_bytes for file in opened)
@@ -105,7 +105,7 @@ def bytes_of_look_up(path: str, filters: Expression) -> tuple[int, int]:
         contents.close()
 
 
-def _compared(before: dict[str, tuple[int, int]], after: dict[str, tuple[int, int]]) -> Table:
+def _comparison_table(before: dict[str, tuple[int, int]], after: dict[str, tuple[int, int]]) -> Table:
     table = Table(box=None, pad_edge=False)
     for title in ("look-up of", "rows", "bytes read before", "and after", "share"):
         table.add_column(title, justify="left" if title == "look-up of" else "right")

@@ -1,4 +1,4 @@
-"""``numparq verify``: files held against the specification."""
+"""`numparq verify`: check files against the specification."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from rich.console import Console
 from rich.markup import escape
 
 from ..errors import ParquetError
-from ..verifying import Deviation, Report, examine
+from ..tools.verify.deviations import Deviation
+from ..tools.verify.file import VerificationReport, check_file
 
-SOUND, DEVIATES, UNREADABLE = 0, 1, 2
+VALID, INVALID, UNREADABLE = 0, 1, 2
 _COLORS = {"error": "bold red", "warning": "yellow"}
 
 
@@ -23,22 +24,22 @@ def verify(file: list[str], strict: bool, external_files: bool = False) -> int:
         0 where all are sound, 1 where one has errors (with `strict`, also warnings), 2 where one cannot be read, or is
         no Parquet file at all.
     """
-    status = SOUND
+    status = VALID
     for name in file:
         try:
-            report = examine(name, external_files=external_files)
+            report = check_file(name, external_files=external_files)
         except (ParquetError, OSError) as error:
             print(f"numparq: {error}", file=sys.stderr)
             status = UNREADABLE
             continue
-        show = _show if sys.stdout.isatty() else _print
+        show = _print_rich if sys.stdout.isatty() else _print_plain
         show(report)
         if report.errors or (strict and report.deviations):
-            status = max(status, DEVIATES)
+            status = max(status, INVALID)
     return status
 
 
-def verdict(report: Report) -> str:
+def verdict(report: VerificationReport) -> str:
     """Say in a few words what a report comes to."""
     counts = [_count(report.errors, "error"), _count(report.warnings, "warning")]
     found = " and ".join(count for count in counts if count)
@@ -51,40 +52,48 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}" if number else ""
 
 
-def summary(report: Report) -> str:
+def summary(report: VerificationReport) -> str:
     """Say what a file is, and what of it was looked at."""
-    looked_at = [f"{report.looked_at[what]:,} {what}" for what in _WHAT if what in report.looked_at]
+    looked_at = [f"{report.checked_counts[what]:,} {what}" for what in _CHECKED_PARTS if what in report.checked_counts]
     written = f", written by {report.created_by}" if report.created_by else ""
     return (f"{report.size:,} bytes, {report.num_rows:,} rows, {report.num_columns:,} columns{written}; "
             f"checked {', '.join(looked_at) or 'nothing more'}")  # fmt: skip
 
 
-_WHAT = ("row groups", "column chunks", "pages", "checksums", "column indexes", "offset indexes", "Bloom filters")
+_CHECKED_PARTS = (
+    "row groups",
+    "column chunks",
+    "pages",
+    "checksums",
+    "column indexes",
+    "offset indexes",
+    "Bloom filters",
+)
 
 
-def _print(report: Report) -> None:
+def _print_plain(report: VerificationReport) -> None:
     """Print plain lines, which begin with the file's name, as compilers do."""
     print(f"{report.name}: {verdict(report)}")
     print(f"{report.name}: {summary(report)}")
     for deviation in report.deviations:
         print(f"{report.name}: {deviation}")
-    for line in _more(report):
+    for line in _notes(report):
         print(f"{report.name}: {line}")
 
 
-def _more(report: Report) -> list[str]:
-    left_out = f"and {report.left_out:,} more of the same kinds" if report.left_out else ""
+def _notes(report: VerificationReport) -> list[str]:
+    left_out = f"and {report.num_omitted:,} more of the same kinds" if report.num_omitted else ""
     return [*([left_out] if left_out else []), *report.notes]
 
 
-def _show(report: Report) -> None:
+def _print_rich(report: VerificationReport) -> None:
     console = Console(highlight=False)
     color = "bold red" if report.errors else "green"
     console.print(f"[bold]{escape(report.name)}[/]: [{color}]{verdict(report)}[/]", soft_wrap=True)
     console.print(f"  {escape(summary(report))}", style="dim")
     for deviation in report.deviations:
         console.print(f"  {_colored(deviation)}")
-    for line in _more(report):
+    for line in _notes(report):
         console.print(f"  {escape(line)}")
 
 

@@ -1,4 +1,4 @@
-"""``numparq warmup``: compile every kernel, and keep what comes out."""
+"""`numparq warmup`: compile all kernels into the kernel cache."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import time
 
 from rich.console import Console
 
-from .. import cache
-from .. import warmup as compile_kernels
-from ..metadata.footer import warm_up as keep_tables
+from ..format.footer.file_metadata import warm_up as keep_tables
+from ..kernels import warmup as compile_kernels
+from ..util import disk_cache
 
 
 def warmup() -> None:
@@ -18,11 +18,11 @@ def warmup() -> None:
     with Console(stderr=True).status("compiling the kernels of numparq ..."):
         mode = compile_kernels()
         keep_tables()
-    console.print(f"kernels are ready after {time.perf_counter() - began:.1f} s ({mode} mode), {_where()}")
+    console.print(f"kernels are ready after {time.perf_counter() - began:.1f} s ({mode} mode), {_cache_place()}")
 
 
-def _where() -> str:
+def _cache_place() -> str:
     try:
-        return f"kept in {cache.directory()}"
+        return f"kept in {disk_cache.directory()}"
     except OSError as error:
         return f"and not kept: {error}"

@@ -1,1 +1,1 @@
-"""Column chunks: bytes -> pages -> column buffers."""
+"""Column chunks: pages decoded into arrays, and arrays encoded into pages."""

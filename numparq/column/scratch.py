@@ -1,7 +1,4 @@
-"""Scratch buffers: allocated once a thread, and used again for every page that it decodes.
-
-Touching fresh memory costs more than decoding into it; a buffer that is used again stays in the cache.
-"""
+"""Scratch buffers of a thread, reused for every page and every read."""
 
 from __future__ import annotations
 
@@ -14,8 +11,8 @@ from ..errors import LimitError
 from ..kernels.tables import SLACK
 
 # What is kept between reads: the buffers of so many threads, none of them larger than so many bytes.
-MOST_IDLE = 16
-IDLE_BYTES = 8 << 20
+MAX_IDLE_THREADS = 16
+MAX_IDLE_BUFFER_BYTES = 8 << 20
 
 
 class Scratch:
@@ -58,18 +55,18 @@ class Scratch:
 _idle: list[Scratch] = []
 
 
-def borrowed() -> Scratch:
-    """Give the calling thread buffers, to be given back by `give_back`."""
+def borrow_scratch() -> Scratch:
+    """Give the calling thread buffers, to be given back by `return_scratch`."""
     try:
         return _idle.pop()
     except IndexError:
         return Scratch()
 
 
-def give_back(scratch: Scratch) -> None:
+def return_scratch(scratch: Scratch) -> None:
     """Let later reads have buffers; no thread may use them any more."""
-    if len(_idle) < MOST_IDLE:
-        scratch.shrink(IDLE_BYTES)
+    if len(_idle) < MAX_IDLE_THREADS:
+        scratch.shrink(MAX_IDLE_BUFFER_BYTES)
         _idle.append(scratch)
 
 
@@ -85,14 +82,14 @@ class ThreadScratch:
         try:
             return self._local.scratch
         except AttributeError:
-            scratch = self._local.scratch = borrowed()
+            scratch = self._local.scratch = borrow_scratch()
             self._taken.append(scratch)
             return scratch
 
     def close(self) -> None:
         """Let later reads have the buffers; no thread may use them any more."""
         for scratch in self._taken:
-            give_back(scratch)
+            return_scratch(scratch)
         self._taken.clear()
         self._local = threading.local()
 

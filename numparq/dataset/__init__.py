@@ -1,1 +1,1 @@
-"""Many files as one table: found, their schemas united, read and written."""
+"""Datasets: many files read and written as one table; public names, lazily loaded."""

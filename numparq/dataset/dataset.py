@@ -1,25 +1,25 @@
-"""`Dataset`: many files, open as one table."""
+"""`Dataset`: many Parquet files open as one table."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..format.schema import Schema
 from ..io.source import Source
-from ..reading.choices import Choices
-from ..schema import Schema
-from ..selection import checked_count
-from .contents import Contents
-from .plan import DatasetPlan
-from .pruners import FilePruner
-from .query import Query
-from .reading import TableRead, WantedFile
+from ..plan.dataset_plan import DatasetPlan
+from ..scan.options import ScanOptions
+from ..util.arguments import check_row_count
+from .discover.snapshot import DatasetSnapshot
+from .prune.pruners import FilePruner
+from .scan.dataset_scan import DatasetScan, FileSelection
+from .scan.query import DatasetQuery
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..plan.byte_ranges import Coalescing
-    from ..streaming.batches import Batches
+    from ..io.coalesce import Coalescing
+    from ..scan.stream.batches import Batches
 
 __all__ = ["Dataset"]
 
@@ -93,21 +93,21 @@ class Dataset:
         )  # fmt: skip
         self._pruners = tuple(pruners)
         self._threads = threads
-        self._contents = Contents(*self._opening)
+        self._contents = DatasetSnapshot(*self._opening)
 
     def refresh(self) -> None:
         """Look again which files there are."""
         self.close()
-        self._contents = Contents(*self._opening)
+        self._contents = DatasetSnapshot(*self._opening)
 
     @property
     def files(self) -> list[str]:
         """The names of the files, in the order in which their rows come."""
         return [file.name for file in self._contents.files]
 
-    def only_source(self) -> Source | None:
+    def single_source(self) -> Source | None:
         """Give the file itself, where the path stands for one and not for a table; None where it stands for many."""
-        return self._contents.only_source()
+        return self._contents.single_source()
 
     @property
     def partition_keys(self) -> tuple[str, ...]:
@@ -151,7 +151,7 @@ class Dataset:
         pandas.DataFrame
             The partition columns come last, unless `columns` says otherwise.
         """
-        choices = Choices(
+        choices = ScanOptions(
             filters=filters, runtime_filters=runtime_filters, dtype_backend=dtype_backend, row_range=row_range,
             nrows=nrows, categories=categories, include=include, geometries=geometries, variants=variants, files=files,
             verify_crc=verify_crc, threads=self._threads if threads is None else threads, memory_limit=memory_limit,
@@ -159,9 +159,9 @@ class Dataset:
 
         def read() -> pd.DataFrame:
             query = self._query(columns, choices)
-            return query.read.frame(query.wanted, None if nrows is None else checked_count(nrows, "nrows"))
+            return query.read.frame(query.wanted, None if nrows is None else check_row_count(nrows, "nrows"))
 
-        return self._steadily(read)
+        return self._retry_after_refresh(read)
 
     def iter_batches(
         self,
@@ -217,22 +217,22 @@ class Dataset:
         [5, 7]
         [9]
         """
-        from ..streaming.batches import Batches
-        from ..streaming.division import Sizes
-        from .streaming import TableUnits
+        from ..scan.stream.batches import Batches
+        from ..scan.stream.units import BatchSize
+        from .scan.units import DatasetUnitReader
 
-        choices = Choices(
+        choices = ScanOptions(
             filters=filters, runtime_filters=runtime_filters, dtype_backend=dtype_backend, row_range=row_range,
             nrows=nrows, categories=categories, include=include, geometries=geometries, variants=variants, files=files,
             verify_crc=verify_crc, threads=self._threads if threads is None else threads,
         )  # fmt: skip
-        sizes = Sizes(memory_limit, batch_rows, batch_bytes)
+        sizes = BatchSize(memory_limit, batch_rows, batch_bytes)
 
-        def begin(chosen: Choices) -> tuple[TableRead, list[WantedFile]]:
+        def begin(chosen: ScanOptions) -> tuple[DatasetScan, list[FileSelection]]:
             query = self._query(columns, chosen)
             return query.read, query.wanted
 
-        return self._steadily(lambda: Batches(TableUnits(begin, choices, sizes)))
+        return self._retry_after_refresh(lambda: Batches(DatasetUnitReader(begin, choices, sizes)))
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Give all rows as an Arrow stream (a PyCapsule), read as it is asked for.
@@ -258,10 +258,10 @@ class Dataset:
         """
 
         def count() -> int:
-            query = self._query([], Choices(filters=filters, threads=self._threads))
+            query = self._query([], ScanOptions(filters=filters, threads=self._threads))
             return query.read.count(query.wanted)
 
-        return self._steadily(count)
+        return self._retry_after_refresh(count)
 
     def plan(self, columns: Sequence[str | tuple[str, ...]] | None = None, filters: Any = None) -> DatasetPlan:
         """Plan a read: which files are left out, by what, and what is read of the others.
@@ -276,13 +276,13 @@ class Dataset:
         DatasetPlan
             `DatasetPlan.explain` says it in words.
         """
-        choices = Choices(filters=filters, threads=self._threads)
-        return self._steadily(lambda: self._query(columns, choices).plan())
+        choices = ScanOptions(filters=filters, threads=self._threads)
+        return self._retry_after_refresh(lambda: self._query(columns, choices).plan())
 
-    def _query(self, columns: Any, choices: Choices) -> Query:
-        return Query(self._contents, self._pruners, columns, choices)
+    def _query(self, columns: Any, choices: ScanOptions) -> DatasetQuery:
+        return DatasetQuery(self._contents, self._pruners, columns, choices)
 
-    def _steadily(self, do: Callable[[], _Result]) -> _Result:
+    def _retry_after_refresh(self, do: Callable[[], _Result]) -> _Result:
         """Do something; once more, with a new listing, where a file is gone since, as when it was replaced."""
         try:
             return do()

@@ -1,1 +1,1 @@
-"""Where bytes come from and go to."""
+"""Sources and sinks of bytes, byte ranges, prefetching."""

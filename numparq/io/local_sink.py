@@ -1,9 +1,4 @@
-"""Local files: written under another name beside their place, and put there when they are complete.
-
-The temporary file is ``.<name>.<boot>-<random>.numparq``. A process that is killed leaves it behind; see
-`numparq.metadata.recovery`. It is locked while it is written, which the system ends with the process, so that what is
-left behind can be told from what is being written.
-"""
+"""Sinks of local files: a temporary file renamed on commit, and devices."""
 
 from __future__ import annotations
 
@@ -13,50 +8,21 @@ import hashlib
 import os
 import secrets
 import stat
-from functools import lru_cache
-from pathlib import Path
 
-from .sink import Sink
-from .trouble import write_trouble
+from .file_lock import boot_id, try_lock
+from .sink import Sink, explain_write_error
+
+__all__ = ["TEMPORARY_SUFFIX", "DeviceSink", "FileSink", "sync_folder", "temporary_prefix"]
 
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["SUFFIX", "DeviceSink", "FileSink", "boot_token", "open_local", "sync_folder",
-           "temporary_stem", "try_lock"]  # fmt: skip
-
-SUFFIX = ".numparq"
+TEMPORARY_SUFFIX = ".numparq"
 _MOST_NAME_BYTES = 180  # of the target's name in the temporary one: file systems take 255 in all
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EACCES, errno.EPERM, errno.EBADF)
-
-
-def open_local(name: str) -> Sink:
-    """Open a local file for writing.
-
-    Parameters
-    ----------
-    name : str
-        Its path; ``~`` is the home folder. A device or pipe is written as it is.
-
-    Returns
-    -------
-    FileSink or DeviceSink
-    """
-    name = os.path.expanduser(name)
-    if not name:
-        raise FileNotFoundError(errno.ENOENT, "the path is empty", name)
-    if name.endswith((os.sep, "/")):
-        raise IsADirectoryError(errno.EISDIR, "names a folder; name a file in it", name)
-    try:
-        mode = os.stat(name).st_mode
-    except FileNotFoundError:
-        return FileSink(name)
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, "is a folder; name a file in it", name)
-    return FileSink(name) if stat.S_ISREG(mode) else DeviceSink(name)
 
 
 class DeviceSink(Sink):
@@ -104,15 +70,15 @@ class FileSink(Sink):
         self.descriptor = -1
         self.target = os.path.realpath(name)
         self.temporary = ""
-        earlier = _earlier(name, self.target)
+        earlier = _stat_existing(name, self.target)
         try:
             self.descriptor, self.temporary = _create(self.target, 0o666 if earlier is None else 0o600)
         except OSError as error:
-            raise _explained(error, self.target) from error
+            raise _explain_create_error(error, self.target) from error
         if earlier is not None:
-            self._pass_on(earlier)
+            self._copy_permissions(earlier)
 
-    def _pass_on(self, earlier: os.stat_result) -> None:
+    def _copy_permissions(self, earlier: os.stat_result) -> None:
         """Give the new file the owner and the permissions of the one that it replaces."""
         if hasattr(os, "fchown"):
             with contextlib.suppress(OSError):
@@ -123,15 +89,15 @@ class FileSink(Sink):
     def _put(self, view: memoryview) -> int:
         return os.write(self.descriptor, view)
 
-    def wrote(self, count: int) -> None:
+    def count_external_write(self, count: int) -> None:
         """Count bytes that somebody else wrote to `descriptor`."""
-        self._handed_on += count
+        self._num_written += count
         self.position += count
 
     def sync(self) -> None:
         """Have everything written so far on the disk, as after a checkpoint footer."""
         self.flush()
-        with self.aborting():
+        with self.abort_on_error():
             os.fsync(self.descriptor)
 
     def _complete(self) -> None:
@@ -160,7 +126,7 @@ class FileSink(Sink):
             self.abort()
 
 
-def _earlier(name: str, target: str) -> os.stat_result | None:
+def _stat_existing(name: str, target: str) -> os.stat_result | None:
     """Look at the file that is to be replaced; one that may not be written to is not replaced either."""
     try:
         found = os.stat(target)
@@ -173,9 +139,9 @@ def _earlier(name: str, target: str) -> os.stat_result | None:
 
 def _create(target: str, mode: int) -> tuple[int, str]:
     """Create a temporary file beside a file, and lock it."""
-    folder, stem = os.path.dirname(target), temporary_stem(target)
+    folder, stem = os.path.dirname(target), temporary_prefix(target)
     while True:
-        temporary = os.path.join(folder, f"{stem}{boot_token()}-{secrets.token_hex(6)}{SUFFIX}")
+        temporary = os.path.join(folder, f"{stem}{boot_id()}-{secrets.token_hex(6)}{TEMPORARY_SUFFIX}")
         try:
             descriptor = os.open(temporary, _CREATE, mode)
         except FileExistsError:
@@ -185,7 +151,7 @@ def _create(target: str, mode: int) -> tuple[int, str]:
         os.close(descriptor)  # somebody who looked for leftovers was quicker, and takes it for one
 
 
-def temporary_stem(target: str) -> str:
+def temporary_prefix(target: str) -> str:
     """Give what the names of all temporary files of a file begin with; a long name is cut."""
     name = os.path.basename(target)
     if len(os.fsencode(name)) <= _MOST_NAME_BYTES:
@@ -194,29 +160,6 @@ def temporary_stem(target: str) -> str:
     while len(os.fsencode(name)) > _MOST_NAME_BYTES - 17:
         name = name[:-1]
     return f".{name}~{digest}."
-
-
-@lru_cache(maxsize=1)
-def boot_token() -> str:
-    """Give a name of this run of this system's kernel: a lock says nothing about the processes of another."""
-    try:
-        found = Path("/proc/sys/kernel/random/boot_id").read_text()
-    except OSError:
-        return "x"
-    return hashlib.sha256(found.encode()).hexdigest()[:8]
-
-
-def try_lock(descriptor: int) -> bool | None:
-    """Lock a file: whether it worked; None where the file system has no locks."""
-    if fcntl is None:
-        return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return None
-    return True
 
 
 def sync_folder(folder: str) -> None:
@@ -234,7 +177,7 @@ def sync_folder(folder: str) -> None:
             raise
 
 
-def _explained(error: OSError, target: str) -> OSError:
+def _explain_create_error(error: OSError, target: str) -> OSError:
     """Say why there is no temporary file."""
     folder = os.path.dirname(target)
     if error.errno == errno.ENOENT:
@@ -242,4 +185,4 @@ def _explained(error: OSError, target: str) -> OSError:
     if error.errno in (errno.EACCES, errno.EPERM):
         reason = "the folder must be writable: the file is first written beside its place"
         return PermissionError(error.errno, reason, target)
-    return write_trouble(error, target, 0)
+    return explain_write_error(error, target, 0)

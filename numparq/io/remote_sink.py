@@ -1,4 +1,4 @@
-"""Files that are not local: through fsspec (an optional dependency), or a file system of pyarrow."""
+"""Sinks on fsspec and pyarrow file systems."""
 
 from __future__ import annotations
 
@@ -7,65 +7,10 @@ import errno
 import secrets
 from typing import Any
 
-from .local_sink import SUFFIX, open_local
+from .local_sink import TEMPORARY_SUFFIX
 from .sink import Sink
 
-__all__ = ["ArrowSink", "FsspecSink", "open_on", "open_url"]
-
-
-def open_url(url: str, storage_options: dict[str, Any]) -> Sink:
-    """Open a URL for writing.
-
-    Parameters
-    ----------
-    url : str
-        As fsspec takes it: ``s3://bucket/key``.
-    storage_options : dict
-        For its file system.
-
-    Returns
-    -------
-    FsspecSink
-
-    Raises
-    ------
-    ImportError
-        When fsspec, or what it needs for this kind of URL, is not installed.
-    """
-    try:
-        from fsspec.core import url_to_fs
-    except ImportError:
-        raise ImportError(f"{url} is a URL, which takes fsspec: pip install 'numparq[fsspec]'") from None
-    filesystem, path = url_to_fs(url, **storage_options)
-    return open_on(filesystem, path, url)
-
-
-def open_on(filesystem: Any, path: str, name: str | None = None) -> Sink:
-    """Open a file on a file system for writing.
-
-    Parameters
-    ----------
-    filesystem : fsspec or pyarrow file system
-        Of local ones, `numparq.io.local_sink` does the work.
-    path : str
-        The file there.
-    name : str, optional
-        What to call it in messages.
-
-    Returns
-    -------
-    Sink
-    """
-    if hasattr(filesystem, "open_output_stream"):
-        if filesystem.type_name == "local":
-            return open_local(filesystem.normalize_path(path))
-        return ArrowSink(filesystem, path, name or path)
-    if not hasattr(filesystem, "open"):
-        raise TypeError(f"filesystem is one of fsspec or pyarrow, not {type(filesystem).__name__}")
-    protocol = getattr(filesystem, "protocol", ())
-    if "file" in ((protocol,) if isinstance(protocol, str) else protocol):
-        return open_local(filesystem._strip_protocol(path))
-    return FsspecSink(filesystem, path, name or path)
+__all__ = ["ArrowSink", "FsspecSink"]
 
 
 class FsspecSink(Sink):
@@ -79,7 +24,7 @@ class FsspecSink(Sink):
         super().__init__(name)
         self._filesystem = filesystem
         self._path = path
-        self._temporary = _beside(path)
+        self._temporary = _temporary_path(path)
         self._file = filesystem.open(self._temporary, "wb", autocommit=False)
         if _completes_on_close(self._file):  # nothing has been uploaded yet
             self._drop()
@@ -132,9 +77,9 @@ def _completes_on_close(file: Any) -> bool:
     return isinstance(file, AbstractBufferedFile)
 
 
-def _beside(path: str) -> str:
+def _temporary_path(path: str) -> str:
     folder, slash, name = path.rpartition("/")
-    return f"{folder}{slash}.{name}.{secrets.token_hex(6)}{SUFFIX}"
+    return f"{folder}{slash}.{name}.{secrets.token_hex(6)}{TEMPORARY_SUFFIX}"
 
 
 class ArrowSink(Sink):
@@ -144,7 +89,7 @@ class ArrowSink(Sink):
         super().__init__(name)
         self._filesystem = filesystem
         self._path = path
-        self._temporary = _beside(path)
+        self._temporary = _temporary_path(path)
         self._file = filesystem.open_output_stream(self._temporary)
 
     def _put(self, view: memoryview) -> int:

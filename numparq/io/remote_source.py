@@ -1,4 +1,4 @@
-"""Files that are not local: through fsspec (an optional dependency), or a file system of pyarrow."""
+"""Sources on fsspec and pyarrow file systems, with concurrent requests."""
 
 from __future__ import annotations
 
@@ -12,94 +12,26 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ..errors import InvalidFileError, UnsupportedError
-from ..threads import Crew
-from .ranges import Ranges, checked_ranges, room_for, too_short
-from .source import ReadSource, Source, open_local
+from ..util.worker_pool import WorkerPool
+from .source import ByteRanges, ReadLoopSource, Source, allocate_with_slack, check_byte_ranges, truncated_file_error
 
-__all__ = ["ArrowSource", "FsspecSource", "RemoteSource", "open_on", "open_url", "read_across"]
+__all__ = ["ArrowSource", "FsspecSource", "RemoteSource", "read_ranges_of_files"]
 
 # Requests side by side, where the file system makes them one by one. Object stores answer each connection at its own
 # speed, some 50 to 100 MB/s: so many fill a fast network, and are no burden for a small machine.
-SIDE_BY_SIDE = 16
+MAX_CONCURRENT_REQUESTS = 16
 # File systems of fsspec that have one connection, or one cursor, for all who read.
-_IN_TURNS = frozenset(("ftp", "libarchive", "tar"))
-_TURNS: WeakKeyDictionary[Any, threading.Lock] = WeakKeyDictionary()
-_FREE: AbstractContextManager = nullcontext()
+_SERIAL_PROTOCOLS = frozenset(("ftp", "libarchive", "tar"))
+_SERIAL_LOCKS: WeakKeyDictionary[Any, threading.Lock] = WeakKeyDictionary()
+_NO_LOCK: AbstractContextManager = nullcontext()
 
 
-def open_url(url: str, storage_options: dict[str, Any]) -> Source:
-    """Open a URL for reading.
-
-    Parameters
-    ----------
-    url : str
-        As fsspec takes it: ``s3://bucket/key``.
-    storage_options : dict
-        For its file system.
-
-    Returns
-    -------
-    Source
-
-    Raises
-    ------
-    FileNotFoundError
-        When there is no such file.
-    ImportError
-        When fsspec, or what it needs for this kind of URL, is not installed.
-    """
-    try:
-        from fsspec.core import url_to_fs
-    except ImportError:
-        raise ImportError(f"{url} is a URL, which takes fsspec: pip install 'numparq[fsspec]'") from None
-    filesystem, path = url_to_fs(url, **storage_options)
-    return open_on(filesystem, path, url)
-
-
-def open_on(filesystem: Any, path: str, name: str | None = None, size: int | None = None) -> Source:
-    """Open a file on a file system for reading.
-
-    Parameters
-    ----------
-    filesystem : fsspec or pyarrow file system
-        Of local ones, `numparq.io.source.FileSource` does the work.
-    path : str
-        The file there.
-    name : str, optional
-        What to call it in messages.
-    size : int, optional
-        Its bytes, where a listing has told them already: that saves a request. A file that is not there is an error
-        then only when it is read.
-
-    Returns
-    -------
-    Source
-
-    Raises
-    ------
-    FileNotFoundError
-        When there is no such file.
-    UnsupportedError
-        For a directory.
-    """
-    if hasattr(filesystem, "open_input_file"):
-        if filesystem.type_name == "local":
-            return open_local(filesystem.normalize_path(path))
-        wrapped = getattr(getattr(filesystem, "handler", None), "fs", None)
-        return ArrowSource(filesystem, path, name or path) if wrapped is None else open_on(wrapped, path, name, size)
-    if not hasattr(filesystem, "cat_file"):
-        raise TypeError(f"filesystem is one of fsspec or pyarrow, not {type(filesystem).__name__}")
-    if "file" in _protocols(filesystem):
-        return open_local(filesystem._strip_protocol(path))
-    return FsspecSource(filesystem, path, name or path, size)
-
-
-def _protocols(filesystem: Any) -> tuple[str, ...]:
+def protocols(filesystem: Any) -> tuple[str, ...]:
     protocol = getattr(filesystem, "protocol", ())
     return (protocol,) if isinstance(protocol, str) else tuple(protocol)
 
 
-class RemoteSource(ReadSource):
+class RemoteSource(ReadLoopSource):
     """A file whose bytes come by requests that take their time.
 
     A request gives all of its bytes or fails: it is not repeated here, for the file system does that where it is
@@ -112,7 +44,7 @@ class RemoteSource(ReadSource):
         super().__init__()
         self.name = name
         self.size = size
-        self._crew: Crew | None = None
+        self._crew: WorkerPool | None = None
         self._making_crew = threading.Lock()
         self._closed = False
 
@@ -120,15 +52,15 @@ class RemoteSource(ReadSource):
         """Fill `out` with one request."""
         self._check_open()
         if position < 0 or position + len(out) > self.size:
-            raise too_short(self, position, len(out))
+            raise truncated_file_error(self, position, len(out))
         if len(out):
             self._fill(position, out, self._get(position, position + len(out)))
 
-    def read_ranges(self, ranges: Ranges) -> list[np.ndarray]:
+    def read_ranges(self, ranges: ByteRanges) -> list[np.ndarray]:
         """Ask for all of them at once."""
         self._check_open()
-        wanted = checked_ranges(ranges, self)
-        pieces = [room_for(stop - start) for start, stop in wanted]
+        wanted = check_byte_ranges(ranges, self)
+        pieces = [allocate_with_slack(stop - start) for start, stop in wanted]
         asked = [place for place, (start, stop) in enumerate(wanted) if start < stop]
         if len(asked) == 1:
             start, stop = wanted[asked[0]]
@@ -149,7 +81,7 @@ class RemoteSource(ReadSource):
             self._fill(start, out, self._get(start, stop))
 
         with self._making_crew:
-            self._crew = self._crew or Crew(SIDE_BY_SIDE)
+            self._crew = self._crew or WorkerPool(MAX_CONCURRENT_REQUESTS)
         jobs: list[Callable[[], None]] = [
             partial(job, start, stop, out) for (start, stop), out in zip(ranges, targets, strict=True)
         ]
@@ -191,20 +123,22 @@ class FsspecSource(RemoteSource):
     """
 
     def __init__(self, filesystem: Any, path: str, name: str, size: int | None = None) -> None:
-        super().__init__(name, _size_of(filesystem, path, name) if size is None else size)
+        super().__init__(name, _file_size(filesystem, path, name) if size is None else size)
         self._filesystem = filesystem
         self._path = path
-        self._many_at_once = _has_own_cat_ranges(filesystem)
-        in_turns = not _IN_TURNS.isdisjoint(_protocols(filesystem))
+        self._has_batch_requests = _has_own_cat_ranges(filesystem)
+        in_turns = not _SERIAL_PROTOCOLS.isdisjoint(protocols(filesystem))
         # One for all files that are on it.
-        self._turn: AbstractContextManager = _TURNS.setdefault(filesystem, threading.Lock()) if in_turns else _FREE
+        self._turn: AbstractContextManager = (
+            _SERIAL_LOCKS.setdefault(filesystem, threading.Lock()) if in_turns else _NO_LOCK
+        )
 
     def _get(self, start: int, stop: int) -> bytes:
         with self._turn:
             return self._filesystem.cat_file(self._path, start=start, end=stop)
 
     def _read_many(self, ranges: Sequence[tuple[int, int]], targets: Sequence[np.ndarray]) -> None:
-        if not self._many_at_once:
+        if not self._has_batch_requests:
             super()._read_many(ranges, targets)
             return
         self._read_across([(self, start, stop) for start, stop in ranges], targets)
@@ -221,7 +155,7 @@ class FsspecSource(RemoteSource):
             source._fill(start, out, answer)
 
 
-def read_across(wanted: Sequence[tuple[Source, int, int]]) -> list[np.ndarray]:
+def read_ranges_of_files(wanted: Sequence[tuple[Source, int, int]]) -> list[np.ndarray]:
     """Read a range of each of several files, all of them side by side.
 
     Parameters
@@ -239,11 +173,11 @@ def read_across(wanted: Sequence[tuple[Source, int, int]]) -> list[np.ndarray]:
     InvalidFileError
         When a range lies outside of its file, or fewer bytes came.
     """
-    checked = [(source, *checked_ranges([(start, stop)], source)[0]) for source, start, stop in wanted]
+    checked = [(source, *check_byte_ranges([(start, stop)], source)[0]) for source, start, stop in wanted]
     asked = [place for place, (_, start, stop) in enumerate(checked) if start < stop]
     first = checked[asked[0]][0] if asked else None
-    pieces = [room_for(stop - start) for _, start, stop in checked]
-    if isinstance(first, FsspecSource) and first._many_at_once:
+    pieces = [allocate_with_slack(stop - start) for _, start, stop in checked]
+    if isinstance(first, FsspecSource) and first._has_batch_requests:
         targets = [pieces[place][: checked[place][2] - checked[place][1]] for place in asked]
         FsspecSource._read_across([checked[place] for place in asked], targets)  # type: ignore[misc]
         return pieces
@@ -252,12 +186,12 @@ def read_across(wanted: Sequence[tuple[Source, int, int]]) -> list[np.ndarray]:
         source, start, stop = checked[place]
         source.read_into(start, pieces[place][: stop - start])
 
-    with Crew(max(1, min(SIDE_BY_SIDE, len(asked)))) as crew:
+    with WorkerPool(max(1, min(MAX_CONCURRENT_REQUESTS, len(asked)))) as crew:
         crew.run(partial(read, place) for place in asked)
     return pieces
 
 
-def _size_of(filesystem: Any, path: str, name: str) -> int:
+def _file_size(filesystem: Any, path: str, name: str) -> int:
     info = filesystem.info(path)
     if info.get("type") == "directory":
         raise UnsupportedError("this is a directory: read_parquet and Dataset read all of its files", file=name)

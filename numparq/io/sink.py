@@ -1,7 +1,8 @@
-"""Sinks: where a file is written, front to back; it is there once it is committed, and not at all where it is not."""
+"""Sinks: bytes written front to back, then committed as a whole or aborted."""
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 from collections.abc import Iterator
@@ -9,13 +10,44 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
-from .trouble import write_trouble
+__all__ = ["BytesSink", "Sink", "StreamSink"]
 
-__all__ = ["BytesSink", "Sink", "StreamSink", "open_sink"]
+_ADVICE = {
+    errno.ENOSPC: "the disk is full: free some space, or write to another one",
+    errno.EDQUOT: "the quota is used up: remove something, or write to another place",
+    errno.EFBIG: "files as large as this are not allowed there (by the file system, or a limit of the process)",
+    errno.EIO: "the device fails: check it, and write to another one",
+    errno.EROFS: "the file system is read-only: write to another place",
+}
 
-_GATHERED = 1 << 18  # small writes are gathered up to so many bytes
-_PIECE = 1 << 26  # and no more than so many are handed on at once, so that Ctrl-C is heard
+_BUFFER_BYTES = 1 << 18  # small writes are gathered up to so many bytes
+_MAX_WRITE_BYTES = 1 << 26  # and no more than so many are handed on at once, so that Ctrl-C is heard
 _OPEN, _COMMITTED, _ABORTED, _BROKEN = "open", "finished", "aborted", "aborted after an error"
+
+
+def explain_write_error(error: OSError, name: str, position: int) -> OSError:
+    """Make an error that says more than the system's.
+
+    Parameters
+    ----------
+    error : OSError
+        The system's.
+    name : str
+        The file's.
+    position : int
+        Bytes written before it.
+
+    Returns
+    -------
+    OSError
+        Of the same errno, and so of the same class.
+    """
+    number = error.errno
+    if number is None:
+        return type(error)(f"{name} could not be written, after {position:,} bytes: {error}")
+    reason = error.strerror or os.strerror(number)
+    advice = f"; {_ADVICE[number]}" if number in _ADVICE else ""
+    return OSError(number, f"{reason}, after {position:,} bytes{advice}", name)
 
 
 class Sink:
@@ -34,7 +66,7 @@ class Sink:
     def __init__(self, name: str) -> None:
         self.name = name
         self.position = 0
-        self._handed_on = 0
+        self._num_written = 0
         self._gathered = bytearray()
         self._state = _OPEN
 
@@ -63,13 +95,13 @@ class Sink:
             return 0
         if view.format != "B" or view.ndim != 1:
             view = view.cast("B")
-        if len(self._gathered) + size > _GATHERED:
+        if len(self._gathered) + size > _BUFFER_BYTES:
             self.flush()
         self.position += size
-        if size <= _GATHERED:
+        if size <= _BUFFER_BYTES:
             self._gathered += view
         else:
-            self._hand_on(view)
+            self._write_all(view)
         return size
 
     def flush(self) -> None:
@@ -77,7 +109,7 @@ class Sink:
         self._check_open()
         if self._gathered:
             gathered, self._gathered = self._gathered, bytearray()
-            self._hand_on(memoryview(gathered))
+            self._write_all(memoryview(gathered))
 
     def sync(self) -> None:
         """Have everything that was written where it survives the process; for a local file, on the disk."""
@@ -87,23 +119,23 @@ class Sink:
         if self._state is not _OPEN:
             raise ValueError(f"{self.name} is {self._state}: nothing more can be written")
 
-    def _hand_on(self, view: memoryview) -> None:
-        end = self._handed_on + len(view)
-        while self._handed_on < end:
-            with self.aborting():
-                left = len(view) - (end - self._handed_on)
-                self._handed_on += self._put(view[left : left + _PIECE])
+    def _write_all(self, view: memoryview) -> None:
+        end = self._num_written + len(view)
+        while self._num_written < end:
+            with self.abort_on_error():
+                left = len(view) - (end - self._num_written)
+                self._num_written += self._put(view[left : left + _MAX_WRITE_BYTES])
 
     @contextmanager
-    def aborting(self) -> Iterator[None]:
+    def abort_on_error(self) -> Iterator[None]:
         """Abort where something goes wrong, and say more than the system does."""
         try:
             yield
         except OSError as error:
-            self._give_up(_BROKEN)
-            raise write_trouble(error, self.name, self._handed_on) from error
+            self._abort(_BROKEN)
+            raise explain_write_error(error, self.name, self._num_written) from error
         except BaseException:
-            self._give_up(_BROKEN)
+            self._abort(_BROKEN)
             raise
 
     def commit(self) -> None:
@@ -111,15 +143,15 @@ class Sink:
         if self._state is _COMMITTED:
             return
         self.flush()
-        with self.aborting():
+        with self.abort_on_error():
             self._complete()
         self._state = _COMMITTED
 
     def abort(self) -> None:
         """Drop what was written, as far as that can be done; after `commit` it does nothing."""
-        self._give_up(_ABORTED)
+        self._abort(_ABORTED)
 
-    def _give_up(self, state: str) -> None:
+    def _abort(self, state: str) -> None:
         if self._state is _OPEN:
             self._state = state
             self._gathered = bytearray()
@@ -186,58 +218,3 @@ class StreamSink(Sink):
     def _complete(self) -> None:
         if hasattr(self._stream, "flush"):
             self._stream.flush()
-
-
-def open_sink(path: Any, storage_options: dict[str, Any] | None = None, filesystem: Any = None) -> Sink:
-    """Open what a user calls a path, for writing.
-
-    Parameters
-    ----------
-    path : str, os.PathLike, binary file object, Sink or None
-        None collects the bytes in memory; a sink is that one. A local file (a ``file://`` URL too) is written beside
-        its place and then put there in one step (`numparq.io.local_sink.FileSink`); any other URL is written by fsspec;
-        a file object with ``write`` is written from where it stands, and left open.
-    storage_options : dict, optional
-        For the file system of a URL.
-    filesystem : fsspec or pyarrow file system, optional
-        Where `path` is.
-
-    Returns
-    -------
-    Sink
-
-    Raises
-    ------
-    FileNotFoundError, PermissionError, IsADirectoryError
-        As `open` does.
-    ImportError
-        For a URL, when fsspec is not installed.
-    TypeError, ValueError
-        For any other path, and for options that do not go with it.
-    """
-    if not isinstance(path, (str, os.PathLike)):
-        if storage_options or filesystem is not None:
-            raise ValueError("storage_options and filesystem go with a path or URL only")
-        if path is None:
-            return BytesSink()
-        if isinstance(path, Sink):
-            return path
-        if hasattr(path, "write"):
-            return StreamSink(path)
-        raise TypeError(f"path is a str, PathLike, binary file object or None, not {type(path).__name__}")
-    name = os.fsdecode(path)
-    if filesystem is not None:
-        if storage_options:
-            raise ValueError("storage_options are for URLs; the file system has its own already")
-        from .remote_sink import open_on
-
-        return open_on(filesystem, name)
-    if "://" in name and not name.startswith("file://"):
-        from .remote_sink import open_url
-
-        return open_url(name, storage_options or {})
-    if storage_options:
-        raise ValueError(f"storage_options are for URLs, and {name!r} is a local path")
-    from .local_sink import open_local
-
-    return open_local(name.removeprefix("file://"))

@@ -1,9 +1,4 @@
-"""Raw loads and stores at byte positions of uint8 arrays: what the kernels are built from.
-
-Each function is the Python twin of a Numba intrinsic that compiles to a single unaligned machine instruction (or a
-call of memcpy / memset), with no bounds check and no wrap-around of negative positions: the caller has checked.
-Numbers are little-endian, as everything in Parquet is.
-"""
+"""Unaligned loads, stores and copies at byte positions of arrays, as intrinsics with Python twins."""
 
 from __future__ import annotations
 
@@ -28,7 +23,7 @@ def _loader(bits: int) -> Callable[[], Callable]:
         @intrinsic
         def load(typingctx, data, pos):
             def codegen(context, builder, signature, args):
-                address = _address(context, builder, signature.args[0], args[0], args[1])
+                address = byte_address(context, builder, signature.args[0], args[0], args[1])
                 value = builder.load(builder.bitcast(address, ir.IntType(bits).as_pointer()), align=1)
                 return value if bits == 64 else builder.zext(value, ir.IntType(64))
 
@@ -50,7 +45,7 @@ def _storer(bits: int) -> Callable[[], Callable]:
         @intrinsic
         def store(typingctx, data, pos, value):
             def codegen(context, builder, signature, args):
-                address = _address(context, builder, signature.args[0], args[0], args[1])
+                address = byte_address(context, builder, signature.args[0], args[0], args[1])
                 number = args[2] if bits == 64 else builder.trunc(args[2], ir.IntType(bits))
                 builder.store(number, builder.bitcast(address, ir.IntType(bits).as_pointer()), align=1)
                 return context.get_dummy_value()
@@ -62,7 +57,7 @@ def _storer(bits: int) -> Callable[[], Callable]:
     return make
 
 
-def _address(context, builder, array_type, array, pos):
+def byte_address(context, builder, array_type, array, pos):
     """Give the address of byte `pos` of a uint8 array, in LLVM IR."""
     pointer = context.make_array(array_type)(context, builder, array).data
     return builder.gep(pointer, [pos])
@@ -77,8 +72,8 @@ def _make_copy16() -> Callable:
     def copy(typingctx, out, out_pos, data, pos):
         def codegen(context, builder, signature, args):
             vector = ir.VectorType(ir.IntType(64), 2).as_pointer()
-            source = _address(context, builder, signature.args[2], args[2], args[3])
-            target = _address(context, builder, signature.args[0], args[0], args[1])
+            source = byte_address(context, builder, signature.args[2], args[2], args[3])
+            target = byte_address(context, builder, signature.args[0], args[0], args[1])
             value = builder.load(builder.bitcast(source, vector), align=1)
             builder.store(value, builder.bitcast(target, vector), align=1)
             return context.get_dummy_value()
@@ -97,8 +92,8 @@ def _make_copy_bytes() -> Callable:
     @intrinsic
     def copy(typingctx, out, out_pos, data, pos, count):
         def codegen(context, builder, signature, args):
-            source = _address(context, builder, signature.args[2], args[2], args[3])
-            target = _address(context, builder, signature.args[0], args[0], args[1])
+            source = byte_address(context, builder, signature.args[2], args[2], args[3])
+            target = byte_address(context, builder, signature.args[0], args[0], args[1])
             cgutils.raw_memcpy(builder, target, source, args[4], ir.Constant(ir.IntType(64), 1))
             return context.get_dummy_value()
 
@@ -116,7 +111,7 @@ def _make_fill_bytes() -> Callable:
     @intrinsic
     def fill(typingctx, out, pos, value, count):
         def codegen(context, builder, signature, args):
-            target = _address(context, builder, signature.args[0], args[0], args[1])
+            target = byte_address(context, builder, signature.args[0], args[0], args[1])
             cgutils.memset(builder, target, args[3], builder.trunc(args[2], ir.IntType(8)))
             return context.get_dummy_value()
 
@@ -135,7 +130,7 @@ def _make_store_float(name: str) -> Callable:
     @intrinsic
     def store(typingctx, data, pos, value):
         def codegen(context, builder, signature, args):
-            address = _address(context, builder, signature.args[0], args[0], args[1])
+            address = byte_address(context, builder, signature.args[0], args[0], args[1])
             builder.store(args[2], builder.bitcast(address, number().as_pointer()), align=1)
             return context.get_dummy_value()
 

@@ -1,262 +1,15 @@
-"""Definition and repetition levels of nested columns: out of the pages, and to validity and offsets.
-
-An entry is what has a definition level (and a repetition level). At the depth `d`, inside of `d` lists, there is a
-place for an element wherever an entry's repetition level is `d` or less and its definition level is at least the one
-that says that the list around it has an element here.
-"""
+"""Nested encoding (Dremel): levels to validity and offsets, and back."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..errors import BAD_LEVELS, BAD_RUN, TRUNCATED
-from .hybrid import decode_bits, read_run_header
-from .levels import level_section
-from .memory import fill_bytes, load8, load64, store8
-from .registry import helper, kernel
-from .tables import (
-    BIT_PACKED,
-    DATA_PAGE,
-    DATA_PAGE_V2,
-    DICTIONARY_PAGE,
-    P_BODY,
-    P_COMPRESSED,
-    P_DEFINITION_BYTES,
-    P_DEFINITION_ENCODING,
-    P_ENCODING,
-    P_IS_COMPRESSED,
-    P_NUM_NULLS,
-    P_NUM_VALUES,
-    P_REPETITION_BYTES,
-    P_REPETITION_ENCODING,
-    P_ROW,
-    P_SCRATCH,
-    P_TYPE,
-    P_UNCOMPRESSED,
-    PAGE_FIELDS,
-    PLAIN,
-    RLE,
-)
-
-# Items of `state`: the page that a negative status is about; entries, values that are there, and rows so far.
-STATE_PAGE, STATE_ENTRIES, STATE_VALUES, STATE_ROWS = 0, 1, 2, 3
-STATE_FIELDS = 4
-
-
-@helper
-def bits_of(most):
-    """Count the bits of a level that is `most` at most."""
-    width = 0
-    while (most >> width) > 0:
-        width += 1
-    return width
-
-
-@helper
-def unpack_from_high(data, pos, count, width, out, out_pos):
-    """Unpack `count` levels of `width` bits, highest bit of each byte first (BIT_PACKED = 4)."""
-    bit = pos << 3
-    for i in range(count):
-        value = 0
-        for _ in range(width):
-            value = (value << 1) | ((load8(data, bit >> 3) >> (7 - (bit & 7))) & 1)
-            bit += 1
-        store8(out, out_pos + i, value)
-    return 0
-
-
-@helper
-def decode_level_runs(data, pos, end, count, width, out, out_pos):
-    """Decode `count` levels of `width` bits (2 to 8) of the RLE / bit-packed hybrid to bytes; 0 or a status."""
-    done = 0
-    mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
-    while done < count:
-        pos, header = read_run_header(data, pos, end)
-        if pos < 0:
-            return pos
-        here = min((header >> 1) << 3 if header & 1 else header >> 1, count - done)
-        if here <= 0:
-            return BAD_RUN
-        if header & 1:
-            if (here * width + 7) >> 3 > end - pos:
-                return TRUNCATED
-            bit = pos << 3
-            for i in range(here):
-                level = (load64(data, bit >> 3) >> np.uint64(bit & 7)) & mask
-                store8(out, out_pos + done + i, np.int64(level))
-                bit += width
-            pos += (header >> 1) * width
-        else:
-            if pos >= end:
-                return TRUNCATED
-            fill_bytes(out, out_pos + done, load8(data, pos), here)
-            pos += 1
-        done += here
-    return 0
-
-
-@helper
-def decode_levels(data, pos, end, count, most, encoding, out, out_pos):
-    """Decode `count` levels of up to `most` bits to bytes; 0 or a status. Larger ones are not refused here."""
-    width = bits_of(most)
-    if encoding == BIT_PACKED:
-        return unpack_from_high(data, pos, count, width, out, out_pos)
-    if width == 1:
-        return min(decode_bits(data, pos, end, count, out, out_pos), 0)
-    return decode_level_runs(data, pos, end, count, width, out, out_pos)
-
-
-@helper
-def count_present(definition, at, count, most):
-    """Count the entries with the highest definition level, `most`; BAD_LEVELS where one is higher."""
-    present = 0
-    highest = 0
-    for i in range(at, at + count):
-        level = np.int64(definition[i])
-        present += np.int64(level == most)
-        highest = max(highest, level)
-    return present if highest <= most else BAD_LEVELS
-
-
-@helper
-def count_rows(definition, repetition, at, count, most, element_levels):
-    """Count the entries that begin a row; BAD_LEVELS where one goes on with a list that has no element there.
-
-    `element_levels` are the definition levels from which on the lists around have an element, the outermost at 1.
-    """
-    rows = 0
-    for i in range(at, at + count):
-        depth = np.int64(repetition[i])
-        if depth == 0:
-            rows += 1
-            continue
-        if depth > most or i == 0:
-            return BAD_LEVELS
-        level = element_levels[depth]
-        if np.int64(definition[i]) < level or np.int64(definition[i - 1]) < level:
-            return BAD_LEVELS
-    return rows
-
-
-@helper
-def take_section(data, pos, end, count, most, encoding, out, at):
-    """Decode the levels of a section of a page of version 1, if there is one; the position behind it, or a status."""
-    if most == 0:
-        return pos
-    start, stop = level_section(data, pos, end, count * bits_of(most), encoding)
-    if start < 0:
-        return start
-    status = decode_levels(data, start, stop, count, most, encoding, out, at)
-    return stop if status >= 0 else status
-
-
-@helper
-def take_page_levels(pages, page, raw, scratch, most_definition, most_repetition, definition, repetition, at):
-    """Decode the levels of a data page, and make its row that of a page of version 1 without levels; 0 or a status."""
-    count = pages[page + P_NUM_VALUES]
-    compressed = pages[page + P_IS_COMPRESSED] != 0
-    if pages[page + P_TYPE] == DATA_PAGE_V2:
-        pos = pages[page + P_BODY]
-        middle = pos + pages[page + P_REPETITION_BYTES]
-        stop = middle + pages[page + P_DEFINITION_BYTES]
-        status = 0
-        if most_repetition > 0:
-            status = decode_levels(raw, pos, middle, count, most_repetition, RLE, repetition, at)
-        if most_definition > 0 and status >= 0:
-            status = decode_levels(raw, middle, stop, count, most_definition, RLE, definition, at)
-        if status < 0:
-            return status
-        taken = stop - pos
-        if not compressed:
-            pages[page + P_BODY] = stop
-            pages[page + P_COMPRESSED] -= taken
-        pages[page + P_UNCOMPRESSED] -= taken
-        return 0
-    pos = pages[page + P_SCRATCH] if compressed else pages[page + P_BODY]
-    end = pos + (pages[page + P_UNCOMPRESSED] if compressed else pages[page + P_COMPRESSED])
-    data = scratch if compressed else raw
-    encoding = pages[page + P_REPETITION_ENCODING]
-    pos = take_section(data, pos, end, count, most_repetition, encoding, repetition, at)
-    if pos < 0:
-        return pos
-    encoding = pages[page + P_DEFINITION_ENCODING]
-    pos = take_section(data, pos, end, count, most_definition, encoding, definition, at)
-    if pos < 0:
-        return pos
-    pages[page + P_UNCOMPRESSED] = end - pos
-    if compressed:
-        pages[page + P_SCRATCH] = pos
-    else:
-        pages[page + P_BODY] = pos
-        pages[page + P_COMPRESSED] = end - pos
-    return 0
-
-
-@kernel("i8 x x u1 u1 x x i8 u1 u1 i8")
-def take_levels(
-    pages, first, last, raw, scratch, most_definition, most_repetition, element_levels, definition, repetition, state
-):
-    """Decode the levels of the data pages in rows `first` to `last` of the page table, all of one leaf.
-
-    What is left of each page is then described as a page of version 1 of a REQUIRED column: just the values that are
-    there, P_ROW being the ordinal of the first of them in the chunk.
-
-    Parameters
-    ----------
-    pages : int64 table
-        Rewritten; dictionary pages are passed over.
-    first, last, raw, scratch
-        As for `decode_fixed_pages`.
-    most_definition, most_repetition : int
-        The highest levels that the leaf can have.
-    element_levels : int64
-        As for `count_rows`.
-    definition, repetition : uint8
-        The levels of the whole chunk; written from item ``state[STATE_ENTRIES]`` on.
-    state : int64, STATE_FIELDS
-        Brought up to date.
-
-    Returns
-    -------
-    int
-        0, or a negative status.
-    """
-    for number in range(first, last):
-        page = number * PAGE_FIELDS
-        if pages[page + P_TYPE] == DICTIONARY_PAGE:
-            continue
-        state[STATE_PAGE] = number
-        count = pages[page + P_NUM_VALUES]
-        at = state[STATE_ENTRIES]
-        present, rows = count, count
-        if count > 0:
-            status = take_page_levels(
-                pages, page, raw, scratch, most_definition, most_repetition, definition, repetition, at
-            )
-            if status < 0:
-                return status
-            if most_definition > 0:
-                present = count_present(definition, at, count, most_definition)
-            if most_repetition > 0:
-                rows = count_rows(definition, repetition, at, count, most_repetition, element_levels)
-            if present < 0 or rows < 0:
-                return BAD_LEVELS
-        pages[page + P_TYPE] = DATA_PAGE
-        pages[page + P_NUM_NULLS] = -1
-        pages[page + P_NUM_VALUES] = present
-        pages[page + P_ROW] = state[STATE_VALUES]
-        pages[page + P_REPETITION_BYTES] = 0
-        pages[page + P_DEFINITION_BYTES] = 0
-        if present == 0:  # whatever the encoding, there may not even be a header
-            pages[page + P_ENCODING] = PLAIN
-        state[STATE_ENTRIES] += count
-        state[STATE_VALUES] += present
-        state[STATE_ROWS] += rows
-    return 0
+from .registry import kernel
+from .status import BAD_LENGTH, NULL_FOUND
 
 
 @kernel("u1 u1 x x x x u1")
-def place_validity(definition, repetition, count, depth, place_level, level, validity):
+def assemble_validity(definition, repetition, count, depth, place_level, level, validity):
     """Tell for each place at a depth whether something is there: the places.
 
     Parameters
@@ -280,13 +33,13 @@ def place_validity(definition, repetition, count, depth, place_level, level, val
 
 
 @kernel("u1 u1 x x x x x u1 i8")
-def place_lists(definition, repetition, count, depth, place_level, level, element_level, validity, offsets):
+def assemble_lists(definition, repetition, count, depth, place_level, level, element_level, validity, offsets):
     """Tell for each place at a depth whether a list is there, and which elements it has: the places.
 
     Parameters
     ----------
     definition, repetition, count, depth, place_level, level, validity
-        As for `place_validity`.
+        As for `assemble_validity`.
     element_level : int
         The definition level from which on the list has an element.
     offsets : int64
@@ -304,3 +57,106 @@ def place_lists(definition, repetition, count, depth, place_level, level, elemen
         elements += np.int64(repeated <= depth + 1 and found >= element_level)
     offsets[places] = elements
     return places
+
+
+@kernel("i8 u1 x u1 x i8 u1")
+def shred_group(index, definition, count, validity, optional, out_index, out_definition):
+    """Go from the entries above a group to those within it; the number that are there.
+
+    `optional` is 1 for a group that may be null, else 0: a null is then NULL_FOUND. What comes out may take the
+    place of what goes in.
+    """
+    present = 0
+    for i in range(count):
+        place = index[i]
+        level = definition[i]
+        if place >= 0:
+            if validity[place] != 0:
+                level += optional
+                present += 1
+            elif optional != 0:
+                place = -1
+            else:
+                return NULL_FOUND
+        out_index[i] = place
+        out_definition[i] = level
+    return present
+
+
+@kernel("i8 x u1 i8 x", noalias=True)
+def count_list_entries(index, count, validity, offsets, num_elements):
+    """Count the entries that `shred_list` makes: an element each, and one for what is null, empty or not there.
+
+    BAD_LENGTH where a list is not within its `num_elements` elements.
+    """
+    entries = 0
+    for i in range(count):
+        place = index[i]
+        size = 0
+        if place >= 0 and validity[place] != 0:
+            first, stop = offsets[place], offsets[place + 1]
+            size = stop - first
+            if first < 0 or size < 0 or stop > num_elements:
+                return BAD_LENGTH
+        entries += max(size, 1)
+    return entries
+
+
+@kernel("i8 u1 u1 x u1 x i8 x i8 u1 u1", noalias=True)
+def shred_list(
+    index, definition, repetition, count, validity, optional, offsets, depth, out_index, out_definition, out_repetition
+):
+    """Go from the entries above lists to their elements; the number of entries.
+
+    List `p` has the elements from ``offsets[p]`` to ``offsets[p + 1]``. `depth` is the repetition level of what is
+    repeated; `optional` as in `shred_group`.
+    """
+    out = 0
+    for i in range(count):
+        place = index[i]
+        level = definition[i]
+        first, stop = 0, 0
+        if place >= 0:
+            if validity[place] != 0:
+                level += optional
+                first, stop = offsets[place], offsets[place + 1]
+            elif optional == 0:
+                return NULL_FOUND
+        out_repetition[out] = repetition[i]
+        if first >= stop:
+            out_index[out] = -1
+            out_definition[out] = level
+            out += 1
+            continue
+        level += 1
+        out_index[out] = first
+        out_definition[out] = level
+        out += 1
+        for element in range(first + 1, stop):
+            out_index[out] = element
+            out_definition[out] = level
+            out_repetition[out] = depth
+            out += 1
+    return out
+
+
+@kernel("i8 u1 x u1 x u1 i8")
+def shred_leaf(index, definition, count, validity, optional, out_definition, positions):
+    """Finish the definition levels of a leaf; `positions` are the places of its values in order. Their number.
+
+    `positions` has room for `count`, and may be `index`, as `out_definition` may be `definition`. `optional` as in
+    `shred_group`.
+    """
+    present = 0
+    for i in range(count):
+        place = index[i]
+        level = definition[i]
+        if place >= 0:
+            valid = np.int64(validity[place])  # 0 or 1: what is null at random would be mispredicted as a branch
+            if (valid | optional) == 0:
+                return NULL_FOUND
+            level += valid & optional
+            positions[present] = place
+            present += valid
+        out_definition[i] = level
+    return present

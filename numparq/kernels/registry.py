@@ -1,8 +1,4 @@
-"""The registry of kernels: plain Python functions that Numba compiles once, and that load without it ever after.
-
-A kernel's body takes arrays and int64s only, writes into arrays it is handed, and returns an int64: a position or
-count, or a negative status of `numparq.errors`. `docs/kernels.md` has the rules.
-"""
+"""Decorators that register kernels, helpers and intrinsics."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""The tables that tell kernels what to decode: one row a column chunk, one row a page, all int64.
-
-A kernel is handed whole tables, so that a single call decodes all pages of a chunk, or of many small chunks. The
-tables are 2-D arrays in Python and the same memory, flat, in kernels: item `FIELD` of row `i` is at
-``i * CHUNK_FIELDS + FIELD`` or ``i * PAGE_FIELDS + FIELD``.
-"""
+"""Tables that tell kernels what to decode: column chunks, pages, page locations, batches."""
 
 from __future__ import annotations
 
@@ -15,12 +10,12 @@ C_CODEC = 3  # CompressionCodec
 C_TYPE = 4  # physical Type
 C_TYPE_LENGTH = 5  # bytes of a value as stored; 0 for BYTE_ARRAY and BOOLEAN
 C_MAX_DEFINITION = 6  # 0 or 1 in flat columns
-C_CONVERSION = 7  # one of the conversions below
+C_CAST = 7  # one of the conversions below
 C_ITEM_SIZE = 8  # bytes of a value in the output
 C_NULLS = 9  # one of the null policies below
 C_FILL = 10  # what stands for a null, as the low bytes of an int64
 C_OUT = 11  # position in bytes in the output of the chunk's first row
-C_MASK = 12  # position in bytes in the validity of the chunk's first row
+C_VALIDITY = 12  # position in bytes in the validity of the chunk's first row
 C_ROW_START = 13  # rows wanted, counted from the chunk's first
 C_ROW_STOP = 14
 C_DICTIONARY = 15  # position in bytes in the dictionary buffer of the chunk's dictionary
@@ -30,10 +25,10 @@ C_FIRST_PAGE = 18  # its rows in the page table (written by scan_pages)
 C_LAST_PAGE = 19
 C_NULL_COUNT = 20  # nulls among the rows wanted (added up by the decoders)
 C_MAX_RATIO = 21  # bytes that one compressed byte may stand for; 0: not known
-C_FAULTS = 22  # what its writer got wrong of all pages: the bits below
+C_QUIRKS = 22  # what its writer got wrong of all pages: the bits below
 CHUNK_FIELDS = 23
 ALWAYS_COMPRESSED = 1  # pages of version 2 are compressed although they say that they are not
-PREFIXES_GO_ON = 2  # the first string of a DELTA_BYTE_ARRAY page may begin as the last one of the page before
+PREFIX_CARRYOVER = 2  # the first string of a DELTA_BYTE_ARRAY page may begin as the last one of the page before
 
 # --- pages: written by scan_pages -----------------------------------------------------------------------------------
 P_CHUNK = 0  # its row in the chunk table
@@ -73,16 +68,17 @@ CODES = 6  # dictionary indices as int32
 # --- what becomes of nulls ------------------------------------------------------------------------------------------
 NULLS_FILL = 0
 NULLS_MASK = 1  # filled, and the validity is kept
-NULLS_REFUSE = 2  # NULL_FOUND
+NULLS_RAISE = 2  # NULL_FOUND
 
-# --- of the format --------------------------------------------------------------------------------------------------
-DATA_PAGE, INDEX_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2 = 0, 1, 2, 3
-PLAIN, PLAIN_DICTIONARY, RLE, BIT_PACKED, RLE_DICTIONARY = 0, 2, 3, 4, 8
 BIT_PACKED_LOW = 1 << 32  # no encoding of the format: BIT_PACKED from the lowest bit up (`column.writers`)
-DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY, BYTE_STREAM_SPLIT, ALP = 5, 6, 7, 9, 10
-BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY = 0, 1, 2, 3, 4, 5, 6, 7
-UNCOMPRESSED, SNAPPY = 0, 1
-
 # Every buffer that kernels read has this many bytes that may be read, whatever they hold, behind its last useful one;
 # every buffer that they write has as many that may be written.
 SLACK = 64
+
+# The places of pages: a table, like those of `tables`.
+L_START = 0  # position in the raw buffer of its header
+L_END = 1  # position after its last byte
+L_ROW = 2  # its first row within the row group; -1: a dictionary page
+L_ROWS = 3  # its rows
+L_IN_CHUNK = 4  # ordinal among the chunk's pages
+LOCATION_FIELDS = 5

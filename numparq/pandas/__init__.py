@@ -10,6 +10,8 @@
 >>> numparq.pandas.unregister()
 """
 
+from __future__ import annotations
+
 from .hook import register, unregister
 
 __all__ = ["register", "unregister"]

@@ -1,4 +1,4 @@
-"""``df.numparq``: what numparq does with a frame, at hand."""
+"""DataFrame accessor `df.numparq`: write, Parquet schema, lost rows."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from typing import Any
 
 import pandas as pd
 
-from .. import __version__, api
-from ..assembly import FileAssembly
+from .. import api
+from ..file.assemble import FileAssembler
+from ..file.reader import ParquetFile
+from ..format.column_order import leaf_orders
+from ..format.schema import Schema
+from ..from_pandas.frame import shred_frame
 from ..io.sink import BytesSink
-from ..reader import ParquetFile
-from ..schema import Schema
-from ..shred import take_apart
-from ..statistics import orders_of
+from ..util.version import __version__
 
 __all__ = ["NumparqAccessor"]
 
@@ -61,10 +62,10 @@ class NumparqAccessor:
         SchemaError
             When a column holds what Parquet cannot.
         """
-        taken = take_apart(self._frame)
+        taken = shred_frame(self._frame)
         nodes = [column.node for column in taken.columns]
         sink = BytesSink()
-        assembly = FileAssembly(sink, nodes, __version__, orders_of(nodes))
+        assembly = FileAssembler(sink, nodes, __version__, leaf_orders(nodes))
         assembly.begin()
         assembly.finish({})
         sink.commit()

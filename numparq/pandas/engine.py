@@ -1,4 +1,4 @@
-"""The object that pandas hands a Parquet file to: it reads and writes by numparq."""
+"""pandas' engine object: read and write one file or dataset with numparq."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pandas.io import parquet
 from pandas.io.common import check_parent_directory
 
 from .. import api
-from .arguments import Reading, writing
-from .maps import make_dicts
-from .strings import settle_strings
+from .maps import cast_maps
+from .pyarrow_arguments import ReadArguments, translate_write
+from .strings import apply_string_options
 
 __all__ = ["NumparqImpl"]
 
 # What makes a dataset of the path, whose folders are made, besides the columns of partitions.
-_OF_DATASETS = ("max_rows_per_file", "max_bytes_per_file", "write_metadata_file")
+_DATASET_OPTIONS = ("max_rows_per_file", "max_bytes_per_file", "write_metadata_file")
 
 
 class NumparqImpl(parquet.BaseImpl):
@@ -58,13 +58,13 @@ class NumparqImpl(parquet.BaseImpl):
             For an argument of pyarrow's that numparq has nothing for, with what to do instead.
         """
         check_filesystem(filesystem, storage_options)
-        reading = Reading.of(kwargs, to_pandas_kwargs)
-        with _opened(path, storage_options, filesystem) as (source, place):
+        reading = ReadArguments.of(kwargs, to_pandas_kwargs)
+        with _open(path, storage_options, filesystem) as (source, place):
             options = place | reading.options
             frame = api.read_parquet(source, columns, filters, dtype_backend=dtype_backend, **options)
-            if reading.maps is not None:
-                make_dicts(frame, reading.maps, source, options)
-        settle_strings(frame, dtype_backend)
+            if reading.maps_as_pydicts is not None:
+                cast_maps(frame, reading.maps_as_pydicts, source, options)
+        apply_string_options(frame, dtype_backend)
         return frame
 
     def write(
@@ -94,9 +94,9 @@ class NumparqImpl(parquet.BaseImpl):
         """
         self.validate_dataframe(df)
         check_filesystem(filesystem, storage_options)
-        target = _local(path)
-        options = writing(kwargs)
-        is_one = partition_cols is None and not any(options.get(name) for name in _OF_DATASETS)
+        target = _strip_localhost(path)
+        options = translate_write(kwargs)
+        is_one = partition_cols is None and not any(options.get(name) for name in _DATASET_OPTIONS)
         if is_one and filesystem is None and _is_local(target):
             check_parent_directory(os.path.expanduser(target))
         api.to_parquet(
@@ -117,7 +117,7 @@ def check_filesystem(filesystem: Any, storage_options: dict[str, Any] | None) ->
 
 
 @contextmanager
-def _opened(path: Any, storage_options: Any, filesystem: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
+def _open(path: Any, storage_options: Any, filesystem: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Give what numparq reads, and with what options of where it is.
 
     What pandas opens by itself is opened by pandas: URLs of HTTP, for which `storage_options` are headers.
@@ -126,10 +126,10 @@ def _opened(path: Any, storage_options: Any, filesystem: Any) -> Iterator[tuple[
         with parquet.get_handle(path, "rb", is_text=False, storage_options=storage_options) as handles:
             yield handles.handle, {}
     else:
-        yield _local(path), {"storage_options": storage_options, "filesystem": filesystem}
+        yield _strip_localhost(path), {"storage_options": storage_options, "filesystem": filesystem}
 
 
-def _local(path: Any) -> Any:
+def _strip_localhost(path: Any) -> Any:
     """Take the host out of a URL of a local file."""
     if isinstance(path, str) and path.startswith("file://localhost/"):
         return "file://" + path.removeprefix("file://localhost")

@@ -1,9 +1,4 @@
-"""Where pandas looks up its Parquet engines: one function, which is wrapped, and can be put back.
-
-pandas has no registry of Parquet engines. `pandas.read_parquet` and `DataFrame.to_parquet` ask
-``pandas.io.parquet.get_engine`` for an object that reads or writes, by name. That is no part of pandas' promises, so
-whatever of it this module relies on is checked before anything is changed.
-"""
+"""Register numparq as a Parquet engine of pandas by wrapping `pandas.io.parquet.get_engine`."""
 
 from __future__ import annotations
 
@@ -20,21 +15,21 @@ __all__ = ["NAME", "register", "unregister"]
 
 NAME = "numparq"
 
-_KNOWN_MAJOR = "3"
-_KNOWN = "3.0 and 3.1, and later ones below 4 that look the same there"
+_SUPPORTED_MAJOR = "3"
+_SUPPORTED_VERSIONS = "3.0 and 3.1, and later ones below 4 that look the same there"
 # The parameters of what is replaced or called, behind `self`; those of an engine's methods are the ones given by
 # position, before those that pandas hands on by name.
-_PARAMETERS = {
+_EXPECTED_PARAMETERS = {
     "get_engine": ("engine",),
     "BaseImpl.read": ("path", "columns", "kwargs"),
     "BaseImpl.write": ("df", "path", "compression", "kwargs"),
     "BaseImpl.validate_dataframe": ("df",),
     "get_handle": ("path_or_buf", "mode"),
 }
-_ENTRIES = ("read_parquet", "to_parquet")
+_ENTRY_POINTS = ("read_parquet", "to_parquet")
 
 _LOCK = threading.RLock()
-_hook: _Hook | None = None
+_hook: _EngineHook | None = None
 
 
 def register(default: bool = False) -> None:
@@ -57,11 +52,11 @@ def register(default: bool = False) -> None:
     Examples
     --------
     >>> import numparq.pandas, pandas as pd
-    >>> numparq.pandas.register(default=True)
+    >>> numparq.pandas.hook.register(default=True)
     >>> pd.read_parquet(pd.DataFrame({"a": [1.5]}).to_parquet())
          a
     0  1.5
-    >>> numparq.pandas.unregister()
+    >>> numparq.pandas.hook.unregister()
     """
     global _hook
     import pandas as pd
@@ -69,8 +64,8 @@ def register(default: bool = False) -> None:
 
     with _LOCK:
         if _hook is None:
-            check(parquet, pd.__version__)
-            hook = _Hook(parquet)
+            check_pandas(parquet, pd.__version__)
+            hook = _EngineHook(parquet)
             _check_imports(pd.__version__)
             _add_accessor(pd)
             hook.install()
@@ -88,7 +83,7 @@ def unregister() -> None:
             _hook = None
 
 
-class _Hook:
+class _EngineHook:
     """``get_engine`` of pandas, wrapped.
 
     Attributes
@@ -115,7 +110,7 @@ class _Hook:
                 return NumparqImpl()
             return original(engine)
 
-        _hide(get_engine, original)
+        _disguise_as_pandas(get_engine, original)
         return get_engine
 
     def _is_default(self) -> bool:
@@ -134,7 +129,7 @@ class _Hook:
             self._module.get_engine = self._original  # type: ignore[attr-defined]
 
 
-def _hide(wrapper: Any, original: Any) -> None:
+def _disguise_as_pandas(wrapper: Any, original: Any) -> None:
     """Let a function count as one of pandas' where its warnings look for the code that called pandas.
 
     What pandas says of another engine is said of the first caller that is none of its files; by those lines Python
@@ -144,7 +139,7 @@ def _hide(wrapper: Any, original: Any) -> None:
     wrapper.__code__ = wrapper.__code__.replace(co_filename=code.co_filename, co_firstlineno=code.co_firstlineno)
 
 
-def check(module: ModuleType, version: str) -> None:
+def check_pandas(module: ModuleType, version: str) -> None:
     """Check that pandas' module of Parquet engines is as it is known.
 
     Parameters
@@ -159,9 +154,9 @@ def check(module: ModuleType, version: str) -> None:
     UnsupportedError
         With what is different, and the versions that are known.
     """
-    trouble = _difference(module, version)
+    trouble = _find_incompatibility(module, version)
     if trouble is not None:
-        raise _refusal(version, trouble)
+        raise _unsupported_pandas(version, trouble)
 
 
 def _check_imports(version: str) -> None:
@@ -169,26 +164,26 @@ def _check_imports(version: str) -> None:
     try:
         from . import engine  # noqa: F401
     except ImportError as error:
-        raise _refusal(version, str(error)) from error
+        raise _unsupported_pandas(version, str(error)) from error
 
 
-def _refusal(version: str, trouble: str) -> UnsupportedError:
+def _unsupported_pandas(version: str, trouble: str) -> UnsupportedError:
     return UnsupportedError(
-        f"numparq cannot become an engine of pandas {version}: {trouble}. Known are pandas {_KNOWN}. "
+        f"numparq cannot become an engine of pandas {version}: {trouble}. Known are pandas {_SUPPORTED_VERSIONS}. "
         "numparq.read_parquet and numparq.to_parquet do the same with any of them"
     )
 
 
-def _difference(module: ModuleType, version: str) -> str | None:
-    if version.partition(".")[0] != _KNOWN_MAJOR:
+def _find_incompatibility(module: ModuleType, version: str) -> str | None:
+    if version.partition(".")[0] != _SUPPORTED_MAJOR:
         return "that version is not known"
-    for name, expected in _PARAMETERS.items():
+    for name, expected in _EXPECTED_PARAMETERS.items():
         found = _parameters(module, name)
         if found is None:
             return f"there is no function {module.__name__}.{name}"
         if found[: len(expected)] != expected or (name == "get_engine" and found != expected):
             return f"the parameters of {module.__name__}.{name} are ({', '.join(found)})"
-    for name in _ENTRIES:
+    for name in _ENTRY_POINTS:
         entry: Any = getattr(module, name, None)
         if entry is None or "get_engine" not in inspect.unwrap(entry).__code__.co_names:
             return f"{module.__name__}.{name} does not call get_engine"

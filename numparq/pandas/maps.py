@@ -1,4 +1,4 @@
-"""Maps as dicts, where lists of pairs are not what is wanted."""
+"""Cast map columns from lists of pairs to dicts (`maps_as_pydicts`)."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..column.shape import Shape, is_variant, shape_of
+from ..column.nested.nested_type import NestedType, is_variant, resolve_nested_type
 from ..dataset.dataset import Dataset
-from ..dataset.files import is_many
+from ..dataset.discover.files import is_dataset_path
 from ..errors import SchemaError
-from ..reader import ParquetFile
-from ..schema import Schema
+from ..file.reader import ParquetFile
+from ..format.schema import Schema
 
-__all__ = ["make_dicts"]
+__all__ = ["cast_maps"]
 
 Converter = Callable[[Any], Any]
 
 # What decides about the columns of many files.
-_OF_TABLES = ("partitioning", "schema", "resolve")
+_DATASET_OPTIONS = ("partitioning", "schema", "resolve")
 
 
-def make_dicts(frame: pd.DataFrame, maps: str, source: Any, options: dict[str, Any]) -> None:
+def cast_maps(frame: pd.DataFrame, maps: str, source: Any, options: dict[str, Any]) -> None:
     """Make dicts of the pairs of maps, wherever in a column they are.
 
     Parameters
@@ -37,9 +37,9 @@ def make_dicts(frame: pd.DataFrame, maps: str, source: Any, options: dict[str, A
     options : dict
         What it was read with, as for `numparq.read_parquet`.
     """
-    with _opened(source, options) as table:
+    with _open_again(source, options) as table:
         schema = table.schema
-        shapes = {name: shape_of(schema, schema.positions[name]) for name in _groups(frame, schema)}
+        shapes = {name: resolve_nested_type(schema, schema.positions[name]) for name in _nested_columns(frame, schema)}
     for place, label in enumerate(frame.columns):
         shape = shapes.get(str(label))
         if shape is None or frame.dtypes.iloc[place].kind != "O":
@@ -53,16 +53,16 @@ def make_dicts(frame: pd.DataFrame, maps: str, source: Any, options: dict[str, A
             frame.isetitem(place, pd.Series(out, frame.index, copy=False))
 
 
-def _opened(source: Any, options: dict[str, Any]) -> ParquetFile | Dataset:
+def _open_again(source: Any, options: dict[str, Any]) -> ParquetFile | Dataset:
     """Open what was read once more, for its schema."""
     places = {name: options[name] for name in ("storage_options", "filesystem") if name in options}
-    if is_many(source, **places):
-        of_table = {name: options[name] for name in _OF_TABLES if name in options}
+    if is_dataset_path(source, **places):
+        of_table = {name: options[name] for name in _DATASET_OPTIONS if name in options}
         return Dataset(source, **places, **of_table)
     return ParquetFile(source, **places)
 
 
-def _groups(frame: pd.DataFrame, schema: Schema) -> Iterator[str]:
+def _nested_columns(frame: pd.DataFrame, schema: Schema) -> Iterator[str]:
     """Give the names of the columns of a frame that are nested in its file."""
     for label in frame.columns:
         position = schema.positions.get(str(label))
@@ -70,42 +70,42 @@ def _groups(frame: pd.DataFrame, schema: Schema) -> Iterator[str]:
             yield str(label)
 
 
-def _converter(shape: Shape, strict: bool) -> Converter | None:
+def _converter(nested_type: NestedType, strict: bool) -> Converter | None:
     """Give what makes dicts of the maps in a value of a column, or in a part of one; None where there are none."""
-    if is_variant(shape) or shape.kind == "leaf":
+    if is_variant(nested_type) or nested_type.kind == "leaf":
         return None
-    inner = [_converter(child, strict) for child in shape.children]
-    if shape.kind == "map":
-        return _dict_maker(shape, inner, strict)
+    inner = [_converter(child, strict) for child in nested_type.children]
+    if nested_type.kind == "map":
+        return _map_converter(nested_type, inner, strict)
     if not any(inner):
         return None
-    if shape.kind == "list":
-        return _of_elements(inner[0])
-    fields = {child.name: convert for child, convert in zip(shape.children, inner, strict=True) if convert}
-    return lambda value: {name: _applied(fields.get(name), part) for name, part in value.items()}
+    if nested_type.kind == "list":
+        return _list_converter(inner[0])
+    fields = {child.name: convert for child, convert in zip(nested_type.children, inner, strict=True) if convert}
+    return lambda value: {name: _convert(fields.get(name), part) for name, part in value.items()}
 
 
-def _applied(convert: Converter | None, value: Any) -> Any:
+def _convert(convert: Converter | None, value: Any) -> Any:
     return value if convert is None or value is None else convert(value)
 
 
-def _of_elements(convert: Converter | None) -> Converter:
+def _list_converter(convert: Converter | None) -> Converter:
     def converted(values: Any) -> np.ndarray:
         out = np.empty(len(values), dtype=object)
         for place, value in enumerate(values):
-            out[place] = _applied(convert, value)
+            out[place] = _convert(convert, value)
         return out
 
     return converted
 
 
-def _dict_maker(shape: Shape, inner: list[Converter | None], strict: bool) -> Converter:
+def _map_converter(nested_type: NestedType, inner: list[Converter | None], strict: bool) -> Converter:
     of_key, of_value = inner
 
     def converted(pairs: Any) -> dict[Any, Any]:
-        made = {_applied(of_key, key): _applied(of_value, value) for key, value in pairs}
+        made = {_convert(of_key, key): _convert(of_value, value) for key, value in pairs}
         if strict and len(made) < len(pairs):
-            raise SchemaError("a map has a key twice; maps_as_pydicts='lossy' keeps the last", column=shape.name)
+            raise SchemaError("a map has a key twice; maps_as_pydicts='lossy' keeps the last", column=nested_type.name)
         return made
 
     return converted

@@ -1,4 +1,4 @@
-"""Strings as pandas' options want them: their storage, or objects where the dtype ``str`` is switched off."""
+"""Cast string columns to the dtype that pandas' options `string_storage` and `infer_string` ask for."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-__all__ = ["settle_strings"]
+__all__ = ["apply_string_options"]
 
 # The dtype that strings of a dtype are to have: another storage, or object.
-Wanted = Callable[[pd.StringDtype], Any]
+DtypeChooser = Callable[[pd.StringDtype], Any]
 
 
-def settle_strings(frame: pd.DataFrame, dtype_backend: Any) -> None:
+def apply_string_options(frame: pd.DataFrame, dtype_backend: Any) -> None:
     """Give the strings of a frame the dtype that pandas' options ask for, as they do of any engine.
 
     Parameters
@@ -28,17 +28,17 @@ def settle_strings(frame: pd.DataFrame, dtype_backend: Any) -> None:
     storage, inferred = pd.get_option("mode.string_storage"), _infers_str()
     if storage == "auto" and inferred:
         return
-    of_names = _wanted(storage, not inferred)
-    of_values = of_names if dtype_backend not in ("numpy_nullable", "pyarrow") else _wanted(storage, False)
+    of_names = _dtype_chooser(storage, not inferred)
+    of_values = of_names if dtype_backend not in ("numpy_nullable", "pyarrow") else _dtype_chooser(storage, False)
     for place in range(frame.shape[1]):
-        values = _changed(frame.iloc[:, place].array, of_values, of_names)
+        values = _cast(frame.iloc[:, place].array, of_values, of_names)
         if values is not None:
             frame.isetitem(place, pd.Series(values, frame.index, copy=False))
-    frame.index = _changed_index(frame.index, of_values, of_names)
-    frame.columns = _changed_index(frame.columns, of_names, of_names)
+    frame.index = _cast_index(frame.index, of_values, of_names)
+    frame.columns = _cast_index(frame.columns, of_names, of_names)
 
 
-def _wanted(storage: str, as_objects: bool) -> Wanted:
+def _dtype_chooser(storage: str, as_objects: bool) -> DtypeChooser:
     def wanted(dtype: pd.StringDtype) -> Any:
         if as_objects and dtype.na_value is not pd.NA:
             return np.dtype(object)
@@ -52,11 +52,11 @@ def _infers_str() -> bool:
     return pd.Index([""]).dtype != object
 
 
-def _changed(values: Any, wanted: Wanted, of_categories: Wanted) -> Any:
+def _cast(values: Any, wanted: DtypeChooser, of_categories: DtypeChooser) -> Any:
     """Convert strings, or categories that are strings; None where there is nothing to convert."""
     dtype = values.dtype
     if isinstance(dtype, pd.CategoricalDtype):
-        categories = _changed(dtype.categories.array, of_categories, of_categories)
+        categories = _cast(dtype.categories.array, of_categories, of_categories)
         if categories is None:
             return None
         index = pd.Index(categories, dtype=categories.dtype)
@@ -70,9 +70,9 @@ def _changed(values: Any, wanted: Wanted, of_categories: Wanted) -> Any:
     return objects
 
 
-def _changed_index(index: pd.Index, wanted: Wanted, of_categories: Wanted) -> pd.Index:
+def _cast_index(index: pd.Index, wanted: DtypeChooser, of_categories: DtypeChooser) -> pd.Index:
     if isinstance(index, pd.MultiIndex):
-        levels = [_changed_index(level, wanted, of_categories) for level in index.levels]
+        levels = [_cast_index(level, wanted, of_categories) for level in index.levels]
         return index.set_levels(levels, verify_integrity=False)
-    values = _changed(index.array, wanted, of_categories)
+    values = _cast(index.array, wanted, of_categories)
     return index if values is None else pd.Index(values, dtype=values.dtype, name=index.name)

@@ -1,1 +1,1 @@
-"""What a read has to fetch: row groups -> row ranges -> pages -> byte ranges; pure data, neither I/O nor decoding."""
+"""Read plans as pure data: row groups, row ranges, pages, byte ranges; no I/O, no decoding."""

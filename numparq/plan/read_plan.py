@@ -1,8 +1,4 @@
-"""The plan of a read, as data: row groups -> row ranges -> pages of each column -> byte ranges, and what cut it down.
-
-A plan never changes. What is learnt later (statistics, an offset index, the rows that a filter left) makes another one
-out of it: `narrow`, `with_pages`. Fetching and decoding is somebody else's job.
-"""
+"""The read plan of a file: rows and pages of each row group, and what pruned them."""
 
 from __future__ import annotations
 
@@ -12,16 +8,103 @@ from typing import Any
 
 import numpy as np
 
-from .byte_ranges import LOCAL, Coalescing, Fetches, coalesce
-from .pages import ChunkPages
-from .row_group_plan import R_STOP, REQUEST_FIELDS, RowGroupPlan
+from ..io.coalesce import LOCAL_COALESCING, CoalescedRanges, Coalescing, coalesce
+from .chunk_pages import DICTIONARY_PAGE_ORDINAL, ChunkPages
 from .row_ranges import RowRanges
 
-__all__ = ["Cut", "ReadPlan", "narrow", "with_pages"]
+__all__ = [
+    "BYTE_RANGE_FIELDS",
+    "R_COLUMN",
+    "R_PAGE",
+    "R_ROW_GROUP",
+    "R_START",
+    "R_STOP",
+    "PlanCut",
+    "ReadPlan",
+    "RowGroupPlan",
+    "narrow",
+    "with_offset_indexes",
+]
+
+# Columns of `ReadPlan.requests`; R_PAGE is the ordinal of a data page, or DICTIONARY.
+R_START, R_STOP, R_ROW_GROUP, R_COLUMN, R_PAGE = range(5)
+BYTE_RANGE_FIELDS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class RowGroupPlan:
+    """What is read of a row group.
+
+    Parameters
+    ----------
+    ordinal : int
+        Its place in the file.
+    num_rows : int
+        Rows that it has.
+    rows : RowRanges
+        Those that are wanted; none of a row group that is skipped.
+    chunks : tuple of ChunkPages
+        The column chunks, in the order of the plan's columns.
+    """
+
+    ordinal: int
+    num_rows: int
+    rows: RowRanges
+    chunks: tuple[ChunkPages, ...]
+
+    def __post_init__(self) -> None:
+        count = self.num_rows
+        if self.rows.stop > count or [chunk for chunk in self.chunks if chunk.num_rows != count]:
+            raise ValueError(f"row group {self.ordinal} has {self.num_rows:,} rows; its ranges or pages say otherwise")
+
+    def with_rows(self, rows: RowRanges) -> RowGroupPlan:
+        """Give the same with other rows."""
+        return RowGroupPlan(self.ordinal, self.num_rows, rows, self.chunks)
+
+    def with_chunks(self, chunks: tuple[ChunkPages, ...]) -> RowGroupPlan:
+        """Give the same with other pages of its chunks."""
+        return RowGroupPlan(self.ordinal, self.num_rows, self.rows, chunks)
+
+    @property
+    def num_bytes(self) -> int:
+        """How many bytes of its chunks are needed."""
+        return sum(chunk.num_bytes(self.rows) for chunk in self.chunks) if self.rows else 0
+
+    @property
+    def num_chunk_bytes(self) -> int:
+        """How many bytes its chunks have."""
+        return sum(chunk.end - chunk.start for chunk in self.chunks)
+
+    def needed(self, column: int) -> np.ndarray:
+        """Give the ordinals of the data pages of a column that hold wanted rows, int64."""
+        return self.chunks[column].needed(self.rows)
+
+    def requests(self) -> np.ndarray:
+        """Give the byte ranges that are needed, as `ReadPlan.requests` does."""
+        whole, tables = [], []
+        for column, chunk in enumerate(self.chunks if self.rows else ()):
+            if chunk.start == chunk.end:
+                continue
+            if chunk.is_indexed:
+                tables.append(self._page_requests(column, chunk))
+            else:
+                whole.append((chunk.start, chunk.end, self.ordinal, column, 0))
+        tables.append(np.array(whole, np.int64).reshape(-1, BYTE_RANGE_FIELDS))
+        found = np.concatenate(tables)
+        return found[np.argsort(found[:, R_COLUMN], kind="stable")]
+
+    def _page_requests(self, column: int, chunk: ChunkPages) -> np.ndarray:
+        pages = chunk.needed(self.rows)
+        ranges = chunk.byte_ranges(pages)
+        table = np.empty((len(ranges), BYTE_RANGE_FIELDS), np.int64)
+        table[:, : R_STOP + 1] = ranges
+        table[:, R_ROW_GROUP], table[:, R_COLUMN], table[:, R_PAGE] = self.ordinal, column, DICTIONARY_PAGE_ORDINAL
+        table[len(ranges) - len(pages) :, R_PAGE] = pages
+        return table
+
+
+@dataclass(frozen=True, slots=True)
+class PlanCut:
     """What need not be read, and why.
 
     Parameters
@@ -40,13 +123,13 @@ class Cut:
     num_bytes: int
 
 
-class Change:
+class PlanChange:
     """What a step of planning did; what it cut is counted when somebody wants to know.
 
     Parameters
     ----------
     level, reason : str
-        As those of a `Cut`.
+        As those of a `PlanCut`.
     pairs : sequence of (RowGroupPlan, RowGroupPlan)
         The row groups that changed, before and after.
     """
@@ -56,15 +139,15 @@ class Change:
     def __init__(self, level: str, reason: str, pairs: Sequence[tuple[RowGroupPlan, RowGroupPlan]]) -> None:
         self.level, self.reason = level, reason
         self._pairs: Sequence[tuple[RowGroupPlan, RowGroupPlan]] = pairs
-        self._cut: Cut | None = None
+        self._cut: PlanCut | None = None
 
     @property
-    def cut(self) -> Cut:
+    def cut(self) -> PlanCut:
         """Rows and bytes that it took."""
         if self._cut is None:
             num_rows = sum(old.rows.count - new.rows.count for old, new in self._pairs)
             num_bytes = sum(old.num_bytes - new.num_bytes for old, new in self._pairs)
-            self._cut = Cut(self.level, self.reason, num_rows, num_bytes)
+            self._cut = PlanCut(self.level, self.reason, num_rows, num_bytes)
             self._pairs = ()
         return self._cut
 
@@ -79,7 +162,7 @@ class ReadPlan:
         The leaves that are read.
     row_groups : tuple of RowGroupPlan
         All that the read is about, skipped ones included, in the order of its rows; each once.
-    changes : tuple of Change
+    changes : tuple of PlanChange
         What has been made of the plan so far, in this order; see `cuts`.
 
     Attributes
@@ -106,7 +189,7 @@ class ReadPlan:
 
     columns: tuple[str, ...]
     row_groups: tuple[RowGroupPlan, ...]
-    changes: tuple[Change, ...] = field(default=(), compare=False)
+    changes: tuple[PlanChange, ...] = field(default=(), compare=False)
     left: tuple[RowGroupPlan, ...] = field(init=False, compare=False)
     _by_ordinal: dict[int, RowGroupPlan] = field(init=False, compare=False)
 
@@ -144,10 +227,10 @@ class ReadPlan:
         numbers = range(len(counts)) if ordinals is None else ordinals
         shape = len(counts), len(columns)
         chunks = ChunkPages.whole_chunks(np.reshape(starts, shape), np.reshape(ends, shape), counts)
-        return cls.of_chunks(columns, counts.tolist(), chunks, numbers)
+        return cls.from_chunks(columns, counts.tolist(), chunks, numbers)
 
     @classmethod
-    def of_chunks(
+    def from_chunks(
         cls, columns: Sequence[str], num_rows: Sequence[int], chunks: Sequence[Sequence[ChunkPages]],
         ordinals: Sequence[int],
     ) -> ReadPlan:  # fmt: skip
@@ -179,7 +262,7 @@ class ReadPlan:
         return sum(group.num_bytes for group in self.row_groups)
 
     @property
-    def cuts(self) -> tuple[Cut, ...]:
+    def cuts(self) -> tuple[PlanCut, ...]:
         """What has made the plan smaller, in this order."""
         found = (change.cut for change in self.changes)
         return tuple(cut for cut in found if cut.num_rows or cut.num_bytes)
@@ -241,9 +324,9 @@ class ReadPlan:
         int64 array, (ranges, REQUEST_FIELDS)
             R_START and R_STOP of each, R_ROW_GROUP (the ordinal), R_COLUMN (the place among `columns`), R_PAGE.
         """
-        return np.concatenate([np.empty((0, REQUEST_FIELDS), np.int64), *(group.requests() for group in self.left)])
+        return np.concatenate([np.empty((0, BYTE_RANGE_FIELDS), np.int64), *(group.requests() for group in self.left)])
 
-    def fetches(self, how: Coalescing = LOCAL) -> Fetches:
+    def fetches(self, how: Coalescing = LOCAL_COALESCING) -> CoalescedRanges:
         """Put the byte ranges together to requests; its ranges are the rows of `requests`."""
         return coalesce(self.requests()[:, : R_STOP + 1], how)
 
@@ -254,14 +337,14 @@ class ReadPlan:
 
         Of a column chunk without an offset index it is ``all pages``.
         """
-        from .words import reads
+        from .explain import list_reads
 
-        return reads(self)
+        return list_reads(self)
 
     def __repr__(self) -> str:
-        from .words import headline
+        from .explain import summary_text
 
-        return f"<ReadPlan: {headline(self)}>"
+        return f"<ReadPlan: {summary_text(self)}>"
 
     def explain(self) -> str:
         """Say what is read, and what is not and why.
@@ -271,14 +354,14 @@ class ReadPlan:
         str
             Lines.
         """
-        from .words import explain
+        from .explain import explain_text
 
-        return explain(self)
+        return explain_text(self)
 
     def _repr_html_(self) -> str:
-        from .picture import picture
+        from .explain import explain_html
 
-        return picture(self)
+        return explain_html(self)
 
 
 def narrow(plan: ReadPlan, row_ranges: Mapping[int, RowRanges], level: str = "rows", reason: str = "") -> ReadPlan:
@@ -292,7 +375,7 @@ def narrow(plan: ReadPlan, row_ranges: Mapping[int, RowRanges], level: str = "ro
         By the ordinals of row groups: the rows that may be wanted, of those in the plan. Row groups that are not in it
         stay as they are.
     level, reason : str
-        For the `Cut`, which is added if there is anything to cut.
+        For the `PlanCut`, which is added if there is anything to cut.
 
     Returns
     -------
@@ -309,7 +392,7 @@ def narrow(plan: ReadPlan, row_ranges: Mapping[int, RowRanges], level: str = "ro
     return _changed(plan, changed, level, reason)
 
 
-def with_pages(plan: ReadPlan, pages: Mapping[tuple[int, int], ChunkPages]) -> ReadPlan:
+def with_offset_indexes(plan: ReadPlan, pages: Mapping[tuple[int, int], ChunkPages]) -> ReadPlan:
     """Take up offset indexes, so that pages without wanted rows can be left out.
 
     Parameters
@@ -337,6 +420,6 @@ def _changed(plan: ReadPlan, changed: Mapping[int, RowGroupPlan], level: str, re
     """Put row groups in the place of those of before, and note what did that."""
     if not changed:
         return plan
-    change = Change(level, reason, [(plan[ordinal], group) for ordinal, group in changed.items()])
+    change = PlanChange(level, reason, [(plan[ordinal], group) for ordinal, group in changed.items()])
     groups = tuple(changed.get(group.ordinal, group) for group in plan.row_groups)
     return ReadPlan(plan.columns, groups, (*plan.changes, change))

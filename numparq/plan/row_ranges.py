@@ -1,7 +1,4 @@
-"""Sets of rows, as sorted ranges: what is left of a row group (or of a file) when parts of it are skipped.
-
-Files have hundreds of thousands of pages, so nothing here loops over ranges in Python.
-"""
+"""Immutable sets of rows as sorted ranges, with set operations that never loop over ranges in Python."""
 
 from __future__ import annotations
 
@@ -55,13 +52,13 @@ class RowRanges:
         bounds = bounds.astype(np.int64, copy=False)
         if np.count_nonzero((bounds[:, 0] < 0) | (bounds[:, 0] > bounds[:, 1])):
             raise ValueError("a row range begins below 0, or ends before it begins")
-        self._bounds = _sealed(_joined(bounds))
+        self._bounds = _read_only(_merge(bounds))
 
     @classmethod
     def _of(cls, bounds: np.ndarray) -> RowRanges:
         """Make one of ranges that are sorted, not empty, and apart."""
         made = cls.__new__(cls)
-        made._bounds = _sealed(bounds)
+        made._bounds = _read_only(bounds)
         return made
 
     @classmethod
@@ -77,7 +74,7 @@ class RowRanges:
         bounds[:, 0], bounds[:, 1] = starts, stops
         if np.count_nonzero(starts == stops):
             bounds = bounds[starts < stops]
-        return cls._of(_cut(bounds, bounds[:, 1], bounds[1:, 0] > bounds[:-1, 1]))
+        return cls._of(_merge_sorted(bounds, bounds[:, 1], bounds[1:, 0] > bounds[:-1, 1]))
 
     @classmethod
     def all(cls, num_rows: int) -> RowRanges:
@@ -200,7 +197,7 @@ class RowRanges:
 
     def __or__(self, other: RowRanges) -> RowRanges:
         """The rows that are in either."""
-        return RowRanges._of(_joined(np.concatenate([self._bounds, other._bounds])))
+        return RowRanges._of(_merge(np.concatenate([self._bounds, other._bounds])))
 
     def __and__(self, other: RowRanges) -> RowRanges:
         """The rows that are in both."""
@@ -236,12 +233,12 @@ class RowRanges:
             raise ValueError(f"shifted by {by:,}, the rows would begin below 0, or go beyond what int64 can number")
         return RowRanges._of(self._bounds + by)
 
-    def coalesced(self, gap: int) -> RowRanges:
+    def coalesce(self, gap: int) -> RowRanges:
         """Join ranges with at most `gap` rows between them, these rows included."""
         if gap < 0:
             raise ValueError(f"a gap is a number of rows, not {gap}")
         apart = self.starts[1:] - self.stops[:-1] > gap
-        return RowRanges._of(_cut(self._bounds, self.stops, apart))
+        return RowRanges._of(_merge_sorted(self._bounds, self.stops, apart))
 
     def select(self, inner: RowRanges) -> RowRanges:
         """Give those of the rows that are chosen by their places among them.
@@ -268,7 +265,7 @@ class RowRanges:
         moved = (self.starts - places[:-1])[ours]
         return RowRanges._of(_common(spans[ours], inner._bounds[theirs]) + moved[:, None])
 
-    def places_in(self, outer: RowRanges) -> RowRanges:
+    def positions_in(self, outer: RowRanges) -> RowRanges:
         """Give the places of the rows among those of another set, of which they are part: `select` backwards.
 
         Parameters
@@ -285,7 +282,7 @@ class RowRanges:
         if len(ours) != len(self) or not self.is_within(outer):
             raise ValueError("some of the rows are not among those of the other set")
         moved = (outer._places()[:-1] - outer.starts)[theirs]
-        return RowRanges._of(_joined(self._bounds[ours] + moved[:, None]))
+        return RowRanges._of(_merge(self._bounds[ours] + moved[:, None]))
 
     def _places(self) -> np.ndarray:
         """The place of the first row of each range among all rows, and at the end the number of rows."""
@@ -326,22 +323,22 @@ class RowRanges:
 _SHOWN = 8
 
 
-def _sealed(bounds: np.ndarray) -> np.ndarray:
+def _read_only(bounds: np.ndarray) -> np.ndarray:
     """Give an array that nobody can write to, one's own or a view's base included."""
     bounds = np.ascontiguousarray(bounds) if bounds.base is None else np.array(bounds)
     bounds.flags.writeable = False
     return bounds
 
 
-def _joined(bounds: np.ndarray) -> np.ndarray:
+def _merge(bounds: np.ndarray) -> np.ndarray:
     """Sort ranges, leave out those without rows, and join those that overlap or touch."""
     bounds = bounds[bounds[:, 0] < bounds[:, 1]]
     bounds = bounds[np.argsort(bounds[:, 0], kind="stable")]
     stops = np.maximum.accumulate(bounds[:, 1])
-    return _cut(bounds, stops, bounds[1:, 0] > stops[:-1])
+    return _merge_sorted(bounds, stops, bounds[1:, 0] > stops[:-1])
 
 
-def _cut(bounds: np.ndarray, stops: np.ndarray, apart: np.ndarray) -> np.ndarray:
+def _merge_sorted(bounds: np.ndarray, stops: np.ndarray, apart: np.ndarray) -> np.ndarray:
     """Join sorted ranges into runs; `apart` tells of all but the first whether a run begins with it."""
     if np.count_nonzero(apart) == len(bounds) - 1 or not len(bounds):  # no two of them are joined
         found = bounds.copy()

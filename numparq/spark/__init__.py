@@ -1,26 +1,9 @@
-"""numparq on Spark: its reader, planner and writer inside the Python workers of the executors, Spark for the rest.
-
-This is the only package that imports pyspark, and importing it does not yet.
-"""
+"""numparq on Apache Spark; the only package that imports pyspark, and only on first use."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import Any
-
-# Public names, and the module of each: imported when it is first asked for.
-_HOMES: dict[str, str] = {
-    "aggregate_pandas": "jobs",
-    "aggregate_pandas_by": "jobs",
-    "configure": "configuration",
-    "decode_bytes": "decoders",
-    "decode_paths": "decoders",
-    "map_pandas": "jobs",
-    "optimize": "optimizing",
-    "profile": "profiling",
-    "read": "reading",
-    "register": "reading",
-}
 
 __all__ = [
     "aggregate_pandas",
@@ -34,6 +17,20 @@ __all__ = [
     "read",
     "register",
 ]
+
+# Public names, and the module of each: imported when it is first asked for.
+_HOMES: dict[str, str] = {
+    "aggregate_pandas": "jobs.pandas_jobs",
+    "aggregate_pandas_by": "jobs.pandas_jobs",
+    "configure": "session",
+    "decode_bytes": "udf",
+    "decode_paths": "udf",
+    "map_pandas": "jobs.pandas_jobs",
+    "optimize": "optimization.optimize",
+    "profile": "profiler",
+    "read": "scan.read",
+    "register": "session",
+}
 
 
 def __getattr__(name: str) -> Any:

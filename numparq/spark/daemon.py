@@ -1,13 +1,4 @@
-"""The daemon that Spark's Python workers are forked from, with everything in it that a worker needs first.
-
-Spark starts it as ``python -m numparq.spark.daemon <module of the worker>`` where `spark.python.daemon.module` says so
-(`numparq.spark.configure` does). It imports numparq, pandas and pyarrow, loads the kernels, and goes on as Spark's own
-daemon: so a worker has all of that from its first instant, in memory that all workers of an executor share.
-
-Nothing here may start a thread, since a forked process has only the thread that forked; and nothing may be written to
-the standard output, on which Spark reads where the daemon listens. A warm-up that fails costs its own gain and no more:
-workers then do for themselves what is left.
-"""
+"""Daemon that Spark forks Python workers from: imports numparq, loads kernels, rehearses a read."""
 
 from __future__ import annotations
 
@@ -15,9 +6,14 @@ import gc
 import importlib
 import os
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..kernels import KernelGroup
 
 # What a worker that reads or writes with numparq imports; those that need what is not installed are left to it.
 MODULES = (
@@ -26,20 +22,22 @@ MODULES = (
     "pyarrow",
     "pyarrow.compute",
     "numparq.api",
-    "numparq.dataset.writing",
-    "numparq.spark.reader",
-    "numparq.spark.writer",
-    "numparq.spark.jobs",
+    "numparq.dataset.write",
+    "numparq.spark.scan.reader",
+    "numparq.spark.data_source.writer",
+    "numparq.spark.jobs.pandas_jobs",
     "numparq.spark.tasks",
-    "numparq.spark.decoders",
+    "numparq.spark.udf",
 )
 # jemalloc, inside pyarrow, has a thread of its own from the import on, unless it is told otherwise.
 _NO_THREADS = {"JE_ARROW_MALLOC_CONF": "background_thread:false"}
 
+_ROWS = 64
+
 
 def main() -> None:
     """Warm up, then be Spark's daemon until Spark ends it."""
-    with _output_elsewhere():
+    with _redirect_stdout():
         warm(sys.argv[1] if len(sys.argv) > 1 else "")
     from pyspark.daemon import manager
 
@@ -54,12 +52,12 @@ def warm(worker: str = "") -> None:
     worker : str
         The module that a worker will run, as Spark names it: ``"pyspark.worker"``. Imported, too, if it is Spark's.
     """
-    with _settings(_NO_THREADS):
+    with _environment(_NO_THREADS):
         for name in (*MODULES, *([worker] if worker.startswith("pyspark") else [])):
             _attempt(_import, name)
     _attempt(_load_kernels)
     _attempt(_rehearse)
-    _give_workers_their_own_chance()
+    _reseed_workers()
     gc.collect()
     gc.freeze()  # else the first collection in a worker writes to, and so copies, the memory that all share
 
@@ -83,20 +81,14 @@ def _import(name: str) -> None:
 
 
 def _load_kernels() -> None:
+    from ..format.footer.file_metadata import warm_up
     from ..kernels import preload
-    from ..metadata.footer import warm_up
 
     warm_up()
     preload()
 
 
-def _rehearse() -> None:
-    from .rehearsal import rehearse
-
-    rehearse()
-
-
-def _give_workers_their_own_chance() -> None:
+def _reseed_workers() -> None:
     """Seed NumPy's global generator anew in each worker: all would draw the numbers of the one they are copies of."""
     daemon = os.getpid()
 
@@ -109,7 +101,7 @@ def _give_workers_their_own_chance() -> None:
 
 
 @contextmanager
-def _settings(values: dict[str, str]) -> Iterator[None]:
+def _environment(values: dict[str, str]) -> Iterator[None]:
     """Set environment variables for a while, but for those that have a value."""
     mine = {name: value for name, value in values.items() if name not in os.environ}
     os.environ.update(mine)
@@ -121,7 +113,7 @@ def _settings(values: dict[str, str]) -> Iterator[None]:
 
 
 @contextmanager
-def _output_elsewhere() -> Iterator[None]:
+def _redirect_stdout() -> Iterator[None]:
     """Send to the error output what anybody prints meanwhile, child processes too."""
     sys.stdout.flush()
     kept = os.dup(1)
@@ -132,6 +124,67 @@ def _output_elsewhere() -> Iterator[None]:
         sys.stdout.flush()
         os.dup2(kept, 1)
         os.close(kept)
+
+
+def _rehearse() -> None:
+    """Write and read a table of a few kinds of columns in a temporary directory."""
+    with tempfile.TemporaryDirectory(prefix="numparq-") as folder:
+        path = os.path.join(folder, "rehearsal.parquet")
+        _rehearse_write(path)
+        _rehearse_read(path)
+
+
+def _rehearse_write(path: str) -> None:
+    """Write by numparq where its kernels for that are loaded, else by pyarrow."""
+    from ..kernels import nested_encode_kernels, statistics_kernels, writing_kernels
+
+    if _are_loaded(nested_encode_kernels, statistics_kernels, writing_kernels):
+        from ..api import to_parquet
+
+        to_parquet(_rehearsal_frame(), path, threads=1)
+    else:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        pq.write_table(
+            pa.Table.from_pandas(_rehearsal_frame(), nthreads=1), path, use_dictionary=["text"], write_page_index=True
+        )
+
+
+def _rehearse_read(path: str) -> None:
+    """Read files and splits; by a filter, too, where the kernels for that are loaded."""
+    from ..api import read_parquet
+    from ..dataset.splits.table import split_table
+    from ..kernels import predicate_kernels, selection_kernels
+
+    wanted = [("number", ">", 3)]
+    for filters in (None, wanted) if _are_loaded(predicate_kernels, selection_kernels) else (None,):
+        read_parquet(path, filters=filters, threads=1)
+        table = split_table(path, filters=filters)
+        for split in table.splits:
+            table.frame(split)
+            list(table.tables(split))
+
+
+def _are_loaded(*groups: KernelGroup) -> bool:
+    return all(group.mode for group in groups)
+
+
+def _rehearsal_frame() -> Any:
+    import numpy as np
+    import pandas as pd
+
+    numbers = np.arange(_ROWS)
+    return pd.DataFrame(
+        {
+            "number": numbers,
+            "real": numbers / 2,
+            "flag": numbers % 2 == 0,
+            "moment": pd.Timestamp("2020-01-01", tz="UTC") + pd.to_timedelta(numbers, "s"),
+            "text": [f"text {number % 7}" for number in numbers],
+            "other": [f"text {number}" if number % 3 else None for number in numbers],
+        }
+    )
 
 
 if __name__ == "__main__":

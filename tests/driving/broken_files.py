@@ -13,10 +13,9 @@ from hostile import handmade as h
 from hostile.handmade import Column, data_page, data_page_v2, dictionary_page, idl, plain
 
 import numparq
-from numparq.metadata.decode import read_record
-from numparq.metadata.encode import encode
-from numparq.metadata.layout import layout
-from numparq.metadata.records import record
+from numparq.format.thrift.decode import read_record, root_record
+from numparq.format.thrift.encode import encode_struct
+from numparq.format.thrift.layout import thrift_layout
 
 from .writer_faults import FAULTS, OTHER, deltas
 
@@ -65,9 +64,9 @@ def index_with(kind: str, change: Callable[[dict], Any], column: int = 0) -> byt
     stem = {"ColumnIndex": "column_index", "OffsetIndex": "offset_index"}[kind]
     start, size = getattr(chunk, f"{stem}_offset"), getattr(chunk, f"{stem}_length")
     raw = np.frombuffer(data[start : start + size], np.uint8)
-    index = record(layout(kind), read_record(raw, size, layout(kind)), raw).to_dict()
+    index = root_record(thrift_layout(kind), read_record(raw, size, thrift_layout(kind)), raw).to_dict()
     change(index)
-    made = encode(kind, index)
+    made = encode_struct(kind, index)
     place = len(data) - 8 - length
 
     def point(footer: Any) -> None:

@@ -8,7 +8,7 @@ import cramjam
 import zstandard
 from twins import lzo
 
-from numparq.codecs import BROTLI, GZIP, LZ4, LZ4_RAW, LZO, SNAPPY, ZSTD
+from numparq.kernels.enums import BROTLI, GZIP, LZ4, LZ4_RAW, LZO, SNAPPY, ZSTD
 
 
 def lz4_block(data):

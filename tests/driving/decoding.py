@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from twins.pages import Chunk
 
-from numparq.errors import BAD_DICTIONARY, NEED_ROOM
+from numparq.kernels import enums
 from numparq.kernels import tables as t
-from numparq.kernels.binary import STATE_BYTES, STATE_NEEDED, STATE_PAGE
-from numparq.kernels.fixed import STATE_FIELDS
-from numparq.kernels.placement import T_DECOMPRESSED, T_DICTIONARY, T_ITEM, T_PAGE, T_VALUES, TOTAL_FIELDS
+from numparq.kernels.decode.binary_pages import STATE_BYTES, STATE_NEEDED, STATE_PAGE
+from numparq.kernels.decode.page_sections import STATE_FIELDS
+from numparq.kernels.decode.scratch_layout import T_DECOMPRESSED, T_DICTIONARY, T_ITEM, T_PAGE, T_VALUES, TOTAL_FIELDS
+from numparq.kernels.status import BAD_DICTIONARY, NEED_ROOM
 from numparq.kernels.tables import B_FIRST, BATCH_FIELDS
 
 from .buffers import Guarded, with_slack
@@ -72,7 +73,7 @@ class Run:
         count = len(self.pages)
         batches = self.buffer((count + 1) * BATCH_FIELDS, "i8")
         totals = self.buffer(TOTAL_FIELDS, "i8")
-        status = self.engine.place_pages(self.chunks, self.pages.reshape(-1), count, batch_bytes, batches, totals)
+        status = self.engine.lay_out_scratch(self.chunks, self.pages.reshape(-1), count, batch_bytes, batches, totals)
         if status < 0:
             self.failure = Outcome(status, int(totals[T_PAGE]))
             return
@@ -129,7 +130,7 @@ def _decode_fixed(run: Run) -> Outcome:
     place = int(run.rng.integers(0, 4))
     out, mask = run.buffer((place + count) * item), run.buffer(place + count)
     untouched = out[: place * item].copy()
-    run.chunks[t.C_OUT], run.chunks[t.C_MASK] = place * item, place
+    run.chunks[t.C_OUT], run.chunks[t.C_VALIDITY] = place * item, place
     dictionary = run.buffer(run.dictionary_bytes + t.SLACK)
     dense, levels = run.buffer(run.values * run.item + t.SLACK), run.buffer(run.values + t.SLACK)
     state = run.buffer(STATE_FIELDS, "i8")
@@ -237,18 +238,18 @@ def _decode_batch(
 def _decode_entries(run: Run) -> tuple[np.ndarray, np.ndarray] | None:
     """Decode the dictionary page, which is the first if there is one; None where it is no good."""
     page = run.pages[0]
-    if page[t.P_TYPE] != t.DICTIONARY_PAGE:
+    if page[t.P_TYPE] != enums.DICTIONARY_PAGE:
         return np.zeros(1, np.int64), np.zeros(t.SLACK, np.uint8)
     if not run.decompress(0, 1):
         return None
     compressed, count, size = bool(page[t.P_IS_COMPRESSED]), int(page[t.P_NUM_VALUES]), int(page[t.P_UNCOMPRESSED])
-    if page[t.P_ENCODING] not in (t.PLAIN, t.PLAIN_DICTIONARY) or 4 * count > size:
+    if page[t.P_ENCODING] not in (enums.PLAIN, enums.PLAIN_DICTIONARY) or 4 * count > size:
         run.failure = Outcome(BAD_DICTIONARY, 0)
         return None
     offsets, entries = run.buffer(count + 1, "i8"), run.buffer(size + t.SLACK)
     start = int(page[t.P_SCRATCH if compressed else t.P_BODY])
     data = run.decompressed if compressed else run.raw
-    status = run.engine.decode_binary_dictionary(data, start, start + size, count, offsets, entries)
+    status = run.engine.decode_plain_binary(data, start, start + size, count, offsets, entries)
     if status < 0:
         run.failure = Outcome(status, 0)
         return None

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from numparq import kernels as package
+from numparq import kernels
+from numparq.kernels import groups as package
 from numparq.kernels import memory
 from numparq.kernels.registry import HELPERS, INTRINSICS, KERNELS, Kernel
 
@@ -81,7 +82,7 @@ def _checked_memory(name: str, function: Callable) -> Callable:
 @lru_cache(maxsize=1)
 def _binder() -> Callable[[Callable], Callable]:
     for group in package.GROUPS:
-        package.registered(group)
+        package.import_group(group)
     made = {id(twin): _checked_memory(twin.__name__, twin) for twin, _ in INTRINSICS}
     inner = {id(function) for function in HELPERS} | {id(kernel.function) for kernel in KERNELS.values()}
 
@@ -112,7 +113,7 @@ def checked(kernel: Kernel) -> Callable[..., int]:
             else:
                 assert value.dtype == np.dtype(letter) and value.ndim == 1 and value.flags.c_contiguous
                 passed.append(value.view(Strict))
-        with np.errstate(over="ignore", invalid="ignore"):  # as numparq.kernels.fallback runs them
+        with np.errstate(over="ignore", invalid="ignore"):  # as numparq.kernels.compile.fallback runs them
             return int(function(*passed))
 
     return call
@@ -122,8 +123,8 @@ class _Compiled:
     """The compiled kernels of all groups."""
 
     def __getattr__(self, name: str) -> Callable[..., int]:
-        for group in package.ALL:
-            if name in package.registered(group.group):
+        for group in kernels.KERNEL_GROUPS:
+            if name in package.import_group(group.group):
                 return getattr(group, name)
         raise AttributeError(f"there is no kernel {name!r}")
 

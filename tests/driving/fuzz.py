@@ -24,9 +24,14 @@ from twins.values import (
     random_values,
 )
 
-from numparq.column import binary, fixed, utf8
+from numparq.column import scratch as column_scratch
 from numparq.column import scratch as scratch_module
-from numparq.column.pages import PageFailure, PageWalk, Placement, verify_crcs
+from numparq.column.read import decode as read_decode
+from numparq.column.read import dictionary as read_dictionary
+from numparq.column.read import output as read_output
+from numparq.column.read.decompress import PageBatches, verify_crcs
+from numparq.column.read.page_walk import PageWalk
+from numparq.column.read.pages import PageFailure
 from numparq.errors import ParquetError
 from numparq.kernels import tables as t
 
@@ -128,20 +133,20 @@ def decode(subject: Subject, data: bytes) -> str:
     chunks = chunk_table(column, subject.chunk.codec, len(subject.chunk.rows), len(data), request).reshape(1, -1)
     scratch = Scratch()
     count = request.stop - request.start
-    output = fixed.FixedOutput(GUARDED.allocate(count * request.item), GUARDED.allocate(count))
+    output = read_output.FixedOutput(GUARDED.allocate(count * request.item), GUARDED.allocate(count))
     try:
         for pages in PageWalk(Memory(data), chunks).windows(scratch):
             verify_crcs(pages)
             if column.physical == BYTE_ARRAY:
-                entries = binary.decode_binary_dictionary(pages, scratch)
+                entries = read_dictionary.decode_binary_dictionary(pages, scratch)
             if request.conversion == t.CODES or column.physical != BYTE_ARRAY:
-                placement = Placement(pages)
+                placement = PageBatches(pages)
                 dictionary = scratch.take("dictionary", placement.dictionary)
-                fixed.decode_fixed(pages, placement, output, dictionary, scratch)
+                read_decode.decode_fixed(pages, placement, output, dictionary, scratch)
             else:
-                piece = binary.decode_binary(pages, entries, 0, scratch)
+                piece = read_decode.decode_binary(pages, entries, 0, scratch)
                 assert (np.diff(piece.offsets) >= 0).all() and piece.offsets[-1] <= len(piece.data) - t.SLACK
-                utf8.check_utf8(piece)
+                read_decode.check_utf8(piece)
     except PageFailure as failure:
         return failure.error.message.split(",")[0]
     except ParquetError as error:
@@ -151,7 +156,7 @@ def decode(subject: Subject, data: bytes) -> str:
 
 def main(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
-    binary.allocate = GUARDED.allocate
+    column_scratch.allocate = GUARDED.allocate
     made = subjects(rng, 60)
     stored = [subject.chunk.stored() for subject in made]
     outcomes: Counter[str] = Counter(map(decode, made, stored))

@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 
-from numparq.metadata.logical_type import LogicalType
-from numparq.predicate.evaluate import Values
-from numparq.schema import Leaf
+from numparq.expr.matchers.vectors import ColumnVector
+from numparq.format.logical_type import LogicalType
+from numparq.format.schema import Leaf
 
 EPOCH = datetime.datetime(1970, 1, 1)
 NS = {"MILLIS": 10**6, "MICROS": 10**3, "NANOS": 1}
@@ -57,16 +57,16 @@ class Kind:
     text: bool = False  # whether startswith and like apply
     dtype: str = ""  # of the decoded values, if they are of a fixed size
 
-    def values(self, items, validity=None) -> Values:
+    def values(self, items, validity=None) -> ColumnVector:
         """Decoded values; nulls hold what they happen to."""
         plain = [self.plain(item) for item in items]
         data = np.frombuffer(b"".join(plain), np.uint8).copy()
         mask = None if validity is None else np.array(validity, np.uint8)
         if self.leaf.physical == 3:
-            return Values(np.array(items, "i8").view("M8[ns]"), validity=mask)
+            return ColumnVector(np.array(items, "i8").view("M8[ns]"), validity=mask)
         if self.leaf.physical != 6:
-            return Values(data.view(self.dtype) if self.dtype else data, validity=mask)
-        return Values(data, np.cumsum([0, *map(len, plain)]), mask)
+            return ColumnVector(data.view(self.dtype) if self.dtype else data, validity=mask)
+        return ColumnVector(data, np.cumsum([0, *map(len, plain)]), mask)
 
 
 def packed(code):

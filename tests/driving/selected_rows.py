@@ -14,21 +14,20 @@ from filtering.forging import Parts
 
 import numparq
 from numparq import ParquetFile
-from numparq.column import selecting  # noqa: F401  (the modules that have the sizes below are there)
-from numparq.column.chunks import RowSlice
-from numparq.column.wanted import WantedRows
-from numparq.opened import OpenedFile
-from numparq.plan.pages import ChunkPages
+from numparq.column.jobs import schedule_selection  # noqa: F401  (the modules that have the sizes below are there)
+from numparq.column.read.row_selection import RowSelection, RowSlice
+from numparq.format.open_file import OpenFile
+from numparq.plan.chunk_pages import ChunkPages
 from numparq.plan.row_ranges import RowRanges
-from numparq.pruning import Planner
-from numparq.reading.choices import Choices
-from numparq.reading.file import FileRead
-from numparq.reading.ways import Strict
+from numparq.prune.planner import ReadPlanner
+from numparq.scan.error_policy import RaiseOnDamage
+from numparq.scan.file_scan import FileScan
+from numparq.scan.options import ScanOptions
 
 # How a chunk is found, by row group, leaf, and the locations of its offset index (int64, (pages, 3); None without one):
 # by these, changed or not; None: as a whole.
 Change = Callable[[int, int, np.ndarray | None], np.ndarray | None]
-SIZES = ("WINDOW_BYTES", "BATCH_BYTES", "PART_BYTES", "GROUP_ROWS", "SMALLEST_PART", "SMALLEST_SHARE")
+SIZES = ("WINDOW_BYTES", "BATCH_BYTES", "MIN_RUN_BYTES", "GROUP_ROWS", "MIN_ROWS_PER_JOB", "MIN_SHARE_BYTES")
 
 
 @contextmanager
@@ -65,7 +64,7 @@ def locations_of(data: bytes) -> dict[tuple[int, int], np.ndarray]:
     return found
 
 
-class _Chosen(Strict):
+class _Chosen(RaiseOnDamage):
     """Reads the rows given."""
 
     def __init__(self, data: bytes, rows: Mapping[int, RowRanges], change: Change, masked: bool) -> None:
@@ -74,10 +73,10 @@ class _Chosen(Strict):
         self._change = change
         self._locations = locations_of(data)
 
-    def rows(self, read: Any, targets: Any, limit: Any) -> list[WantedRows | RowSlice]:  # type: ignore[override]
+    def rows(self, read: Any, targets: Any, limit: Any) -> list[RowSelection | RowSlice]:  # type: ignore[override]
         leaves = self.leaves
-        plan = Planner(self.file, leaves, read.tables).whole(self._rows)
-        found: list[WantedRows | RowSlice] = []
+        plan = ReadPlanner(self.file, leaves, read.tables).whole(self._rows)
+        found: list[RowSelection | RowSlice] = []
         out = 0
         for group in plan.row_groups:
             wanted = self._rows[group.ordinal]
@@ -88,13 +87,13 @@ class _Chosen(Strict):
                 out += wanted.count
         return found or [RowSlice(0, 0, 0, 0)]
 
-    def _wanted(self, row_group: int, rows: RowRanges, out: int, chunks: list[ChunkPages]) -> WantedRows:
+    def _wanted(self, row_group: int, rows: RowRanges, out: int, chunks: list[ChunkPages]) -> RowSelection:
         if not self._masked:
-            return WantedRows(row_group, rows, out, chunks)
+            return RowSelection(row_group, rows, out, chunks)
         first, stop = int(rows.starts[0]), rows.stop
         mask = np.zeros(stop - first, np.uint8)
         mask[rows.indices() - first] = 1
-        return WantedRows(row_group, RowRanges([(first, stop)]), out, chunks, mask=mask)
+        return RowSelection(row_group, RowRanges([(first, stop)]), out, chunks, mask=mask)
 
     def _placed(self, row_group: int, leaf: int, whole: ChunkPages) -> ChunkPages:
         locations = self._locations.get((row_group, leaf))
@@ -106,14 +105,14 @@ def read_rows(
     data: bytes, rows: Mapping[int, Any], change: Change = as_told, *, masked: bool = False, **options: Any
 ) -> pd.DataFrame:
     """Read rows, by the ordinals of their row groups, which are handed over as ranges or as a mask; all columns."""
-    file = OpenedFile(data)
+    file = OpenFile(data)
     try:
         wanted = {group: RowRanges.from_indices(np.asarray(some, np.int64)) for group, some in rows.items()}
         chosen = _Chosen(data, wanted, change, masked)
         chosen.file = file
         chosen.leaves = [file.schema.leaf(index) for index in range(file.schema.num_leaves)]
         options["dtype_backend"] = options.get("dtype_backend") or "numpy"
-        return FileRead(file, None, Choices(**options)).frame(chosen)
+        return FileScan(file, None, ScanOptions(**options)).frame(chosen)
     finally:
         file.close()
 

@@ -8,22 +8,23 @@ import struct
 
 import numpy as np
 
-from numparq.leaves import Node
-from numparq.metadata.logical_type import LogicalType
-from numparq.statistics import Order, order_of, page_bounds
+from numparq.format.column_order import ColumnOrder, leaf_order
+from numparq.format.logical_type import LogicalType
+from numparq.format.page_bounds import compute_page_bounds
+from numparq.format.schema_node import SchemaNode
 
-TEXT, BYTES, WHOLE = Order("bytes", cut="text"), Order("bytes", cut="bytes"), Order("bytes")
+TEXT, BYTES, WHOLE = ColumnOrder("bytes", cut="text"), ColumnOrder("bytes", cut="bytes"), ColumnOrder("bytes")
 NAN = float("nan")
 
 
 def column(physical, kind=None, length=0, **about):
-    return Node("a", 1, physical, length, LogicalType(kind, **about) if kind else None)
+    return SchemaNode("a", 1, physical, length, LogicalType(kind, **about) if kind else None)
 
 
 def floats(column_order, *pages_):
-    order = order_of(column(5), column_order)
+    order = leaf_order(column(5), column_order)
     ends = np.cumsum([0, *(len(page) for page in pages_)], dtype=np.int64)
-    return page_bounds(order, np.array([value for page in pages_ for value in page], np.float64), ends)
+    return compute_page_bounds(order, np.array([value for page in pages_ for value in page], np.float64), ends)
 
 
 def double(value):

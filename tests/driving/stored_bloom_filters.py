@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from numparq import ParquetFile
-from numparq.bloom_filter import BloomFilter
-from numparq.metadata.decode import read_record
-from numparq.metadata.encode import encode
-from numparq.metadata.layout import layout
-from numparq.metadata.records import record
+from numparq.format.bloom_filter import BloomFilter
+from numparq.format.thrift.decode import read_record, root_record
+from numparq.format.thrift.encode import encode_struct
+from numparq.format.thrift.layout import thrift_layout
 
 from .thrift import plain
 
@@ -23,9 +22,9 @@ def without_absent(value):
 def read_header(encoded):
     """A header, and its length."""
     data = np.frombuffer(encoded, np.uint8)
-    words = layout("BloomFilterHeader")
-    header = without_absent(plain(record(words, read_record(data, len(data), words), data)))
-    return header, len(encode("BloomFilterHeader", header))
+    words = thrift_layout("BloomFilterHeader")
+    header = without_absent(plain(root_record(words, read_record(data, len(data), words), data)))
+    return header, len(encode_struct("BloomFilterHeader", header))
 
 
 def filters_of(path, row_group=0):

@@ -7,7 +7,7 @@ import random
 from hypothesis import strategies as st
 from twins import thrift as twin
 
-from numparq.metadata.idl import thrift_module
+from numparq.format.thrift.idl import thrift_module
 
 IDL = thrift_module()
 KNOWN = {kind.__name__: kind for sort in ("structs", "unions") for kind in IDL.__thrift_meta__[sort]}

@@ -9,10 +9,11 @@ import numpy as np
 from twins.pages import Chunk
 from twins.values import Column
 
+from numparq.format.thrift.layout import ThriftLayout, thrift_layout
+from numparq.kernels import enums
 from numparq.kernels import tables as t
-from numparq.kernels.compact_wire import S_ROOM, S_TOP, STACK_WORDS
-from numparq.kernels.pages import HEADER_FIELDS, SCAN_FIELDS
-from numparq.metadata.layout import Layout, layout
+from numparq.kernels.decode.page_headers import HEADER_FIELDS, SCAN_FIELDS
+from numparq.kernels.thrift.wire import S_ROOM, S_TOP, STACK_WORDS
 
 from .buffers import Guarded
 from .engines import Engine
@@ -48,16 +49,16 @@ def chunk_table(column: Column, codec: int, num_values: int, size: int, request:
     row = np.zeros(t.CHUNK_FIELDS, np.int64)
     row[t.C_START], row[t.C_END], row[t.C_NUM_VALUES], row[t.C_CODEC] = start, start + size, num_values, codec
     row[t.C_TYPE], row[t.C_TYPE_LENGTH], row[t.C_MAX_DEFINITION] = column.physical, column.size, column.optional
-    row[t.C_CONVERSION], row[t.C_ITEM_SIZE] = request.conversion, request.item
+    row[t.C_CAST], row[t.C_ITEM_SIZE] = request.conversion, request.item
     row[t.C_NULLS], row[t.C_FILL] = request.nulls, request.fill
     row[t.C_ROW_START], row[t.C_ROW_STOP], row[t.C_DICTIONARY_SIZE] = request.start, request.stop, -1
-    row[t.C_MAX_RATIO] = 22 if codec == t.SNAPPY else 0
+    row[t.C_MAX_RATIO] = 22 if codec == enums.SNAPPY else 0
     return row
 
 
 @lru_cache(maxsize=1)
-def _header() -> tuple[Layout, np.ndarray]:
-    header = layout("PageHeader", *HEADER_FIELDS)
+def _header() -> tuple[ThriftLayout, np.ndarray]:
+    header = thrift_layout("PageHeader", *HEADER_FIELDS)
     return header, np.array([header.slot(name) for name in HEADER_FIELDS], np.int64)
 
 
@@ -115,13 +116,13 @@ def page_table(chunk: Chunk, start: int = 0) -> np.ndarray:
         entry[t.P_REPETITION_ENCODING] = more.get("repetition_level_encoding", 0)
         levels = entry[t.P_DEFINITION_BYTES] + entry[t.P_REPETITION_BYTES]
         entry[t.P_IS_COMPRESSED] = (
-            chunk.codec != t.UNCOMPRESSED and more.get("is_compressed") is not False and len(page.body) > levels
+            chunk.codec != enums.UNCOMPRESSED and more.get("is_compressed") is not False and len(page.body) > levels
         )
         if not entry[t.P_IS_COMPRESSED]:
             entry[t.P_UNCOMPRESSED] = entry[t.P_COMPRESSED]
         entry[t.P_CRC] = more["crc"] & 0xFFFFFFFF if "crc" in more else -1
         entry[t.P_ROW], entry[t.P_IN_CHUNK] = row, number
-        if page.type != t.DICTIONARY_PAGE:
+        if page.type != enums.DICTIONARY_PAGE:
             row += page.num_values
         rows.append(entry)
         pos += header + len(page.body)
@@ -130,6 +131,6 @@ def page_table(chunk: Chunk, start: int = 0) -> np.ndarray:
 
 def wanted(pages: np.ndarray, start: int, stop: int) -> np.ndarray:
     """Give the pages of a chunk that have a row from `start` to `stop`, behind its dictionary page."""
-    is_dictionary = pages[:, t.P_TYPE] == t.DICTIONARY_PAGE
+    is_dictionary = pages[:, t.P_TYPE] == enums.DICTIONARY_PAGE
     first, last = pages[:, t.P_ROW], pages[:, t.P_ROW] + pages[:, t.P_NUM_VALUES]
     return np.concatenate([pages[is_dictionary], pages[~is_dictionary & (first < stop) & (last > start)]])

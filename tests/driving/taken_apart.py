@@ -9,9 +9,9 @@ import warnings
 import pandas as pd
 import pyarrow as pa
 
-from numparq.leaves import leaves_of
-from numparq.shred import take_apart
-from numparq.shred.frame import arrow_schema
+from numparq.format.key_values.arrow import arrow_schema_value
+from numparq.format.schema_node import leaf_columns
+from numparq.from_pandas.frame import shred_frame
 
 from .leaf_values import PHYSICAL, file_of, own_logical, plain, schema_of, stored
 
@@ -20,7 +20,7 @@ def own_schema(apart):
     return [
         (".".join(leaf.path), PHYSICAL[leaf.physical], leaf.type_length or 0, own_logical(leaf.logical),
          leaf.max_definition_level, leaf.max_repetition_level)
-        for leaf in leaves_of([column.node for column in apart.columns])
+        for leaf in leaf_columns([column.node for column in apart.columns])
     ]  # fmt: skip
 
 
@@ -68,13 +68,13 @@ def check(frame, **options):
     """Compare schema, metadata, ARROW:schema, and the values of every range of rows; give what was taken apart."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        apart = take_apart(frame, **options)
+        apart = shred_frame(frame, **options)
         table = pa.Table.from_pandas(frame, preserve_index=options.get("index"))
     file = file_of(table)
     assert own_schema(apart) == [(path, kind, max(length or 0, 0), *rest)
                                  for path, kind, length, *rest in schema_of(file)]  # fmt: skip
     assert document(apart.key_value_metadata["pandas"]) == document(table.schema.metadata[b"pandas"])
-    message = base64.b64decode(arrow_schema(apart.arrow_fields, apart.key_value_metadata))
+    message = base64.b64decode(arrow_schema_value(apart.arrow_fields, apart.key_value_metadata))
     assert pa.ipc.read_schema(pa.py_buffer(message)).equals(table.schema.remove_metadata())
     assert apart.num_rows == len(frame)
     expected = [stored(column) for column in flattened(file.read())]

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from numparq.errors import NEED_ROOM
-from numparq.kernels.compact_wire import S_ROOM, S_TOP, STACK_WORDS
-from numparq.metadata.layout import Layout
-from numparq.metadata.records import Record, record
+from numparq.format.thrift.decode import Record, root_record
+from numparq.format.thrift.layout import ThriftLayout
+from numparq.kernels.status import NEED_ROOM
+from numparq.kernels.thrift.wire import S_ROOM, S_TOP, STACK_WORDS
 
 from .buffers import Guarded, with_slack
 from .engines import Engine
 
 
-def read(engine: Engine, layout: Layout, encoded: bytes, seed: int = 0) -> tuple[int, Record | None]:
+def read(engine: Engine, layout: ThriftLayout, encoded: bytes, seed: int = 0) -> tuple[int, Record | None]:
     """Read a struct that lies somewhere in a buffer: the bytes taken or the status, and what was read."""
     rng = np.random.default_rng(seed)
     before = int(rng.integers(0, 9))
@@ -24,7 +24,9 @@ def read(engine: Engine, layout: Layout, encoded: bytes, seed: int = 0) -> tuple
     while True:
         arena, stack = Guarded(rng, room, "i8"), Guarded(rng, STACK_WORDS, "i8")
         stack.array[S_TOP], stack.array[S_ROOM] = layout.words, room
-        status = engine.read_thrift(data, before, before + len(encoded), layout.table, arena.array, 0, stack.array)
+        status = engine.read_thrift_struct(
+            data, before, before + len(encoded), layout.table, arena.array, 0, stack.array
+        )
         arena.check()
         stack.check()
         assert status <= before + len(encoded)
@@ -34,7 +36,7 @@ def read(engine: Engine, layout: Layout, encoded: bytes, seed: int = 0) -> tuple
         elif status < 0:
             return status, None
         else:
-            return status - before, record(layout, arena.array, data)
+            return status - before, root_record(layout, arena.array, data)
 
 
 def plain(value: Any) -> Any:

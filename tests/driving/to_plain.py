@@ -1,4 +1,4 @@
-"""Making pages PLAIN by the kernel that is there for it, as `numparq.column.plain` does, with little room."""
+"""Making pages PLAIN by the kernel that is there for it, as `numparq.column.read.transcode` does, with little room."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 from twins import delta
 
-from numparq.errors import NEED_ROOM
+from numparq.kernels import enums
 from numparq.kernels import tables as t
-from numparq.kernels.value_section import STATE_FIELDS, STATE_NEEDED
+from numparq.kernels.decode.transcode import STATE_FIELDS, STATE_NEEDED
+from numparq.kernels.status import NEED_ROOM
 
 
 class NotPlain(Exception):
@@ -49,9 +50,9 @@ def parts(run, first: int, last: int) -> Iterator[tuple[int, int, np.ndarray]]:
 def _maker(page: np.ndarray, encodings) -> str:
     """Name the kernel that makes a page PLAIN."""
     encoding = int(page[t.P_ENCODING])
-    if page[t.P_TYPE] == t.DICTIONARY_PAGE or encoding not in encodings:
+    if page[t.P_TYPE] == enums.DICTIONARY_PAGE or encoding not in encodings:
         return ""
-    return "decode_alp_to_plain" if encoding == t.ALP else "decode_to_plain"
+    return "transcode_alp_pages" if encoding == enums.ALP else "transcode_delta_pages"
 
 
 def _made_plain(run, first: int, last: int, maker: str) -> Iterator[tuple[int, int, np.ndarray]]:
@@ -60,7 +61,7 @@ def _made_plain(run, first: int, last: int, maker: str) -> Iterator[tuple[int, i
     room = int(run.rng.choice([0, 10, 300, 5000]))
     while first < last:
         out = run.buffer(room + t.SLACK)
-        buffers = (run.raw, run.decompressed, *((lengths,) if maker == "decode_to_plain" else ()), out)
+        buffers = (run.raw, run.decompressed, *((lengths,) if maker == "transcode_delta_pages" else ()), out)
         status = getattr(run.engine, maker)(run.chunks, run.pages.reshape(-1), first, last, *buffers, room, state)
         if status == NEED_ROOM:
             assert state[STATE_NEEDED] > room

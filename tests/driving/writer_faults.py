@@ -13,9 +13,10 @@ from hostile.handmade import Column, data_page, data_page_v2, idl, plain
 from twins import delta
 
 import numparq
-from numparq.leaves import Node
-from numparq.metadata.logical_type import LogicalType
-from numparq.schema import BYTE_ARRAY, INT64, OPTIONAL, REQUIRED
+from numparq.format.logical_type import LogicalType
+from numparq.format.physical_type import BYTE_ARRAY, INT64
+from numparq.format.schema import OPTIONAL, REQUIRED
+from numparq.format.schema_node import SchemaNode
 
 DELTAS, PREFIXES, GZIP = 5, 7, 2
 PARQUET_CPP, PARQUET_MR = "parquet-cpp version 1.5.1-SNAPSHOT", "parquet-mr version 1.7.0 (build 0)"
@@ -122,10 +123,10 @@ def converted(created_by: str | None) -> bytes:
 
 
 def shredded(created_by: str | None, of_metadata: int = REQUIRED, of_field: int = OPTIONAL) -> bytes:
-    value, typed = Node("value", OPTIONAL, BYTE_ARRAY), Node("typed_value", OPTIONAL, INT64)
-    field = Node("f", of_field, children=(value, typed))
-    node = Node("v", OPTIONAL, None, 0, LogicalType("VARIANT"), (
-        Node("metadata", of_metadata, BYTE_ARRAY), value, Node("typed_value", OPTIONAL, children=(field,)),
+    value, typed = SchemaNode("value", OPTIONAL, BYTE_ARRAY), SchemaNode("typed_value", OPTIONAL, INT64)
+    field = SchemaNode("f", of_field, children=(value, typed))
+    node = SchemaNode("v", OPTIONAL, None, 0, LogicalType("VARIANT"), (
+        SchemaNode("metadata", of_metadata, BYTE_ARRAY), value, SchemaNode("typed_value", OPTIONAL, children=(field,)),
     ))  # fmt: skip
     row = {"metadata": b"\1\0\0", "value": None, "typed_value": {"f": {"value": None, "typed_value": 5}}}
     data = numparq.to_parquet(pd.DataFrame({"v": pd.Series([row, None], dtype=object)}), schema=[node])

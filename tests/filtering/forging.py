@@ -14,8 +14,8 @@ import numpy as np
 from hostile.handmade import from_bytes, idl, to_bytes, with_footer
 
 from numparq import ParquetFile
-from numparq.statistics.distrust import BUGS, distrusted
-from numparq.statistics.order import Order, order_of
+from numparq.format.column_order import ColumnOrder, leaf_order
+from numparq.format.writer_quirks import STATISTICS_QUIRKS, untrusted_statistics
 
 from .literals import pick
 
@@ -48,20 +48,20 @@ class Parts:
             for place, chunk in enumerate(about.columns):
                 yield group, place, chunk
 
-    def statistics(self) -> Iterator[tuple[Order, Any]]:
+    def statistics(self) -> Iterator[tuple[ColumnOrder, Any]]:
         """The statistics of chunks, each with the order of its column."""
         for _, place, chunk in self.chunks():
             if chunk.meta_data.statistics is not None:
                 yield self.orders[place], chunk.meta_data.statistics
 
-    def column_indexes(self) -> Iterator[tuple[Order, Any]]:
+    def column_indexes(self) -> Iterator[tuple[ColumnOrder, Any]]:
         for (_, place), found in self.indexes.items():
             if found["ColumnIndex"] is not None:
                 yield self.orders[place], found["ColumnIndex"]
 
     @cached_property
-    def orders(self) -> list[Order]:
-        return [order_of(leaf) for leaf in self.leaves]
+    def orders(self) -> list[ColumnOrder]:
+        return [leaf_order(leaf) for leaf in self.leaves]
 
     def data(self) -> bytes:
         body = bytearray(self.body)
@@ -174,7 +174,7 @@ def _inexact(parts: Parts) -> None:
         about.is_max_value_exact = pick(parts.rng, False, None)
 
 
-def widest(order: Order) -> tuple[bytes, bytes] | None:
+def widest(order: ColumnOrder) -> tuple[bytes, bytes] | None:
     """The lowest and the highest bound that there may be."""
     width = order.width
     if order.kind == "float":
@@ -329,7 +329,7 @@ def _written_by(created_by: str) -> Callable[[Parts], None]:
     def forge(parts: Parts) -> None:
         parts.footer.created_by = created_by
         for group, place, chunk in parts.chunks():
-            wrong = distrusted(created_by, parts.leaves[place])
+            wrong = untrusted_statistics(created_by, parts.leaves[place])
             about, found = chunk.meta_data, parts.indexes[group, place]
             for what in sorted(wrong):
                 _BUGS[what](parts, about, found)
@@ -391,7 +391,7 @@ def _release_before(before: tuple[int, ...] | None) -> str:
 
 BUGGY = {
     f"{created_by} ({bug.columns})": _written_by(created_by)
-    for bug in BUGS
+    for bug in STATISTICS_QUIRKS
     for created_by in [f"{bug.name or 'somebody'} version {_release_before(bug.before)}"]
 }
 

@@ -18,7 +18,8 @@ import pandas as pd
 import pyarrow as pa
 
 import numparq
-from numparq.column import jobs, pages, parts
+from numparq.column.jobs import schedule
+from numparq.column.read import decompress, page_walk, pages
 
 from .literals import pick
 from .tables import Table, num_rows
@@ -29,9 +30,13 @@ SOURCES = ("bytes", "bytes", "path", "file", "memory")
 
 # Windows, batches and parts so small that files as small as these are divided as large ones are.
 SIZES = (
-    (pages, "WINDOW_BYTES", 400), (pages, "BATCH_BYTES", 50), (parts, "PART_BYTES", 400), (jobs, "SMALLEST_SHARE", 50),
-    (jobs, "ALONE_BYTES", 50), (jobs, "GROUP_BYTES", 400),
-)  # fmt: skip
+    (page_walk, "WINDOW_BYTES", 400),
+    (decompress, "BATCH_BYTES", 50),
+    (pages, "MIN_RUN_BYTES", 400),
+    (schedule, "MIN_SHARE_BYTES", 50),
+    (schedule, "SINGLE_THREAD_BYTES", 50),
+    (schedule, "MAX_COALESCED_BYTES", 400),
+)
 
 NOT_OF_ALL = ("source", "small", "runtime", "nrows", "threads")  # what a read of all rows is not told
 

@@ -8,7 +8,7 @@ from typing import Any
 from unittest import mock
 
 import numparq
-from numparq.metadata import footer as footer_module
+from numparq.format.footer import tail as footer_module
 
 from .forging import Parts
 

@@ -14,7 +14,8 @@ from driving.damage import changed
 from hostile.handmade import DATA_PAGE_V2, File, Page, to_bytes
 from twins.runs import uleb
 
-from numparq.codecs import GZIP, UNCOMPRESSED, ZSTD, decompressor
+from numparq.compression.codecs import decompressor
+from numparq.kernels.enums import GZIP, UNCOMPRESSED, ZSTD
 
 from . import corpus
 from .case import Case

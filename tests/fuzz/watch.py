@@ -60,7 +60,7 @@ def run(target: str, seed: int, seconds: float, count: int, found: Path, first: 
 
     Returns
     -------
-    Report
+    VerificationReport
     """
     report, end = Report(), time.monotonic() + seconds
     found.mkdir(parents=True, exist_ok=True)

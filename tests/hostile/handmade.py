@@ -17,7 +17,7 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
-from numparq.metadata.idl import idl_path
+from numparq.format.thrift.idl import idl_path
 
 MAGIC = b"PAR1"
 DATA_PAGE, INDEX_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2 = range(4)

@@ -1,6 +1,7 @@
 """A plugin of pytest, for pandas' own tests: where they ask for pyarrow's engine, numparq answers.
 
-`numparq.pandas.register` gives the engine, and it takes the place of pandas' class for pyarrow, so that everything in
+`numparq.pandas.hook.register` gives the engine, and it takes the place of pandas' class for pyarrow, so that
+everything in
 the tests that is meant for that engine (its name, the default, the comparisons with the name) means numparq. What
 pandas' wheel and the environment lack for a test is made here: a server of files, and a file of pandas' repository.
 

@@ -41,9 +41,9 @@ def spark():
 def rows_read_by_tasks(request, monkeypatch):
     """Have tasks read what the driver would read itself, for it is little, but where a test is about that."""
     if request.node.get_closest_marker("driver_reads") is None:
-        from numparq.spark import few_rows
+        from numparq.spark.scan import local_frame
 
-        monkeypatch.setattr(few_rows, "MOST_BYTES", 0)
+        monkeypatch.setattr(local_frame, "MAX_STORED_BYTES", 0)
 
 
 # --- what tests of the data source read -------------------------------------------------------------------------------

@@ -55,7 +55,9 @@ def test_the_parent_has_no_threads(found):
 
 def test_all_is_loaded_before_the_first_task(found):
     for worker in found["workers"]:
-        assert {"pandas", "numparq.api", "numparq.dataset.splits", "numparq.spark.jobs"} <= set(worker["loaded"])
+        assert {"pandas", "numparq.api", "numparq.dataset.splits.table", "numparq.spark.jobs.pandas_jobs"} <= set(
+            worker["loaded"]
+        )
         assert worker["kernels"] == "object" and "numba" not in worker["loaded"]
 
 

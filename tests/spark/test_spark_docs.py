@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import numparq
-from numparq.cli.demo import rides
+from numparq.cli.demo import make_rides
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -37,7 +37,7 @@ PAGES = dict(pages())
 def names(spark, tmp_path, monkeypatch):
     """What the examples have: a session, a folder of rides, one of events, some rows of Spark's."""
     monkeypatch.chdir(tmp_path)
-    taxi = rides(4000)
+    taxi = make_rides(4000)
     (tmp_path / "rides").mkdir()
     for number in range(2):
         numparq.to_parquet(taxi[number::2], tmp_path / "rides" / f"{number}.parquet", index=False, row_group_size=500)

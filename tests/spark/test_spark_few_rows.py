@@ -11,7 +11,7 @@ import pytest
 
 import numparq
 from numparq import col
-from numparq.spark import few_rows
+from numparq.spark.scan import local_frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.driver_reads]
 
@@ -115,7 +115,7 @@ def test_nested_columns_are_those_of_tasks(spark, nested, zone):
 
 
 def test_where_spark_has_other_ways_it_takes_simple_columns_only(spark, folder, nested, monkeypatch):
-    monkeypatch.setattr(few_rows, "local_frame", lambda *of: None)
+    monkeypatch.setattr(local_frame, "create_local_frame", lambda *of: None)
     assert is_local(numparq.spark.read(spark, folder, filters=col("id") == 3))
     df = numparq.spark.read(spark, nested, filters=col("id") == 3)
     assert not is_local(df) and df.first()["numbers"] == [3, None, 3]

@@ -155,7 +155,7 @@ def threads_of_a_task(frame):
     import os
     import threading
 
-    from numparq.threads import thread_count
+    from numparq.util.arguments import thread_count
 
     numparq.read_parquet(frame["file"][0])
     return pd.DataFrame({"count": [thread_count(None)], "running": [threading.active_count()], "pid": [os.getpid()]})

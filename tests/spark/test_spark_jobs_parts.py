@@ -11,8 +11,7 @@ import pytest
 
 import numparq
 from numparq import InvalidFileError
-from numparq.spark.descriptions import described
-from numparq.spark.tasks import run_each
+from numparq.spark.tasks import describe_jobs, run_each
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -62,17 +61,17 @@ def description(spark):
 
 
 def test_jobs_are_described_and_what_was_said_before_is_put_back(spark):
-    with described(spark, "numparq optimize"):
+    with describe_jobs(spark, "numparq optimize"):
         assert description(spark) == "numparq optimize"
-        with described(spark, "sorting"):
+        with describe_jobs(spark, "sorting"):
             assert description(spark) == "numparq optimize: sorting"
-        with pytest.raises(ZeroDivisionError), described(spark, "dividing"):
+        with pytest.raises(ZeroDivisionError), describe_jobs(spark, "dividing"):
             1 / 0  # noqa: B018
         assert description(spark) == "numparq optimize"
     assert description(spark) is None
     spark.sparkContext.setJobDescription("mine")
     try:
-        with described(spark, "ours"):
+        with describe_jobs(spark, "ours"):
             assert description(spark) == "mine: ours"
         assert description(spark) == "mine"
     finally:
@@ -85,7 +84,7 @@ def test_a_session_without_a_context_is_not_described():
         def sparkContext(self):
             raise AttributeError("sparkContext")
 
-    with described(Connected(), "something"):
+    with describe_jobs(Connected(), "something"):
         pass
 
 
@@ -105,7 +104,7 @@ def test_jobs_end_when_nobody_waits_for_them_any_more(spark):
         except Exception as error:
             failures.append(str(error))
 
-    with pytest.raises(KeyboardInterrupt), described(spark, "waiting"):
+    with pytest.raises(KeyboardInterrupt), describe_jobs(spark, "waiting"):
         thread = InheritableThread(target=run)
         thread.start()
         while not spark.sparkContext.statusTracker().getActiveJobsIds():

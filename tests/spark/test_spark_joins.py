@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import numparq
-from numparq.leaves import Node
-from numparq.schema import (
+from numparq.format.logical_type import LogicalType  # fmt: skip
+from numparq.format.physical_type import (  # fmt: skip
     BOOLEAN,
     BYTE_ARRAY,
     DOUBLE,
@@ -27,9 +27,9 @@ from numparq.schema import (
     INT32,
     INT64,
     INT96,
-    OPTIONAL,
-    LogicalType,
-)  # fmt: skip
+)
+from numparq.format.schema import OPTIONAL  # fmt: skip
+from numparq.format.schema_node import SchemaNode
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -37,7 +37,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed (the extra 'spar
 
 from pyspark.sql import functions  # noqa: E402
 
-from numparq.spark import runtime  # noqa: E402
+from numparq.spark.scan import runtime_filters  # noqa: E402
 
 ROWS = 300
 START = datetime.datetime(2020, 1, 1)
@@ -55,19 +55,21 @@ def floats(row):
 
 
 def decimal_of(physical, precision, length=0):
-    return Node("x", OPTIONAL, physical, length, LogicalType("DECIMAL", precision=precision, scale=1))
+    return SchemaNode("x", OPTIONAL, physical, length, LogicalType("DECIMAL", precision=precision, scale=1))
 
 
 def moment_of(unit, *, utc):
-    return Node("x", OPTIONAL, INT64, 0, LogicalType("TIMESTAMP", unit=unit, utc=utc))
+    return SchemaNode("x", OPTIONAL, INT64, 0, LogicalType("TIMESTAMP", unit=unit, utc=utc))
 
 
 def integer_of(bits, *, signed):
-    return Node("x", OPTIONAL, INT64 if bits == 64 else INT32, 0, LogicalType("INTEGER", bit_width=bits, signed=signed))
+    return SchemaNode(
+        "x", OPTIONAL, INT64 if bits == 64 else INT32, 0, LogicalType("INTEGER", bit_width=bits, signed=signed)
+    )
 
 
 def named(kind, physical=BYTE_ARRAY, length=0):
-    return Node("x", OPTIONAL, physical, length, LogicalType(kind))
+    return SchemaNode("x", OPTIONAL, physical, length, LogicalType(kind))
 
 
 NANOSECONDS = pa.array(np.arange(ROWS, dtype="i8") * 3_600_000_000_000, pa.timestamp("ns"))
@@ -77,7 +79,7 @@ UUIDS = [bytes([row % 256, row // 256]) * 8 for row in range(ROWS)]
 TEXTS = [["", "a", "ä", "𐍈", "a\0", "null", "A"][row % 7] if row % 3 else f"k{row:04}" for row in range(ROWS)]
 # How a column is stored, and its values; every eleventh row is null instead.
 COLUMNS = {
-    "int96": (Node("x", OPTIONAL, INT96), pa.array(moments(DAY / 24), pa.timestamp("us"))),
+    "int96": (SchemaNode("x", OPTIONAL, INT96), pa.array(moments(DAY / 24), pa.timestamp("us"))),
     "ms": (moment_of("MILLIS", utc=True), pa.array(moments(DAY / 24), pa.timestamp("ms", "UTC"))),
     "us": (moment_of("MICROS", utc=True), pa.array(moments(DAY / 24, MICROSECOND), pa.timestamp("us", "UTC"))),
     "ns": (moment_of("NANOS", utc=True), pa.array(moments(DAY / 24), pa.timestamp("ns", "UTC"))),
@@ -85,7 +87,7 @@ COLUMNS = {
     "ntz_us": (moment_of("MICROS", utc=False), pa.array(moments(DAY / 2), pa.timestamp("us"))),
     "ntz_ns": (moment_of("NANOS", utc=False), pa.array(moments(DAY / 2), pa.timestamp("ns"))),
     "day": (named("DATE", INT32), pa.array([each.date() for each in moments(DAY)])),
-    "flag": (Node("x", OPTIONAL, BOOLEAN), pa.array([row % 3 == 0 for row in NUMBERS])),
+    "flag": (SchemaNode("x", OPTIONAL, BOOLEAN), pa.array([row % 3 == 0 for row in NUMBERS])),
     "d9": (decimal_of(INT32, 9), pa.array(TENTHS, pa.decimal128(9, 1))),
     "d18": (decimal_of(INT64, 18), pa.array(TENTHS, pa.decimal128(18, 1))),
     "d30": (decimal_of(FIXED_LEN_BYTE_ARRAY, 30, 13), pa.array(TENTHS, pa.decimal128(30, 1))),
@@ -94,23 +96,23 @@ COLUMNS = {
     "s": (named("STRING"), pa.array(TEXTS)),
     "enum": (named("ENUM"), pa.array([text.encode() for text in TEXTS])),
     "json": (named("JSON"), pa.array([f'"{text}"' for text in TEXTS])),
-    "b": (Node("x", OPTIONAL, BYTE_ARRAY), pa.array([text.encode() + b"\xff" for text in TEXTS])),
+    "b": (SchemaNode("x", OPTIONAL, BYTE_ARRAY), pa.array([text.encode() + b"\xff" for text in TEXTS])),
     "bson": (named("BSON"), pa.array([text.encode() + b"\xff" for text in TEXTS])),
-    "fixed": (Node("x", OPTIONAL, FIXED_LEN_BYTE_ARRAY, 16), pa.array(UUIDS, pa.binary(16))),
+    "fixed": (SchemaNode("x", OPTIONAL, FIXED_LEN_BYTE_ARRAY, 16), pa.array(UUIDS, pa.binary(16))),
     "uuid": (named("UUID", FIXED_LEN_BYTE_ARRAY, 16), pa.array(UUIDS, pa.binary(16))),
     "half": (named("FLOAT16", FIXED_LEN_BYTE_ARRAY, 2), pa.array(np.array([floats(row) for row in NUMBERS], "f2"))),
-    "float": (Node("x", OPTIONAL, FLOAT), pa.array(np.array([floats(row) for row in NUMBERS], "f4"))),
-    "double": (Node("x", OPTIONAL, DOUBLE), pa.array(np.array([floats(row) for row in NUMBERS]))),
+    "float": (SchemaNode("x", OPTIONAL, FLOAT), pa.array(np.array([floats(row) for row in NUMBERS], "f4"))),
+    "double": (SchemaNode("x", OPTIONAL, DOUBLE), pa.array(np.array([floats(row) for row in NUMBERS]))),
     "i8": (integer_of(8, signed=True), pa.array([row % 256 - 128 for row in NUMBERS], pa.int8())),
     "i16": (integer_of(16, signed=True), pa.array([row - 100 for row in NUMBERS], pa.int16())),
-    "i32": (Node("x", OPTIONAL, INT32), pa.array([row - 100 for row in NUMBERS], pa.int32())),
-    "i64": (Node("x", OPTIONAL, INT64), pa.array([(row - 100) << 33 for row in NUMBERS], pa.int64())),
+    "i32": (SchemaNode("x", OPTIONAL, INT32), pa.array([row - 100 for row in NUMBERS], pa.int32())),
+    "i64": (SchemaNode("x", OPTIONAL, INT64), pa.array([(row - 100) << 33 for row in NUMBERS], pa.int64())),
     "u8": (integer_of(8, signed=False), pa.array([row % 256 for row in NUMBERS], pa.uint8())),
     "u32": (integer_of(32, signed=False), pa.array([(1 << 32) - 1 - row for row in NUMBERS], pa.uint32())),
     "u64": (integer_of(64, signed=False), pa.array([(1 << 64) - 1 - row for row in NUMBERS], pa.uint64())),
-    "time": (Node("x", OPTIONAL, INT64, 0, LogicalType("TIME", unit="MICROS", utc=True)),
+    "time": (SchemaNode("x", OPTIONAL, INT64, 0, LogicalType("TIME", unit="MICROS", utc=True)),
              pa.array([row * 1_000_000 for row in NUMBERS], pa.time64("us"))),
-    "nothing": (Node("x", OPTIONAL, INT32, 0, LogicalType("UNKNOWN")), pa.nulls(ROWS)),
+    "nothing": (SchemaNode("x", OPTIONAL, INT32, 0, LogicalType("UNKNOWN")), pa.nulls(ROWS)),
 }  # fmt: skip
 # Which of Spark's own reader refuses: another column of the file stands for them.
 NOT_FOR_SPARK = {"ns", "ntz_ns", "uuid", "half", "time"}
@@ -211,8 +213,8 @@ def check(spark, monkeypatch, path, several, *, native=True, column="x", **optio
         for how, (values, collected) in LIMITS.items():
             if how == "range" and number:
                 continue  # which is the same whatever the keys are
-            monkeypatch.setattr(runtime, "MAX_VALUES", values)
-            monkeypatch.setattr(runtime, "MAX_COLLECTED", collected)
+            monkeypatch.setattr(runtime_filters, "MAX_VALUES", values)
+            monkeypatch.setattr(runtime_filters, "MAX_COLLECTED", collected)
             rows = numparq.spark.read(spark, str(path), runtime_filters={column: small}, **options).collect()
             read[how] = sorted(row["id"] for row in rows)
             assert set(wanted) <= set(read[how]), (small.schema, how)
@@ -325,8 +327,8 @@ def test_nothing_on_the_other_side(spark, stored, monkeypatch, column):
     null = f"select cast(null as {kind}) as key"
     for small in (spark.sql(null), spark.sql(f"{null} where false")):
         for values, collected in LIMITS.values():
-            monkeypatch.setattr(runtime, "MAX_VALUES", values)
-            monkeypatch.setattr(runtime, "MAX_COLLECTED", collected)
+            monkeypatch.setattr(runtime_filters, "MAX_VALUES", values)
+            monkeypatch.setattr(runtime_filters, "MAX_COLLECTED", collected)
             assert numparq.spark.read(spark, str(stored / column), runtime_filters={"x": small}).collect() == []
 
 

@@ -10,9 +10,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from numparq.spark import local_frame as local_frame_module
-from numparq.spark.local_frame import local_frame
-from numparq.spark.types import arrow_for_spark
+from numparq.spark.scan import local_frame as local_frame_module
+from numparq.spark.scan.arrow_batches import worker_arrow_schema
+from numparq.spark.scan.local_frame import create_local_frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -39,7 +39,7 @@ def schema(spark):
 
 
 def table_of(schema, rows):
-    arrow = arrow_for_spark(schema)
+    arrow = worker_arrow_schema(schema)
     columns = [*zip(*rows, strict=True)] or [()] * len(arrow)
     arrays = [pa.array(values, field.type) for values, field in zip(columns, arrow, strict=True)]
     return pa.Table.from_arrays(arrays, schema=arrow)
@@ -86,7 +86,7 @@ def same(made, expected):
 def test_it_is_what_spark_makes(spark, schema, settings, zone, rows):
     settings(spark__sql__session__timeZone=zone)
     table = table_of(schema, rows)
-    made = local_frame(spark, table, schema)
+    made = create_local_frame(spark, table, schema)
     assert type(made).__name__ == "LocalFrame"
     same(made, spark.createDataFrame(table, schema))
 
@@ -100,9 +100,9 @@ def test_it_is_what_spark_makes(spark, schema, settings, zone, rows):
 ], ids=lambda setting: next(iter(setting)).rpartition("__")[2])  # fmt: skip
 def test_it_is_what_spark_makes_with_other_settings(spark, schema, settings, setting):
     table = table_of(schema, ROWS)
-    early = local_frame(spark, table, schema)
+    early = create_local_frame(spark, table, schema)
     settings(**setting)
-    expected, late = spark.createDataFrame(table, schema), local_frame(spark, table, schema)
+    expected, late = spark.createDataFrame(table, schema), create_local_frame(spark, table, schema)
     assert (late is None) == any(name.endswith("useLargeVarTypes") for name in setting)
     for made in (early, late or early):
         same(made, expected)
@@ -110,7 +110,7 @@ def test_it_is_what_spark_makes_with_other_settings(spark, schema, settings, set
 
 @pytest.mark.parametrize("rows", [ROWS, []], ids=["three", "none"])
 def test_python_gets_its_rows_without_a_job(spark, schema, rows):
-    made = local_frame(spark, table_of(schema, rows), schema)
+    made = create_local_frame(spark, table_of(schema, rows), schema)
     for get in (made.toPandas, made.collect):
         found, jobs = jobs_of(spark, get)
         assert len(found) == len(rows) and jobs == 0
@@ -118,7 +118,7 @@ def test_python_gets_its_rows_without_a_job(spark, schema, rows):
 
 
 def test_a_frame_that_is_cached_is_read_by_spark(spark, schema):
-    made = local_frame(spark, table_of(schema, ROWS), schema).cache()
+    made = create_local_frame(spark, table_of(schema, ROWS), schema).cache()
     try:
         found, jobs = jobs_of(spark, made.toPandas)
         assert len(found) == 3 and jobs == 1
@@ -132,7 +132,7 @@ def test_settings_are_those_of_its_session(spark, schema):
     other = spark.newSession()
     other.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
     other.createDataFrame(table, schema)  # by which it is the one of this thread
-    made = local_frame(spark, table, schema)
+    made = create_local_frame(spark, table, schema)
     assert made.sparkSession is type(spark).getActiveSession() is spark
     assert spark._jvm.SparkSession.active().equals(spark._jsparkSession)
     same(made, spark.createDataFrame(table, schema))
@@ -143,7 +143,7 @@ def test_nobody_changes_its_rows_or_columns(spark, schema):
 
     mine = StructType([*schema.fields])
     table = table_of(mine, ROWS[:1])
-    made = local_frame(spark, table, mine)
+    made = create_local_frame(spark, table, mine)
     mine.add("more", "string")
     assert made.schema == schema and len(made.columns) == 13
     first = made.toPandas()
@@ -154,20 +154,20 @@ def test_nobody_changes_its_rows_or_columns(spark, schema):
     assert made.collect()[0]["text"] == "é"
 
 
-@pytest.mark.parametrize("what", ["_calls", "_frame_class", "_stream"])
+@pytest.mark.parametrize("what", ["_jvm_methods", "_frame_class", "_ipc_stream"])
 def test_there_is_none_where_spark_has_other_ways(spark, schema, monkeypatch, what):
     def fail(*of):
         raise AttributeError(what)
 
     monkeypatch.setattr(local_frame_module, what, fail)
-    assert local_frame(spark, table_of(schema, ROWS), schema) is None
+    assert create_local_frame(spark, table_of(schema, ROWS), schema) is None
 
 
 def test_rows_are_not_written_to_a_file_where_spark_encrypts(spark, schema, monkeypatch):
     monkeypatch.setattr(spark.sparkContext, "_encryption_enabled", True)
     files = []
     monkeypatch.setattr(local_frame_module.tempfile, "mkstemp", lambda **where: files.append(where))
-    assert local_frame(spark, table_of(schema, ROWS), schema) is None and not files
+    assert create_local_frame(spark, table_of(schema, ROWS), schema) is None and not files
 
 
 def batches(self, split_batches: bool = False) -> list[pa.RecordBatch]: ...

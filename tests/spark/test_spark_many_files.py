@@ -99,9 +99,9 @@ KEYS = {
 
 @pytest.mark.parametrize(("column", "limit"), [*((column, 2_000) for column in KEYS), ("id", 1), ("s", 1)])
 def test_keys_of_joins(spark, stored, monkeypatch, column, limit):
-    from numparq.spark import runtime
+    from numparq.spark.scan import runtime_filters
 
-    monkeypatch.setattr(runtime, "MAX_VALUES", limit)
+    monkeypatch.setattr(runtime_filters, "MAX_VALUES", limit)
     small = spark.range(15).selectExpr(f"{KEYS[column]} as key").distinct()
     wanted = spark.read.parquet(stored)
     found = numparq.spark.read(spark, stored, runtime_filters={column: small}, plan_files=3)
@@ -163,9 +163,9 @@ def write_few(folder, count=6):
 @pytest.fixture
 def sampled(monkeypatch):
     """Have the driver look at the first and the last file alone."""
-    from numparq.dataset.splitting import query
+    from numparq.dataset.splits import plan as splits_plan
 
-    monkeypatch.setattr(query, "SAMPLE", 2)
+    monkeypatch.setattr(splits_plan, "SAMPLED_FILES", 2)
 
 
 def test_files_that_are_none(spark, tmp_path, sampled):

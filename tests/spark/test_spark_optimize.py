@@ -12,8 +12,8 @@ from arrow_columns import TABLE
 
 import numparq
 from numparq import col
-from numparq.cli.spark_demo import bytes_of_look_up
-from numparq.dataset.checksum import checksum
+from numparq.cli.spark_demo import measure_lookup
+from numparq.tools.optimize.checksum import checksum
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -207,11 +207,11 @@ def test_a_look_up_reads_little_afterwards(optimize, spark, tmp_path):
     )  # fmt: skip
     made.write.parquet(path)
     filters = col("user") == 1234
-    rows, before = bytes_of_look_up(path, filters)
+    rows, before = measure_lookup(path, filters)
     report = optimize(path, sort_by=["user", "row"], target_file_bytes=128 << 20)
     assert report.after.files == 1
     assert report.bloom_filters == ("event", "row")
-    found, after = bytes_of_look_up(path, filters)
+    found, after = measure_lookup(path, filters)
     assert found == rows > 50
     assert after < 0.02 * before  # most of it the end of the file, which is read by 64 KiB
     assert "sorted by user, row" in str(report)

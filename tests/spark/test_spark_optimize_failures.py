@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 import numparq
-from numparq.dataset.checksum import Checksum
-from numparq.spark import optimize_run, optimize_sorting, optimizing
-from numparq.spark.optimize_run import Run
+from numparq.spark.optimization import optimize, run, write
+from numparq.spark.optimization.run import OptimizeRun
+from numparq.tools.optimize.checksum import Checksum
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -42,7 +42,7 @@ def test_a_damaged_file_is_named_and_nothing_changes(spark, tmp_path):
         file.write(b"\xff\x00\xff")
     before = contents(path)
     with pytest.raises(numparq.CorruptPageError, match=r"3\.parquet.*row group 0.*column 'key'.*page 0"):
-        optimizing.optimize(spark, path, sort_by="key")
+        optimize.optimize(spark, path, sort_by="key")
     assert contents(path) == before
 
 
@@ -50,15 +50,15 @@ def test_other_rows_are_noticed(spark, tmp_path, monkeypatch):
     """A checksum that is not the same ends it, after everything was written."""
     path = dataset(tmp_path / "a")
     before = contents(path)
-    right = Run._checksum_of
+    right = OptimizeRun._checksum
 
     def wrong(self, table, pieces, name):
         found = right(self, table, pieces, name)
         return found + Checksum(0, 1) if name == "checksum after" else found
 
-    monkeypatch.setattr(Run, "_checksum_of", wrong)
+    monkeypatch.setattr(OptimizeRun, "_checksum", wrong)
     with pytest.raises(numparq.InvalidFileError, match=r"not those that were read.*Nothing was changed"):
-        optimizing.optimize(spark, path)
+        optimize.optimize(spark, path)
     assert contents(path) == before
 
 
@@ -66,30 +66,30 @@ def test_rows_that_get_lost_are_noticed(spark, tmp_path, monkeypatch):
     """The message of one task is dropped."""
     path = dataset(tmp_path / "a")
     before = contents(path)
-    right = optimize_run.sort_and_write
-    monkeypatch.setattr(optimize_run, "sort_and_write", lambda *given: right(*given)[1:])
+    right = write.sort_and_write
+    monkeypatch.setattr(run, "sort_and_write", lambda *given: right(*given)[1:])
     with pytest.raises(numparq.InvalidFileError, match="not those that were read"):
-        optimizing.optimize(spark, path, sort_by="key", target_file_bytes=40_000)
+        optimize.optimize(spark, path, sort_by="key", target_file_bytes=40_000)
     assert contents(path) == before
 
 
 def between(monkeypatch, do):
     """Do something after the rows were written and verified, before the commit."""
-    right = Run._verified
+    right = OptimizeRun._verify
 
     def verified(self, *given):
         found = right(self, *given)
         do()
         return found
 
-    monkeypatch.setattr(Run, "_verified", verified)
+    monkeypatch.setattr(OptimizeRun, "_verify", verified)
 
 
 def test_files_that_come_meanwhile_stay(spark, tmp_path, monkeypatch):
     path = dataset(tmp_path / "a")
     new = pd.DataFrame({"row": [-1], "key": [0]})
     between(monkeypatch, lambda: numparq.to_parquet(new, path / "new.parquet"))
-    report = optimizing.optimize(spark, path, sort_by="key")
+    report = optimize.optimize(spark, path, sort_by="key")
     assert report.status == "done"
     assert sorted(numparq.read_parquet(path)["row"]) == list(range(-1, 18_000))
     assert "new.parquet" in contents(path)
@@ -101,13 +101,13 @@ def test_a_file_that_changes_meanwhile_is_an_error(spark, tmp_path, monkeypatch)
     between(monkeypatch, lambda: numparq.to_parquet(new, path / "2.parquet"))
     before = contents(path)
     with pytest.raises(numparq.InvalidFileError, match=r"2\.parquet"):
-        optimizing.optimize(spark, path, sort_by="key")
+        optimize.optimize(spark, path, sort_by="key")
     after = contents(path)
     assert after.keys() == before.keys()
     assert all(after[name] == before[name] for name in before if name != "2.parquet")
 
 
-class DyingOnce(optimize_sorting._Write):
+class DyingOnce(write._WriteTask):
     """Its first attempts of two tasks are killed in the middle, once rows are written."""
 
     def __call__(self, batches):
@@ -133,9 +133,9 @@ def test_killed_tasks_are_tried_again(spark, tmp_path, monkeypatch):
 
     path = dataset(tmp_path / "a")
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    monkeypatch.setattr(optimize_sorting, "_Write", DyingOnce)
+    monkeypatch.setattr(write, "_WriteTask", DyingOnce)
     try:
-        report = optimizing.optimize(spark, path, sort_by="key", target_file_bytes=30_000, row_group_bytes=10_000)
+        report = optimize.optimize(spark, path, sort_by="key", target_file_bytes=30_000, row_group_bytes=10_000)
     finally:
         cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
     frame = numparq.read_parquet(path)
@@ -158,16 +158,16 @@ def test_what_does_not_go_together(spark, tmp_path):
         ({"where": "key > 3"}, ValueError, "where is about partition columns, and 'key' is none"),
     ):
         with pytest.raises(error, match=words):
-            optimizing.optimize(spark, path, **asked)
+            optimize.optimize(spark, path, **asked)
     assert contents(path) == before
     with pytest.raises(FileNotFoundError):
-        optimizing.optimize(spark, tmp_path / "none")
+        optimize.optimize(spark, tmp_path / "none")
 
 
 def test_a_dry_run_reads_footers_only(tmp_path):
     path = dataset(tmp_path / "a")
     before = contents(path)
-    report = optimizing.optimize(None, path, sort_by="key", dry_run=True)  # type: ignore[arg-type]
+    report = optimize.optimize(None, path, sort_by="key", dry_run=True)  # type: ignore[arg-type]
     assert (report.status, report.before.files, report.before.rows) == ("dry run", 6, 18_000)
     assert report.after.files == 1
     assert "would optimize" in str(report)
@@ -177,6 +177,6 @@ def test_a_dry_run_reads_footers_only(tmp_path):
 def test_datasets_without_rows(tmp_path):
     path = dataset(tmp_path / "a", 3, 0)
     before = contents(path)
-    report = optimizing.optimize(None, path, sort_by="key", force=True)  # type: ignore[arg-type]
+    report = optimize.optimize(None, path, sort_by="key", force=True)  # type: ignore[arg-type]
     assert report.status == "nothing to do"
     assert contents(path) == before

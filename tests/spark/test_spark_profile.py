@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import numparq
-from numparq.dataset.profile import profile_files
 from numparq.errors import InvalidFileError, SchemaError
+from numparq.tools.profile.job import profile_files
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -20,8 +20,8 @@ pytest.importorskip("pyspark", reason="pyspark is not installed (the extra 'spar
 
 from pyspark.sql import datasource, types  # noqa: E402
 
-from numparq.spark import runtime  # noqa: E402
-from numparq.spark.runtime import runtime_filters  # noqa: E402
+from numparq.spark.scan import runtime_filters  # noqa: E402
+from numparq.spark.scan.runtime_filters import build_runtime_filters  # noqa: E402
 
 ROWS = 4_000
 START = datetime.datetime(2020, 1, 1)
@@ -57,11 +57,11 @@ KEYS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("limit", [runtime.MAX_VALUES, 5], ids=["values", "range and Bloom filter"])
+@pytest.mark.parametrize("limit", [runtime_filters.MAX_VALUES, 5], ids=["values", "range and Bloom filter"])
 @pytest.mark.parametrize("column", KEYS)
 def test_as_joined(spark, stored, monkeypatch, column, limit):
     """Rows that find a partner are those that an unfiltered read finds; few others are read."""
-    monkeypatch.setattr(runtime, "MAX_VALUES", limit)
+    monkeypatch.setattr(runtime_filters, "MAX_VALUES", limit)
     small = spark.range(-20, 5_000, 50).selectExpr("id as n").filter("n between 900 and 1800 or n < 0 or n = 4500")
     small = small.union(spark.sql("select cast(null as bigint)")).selectExpr(f"{KEYS[column]} as key")
     found = numparq.spark.read(spark, stored, list(dict.fromkeys(["id", column])), runtime_filters={column: small})
@@ -73,14 +73,14 @@ def test_as_joined(spark, stored, monkeypatch, column, limit):
 
 
 def test_row_groups_without_keys_are_not_read(spark, stored, monkeypatch):
-    from numparq.spark.reader import SparkTable
-    from numparq.spark.request import ReadRequest
+    from numparq.spark.scan.plan import SparkScan
+    from numparq.spark.scan.request import ReadRequest
 
     small = spark.range(1_200, 1_300)
-    for limit in (runtime.MAX_VALUES, 5):
-        monkeypatch.setattr(runtime, "MAX_VALUES", limit)
-        filters = runtime_filters(spark, {"id": small})
-        table = SparkTable.of(ReadRequest(stored, runtime_filters=filters))
+    for limit in (runtime_filters.MAX_VALUES, 5):
+        monkeypatch.setattr(runtime_filters, "MAX_VALUES", limit)
+        filters = build_runtime_filters(spark, {"id": small})
+        table = SparkScan.of(ReadRequest(stored, runtime_filters=filters))
         groups = {group.row_group for split in table.splits for part in split.parts for group in part.groups}
         assert groups == {1}
 
@@ -109,16 +109,16 @@ def test_no_keys(spark, stored):
 def test_nan_finds_nan(spark, stored, monkeypatch):
     """Spark's own reader would skip rows with NaN by bounds that have none."""
     small = spark.sql("select double('nan') as x union all select 1.0D")
-    for limit in (runtime.MAX_COLLECTED, 1):
-        monkeypatch.setattr(runtime, "MAX_COLLECTED", limit)
+    for limit in (runtime_filters.MAX_COLLECTED, 1):
+        monkeypatch.setattr(runtime_filters, "MAX_COLLECTED", limit)
         found = numparq.spark.read(spark, stored, ["id", "x"], runtime_filters={"x": small})
         assert found.join(small, "x").count() == 1 + len(range(0, ROWS, 7))
 
 
 def test_more_keys_than_are_collected(spark, stored, monkeypatch):
     """They are a range."""
-    monkeypatch.setattr(runtime, "MAX_COLLECTED", 10)
-    monkeypatch.setattr(runtime, "MAX_VALUES", 5)
+    monkeypatch.setattr(runtime_filters, "MAX_COLLECTED", 10)
+    monkeypatch.setattr(runtime_filters, "MAX_VALUES", 5)
     for keys, column in (("id", "id"), ("format_string('k%05d', id)", "s")):
         small = spark.range(100, 200).selectExpr(f"{keys} as key")
         assert numparq.spark.read(spark, stored, ["id"], runtime_filters={column: small}).count() == 100
@@ -170,9 +170,9 @@ def test_a_column_with_a_collation(spark, tmp_path):
 
 def test_pushdown_only_where_queries_are_kept_apart(spark):
     """Spark 4.3.0 does not; a version that does registers."""
-    from numparq.spark.pushdown import leaks
+    from numparq.spark.data_source.pushdown import filters_leak
 
-    if not leaks(spark):
+    if not filters_leak(spark):
         pytest.skip("this Spark keeps the filters of queries apart")
     with pytest.raises(UnsupportedError, match="applies the filters of one query to others"):
         numparq.spark.register(spark, pushdown=True)
@@ -180,7 +180,7 @@ def test_pushdown_only_where_queries_are_kept_apart(spark):
 
 def test_pushed_filters_leave_out_rows(stored):
     """The reader alone, as a Spark without the defect would use it."""
-    from numparq.spark.pushdown import PushdownDataSource
+    from numparq.spark.data_source.pushdown import PushdownDataSource
 
     source = PushdownDataSource({"path": stored, "pushdown": "true", "filter": "id >= 100"})
     reader = source.reader(source.schema())
@@ -198,7 +198,7 @@ def test_pushed_filters_leave_out_rows(stored):
 
 def test_pushed_instants(tmp_path):
     """They come with a zone, which INT96 has not."""
-    from numparq.spark.pushdown import PushdownDataSource
+    from numparq.spark.data_source.pushdown import PushdownDataSource
 
     moments = pa.array(range(0, 10**7, 10**6), pa.timestamp("us"))
     pq.write_table(pa.table({"t": moments}), tmp_path / "a.parquet", use_deprecated_int96_timestamps=True)
@@ -220,7 +220,7 @@ def test_pushed_instants(tmp_path):
     ids=repr,
 )  # fmt: skip
 def test_filters_that_are_left_to_spark(each):
-    from numparq.spark.pushdown import expression_of
+    from numparq.spark.data_source.pushdown import to_expression
 
     schema = types.StructType().add("id", "long").add("x", "double").add("s", "string")
-    assert expression_of(each, schema, dict.fromkeys(["id", "x", "s"], False)) is None
+    assert to_expression(each, schema, dict.fromkeys(["id", "x", "s"], False)) is None

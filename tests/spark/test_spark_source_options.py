@@ -97,11 +97,11 @@ def test_damage_is_told_with_its_place(spark, stored, tmp_path):
 
 def test_what_travels_is_small(spark, stored):
     """A task gets its split, and what reads splits, not those of all others."""
-    from numparq.spark.reader import SparkTable
-    from numparq.spark.request import ReadRequest
-    from numparq.spark.source import NumparqReader
+    from numparq.spark.data_source.source import NumparqReader
+    from numparq.spark.scan.plan import SparkScan
+    from numparq.spark.scan.request import ReadRequest
 
-    table = SparkTable.of(ReadRequest(stored, split_bytes=1))
+    table = SparkScan.of(ReadRequest(stored, split_bytes=1))
     reader = NumparqReader(table)
     sizes = [len(pickle.dumps(each)) for each in reader.partitions()]
     assert len(sizes) > 20
@@ -114,11 +114,15 @@ def test_what_travels_is_small(spark, stored):
 
 
 def test_options_as_json_are_what_the_message_lists():
-    from numparq.spark.options import OPTIONS, request_of
+    from numparq.spark.data_source.read_options import READ_OPTIONS, parse_read_options
 
-    request = request_of({"path": "a", "STORAGE.Anon": "true", "storageOptions": json.dumps({"Key": 1})})
+    request = parse_read_options({"path": "a", "STORAGE.Anon": "true", "storageOptions": json.dumps({"Key": 1})})
     assert (request.path, request.storage_options) == ("a", {"Key": 1, "anon": True})
-    assert request_of({"paths": '["a", "b"]'}).path == ["a", "b"]
+    assert parse_read_options({"paths": '["a", "b"]'}).path == ["a", "b"]
     with pytest.raises(ValueError, match="no path"):
-        request_of({})
-    assert len({option.name for option in OPTIONS}) == len({option.field for option in OPTIONS}) == len(OPTIONS)
+        parse_read_options({})
+    assert (
+        len({option.name for option in READ_OPTIONS})
+        == len({option.field for option in READ_OPTIONS})
+        == len(READ_OPTIONS)
+    )

@@ -22,9 +22,9 @@ pytest.importorskip("pyspark", reason="pyspark is not installed (the extra 'spar
 
 from pyspark.sql import types  # noqa: E402
 
-from numparq.spark import arrow_batches  # noqa: E402
-from numparq.spark.arrow_batches import ArrowBatches  # noqa: E402
-from numparq.spark.types import arrow_for_spark, spark_schema  # noqa: E402
+from numparq.spark.scan import arrow_batches  # noqa: E402
+from numparq.spark.scan.arrow_batches import RecordBatchBuilder, worker_arrow_schema  # noqa: E402
+from numparq.spark.schema.from_parquet import spark_schema  # noqa: E402
 
 DAY = datetime.date(2021, 3, 4)
 MOMENT = datetime.datetime(1965, 1, 2, 3, 4, 5, 678901)
@@ -268,11 +268,11 @@ def test_no_class_is_imported_because_a_file_names_it(tmp_path, monkeypatch):
 
 def made(table, schema=None, **options):
     schema = spark_schema(table.schema) if schema is None else types.StructType.fromDDL(schema)
-    batches = list(ArrowBatches(schema, **options).of(table))
+    batches = list(RecordBatchBuilder(schema, **options).of(table))
     for batch in batches:
         batch.validate(full=True)
-        assert batch.schema.equals(arrow_for_spark(schema), check_metadata=True)
-    return pa.Table.from_batches(batches, arrow_for_spark(schema)), [batch.num_rows for batch in batches]
+        assert batch.schema.equals(worker_arrow_schema(schema), check_metadata=True)
+    return pa.Table.from_batches(batches, worker_arrow_schema(schema)), [batch.num_rows for batch in batches]
 
 
 @pytest.mark.parametrize("columns", [FLAT, NESTED], ids=["flat", "nested"])
@@ -346,7 +346,7 @@ def test_nulls_where_there_are_none(column, schema):
     if "array" in schema:
         kind = types.StructType([types.StructField("a", types.ArrayType(types.LongType(), False))])
     with pytest.raises(SchemaError, match=r"nulls.*column 'a'"):
-        list(ArrowBatches(kind).of(pa.table({"a": column})))
+        list(RecordBatchBuilder(kind).of(pa.table({"a": column})))
 
 
 def test_names_that_differ_in_case_only():

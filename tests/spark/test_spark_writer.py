@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 @pytest.fixture(scope="module")
 def numparq_spark(spark: Any) -> Any:
-    from numparq.spark.source import NumparqDataSource
+    from numparq.spark.data_source.source import NumparqDataSource
 
     spark.dataSource.register(NumparqDataSource)
     return spark
@@ -141,7 +141,7 @@ def ending_source(kill: bool, partition: int, attempts: int) -> Any:
     """Make a data source whose tasks end in the middle of their rows, in their first attempts."""
     from pyspark.sql.datasource import DataSource
 
-    from numparq.spark.writer import NumparqWriter, make_writer
+    from numparq.spark.data_source.writer import NumparqWriter, make_writer
 
     class Ending(NumparqWriter):
         def write(self, iterator: Iterator[Any]) -> Any:
@@ -214,7 +214,7 @@ def test_errors_in_tasks_name_the_column(numparq_spark, tmp_path):
 def test_the_writer_is_pickled_small(tmp_path):
     from pyspark.sql.types import LongType, StructField, StructType
 
-    from numparq.spark.writer import make_writer
+    from numparq.spark.data_source.writer import make_writer
 
     writer = make_writer({"path": f"file:{tmp_path}/data"}, StructType([StructField("id", LongType())]), False)
     assert len(pickle.dumps(writer)) < 4000
@@ -236,7 +236,7 @@ def test_columns_that_cannot_be_are_found_before_tasks_run(tmp_path, columns, op
     from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
 
     import numparq
-    from numparq.spark.writer import make_writer
+    from numparq.spark.data_source.writer import make_writer
 
     kinds = {"int": IntegerType(), "string": StringType(), "array<int>": ArrayType(IntegerType())}
     fields = [StructField("x", IntegerType()), StructField("X", IntegerType())]
@@ -255,7 +255,7 @@ def test_rows_one_by_one_where_spark_hands_on_no_batches(tmp_path, monkeypatch):
     from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
     import numparq
-    from numparq.spark import writer as module
+    from numparq.spark.data_source import writer as module
 
     monkeypatch.setattr(module, "_TAKES_BATCHES", False)
     schema = StructType([StructField("id", LongType()), StructField("l", ArrayType(StringType()))])

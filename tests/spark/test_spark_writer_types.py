@@ -45,7 +45,7 @@ COMPARED = [name for name in VALUES if name != "variant"]
 
 @pytest.fixture(scope="module")
 def numparq_spark(spark: Any) -> Any:
-    from numparq.spark.source import NumparqDataSource
+    from numparq.spark.data_source.source import NumparqDataSource
 
     spark.dataSource.register(NumparqDataSource)
     return spark

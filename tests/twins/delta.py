@@ -188,7 +188,7 @@ def join(data: bytes, width: int, most: int) -> list[bytes]:
 
 
 def encode_values(column: Column, present: Sequence[Value], encoding: int, rng: np.random.Generator) -> bytes:
-    """Write values in one of `ENCODINGS`, or leave a section of no values out."""
+    """Write values in one of `ENCODING_PHYSICAL_TYPES`, or leave a section of no values out."""
     assert encoding in ENCODINGS[column.physical]
     if not present and rng.random() < 0.3:
         return b""
@@ -205,7 +205,7 @@ def encode_values(column: Column, present: Sequence[Value], encoding: int, rng: 
 
 
 def decode_values(column: Column, data: bytes, encoding: int, most: int) -> list[Value]:
-    """Read a section in one of `ENCODINGS`; one that the values of the page's nulls are in, too."""
+    """Read a section in one of `ENCODING_PHYSICAL_TYPES`; one that the values of the page's nulls are in, too."""
     if encoding == BYTE_STREAM_SPLIT:
         return list(join(data, column.size, most))
     if encoding == ALP:

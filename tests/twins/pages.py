@@ -26,7 +26,7 @@ Row = Value | None
 def idl() -> ModuleType:
     import thriftpy2
 
-    from numparq.metadata.idl import idl_path
+    from numparq.format.thrift.idl import idl_path
 
     return thriftpy2.load(str(idl_path()), module_name="twins_parquet_thrift")
 

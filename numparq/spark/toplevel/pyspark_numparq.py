@@ -1,11 +1,9 @@
-"""Spark looks for modules named ``pyspark_*`` and registers their `DefaultSource`: ``spark.read.format("numparq")``.
+"""Top-level module `pyspark_numparq`, which Spark imports to find the data source."""
 
-This file is installed beside the package numparq, not in it. It must not fail, whatever is missing here: Spark would
-then find nobody's data sources.
-"""
+from __future__ import annotations
 
 try:
-    from numparq.spark.source import NumparqDataSource as DefaultSource
+    from numparq.spark.data_source.source import NumparqDataSource as DefaultSource
 except ImportError:  # no pyarrow, or a pyspark that has no such sources yet
     __all__: list[str] = []
 else:

@@ -31,7 +31,7 @@ def seen_in_a_worker(batches):
     import pyarrow as pa
 
     from numparq.kernels import kernels
-    from numparq.threads import thread_count
+    from numparq.util.arguments import thread_count
 
     found = {
         "loaded": loaded, "parent": [word.decode() for word in parent], "threads of parent": threads,

@@ -1,0 +1,195 @@
+"""Values of a leaf without nulls, with levels or validity: the input of encoders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import SchemaError
+from ..format.schema import Leaf
+from ..kernels import writing_kernels
+from ..kernels.enums import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
+from .leaf_values import LeafValues
+
+PHYSICAL_DTYPES: dict[int, np.dtype] = {
+    BOOLEAN: np.dtype("u1"),
+    INT32: np.dtype("i4"),
+    INT64: np.dtype("i8"),
+    FLOAT: np.dtype("f4"),
+    DOUBLE: np.dtype("f8"),
+    INT96: np.dtype("u1"),
+    FIXED_LEN_BYTE_ARRAY: np.dtype("u1"),
+    BYTE_ARRAY: np.dtype("u1"),
+}
+
+
+@dataclass(slots=True)
+class DenseValues:
+    """Values one behind the other, no nulls among them.
+
+    Parameters
+    ----------
+    physical : int
+        The physical type.
+    width : int
+        Bytes of a value in memory; 0 for BYTE_ARRAY.
+    count : int
+        Their number.
+    data : np.ndarray
+        As in `LeafValues.values`.
+    starts, ends : int64, or None
+        Of BYTE_ARRAY.
+    """
+
+    physical: int
+    width: int
+    count: int
+    data: np.ndarray
+    starts: np.ndarray | None = None
+    ends: np.ndarray | None = None
+
+    @property
+    def raw(self) -> np.ndarray:
+        """The data as bytes."""
+        return self.data.view("u1")
+
+    @property
+    def plain_size(self) -> int:
+        """Bytes that they take in PLAIN encoding."""
+        if self.starts is None or self.ends is None:
+            return (self.count + 7) // 8 if self.physical == BOOLEAN else self.count * self.width
+        return int((self.ends - self.starts).sum()) + 4 * self.count
+
+
+@dataclass(slots=True)
+class DenseLeaf:
+    """A leaf's values without nulls, and its entries: one for each value or null, or empty or null list.
+
+    Parameters
+    ----------
+    values : DenseValues
+        The values; with `codes`, those of the dictionary.
+    codes : int32, or None
+        For each value its place in the dictionary.
+    num_values : int
+        How many there are (of `codes`, where there are some).
+    num_entries : int
+        Entries, which is what page headers count as num_values.
+    num_rows : int
+        Rows.
+    present : uint8, or None
+        For each entry whether it has a value; None where all have one.
+    definition, repetition : uint8, or None
+        The levels; None where each is at its maximum, or 0.
+    """
+
+    values: DenseValues
+    codes: np.ndarray | None
+    num_values: int
+    num_entries: int
+    num_rows: int
+    present: np.ndarray | None = None
+    definition: np.ndarray | None = None
+    repetition: np.ndarray | None = None
+
+
+def value_width(leaf: Leaf) -> int:
+    """Give the bytes of a value in memory; 0 for BYTE_ARRAY."""
+    if leaf.physical == BYTE_ARRAY:
+        return 0
+    if leaf.physical in (FIXED_LEN_BYTE_ARRAY, INT96):
+        return leaf.type_length or 12
+    return int(PHYSICAL_DTYPES[leaf.physical].itemsize)
+
+
+def drop_nulls(leaf: Leaf, leaf_values: LeafValues, num_rows: int) -> DenseLeaf:
+    """Leave the nulls out.
+
+    Parameters
+    ----------
+    leaf : Leaf
+        The leaf.
+    leaf_values : LeafValues
+        Its values in some rows.
+    num_rows : int
+        How many rows.
+
+    Returns
+    -------
+    DenseLeaf
+
+    Raises
+    ------
+    SchemaError
+        When a REQUIRED leaf has nulls.
+    """
+    width = value_width(leaf)
+    count = _count(leaf_values, width)
+    values = DenseValues(leaf.physical, width, count, leaf_values.values, leaf_values.starts, leaf_values.ends)
+    if leaf_values.definition is not None:
+        definition = leaf_values.definition
+        present = (definition == leaf.max_definition_level).view("u1")
+        num_values = count if leaf_values.codes is None else len(leaf_values.codes)
+        return DenseLeaf(
+            values,
+            leaf_values.codes,
+            num_values,
+            len(definition),
+            num_rows,
+            None if num_values == len(definition) else present,
+            definition,
+            leaf_values.repetition,
+        )
+    if leaf_values.validity is None:
+        return DenseLeaf(values, leaf_values.codes, num_rows, num_rows, num_rows)
+    kept = writing_kernels.count_valid_by_page(leaf_values.validity, np.array([0, num_rows]), 1, np.empty(1, np.int64))
+    if kept == num_rows:
+        return DenseLeaf(values, leaf_values.codes, num_rows, num_rows, num_rows)
+    if not leaf.max_definition_level:
+        raise SchemaError(f"the column is required, but has {num_rows - kept:,} nulls", column=leaf.name)
+    if leaf_values.codes is not None:
+        codes = np.empty(num_rows, np.int32)
+        writing_kernels.drop_nulls_i4(leaf_values.codes, leaf_values.validity, num_rows, codes)
+        return DenseLeaf(values, codes[:kept], kept, num_rows, num_rows, leaf_values.validity, leaf_values.validity)
+    return DenseLeaf(
+        _compact(values, leaf_values.validity, kept),
+        None,
+        kept,
+        num_rows,
+        num_rows,
+        leaf_values.validity,
+        leaf_values.validity,
+    )
+
+
+def _count(given: LeafValues, width: int) -> int:
+    if given.starts is not None:
+        return len(given.starts)
+    return given.values.nbytes // max(width, 1)
+
+
+def _compact(values: DenseValues, validity: np.ndarray, kept: int) -> DenseValues:
+    """Leave out what stands for nulls; kernels want room for all."""
+    count = values.count
+    if values.starts is not None and values.ends is not None:
+        starts, ends = np.empty(count, np.int64), np.empty(count, np.int64)
+        writing_kernels.drop_nulls_i8(values.starts, validity, count, starts)
+        writing_kernels.drop_nulls_i8(values.ends, validity, count, ends)
+        return DenseValues(values.physical, 0, kept, values.data, starts[:kept], ends[:kept])
+    out = np.empty(len(values.data), values.data.dtype)
+    writing_kernels.drop_nulls_fixed(values.raw, values.width, validity, count, out.view("u1"))
+    return DenseValues(values.physical, values.width, kept, out[: kept * values.width // out.itemsize])
+
+
+def gather_values(values: DenseValues, codes: np.ndarray) -> DenseValues:
+    """Give the value of each code: what a dictionary stands for, without it."""
+    count = len(codes)
+    if values.starts is not None and values.ends is not None:
+        starts, ends = np.empty(count, np.int64), np.empty(count, np.int64)
+        writing_kernels.gather_i8(values.starts, codes, count, starts)
+        writing_kernels.gather_i8(values.ends, codes, count, ends)
+        return DenseValues(values.physical, 0, count, values.data, starts, ends)
+    out = np.empty(count * values.width // values.data.itemsize, values.data.dtype)
+    writing_kernels.gather_fixed(values.raw, values.width, codes, count, out.view("u1"))
+    return DenseValues(values.physical, values.width, count, out)

@@ -1,0 +1,1 @@
+"""Decode jobs and their schedule."""

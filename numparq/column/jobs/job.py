@@ -1,0 +1,139 @@
+"""Decode job: column chunks fetched and decoded together; shares pages over threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...errors import ParquetError
+from ...kernels.enums import DICTIONARY_PAGE
+from ...kernels.status import INEXACT, NO_DICTIONARY, NULL_FOUND
+from ...kernels.tables import C_END, C_NULL_COUNT, C_START, P_TYPE
+from ..buffers import BinaryArray
+from ..read.context import ReadContext
+from ..read.decode import check_utf8, find_page_of_invalid_utf8
+from ..read.dictionary import decode_binary_dictionary
+from ..read.page_walk import PageWalk
+from ..read.pages import PageFailure, Pages, split_data_pages
+
+__all__ = ["RETRY_STATUSES", "DecodeJob"]
+
+# What a kernel says when a column has to be decoded again, as another target.
+RETRY_STATUSES = frozenset((NULL_FOUND, INEXACT, NO_DICTIONARY))
+
+
+@dataclass(eq=False, repr=False)
+class DecodeJob:
+    """Column chunks of one row group, in the order of the file, none over another.
+
+    Parameters
+    ----------
+    context : ReadContext
+        Of the read.
+    row_group : int
+        Its ordinal in the file.
+    columns : list of int
+        For each chunk the position of its column in `ReadContext.names`.
+    chunks : int64 array, (chunks, CHUNK_FIELDS)
+        The chunk table.
+    share : bool
+        Whether the pages are worth sharing out over the threads.
+
+    Attributes
+    ----------
+    failed : dict of int to int
+        For each column that cannot be decoded as its target says, a status out of RETARGET.
+    pieces : list of BinaryArray, DictionaryArray or NestedLeaf
+        What chunks of BYTE_ARRAY values are decoded into: the rows, in order.
+    """
+
+    context: ReadContext
+    row_group: int
+    columns: list[int]
+    chunks: np.ndarray
+    share: bool
+    failed: dict[int, int] = field(default_factory=dict)
+    pieces: list[Any] = field(default_factory=list)
+
+    def __call__(self) -> None:
+        """Do it."""
+        raise NotImplementedError
+
+    @property
+    def num_bytes(self) -> int:
+        """The bytes of the file that it reads."""
+        return int((self.chunks[:, C_END] - self.chunks[:, C_START]).sum())
+
+    def windows(self) -> Iterator[Pages]:
+        """Fetch and walk the chunks; gives their pages window by window, checked."""
+        scratch = self.context.scratch
+        scratch.strings.clear()
+        walk = self._walk()
+        windows = walk.windows(scratch)
+        while True:
+            try:
+                pages = next(windows, None)
+            except ParquetError as error:
+                raise self._placed(error, walk.failed_chunk) from None
+            if pages is None:
+                return
+            pages = self._prune_pages(pages)
+            with self.page_error_context(pages):
+                self.context.check(self.row_group, self.columns, pages)
+            yield pages
+
+    def _walk(self) -> PageWalk:
+        """Give what fetches the pages and walks over them."""
+        return self.context.walk(self.chunks)
+
+    def _prune_pages(self, pages: Pages) -> Pages:
+        """Leave out those pages of a window that are not needed after all."""
+        return pages
+
+    @contextmanager
+    def page_error_context(self, pages: Pages) -> Iterator[None]:
+        """Turn a PageFailure into the ParquetError that says where."""
+        try:
+            yield
+        except PageFailure as failure:
+            error = failure.error
+            raise self._placed(error, pages.locate(error, failure.page)) from None
+
+    def _placed(self, error: ParquetError, chunk: int) -> ParquetError:
+        error.where.setdefault("row_group", self.row_group)
+        error.where.setdefault("column", self.context.names[self.columns[min(chunk, len(self.columns) - 1)]])
+        return error
+
+    def check_utf8(self, piece: BinaryArray, pages: Pages) -> None:
+        """Refuse strings that are not UTF-8; `pages` are those that the piece was decoded from."""
+        try:
+            check_utf8(piece)
+        except ParquetError as error:
+            raise self._placed(error, pages.locate(error, find_page_of_invalid_utf8(piece, pages))) from None
+
+    def decode_dictionary(self, pages: Pages, utf8: bool) -> BinaryArray | None:
+        """Decode the dictionary of a chunk of BYTE_ARRAY values, if its page is among these, and check its strings."""
+        with self.page_error_context(pages):
+            dictionary = decode_binary_dictionary(pages, self.context.scratch)
+        if dictionary is not None and utf8:
+            self.check_utf8(dictionary, pages)
+        return dictionary
+
+    def run_parts(self, pages: Pages, work: Callable[[int, Pages], None]) -> None:
+        """Call ``work(ordinal, part)`` for runs of the data pages of a single chunk, shared out where that pays.
+
+        Each part has a chunk table of its own, whose wanted rows are those of its pages.
+        """
+        first = int(pages.pages[0, P_TYPE] == DICTIONARY_PAGE)
+        data = Pages(pages.raw, pages.chunks, pages.pages[first:])
+        if not len(data.pages):
+            return
+        parts = split_data_pages(data, 2 * self.context.crew.threads) if self.share else [data]
+        self.context.crew.run([partial(work, number, part) for number, part in enumerate(parts)])
+        if len(parts) > 1:
+            pages.chunks[0, C_NULL_COUNT] += sum(part.chunks[0, C_NULL_COUNT] for part in parts)

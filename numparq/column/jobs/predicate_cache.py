@@ -1,0 +1,226 @@
+"""Predicate cache: values decoded for a filter become columns without a second fetch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...errors import ParquetError
+from ...kernels.enums import BOOLEAN, DATA_PAGE, PLAIN, RLE, UNCOMPRESSED
+from ...kernels.tables import (
+    C_CAST,
+    C_CODEC,
+    C_ITEM_SIZE,
+    C_MAX_DEFINITION,
+    C_NULL_COUNT,
+    C_NULLS,
+    C_NUM_VALUES,
+    C_OUT,
+    C_QUIRKS,
+    C_ROW_START,
+    C_ROW_STOP,
+    C_TYPE,
+    C_VALIDITY,
+    COPY,
+    NULLS_MASK,
+    P_COMPRESSED,
+    P_CRC,
+    P_DEFINITION_ENCODING,
+    P_ENCODING,
+    P_NUM_NULLS,
+    P_NUM_VALUES,
+    P_TYPE,
+    P_UNCOMPRESSED,
+    PAGE_FIELDS,
+    SLACK,
+)
+from ..buffers import BinaryArray, DictionaryArray
+from ..read.decode import check_utf8
+from ..read.output import FixedOutput
+from ..read.page_walk import PageWalk
+from ..read.pages import Pages
+from ..read.take import ValueSelection, dictionary_decode, take_array, take_binary
+from ..scratch import Scratch
+from .job import DecodeJob
+from .slice import FixedJob
+
+__all__ = ["CachedBinary", "CachedBinaryJob", "CachedFixed", "CachedFixedJob"]
+
+
+@dataclass(frozen=True)
+class CachedFixed:
+    """Values of a fixed size, as they are stored.
+
+    Parameters
+    ----------
+    values : numpy.ndarray
+        An item a row; what is at nulls does not count.
+    validity : uint8 array or None
+        1 where there is a value; None: everywhere.
+    """
+
+    values: np.ndarray
+    validity: np.ndarray | None
+
+    def taken(self, taking: ValueSelection) -> CachedFixed:
+        """Take some of the rows, in memory of their own."""
+        validity = None if self.validity is None else take_array(self.validity, taking)
+        return CachedFixed(take_array(self.values, taking), validity)
+
+    def stored(self, chunk: np.ndarray, output: FixedOutput) -> bool:
+        """Copy the values to where a chunk's C_OUT and C_MASK say, if they become what they are stored as, all of them.
+
+        Returns
+        -------
+        bool
+            Whether that is so.
+        """
+        values = self.values
+        is_same = chunk[C_CAST] == COPY and chunk[C_ITEM_SIZE] == values.itemsize and chunk[C_TYPE] != BOOLEAN
+        if not is_same or self.validity is not None:
+            return False
+        start, row = int(chunk[C_OUT]), int(chunk[C_VALIDITY])
+        output.out[start : start + values.nbytes] = values.view(np.uint8)
+        if chunk[C_NULLS] == NULLS_MASK:
+            output.mask[row : row + len(values)] = 1
+        return True
+
+    def to_plain_page(self, physical: int, is_optional: bool) -> np.ndarray:
+        """Give the values as the body of a data page of version 1 in PLAIN, with SLACK behind it; uint8."""
+        values, validity = self.values, self.validity
+        if validity is not None and is_optional:
+            values = values[validity != 0]
+        plain = np.packbits(values != 0, bitorder="little") if physical == BOOLEAN else values.view(np.uint8)
+        levels = _levels(len(self.values), validity) if is_optional else b""
+        return np.concatenate([np.frombuffer(levels, np.uint8), plain, np.zeros(SLACK, np.uint8)])
+
+
+def _levels(count: int, validity: np.ndarray | None) -> bytes:
+    """Encode definition levels of 0 and 1 as a data page has them (Encodings.md, RLE): in a single run."""
+    if validity is None:
+        section = _varint(count << 1) + b"\1"
+    else:
+        bits = np.packbits(validity != 0, bitorder="little")
+        section = _varint(len(bits) << 1 | 1) + bits.tobytes()
+    return len(section).to_bytes(4, "little") + section
+
+
+def _varint(number: int) -> bytes:
+    found = bytearray()
+    while number > 0x7F:
+        found.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*found, number])
+
+
+@dataclass(frozen=True)
+class CachedBinary:
+    """Values of BYTE_ARRAY, or codes of them; a row each."""
+
+    piece: BinaryArray | DictionaryArray
+
+    def taken(self, taking: ValueSelection) -> CachedBinary:
+        """Take some of the rows, in memory of their own."""
+        if isinstance(self.piece, DictionaryArray):
+            return CachedBinary(DictionaryArray(take_array(self.piece.codes, taking), self.piece.dictionary))
+        return CachedBinary(take_binary(self.piece, taking))
+
+    def shrink(self) -> CachedBinary:
+        """Give the strings themselves where they are fewer than a dictionary has, so that it need not be kept."""
+        piece = self.piece
+        is_smaller = isinstance(piece, DictionaryArray) and len(piece) < len(piece.dictionary)
+        return CachedBinary(dictionary_decode(piece)) if is_smaller else self  # type: ignore[arg-type]
+
+
+@dataclass
+class CachedFixedJob(FixedJob):
+    """Makes rows of the output of values that were kept: they are decoded as the page that they might be from."""
+
+    kept: CachedFixed = field(kw_only=True)
+
+    @property
+    def num_bytes(self) -> int:
+        """The bytes that it goes over."""
+        return self.kept.values.nbytes
+
+    def __call__(self) -> None:
+        """Decode the values into the output; those that become what they are stored as are copied."""
+        chunk, count = self.chunks[0], len(self.kept.values)
+        if self.kept.stored(chunk, self.output):
+            chunk[C_NULL_COUNT] = 0
+            return
+        chunk[[C_ROW_START, C_CODEC, C_QUIRKS]] = 0, UNCOMPRESSED, 0
+        chunk[[C_ROW_STOP, C_NUM_VALUES]] = count
+        super().__call__()
+
+    def _walk(self) -> PageWalk:
+        physical, is_optional = int(self.chunks[0, C_TYPE]), bool(self.chunks[0, C_MAX_DEFINITION])
+        return _CachedPageWalk(self.chunks, self.kept.to_plain_page(physical, is_optional))
+
+
+class _CachedPageWalk(PageWalk):
+    """A page that is in memory."""
+
+    def __init__(self, chunks: np.ndarray, body: np.ndarray) -> None:
+        self.chunks = chunks
+        self._body = body
+
+    @property
+    def failed_chunk(self) -> int:
+        """The row of the chunk table."""
+        return 0
+
+    def windows(self, scratch: Scratch) -> Iterator[Pages]:
+        """Give the page."""
+        page = np.zeros((1, PAGE_FIELDS), np.int64)
+        page[0, [P_TYPE, P_ENCODING, P_DEFINITION_ENCODING]] = DATA_PAGE, PLAIN, RLE
+        page[0, [P_NUM_NULLS, P_CRC]] = -1
+        page[0, P_NUM_VALUES] = self.chunks[0, C_NUM_VALUES]
+        page[0, [P_COMPRESSED, P_UNCOMPRESSED]] = len(self._body) - SLACK
+        yield Pages(self._body, self.chunks, page)
+
+
+@dataclass
+class CachedBinaryJob(DecodeJob):
+    """Makes pieces of strings that were kept.
+
+    Parameters
+    ----------
+    kept : CachedBinary
+        The strings.
+    coded : bool
+        Whether codes are wanted as they are.
+    utf8 : bool
+        Whether the strings must be valid UTF-8.
+    """
+
+    kept: CachedBinary = field(kw_only=True)
+    coded: bool = field(kw_only=True)
+    utf8: bool = field(kw_only=True)
+
+    @property
+    def num_bytes(self) -> int:
+        """The bytes that it goes over."""
+        piece = self.kept.piece
+        return piece.codes.nbytes if isinstance(piece, DictionaryArray) else piece.data.nbytes
+
+    def __call__(self) -> None:
+        """Make the piece."""
+        piece = self.kept.piece
+        if isinstance(piece, DictionaryArray):
+            self.chunks[0, C_NULL_COUNT] = int(np.count_nonzero(piece.codes < 0))
+            self._check_text(piece.dictionary)
+            self.pieces.append(piece if self.coded else dictionary_decode(piece))
+            return
+        self._check_text(piece)
+        self.chunks[0, C_NULL_COUNT] = piece.null_count
+        self.pieces.append(piece)
+
+    def _check_text(self, piece: BinaryArray) -> None:
+        if self.utf8:
+            try:
+                check_utf8(piece)
+            except ParquetError as error:
+                raise self._placed(error, 0) from None

@@ -1,0 +1,263 @@
+"""Decode jobs for one slice of rows: fixed-size values, strings, dictionary codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...kernels.enums import BYTE_ARRAY, DICTIONARY_PAGE
+from ...kernels.status import NO_DICTIONARY
+from ...kernels.tables import (
+    C_CAST,
+    C_ITEM_SIZE,
+    C_NULL_COUNT,
+    C_NULLS,
+    C_NUM_VALUES,
+    C_OUT,
+    C_ROW_START,
+    C_ROW_STOP,
+    C_TYPE,
+    C_TYPE_LENGTH,
+    C_VALIDITY,
+    CODES,
+    COPY,
+    NULLS_MASK,
+    P_CHUNK,
+    P_TYPE,
+    SLACK,
+)
+from ..buffers import BinaryArray, DictionaryArray, binary_from_fixed_size
+from ..read.decode import decode_binary, decode_fixed
+from ..read.decompress import PageBatches
+from ..read.dictionary import EMPTY_DICTIONARY, all_have_indices, decode_fixed_dictionary
+from ..read.output import FixedOutput
+from ..read.pages import PageFailure, Pages, trim_rows
+from ..scratch import allocate
+from .job import RETRY_STATUSES, DecodeJob
+
+__all__ = ["BinaryJob", "DictionaryJob", "FixedJob", "MultiOutputJob", "OutputTypeRetry"]
+
+
+@dataclass(eq=False, repr=False)
+class BinaryJob(DecodeJob):
+    """One chunk of BYTE_ARRAY values, decoded into pieces.
+
+    Parameters
+    ----------
+    utf8 : bool
+        Whether the values must be valid UTF-8.
+    size_hint : int
+        Bytes that they may take together; only a guess.
+    """
+
+    utf8: bool = field(kw_only=True)
+    size_hint: int = field(kw_only=True)
+
+    def __call__(self) -> None:
+        """Decode the chunk into pieces."""
+        dictionary: BinaryArray | None = None
+        rows = int(self.chunks[0, C_ROW_STOP] - self.chunks[0, C_ROW_START])
+        for pages in self.windows():
+            dictionary = self.decode_dictionary(pages, self.utf8) or dictionary
+            self._decode(pages, dictionary, rows)
+
+    def _decode(self, pages: Pages, dictionary: BinaryArray | None, rows: int) -> None:
+        made: dict[int, BinaryArray] = {}
+
+        def work(number: int, part: Pages) -> None:
+            chunk = part.chunks[0]
+            hint = self.size_hint * max(int(chunk[C_ROW_STOP] - chunk[C_ROW_START]), 0) // max(rows, 1)
+            hint += hint // 16  # memory not touched costs nothing, a buffer that has to grow a copy
+            with self.page_error_context(part):
+                made[number] = decode_binary(part, dictionary, hint, self.context.scratch)
+            if self.utf8 and not all_have_indices(part):  # the strings of a dictionary are checked already
+                self.check_utf8(made[number], part)
+
+        narrowed = trim_rows(pages)
+        self.run_parts(narrowed, work)
+        self.chunks[0, C_NULL_COUNT] += narrowed.chunks[0, C_NULL_COUNT]
+        self.pieces.extend(made[number] for number in sorted(made))
+
+
+class OutputTypeRetry(Exception):
+    """A chunk of a job has to be decoded as another target."""
+
+    def __init__(self, chunk: int, status: int) -> None:
+        super().__init__(chunk, status)
+        self.chunk = chunk
+        self.status = status
+
+
+@dataclass(eq=False, repr=False)
+class FixedJob(DecodeJob):
+    """Chunks of values of a fixed size that share one output; null counts end up in the chunk table."""
+
+    output: FixedOutput = field(kw_only=True)
+
+    def __call__(self) -> None:
+        """Decode the chunks into the output."""
+        for pages in self.windows():
+            self._prepare_window(pages)
+            if self.share:
+                self._decode_shared(pages)
+            else:
+                self._decode(pages, None)
+            if len(self.failed) == len(self.columns):
+                return
+
+    def _prepare_window(self, pages: Pages) -> None:
+        """Do what a window's pages need before they are decoded."""
+
+    def _decode(self, pages: Pages, dictionary: np.ndarray | None) -> None:
+        """Decode pages; chunks that need another target are left out, and noted.
+
+        `dictionary` is the buffer of a dictionary that another thread has decoded.
+        """
+        while len(pages.pages):
+            try:
+                with self.page_error_context(pages):
+                    placement = PageBatches(pages)
+                    if dictionary is None:
+                        dictionary = self.context.scratch.take("dictionary", placement.dictionary)
+                    decode_fixed(pages, placement, self.output, dictionary, self.context.scratch)
+                    return
+            except OutputTypeRetry as again:
+                pages = self._without(pages, again)
+
+    def _without(self, pages: Pages, again: OutputTypeRetry) -> Pages:
+        self.failed[self.columns[again.chunk]] = again.status
+        pages.chunks[:, C_NULL_COUNT] = 0
+        return Pages(pages.raw, pages.chunks, np.ascontiguousarray(pages.pages[pages.pages[:, P_CHUNK] != again.chunk]))
+
+    @contextmanager
+    def page_error_context(self, pages: Pages) -> Iterator[None]:
+        """Turn a PageFailure into the ParquetError that says where, or into what asks for another target."""
+        try:
+            yield
+        except PageFailure as failure:
+            chunk = int(pages.pages[failure.page, P_CHUNK])
+            if failure.status in RETRY_STATUSES and not self._is_final(pages, chunk, failure.status):
+                raise OutputTypeRetry(chunk, failure.status) from None
+            error = failure.error
+            raise self._placed(error, pages.locate(error, failure.page)) from None
+
+    @staticmethod
+    def _is_final(pages: Pages, chunk: int, status: int) -> bool:
+        """Tell whether no other target could help: a missing dictionary, unless only its codes are wanted."""
+        return status == NO_DICTIONARY and pages.chunks[chunk, C_CAST] != CODES
+
+    def _decode_shared(self, pages: Pages) -> None:
+        """Decode the dictionary, if the one chunk has one here, then its data pages in parts."""
+        if pages.pages[0, P_TYPE] == DICTIONARY_PAGE:
+            self._decode(Pages(pages.raw, pages.chunks, pages.pages[:1]), None)
+        dictionary = self.context.scratch.take("dictionary", 0)
+        item = self.chunks[0]
+        start, out, mask = int(item[C_ROW_START]), int(item[C_OUT]), int(item[C_VALIDITY])
+
+        def work(number: int, part: Pages) -> None:
+            skipped = int(part.chunks[0, C_ROW_START]) - start
+            part.chunks[0, C_OUT] = out + skipped * int(item[C_ITEM_SIZE])
+            part.chunks[0, C_VALIDITY] = mask + skipped
+            self._decode(part, dictionary)
+
+        self.run_parts(pages, work)
+
+
+@dataclass(eq=False, repr=False)
+class DictionaryJob(FixedJob):
+    """One chunk whose dictionary indices are wanted as they are, in one piece.
+
+    Where a page has no dictionary, the chunk is decoded into values instead. Values of a fixed size are kept as they
+    are stored, as pieces of bytes, too.
+
+    Parameters
+    ----------
+    codes : int32 array
+        What the output is: a code a row.
+    utf8, size_hint
+        As in `BinaryJob`.
+    """
+
+    codes: np.ndarray = field(kw_only=True)
+    utf8: bool = field(kw_only=True)
+    size_hint: int = field(kw_only=True)
+    dictionary: BinaryArray = field(default_factory=lambda: EMPTY_DICTIONARY)
+
+    def __call__(self) -> None:
+        """Decode the chunk into codes, or else into values."""
+        if not len(self.codes):
+            self.chunks[0, C_NUM_VALUES] = -1  # nothing but the dictionary is wanted
+        untouched = self.chunks.copy()
+        super().__call__()
+        if not self.failed:
+            self.pieces.append(DictionaryArray(self.codes, self.dictionary))
+            return
+        self.failed.clear()
+        self.chunks = untouched
+        if self._is_binary:
+            plain = self._plain()
+            plain()
+            self.pieces.extend(plain.pieces)
+        else:
+            self.pieces.append(self._fixed_values())
+
+    @property
+    def _is_binary(self) -> bool:
+        return self.chunks[0, C_TYPE] == BYTE_ARRAY
+
+    def _prepare_window(self, pages: Pages) -> None:
+        if self._is_binary:
+            found = self.decode_dictionary(pages, self.utf8)
+        else:
+            with self.page_error_context(pages):
+                found = decode_fixed_dictionary(pages, self.context.scratch)
+        self.dictionary = found or self.dictionary
+
+    def _plain(self) -> DecodeJob:
+        """Make the job that decodes a chunk of BYTE_ARRAY values into these."""
+        return BinaryJob(self.context, self.row_group, self.columns, self.chunks, self.share, utf8=self.utf8,
+                         size_hint=self.size_hint)  # fmt: skip
+
+    def _fixed_job(self, output: FixedOutput) -> DecodeJob:
+        """Make the job that decodes a chunk of values of a fixed size into what is stored."""
+        return FixedJob(self.context, self.row_group, self.columns, self.chunks, self.share, output=output)
+
+    def _fixed_values(self) -> BinaryArray:
+        """Decode a chunk of values of a fixed size, kept as they are stored."""
+        width = int(self.chunks[0, C_TYPE_LENGTH])
+        values, validity = allocate(len(self.codes) * width + SLACK), allocate(len(self.codes) + SLACK)
+        self.chunks[0, [C_CAST, C_ITEM_SIZE, C_NULLS]] = COPY, width, NULLS_MASK
+        self._fixed_job(FixedOutput(values, validity))()
+        return binary_from_fixed_size(values[: len(self.codes) * width], width, validity[: len(self.codes)])
+
+
+@dataclass(eq=False, repr=False)
+class MultiOutputJob(FixedJob):
+    """Small chunks, which lie in one window.
+
+    Parameters
+    ----------
+    outputs : mapping of int to FixedOutput
+        By column, as `columns` counts them.
+    """
+
+    outputs: Mapping[int, FixedOutput] = field(kw_only=True)
+
+    def _decode(self, pages: Pages, dictionary: np.ndarray | None) -> None:
+        """Decode the chunks of each output by themselves."""
+        null_counts = np.zeros(len(pages.chunks), np.int64)
+        chunks_of: dict[int, list[int]] = {}
+        for chunk, column in enumerate(self.columns):
+            chunks_of.setdefault(id(self.outputs[column]), []).append(chunk)
+        for chunks in chunks_of.values():
+            self.output = self.outputs[self.columns[chunks[0]]]
+            is_one = np.zeros(len(pages.chunks), np.bool_)
+            is_one[chunks] = True
+            table = pages.pages[is_one[pages.pages[:, P_CHUNK]]]
+            super()._decode(Pages(pages.raw, pages.chunks, table), dictionary)
+            # Where one of them has to be decoded as something else, the others' counts begin again.
+            null_counts[chunks] = pages.chunks[chunks, C_NULL_COUNT]
+        pages.chunks[:, C_NULL_COUNT] = null_counts

@@ -1,0 +1,1 @@
+"""Dremel: levels to nested arrays, and back."""

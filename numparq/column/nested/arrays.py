@@ -1,0 +1,155 @@
+"""Nested arrays: validity and offsets of each node, assembled from the levels of the leaves (Dremel)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...errors import InvalidFileError
+from ...kernels import nested_decode_kernels
+from ..scratch import allocate
+from .levels import NestedLeaf
+from .nested_type import NestedType, iter_leaves
+
+__all__ = ["LeafArray", "ListArray", "NestedArray", "StructArray", "assemble"]
+
+_DISAGREE = "the columns of a group do not agree on which of its values are there"
+
+
+@dataclass(slots=True)
+class LeafArray:
+    """Values of a leaf.
+
+    Parameters
+    ----------
+    shape : NestedType
+        What it is an array of.
+    length : int
+        Its places.
+    validity : uint8, or None
+        1 where there is a value; None where there is one everywhere.
+    values : numpy.ndarray or list of BinaryArray or DictionaryArray
+        The values that are there.
+    num_values : int
+        How many these are.
+    """
+
+    shape: NestedType
+    length: int
+    validity: np.ndarray | None
+    values: Any
+    num_values: int
+
+
+@dataclass(slots=True)
+class StructArray:
+    """Structs; each of the children has a place for each of theirs, null where the struct is.
+
+    Parameters
+    ----------
+    shape, length, validity
+        As of `LeafArray`.
+    children : list of NestedArray
+        The fields.
+    """
+
+    shape: NestedType
+    length: int
+    validity: np.ndarray | None
+    children: list[NestedArray]
+
+
+@dataclass(slots=True)
+class ListArray:
+    """Lists, or maps.
+
+    Parameters
+    ----------
+    shape, length, validity
+        As of `LeafArray`.
+    offsets : int64
+        List `i` has the elements from ``offsets[i]`` to ``offsets[i + 1]``; a null list has none.
+    children : list of NestedArray
+        The elements; of a map the keys and the values.
+    """
+
+    shape: NestedType
+    length: int
+    validity: np.ndarray | None
+    offsets: np.ndarray
+    children: list[NestedArray]
+
+
+NestedArray = LeafArray | StructArray | ListArray
+
+
+def assemble(shape: NestedType, leaves: Mapping[int, NestedLeaf]) -> NestedArray:
+    """Make the arrays of a nested column.
+
+    Parameters
+    ----------
+    shape : NestedType
+        The column, or what is wanted of it.
+    leaves : mapping of int to NestedLeaf
+        The levels and values of its leaves, by their ordinals.
+
+    Raises
+    ------
+    InvalidFileError
+        When the leaves of a group do not agree with each other.
+    """
+    if shape.leaf is not None:
+        piece = leaves[shape.leaf.index]
+        length, validity = _validity(shape, piece)
+        present = length if validity is None else int(np.count_nonzero(validity))
+        return LeafArray(shape, length, validity, piece.values, present)
+    below = [leaves[leaf.index] for leaf in iter_leaves(shape)]
+    if shape.kind == "struct":
+        length, validity = _validity(shape, below[0])
+        for piece in below[1:]:
+            others, there = _validity(shape, piece)
+            if others != length or not _equal(validity, there):
+                raise InvalidFileError(_DISAGREE)
+        return StructArray(shape, length, validity, [assemble(child, leaves) for child in shape.children])
+    length, validity, offsets = _lists(shape, below[0])
+    for piece in below[1:]:
+        others, there, ends = _lists(shape, piece)
+        if others != length or not _equal(validity, there) or not np.array_equal(offsets, ends):
+            raise InvalidFileError(_DISAGREE)
+    return ListArray(shape, length, validity, offsets, [assemble(child, leaves) for child in shape.children])
+
+
+def _equal(first: np.ndarray | None, second: np.ndarray | None) -> bool:
+    if first is None or second is None:
+        return first is second
+    return np.array_equal(first, second)
+
+
+def _validity(shape: NestedType, piece: NestedLeaf) -> tuple[int, np.ndarray | None]:
+    """Give the number of places of a node, and which of them are not null."""
+    if piece.definition is None:
+        return piece.num_entries, None
+    if piece.repetition is None:
+        validity = (piece.definition >= shape.level).view(np.uint8)
+        return piece.num_entries, None if validity.all() else validity
+    validity = allocate(piece.num_entries)
+    length = nested_decode_kernels.assemble_validity(
+        piece.definition, piece.repetition, piece.num_entries, shape.depth, shape.place_level, shape.level, validity
+    )
+    validity = validity[:length]
+    return length, None if validity.all() else validity
+
+
+def _lists(shape: NestedType, piece: NestedLeaf) -> tuple[int, np.ndarray | None, np.ndarray]:
+    """Give the number of places of a list, which of them are not null, and the offsets into the elements."""
+    assert piece.definition is not None and piece.repetition is not None
+    validity, offsets = allocate(piece.num_entries), allocate(piece.num_entries + 1, "i8")
+    length = nested_decode_kernels.assemble_lists(
+        piece.definition, piece.repetition, piece.num_entries, shape.depth, shape.place_level, shape.level,
+        shape.element_level, validity, offsets,
+    )  # fmt: skip
+    validity, offsets = validity[:length], offsets[: length + 1]
+    return length, None if validity.all() else validity, offsets

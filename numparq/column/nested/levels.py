@@ -1,0 +1,199 @@
+"""Definition and repetition levels of a nested leaf, decoded with its values, sliced, taken, concatenated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...format.schema import Leaf
+from ...kernels import nested_decode_kernels
+from ...kernels.decode.levels import STATE_FIELDS as LEVEL_FIELDS
+from ...kernels.decode.levels import STATE_LEVELS, STATE_ROWS, STATE_VALUES
+from ...kernels.tables import SLACK
+from ...types.output_type import OutputType
+from ..buffers import BinaryArray, DictionaryArray
+from ..read.pages import Pages, check_page
+from ..read.row_selection import RowSlice
+from ..read.take import ValueRanges, take_array, take_binary
+from ..scratch import allocate
+
+__all__ = ["LevelDecoder", "NestedLeaf", "concat_leaves", "take_leaf_rows"]
+
+_NO_BYTES = np.empty(0, np.uint8)
+
+
+@dataclass(slots=True)
+class NestedLeaf:
+    """Levels and values of a leaf in some rows.
+
+    Parameters
+    ----------
+    definition, repetition : uint8, or None
+        The levels, entry by entry; None where they are all 0 by the schema.
+    num_entries : int
+        How many there are.
+    values : numpy.ndarray or list of BinaryArray or DictionaryArray
+        The values that are there, in order, in one array or in pieces.
+    row_group : int
+        The ordinal of the row group that they are of.
+    """
+
+    definition: np.ndarray | None
+    repetition: np.ndarray | None
+    num_entries: int
+    values: Any
+    row_group: int
+
+
+class LevelDecoder:
+    """The levels of a chunk, as its pages come in."""
+
+    def __init__(self, leaf: Leaf, room: int) -> None:
+        self._leaf = leaf
+        self._definition = allocate(room + SLACK) if leaf.max_definition_level else _NO_BYTES
+        self._repetition = allocate(room + SLACK) if leaf.max_repetition_level else _NO_BYTES
+        self._element_levels = np.array(leaf.element_levels, np.int64)
+        self._state = np.zeros(LEVEL_FIELDS, np.int64)
+
+    @property
+    def num_entries(self) -> int:
+        """How many there are."""
+        return int(self._state[STATE_LEVELS])
+
+    @property
+    def num_values(self) -> int:
+        """How many values are there."""
+        return int(self._state[STATE_VALUES])
+
+    @property
+    def rows(self) -> int:
+        """How many rows begin in them."""
+        return int(self._state[STATE_ROWS])
+
+    def take(self, pages: Pages, first: int, last: int, decompressed: np.ndarray) -> None:
+        """Decode the levels of some pages, whose rows of the page table then are those of dense pages."""
+        leaf = self._leaf
+        status = nested_decode_kernels.decode_page_levels(
+            pages.pages.reshape(-1), first, last, pages.raw, decompressed, leaf.max_definition_level,
+            leaf.max_repetition_level, self._element_levels, self._definition, self._repetition, self._state,
+        )  # fmt: skip
+        check_page(status, self._state)
+
+    def piece(self, values: Any, rows: RowSlice, num_rows: int) -> NestedLeaf:
+        """Give the levels and values of the rows wanted."""
+        count = self.num_entries
+        definition = self._definition[:count] if len(self._definition) else None
+        repetition = self._repetition[:count] if len(self._repetition) else None
+        if len(rows) == num_rows:
+            return NestedLeaf(definition, repetition, count, values, rows.row_group)
+        first, last = rows.start, rows.stop
+        if repetition is not None:
+            starts = np.append(np.flatnonzero(repetition == 0), count)
+            first, last = int(starts[first]), int(starts[last])
+            repetition = repetition[first:last].copy()
+        begin, end = first, last
+        if definition is not None:
+            most = self._leaf.max_definition_level
+            begin = int(np.count_nonzero(definition[:first] == most))
+            end = begin + int(np.count_nonzero(definition[first:last] == most))
+            definition = definition[first:last].copy()
+        return NestedLeaf(definition, repetition, last - first, _slice_values(values, begin, end), rows.row_group)
+
+
+def _slice_values(values: Any, begin: int, end: int) -> Any:
+    """Give some of the values that a chunk was decoded into."""
+    if isinstance(values, np.ndarray):
+        return values[begin:end].copy()
+    found: list[Any] = []
+    for piece in values:
+        first, last = max(begin, 0), min(end, len(piece))
+        if first < last and isinstance(piece, DictionaryArray):
+            found.append(DictionaryArray(piece.codes[first:last].copy(), piece.dictionary))
+        elif first < last:
+            found.append(BinaryArray(piece.offsets[first : last + 1], piece.data))
+        begin, end = begin - len(piece), end - len(piece)
+    return found
+
+
+def concat_leaves(pieces: Sequence[NestedLeaf], leaf: Leaf, target: OutputType) -> NestedLeaf:
+    """Put the pieces of a leaf one behind the other.
+
+    Parameters
+    ----------
+    pieces : sequence of NestedLeaf
+        Of row groups; none of them, where no rows are read.
+    leaf : Leaf
+        The leaf.
+    target : OutputType
+        How it was decoded.
+    """
+    if len(pieces) == 1:
+        return pieces[0]
+    values: Any
+    if target.storage == "binary":
+        values = [part for piece in pieces for part in piece.values]
+    else:
+        nothing = np.empty(0, object if target.dtype is None else target.dtype)
+        values = np.concatenate([nothing, *(piece.values for piece in pieces)])
+    return NestedLeaf(
+        _concat_levels([piece.definition for piece in pieces], leaf.max_definition_level),
+        _concat_levels([piece.repetition for piece in pieces], leaf.max_repetition_level),
+        sum(piece.num_entries for piece in pieces),
+        values,
+        -1,
+    )
+
+
+def _concat_levels(parts: list[Any], most: int) -> np.ndarray | None:
+    return np.concatenate([np.empty(0, np.uint8), *parts]) if most else None
+
+
+def take_leaf_rows(piece: NestedLeaf, leaf: Leaf, rows: np.ndarray) -> NestedLeaf:
+    """Take some rows.
+
+    Parameters
+    ----------
+    piece : NestedLeaf
+        Levels and values of a run of rows.
+    leaf : Leaf
+        What it is of.
+    rows : int64 array, (ranges, 2)
+        The rows wanted, counted from the first one of the piece.
+
+    Returns
+    -------
+    NestedLeaf
+    """
+    entries = rows
+    if piece.repetition is not None:
+        starts = np.append(np.flatnonzero(piece.repetition == 0), piece.num_entries)
+        entries = starts[rows]
+    values = entries
+    if piece.definition is not None:
+        there = piece.definition[: piece.num_entries] == leaf.max_definition_level
+        values = np.concatenate([[0], np.cumsum(there)])[entries]
+    count = int((entries[:, 1] - entries[:, 0]).sum())
+    taking = ValueRanges.between(entries)
+    definition = None if piece.definition is None else take_array(piece.definition, taking)
+    repetition = None if piece.repetition is None else take_array(piece.repetition, taking)
+    return NestedLeaf(definition, repetition, count, _take_values(piece.values, values), piece.row_group)
+
+
+def _take_values(values: Any, ranges: np.ndarray) -> Any:
+    """Take ranges of the values of a leaf, in an array or in pieces."""
+    if isinstance(values, np.ndarray):
+        return take_array(values, ValueRanges.between(ranges))
+    found: list[Any] = []
+    first = 0
+    for piece in values:
+        within = np.clip(ranges, first, first + len(piece)) - first
+        taking = ValueRanges.between(within[within[:, 0] < within[:, 1]])
+        if isinstance(piece, DictionaryArray):
+            found.append(DictionaryArray(take_array(piece.codes, taking), piece.dictionary))
+        else:
+            found.append(take_binary(piece, taking))
+        first += len(piece)
+    return [piece for piece in found if len(piece)]

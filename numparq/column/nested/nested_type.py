@@ -1,0 +1,274 @@
+"""Nested types: structs, lists and maps of a column, legacy forms included (LogicalTypes.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+
+from ...errors import UnsupportedError
+from ...format.arrow_type import ArrowType
+from ...format.key_values.arrow import ArrowHint
+from ...format.logical_type import LogicalType
+from ...format.schema import OPTIONAL, REPEATED, Leaf, Schema, SchemaElement
+
+__all__ = [
+    "NestedType",
+    "child_hints",
+    "find_hint",
+    "is_variant",
+    "iter_leaves",
+    "leaf_arrow_types",
+    "project_leaves",
+    "resolve_nested_type",
+]
+
+# Deeper columns are refused: what is made of them are objects within objects, and each level costs Python's stack.
+MAX_DEPTH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class NestedType:
+    """A node of a nested column.
+
+    Parameters
+    ----------
+    kind : str
+        ``leaf``, ``struct``, ``list`` (one child: its element) or ``map`` (two: key and value).
+    name : str
+        Its name as a field of a struct.
+    nullable : bool
+        Whether it may be null where there is a place for it.
+    depth : int
+        How many lists it lies in.
+    place_level : int
+        The definition level from which on there is a place for it: the innermost of those lists has an element.
+    level : int
+        The definition level from which on it is there.
+    children : tuple of NestedType
+        What is in it.
+    element_level : int
+        Of lists and maps: the definition level from which on it has an element.
+    leaf : Leaf or None
+        Of leaves.
+    path : tuple of str
+        The names in the schema from the top down; of the element of a list, those of the groups in between, too.
+    logical : LogicalType or None
+        Of whole structs: what they are besides.
+    """
+
+    kind: str
+    name: str
+    nullable: bool
+    depth: int
+    place_level: int
+    level: int
+    children: tuple[NestedType, ...] = ()
+    element_level: int = 0
+    leaf: Leaf | None = None
+    path: tuple[str, ...] = ()
+    logical: LogicalType | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _LevelPosition:
+    """Where in a column a node is: its depth, the level of its places and of itself, the nodes around it, its path."""
+
+    depth: int
+    place_level: int
+    level: int
+    nodes: int
+    path: tuple[str, ...]
+
+    def inside(self, element: SchemaElement) -> _LevelPosition:
+        """Go into a field that is not repeated."""
+        level = self.level + (element.repetition == OPTIONAL)
+        return replace(self, level=level, nodes=self.nodes + 1, path=(*self.path, element.name))
+
+    def repeated(self, element: SchemaElement) -> _LevelPosition:
+        """Go into what is repeated."""
+        return _LevelPosition(self.depth + 1, self.level + 1, self.level + 1, self.nodes, (*self.path, element.name))
+
+
+def resolve_nested_type(schema: Schema, position: int) -> NestedType:
+    """Give the tree of a top-level column.
+
+    Parameters
+    ----------
+    schema : Schema
+        The file's.
+    position : int
+        Which top-level column.
+
+    Raises
+    ------
+    UnsupportedError
+        When it is nested too deeply, or there is not one leaf in it; groups without fields are left out.
+    InvalidFileError
+        When the schema breaks the specification.
+    """
+    whole = _field(schema, schema.column_element(position), _LevelPosition(0, 0, 0, 0, ()))
+    shape = project_leaves(whole, schema.leaves_of(position)) if schema.has_empty_groups else whole
+    if shape is None:
+        raise UnsupportedError("the column is a group without fields, of which a file says nothing", column=whole.name)
+    return shape
+
+
+def _field(schema: Schema, number: int, above: _LevelPosition) -> NestedType:
+    """Give the shape of a field: a list of it, if it is repeated."""
+    element = schema.describe(number)
+    if above.nodes > MAX_DEPTH:
+        raise UnsupportedError(f"the column is nested more than {MAX_DEPTH} deep", column=element.name)
+    if element.repetition != REPEATED:
+        return _value(schema, element, above.inside(element), element.repetition == OPTIONAL)
+    place = above.repeated(element)
+    value = _value(schema, element, replace(place, nodes=place.nodes + 2), False)
+    return _list(element.name, False, replace(above, path=place.path), value)
+
+
+def _value(schema: Schema, element: SchemaElement, place: _LevelPosition, nullable: bool) -> NestedType:
+    """Give the shape of a field itself, repeated or not."""
+    if element.leaf is not None:
+        leaf = schema.leaf(element.leaf)
+        return NestedType(
+            "leaf", element.name, nullable, place.depth, place.place_level, place.level, leaf=leaf, path=place.path
+        )
+    rule = _COLLECTIONS.get(element.logical.kind) if element.logical is not None else None
+    found = rule(schema, element, place, nullable) if rule else None
+    if found is not None:
+        return found
+    children = tuple(_field(schema, child, place) for child in element.children)
+    return NestedType(
+        "struct", element.name, nullable, place.depth, place.place_level, place.level, children, path=place.path,
+        logical=element.logical,
+    )  # fmt: skip
+
+
+def _list(name: str, nullable: bool, place: _LevelPosition, *children: NestedType) -> NestedType:
+    kind = "list" if len(children) == 1 else "map"
+    element_level = place.level + 1
+    return NestedType(
+        kind, name, nullable, place.depth, place.place_level, place.level, children, element_level, path=place.path
+    )
+
+
+def _repeated_child(schema: Schema, element: SchemaElement) -> SchemaElement | None:
+    """Give the one repeated field of a LIST or MAP group; None where there is none, or not just it."""
+    if len(element.children) != 1:
+        return None
+    child = schema.describe(element.children[0])
+    return child if child.repetition == REPEATED else None
+
+
+def _annotated_list(schema: Schema, element: SchemaElement, place: _LevelPosition, nullable: bool) -> NestedType | None:
+    repeated = _repeated_child(schema, element)
+    if repeated is None:
+        return None
+    inner = place.repeated(repeated)
+    if _is_element(schema, element, repeated):
+        inner = replace(inner, nodes=inner.nodes + 1)
+        return _list(element.name, nullable, place, _value(schema, repeated, inner, False))
+    return _list(element.name, nullable, place, _field(schema, repeated.children[0], inner))
+
+
+def _is_element(schema: Schema, element: SchemaElement, repeated: SchemaElement) -> bool:
+    """Tell whether what is repeated in a LIST group is the element, not a group around it (rules 1 to 4)."""
+    if len(repeated.children) != 1 or repeated.name in ("array", f"{element.name}_tuple"):
+        return True
+    return schema.describe(repeated.children[0]).repetition == REPEATED
+
+
+def _annotated_map(schema: Schema, element: SchemaElement, place: _LevelPosition, nullable: bool) -> NestedType | None:
+    repeated = _repeated_child(schema, element)
+    if repeated is None or len(repeated.children) not in (1, 2):
+        return None
+    children = [_field(schema, child, place.repeated(repeated)) for child in repeated.children]
+    return _list(element.name, nullable, place, *children)
+
+
+_COLLECTIONS: dict[str, Callable[[Schema, SchemaElement, _LevelPosition, bool], NestedType | None]] = {
+    "LIST": _annotated_list,
+    "MAP": _annotated_map,
+    "MAP_KEY_VALUE": _annotated_map,
+}
+
+
+def is_variant(shape: NestedType) -> bool:
+    """Tell whether a node is a VARIANT, with all that is in it."""
+    return shape.logical is not None and shape.logical.kind == "VARIANT"
+
+
+def iter_leaves(shape: NestedType) -> Iterator[Leaf]:
+    """Give the leaves of a tree, in the order of the schema."""
+    if shape.leaf is not None:
+        yield shape.leaf
+    for child in shape.children:
+        yield from iter_leaves(child)
+
+
+def project_leaves(shape: NestedType, leaves: Collection[int]) -> NestedType | None:
+    """Leave out what has none of some leaves (by their ordinals); a map without keys or values becomes a list."""
+    if shape.leaf is not None:
+        return shape if shape.leaf.index in leaves else None
+    children = tuple(
+        child for child in (project_leaves(child, leaves) for child in shape.children) if child is not None
+    )
+    if not children:
+        return None
+    kind = "list" if shape.kind == "map" and len(children) == 1 else shape.kind
+    return replace(shape, kind=kind, children=children, logical=shape.logical if children == shape.children else None)
+
+
+# The kinds of Arrow's types that a node of each kind can have been.
+_ORIGINS = {
+    "struct": ("struct",),
+    "list": ("list", "large_list", "fixed_size_list", "list_view", "large_list_view", "map"),
+    "map": ("map",),
+}
+
+
+def leaf_arrow_types(shape: NestedType, hint: ArrowHint | None) -> dict[int, ArrowType]:
+    """Give the types that the leaves had in Arrow, as far as ``ARROW:schema`` fits the tree.
+
+    Parameters
+    ----------
+    shape : NestedType
+        A whole top-level column.
+    hint : ArrowHint or None
+        What ``ARROW:schema`` says of it.
+
+    Returns
+    -------
+    dict of int to ArrowType
+        By the ordinals of the leaves.
+    """
+    arrow_type = hint.type if hint is not None else None
+    if arrow_type is None:
+        return {}
+    if shape.leaf is not None:
+        return {shape.leaf.index: arrow_type}
+    found: dict[int, ArrowType] = {}
+    for child, inner in zip(shape.children, child_hints(shape, hint), strict=True):
+        found.update(leaf_arrow_types(child, inner))
+    return found
+
+
+def child_hints(shape: NestedType, hint: ArrowHint | None) -> list[ArrowHint] | list[None]:
+    """Give what ``ARROW:schema`` says of each child of a node; None where it does not fit."""
+    unknown = [None] * len(shape.children)
+    arrow_type = hint.type if hint is not None else None
+    if hint is None or arrow_type is None or arrow_type.kind not in _ORIGINS[shape.kind]:
+        return unknown
+    if shape.kind != "map":
+        return hint.children(len(shape.children)) or unknown
+    entries = hint.children(1)
+    return (entries[0].children(2) if entries else None) or unknown
+
+
+def find_hint(shape: NestedType, hint: ArrowHint | None, wanted: NestedType) -> ArrowHint | None:
+    """Give what ``ARROW:schema`` says of a node within a tree; None where it does not fit, or has more in it."""
+    if hint is None or shape == wanted:
+        return hint
+    for child, inner in zip(shape.children, child_hints(shape, hint), strict=True):
+        if child.depth <= wanted.depth and child.path == wanted.path[: len(child.path)]:
+            return find_hint(child, inner, wanted)
+    return None

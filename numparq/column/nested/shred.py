@@ -1,0 +1,273 @@
+"""Shred nested arrays to definition levels, repetition levels and values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...errors import SchemaError
+from ...format.physical_type import FIXED_LEN_BYTE_ARRAY, INT96
+from ...format.schema import OPTIONAL, REPEATED, REQUIRED
+from ...format.schema_node import SchemaNode
+from ...kernels import nested_encode_kernels
+from ...kernels.status import check_status
+from ...types.arrow_fields import is_list_element, is_list_or_map
+from ..leaf_values import LeafValues
+
+__all__ = ["MAX_LEVEL", "UnshreddedArray", "UnshreddedLeaf", "UnshreddedList", "UnshreddedStruct", "shred"]
+
+
+@dataclass(slots=True)
+class UnshreddedLeaf:
+    """Values of a leaf.
+
+    Parameters
+    ----------
+    length : int
+        How many places it has, nulls included.
+    values : LeafValues
+        A value for each place, without levels.
+    """
+
+    length: int
+    values: LeafValues
+
+
+@dataclass(slots=True)
+class UnshreddedStruct:
+    """Groups that are neither LIST nor MAP.
+
+    Parameters
+    ----------
+    length : int
+        How many places it has.
+    validity : uint8, or None
+        1 where there is a group; None where none is null.
+    children : tuple of UnshreddedArray
+        The fields, in the node's order, each of this length.
+    """
+
+    length: int
+    validity: np.ndarray | None
+    children: tuple[UnshreddedArray, ...]
+
+
+@dataclass(slots=True)
+class UnshreddedList:
+    """Lists or maps.
+
+    Parameters
+    ----------
+    length : int
+        How many places it has.
+    validity : uint8, or None
+        1 where there is a list, an empty one too; None where none is null.
+    offsets : int64
+        List `i` has the elements from ``offsets[i]`` to ``offsets[i + 1]``; those of a null list are skipped.
+    children : tuple of UnshreddedArray
+        The elements; of a map the keys and the values. (A `UnshreddedStruct` may also be given as its children.)
+    """
+
+    length: int
+    validity: np.ndarray | None
+    offsets: np.ndarray
+    children: tuple[UnshreddedArray, ...]
+
+
+UnshreddedArray = UnshreddedLeaf | UnshreddedStruct | UnshreddedList
+
+MAX_LEVEL = 255  # levels are held in bytes
+_INT96_BYTES = 12
+ToPhysical = Callable[[SchemaNode, UnshreddedLeaf], UnshreddedLeaf]
+
+
+@dataclass(frozen=True, slots=True)
+class LevelEntries:
+    """The places in the levels of all leaves below a node; see `numparq.kernels.nested`.
+
+    Parameters
+    ----------
+    index : int64
+        The place in the node's array, or -1.
+    definition, repetition : uint8
+        The levels so far.
+    level : int
+        The largest definition level so far.
+    depth : int
+        The largest repetition level so far.
+    is_owned : bool
+        Whether nobody else needs `index` and `definition`, so that what comes of them may take their place: fresh
+        memory costs more than the work.
+    stored : callable, optional
+        Casts the values of a leaf.
+    """
+
+    index: np.ndarray
+    definition: np.ndarray
+    repetition: np.ndarray
+    level: int = 0
+    depth: int = 0
+    is_owned: bool = True
+    stored: ToPhysical | None = None
+
+    def room(self) -> tuple[np.ndarray, np.ndarray]:
+        """Give arrays for as many indices and definition levels."""
+        if self.is_owned:
+            return self.index, self.definition
+        return np.empty_like(self.index), np.empty_like(self.definition)
+
+
+def shred(node: SchemaNode, array: UnshreddedArray, stored: ToPhysical | None = None) -> list[LeafValues]:
+    """Take rows of a nested column apart.
+
+    Parameters
+    ----------
+    node : SchemaNode
+        The column's schema.
+    array : UnshreddedArray
+        Its rows, in the form that `numparq.column.nested.shred` gives for such a node.
+    stored : callable, optional
+        Casts the values of a leaf to the physical type of its node; by default they have it.
+
+    Returns
+    -------
+    list of LeafValues
+        One for each leaf in the order of the schema, with `definition` (None where its maximum level is 0) and
+        `repetition` (None likewise), and the values that there are.
+
+    Raises
+    ------
+    SchemaError
+        Where there is a null and the schema has none, naming the column; when levels go beyond `MAX_LEVEL`.
+    """
+    index = np.arange(array.length, dtype=np.int64)
+    definition = np.zeros(array.length, np.uint8)
+    found: list[LeafValues] = []
+    _shred_node(
+        node,
+        array,
+        LevelEntries(index, definition, np.zeros(array.length, np.uint8), stored=stored),
+        (node.name,),
+        found,
+    )
+    return found
+
+
+def _shred_node(
+    node: SchemaNode, array: UnshreddedArray, above: LevelEntries, path: tuple[str, ...], found: list[LeafValues]
+) -> None:
+    """Append the leaves of a node."""
+    optional = int(node.repetition == OPTIONAL)
+    if above.level + (node.repetition != REQUIRED) + is_list_or_map(node) > MAX_LEVEL:
+        raise SchemaError(f"the schema has more than {MAX_LEVEL} levels", column=".".join(path))
+    if node.repetition == REPEATED:
+        _shred_list(node, node, array, above, path, found)
+    elif is_list_or_map(node):
+        repeated = node.children[0]
+        _shred_list(node, repeated, array, above, (*path, repeated.name), found)
+    elif node.physical is not None:
+        assert isinstance(array, UnshreddedLeaf)
+        found.append(_shred_leaf(node, array, above, optional, path))
+    else:
+        assert isinstance(array, UnshreddedStruct)
+        within = _enter_group(array, above, optional, path)
+        _shred_children(node, array.children, within, path, found)
+
+
+def _shred_children(
+    node: SchemaNode,
+    arrays: tuple[UnshreddedArray, ...],
+    within: LevelEntries,
+    path: tuple[str, ...],
+    found: list[LeafValues],
+) -> None:
+    if not node.children:
+        raise SchemaError("a struct without fields cannot be written: Parquet has no groups without columns",
+                          column=".".join(path))  # fmt: skip
+    last = len(arrays) - 1
+    for number, (child, array) in enumerate(zip(node.children, arrays, strict=True)):
+        above = within if number == last else replace(within, is_owned=False)
+        _shred_node(child, array, above, (*path, child.name), found)
+
+
+def _shred_list(
+    node: SchemaNode,
+    repeated: SchemaNode,
+    array: UnshreddedArray,
+    above: LevelEntries,
+    path: tuple[str, ...],
+    found: list[LeafValues],
+) -> None:
+    """Append the leaves below a repeated node, whose lists `array` has; `node` is the group around it, or the same."""
+    assert isinstance(array, UnshreddedList)
+    within = _enter_list(array, above, int(node.repetition == OPTIONAL), path)
+    if is_list_element(node, repeated):
+        _shred_node(replace(repeated, repetition=REQUIRED), array.children[0], within, path, found)
+    else:
+        _shred_children(repeated, array.children, within, path, found)
+
+
+def _enter_group(array: UnshreddedStruct, above: LevelEntries, optional: int, path: tuple[str, ...]) -> LevelEntries:
+    if not optional and array.validity is None:
+        return above
+    index, definition = above.room()
+    status = nested_encode_kernels.shred_group(
+        above.index, above.definition, len(index), _validity(array), optional, index, definition
+    )
+    check_status(status, SchemaError, column=".".join(path))
+    return replace(above, index=index, definition=definition, level=above.level + optional, is_owned=True)
+
+
+def _enter_list(array: UnshreddedList, above: LevelEntries, optional: int, path: tuple[str, ...]) -> LevelEntries:
+    validity, count = _validity(array), len(above.index)
+    num_elements = min(child.length for child in array.children)
+    entries = nested_encode_kernels.count_list_entries(above.index, count, validity, array.offsets, num_elements)
+    check_status(entries, SchemaError, column=".".join(path))
+    index = np.empty(entries, np.int64)
+    definition, repetition = np.empty(entries, np.uint8), np.empty(entries, np.uint8)
+    depth = above.depth + 1
+    status = nested_encode_kernels.shred_list(
+        above.index, above.definition, above.repetition, count, validity, optional, array.offsets, depth,
+        index, definition, repetition,
+    )  # fmt: skip
+    check_status(status, SchemaError, column=".".join(path))
+    return LevelEntries(index, definition, repetition, above.level + optional + 1, depth, stored=above.stored)
+
+
+def _shred_leaf(
+    node: SchemaNode, array: UnshreddedLeaf, above: LevelEntries, optional: int, path: tuple[str, ...]
+) -> LeafValues:
+    positions, definition = above.room()
+    present = nested_encode_kernels.shred_leaf(
+        above.index, above.definition, len(positions), _validity(array), optional, definition, positions
+    )
+    check_status(present, SchemaError, column=".".join(path))
+    values = _take_values(node, array if above.stored is None else above.stored(node, array), positions[:present])
+    values.definition = definition if above.level + optional else None
+    values.repetition = above.repetition if above.depth else None
+    return values
+
+
+def _validity(array: UnshreddedArray) -> np.ndarray:
+    validity = array.values.validity if isinstance(array, UnshreddedLeaf) else array.validity
+    return np.ones(array.length, np.uint8) if validity is None else validity
+
+
+def _take_values(node: SchemaNode, array: UnshreddedLeaf, positions: np.ndarray) -> LeafValues:
+    """Give the values at places, which are in order and all different: as views where nothing is left out."""
+    values, count = array.values, len(positions)
+    where: slice | np.ndarray = positions
+    if not count or positions[-1] - positions[0] + 1 == count:
+        first = int(positions[0]) if count else 0
+        where = slice(first, first + count)
+    if values.codes is not None:
+        return replace(values, codes=values.codes[where], validity=None)
+    if values.starts is not None and values.ends is not None:
+        return replace(values, starts=values.starts[where], ends=values.ends[where], validity=None)
+    if node.physical in (FIXED_LEN_BYTE_ARRAY, INT96):
+        width = _INT96_BYTES if node.physical == INT96 else node.type_length
+        items = values.values.reshape(array.length, width)
+        return replace(values, values=items[where].reshape(-1), validity=None)
+    return replace(values, values=values.values[where], validity=None)

@@ -1,0 +1,1 @@
+"""Column chunks to arrays: fetch, decompress, transcode, decode."""

@@ -1,0 +1,314 @@
+"""Chunk tables: column chunks as the footer describes them, checked, one row a chunk for the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...compression.codecs import max_ratios
+from ...errors import InvalidFileError, ParquetError, UnsupportedError
+from ...format.footer.file_metadata import Footer
+from ...format.schema import Leaf
+from ...format.writer_quirks import page_quirks
+from ...kernels.enums import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
+from ...kernels.tables import (
+    C_CAST,
+    C_CODEC,
+    C_DICTIONARY_SIZE,
+    C_END,
+    C_FILL,
+    C_ITEM_SIZE,
+    C_MAX_DEFINITION,
+    C_MAX_RATIO,
+    C_NULLS,
+    C_NUM_VALUES,
+    C_OUT,
+    C_QUIRKS,
+    C_ROW_START,
+    C_ROW_STOP,
+    C_START,
+    C_TYPE,
+    C_TYPE_LENGTH,
+    C_VALIDITY,
+    CHUNK_FIELDS,
+    CODES,
+    NULLS_FILL,
+    NULLS_MASK,
+    NULLS_RAISE,
+)
+from ...plan.chunk_pages import ChunkPages
+from ...types.output_type import OutputType
+from ...util.bounded_cache import BoundedCache, fork_safe_lru_cache
+
+if TYPE_CHECKING:
+    from ...io.multi_file_source import MultiFileSource
+    from .external_chunks import ExternalChunks
+    from .row_selection import RowSlice
+
+MAGIC_BYTES = 4
+MAX_CACHED_COLUMNS = 64  # columns, whose tables are kept
+MAX_CACHED_TABLES = 64
+
+_SIZES = {BOOLEAN: 0, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8, BYTE_ARRAY: 0}
+_STRINGS = (BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY)
+_NULLS = {"fill": NULLS_FILL, "mask": NULLS_MASK, "refuse": NULLS_RAISE}
+
+
+def chunk_template(leaves: Sequence[Leaf], targets: Sequence[OutputType]) -> np.ndarray:
+    """Make a chunk table of what is the same in every row group: types, and what is to become of the values.
+
+    Parameters
+    ----------
+    leaves : sequence of Leaf
+        The columns.
+    targets : sequence of OutputType
+        How each is decoded.
+
+    Returns
+    -------
+    int64 array, (columns, CHUNK_FIELDS)
+        Not to be written to: where it is of few columns, it is kept for the next read.
+    """
+    return (
+        _cached_template(tuple(leaves), tuple(targets))
+        if len(leaves) <= MAX_CACHED_COLUMNS
+        else _build_template(leaves, targets)
+    )
+
+
+@fork_safe_lru_cache(256)
+def _cached_template(leaves: tuple[Leaf, ...], targets: tuple[OutputType, ...]) -> np.ndarray:
+    return _build_template(leaves, targets)
+
+
+def _build_template(leaves: Sequence[Leaf], targets: Sequence[OutputType]) -> np.ndarray:
+    table = np.zeros((len(leaves), CHUNK_FIELDS), np.int64)
+    table[:, C_TYPE] = [leaf.physical for leaf in leaves]
+    table[:, C_TYPE_LENGTH] = [_SIZES.get(leaf.physical, leaf.type_length or 0) for leaf in leaves]
+    # In a repeated leaf, two levels at least: as many values as rows are expected of flat columns only.
+    table[:, C_MAX_DEFINITION] = [
+        max(leaf.max_definition_level, 2) if leaf.max_repetition_level else leaf.max_definition_level for leaf in leaves
+    ]
+    table[:, C_CAST] = [CODES if target.storage == "dictionary" else target.conversion for target in targets]
+    table[:, C_ITEM_SIZE] = [0 if target.dtype is None else target.dtype.itemsize for target in targets]
+    table[:, C_NULLS] = [_NULLS[target.nulls] for target in targets]
+    table[:, C_FILL] = [target.fill_bits for target in targets]
+    table[:, C_DICTIONARY_SIZE] = -1
+    for row, target in zip(table, targets, strict=True):
+        if target.storage == "dictionary":
+            row[C_NULLS], row[C_FILL] = NULLS_FILL, -1
+    table.flags.writeable = False
+    return table
+
+
+class ChunkTables:
+    """Makes the chunk tables of the columns read, row group by row group.
+
+    Parameters
+    ----------
+    footer : Footer
+        The file's.
+    leaves : sequence of Leaf
+        The columns read.
+    row_groups : sequence of int
+        The row groups read.
+    end : int
+        Where the footer begins: no chunk goes beyond.
+    files : MultiFileSource or None
+        What opens the files that chunks may be in; None where they are refused.
+
+    Raises
+    ------
+    ParquetError
+        When a chunk lies outside of the file, disagrees with the schema or with its row group, or is one that this
+        version does not read.
+    """
+
+    def __init__(
+        self, footer: Footer, leaves: Sequence[Leaf], row_groups: Sequence[int], end: int,
+        files: MultiFileSource | None = None,
+    ) -> None:  # fmt: skip
+        self._leaves = leaves
+        self._kept = BoundedCache(MAX_CACHED_TABLES)
+        self._row_groups = list(dict.fromkeys(row_groups))
+        self._place = {group: place for place, group in enumerate(self._row_groups)}
+        self._faults = page_quirks(footer.created_by)
+        self._num_rows = footer.row_group_num_rows[self._row_groups]
+        self._metadata = self._read_metadata(footer)
+        # Some writers leave the offset of the dictionary page out, or at 0, with or without such a page: it then is
+        # the first page at data_page_offset (parquet-mr 1.8, and the file dict-page-offset-zero of the test suite).
+        data, dictionary = self._metadata["data_page_offset"], self._metadata["dictionary_page_offset"]
+        self._starts = np.where((dictionary >= MAGIC_BYTES) & (dictionary < data), dictionary, data)
+        self._ends = np.full(self._starts.shape, end, np.int64)
+        self._files = (
+            self._find_external_chunks(footer, end, files)
+            if np.count_nonzero(self._metadata["has_file_path"])
+            else None
+        )
+        if self._starts.size:
+            self._check()
+        if self._files is not None:
+            self._starts = self._starts + self._files.starts
+            self._ends = self._files.ends
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Of the columns."""
+        return [leaf.name for leaf in self._leaves]
+
+    def _read_metadata(self, footer: Footer) -> dict[str, np.ndarray]:
+        """Read what the footer says of the chunks."""
+        return footer.chunks.table(self._row_groups, [leaf.index for leaf in self._leaves])
+
+    def _find_external_chunks(self, footer: Footer, end: int, files: MultiFileSource | None) -> ExternalChunks:
+        """Find the files that the chunks are in, and where each ends."""
+        from .external_chunks import ExternalChunks
+
+        has_path = self._metadata["has_file_path"] != 0
+        found = ExternalChunks(footer.chunks, self._row_groups, self._leaves, has_path, end, files, self._refuse)
+        self._ends = found.ends - found.starts
+        return found
+
+    def _refuse(self, row_group: int, place: int, error: ParquetError) -> None:
+        """Be told that the file that a chunk is in is not read."""
+        raise error
+
+    def add_chunk_file(self, error: ParquetError) -> None:
+        """Say in an error which file the chunk is in, where that is another one."""
+        where = error.where
+        if self._files is None or not {"row_group", "column"} <= where.keys():
+            return
+        path = self._files.path_of(where["row_group"], where["column"])
+        if path is not None:
+            where["chunk_file"] = path
+
+    def _checks(self) -> tuple[tuple[np.ndarray, type[ParquetError], str], ...]:
+        """Tell which chunks fail each check, by row group and column, and what is to be said of them."""
+        facts, start, size = self._metadata, self._starts, self._metadata["total_compressed_size"]
+        types = np.array([leaf.physical for leaf in self._leaves])
+        repeated = np.array([leaf.max_repetition_level > 0 for leaf in self._leaves])
+        num_values, num_rows = facts["num_values"], self._num_rows[:, None]
+        few = (num_values < num_rows) | ((num_values > num_rows) & ~repeated)
+        return (
+            (facts["is_encrypted"] != 0, UnsupportedError, "the column is encrypted, which numparq does not read yet"),
+            (facts["has_meta_data"] == 0, InvalidFileError, "the footer has no metadata of the column chunk"),
+            (facts["type"] != types, InvalidFileError, "the column chunk's physical type is not the schema's"),
+            (few, InvalidFileError, "the column chunk has not as many values as its row group has rows"),
+            ((start < MAGIC_BYTES) | (size < 0) | (start > self._ends) | (size > self._ends - start), InvalidFileError,
+             "the column chunk lies outside of the file's data: the file is cut off, or the footer is damaged"),
+        )  # fmt: skip
+
+    def _check(self) -> None:
+        for failed, kind, message in self._checks():
+            if np.count_nonzero(failed):
+                group, column = np.argwhere(failed)[0].tolist()
+                raise kind(message, row_group=self._row_groups[group], column=self._leaves[column].name)
+
+    def of_row_group(self, template: np.ndarray, columns: np.ndarray, rows: RowSlice) -> np.ndarray:
+        """Make the chunk table of some columns in one row group, in the order of `columns`.
+
+        Parameters
+        ----------
+        template : int64 array
+            `chunk_template` of these columns, in the same order.
+        columns : int array
+            Their positions among the columns read.
+        rows : RowSlice
+            The row group and its rows.
+
+        Returns
+        -------
+        int64 array, (columns, CHUNK_FIELDS)
+            C_OUT and C_MASK are the first row, not yet a position in bytes.
+        """
+        if len(columns) <= MAX_CACHED_COLUMNS:
+            key = rows.row_group, columns.tobytes(), template.tobytes()
+            table = self._kept.get(key, lambda: self._of_row_group(template, columns, rows.row_group)).copy()
+        else:
+            table = self._of_row_group(template, columns, rows.row_group)
+        table[:, C_ROW_START], table[:, C_ROW_STOP] = rows.start, rows.stop
+        table[:, C_OUT] = table[:, C_VALIDITY] = rows.out
+        return table
+
+    def _of_row_group(self, common: np.ndarray, columns: np.ndarray, row_group: int) -> np.ndarray:
+        table = common.copy()
+        place = self._place[row_group]
+        codecs = self._metadata["codec"][place].take(columns)
+        starts, ends = self._bounds(place)
+        table[:, C_START], table[:, C_END] = starts.take(columns), ends.take(columns)
+        table[:, C_NUM_VALUES] = self._metadata["num_values"][place].take(columns)
+        table[:, C_CODEC] = codecs
+        table[:, C_MAX_RATIO] = max_ratios(codecs)
+        table[:, C_QUIRKS] = self._faults.page_flags
+        if self._faults.string_flags:
+            table[np.isin(table[:, C_TYPE], _STRINGS), C_QUIRKS] |= self._faults.string_flags
+        return table
+
+    def places(self, row_groups: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Give where chunks lie.
+
+        Parameters
+        ----------
+        row_groups : sequence of int
+            Ordinals of row groups that are read.
+
+        Returns
+        -------
+        starts, ends : int64 array, (row groups, columns)
+            Positions of the first byte, and of the one behind the last.
+        """
+        return self._bounds([self._place[group] for group in row_groups])
+
+    def whole_chunks(self, row_groups: Sequence[int]) -> Sequence[Sequence[ChunkPages]]:
+        """Give the chunks of row groups that are read, each as a single page; by row group and column."""
+        if len(row_groups) * len(self._leaves) > MAX_CACHED_COLUMNS:
+            return self._whole_chunks(row_groups)
+        return self._kept.get(("whole", *row_groups), lambda: self._whole_chunks(row_groups))
+
+    def _whole_chunks(self, row_groups: Sequence[int]) -> list[list[ChunkPages]]:
+        return ChunkPages.whole_chunks(*self.places(row_groups), [self.num_rows_of(group) for group in row_groups])
+
+    def _bounds(self, chosen: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Give where chunks begin and end; `chosen` indexes row groups and columns."""
+        starts = self._starts[chosen]
+        ends = starts + self._metadata["total_compressed_size"][chosen] + self._faults.missing_bytes
+        return starts, np.minimum(ends, self._ends[chosen])
+
+    def has_dictionary(self, position: int, row_group: int) -> bool:
+        """Whether the footer says that a chunk has a dictionary page; one may have it though it does not."""
+        place = self._place[row_group], position
+        dictionary = self._metadata["dictionary_page_offset"][place]
+        return bool(MAGIC_BYTES <= dictionary < self._metadata["data_page_offset"][place])
+
+    def num_rows_of(self, row_group: int) -> int:
+        """Give the rows of a row group that is read."""
+        return int(self._num_rows[self._place[row_group]])
+
+    def null_counts(self) -> list[int | None]:
+        """Add up what the statistics say of nulls, for each column; None where those of a chunk say nothing."""
+        return [*self._null_counts]
+
+    @cached_property
+    def _null_counts(self) -> list[int | None]:
+        counts = self._metadata["null_count"]
+        if len(counts) == 1:
+            return [None if count < 0 else count for count in counts[0].tolist()]
+        totals: list[int] = counts.sum(axis=0).tolist()
+        least: list[int] = counts.min(axis=0).tolist() if len(counts) else totals
+        return [None if count < 0 else total for total, count in zip(totals, least, strict=True)]
+
+    def byte_array_size(self, position: int, rows: RowSlice) -> int:
+        """Guess how many bytes the values of a BYTE_ARRAY column take in a row slice: by its size statistics, if any.
+
+        A guess that is too large costs address space only, one that is too small a copy; it is bounded, for
+        a damaged footer may say anything.
+        """
+        place = self._place[rows.row_group], position
+        said = int(self._metadata["unencoded_byte_array_data_bytes"][place])
+        stored = max(int(self._metadata["total_uncompressed_size"][place]), 0)
+        num_rows = int(self._num_rows[place[0]])
+        guess = min(said if said >= 0 else stored, 256 * num_rows + (1 << 20))
+        return guess * len(rows) // max(num_rows, 1)

@@ -1,0 +1,94 @@
+"""Context of one read: source, threads, scratch buffers, checks of pages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from ...io.source import Source
+from ...kernels.enums import BIT_PACKED
+from ...kernels.tables import P_DEFINITION_ENCODING
+from ...util.worker_pool import WorkerPool
+from ..scratch import Scratch, ThreadScratch
+from .decompress import verify_crcs
+from .page_walk import PageWalk
+from .pages import Pages
+
+__all__ = ["FusedReadContext", "ReadContext"]
+
+MAX_GAP_BYTES = 32 << 10
+
+
+class FusedReadContext(Protocol):
+    """What is asked of a `ReadContext`."""
+
+    @property
+    def source(self) -> Source:
+        """The file."""
+
+    @property
+    def scratch(self) -> Scratch:
+        """The buffers of the calling thread."""
+
+    @property
+    def verify_crc(self) -> bool:
+        """Whether pages with a CRC are held against it."""
+
+    @property
+    def bit_packed(self) -> int:
+        """How this writer's levels in the encoding BIT_PACKED lie."""
+
+
+@dataclass(eq=False, repr=False)
+class ReadContext:
+    """What all jobs of one read share.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    names : list of str
+        The columns read, for messages.
+    crew : WorkerPool
+        The threads.
+    verify_crc : bool
+        Whether pages with a CRC are held against it.
+    local : ThreadScratch
+        The buffers of each thread.
+    bit_packed : int
+        How this writer's levels in the encoding BIT_PACKED lie, as `writers.Faults` has it.
+    gap : int
+        Chunks are read together over at most so many bytes that nobody wants. Of a remote file no more than were
+        fetched along: else all of it would be fetched once more.
+    """
+
+    source: Source
+    names: list[str]
+    crew: WorkerPool
+    verify_crc: bool
+    local: ThreadScratch = field(default_factory=ThreadScratch)
+    bit_packed: int = BIT_PACKED
+    gap: int = MAX_GAP_BYTES
+
+    @property
+    def scratch(self) -> Scratch:
+        """The buffers of the calling thread."""
+        return self.local.get()
+
+    def walk(self, chunks: np.ndarray) -> PageWalk:
+        """Give what walks over the pages of column chunks."""
+        return PageWalk(self.source, chunks)
+
+    def check(self, row_group: int, columns: list[int], pages: Pages) -> None:
+        """Check pages before they are decoded; PageFailure. `columns` are those of the rows of the chunk table."""
+        if self.bit_packed != BIT_PACKED:
+            encodings = pages.pages[:, P_DEFINITION_ENCODING]
+            encodings[encodings == BIT_PACKED] = self.bit_packed
+        if self.verify_crc:
+            verify_crcs(pages)
+
+    def close(self) -> None:
+        """End the read: the crew is done."""
+        self.local.close()

@@ -1,0 +1,208 @@
+"""Decode data pages: fixed-size values into an output, BYTE_ARRAY into offsets and valid UTF-8 bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...errors import CorruptPageError
+from ...kernels import kernels
+from ...kernels.decode.binary_pages import STATE_BYTES, STATE_NEEDED, STATE_PAGE
+from ...kernels.decode.page_sections import STATE_FIELDS
+from ...kernels.enums import DICTIONARY_PAGE
+from ...kernels.status import BAD_UTF8, NEED_ROOM, check_status
+from ...kernels.tables import (
+    C_MAX_DEFINITION,
+    C_NULL_COUNT,
+    C_ROW_START,
+    C_ROW_STOP,
+    C_VALIDITY,
+    P_CHUNK,
+    P_ROW,
+    P_TYPE,
+    SLACK,
+)
+from ..buffers import BinaryArray
+from ..scratch import Scratch, allocate
+from .decompress import PageBatches, decompress_pages
+from .dictionary import EMPTY_DICTIONARY
+from .pages import Pages, check_page
+from .transcode import DecodablePages, transcode
+
+if TYPE_CHECKING:
+    from .output import FixedOutput
+
+
+def decode_binary(pages: Pages, dictionary: BinaryArray | None, size_hint: int, scratch: Scratch) -> BinaryArray:
+    """Decompress and decode pages; nulls are added up in the chunk table.
+
+    Parameters
+    ----------
+    pages : Pages
+        Data pages with one dictionary, of one chunk or, of several, in their order; each chunk's C_ROW_START and
+        C_ROW_STOP bound its rows, and C_MASK is the row of the piece that they begin with.
+    dictionary : BinaryArray or None
+        As `decode_binary_dictionary` gave it.
+    size_hint : int
+        Bytes that the values may take together; a guess that costs nothing but a copy when it is too small.
+    scratch : Scratch
+        This thread's buffers.
+
+    Returns
+    -------
+    BinaryArray
+        One value a row; no validity where no null was met.
+
+    Raises
+    ------
+    PageFailure
+    """
+    entries = dictionary or EMPTY_DICTIONARY
+    return _decoded(pages, lambda part: [(part, entries)], size_hint, scratch)
+
+
+def decode_binary_chunks(
+    pages: Pages, dictionaries: Sequence[BinaryArray], size_hint: int, scratch: Scratch
+) -> BinaryArray:
+    """Do what `decode_binary` does, for chunks that have a dictionary each: `dictionaries` are in their order."""
+    return _decoded(pages, lambda part: _by_chunk(part, dictionaries), size_hint, scratch)
+
+
+def _by_chunk(
+    part: DecodablePages, dictionaries: Sequence[BinaryArray]
+) -> Iterator[tuple[DecodablePages, BinaryArray]]:
+    """Divide pages into those of each chunk, and give the dictionary of these."""
+    owners = part.table[part.first : part.last, P_CHUNK]
+    edges = [part.first, *(np.flatnonzero(owners[1:] != owners[:-1]) + part.first + 1).tolist(), part.last]
+    for first, last in pairwise(edges):
+        yield DecodablePages(part.table, first, last, part.decompressed), dictionaries[part.table[first, P_CHUNK]]
+
+
+def _decoded(
+    pages: Pages, divided: Callable[[DecodablePages], Iterable[tuple[DecodablePages, BinaryArray]]], size_hint: int,
+    scratch: Scratch,
+) -> BinaryArray:  # fmt: skip
+    """Decode pages; `divided` says which of them have which dictionary."""
+    chunks = pages.chunks
+    rows = int((chunks[:, C_ROW_STOP] - chunks[:, C_ROW_START]).clip(0).sum())
+    nulls_before = int(chunks[:, C_NULL_COUNT].sum())
+    offsets = allocate(rows + 1, "i8")
+    offsets[0] = 0
+    validity = allocate(rows) if chunks[0, C_MAX_DEFINITION] else scratch.take("validity", rows)
+    placement = PageBatches(pages)
+    decompressed = scratch.take("decompressed", placement.decompressed)
+    indices, levels = scratch.take("indices", 4 * placement.values), scratch.take("levels", placement.values)
+    state = np.zeros(STATE_FIELDS, np.int64)
+    out = allocate(max(size_hint, 0) + SLACK)
+    for batch in placement.batches:
+        decompress_pages(pages, batch, decompressed)
+        for part in transcode(pages, batch, decompressed, scratch):
+            for run, entries in divided(part):
+                out = decode_binary_run(pages, run, entries, indices, levels, validity, offsets, out, state)
+    return BinaryArray(offsets, out, validity if int(chunks[:, C_NULL_COUNT].sum()) > nulls_before else None)
+
+
+def decode_binary_run(
+    pages: Pages,
+    part: DecodablePages,
+    entries: BinaryArray,
+    indices: np.ndarray,
+    levels: np.ndarray,
+    validity: np.ndarray,
+    offsets: np.ndarray,
+    out: np.ndarray,
+    state: np.ndarray,
+) -> np.ndarray:
+    """Decode pages into offsets and bytes, which grow as they need; give the bytes' buffer, which may be a new one.
+
+    The arrays are those of the kernel `decode_binary_pages`.
+
+    Raises
+    ------
+    PageFailure
+    """
+    first = part.first
+    while True:
+        status = kernels.decode_binary_pages(
+            pages.chunks.reshape(-1), part.table.reshape(-1), first, part.last, pages.raw, part.decompressed,
+            entries.offsets, entries.data, indices, levels, validity, offsets, out, len(out) - SLACK, state,
+        )  # fmt: skip
+        if status != NEED_ROOM:
+            check_page(status, state)
+            return out
+        first = int(state[STATE_PAGE])
+        out = grow_buffer(out, int(state[STATE_BYTES]), int(state[STATE_NEEDED]))
+
+
+def grow_buffer(out: np.ndarray, used: int, needed: int) -> np.ndarray:
+    """Give a larger buffer with the bytes used so far; at least half as large again, so that few copies are made."""
+    grown = allocate(max(needed, len(out) + len(out) // 2) + SLACK)
+    grown[:used] = out[:used]
+    return grown
+
+
+def decode_fixed(
+    pages: Pages, placement: PageBatches, output: FixedOutput, dictionary: np.ndarray, scratch: Scratch
+) -> None:
+    """Decompress and decode pages into the output; null counts are added up in the chunk table.
+
+    Parameters
+    ----------
+    pages : Pages
+        Pages of chunks that share the output.
+    placement : PageBatches
+        Of these pages.
+    output : FixedOutput
+        Where the values go.
+    dictionary : uint8 array
+        The dictionaries decoded so far, with room for those among the pages.
+    scratch : Scratch
+        This thread's buffers.
+
+    Raises
+    ------
+    PageFailure
+    """
+    decompressed = scratch.take("decompressed", placement.decompressed)
+    dense = scratch.take("dense", placement.values * placement.item)
+    validity = scratch.take("levels", placement.values)
+    state = np.zeros(STATE_FIELDS, np.int64)
+    for batch in placement.batches:
+        decompress_pages(pages, batch, decompressed)
+        for part in transcode(pages, batch, decompressed, scratch):
+            status = kernels.decode_fixed_pages(
+                pages.chunks.reshape(-1), part.table.reshape(-1), part.first, part.last, pages.raw, part.decompressed,
+                dictionary, dense, validity, output.mask, output.out, state,
+            )  # fmt: skip
+            check_page(status, state)
+
+
+def is_utf8(piece: BinaryArray) -> bool:
+    """Tell whether all strings are UTF-8."""
+    return kernels.check_utf8(piece.offsets, len(piece), piece.data) >= 0
+
+
+def check_utf8(piece: BinaryArray) -> None:
+    """Refuse strings that are not UTF-8; CorruptPageError."""
+    status = kernels.check_utf8(piece.offsets, len(piece), piece.data)
+    if status == BAD_UTF8:
+        raise CorruptPageError(
+            "a string is not valid UTF-8: the page is damaged, or its writer put other bytes than text in"
+        )
+    check_status(status)
+
+
+def find_page_of_invalid_utf8(piece: BinaryArray, pages: Pages) -> int:
+    """Find the page that the first string that is not UTF-8 is in; a dictionary stands in the first page."""
+    if pages.pages[0, P_TYPE] == DICTIONARY_PAGE:
+        return 0
+    chunks = pages.chunks[pages.pages[:, P_CHUNK]]
+    places = chunks[:, C_VALIDITY] + (pages.pages[:, P_ROW] - chunks[:, C_ROW_START]).clip(0)
+    firsts = places.clip(0, len(piece)).tolist()
+    for number, (first, last) in enumerate(zip(firsts, [*firsts[1:], len(piece)], strict=True)):
+        if kernels.check_utf8(piece.offsets[first : last + 1], last - first, piece.data) < 0:
+            return number
+    return len(firsts) - 1

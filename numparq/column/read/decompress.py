@@ -1,0 +1,109 @@
+"""Verify page checksums and decompress pages, batch by batch."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...compression.codecs import decompressor
+from ...errors import ParquetError
+from ...kernels import kernels
+from ...kernels.decode.scratch_layout import T_DECOMPRESSED, T_DICTIONARY, T_ITEM, T_VALUES, TOTAL_FIELDS
+from ...kernels.tables import (
+    B_FIRST,
+    B_SNAPPY,
+    BATCH_FIELDS,
+    C_CODEC,
+    P_BODY,
+    P_CHUNK,
+    P_COMPRESSED,
+    P_DEFINITION_BYTES,
+    P_IS_COMPRESSED,
+    P_REPETITION_BYTES,
+    P_SCRATCH,
+    P_UNCOMPRESSED,
+)
+from .pages import PageFailure, check_page
+
+if TYPE_CHECKING:
+    from .pages import Pages
+
+# Bytes decompressed at once: small pages together, so that a call serves many of them; a large one alone.
+BATCH_BYTES = 2 << 20
+
+
+def verify_crcs(pages: Pages) -> None:
+    """Check the CRC-32 of every page that has one (over the bytes as stored, without the header)."""
+    state = np.zeros(1, np.int64)
+    check_page(kernels.check_page_crcs(pages.pages.reshape(-1), 0, len(pages.pages), pages.raw, state), state)
+
+
+class PageBatches:
+    """Pages divided into batches, and the room that they and their dictionaries take.
+
+    Parameters
+    ----------
+    pages : Pages
+        The pages; where each goes is noted in its tables.
+
+    Attributes
+    ----------
+    batches : list of (int, int, bool)
+        First page, the one behind the last, and whether our Snappy kernel does them all in one call.
+    decompressed, dictionary : int
+        Bytes of the largest batch once decompressed, and of all dictionaries once converted.
+    values, item : int
+        Values of the largest data page, and bytes of the largest value.
+
+    Raises
+    ------
+    PageFailure
+        When a header claims more than its page can hold.
+    """
+
+    def __init__(self, pages: Pages) -> None:
+        count = len(pages.pages)
+        batches = np.empty((count + 1, BATCH_FIELDS), np.int64)
+        totals = np.empty(TOTAL_FIELDS, np.int64)
+        status = kernels.lay_out_scratch(
+            pages.chunks.reshape(-1), pages.pages.reshape(-1), count, BATCH_BYTES, batches.reshape(-1),
+            totals,
+        )  # fmt: skip
+        rows = batches[: check_page(status, totals) + 1].tolist()
+        self.batches = [(row[B_FIRST], after[B_FIRST], bool(row[B_SNAPPY])) for row, after in pairwise(rows)]
+        numbers = totals.tolist()
+        self.decompressed: int = numbers[T_DECOMPRESSED]
+        self.dictionary: int = numbers[T_DICTIONARY]
+        self.values: int = numbers[T_VALUES]
+        self.item: int = numbers[T_ITEM]
+
+
+def decompress_pages(pages: Pages, batch: tuple[int, int, bool], out: np.ndarray) -> None:
+    """Decompress the pages of a batch into a scratch buffer, each to its P_SCRATCH.
+
+    Raises
+    ------
+    PageFailure
+        For compressed data that is damaged, or of a codec that this version does not have.
+    """
+    first, last, by_kernel = batch
+    if by_kernel:
+        state = np.zeros(1, np.int64)
+        status = kernels.decompress_snappy_pages(pages.pages.reshape(-1), first, last, pages.raw, out, state)
+        check_page(status, state)
+        return
+    source, target = pages.raw.data, out.data
+    for number in range(first, last):
+        page = pages.pages[number].tolist()
+        if not page[P_IS_COMPRESSED]:
+            continue
+        levels = page[P_REPETITION_BYTES] + page[P_DEFINITION_BYTES]
+        start, end = page[P_BODY] + levels, page[P_BODY] + page[P_COMPRESSED]
+        size = page[P_UNCOMPRESSED] - levels
+        try:
+            function = decompressor(int(pages.chunks[page[P_CHUNK], C_CODEC]))
+            function(source[start:end], target[page[P_SCRATCH] : page[P_SCRATCH] + size])
+        except ParquetError as error:
+            raise PageFailure(number, error=error) from None

@@ -1,0 +1,241 @@
+"""Fused read: one run of rows by a single kernel call; None where a page needs the general path."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...kernels import delta_kernels, kernels
+from ...kernels.decode.scratch_layout import TOTAL_FIELDS
+from ...kernels.enums import BIT_PACKED, BOOLEAN, SNAPPY, UNCOMPRESSED
+from ...kernels.selection.fused_read import ROOM_FIELDS
+from ...kernels.selection.lazy_pages import STATE_FIELDS
+from ...kernels.status import NEED_ROOM, UNSUPPORTED_ENCODING
+from ...kernels.tables import (
+    BATCH_FIELDS,
+    C_CODEC,
+    C_DICTIONARY_PAGE,
+    C_MAX_DEFINITION,
+    C_NULL_COUNT,
+    C_OUT,
+    C_QUIRKS,
+    C_ROW_START,
+    C_ROW_STOP,
+    C_TYPE,
+    C_VALIDITY,
+    L_END,
+    L_ROW,
+    L_ROWS,
+    L_START,
+    PAGE_FIELDS,
+    SLACK,
+)
+from ...kernels.thrift.wire import S_ROOM, S_TOP, STACK_WORDS
+from ..buffers import BinaryArray
+from ..encodings import uses_delta_kernels
+from ..scratch import Scratch, allocate
+from .decode import is_utf8
+from .decompress import BATCH_BYTES
+from .output import FixedOutput
+from .page_selection import MIN_STRING_BYTES, is_sparse
+from .page_walk import count_page_bytes, fetch_pages, page_header_layout
+
+if TYPE_CHECKING:
+    from .context import FusedReadContext
+
+__all__ = ["FusedRead"]
+
+# So few pages, and bytes of them, are read together: of more it does not matter how they are read.
+MAX_FUSED_PAGES = 16
+MAX_FUSED_BYTES = 1 << 20
+
+_BUFFERS = ("decompressed", "dictionary", "dense", "levels")  # in the order of the fields of ROOM_FIELDS
+
+
+class _KernelBuffers:
+    """The tables and buffers that the kernels work in; a thread's, used again for every run of rows."""
+
+    def __init__(self, scratch: Scratch) -> None:
+        self.table, self.slots, words = page_header_layout()
+        self.record = np.zeros(words, np.int64)
+        self.stack = np.zeros(STACK_WORDS, np.int64)
+        self.stack[S_TOP] = self.stack[S_ROOM] = words
+        self.pages = np.empty(MAX_FUSED_PAGES * PAGE_FIELDS, np.int64)
+        self.batches = np.empty((MAX_FUSED_PAGES + 1) * BATCH_FIELDS, np.int64)
+        self.totals = np.empty(TOTAL_FIELDS, np.int64)
+        self.state = np.zeros(STATE_FIELDS, np.int64)
+        self.sizes = np.zeros(ROOM_FIELDS, np.int64)
+        self._scratch = scratch
+        self._lengths = np.zeros(ROOM_FIELDS, np.int64)
+        self.grow()
+
+    def ready(self) -> list[np.ndarray]:
+        """Give what the kernels decode in, and tell them in `sizes` how large it is."""
+        self.sizes[:] = self._lengths
+        return self._buffers
+
+    def grow(self) -> bool:
+        """Have buffers of the sizes that they should have, which kernels say in `sizes`; whether that helps."""
+        before = self._lengths.tolist()
+        self._buffers = [self._scratch.take(*wanted) for wanted in zip(_BUFFERS, self.sizes.tolist(), strict=True)]
+        self._lengths[:] = [len(buffer) - SLACK for buffer in self._buffers]
+        return self._lengths.tolist() != before
+
+
+class FusedRead:
+    """A run of rows of one flat chunk; made by `of`.
+
+    Parameters
+    ----------
+    context : FusedReadContext
+        Of the read.
+    chunk : int64 array, (CHUNK_FIELDS,)
+        The chunk's row of the chunk table; not changed.
+    located : int64 array, (pages, LOCATED_FIELDS)
+        The pages that hold the rows, as `located_pages` gives them.
+    start, stop : int
+        The rows.
+
+    Attributes
+    ----------
+    raw : uint8 array
+        The bytes of the pages, which have been fetched.
+    located : int64 array, (pages, LOCATED_FIELDS)
+        Where the pages lie in these.
+    """
+
+    __slots__ = ("_chunk", "_count", "_is_sparse", "_scratch", "_verify", "located", "raw")
+
+    def __init__(
+        self, context: FusedReadContext, chunk: np.ndarray, located: np.ndarray, start: int, stop: int
+    ) -> None:
+        self._scratch = context.scratch
+        self._verify = int(context.verify_crc)
+        self._chunk = chunk.copy()
+        self._chunk[C_DICTIONARY_PAGE] = -1
+        self._chunk[C_NULL_COUNT] = 0
+        self._chunk[C_ROW_START], self._chunk[C_ROW_STOP] = start, stop
+        self.located = located.copy()
+        self.raw = fetch_pages(context.source, self.located, self._scratch)
+        self._count = stop - start
+        self._is_sparse = is_sparse(self._count, _num_rows(located))
+
+    @classmethod
+    def of(
+        cls, context: FusedReadContext, chunk: np.ndarray, located: np.ndarray | None, wanted: np.ndarray
+    ) -> FusedRead | None:  # fmt: skip
+        """Get ready to read rows, and fetch their pages; None where it is clear that the steps have to be done.
+
+        Parameters
+        ----------
+        context, chunk
+            As above.
+        located : int64 array or None
+            As above, where there is an offset index.
+        wanted : int64 array, (ranges, 2)
+            The rows.
+        """
+        if located is None or len(wanted) != 1:
+            return None
+        return cls.prepare_run(context, chunk, located, *wanted[0].tolist())
+
+    @classmethod
+    def prepare_run(
+        cls, context: FusedReadContext, chunk: np.ndarray, located: np.ndarray, start: int, stop: int
+    ) -> FusedRead | None:
+        """Get ready as `of` does, for rows that are one run; parameters as of the class."""
+        if not 0 < len(located) <= MAX_FUSED_PAGES:
+            return None
+        if chunk[C_QUIRKS] or chunk[C_CODEC] not in (UNCOMPRESSED, SNAPPY) or context.bit_packed != BIT_PACKED:
+            return None
+        if located[-1, L_END] - located[0, L_START] > MAX_FUSED_BYTES and count_page_bytes(located) > MAX_FUSED_BYTES:
+            return None
+        return cls(context, chunk, located, start, stop)
+
+    @staticmethod
+    def can_read_strings(located: np.ndarray, count: int) -> bool:
+        """Tell whether `strings` takes so many rows of some located pages: where they are few, and of no dictionary."""
+        return bool(len(located)) and located[0, L_ROW] >= 0 and is_sparse(count, _num_rows(located))
+
+    def fixed(self, output: FixedOutput) -> int | None:
+        """Decode values of a fixed size to where the chunk's C_OUT and C_MASK say; gives the nulls among them.
+
+        None where that did not work; then the output holds nothing.
+        """
+        chunk, few = self._chunk, self._is_sparse and self._chunk[C_TYPE] != BOOLEAN
+        count, row, out = self._count if few else 0, int(chunk[C_VALIDITY]), int(chunk[C_OUT])
+        if few:
+            chunk[C_VALIDITY] = 0  # places are counted from the first row
+        places, values = self._places(count)
+        room = _kernel_buffers(self._scratch)
+        while True:
+            buffers = room.ready()
+            status = kernels.fused_read_fixed(
+                self.raw, self.located.reshape(-1), len(self.located), self._verify, chunk, room.pages, room.table,
+                room.slots, room.record, room.stack, room.batches, room.totals, room.state, room.sizes, *buffers,
+                places, count, values, output.mask, row, output.out, out,
+            )  # fmt: skip
+            if status != NEED_ROOM or not room.grow():
+                break
+        if status > 0:
+            chunk[C_VALIDITY] = row
+            status = self._transcode(status, room, buffers, output)
+        return None if status < 0 else int(chunk[C_NULL_COUNT])
+
+    def _transcode(
+        self, encoding: int, room: _KernelBuffers, buffers: Sequence[np.ndarray], output: FixedOutput
+    ) -> int:
+        """Decode pages that are decompressed, all in an encoding that is made PLAIN first; 0 or a negative status."""
+        if not uses_delta_kernels(encoding, int(self._chunk[C_TYPE])):
+            return UNSUPPORTED_ENCODING
+        decompressed, dictionary, dense, levels = buffers
+        count, plain = len(self.located), self._scratch.take("plain", BATCH_BYTES)
+        status = delta_kernels.transcode_delta_pages(
+            self._chunk, room.pages, 0, count, self.raw, decompressed, self._scratch.take("lengths", 0), plain,
+            len(plain) - SLACK, room.state,
+        )  # fmt: skip
+        if status != count:  # there is not room enough for all
+            return min(status, UNSUPPORTED_ENCODING)
+        return kernels.decode_fixed_pages(
+            self._chunk, room.pages, 0, count, self.raw, plain, dictionary, dense, levels, output.mask, output.out,
+            room.state,
+        )  # fmt: skip
+
+    def strings(self, utf8: bool) -> BinaryArray | None:
+        """Take strings; None where `takes_strings` says no, or that did not work."""
+        if not self._is_sparse or self.located[0, L_ROW] < 0:  # as `takes_strings` has it
+            return None
+        chunk, count = self._chunk, self._count
+        chunk[C_VALIDITY] = 0
+        places, values = self._places(count)
+        offsets, validity, data = allocate(count + 1, "i8"), allocate(count), allocate(MIN_STRING_BYTES + SLACK)
+        room = _kernel_buffers(self._scratch)
+        while True:
+            decompressed, _, _, levels = room.ready()
+            status = kernels.fused_read_binary(
+                self.raw, self.located.reshape(-1), len(self.located), self._verify, chunk, room.pages, room.table,
+                room.slots, room.record, room.stack, room.batches, room.totals, room.state, room.sizes, decompressed,
+                levels, places, count, values, validity, offsets, data, MIN_STRING_BYTES,
+            )  # fmt: skip
+            if status != NEED_ROOM or not room.grow():
+                break
+        has_nulls = bool(chunk[C_MAX_DEFINITION]) and int(chunk[C_NULL_COUNT]) > 0
+        piece = BinaryArray(offsets, data, validity if has_nulls else None)
+        return None if status < 0 or (utf8 and not is_utf8(piece)) else piece
+
+    def _places(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        values = self._scratch.take("numbers of values", 8 * count)[: 8 * count].view(np.int64)
+        return np.arange(count, dtype=np.int32), values
+
+
+def _num_rows(located: np.ndarray) -> int:
+    return int(located[-1, L_ROW] + located[-1, L_ROWS] - located[0, L_ROW])
+
+
+def _kernel_buffers(scratch: Scratch) -> _KernelBuffers:
+    found = scratch.tables.get(_KernelBuffers)
+    if found is None:
+        found = scratch.tables[_KernelBuffers] = _KernelBuffers(scratch)
+    return found

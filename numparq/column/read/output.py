@@ -1,0 +1,61 @@
+"""Sinks: the memory that columns are decoded into."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ...types.output_type import OutputType
+
+NO_MASK = np.empty(0, np.uint8)
+
+
+@dataclass(frozen=True)
+class FixedOutput:
+    """Where values go.
+
+    Parameters
+    ----------
+    out : uint8 array
+        The bytes of a whole block; C_OUT is the position in it of a chunk's first wanted row.
+    mask : uint8 array
+        One byte a value of the block, for columns that keep their validity; empty where none does.
+    """
+
+    out: np.ndarray
+    mask: np.ndarray
+
+
+class OutputMemory(Protocol):
+    """The memory that a frame's columns are decoded to; `numparq.to_pandas.frame.BlockLayout` is one."""
+
+    num_rows: int
+    targets: list[OutputType]
+    values: list[np.ndarray | None]
+    validity: list[np.ndarray | None]
+    blocks: list[np.ndarray]
+    block_of: list[int | None]
+    row_of: list[int | None]
+
+
+def output_item(memory: OutputMemory, column: int, row: int) -> int:
+    """Give which item of its block, or of its own array, a row of a column is."""
+    return (memory.row_of[column] or 0) * memory.num_rows + row
+
+
+def fixed_output(memory: OutputMemory, column: int) -> FixedOutput:
+    """Give the memory that a column of fixed storage is in: its block, or an array of its own."""
+    block, values, validity = memory.block_of[column], memory.values[column], memory.validity[column]
+    if block is not None:
+        return FixedOutput(memory.blocks[block].reshape(-1).view(np.uint8), NO_MASK)
+    assert values is not None
+    return FixedOutput(values.view(np.uint8), NO_MASK if validity is None else validity)
+
+
+class ReplaceableMemory(OutputMemory, Protocol):
+    """Memory in which a column can be moved to where another target takes it."""
+
+    def replace(self, position: int, target: OutputType) -> None:
+        """Have a column decoded as another target; what it held is void."""

@@ -1,0 +1,277 @@
+"""Page walks: fetch a chunk's pages in order or by its offset index, and scan their headers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import numpy as np
+
+from ...format.thrift.layout import thrift_layout
+from ...io.source import Source
+from ...kernels import kernels
+from ...kernels.decode.page_headers import (
+    HEADER_FIELDS,
+    SCAN_CHUNK,
+    SCAN_FIELDS,
+    SCAN_IN_CHUNK,
+    SCAN_NEEDED,
+    SCAN_PAGES,
+    SCAN_POS,
+)
+from ...kernels.status import NEED_ROOM, check_status
+from ...kernels.tables import (
+    ALWAYS_COMPRESSED,
+    C_DICTIONARY_PAGE,
+    C_END,
+    C_QUIRKS,
+    C_ROW_START,
+    C_START,
+    L_END,
+    L_IN_CHUNK,
+    L_START,
+    PAGE_FIELDS,
+    PREFIX_CARRYOVER,
+    SLACK,
+)
+from ...kernels.thrift.wire import S_ROOM, S_TOP, STACK_WORDS
+from ..scratch import Scratch
+from .pages import Pages
+
+__all__ = ["IndexedPageWalk", "count_page_bytes", "fetch_pages"]
+
+# Bytes fetched at once of chunks that are larger: they stay in the cache until they are decoded.
+WINDOW_BYTES = 4 << 20
+_UNCOMPRESSED_SIZE = HEADER_FIELDS.index("uncompressed_page_size")
+_IS_COMPRESSED = HEADER_FIELDS.index("data_page_header_v2.is_compressed")
+
+
+@lru_cache(maxsize=1)
+def page_header_layout() -> tuple[np.ndarray, np.ndarray, int]:
+    """Give the table of a PageHeader's layout, the words of HEADER_FIELDS in its record, and its number of words."""
+    header = thrift_layout("PageHeader", *HEADER_FIELDS)
+    return header.table, np.array([header.slot(name) for name in HEADER_FIELDS], np.int64), header.words
+
+
+class PageWalk:
+    """Walks over the pages of column chunks that lie one after the other, a window of bytes at a time.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    chunks : int64 array, (chunks, CHUNK_FIELDS)
+        The chunk table, in the order of the file, with C_START and C_END as positions in the file.
+    """
+
+    def __init__(self, source: Source, chunks: np.ndarray) -> None:
+        self._source = source
+        self.chunks = chunks
+        self.state = np.zeros(SCAN_FIELDS, np.int64)
+        self._table, self._slots, words = page_header_layout()
+        self._whole = (chunks[:, C_QUIRKS] & PREFIX_CARRYOVER) != 0  # of which chunks every page is wanted
+        if chunks[0, C_QUIRKS] & ALWAYS_COMPRESSED:  # then what counts is whether there are any bytes
+            self._slots = self._slots.copy()
+            self._slots[_IS_COMPRESSED] = self._slots[_UNCOMPRESSED_SIZE]
+        self._record = np.zeros(words, np.int64)
+        self._stack = np.zeros(STACK_WORDS, np.int64)
+        self._stack[S_TOP] = self._stack[S_ROOM] = words
+        self._pages = np.empty((max(64, 4 * len(chunks)), PAGE_FIELDS), np.int64)
+
+    def windows(self, scratch: Scratch) -> Iterator[Pages]:
+        """Fetch and walk; gives the pages that are whole in each window. A window's bytes last until the next one.
+
+        Raises
+        ------
+        ParquetError
+            For headers that break the format. `failed_chunk` then says which chunk.
+        """
+        position, end = int(self.chunks[0, C_START]), int(self.chunks[:, C_END].max())
+        self._move(position)
+        wanted = WINDOW_BYTES if end - position > WINDOW_BYTES * 3 // 2 else end - position
+        carried = self._record[:0].view(np.uint8)
+        while True:
+            length = min(wanted, end - position)
+            raw = _fetch_window(self._source, position, length, carried, scratch)
+            self.state[SCAN_PAGES] = 0
+            done = self.scan(raw, length)
+            if len(self.found):
+                yield Pages(raw, self.chunks, self.found)
+            if done:
+                return
+            consumed = int(self.state[SCAN_POS])
+            wanted = self._next_window(consumed, wanted)
+            carried = raw[consumed:length]
+            position += consumed
+            self._move(consumed)
+
+    def _move(self, distance: int) -> None:
+        """Make positions relative to a place `distance` bytes further on; the walk goes on from there."""
+        self.chunks[:, C_START] -= distance
+        self.chunks[:, C_END] -= distance
+        self.state[SCAN_POS] = 0
+
+    def scan(self, raw: np.ndarray, length: int) -> bool:
+        """Walk as far as `length` bytes go; whether all chunks are done. ParquetError for a damaged header."""
+        wanted = self.chunks[:, C_ROW_START].copy()
+        self.chunks[self._whole, C_ROW_START] = 0
+        try:
+            return self._scanned(raw, length)
+        finally:
+            self.chunks[:, C_ROW_START] = wanted
+
+    def _scanned(self, raw: np.ndarray, length: int) -> bool:
+        while True:
+            status = kernels.scan_pages(
+                raw, length, self.chunks.reshape(-1), len(self.chunks), self._pages.reshape(-1), len(self._pages),
+                self._table, self._slots, self._record, self._stack, self.state,
+            )  # fmt: skip
+            if status != NEED_ROOM:
+                return check_status(status, page=int(self.state[SCAN_IN_CHUNK])) == 0
+            self._pages = np.concatenate([self._pages, np.empty_like(self._pages)])
+
+    def _next_window(self, consumed: int, wanted: int) -> int:
+        """Say how many bytes the next window has to have; the page or header at `consumed` was not all there."""
+        needed = int(self.state[SCAN_NEEDED]) - consumed
+        if needed > 0:
+            return max(needed, WINDOW_BYTES)
+        return max(wanted, WINDOW_BYTES) if consumed else 2 * wanted
+
+    @property
+    def found(self) -> np.ndarray:
+        """The rows of the page table that the walk has written, up to a damaged header."""
+        return self._pages[: int(self.state[SCAN_PAGES])]
+
+    @property
+    def failed_chunk(self) -> int:
+        """The row of the chunk table that the walk is at."""
+        return int(self.state[SCAN_CHUNK])
+
+
+def _fetch_window(source: Source, position: int, length: int, carried: np.ndarray, scratch: Scratch) -> np.ndarray:
+    """Fetch bytes of the file, with SLACK readable ones behind them; the first of them are at hand, in `carried`."""
+    view = source.view(position, length, SLACK)
+    if view is not None:
+        return view
+    carried = carried[:length]
+    raw = scratch.take("raw", length)
+    raw[: len(carried)] = carried
+    source.read_into(position + len(carried), raw[len(carried) : length])
+    return raw
+
+
+class IndexedPageWalk(PageWalk):
+    """Fetches pages of one column chunk by their places.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    chunks : int64 array, (1, CHUNK_FIELDS)
+        The chunk table.
+    locations : int64 array, (pages, LOCATED_FIELDS)
+        The pages, as `located_pages` gives them.
+    is_flat : bool
+        Whether a page has as many values as rows.
+    fetched : (uint8 array, int64 array), optional
+        What `fetch_pages` gave of all of them, and their places in it, where that has been done.
+    """
+
+    def __init__(
+        self, source: Source, chunks: np.ndarray, locations: np.ndarray, is_flat: bool,
+        fetched: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(source, chunks)
+        self._located = locations
+        self._at_hand = fetched
+        self._is_flat = is_flat
+        chunks[0, C_DICTIONARY_PAGE] = -1
+
+    def windows(self, scratch: Scratch) -> Iterator[Pages]:
+        """Fetch the pages, some at a time, and read their headers; a window's bytes last until the next one.
+
+        Raises
+        ------
+        ParquetError
+            For headers that break the format, or are not those of the pages that the offset index tells of.
+        """
+        if self._at_hand is not None:
+            raw, located = self._at_hand
+            yield Pages(raw, self.chunks, self._headers(raw, located))
+            return
+        sizes = (self._located[:, L_END] - self._located[:, L_START]).cumsum()
+        first = before = 0
+        while first < len(sizes):
+            last = max(int(sizes.searchsorted(before + WINDOW_BYTES, side="right")), first + 1)
+            before = int(sizes[last - 1])
+            located = self._located[first:last].copy()
+            raw = fetch_pages(self._source, located, scratch)
+            yield Pages(raw, self.chunks, self._headers(raw, located))
+            first = last
+
+    def _headers(self, raw: np.ndarray, located: np.ndarray) -> np.ndarray:
+        """Read the headers of pages into a page table."""
+        count = len(located)
+        table = np.empty((count, PAGE_FIELDS), np.int64)
+        state = np.zeros(1, np.int64)
+        status = kernels.scan_pages_at(
+            raw, located.reshape(-1), count, int(self._is_flat), self.chunks.reshape(-1), table.reshape(-1),
+            self._table, self._slots, self._record, self._stack, state,
+        )  # fmt: skip
+        if status < 0:
+            check_status(status, page=int(located[int(state[0]), L_IN_CHUNK]))
+        return table
+
+
+def count_page_bytes(located: np.ndarray) -> int:
+    """Count the bytes of pages: int64 array, (pages, LOCATED_FIELDS)."""
+    return int(np.add.reduce(located[:, L_END] - located[:, L_START]))
+
+
+def fetch_pages(source: Source, locations: np.ndarray, scratch: Scratch) -> np.ndarray:
+    """Fetch pages, those that touch together.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    locations : int64 array, (pages, LOCATED_FIELDS)
+        The pages; their places become those in the bytes given.
+    scratch : Scratch
+        This thread's buffers.
+
+    Returns
+    -------
+    uint8 array
+        With SLACK behind; it lasts until the thread fetches again.
+    """
+    starts, ends = locations[:, L_START], locations[:, L_END]
+    runs = _coalesce(starts.tolist(), ends.tolist())
+    if len(runs) == 1:
+        start, stop = runs[0]
+        raw = source.view(start, stop - start, SLACK)
+        if raw is None:
+            raw = scratch.take("raw", stop - start)
+            source.read_into(start, raw[: stop - start])
+        locations[:, : L_END + 1] -= start
+        return raw
+    length = sum(stop - start for start, stop in runs)
+    raw = scratch.take("raw", length)
+    position = 0
+    for start, stop in runs:
+        source.read_into(start, raw[position : position + stop - start])
+        position += stop - start
+    sizes = ends - starts
+    sizes.cumsum(out=ends)
+    np.subtract(ends, sizes, out=starts)
+    return raw
+
+
+def _coalesce(starts: list[int], ends: list[int]) -> list[tuple[int, int]]:
+    """Put byte ranges that touch together."""
+    runs: list[tuple[int, int]] = []
+    for start, end in zip(starts, ends, strict=True):
+        if runs and runs[-1][1] == start:
+            start = runs.pop()[0]
+        runs.append((start, end))
+    return runs

@@ -1,0 +1,216 @@
+"""Transcode DELTA, BYTE_STREAM_SPLIT and ALP pages to PLAIN; prefixes carried over pages (PARQUET-246) included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from ...kernels import alp_kernels, delta_kernels
+from ...kernels.decode.transcode import STATE_FIELDS, STATE_NEEDED, STATE_PREVIOUS, STATE_PREVIOUS_SIZE
+from ...kernels.enums import (
+    DATA_PAGE,
+    DATA_PAGE_V2,
+    DELTA_BINARY_PACKED,
+    DELTA_BYTE_ARRAY,
+    DELTA_LENGTH_BYTE_ARRAY,
+    DICTIONARY_PAGE,
+    RLE_DICTIONARY,
+)
+from ...kernels.status import NEED_ROOM
+from ...kernels.tables import (
+    C_QUIRKS,
+    C_ROW_START,
+    C_ROW_STOP,
+    C_TYPE,
+    P_CHUNK,
+    P_ENCODING,
+    P_NUM_VALUES,
+    P_ROW,
+    P_TYPE,
+    PREFIX_CARRYOVER,
+    SLACK,
+)
+from ..encodings import ALP_TRANSCODER, NO_TRANSCODER, TRANSCODERS
+from ..scratch import Scratch
+from .decompress import BATCH_BYTES
+from .pages import Pages, check_page
+
+# (pages, first, last, decompressed, scratch, out, state) -> the page behind the last one done, or a status.
+Transcoder = Callable[[Pages, int, int, np.ndarray, Scratch, np.ndarray, np.ndarray], int]
+
+
+@dataclass(frozen=True)
+class DecodablePages:
+    """Pages that the decoders can read.
+
+    Parameters
+    ----------
+    table : int64 array, (pages, PAGE_FIELDS)
+        The page table that they are in.
+    first, last : int
+        Their rows in it.
+    decompressed : uint8 array
+        What P_SCRATCH of these rows is a position in.
+    """
+
+    table: np.ndarray
+    first: int
+    last: int
+    decompressed: np.ndarray
+
+
+def transcode(
+    pages: Pages, batch: tuple[int, int, bool], decompressed: np.ndarray, scratch: Scratch
+) -> Iterator[DecodablePages]:
+    """Give the pages of a batch, in order, in encodings that the decoders read.
+
+    Parameters
+    ----------
+    pages : Pages
+        The pages; their table is not changed.
+    batch : (int, int, bool)
+        As in `PageBatches.batches`; it has been decompressed.
+    decompressed : uint8 array
+        The decompressed pages.
+    scratch : Scratch
+        This thread's buffers; what one item lies in is used again for the next.
+
+    Raises
+    ------
+    PageFailure
+        For values that are damaged.
+    """
+    first, last, _ = batch
+    if (pages.chunks[:, C_QUIRKS] & PREFIX_CARRYOVER).any():
+        yield from transcode_with_carryover(pages, first, last, decompressed, scratch)
+    else:
+        yield from transcode_pages(pages, first, last, decompressed, scratch)
+
+
+def are_decodable(pages: Pages, first: int, last: int) -> bool:
+    """Tell whether the decoders read pages as they are, or refuse them."""
+    encodings = pages.pages[first:last, P_ENCODING]
+    return not ((encodings >= DELTA_BINARY_PACKED) & (encodings != RLE_DICTIONARY)).any()
+
+
+def transcode_pages(
+    pages: Pages, first: int, last: int, decompressed: np.ndarray, scratch: Scratch
+) -> Iterator[DecodablePages]:
+    """Do what `transcode` does, for pages that need no other."""
+    if are_decodable(pages, first, last):
+        yield DecodablePages(pages.pages, first, last, decompressed)
+        return
+    makers = _transcoders(pages, first, last)
+    edges = [first, *((makers[1:] != makers[:-1]).nonzero()[0] + first + 1).tolist(), last]
+    rewritten = Pages(pages.raw, pages.chunks, pages.pages.copy())  # the pages may have to be decoded once more
+    for start, stop in pairwise(edges):
+        if makers[start - first] == NO_TRANSCODER:
+            yield DecodablePages(pages.pages, start, stop, decompressed)
+        else:
+            make = _transcode_alp if makers[start - first] == ALP_TRANSCODER else transcode_delta
+            yield from _transcode_run(rewritten, start, stop, decompressed, scratch, make)
+
+
+def _transcoders(pages: Pages, first: int, last: int) -> np.ndarray:
+    """Tell of each page which kernels are to make it PLAIN."""
+    table = pages.pages[first:last]
+    types = pages.chunks[table[:, P_CHUNK], C_TYPE]
+    data = (table[:, P_TYPE] == DATA_PAGE) | (table[:, P_TYPE] == DATA_PAGE_V2)
+    return np.where(data, TRANSCODERS[table[:, P_ENCODING].clip(0, len(TRANSCODERS) - 1), types], NO_TRANSCODER)
+
+
+def _transcode_run(
+    pages: Pages, first: int, last: int, decompressed: np.ndarray, scratch: Scratch, make: Transcoder
+) -> Iterator[DecodablePages]:
+    """Make pages PLAIN, as many at a time as there is room for; their rows of the page table are rewritten."""
+    room = BATCH_BYTES
+    state = np.zeros(STATE_FIELDS, np.int64)
+    while first < last:
+        out = scratch.take("plain", room)
+        status = make(pages, first, last, decompressed, scratch, out, state)
+        if status == NEED_ROOM:
+            room = int(state[STATE_NEEDED])
+            continue
+        done = check_page(status, state)
+        yield DecodablePages(pages.pages, first, done, out)
+        first = done
+
+
+def transcode_delta(
+    pages: Pages, first: int, last: int, decompressed: np.ndarray, scratch: Scratch, out: np.ndarray, state: np.ndarray
+) -> int:
+    """Call the kernel that knows the delta encodings and BYTE_STREAM_SPLIT; arguments as in `Transcoder`."""
+    lengths = scratch.take("lengths", 8 * _max_strings(pages, first, last))
+    return delta_kernels.transcode_delta_pages(
+        pages.chunks.reshape(-1), pages.pages.reshape(-1), first, last, pages.raw, decompressed, lengths, out,
+        len(out) - SLACK, state,
+    )  # fmt: skip
+
+
+def _transcode_alp(
+    pages: Pages, first: int, last: int, decompressed: np.ndarray, scratch: Scratch, out: np.ndarray, state: np.ndarray
+) -> int:
+    return alp_kernels.transcode_alp_pages(
+        pages.chunks.reshape(-1), pages.pages.reshape(-1), first, last, pages.raw, decompressed, out,
+        len(out) - SLACK, state,
+    )  # fmt: skip
+
+
+def _max_strings(pages: Pages, first: int, last: int) -> int:
+    """Count the values of the page of strings that has the most."""
+    table = pages.pages[first:last]
+    encodings = table[:, P_ENCODING]
+    strings = (encodings == DELTA_LENGTH_BYTE_ARRAY) | (encodings == DELTA_BYTE_ARRAY)
+    return int(table[strings, P_NUM_VALUES].max(initial=0))
+
+
+def transcode_with_carryover(
+    pages: Pages, first: int, last: int, decompressed: np.ndarray, scratch: Scratch
+) -> Iterator[DecodablePages]:
+    """Do what `readable` does, for pages whose strings may go on.
+
+    What is kept of a page is the last string, by where the next page begins: a window may be decoded more than once.
+    """
+    rewritten = Pages(pages.raw, pages.chunks, pages.pages.copy())
+    state = np.zeros(STATE_FIELDS, np.int64)
+    for number in range(first, last):
+        page = pages.pages[number]
+        chunk, begin, end = int(page[P_CHUNK]), int(page[P_ROW]), int(page[P_ROW] + page[P_NUM_VALUES])
+        facts = pages.chunks[chunk]
+        wanted = page[P_TYPE] == DICTIONARY_PAGE or (begin < facts[C_ROW_STOP] and end > facts[C_ROW_START])
+        if _has_carryover(page, facts):
+            before = scratch.strings.get((chunk, begin), b"")
+            part = _transcode_continued(rewritten, number, decompressed, scratch, before, state)
+            kept = part.decompressed[state[STATE_PREVIOUS] :][: state[STATE_PREVIOUS_SIZE]].tobytes()
+            scratch.strings[chunk, end] = kept
+            if wanted:
+                yield part
+        elif wanted:
+            yield from transcode_pages(pages, number, number + 1, decompressed, scratch)
+
+
+def _has_carryover(page: np.ndarray, chunk: np.ndarray) -> bool:
+    return bool(
+        page[P_ENCODING] == DELTA_BYTE_ARRAY
+        and page[P_TYPE] in (DATA_PAGE, DATA_PAGE_V2)
+        and chunk[C_QUIRKS] & PREFIX_CARRYOVER  # set of columns of strings only
+    )
+
+
+def _transcode_continued(
+    pages: Pages, number: int, decompressed: np.ndarray, scratch: Scratch, before: bytes, state: np.ndarray
+) -> DecodablePages:
+    """Make a page PLAIN whose first string may begin as `before`; `state` then says where the last one is."""
+    room = BATCH_BYTES + len(before)
+    while True:
+        out = scratch.take("plain", room)
+        out[: len(before)] = np.frombuffer(before, np.uint8)
+        state[STATE_PREVIOUS_SIZE] = len(before)
+        status = transcode_delta(pages, number, number + 1, decompressed, scratch, out, state)
+        if status != NEED_ROOM:
+            check_page(status, state)
+            return DecodablePages(pages.pages, number, number + 1, out)
+        room = int(state[STATE_NEEDED])

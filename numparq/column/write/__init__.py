@@ -1,0 +1,1 @@
+"""Encoding of column chunks: encoding choice, dictionary, pages, compression, statistics."""

@@ -1,0 +1,82 @@
+"""Build the dictionary of a column chunk, where it makes the values smaller."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...kernels import writing_kernels
+from ...kernels.encodings.dictionary import ENTRY_FIELDS
+from ...kernels.enums import BOOLEAN
+from ..dense_values import DenseLeaf, DenseValues
+from ..encodings import index_bit_width
+from .options import ColumnOptions
+
+# A dictionary is given up when, after so many values, more than so large a share of them was new.
+PROBE_COUNT = 1 << 14
+MAX_NEW_SHARE = 0.75
+# It stays when it makes the values at least so much smaller (before compression).
+MAX_SIZE_RATIO = 0.8
+
+
+def build_dictionary(dense: DenseLeaf, options: ColumnOptions) -> DenseLeaf | None:
+    """Replace values by a dictionary and codes, where that makes them smaller.
+
+    Parameters
+    ----------
+    dense : DenseLeaf
+        The values, without codes.
+    options : ColumnOptions
+        Says how large a dictionary may be.
+
+    Returns
+    -------
+    DenseLeaf or None
+        None where the values are better off without.
+    """
+    values, count = dense.values, dense.num_values
+    if values.physical == BOOLEAN or not count:
+        return None
+    index = _index_fixed if values.starts is None else _index_binary
+    codes = np.empty(count, np.int32)
+    entries = index(values, codes, options.dictionary_page_size)
+    if entries is None:
+        return None
+    if entries.plain_size + (count * index_bit_width(entries.count) + 7) // 8 > MAX_SIZE_RATIO * values.plain_size:
+        return None
+    return DenseLeaf(entries, codes, count, dense.num_entries, dense.num_rows, dense.present, dense.definition,
+                 dense.repetition)  # fmt: skip
+
+
+def _index_fixed(values: DenseValues, codes: np.ndarray, size: int) -> DenseValues | None:
+    room = max(min(values.count, size // values.width), 1)
+    bits = _table_bits(room)
+    entries = np.empty(room * values.width // values.data.itemsize, values.data.dtype)
+    found = writing_kernels.index_fixed(
+        values.raw, values.width, values.count, np.zeros(1 << bits, np.int32), bits, room, PROBE_COUNT,
+        int(PROBE_COUNT * MAX_NEW_SHARE), entries.view("u1"), codes,
+    )  # fmt: skip
+    if found < 0:
+        return None
+    used = found * values.width // values.data.itemsize
+    return DenseValues(values.physical, values.width, found, entries[:used].copy())
+
+
+def _index_binary(values: DenseValues, codes: np.ndarray, size: int) -> DenseValues | None:
+    assert values.starts is not None and values.ends is not None
+    room = max(min(values.count, size // 4), 1)
+    bits = _table_bits(room)
+    firsts = np.empty(room, np.int32)
+    found = writing_kernels.index_binary(
+        values.data, len(values.data), values.starts, values.ends, values.count, np.zeros(1 << bits, np.int32),
+        np.empty(ENTRY_FIELDS * room, np.int64), bits, room, size, PROBE_COUNT,
+        int(PROBE_COUNT * MAX_NEW_SHARE), firsts, codes,
+    )  # fmt: skip
+    if found < 0:
+        return None
+    firsts = firsts[:found]
+    return DenseValues(values.physical, 0, found, values.data, values.starts[firsts], values.ends[firsts])
+
+
+def _table_bits(room: int) -> int:
+    """Give the size of a hash table as a power of two: a full one costs more than a large one."""
+    return max(min((8 * room - 1).bit_length(), 18), (2 * room - 1).bit_length(), 4)

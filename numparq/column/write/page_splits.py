@@ -1,0 +1,130 @@
+"""Split a column chunk into pages, by bytes and rows, between rows only."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...kernels import writing_kernels
+from ...kernels.enums import BOOLEAN
+from ..dense_values import DenseLeaf
+from ..encodings import index_bit_width
+from .options import ColumnOptions
+
+
+class PageSplits(NamedTuple):
+    """The bounds of pages; each array is int64 of shape (pages + 1,), from 0 on.
+
+    Attributes
+    ----------
+    rows : np.ndarray
+        In rows.
+    entries : np.ndarray
+        In entries, which is what page headers count.
+    values : np.ndarray
+        In values without nulls.
+    """
+
+    rows: np.ndarray
+    entries: np.ndarray
+    values: np.ndarray
+
+    def null_counts(self) -> list[int]:
+        """Count the entries without a value, page by page."""
+        if self.values is self.entries:
+            return [0] * (len(self.entries) - 1)
+        return (np.diff(self.entries) - np.diff(self.values)).tolist()
+
+
+def split_pages(dense: DenseLeaf, options: ColumnOptions) -> PageSplits:
+    """Cut a chunk into pages.
+
+    Parameters
+    ----------
+    dense : DenseLeaf
+        The chunk's values.
+    options : ColumnOptions
+        Bytes and rows after which a page ends.
+
+    Returns
+    -------
+    PageSplits
+        A chunk without entries has one page without any.
+    """
+    if not dense.num_entries:
+        nothing = np.zeros(2, np.int64)
+        return PageSplits(nothing, nothing, nothing)
+    if dense.repetition is not None:
+        return _split_nested(dense, options)
+    values = dense.values
+    if dense.codes is None and values.starts is not None and values.ends is not None:
+        if dense.present is None:
+            rows = _split_binary(values.starts, values.ends, options)
+        else:
+            rows = _split_by_sizes(_entry_sizes(dense), options)
+    else:
+        rows = _split_evenly(dense.num_entries, _bits(dense), options)
+    return PageSplits(rows, rows, _value_bounds(dense, rows))
+
+
+def _bits(dense: DenseLeaf) -> int:
+    """Give the bits of a value of fixed width, as it will be in a page."""
+    if dense.codes is not None:
+        return max(index_bit_width(dense.values.count), 1)
+    return 1 if dense.values.physical == BOOLEAN else 8 * dense.values.width
+
+
+def _split_evenly(count: int, bits: int, options: ColumnOptions) -> np.ndarray:
+    step = max(min(options.max_rows_per_page, 8 * options.data_page_size // max(bits, 1)), 1)
+    return np.array([*range(0, count, step), count], np.int64)
+
+
+def _split_binary(starts: np.ndarray, ends: np.ndarray, options: ColumnOptions) -> np.ndarray:
+    out = np.empty(len(starts) + 1, np.int64)
+    pages = writing_kernels.cut_binary_pages(
+        starts, ends, len(starts), 4, options.data_page_size, options.max_rows_per_page, out
+    )
+    return out[: pages + 1].copy()
+
+
+def _entry_sizes(dense: DenseLeaf) -> np.ndarray:
+    """Give the bytes that each entry takes in a page."""
+    values = dense.values
+    if dense.codes is None and values.starts is not None and values.ends is not None:
+        sizes = values.ends - values.starts + 4
+    else:
+        sizes = np.full(dense.num_values, max(_bits(dense) // 8, 1), np.int64)
+    if dense.present is None:
+        return sizes
+    spread = np.zeros(dense.num_entries, np.int64)
+    spread[dense.present.view(bool)] = sizes
+    return spread
+
+
+def _split_by_sizes(sizes: np.ndarray, options: ColumnOptions) -> np.ndarray:
+    """Cut rows of known sizes."""
+    ends = np.cumsum(sizes)
+    bounds = [0]
+    while bounds[-1] < len(sizes):
+        first = bounds[-1]
+        before = int(ends[first - 1]) if first else 0
+        fitting = int(np.searchsorted(ends, before + options.data_page_size, "right"))
+        bounds.append(max(min(fitting, first + options.max_rows_per_page, len(sizes)), first + 1))
+    return np.array(bounds, np.int64)
+
+
+def _split_nested(dense: DenseLeaf, options: ColumnOptions) -> PageSplits:
+    assert dense.repetition is not None
+    row_starts = np.flatnonzero(dense.repetition == 0)
+    rows = _split_by_sizes(np.add.reduceat(_entry_sizes(dense), row_starts), options)
+    entries = np.append(row_starts, dense.num_entries)[rows]
+    return PageSplits(rows, entries, _value_bounds(dense, entries))
+
+
+def _value_bounds(dense: DenseLeaf, entries: np.ndarray) -> np.ndarray:
+    if dense.present is None:
+        return entries
+    counts = np.zeros(len(entries), np.int64)
+    writing_kernels.count_valid_by_page(dense.present, entries, len(entries) - 1, counts[1:])
+    return np.cumsum(counts)

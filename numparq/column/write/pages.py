@@ -1,0 +1,184 @@
+"""Write data pages (V1, V2) and dictionary pages: levels, values, compression, header, checksum."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...errors import SchemaError
+from ...format.schema import Leaf
+from ...format.thrift.encode import encode_struct
+from ...kernels import writing_kernels
+from ...kernels.encodings.hybrid_rle import max_hybrid_bytes
+from ...kernels.enums import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN, RLE
+from ..dense_values import DenseLeaf
+from ..encodings import Encoder
+from ..scratch import Scratch
+
+MAX_PAGE_SIZE = (1 << 31) - 1
+
+Compress = Callable[[Any], Any]
+
+
+class EncodedPage(NamedTuple):
+    """A page as it goes into the file.
+
+    Attributes
+    ----------
+    header, body : bytes-like
+        Its two parts.
+    uncompressed_size : int
+        Bytes of the body before compression.
+    """
+
+    header: bytes
+    body: Any
+    uncompressed_size: int
+
+    @property
+    def size(self) -> int:
+        """Bytes in the file."""
+        return len(self.header) + len(self.body)
+
+    @property
+    def uncompressed(self) -> int:
+        """Bytes, had there been no compression; the header counts."""
+        return len(self.header) + self.uncompressed_size
+
+
+class PageSpan(NamedTuple):
+    """What of a chunk a page has: entries and dense values from first to last, and a number of rows."""
+
+    first_entry: int
+    last_entry: int
+    first_value: int
+    last_value: int
+    num_rows: int
+
+
+class PageWriter:
+    """Writes the pages of one column chunk.
+
+    Parameters
+    ----------
+    leaf : Leaf
+        The column.
+    dense : DenseLeaf
+        Its values.
+    encoding : int
+        Encoding of the values.
+    encoder : Encoder
+        What writes it.
+    compress : callable or None
+        The codec's function; None for UNCOMPRESSED.
+    checksum : bool
+        Whether headers have a CRC.
+    scratch : Scratch
+        The thread's buffers.
+    """
+
+    def __init__(
+        self, leaf: Leaf, dense: DenseLeaf, encoding: int, encoder: Encoder, compress: Compress | None, checksum: bool,
+        scratch: Scratch,
+    ) -> None:  # fmt: skip
+        self._leaf = leaf
+        self._dense = dense
+        self._encoding = encoding
+        self._encoder = encoder
+        self._compress = compress
+        self._checksum = checksum
+        self._scratch = scratch
+        self._levels = ((dense.repetition, leaf.max_repetition_level), (dense.definition, leaf.max_definition_level))
+
+    def write_v1(self, span: PageSpan, statistics: dict | None) -> EncodedPage:
+        """Make a data page of the first version: everything is compressed together."""
+        out = self._room(span, 8)
+        pos = 0
+        for levels, maximum in self._levels:
+            if maximum:
+                end = _write_levels(levels, maximum, span, out, pos + 4)
+                out[pos : pos + 4] = np.frombuffer((end - pos - 4).to_bytes(4, "little"), np.uint8)
+                pos = end
+        pos = self._encoder.write(self._dense, span.first_value, span.last_value, out, pos)
+        raw = out[:pos]
+        body = raw.tobytes() if self._compress is None else self._compress(raw)
+        header = {
+            "num_values": span.last_entry - span.first_entry, "encoding": self._encoding,
+            "definition_level_encoding": RLE, "repetition_level_encoding": RLE, "statistics": statistics,
+        }  # fmt: skip
+        return self._page({"type": DATA_PAGE, "data_page_header": header}, body, pos)
+
+    def write_v2(self, span: PageSpan, statistics: dict | None) -> EncodedPage:
+        """Make a data page of the second version: levels stay as they are, and so do values that do not shrink."""
+        out = self._room(span, 0)
+        (repetition, most_repetition), (definition, most_definition) = self._levels
+        repetition_bytes = _write_levels(repetition, most_repetition, span, out, 0)
+        pos = _write_levels(definition, most_definition, span, out, repetition_bytes)
+        end = self._encoder.write(self._dense, span.first_value, span.last_value, out, pos)
+        body: Any = out[:end].tobytes()
+        shrinks = False
+        if self._compress is not None and end > pos:
+            packed = self._compress(out[pos:end])
+            shrinks = len(packed) < end - pos
+            body = b"".join((body[:pos], packed)) if shrinks else body
+        entries = span.last_entry - span.first_entry
+        header = {
+            "num_values": entries, "num_nulls": entries - (span.last_value - span.first_value),
+            "num_rows": span.num_rows, "encoding": self._encoding,
+            "definition_levels_byte_length": pos - repetition_bytes,
+            "repetition_levels_byte_length": repetition_bytes, "is_compressed": shrinks, "statistics": statistics,
+        }  # fmt: skip
+        return self._page({"type": DATA_PAGE_V2, "data_page_header_v2": header}, body, end)
+
+    def write_dictionary(self, plain: Encoder) -> EncodedPage:
+        """Make the dictionary page: its values in PLAIN encoding."""
+        values = self._dense.values
+        entries = DenseLeaf(values, None, values.count, values.count, values.count)
+        out = self._scratch.take("page", plain.room(entries, 0, values.count))
+        pos = plain.write(entries, 0, values.count, out, 0)
+        body = out[:pos].tobytes() if self._compress is None else self._compress(out[:pos])
+        header = {"num_values": values.count, "encoding": PLAIN}
+        return self._page({"type": DICTIONARY_PAGE, "dictionary_page_header": header}, body, pos)
+
+    def _room(self, span: PageSpan, prefixes: int) -> np.ndarray:
+        entries = span.last_entry - span.first_entry
+        levels = sum(max_hybrid_bytes(entries, maximum.bit_length()) for _, maximum in self._levels)
+        values = self._encoder.room(self._dense, span.first_value, span.last_value)
+        return self._scratch.take("page", prefixes + levels + values)
+
+    def _page(self, header: dict, body: Any, uncompressed_size: int) -> EncodedPage:
+        if max(uncompressed_size, len(body)) > MAX_PAGE_SIZE:
+            raise SchemaError(f"a page of {uncompressed_size:,} bytes is too large: the format's limit is 2 GiB")
+        header["uncompressed_page_size"] = uncompressed_size
+        header["compressed_page_size"] = len(body)
+        if self._checksum:
+            crc = zlib.crc32(body)
+            header["crc"] = crc - (1 << 32) if crc >> 31 else crc  # an i32 holds its bits
+        return EncodedPage(encode_struct("PageHeader", header), body, uncompressed_size)
+
+
+def _write_levels(levels: np.ndarray | None, maximum: int, span: PageSpan, out: np.ndarray, pos: int) -> int:
+    """Write a page's levels of one kind, none if their maximum is 0; without an array all are at the maximum."""
+    if not maximum:
+        return pos
+    if levels is not None:
+        width = maximum.bit_length()
+        return writing_kernels.encode_hybrid_u1(levels, span.first_entry, span.last_entry, width, out, pos)
+    run = _rle_run(span.last_entry - span.first_entry, maximum)
+    out[pos : pos + len(run)] = np.frombuffer(run, np.uint8)
+    return pos + len(run)
+
+
+def _rle_run(count: int, value: int) -> bytes:
+    """Give an RLE run of one level (section RLE of Encodings.md)."""
+    if not count:
+        return b""
+    header, rest = bytearray(), count << 1
+    while rest > 127:
+        header.append(rest & 127 | 128)
+        rest >>= 7
+    header.append(rest)
+    return bytes([*header, value])

@@ -1,0 +1,1 @@
+"""Cast finished columns to the merged types of a dataset."""

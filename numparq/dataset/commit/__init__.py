@@ -1,0 +1,1 @@
+"""Commit protocol: commit records, stages and stores, local and remote."""

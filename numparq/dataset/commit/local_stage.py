@@ -1,0 +1,316 @@
+"""Stage of a local write: a hidden, locked directory that holds its files until the commit."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...io.file_lock import try_lock
+from ...io.filesystem import strip_file_scheme
+from ...io.local_source import FileSource
+from ...io.sink import Sink
+from ...io.source import Source
+from ..listing.files import DirectoryListing, FileEntry
+from ..listing.local import file_version, list_local
+from .local_store import commit, exclusive_lock, make_directory, remove_directories, remove_stage, sync_files
+from .record import COMMITTED, CommitChanges, CommitRecord, new_job_id, record_name, stage_folder_name
+from .recover import complete_interrupted, remove_abandoned
+
+__all__ = ["LocalJob", "LocalStage"]
+
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+_GONE = (
+    "the folder of the write is not there: the write is over, or was removed as that of a dead process, or this "
+    "machine does not see the folder that it was begun in"
+)
+
+
+class LocalStage:
+    """The folder of one write; `make` makes it.
+
+    It can be pickled: a copy finds the same files, and does not hold the lock that says that the write is alive.
+
+    Parameters
+    ----------
+    base : str
+        The dataset's folder.
+    job : str
+        The write.
+    name : str
+        What the hidden folder is called.
+    made : list of str
+        Folders that were made for it, outer ones first.
+    """
+
+    def __init__(self, base: str, job: str, name: str, made: list[str]) -> None:
+        self.base, self.id, self.name = base, job, name
+        self._made = made
+        self._descriptor = -1
+        self._process = os.getpid()
+
+    @classmethod
+    def make(cls, base: str, job: str, outlives: bool = False) -> LocalStage:
+        """Make it, and lock it.
+
+        Parameters
+        ----------
+        base : str
+            The dataset's folder; it is made where it is not there.
+        job : str
+            The write.
+        outlives : bool
+            Whether the write goes on without the process that begins it. No lock tells then whether it is alive, and
+            only `numparq.dataset.commit.recover.recover` with ``abandoned=True`` removes what it leaves when it dies.
+        """
+        folder = cls(base, job, stage_folder_name(job, outlives), [])
+        if os.path.exists(base) and not os.path.isdir(base):
+            raise NotADirectoryError(errno.ENOTDIR, "a dataset is a folder, and there is a file of this name", base)
+        try:
+            make_directory(base, folder._made)
+            with exclusive_lock(base):  # nobody sweeps it away before it is locked
+                os.mkdir(folder.path(""))
+                if not outlives:
+                    folder._lock()
+        except BaseException:
+            folder.abort()
+            raise
+        return folder
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_descriptor": -1}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _process=os.getpid())
+
+    def __del__(self) -> None:
+        if getattr(self, "_process", 0) == os.getpid():  # and not a copy of it, by a fork
+            self._close()
+
+    # --- files ------------------------------------------------------------------------------------------------------
+
+    def path(self, number: str) -> str:
+        """Say where a file lies before the commit, by the number that it has in the folder."""
+        return os.path.join(self.base, self.name, number)
+
+    def create(self, number: str, name: str, synced: bool = False) -> Sink:
+        """Open a new file for writing.
+
+        Parameters
+        ----------
+        number : str
+            What it is called until the commit: digits.
+        name : str
+            Its path in the dataset, for messages.
+        synced : bool
+            Whether it is brought to the disk when it is complete. If not, the commit does that.
+        """
+        kind = _SyncedStagedFileSink if synced else _StagedFileSink
+        try:
+            return kind(self.path(number), os.path.join(self.base, name))
+        except FileNotFoundError:
+            raise FileNotFoundError(errno.ENOENT, _GONE, self.path("")) from None
+
+    def open_staged(self, number: str) -> Source:
+        """Open a file that does not count yet."""
+        return FileSource(self.path(number))
+
+    def remove(self, numbers: list[str]) -> None:
+        """Remove files that do not come."""
+        for number in numbers:
+            with contextlib.suppress(OSError):
+                os.unlink(self.path(number))
+
+    # --- the dataset ------------------------------------------------------------------------------------------------
+
+    def found(self) -> DirectoryListing:
+        """List what the dataset has now."""
+        return list_local(self.base)
+
+    def settled(self) -> DirectoryListing:
+        """List it once no commit is under way, or has broken off."""
+        with exclusive_lock(self.base):
+            complete_interrupted(self.base)
+            return self.found()
+
+    def source(self, path: str) -> Source:
+        """Open a file that the dataset has."""
+        return FileSource(path)
+
+    def version(self, entry: FileEntry) -> str | None:
+        """Say what changes along with a file."""
+        return file_version(entry.path)
+
+    def place(self, path: str) -> str:
+        """Give the path of a file as listings of the dataset have it."""
+        name = os.path.relpath(os.path.abspath(strip_file_scheme(path)), os.path.abspath(self.base))
+        return f"{self.base.rstrip('/')}/{name.replace(os.sep, '/')}"
+
+    # --- the end ----------------------------------------------------------------------------------------------------
+
+    def commit(self, names: Mapping[str, str], changes_of: Callable[[DirectoryListing], CommitChanges]) -> None:
+        """Give files their places, and remove those that they replace, as one.
+
+        Parameters
+        ----------
+        names : mapping of str to str
+            By the places of files in the dataset, the numbers of those that come.
+        changes_of : callable
+            Says, of what the dataset has once no other commit is under way, what is to be changed.
+        """
+        with exclusive_lock(self.base):
+            if self._descriptor < 0:
+                self._lock()  # or this very commit would take it for that of a dead process
+            complete_interrupted(self.base)
+            self._check_alive()
+            remove_abandoned(self.base)
+            changes = changes_of(self.found())
+            over = {name: f"{number:020}" for number, name in enumerate(changes.over)}
+            for name, number in over.items():
+                with self.create(number, name) as sink:
+                    sink.write(changes.over[name])
+            start = len(self.base.rstrip("/")) + 1
+            gone = {path[start:]: file_version(path) for path in changes.gone}
+            sync_files(self.path(number) for number in (*names.values(), *over.values()))
+            commit(self.base, CommitRecord(self.id, COMMITTED, self.name, dict(names), over, gone))
+        self._close()
+
+    def _check_alive(self) -> None:
+        if not os.path.isdir(self.path("")):
+            raise FileNotFoundError(errno.ENOENT, _GONE, self.path(""))
+
+    @property
+    def is_committed(self) -> bool:
+        """Whether the commit has begun to hold, and is not yet complete."""
+        return os.path.exists(os.path.join(self.base, record_name(self.id)))
+
+    def abort(self) -> None:
+        """Remove everything that was written, unless it is in force already."""
+        if not self.is_committed:
+            self.clear()
+        self._close()
+        remove_directories(self._made)
+
+    def clear(self) -> None:
+        """Remove the folder, and what is in it."""
+        remove_stage(self.base, self.name)
+        self._close()
+
+    def _lock(self) -> None:
+        with contextlib.suppress(OSError):  # Windows
+            self._descriptor = os.open(self.path(""), _DIRECTORY)
+            try_lock(self._descriptor)
+
+    def _close(self) -> None:
+        descriptor, self._descriptor = getattr(self, "_descriptor", -1), -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+class _StagedFileSink(Sink):
+    """A file in the hidden folder of a job."""
+
+    def __init__(self, path: str, name: str) -> None:
+        super().__init__(name)
+        self._path = path
+        self._descriptor = os.open(path, _CREATE, 0o666)
+
+    def _put(self, view: memoryview) -> int:
+        return os.write(self._descriptor, view)
+
+    def _complete(self) -> None:
+        os.close(self._descriptor)  # the commit brings all files to the disk, side by side
+
+    def sync(self) -> None:
+        """Have everything written so far on the disk."""
+        self.flush()
+        with self.abort_on_error():
+            os.fsync(self._descriptor)
+
+    def _discard(self) -> None:
+        with contextlib.suppress(OSError):
+            os.close(self._descriptor)
+        with contextlib.suppress(OSError):
+            os.unlink(self._path)
+
+
+class _SyncedStagedFileSink(_StagedFileSink):
+    """One that is on the disk when it is complete: the process that commits may be on another machine."""
+
+    def _complete(self) -> None:
+        os.fsync(self._descriptor)
+        super()._complete()
+
+
+class LocalJob:
+    """A write that is under way, by one process.
+
+    Parameters
+    ----------
+    base : str
+        The dataset's folder; it is made where it is not there.
+
+    Attributes
+    ----------
+    id : str
+        Its name, which no other write has.
+    base : str
+        The folder.
+    """
+
+    def __init__(self, base: str) -> None:
+        self.base = base
+        self.id = new_job_id()
+        self._names: dict[str, str] = {}
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+        self._is_open = True
+        self._folder = LocalStage.make(base, self.id)
+
+    def found(self) -> DirectoryListing:
+        """List what the dataset has now."""
+        return self._folder.found()
+
+    def source(self, path: str) -> Source:
+        """Open a file that the dataset has."""
+        return self._folder.source(path)
+
+    def open(self, name: str) -> Sink:
+        """Open a file of the dataset for writing.
+
+        Parameters
+        ----------
+        name : str
+            Its path in the dataset, with slashes.
+        """
+        with self._lock:
+            number = self._names.setdefault(name, str(len(self._names)))
+        return self._folder.create(number, name)
+
+    def commit(self, changes_of: Callable[[DirectoryListing], CommitChanges]) -> None:
+        """Give all files their places, and remove those that they replace, as one.
+
+        Parameters
+        ----------
+        changes_of : callable
+            Says, of what the dataset has once no other commit is under way, what is to be changed.
+        """
+        if self._names:
+            self._folder.commit(self._names, changes_of)
+        else:  # nothing was written, so that nothing changes
+            self._folder.clear()
+        self._is_open = False
+
+    def abort(self) -> None:
+        """Remove everything that was written, unless it is in force already."""
+        self._is_open = False
+        self._folder.abort()
+
+    def __del__(self) -> None:
+        # And not a copy of it, by a fork.
+        if getattr(self, "_is_open", False) and hasattr(self, "_folder") and self._process == os.getpid():
+            self.abort()

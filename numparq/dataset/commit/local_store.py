@@ -1,0 +1,206 @@
+"""Commit in a local directory: locks, durable renames, and a record that decides."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from ...io.local_sink import sync_folder
+from ...util.worker_pool import WorkerPool
+from ..listing.local import file_version
+from .record import REMOVED_STAGE, STAGE_FOLDER_PATTERN, CommitRecord, job_of_record, record_name
+
+__all__ = ["commit", "exclusive_lock", "finish_commit", "list_records", "remove_stage", "sync_files"]
+
+_TRIES = 10
+_AT_ONCE = 16
+OPEN_DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+def remove_stage(base: str, name: str) -> None:
+    """Remove the folder of a job, and what is in it, while tasks of the job may still be creating files there.
+
+    It is renamed first, so that no task finds it any more; and whoever comes across the new name may remove the rest,
+    should this process die meanwhile.
+
+    Parameters
+    ----------
+    base : str
+        The dataset's folder.
+    name : str
+        What the folder is called in it; it need not be there.
+    """
+    paths = [os.path.join(base, name)]
+    found = STAGE_FOLDER_PATTERN.fullmatch(name)
+    if found and found[1] != REMOVED_STAGE:
+        paths.append(os.path.join(base, f".numparq-{REMOVED_STAGE}{name[found.end(1) :]}"))
+        with contextlib.suppress(OSError):  # as on Windows, where a file in it is open; or it was renamed before
+            os.rename(*paths)
+    for _ in range(_TRIES):  # who had found it before it was renamed may have created one more file
+        for path in paths:
+            shutil.rmtree(path, ignore_errors=True)
+        if not any(map(os.path.lexists, paths)):
+            return
+
+
+@contextmanager
+def exclusive_lock(base: str) -> Iterator[None]:
+    """Keep all other commits to a dataset out, where the system has locks."""
+    try:
+        import fcntl
+
+        descriptor = os.open(base, OPEN_DIRECTORY)
+    except (ImportError, OSError):  # Windows
+        yield
+        return
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def list_records(base: str) -> list[str]:
+    """List the names of the records in a dataset's folder."""
+    return sorted(name for name in os.listdir(base) if job_of_record(name))
+
+
+# --- making it true ---------------------------------------------------------------------------------------------------
+
+
+def commit(base: str, record: CommitRecord) -> None:
+    """Commit: write the record, and make true what it says.
+
+    When a new file cannot be given its place, all of it is taken back.
+
+    Parameters
+    ----------
+    base : str
+        The dataset's folder.
+    record : CommitRecord
+        Whose files lie, complete and on the disk, in its folder.
+    """
+    made = _make_folders(base, record)
+    try:
+        _write_record(base, record)
+        for place, name in record.files.items():
+            os.rename(os.path.join(base, record.folder, name), os.path.join(base, place))
+    except BaseException:
+        _roll_back(base, record, made)
+        raise
+    try:
+        finish_commit(base, record)
+    except BaseException as error:  # it is in force: Ctrl-C comes too late
+        finish_commit(base, record)
+        if not isinstance(error, Exception):
+            raise
+
+
+def finish_commit(base: str, record: CommitRecord) -> None:
+    """Make true what a record says, wherever that broke off, and remove it."""
+    _make_folders(base, record)
+    for place, name in {**record.files, **record.over}.items():
+        with contextlib.suppress(FileNotFoundError):  # it has its place already
+            os.replace(os.path.join(base, record.folder, name), os.path.join(base, place))
+    for place, version in record.gone.items():
+        path = os.path.join(base, place)
+        if version is None or file_version(path) == version:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+    folders = _folders(base, record) | {os.path.dirname(os.path.join(base, place)) for place in record.gone}
+    _run_in_parallel(_sync_folder, {*folders, base})
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(os.path.join(base, record_name(record.job)))
+    if record.folder:
+        remove_stage(base, record.folder)
+
+
+def sync_files(paths: Iterable[str]) -> None:
+    """Bring files to the disk."""
+    _run_in_parallel(_sync_file, paths)
+
+
+def _sync_file(path: str) -> None:
+    descriptor = os.open(path, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync_folder(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        sync_folder(path)
+
+
+def _run_in_parallel(do: Callable[[str], None], paths: Iterable[str]) -> None:
+    """Do what waits for the disk, which takes many such things at once."""
+    jobs = [partial(do, path) for path in sorted(paths)]
+    with WorkerPool(max(1, min(_AT_ONCE, len(jobs)))) as crew:
+        crew.run(jobs)
+
+
+def _folders(base: str, record: CommitRecord) -> set[str]:
+    """Give the folders that new files get their places in."""
+    return {os.path.dirname(os.path.join(base, place)) for place in record.files}
+
+
+def _make_folders(base: str, record: CommitRecord) -> list[str]:
+    """Make them, and give those that were made, outer ones first."""
+    made: list[str] = []
+    try:
+        for folder in sorted(_folders(base, record)):
+            make_directory(folder, made)
+    except BaseException:
+        remove_directories(made)
+        raise
+    return made
+
+
+def make_directory(path: str, made: list[str]) -> None:
+    """Make a folder and those above it; append to `made` what was not there."""
+    missing = []
+    while not os.path.isdir(path):
+        missing.append(path)
+        above = os.path.dirname(path)
+        if above == path:
+            break
+        path = above or "."
+    for folder in reversed(missing):
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(folder)
+            made.append(folder)
+
+
+def remove_directories(made: Iterable[str]) -> None:
+    """Remove folders that are empty, inner ones first."""
+    for folder in reversed(list(made)):
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)
+
+
+def _write_record(base: str, record: CommitRecord) -> None:
+    target = os.path.join(base, record_name(record.job))
+    temporary = os.path.join(base, record.folder, "record")
+    with open(temporary, "wb") as file:
+        file.write(record.encode())
+        file.flush()
+        os.fsync(file.fileno())
+    sync_folder(os.path.join(base, record.folder))
+    os.replace(temporary, target)
+    sync_folder(base)
+
+
+def _roll_back(base: str, record: CommitRecord, made: list[str]) -> None:
+    """Take files from their places; the record goes last, for with it they are all there, wherever they lie."""
+    for place, name in record.files.items():
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(os.path.join(base, place), os.path.join(base, record.folder, name))
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(os.path.join(base, record_name(record.job)))
+    remove_directories(made)

@@ -1,0 +1,174 @@
+"""Commit in an object store: files, records and requests where nothing can be renamed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from ...io.open import open_filesystem_source as open_source_on
+from ...io.remote_source import MAX_CONCURRENT_REQUESTS
+from ...io.source import Source
+from ...util.worker_pool import WorkerPool
+from ..listing.files import DirectoryListing, FileEntry
+from ..listing.remote import RemoteLister
+from .consistent_listing import CommittedRemoteListing
+from .record import CommitRecord, job_file_prefix, job_of_record, stage_folder_name
+
+__all__ = ["RemoteJobBase", "RemoteStore", "run_in_parallel"]
+
+
+class RemoteStore:
+    """The folder of a dataset on a file system that is not local.
+
+    Parameters
+    ----------
+    filesystem : fsspec or pyarrow file system
+        Where it is.
+    base : str
+        Its path there.
+    """
+
+    def __init__(self, filesystem: Any, base: str) -> None:
+        self.filesystem = filesystem
+        self.base = base
+        self._is_arrow = hasattr(filesystem, "open_input_file")
+
+    def path(self, place: str) -> str:
+        """Give the path of a place in the dataset."""
+        return f"{self.base}/{place}" if self.base else place
+
+    def found(self) -> DirectoryListing:
+        """List what counts of what it has."""
+        return self._listed(CommittedRemoteListing(self.filesystem).walk)
+
+    def everything(self) -> list[FileEntry]:
+        """List all files, whether they count or not."""
+        found = self._listed(RemoteLister(self.filesystem).list_all)
+        return [*found.files, *found.hidden]
+
+    def _listed(self, walk: Callable[[str], DirectoryListing]) -> DirectoryListing:
+        if hasattr(self.filesystem, "invalidate_cache"):
+            self.filesystem.invalidate_cache(self.base)
+        try:
+            return walk(self.base)
+        except FileNotFoundError:
+            return DirectoryListing()
+
+    def records(self) -> dict[str, CommitRecord]:
+        """Read the records that there are, by their paths."""
+        found = {}
+        for entry in self.everything():
+            if job_of_record(entry.path) and entry.path.rpartition("/")[0] == self.base:
+                try:
+                    found[entry.path] = CommitRecord.decode(self.get(entry.path), entry.path)
+                except FileNotFoundError:
+                    continue
+        return found
+
+    def get(self, path: str) -> bytes:
+        """Read a file."""
+        if self._is_arrow:
+            with self.filesystem.open_input_file(path) as file:
+                return file.read()
+        return self.filesystem.cat_file(path)
+
+    def put(self, path: str, data: bytes) -> None:
+        """Write a file, by one request."""
+        if self._is_arrow:
+            with self.filesystem.open_output_stream(path) as file:
+                file.write(data)
+        else:
+            self.filesystem.pipe_file(path, data)
+
+    def make_folder_of(self, path: str) -> None:
+        """Make the folder that a file is to lie in."""
+        folder = path.rpartition("/")[0]
+        if self._is_arrow:
+            self.filesystem.create_dir(folder, recursive=True)
+        else:
+            self.filesystem.makedirs(folder, exist_ok=True)
+
+    def remove(self, paths: Iterable[str]) -> None:
+        """Remove files that may be there."""
+        run_in_parallel([partial(self._remove, path) for path in paths])
+
+    def _remove(self, path: str) -> None:
+        try:
+            if self._is_arrow:
+                self.filesystem.delete_file(path)
+            else:
+                self.filesystem.rm_file(path)
+        except FileNotFoundError:
+            pass
+
+    def move(self, start: str, end: str) -> None:
+        """Put a file where it belongs; where a file system cannot, it is copied there, by the store itself."""
+        if self._is_arrow:
+            self.filesystem.move(start, end)
+        else:
+            self.filesystem.cp_file(start, end)
+
+    def clear(self, folder: str) -> None:
+        """Remove a folder and the files in it; it need not be there."""
+        try:
+            found = RemoteLister(self.filesystem).list_all(folder)
+        except FileNotFoundError:
+            found = DirectoryListing()
+        self.remove(entry.path for entry in (*found.files, *found.hidden))
+        with contextlib.suppress(Exception):  # an object store has no folders
+            self.filesystem.delete_dir(folder) if self._is_arrow else self.filesystem.rmdir(folder)
+
+    def complete(self, path: str, record: CommitRecord) -> None:
+        """Make true what a record says that is in force, and remove it."""
+        versions = {entry.path: entry.version for entry in self.everything()} if any(record.gone.values()) else {}
+        gone = {self.path(place): version for place, version in record.gone.items()}
+        self.remove(name for name, version in gone.items()
+                    if version is None or versions.get(name) in (None, version))  # fmt: skip
+        self.remove([path])
+        self.clear(self.path(stage_folder_name(record.job, outlives=True)))
+
+    def roll_back(self, path: str, record: CommitRecord) -> None:
+        """Remove the files of a write that has not come to its commit, and its record."""
+        start = job_file_prefix(record.job)
+        names = [entry.path for entry in self.everything()]
+        self.remove(name for name in names if name.rpartition("/")[2].lstrip(".").startswith(start))
+        self.remove([path])
+
+
+class RemoteJobBase:
+    """A write to such a folder, wherever its files lie until they count.
+
+    Parameters
+    ----------
+    filesystem : fsspec or pyarrow file system
+        Where the dataset is.
+    base : str
+        Its folder.
+    name_of : callable
+        Gives what a path there is called in messages.
+    alone : bool
+        Whether no other write of this kind may be under way: those that replace files, or expect none.
+    job : str
+        Its name, which no other write has.
+    """
+
+    def __init__(self, filesystem: Any, base: str, name_of: Callable[[str], str], alone: bool, job: str) -> None:
+        self.base, self.id = base, job
+        self._name_of, self._alone = name_of, alone
+        self._folder = RemoteStore(filesystem, base)
+
+    def found(self) -> DirectoryListing:
+        """List what counts of what the dataset has."""
+        return self._folder.found()
+
+    def source(self, path: str) -> Source:
+        """Open a file that the dataset has."""
+        return open_source_on(self._folder.filesystem, path, self._name_of(path))
+
+
+def run_in_parallel(jobs: list[Callable[[], None]]) -> None:
+    """Do what waits for answers."""
+    with WorkerPool(max(1, min(MAX_CONCURRENT_REQUESTS, len(jobs)))) as crew:
+        crew.run(jobs)

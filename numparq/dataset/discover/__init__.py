@@ -1,0 +1,1 @@
+"""Discover a dataset: its files, their footers, what is known of them."""

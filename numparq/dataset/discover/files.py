@@ -1,0 +1,294 @@
+"""Find the files of a dataset behind a directory, glob, list or URL, and their partitions."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...errors import InvalidFileError, error_context
+from ...io.filesystem import ResolvedPaths, resolve_paths
+from ..commit.consistent_listing import CommittedRemoteListing, list_consistently
+from ..listing.files import DataFile, DataFileList, DirectoryListing, FileEntry, PartitionIndex, data_file_from_entry
+from ..listing.local import list_local
+from ..listing.patterns import COMMON_METADATA_FILE, METADATA_FILE, GlobPattern, has_wildcard
+from ..listing.remote import RemoteLister
+from ..partitions.partitioning import Partitioning, parse_partitioning
+
+__all__ = ["DatasetListing", "is_dataset_path", "list_files"]
+
+
+@dataclass(frozen=True)
+class DatasetListing:
+    """What a path stands for.
+
+    Attributes
+    ----------
+    files : DataFileList
+        In the order of their rows: of a directory, sorted by path, as pyarrow does; of a list, in its order.
+    keys : tuple of str
+        The partition columns.
+    filesystem : fsspec or pyarrow file system, or None
+        Where the files are; None for the local one.
+    metadata_file, common_metadata_file : DataFile or None
+        ``_metadata`` and ``_common_metadata``, of a directory that has them.
+    base : str
+        The directory that all lies below; empty where several paths were given.
+    hidden : list of str
+        Paths of files, and of directories with a ``/`` behind, that were left out for their names.
+    is_single_file : bool
+        Whether the path is simply that of one file.
+    """
+
+    files: DataFileList
+    keys: tuple[str, ...] = ()
+    filesystem: Any | None = None
+    metadata_file: DataFile | None = None
+    common_metadata_file: DataFile | None = None
+    base: str = ""
+    hidden: tuple[str, ...] = ()
+    is_single_file: bool = False
+
+
+def list_files(
+    path: Any, *, partitioning: Any = "hive", storage_options: dict[str, Any] | None = None, filesystem: Any = None
+) -> DatasetListing:
+    """Find the files that a path stands for.
+
+    Parameters
+    ----------
+    path : str, os.PathLike, or a sequence of these
+        A directory, with all that is below it; a pattern with ``*``, ``?``, ``[...]`` or ``**``, unless there is a
+        file or directory of just that name; a file; or a URL of any of them.
+    partitioning : Any
+        As in `parse_partitioning`. Of a directory, only the directories below it count; where files are named one by
+        one
+        (by a list or a pattern), all that their paths name.
+    storage_options : dict, optional
+        For the file system of URLs.
+    filesystem : fsspec or pyarrow file system, optional
+        Where the path is.
+
+    Returns
+    -------
+    DatasetListing
+        Files and directories whose names begin with "." or "_" are left out (but for directories ``_key=value``).
+
+    Raises
+    ------
+    FileNotFoundError
+        When there is no such file or directory, or nothing that a pattern matches.
+    InvalidFileError
+        When a directory has no files, or files of a dataset are in partitions of different keys.
+    TypeError, ValueError
+        When it is no path, or the arguments do not go together.
+    """
+    how = parse_partitioning(partitioning)
+    several = isinstance(path, (list, tuple))
+    paths = list(path) if several else [path]
+    if not paths:
+        raise ValueError("the list of files is empty")
+    place = resolve_paths(paths, storage_options, filesystem)
+    look = _LocalLister() if place.filesystem is None else CommittedRemoteListing(place.filesystem)
+    parts = [_part(look, one) for one in place.paths] if not several else _parts(look, place.paths)
+    if not several and parts[0].is_file:
+        found = parts[0].found
+        name_of = place.name_of if place.filesystem is None else lambda _: os.fsdecode(path)
+        only = DataFileList(found.paths, found.about, PartitionIndex.of([()]), name_of)
+        return DatasetListing(only, filesystem=place.filesystem, is_single_file=True)
+    return _listing(parts, place, how, several)
+
+
+def is_dataset_path(path: Any, *, storage_options: dict[str, Any] | None = None, filesystem: Any = None) -> bool:
+    """Say whether a path stands for a dataset, and not for one file.
+
+    Parameters
+    ----------
+    path : Any
+        What a user gave: bytes and file objects are one file.
+    storage_options, filesystem
+        As in `list_files`.
+
+    Returns
+    -------
+    bool
+        False where there is nothing of that name: opening it gives the better message. What is local costs a look at
+        its name; what is not, a request, unless the path is a list or ends with "/" (`list_files` finds out the same,
+        without that request: `DatasetListing.is_single_file`).
+    """
+    if isinstance(path, (list, tuple)):
+        return True
+    if not isinstance(path, (str, os.PathLike)):
+        return False
+    place = resolve_paths([path], storage_options, filesystem)
+    (name,) = place.paths
+    if place.filesystem is None:
+        return os.path.isdir(name) or (has_wildcard(name) and not os.path.exists(name))
+    if name.endswith("/") or os.fsdecode(path).endswith("/"):
+        return True
+    try:
+        return RemoteLister(place.filesystem).look(name) is None
+    except FileNotFoundError:
+        return has_wildcard(name)
+
+
+# --- one path ---------------------------------------------------------------------------------------------------------
+
+
+class _PathFiles(NamedTuple):
+    """What one of the paths stands for.
+
+    Attributes
+    ----------
+    base : str
+        The directory that its files lie below.
+    found : DirectoryListing
+        Its files.
+    is_file : bool
+        Whether it names one file.
+    is_directory : bool
+        Whether it names a directory.
+    """
+
+    base: str
+    found: DirectoryListing
+    is_file: bool = False
+    is_directory: bool = False
+
+
+class _LocalLister:
+    """The local file system, as `RemoteLister` is another one."""
+
+    def look(self, path: str) -> FileEntry | None:
+        status = os.stat(path)
+        return None if stat.S_ISDIR(status.st_mode) else FileEntry(path, status.st_size)
+
+    def look_at_all(self, paths: Sequence[str]) -> list[FileEntry | None]:
+        return [self.look(path) for path in paths]
+
+    def walk(self, base: str) -> DirectoryListing:
+        return list_consistently(lambda: list_local(base), base)
+
+    def matched(self, pattern: str) -> DirectoryListing:
+        base, parts = GlobPattern.split(pattern)
+        return list_local(base, parts) if os.path.isdir(base or ".") else DirectoryListing()
+
+
+def _part(look: Any, path: str) -> _PathFiles:
+    try:
+        return _known_part(look, path, look.look(path))
+    except OSError:  # not only a missing file: a part of the pattern may be no name that a file can have
+        if not has_wildcard(path):
+            raise
+        return _matched(look, path)
+
+
+def _parts(look: Any, paths: list[str]) -> list[_PathFiles]:
+    """Look at the paths of a list; at those that are no patterns, side by side."""
+    plain = [path for path in paths if not has_wildcard(path)]
+    known = dict(zip(plain, look.look_at_all(plain), strict=True))
+    return [_known_part(look, path, known[path]) if path in known else _part(look, path) for path in paths]
+
+
+def _known_part(look: Any, path: str, entry: FileEntry | None) -> _PathFiles:
+    if entry is not None:
+        return _PathFiles(path.rpartition("/")[0], DirectoryListing.of([entry]), is_file=True)
+    base = path.rstrip("/") or path[:1]
+    return _PathFiles(base, look.walk(base), is_directory=True)
+
+
+def _matched(look: Any, pattern: str) -> _PathFiles:
+    found = look.matched(pattern)
+    if not found.paths:
+        raise FileNotFoundError(errno.ENOENT, "no file matches the pattern", pattern)
+    return _PathFiles(GlobPattern.split(pattern)[0], found)
+
+
+# --- all of them ------------------------------------------------------------------------------------------------------
+
+
+def _listing(parts: list[_PathFiles], place: ResolvedPaths, how: Partitioning, several: bool) -> DatasetListing:
+    """Make one listing of what the paths stand for."""
+    paths = [path for part in parts for path in part.found.paths]
+    about = {path: entry for part in parts for path, entry in part.found.about.items()}
+    base = "" if several else parts[0].base
+    hidden = [entry for part in parts for entry in part.found.hidden]
+    noted = {}
+    if parts[0].is_directory and not several:
+        start = _start(base)
+        noted = {entry.path[len(start) :]: entry for entry in hidden}
+    metadata, common = (
+        data_file_from_entry(noted[name], place.name_of(noted[name].path)) if name in noted else None
+        for name in (METADATA_FILE, COMMON_METADATA_FILE)
+    )
+    if not paths and metadata is None and common is None:
+        raise InvalidFileError("no Parquet files below the directory", file=place.name_of(place.paths[0]))
+    keys, divided = _partitions(paths, _relative_to(parts, how, several), how)
+    files = DataFileList(paths, about, divided, place.name_of)
+    return DatasetListing(
+        files, keys, place.filesystem, metadata, common, base, tuple(sorted(entry.path for entry in hidden))
+    )
+
+
+def _start(base: str) -> str:
+    """Give what the paths of all files below a directory begin with."""
+    return base if not base or base.endswith("/") else base + "/"
+
+
+def _relative_to(parts: list[_PathFiles], how: Partitioning, several: bool) -> str:
+    """Give what is taken off the paths of directories before they are looked at for partitions.
+
+    Of one directory, only what is below it counts. Where files are named one by one, whatever their paths name; places
+    are counted from the directory that all have in common.
+    """
+    if parts[0].is_directory and not several:
+        return _start(parts[0].base)
+    if how.kind == "hive":
+        return ""
+    common = parts[0].base.split("/")
+    for part in parts[1:]:
+        same = [one == other for one, other in zip(common, part.base.split("/"), strict=False)]
+        common = common[: same.index(False) if False in same else len(same)]
+    return _start("/".join(common) or ("/" if parts[0].base[:1] == "/" else ""))
+
+
+def _partitions(paths: list[str], start: str, how: Partitioning) -> tuple[tuple[str, ...], PartitionIndex]:
+    """Give the partition keys, and which partition each file is in, by the directories that files are in."""
+    if how.kind == "none" or not paths:
+        return (), PartitionIndex.of([()] * len(paths))
+    directories = [path.rpartition("/")[0] for path in paths]
+    examples = dict(zip(reversed(directories), reversed(paths), strict=True))  # of each directory, its first file
+    found: dict[str, dict[str, str | None]] = {}
+    for directory in dict.fromkeys(directories):
+        with error_context(file=examples[directory]):
+            found[directory] = how.parse_path((directory + "/")[len(start) :].rstrip("/"))
+    first = directories[0]
+    keys = how.names if how.kind == "positions" else tuple(found[first])
+    wanted = set(keys)
+    for directory, pairs in found.items():
+        if pairs.keys() != wanted:
+            raise _disagreement(keys, tuple(pairs), examples[first], examples[directory], how)
+    partitions, which = PartitionIndex.of(tuple([pairs[key] for key in keys]) for pairs in found.values())
+    numbers = dict(zip(found, which.tolist(), strict=True))
+    return keys, PartitionIndex(
+        partitions, np.fromiter(map(numbers.__getitem__, directories), np.intp, len(directories))
+    )
+
+
+def _disagreement(
+    keys: tuple[str, ...], others: tuple[str, ...], first: str, path: str, how: Partitioning
+) -> InvalidFileError:
+    if how.kind == "positions":
+        wanted = ", ".join(map(repr, keys))
+        return InvalidFileError(f"the file is not deep enough for a directory each of {wanted}", file=path)
+    one, another = (" and ".join(map(repr, names)) or "no keys" for names in (keys, others))
+    return InvalidFileError(
+        f"the files of a dataset are partitioned by the same keys, and this one is by {another}, where {first!r} is "
+        f"by {one}; partitioning=None reads them without these columns",
+        file=path,
+    )

@@ -1,0 +1,197 @@
+"""Open many files: footers fetched side by side, few descriptors and tails held."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import error_context
+from ...format.footer.tail import MAGIC, TAIL_BYTES
+from ...format.open_file import OpenFile
+from ...io.file_pool import PooledFileSource
+from ...io.open import open_filesystem_source
+from ...io.remote_source import MAX_CONCURRENT_REQUESTS, read_ranges_of_files
+from ...io.source import Source, allocate_with_slack
+from ...io.tail_source import TailSource
+from ...util.worker_pool import WorkerPool
+from ..listing.files import DataFile
+from .files import DatasetListing
+
+if TYPE_CHECKING:
+    from ...io.coalesce import Coalescing
+
+__all__ = ["open_files"]
+
+# A remote file that is no longer is fetched whole along with its footer: another request takes longer than its bytes.
+WHOLE_FILE_BYTES = 1 << 20
+# The ends of so many bytes are kept in memory together, where each of them has SHORTEST_TAIL at least.
+MAX_TAIL_BYTES, MAX_LOCAL_TAIL_BYTES = 256 << 20, 64 << 20
+MIN_TAIL_BYTES = 8 << 10
+# So many files are asked for by one call, and so many bytes.
+_MANY, _MANY_BYTES = 256, 64 << 20
+
+
+def open_files(
+    listing: DatasetListing, files: Sequence[DataFile], *, storage_options: dict[str, Any] | None = None,
+    coalescing: Coalescing | None = None,
+) -> list[OpenFile]:  # fmt: skip
+    """Open files of a dataset, and read their footers.
+
+    Parameters
+    ----------
+    listing : DatasetListing
+        Where they are from.
+    files : sequence of DataFile
+        Some of its files, in any order.
+    storage_options : dict, optional
+        Not used: the listing knows the file system.
+    coalescing : Coalescing, optional
+        As in `OpenFile`.
+
+    Returns
+    -------
+    list of OpenedFile
+        In the order of `files`. Local ones beyond `numparq.io.file_pool.MAX_OPEN_FILES` are closed until they are read.
+
+    Raises
+    ------
+    ParquetError
+        With the file's name, when one of them is damaged; all others are closed then.
+    OSError
+        As the file system does, when one of them cannot be opened.
+    """
+    opened: list[OpenFile] = []
+    waiting: list[Source] = []
+    sources = _local(files) if listing.filesystem is None else _remote(listing.filesystem, files)
+    try:
+        for source in sources:
+            waiting.append(source)
+            opened.append(OpenFile(source, coalescing=coalescing))
+    except BaseException:
+        for source in waiting:
+            source.close()
+        sources.close()
+        raise
+    return opened
+
+
+def tail_lengths(sizes: Sequence[int], whole: int, most: int) -> list[int]:
+    """Say how many bytes at the end of each file are read at once, and kept.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Bytes of the files.
+    whole : int
+        Files that are no longer are wanted whole.
+    most : int
+        Bytes of all together.
+
+    Returns
+    -------
+    list of int
+        TAIL_BYTES each, or less where there are very many files; and the whole file, as long as there is room.
+    """
+    share = min(max(most // max(len(sizes), 1), MIN_TAIL_BYTES), TAIL_BYTES)
+    lengths = [min(size, share) for size in sizes]
+    room = most - sum(lengths)
+    for place, size in enumerate(sizes):
+        more = size - lengths[place]
+        if 0 < more <= room and size <= whole:
+            lengths[place] = size
+            room -= more
+    return lengths
+
+
+def _local(files: Sequence[DataFile]) -> Generator[Source, None, None]:
+    """Open local files, whose ends are read when they are asked for."""
+    share = min(max(MAX_LOCAL_TAIL_BYTES // max(len(files), 1), MIN_TAIL_BYTES), TAIL_BYTES)
+    for file in files:
+        source = PooledFileSource(file.path, file.name)
+        yield TailSource(source, min(source.size, share))
+
+
+# --- remote files -----------------------------------------------------------------------------------------------------
+
+
+def _remote(filesystem: Any, files: Sequence[DataFile]) -> Generator[Source, None, None]:
+    """Open remote files, and fetch their ends, many by one call."""
+    sources = _sources(filesystem, files)
+    given = 0
+    try:
+        lengths = tail_lengths([source.size for source in sources], WHOLE_FILE_BYTES, MAX_TAIL_BYTES)
+        for start, stop in _batches(lengths):
+            for tail in _with_tails(sources[start:stop], lengths[start:stop]):
+                given += 1
+                yield tail
+    finally:
+        for source in sources[given:]:
+            source.close()
+
+
+def _sources(filesystem: Any, files: Sequence[DataFile]) -> list[Source]:
+    """Open files; those whose size is not known, side by side, for that costs a request each."""
+    sources: list[Source | None] = [None] * len(files)
+
+    def opening(place: int) -> None:
+        file = files[place]
+        with error_context(file=file.name):
+            sources[place] = open_filesystem_source(filesystem, file.path, file.name, file.size)
+
+    is_known = hasattr(filesystem, "cat_file") and all(file.size is not None for file in files)
+    jobs: list[Callable[[], None]] = [partial(opening, place) for place in range(len(files))]
+    try:
+        with WorkerPool(1 if is_known else max(1, min(MAX_CONCURRENT_REQUESTS, len(files)))) as crew:
+            crew.run(jobs)
+    except BaseException:
+        for source in sources:
+            if source is not None:
+                source.close()
+        raise
+    return [source for source in sources if source is not None]
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Cut a list of files into parts that are fetched together."""
+    start, num_bytes = 0, 0
+    for place, length in enumerate(lengths):
+        if place > start and (place - start == _MANY or num_bytes + length > _MANY_BYTES):
+            yield start, place
+            start, num_bytes = place, 0
+        num_bytes += length
+    if start < len(lengths):
+        yield start, len(lengths)
+
+
+def _with_tails(sources: Sequence[Source], lengths: Sequence[int]) -> list[TailSource]:
+    """Fetch the ends of files; and what is missing of longer footers, those beyond all bounds excepted."""
+    wanted = [(source, source.size - length, source.size) for source, length in zip(sources, lengths, strict=True)]
+    tails = read_ranges_of_files(wanted)
+    missing, room = [], _MANY_BYTES
+    for tail, one in zip(tails, wanted, strict=True):
+        count = _missing(tail, *one)
+        missing.append(count if count <= room else 0)
+        room -= missing[-1]
+    longer = [place for place, count in enumerate(missing) if count]
+    more = read_ranges_of_files([(sources[at], wanted[at][1] - missing[at], wanted[at][1]) for at in longer])
+    for at, front in zip(longer, more, strict=True):
+        joined = allocate_with_slack(missing[at] + lengths[at])
+        joined[: missing[at]] = front[: missing[at]]
+        joined[missing[at] :] = tails[at]
+        tails[at] = joined
+    return [
+        TailSource(source, length + count, tail)
+        for source, length, count, tail in zip(sources, lengths, missing, tails, strict=True)
+    ]
+
+
+def _missing(tail: np.ndarray, source: Source, start: int, stop: int) -> int:
+    """Count the bytes of a footer in front of what was read of it; none where it is none, which is found out later."""
+    length = stop - start
+    if length < 8 or tail[length - 4 : length].tobytes() != MAGIC:
+        return 0
+    footer = int.from_bytes(tail[length - 8 : length - 4].tobytes(), "little") + 8
+    return max(footer - length, 0) if footer <= source.size else 0

@@ -1,0 +1,106 @@
+"""Snapshot of a dataset: its listing, the files opened so far, and their merged schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...format.open_file import OpenFile
+from ...io.open import open_filesystem_source, open_local_source
+from ...io.source import Source
+from ..listing.files import DataFile, DataFileList
+from ..partitions.columns import DatasetPartitions
+from ..schema_merge.dataset_schema import DatasetSchema
+from .files import list_files
+from .open_files import open_files
+
+if TYPE_CHECKING:
+    from ...io.coalesce import Coalescing
+
+__all__ = ["DatasetSnapshot"]
+
+
+class DatasetSnapshot:
+    """The files of a dataset, each opened when it is first asked for.
+
+    Parameters
+    ----------
+    path, partitioning, categories, schema, resolve, storage_options, filesystem, coalescing
+        As in `Dataset`.
+
+    Attributes
+    ----------
+    listing : DatasetListing
+        The files, in the order of their rows; elsewhere, their ordinals stand for them.
+    partitions : DatasetPartitions
+        The partition columns.
+    """
+
+    def __init__(
+        self, path: Any, partitioning: Any, categories: Collection[str] | None, schema: Any, resolve: str,
+        storage_options: dict[str, Any] | None, filesystem: Any, coalescing: Coalescing | None,
+    ) -> None:  # fmt: skip
+        self._given_schema = schema
+        self._resolve = resolve
+        self._storage_options = storage_options
+        self._coalescing = coalescing
+        self.listing = list_files(
+            path, partitioning=partitioning, storage_options=storage_options, filesystem=filesystem
+        )
+        self.partitions = DatasetPartitions.of(self.listing, partitioning, categories)
+        self._opened: dict[int, OpenFile] = {}
+        self._metadata: OpenFile | None = None
+        self._schemas: dict[tuple[int, ...], DatasetSchema] = {}
+
+    @property
+    def files(self) -> DataFileList:
+        """All files."""
+        return self.listing.files
+
+    def single_source(self) -> Source | None:
+        """Give the file itself, where the path stands for one and not for a table; None where it stands for many."""
+        if not self.listing.is_single_file:
+            return None
+        file = self.files[0]
+        if self.listing.filesystem is None:
+            return open_local_source(file.path)
+        return open_filesystem_source(self.listing.filesystem, file.path, file.name, file.size)
+
+    def opened(self, ordinals: Sequence[int]) -> list[OpenFile]:
+        """Give files, opened, but for those that are open."""
+        closed = [at for at in ordinals if at not in self._opened]
+        if closed:
+            self._opened.update(zip(closed, self._open([self.files[at] for at in closed]), strict=True))
+        return [self._opened[at] for at in ordinals]
+
+    @property
+    def metadata(self) -> OpenFile:
+        """The file ``_metadata``, or else ``_common_metadata``; there has to be one."""
+        if self._metadata is None:
+            file = self.listing.metadata_file or self.listing.common_metadata_file
+            assert file is not None
+            (self._metadata,) = self._open([file])
+        return self._metadata
+
+    def _open(self, files: Sequence[DataFile]) -> list[OpenFile]:
+        return open_files(self.listing, files, storage_options=self._storage_options, coalescing=self._coalescing)
+
+    def schema_of(self, ordinals: Sequence[int]) -> DatasetSchema:
+        """Give the schema of some files as one; where there are none, that of any, or of ``_metadata``."""
+        key = tuple(ordinals) or (0,)
+        if key not in self._schemas:
+            files = self.opened(key) if self.files else [self.metadata]
+            self._schemas[key] = self.united(files)
+        return self._schemas[key]
+
+    def united(self, files: Sequence[OpenFile]) -> DatasetSchema:
+        """Unite the schemas of files, as the dataset is to do it."""
+        return DatasetSchema.of(files, resolve=self._resolve, schema=self._given_schema)
+
+    def close(self) -> None:
+        """Close all files."""
+        for file in self._opened.values():
+            file.close()
+        if self._metadata is not None:
+            self._metadata.close()
+        self._opened, self._metadata = {}, None

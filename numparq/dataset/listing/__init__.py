@@ -1,0 +1,1 @@
+"""Listings of files, local and remote."""

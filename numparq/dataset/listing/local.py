@@ -1,0 +1,103 @@
+"""List local directories by name alone, and identify a local file's version."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from .files import DirectoryListing, FileEntry
+from .patterns import GlobPattern, is_hidden
+
+__all__ = ["file_version", "list_local"]
+
+_EVERYTHING = GlobPattern([])
+
+
+def list_local(base: str, pattern: GlobPattern = _EVERYTHING) -> DirectoryListing:
+    """List the files below a directory.
+
+    Parameters
+    ----------
+    base : str
+        The directory; empty for the current one.
+    pattern : GlobPattern
+        Which of them.
+
+    Returns
+    -------
+    DirectoryListing
+        Without sizes. Links are followed, but for those to a directory that they themselves lie in; a link to nothing
+        counts as a file, so that whoever opens it is told what is missing. Pipes, sockets and devices are left out.
+
+    Raises
+    ------
+    FileNotFoundError, NotADirectoryError, PermissionError
+        As `os.scandir` does.
+    """
+    paths: list[str] = []
+    hidden: list[FileEntry] = []
+    start = base if not base or base.endswith("/") else base + "/"
+    waiting = [(start, pattern.start)]
+    while waiting:
+        directory, states = waiting.pop()
+        takes_all = pattern.matches_rest(states)
+        with os.scandir(directory or ".") as entries:
+            for entry in entries:
+                name = entry.name
+                # Nearly all there are: nothing in their names that those of hidden ones have.
+                if takes_all and name[0] not in "._" and name[-1] != "$" and entry.is_file():
+                    paths.append(directory + name)
+                    continue
+                is_directory = _is_directory(entry)
+                if is_directory is None:
+                    continue
+                path = directory + name
+                after = pattern.step(states, name, is_directory)
+                if not after:
+                    if is_hidden(name, is_directory) and pattern.is_match(states):
+                        hidden.append(FileEntry(path + "/" if is_directory else path))
+                elif not is_directory:
+                    if pattern.is_match(after):
+                        paths.append(path)
+                elif not entry.is_symlink() or not _is_loop(path, start):
+                    waiting.append((path + "/", after))
+    paths.sort()
+    return DirectoryListing(paths, hidden=hidden)
+
+
+def _is_directory(entry: os.DirEntry[str]) -> bool | None:
+    """Say whether something is a directory, and not a file; None for what is neither."""
+    if entry.is_dir():
+        return True
+    is_file = entry.is_file() or (entry.is_symlink() and not os.path.exists(entry.path))
+    return False if is_file else None
+
+
+def _is_loop(path: str, start: str) -> bool:
+    """Say whether a directory, which a link leads to, is one of those that the link is in."""
+    target = os.stat(path)
+    return any(os.path.samestat(os.stat(above), target) for above in _above(path, start))
+
+
+def _above(path: str, start: str) -> Iterator[str]:
+    """Give the directories on the way to a path, from below: as they were walked, and as they are above the start."""
+    above = path.rpartition("/")[0]
+    while len(above) > len(start):
+        yield above
+        above = above.rpartition("/")[0]
+    real = os.path.realpath(start)
+    while True:
+        yield real
+        parent = os.path.dirname(real)
+        if parent == real:
+            return
+        real = parent
+
+
+def file_version(path: str) -> str | None:
+    """Say what a file is now; None where there is none."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return f"{found.st_size}-{found.st_mtime_ns}"

@@ -1,0 +1,173 @@
+"""List directories of fsspec and pyarrow file systems with as few requests as possible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from functools import partial
+from itertools import chain
+from typing import Any
+
+from ...io.remote_source import MAX_CONCURRENT_REQUESTS
+from ...util.worker_pool import WorkerPool
+from .files import DirectoryListing, FileEntry
+from .patterns import GlobPattern, is_hidden_path
+
+__all__ = ["RemoteLister"]
+
+
+class RemoteLister:
+    """What a file system that is not local has.
+
+    Parameters
+    ----------
+    filesystem : fsspec or pyarrow file system
+        Where the files are.
+    """
+
+    def __init__(self, filesystem: Any) -> None:
+        self._filesystem = filesystem
+        self._lists = _ArrowLister(filesystem) if hasattr(filesystem, "open_input_file") else _FsspecLister(filesystem)
+
+    def look(self, path: str) -> FileEntry | None:
+        """Ask what a path is, by one request.
+
+        Returns
+        -------
+        FileEntry or None
+            The file; None for a directory.
+
+        Raises
+        ------
+        FileNotFoundError
+            When there is neither.
+        """
+        return self._lists.look(path)
+
+    def look_at_all(self, paths: Sequence[str]) -> list[FileEntry | None]:
+        """Ask what several paths are, side by side."""
+        found: list[FileEntry | None] = [None] * len(paths)
+
+        def ask(place: int) -> None:
+            found[place] = self._lists.look(paths[place])
+
+        _side_by_side(partial(ask, place) for place in range(len(paths)))
+        return found
+
+    def walk(self, base: str) -> DirectoryListing:
+        """List all files below a directory, by one listing."""
+        return self.list_all(base)
+
+    def list_all(self, base: str) -> DirectoryListing:
+        """The same, with what a write has not finished yet, and what one replaces."""
+        return _separate_hidden(self._lists.below(base), base)
+
+    def matched(self, pattern: str) -> DirectoryListing:
+        """List the files that a pattern matches, and those in directories that it matches."""
+        entries, directories = self._lists.glob(pattern)
+        inside: list[DirectoryListing] = [DirectoryListing()] * len(directories)
+
+        def ask(place: int) -> None:
+            inside[place] = self.walk(directories[place])
+
+        _side_by_side(partial(ask, place) for place in range(len(directories)))
+        return DirectoryListing.of(chain(entries, *(part.files for part in inside)))
+
+
+def _side_by_side(jobs: Iterable[Callable[[], None]]) -> None:
+    jobs = list(jobs)
+    with WorkerPool(max(1, min(MAX_CONCURRENT_REQUESTS, len(jobs)))) as crew:
+        crew.run(jobs)
+
+
+def _separate_hidden(entries: Iterable[FileEntry], base: str) -> DirectoryListing:
+    """Keep apart what is hidden below a directory."""
+    files: list[FileEntry] = []
+    hidden: list[FileEntry] = []
+    start = len(base.rstrip("/")) + 1
+    for entry in entries:
+        (hidden if is_hidden_path(entry.path[start:]) else files).append(entry)
+    return DirectoryListing.of(files, hidden)
+
+
+class _FsspecLister:
+    """Listings of an fsspec file system."""
+
+    def __init__(self, filesystem: Any) -> None:
+        self._filesystem = filesystem
+
+    def look(self, path: str) -> FileEntry | None:
+        info = self._filesystem.info(path)
+        return None if info.get("type") == "directory" else _fsspec_entry(path, info)
+
+    def below(self, base: str) -> list[FileEntry]:
+        return _files_of(self._filesystem.find(base, detail=True))
+
+    def glob(self, pattern: str) -> tuple[list[FileEntry], list[str]]:
+        matched = self._filesystem.glob(pattern, detail=True)
+        base, parts = GlobPattern.split(pattern)
+        start = len(base.rstrip("/")) + 1
+        directories = []
+        if not pattern.rstrip("/").endswith("**"):
+            directories = [path for path, info in matched.items() if info.get("type") == "directory"]
+        entries = [entry for entry in _files_of(matched) if parts.matches(entry.path[start:])]
+        return entries, [path for path in directories if parts.matches(path[start:].rstrip("/") + "/file")]
+
+
+def _files_of(infos: dict[str, dict]) -> list[FileEntry]:
+    """Make entries of what fsspec says of files; what stands for a directory in an object store is none."""
+    return [_fsspec_entry(path, info) for path, info in infos.items()
+            if info.get("type") != "directory" and not path.endswith("/")]  # fmt: skip
+
+
+def _fsspec_entry(path: str, info: dict) -> FileEntry:
+    size = info.get("size")
+    version = next((info[key] for key in _VERSIONS if info.get(key) is not None), None)
+    if isinstance(version, datetime):
+        version = version.timestamp()  # listings have a number where a look at one file has this
+    modified = next((seconds for key in _TIMES if (seconds := _seconds(info.get(key))) is not None), None)
+    return FileEntry(path, size if isinstance(size, int) else None, None if version is None else str(version), modified)
+
+
+def _seconds(time: Any) -> float | None:
+    """Give a moment in seconds since 1970; None of what is none, as a text, or may be of any time zone."""
+    if isinstance(time, datetime):
+        return time.timestamp() if time.tzinfo is not None else None
+    return float(time) if isinstance(time, (int, float)) and not isinstance(time, bool) else None
+
+
+# What file systems of fsspec call what changes along with a file: those of object stores, and then times.
+_VERSIONS = ("ETag", "etag", "content_md5", "md5Hash", "LastModified", "last_modified", "mtime", "modified", "created")
+_TIMES = ("LastModified", "last_modified", "mtime", "modified")
+
+
+class _ArrowLister:
+    """Listings of a pyarrow file system."""
+
+    def __init__(self, filesystem: Any) -> None:
+        self._filesystem = filesystem
+
+    def look(self, path: str) -> FileEntry | None:
+        from pyarrow.fs import FileType
+
+        info = self._filesystem.get_file_info(path)
+        if info.type == FileType.NotFound:
+            raise FileNotFoundError(path)
+        return None if info.type == FileType.Directory else _arrow_entry(info)
+
+    def below(self, base: str) -> list[FileEntry]:
+        from pyarrow.fs import FileSelector
+
+        infos = self._filesystem.get_file_info(FileSelector(base, recursive=True))
+        return [_arrow_entry(info) for info in infos if info.is_file]
+
+    def glob(self, pattern: str) -> tuple[list[FileEntry], list[str]]:
+        base, parts = GlobPattern.split(pattern)
+        start = len(base.rstrip("/")) + 1 if base else 0
+        return [entry for entry in self.below(base) if parts.matches(entry.path[start:])], []
+
+
+def _arrow_entry(info: Any) -> FileEntry:
+    if info.mtime_ns is None:
+        return FileEntry(info.path, info.size)
+    return FileEntry(info.path, info.size, str(info.mtime_ns), info.mtime_ns / 10**9)

@@ -1,0 +1,1 @@
+"""Partition columns: directory names, types, values and predicates."""

@@ -1,0 +1,295 @@
+"""Partition columns of a dataset: types and values from directory names, as arrays of a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ...column.buffers import BinaryArray, DecodedColumn
+from ...errors import SchemaError
+from ...expr.matchers.vectors import ColumnVector
+from ...format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64
+from ...format.schema import REQUIRED, Leaf
+from ...to_pandas.columns import to_array
+from ...types.choose import choose_output_type
+from ...types.schema_only import schema_only_type
+from ..listing.files import DataFile, PartitionIndex
+from .partitioning import parse_partitioning
+from .types import PartitionType, infer_partition_type, parse_partition_type
+
+if TYPE_CHECKING:
+    from ..discover.files import DatasetListing
+
+__all__ = ["INFERRED", "DatasetPartitions"]
+
+# A type that is given: inferred like any other, but the column is no Categorical.
+INFERRED = "inferred"
+
+
+class DatasetPartitions:
+    """The partition columns of a dataset.
+
+    Parameters
+    ----------
+    keys : sequence of str
+        Their names.
+    values : sequence of tuple of (str or None), or PartitionIndex
+        For each file, whether it is read or not, the values as texts, in the order of `keys`; None is the null
+        partition. Types are inferred from all of them, and categories are in the order of their files.
+    types : mapping of str to Any, optional
+        Types that are given, as `parse_partition_type` takes them, or `INFERRED`. A column of no given type is a
+        Categorical, as
+        pandas has it.
+    categories : collection of str, optional
+        Columns that are to be Categoricals though their type is given.
+    files : sequence of DataFile, optional
+        The files themselves, for messages.
+
+    Raises
+    ------
+    ValueError, TypeError
+        When there is a type for no column, or one that partition columns cannot have.
+    """
+
+    def __init__(
+        self, keys: Sequence[str], values: Sequence[tuple[str | None, ...]] | PartitionIndex,
+        types: Mapping[str, Any] | None = None, categories: Collection[str] | None = None,
+        files: Sequence[DataFile] | None = None,
+    ) -> None:  # fmt: skip
+        self.keys = tuple(keys)
+        self._divided = values if isinstance(values, PartitionIndex) else PartitionIndex.of(values)
+        self._files = files
+        self._made: dict[str, _Column] = {}
+        self._types: dict[str, tuple[PartitionType | None, bool]] = dict.fromkeys(self.keys, (None, True))
+        for key, spec in (types or {}).items():
+            if key not in self._types:
+                known = ", ".join(map(repr, self.keys)) or "nothing"
+                raise ValueError(f"a type is given for the partition column {key!r}, and the files are partitioned by "
+                                 f"{known}")  # fmt: skip
+            asked = key in (categories or ())
+            given, is_category = (None, False) if spec is INFERRED else parse_partition_type(spec)
+            self._types[key] = given, is_category or asked
+
+    @classmethod
+    def of(
+        cls, listing: DatasetListing, partitioning: Any = "hive", categories: Collection[str] | None = None
+    ) -> DatasetPartitions:
+        """Make the partition columns of a listing.
+
+        Parameters
+        ----------
+        listing : DatasetListing
+            All files.
+        partitioning : Any
+            What `list_files` was given.
+        categories : collection of str, optional
+            As above; names of other columns may be among them.
+        """
+        how = parse_partitioning(partitioning)
+        files = listing.files
+        types: dict[str, Any] = dict.fromkeys(how.names, INFERRED) if listing.keys else {}
+        if files and not listing.is_single_file:
+            types |= how.types
+        return cls(listing.keys, files.divided, types, categories, files)
+
+    def leaf(self, key: str) -> Leaf:
+        """Give a leaf of a column's type, flat and OPTIONAL, for predicates; its ordinal is below 0."""
+        return self._column(key).type.leaf(key, self.keys.index(key))
+
+    def value(self, key: str, raw: str | None) -> Any:
+        """Give the Python value that a text is in a column; None for a null.
+
+        Raises
+        ------
+        SchemaError
+            When it is none of the column's type.
+        """
+        stored = _stored(key, self._column(key).type, raw)
+        return None if stored is None else self._column(key).type.value(stored)
+
+    def has_nulls(self, key: str) -> bool:
+        """Say whether any file is in the null partition of a column."""
+        return bool((self._column(key).codes < 0).any())
+
+    def stored(self, key: str, raws: Sequence[str | None]) -> ColumnVector:
+        """Give texts as a decoded column of their values, which `numparq.expr.evaluate` takes.
+
+        Parameters
+        ----------
+        key : str
+            The column.
+        raws : sequence of (str or None)
+            Such as the files' `DataFile.values` have them.
+
+        Raises
+        ------
+        SchemaError
+            As in `value`.
+        """
+        column = self._coded(key, self._column(key).type, raws)
+        if column.type.physical == BYTE_ARRAY:
+            piece = _binary(column.distinct)
+            return ColumnVector(piece.data, piece.offsets, codes=column.codes)
+        if column.type.physical == FIXED_LEN_BYTE_ARRAY:
+            values = np.frombuffer(b"".join(column.distinct), f"V{column.type.type_length}")
+            return ColumnVector(values, codes=column.codes)
+        return ColumnVector(column.numbers(), codes=column.codes)
+
+    def column(
+        self, key: str, files: Sequence[int] | np.ndarray, num_rows: Sequence[int] | np.ndarray,
+        dtype_backend: str = "numpy",
+    ) -> Any:  # fmt: skip
+        """Make a column of a frame.
+
+        Parameters
+        ----------
+        key : str
+            The column.
+        files : sequence of int
+            Ordinals of the files that the rows come from, in the order of the rows.
+        num_rows : sequence of int
+            How many rows each of them gives.
+        dtype_backend : {"numpy", "numpy_nullable", "pyarrow"}
+            As in `numparq.read_parquet`.
+
+        Returns
+        -------
+        numpy.ndarray or pandas.api.extensions.ExtensionArray
+            As pandas has it with pyarrow: where the type is not given, a Categorical of int32 or str, its categories
+            the values of all files, read or not. Integers and booleans of a given type are nullable where any
+            file is in the null partition.
+        """
+        column = self._column(key)
+        codes = column.codes[np.asarray(files, np.intp)]
+        if self._types[key][1]:
+            rows = np.repeat(codes, num_rows)
+            return (_arrow_dictionary if dtype_backend == "pyarrow" else _categorical)(column, rows)
+        distinct = column.finished(dtype_backend, self.has_nulls(key))
+        return _taken(distinct, codes).repeat(np.asarray(num_rows, np.intp))
+
+    def _column(self, key: str) -> _Column:
+        if key not in self._made:
+            self._made[key] = self._make(key)
+        return self._made[key]
+
+    def _make(self, key: str) -> _Column:
+        place = self.keys.index(key)
+        partitions, which = self._divided
+        raws = [values[place] for values in partitions]
+        kind = self._types[key][0] or infer_partition_type(raw for raw in dict.fromkeys(raws) if raw is not None)
+        column = self._coded(key, kind, raws, self._example if self._files else None)
+        column.codes = column.codes[which]
+        return column
+
+    def _example(self, partition: int) -> str:
+        """Give the name of the first file in a partition."""
+        assert self._files is not None
+        return self._files[self._divided.first_file(partition)].name
+
+    @staticmethod
+    def _coded(
+        key: str, kind: PartitionType, raws: Sequence[str | None], name_of: Callable[[int], str] | None = None
+    ) -> _Column:
+        """Number the values that texts are, in the order in which they come."""
+        stored: dict[str | None, Any] = {}
+        for place, raw in enumerate(raws):
+            if raw not in stored:
+                try:
+                    stored[raw] = _stored(key, kind, raw)
+                except SchemaError as error:
+                    if name_of is not None:
+                        error.where.setdefault("file", name_of(place))
+                    raise
+        ordinals: dict[Any, int] = {}
+        for item in stored.values():
+            if item is not None:
+                ordinals.setdefault(item, len(ordinals))
+        numbers = {raw: -1 if item is None else ordinals[item] for raw, item in stored.items()}
+        return _Column(kind, list(ordinals), np.array([numbers[raw] for raw in raws], np.int32))
+
+
+def _stored(key: str, kind: PartitionType, raw: str | None) -> Any:
+    """Give the stored value that a text is; None for a null."""
+    if raw is None or (not raw and not kind.is_text):
+        return None
+    try:
+        return kind.parse(raw)
+    except ValueError:
+        raise SchemaError(f"the partition value {raw!r} is no {kind.name}", column=key) from None
+
+
+@dataclass
+class _Column:
+    """A partition column: the values that there are, as they are stored, and which of them each file has."""
+
+    type: PartitionType
+    distinct: list[Any]
+    codes: np.ndarray
+
+    def finished(self, dtype_backend: str, may_be_null: bool) -> Any:
+        """Make an array of the values that there are, of the dtype that a column of them has."""
+        leaf = self.type.leaf("", 0) if may_be_null else _required(self.type)
+        target = schema_only_type(
+            choose_output_type(leaf, dtype_backend=dtype_backend, timezone=self.type.timezone), may_be_null=may_be_null
+        )
+        count = len(self.distinct)
+        if target.storage == "binary":
+            return to_array(target, DecodedColumn(pieces=[_binary(self.distinct)]), count)
+        if self.type.physical == FIXED_LEN_BYTE_ARRAY:
+            return to_array(target, DecodedColumn(np.frombuffer(b"".join(self.distinct), target.dtype)), count)
+        assert target.dtype is not None
+        return to_array(target, DecodedColumn(self.numbers().astype(target.dtype)), count)
+
+    def numbers(self) -> np.ndarray:
+        """Give the values that there are, which are of a fixed size, as they are stored."""
+        if self.type.physical in _FLOATS:
+            return np.array(self.distinct, _FLOATS[self.type.physical])
+        is_unsigned = self.type.logical is not None and self.type.logical.signed is False
+        return np.array(self.distinct, np.uint64 if is_unsigned else np.int64).astype(_INTEGERS[self.type.physical])
+
+
+_FLOATS = {FLOAT: np.float32, DOUBLE: np.float64}
+_INTEGERS = {BOOLEAN: np.bool_, INT32: np.int32, INT64: np.int64}
+
+
+def _required(kind: PartitionType) -> Leaf:
+    leaf = kind.leaf("", 0)
+    return Leaf(0, 0, leaf.path, leaf.physical, leaf.type_length, leaf.logical, 0, 0, REQUIRED)
+
+
+def _binary(values: list[bytes]) -> BinaryArray:
+    offsets = np.zeros(len(values) + 1, np.int64)
+    np.cumsum([len(value) for value in values], out=offsets[1:])
+    return BinaryArray(offsets, np.frombuffer(b"".join(values) + bytes(8), np.uint8))
+
+
+def _taken(distinct: Any, codes: np.ndarray) -> Any:
+    """Give an array's items by their numbers, and nulls for -1."""
+    taken = pd.api.extensions.take(distinct, codes.astype(np.intp), allow_fill=True)
+    if taken.dtype == object and distinct.dtype == object:
+        taken[codes < 0] = None
+    return taken
+
+
+def _categorical(column: _Column, rows: np.ndarray) -> pd.Categorical:
+    values = column.finished("numpy", False)
+    if values.dtype.kind == "f" and np.isnan(values).any():  # which is no category
+        kept = ~np.isnan(values)
+        values, rows = values[kept], np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)[rows]
+    dtype = pd.CategoricalDtype(pd.Index(values, dtype=values.dtype, copy=False))
+    return pd.Categorical.from_codes(rows, dtype=dtype, validate=False)
+
+
+def _arrow_dictionary(column: _Column, rows: np.ndarray) -> Any:
+    from ...util.optional import import_pyarrow
+
+    pa = import_pyarrow()
+    values = pa.array(column.finished("pyarrow", True))
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    indices = pa.array(rows, pa.int32(), mask=rows < 0)
+    return pd.arrays.ArrowExtensionArray(pa.chunked_array([pa.DictionaryArray.from_arrays(indices, values)]))

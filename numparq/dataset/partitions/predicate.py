@@ -1,0 +1,161 @@
+"""Predicates on partition columns, evaluated by directory names before a file is opened."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...expr.bound import BoundPredicate
+from ...expr.evaluate import evaluate
+from ...expr.expression import And, Constant, Expression, Or
+from ...expr.literals import locate_literal
+from ...expr.matchers.vectors import ColumnVector
+from ...expr.normalize import all_of, any_of
+from ...expr.sort_keys import KeyDomain, key_domain
+from ...format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FLOAT, INT32, INT64
+from ...format.schema import Leaf
+
+if TYPE_CHECKING:
+    from ..prune.filter_columns import DatasetFilterColumn
+    from .columns import DatasetPartitions
+
+__all__ = ["PartitionPredicate", "evaluate_partition_predicates", "wrap_partition_predicates"]
+
+Raw = str | None
+_DTYPES = {BOOLEAN: "u1", INT32: "<i4", INT64: "<i8", FLOAT: "<f4", DOUBLE: "<f8"}
+_FORMATS = {2: "<e", 4: "<f", 8: "<d"}
+
+
+class PartitionPredicate(Expression):
+    """A bound test of a partition key; its answer is the same for all rows of a file.
+
+    Parameters
+    ----------
+    test : ValuePredicate, BloomPredicate or NullPredicate
+        Bound to the key's leaf.
+    key : int
+        Which key it is, in order of the partitions.
+    partitions : DatasetPartitions
+        What knows the values of raw ones.
+    """
+
+    __slots__ = ("_answers", "_partitions", "key", "test")
+
+    def __init__(self, test: BoundPredicate, key: int, partitions: DatasetPartitions) -> None:
+        self.test = test
+        self.key = key
+        self._partitions = partitions
+        self._answers: dict[Raw, bool] = {}
+
+    def __repr__(self) -> str:
+        return repr(self.test)
+
+    def evaluate(self, raws: Iterable[Raw]) -> np.ndarray:
+        """Say which values of the key satisfy it.
+
+        Parameters
+        ----------
+        raws : iterable of str or None
+            As they stand in names of directories; None is the null partition.
+
+        Returns
+        -------
+        bool array
+            One item each; each value is tested once in the life of this object.
+        """
+        raws = list(raws)
+        new = list(dict.fromkeys(raw for raw in raws if raw not in self._answers))
+        if new:
+            leaf = self.test.leaf
+            values = _values(self._partitions, self._partitions.keys[self.key], leaf, new)
+            found = evaluate(self.test, {leaf.index: values}, len(new))
+            self._answers.update(zip(new, found.tolist(), strict=True))
+        return np.array([self._answers[raw] for raw in raws], np.bool_)
+
+    def answer(self, raw: Raw) -> bool:
+        """Say whether one value satisfies it."""
+        known = self._answers.get(raw)
+        return bool(self.evaluate([raw])[0]) if known is None else known
+
+
+def wrap_partition_predicates(
+    bound: Expression, items: Sequence[DatasetFilterColumn], partitions: DatasetPartitions
+) -> Expression:
+    """Wrap the tests of partition keys in a bound expression, so that they can be decided for a file.
+
+    Parameters
+    ----------
+    bound : Expression
+        Bound to the leaves of some items.
+    items : sequence of DatasetFilterColumn
+        What they are, by the ordinals of the leaves.
+    partitions : DatasetPartitions
+        Of the dataset.
+
+    Returns
+    -------
+    Expression
+    """
+    if isinstance(bound, Constant):
+        return bound
+    if isinstance(bound, (And, Or)):
+        return type(bound)(tuple(wrap_partition_predicates(part, items, partitions) for part in bound.parts))
+    assert isinstance(bound, BoundPredicate)
+    key = items[bound.leaf.index].key
+    return bound if key < 0 else PartitionPredicate(bound, key, partitions)
+
+
+def evaluate_partition_predicates(expression: Expression, values: Sequence[Raw]) -> Expression:
+    """Decide the tests of partition keys for a file.
+
+    Parameters
+    ----------
+    expression : Expression
+        As `wrap_partition_predicates` makes them.
+    values : sequence of str or None
+        The file's value of each key.
+
+    Returns
+    -------
+    Expression
+        Without such tests, and without the constants that they have become; the same object where there were none.
+    """
+    if isinstance(expression, PartitionPredicate):
+        return Constant(expression.answer(values[expression.key]))
+    if not isinstance(expression, (And, Or)):
+        return expression
+    parts = [evaluate_partition_predicates(part, values) for part in expression.parts]
+    if all(new is old for new, old in zip(parts, expression.parts, strict=True)):
+        return expression
+    return all_of(parts) if isinstance(expression, And) else any_of(parts)
+
+
+# --- values out of names ----------------------------------------------------------------------------------------------
+
+
+def _values(partitions: DatasetPartitions, key: str, leaf: Leaf, raws: Sequence[Raw]) -> ColumnVector:
+    """Give values of a key as a decoded column of them."""
+    values = [None if raw is None else partitions.value(key, raw) for raw in raws]
+    validity = np.array([value is not None for value in values], np.uint8)
+    domain = key_domain(leaf)
+    if domain.type.kind == "int":
+        numbers = [0 if value is None else int(value) for value in values]
+        dtype = np.uint64 if domain.kind == "unsigned" else np.int64
+        return ColumnVector(np.array(numbers, dtype).astype(_DTYPES[leaf.physical]), validity=validity)
+    plain = [bytes(domain.width) if value is None else _plain(value, domain) for value in values]
+    data = np.frombuffer(b"".join(plain) + bytes(8), np.uint8)
+    if leaf.physical == BYTE_ARRAY:
+        return ColumnVector(data, np.cumsum([0, *map(len, plain)]), validity)
+    data = data[: len(data) - 8]
+    return ColumnVector(data.view(_DTYPES.get(leaf.physical, np.uint8)), validity=validity)
+
+
+def _plain(value: Any, domain: KeyDomain) -> bytes:
+    """Give a value of a key in the PLAIN form of its type."""
+    found = locate_literal(value, domain)
+    if found is None:
+        return struct.pack(_FORMATS[domain.width], np.nan)
+    return domain.plain(found.left)

@@ -1,0 +1,296 @@
+"""Types of partition columns: inferred or given, and directory text parsed to stored values."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...format.logical_type import LogicalType
+from ...format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64
+from ...format.schema import Leaf
+
+__all__ = ["PartitionType", "infer_partition_type", "parse_partition_type"]
+
+
+@dataclass(frozen=True)
+class PartitionType:
+    """What the values of a partition column are.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    physical : int
+        How a leaf of this type stores them.
+    parse : callable
+        Makes the stored value of a text: an int, a float, or bytes; ValueError where it is none of this type.
+    value : callable
+        Makes the Python value of a stored one.
+    logical : LogicalType, optional
+        What it means.
+    type_length : int, optional
+        Of FIXED_LEN_BYTE_ARRAY.
+    timezone : str, optional
+        Of timestamps with one.
+    """
+
+    name: str
+    physical: int
+    parse: Callable[[str], Any] = field(compare=False)
+    value: Callable[[Any], Any] = field(compare=False)
+    logical: LogicalType | None = None
+    type_length: int | None = None
+    timezone: str | None = None
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the empty text is a value; of all other types it is a null."""
+        return self.physical == BYTE_ARRAY
+
+    def leaf(self, key: str, ordinal: int) -> Leaf:
+        """Give a leaf that predicates bind to: flat, OPTIONAL, and behind none of the file's ordinals.
+
+        Parameters
+        ----------
+        key : str
+            The column's name.
+        ordinal : int
+            Among the partition columns: the leaf's own is ``-1 - ordinal``.
+        """
+        place = -1 - ordinal
+        return Leaf(place, place, (key,), self.physical, self.type_length, self.logical, 1, 0)
+
+
+# --- text to stored values --------------------------------------------------------------------------------------------
+
+_INTEGER = re.compile(r"-?[0-9]+")
+_HEX = re.compile(r"0[xX][0-9a-fA-F]+")
+_FLOAT = re.compile(r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|-?inf(?:inity)?", re.IGNORECASE)
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)")
+_DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
+_MOMENT = re.compile(
+    _DATE.pattern + r"(?:[ T]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?)?"
+    r"(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?"
+)
+_BOOLEANS = {"true": 1, "false": 0, "1": 1, "0": 0}
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
+_MOST_DIGITS = 100
+
+
+def _integer(text: str, low: int, high: int) -> int:
+    """Parse an integer; hexadecimal ones as well, as pyarrow does."""
+    if len(text) > _MOST_DIGITS or not (_INTEGER.fullmatch(text) or _HEX.fullmatch(text)):
+        raise ValueError(text)
+    if text[:2] in ("0x", "0X"):
+        if len(text) - 2 > max(low, -low).bit_length() // 4 + 1 and low:
+            raise ValueError(text)
+        number = int(text, 16)
+    else:
+        number = int(text)
+    if not low <= number <= high:
+        raise ValueError(text)
+    return number
+
+
+def _float(text: str) -> float:
+    if not _FLOAT.fullmatch(text):
+        raise ValueError(text)
+    return float(text)
+
+
+def _float32(text: str) -> float:
+    number = _float(text)
+    if math.isfinite(number) and abs(number) > float(np.finfo(np.float32).max):
+        raise ValueError(text)
+    return float(np.float32(number))
+
+
+def _boolean(text: str) -> int:
+    if text.lower() not in _BOOLEANS:
+        raise ValueError(text)
+    return _BOOLEANS[text.lower()]
+
+
+def _day(text: str) -> int:
+    match = _DATE.fullmatch(text)
+    if match is None:
+        raise ValueError(text)
+    return datetime.date(*map(int, match.groups())).toordinal() - _EPOCH
+
+
+def _moment(text: str, per_second: int, zoned: bool) -> int:
+    """Parse a timestamp; ValueError where it is finer than its unit, or has no time zone and should have one."""
+    match = _MOMENT.fullmatch(text)
+    if match is None or (zoned and match[8] is None):
+        raise ValueError(text)
+    day = datetime.date(int(match[1]), int(match[2]), int(match[3])).toordinal() - _EPOCH
+    time = datetime.time(int(match[4] or 0), int(match[5] or 0), int(match[6] or 0))
+    seconds = day * 86_400 + time.hour * 3600 + time.minute * 60 + time.second - _offset(match[8] or "Z")
+    count, rest = divmod(int((match[7] or "").ljust(9, "0")) * per_second, 1_000_000_000)
+    number = seconds * per_second + count
+    if rest or not -(1 << 63) < number < 1 << 63:
+        raise ValueError(text)
+    return number
+
+
+def _offset(zone: str) -> int:
+    """Give the seconds that a time zone is ahead of UTC."""
+    if zone == "Z":
+        return 0
+    digits = zone[1:].replace(":", "").ljust(4, "0")
+    hours, minutes = int(digits[:2]), int(digits[2:])
+    if hours > 23 or minutes > 59:
+        raise ValueError(zone)
+    return (-60 if zone[0] == "-" else 60) * (hours * 60 + minutes)
+
+
+def _unscaled(text: str, precision: int, scale: int) -> int:
+    """Parse a decimal; ValueError where it has more digits than there are."""
+    if len(text) > _MOST_DIGITS or not _DECIMAL.fullmatch(text):
+        raise ValueError(text)
+    sign, digits, exponent = decimal.Decimal(text).as_tuple()
+    shift = int(exponent) + scale
+    number = int("".join(map(str, digits)))
+    number, rest = (number * 10**shift, 0) if shift >= 0 else divmod(number, 10**-shift)
+    if rest or number >= 10**precision:
+        raise ValueError(text)
+    return -number if sign else number
+
+
+# --- the types --------------------------------------------------------------------------------------------------------
+
+
+def _integers(bits: int, signed: bool) -> PartitionType:
+    low, high = (-1 << bits - 1, (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    plain = signed and bits in (32, 64)
+    logical = None if plain else LogicalType("INTEGER", bit_width=bits, signed=signed)
+    physical = INT64 if bits == 64 else INT32
+    return PartitionType(
+        f"{'' if signed else 'u'}int{bits}", physical, lambda text: _integer(text, low, high), int, logical
+    )
+
+
+def _decimals(precision: int, scale: int) -> PartitionType:
+    if not 0 < precision <= 38 or not 0 <= scale <= precision:
+        raise ValueError(f"decimal({precision}, {scale}) is no type: there are 1 to 38 digits, and no more decimals")
+    physical = INT32 if precision <= 9 else INT64 if precision <= 18 else FIXED_LEN_BYTE_ARRAY
+    is_wide = physical == FIXED_LEN_BYTE_ARRAY
+
+    def parse(text: str) -> int | bytes:
+        number = _unscaled(text, precision, scale)
+        return number.to_bytes(16, "big", signed=True) if is_wide else number
+
+    def value(stored: Any) -> decimal.Decimal:
+        number = int.from_bytes(stored, "big", signed=True) if is_wide else int(stored)
+        return decimal.Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -scale))
+
+    logical = LogicalType("DECIMAL", precision=precision, scale=scale)
+    return PartitionType(
+        f"decimal({precision}, {scale})", physical, parse, value, logical, 16 if is_wide else None
+    )  # fmt: skip
+
+
+_PER_SECOND = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+_UNITS = {"ms": "MILLIS", "us": "MICROS", "ns": "NANOS"}
+
+
+def _timestamps(unit: str | None, zone: str | None) -> PartitionType:
+    """Make a type of timestamps; in microseconds if nothing is said, and not in seconds, which Parquet has not."""
+    unit = {None: "us", "s": "ms"}.get(unit, unit)
+    assert unit is not None
+    per_second = _PER_SECOND[unit]
+
+    def value(stored: int) -> pd.Timestamp:
+        moment = pd.Timestamp(np.datetime64(int(stored), unit))  # type: ignore[call-overload]
+        return moment if zone is None else moment.tz_localize("UTC").tz_convert(zone)
+
+    logical = LogicalType("TIMESTAMP", unit=_UNITS[unit], utc=zone is not None)
+    name = f"timestamp[{unit}]" if zone is None else f"timestamp[{unit}, {zone}]"
+    return PartitionType(
+        name, INT64, lambda text: _moment(text, per_second, zone is not None), value, logical, timezone=zone
+    )
+
+
+TEXT = PartitionType("str", BYTE_ARRAY, str.encode, lambda stored: stored.decode(), LogicalType("STRING"))
+INT32S = _integers(32, True)
+_DATES = PartitionType(
+    "date", INT32, _day, lambda stored: datetime.date.fromordinal(stored + _EPOCH), LogicalType("DATE")
+)
+_BOOLEAN_TYPE = PartitionType("bool", BOOLEAN, _boolean, bool)
+_FLOAT_TYPE = PartitionType("float32", FLOAT, _float32, float)
+_DOUBLE_TYPE = PartitionType("float64", DOUBLE, _float, float)
+
+# Names of types: NumPy's, pandas', Arrow's, and those of this module.
+_NAMES: list[tuple[str, Callable[..., PartitionType]]] = [
+    (r"(u?)int(8|16|32|64)", lambda unsigned, bits: _integers(int(bits), not unsigned)),
+    (r"int", lambda: _integers(64, True)),
+    (r"float32", lambda: _FLOAT_TYPE),
+    (r"float|float64|double", lambda: _DOUBLE_TYPE),
+    (r"bool|boolean", lambda: _BOOLEAN_TYPE),
+    (r"str|string|large_string|string_view|utf8|object|<u0", lambda: TEXT),
+    (r"date|date32|date64|date32\[day\]|date64\[ms\]", lambda: _DATES),
+    (r"(?:datetime64|timestamp)(?:\[(s|ms|us|ns)(?:, (?:tz=)?(.+))?\])?", _timestamps),
+    (r"decimal(?:32|64|128|256)?\(([0-9]+), ?([0-9]+)\)", lambda p, s: _decimals(int(p), int(s))),
+]
+_CLASSES = {
+    int: "int64", float: "float64", str: "str", bool: "bool", datetime.date: "date", datetime.datetime: "timestamp",
+    pd.Timestamp: "timestamp",
+}  # fmt: skip
+_DICTIONARY = re.compile(r"dictionary<values=(.+), indices=\w+, ordered=\w+>")
+
+
+def parse_partition_type(spec: Any) -> tuple[PartitionType | None, bool]:
+    """Make sense of the type that is given for a partition column.
+
+    Parameters
+    ----------
+    spec : Any
+        A NumPy or pandas dtype, a Python class, a type of pyarrow, or its name: integers, floats, ``bool``, ``str``,
+        ``date``, ``timestamp[us]`` (or ``datetime64[us]``, with a time zone behind a comma), ``decimal(9, 2)``,
+        or ``category``.
+
+    Returns
+    -------
+    type : PartitionType or None
+        None where it is to be inferred.
+    is_category : bool
+        Whether the column is to be a Categorical.
+
+    Raises
+    ------
+    TypeError
+        For what is no type of partition columns.
+    """
+    known = isinstance(spec, type) and spec in _CLASSES
+    name = _CLASSES[spec] if known else str(spec).removesuffix("[pyarrow]")
+    if name == "category":
+        return None, True
+    if name == "float" and not isinstance(spec, str):  # what pyarrow calls float32
+        name = "float32"
+    dictionary = _DICTIONARY.fullmatch(name)
+    if dictionary:
+        return parse_partition_type(dictionary[1])[0], True
+    for pattern, make in _NAMES:
+        match = re.fullmatch(pattern, name, re.IGNORECASE)
+        if match:
+            return make(*match.groups()), False
+    raise TypeError(f"{spec!r} is no type of a partition column: see numparq.read_parquet, partitioning")
+
+
+def infer_partition_type(texts: Iterable[str]) -> PartitionType:
+    """Infer the type of texts: int32 where they are all such integers, else str; as pyarrow does."""
+    count = 0
+    for count, text in enumerate(texts, start=1):  # noqa: B007
+        try:
+            INT32S.parse(text)
+        except ValueError:
+            return TEXT
+    return INT32S if count else TEXT

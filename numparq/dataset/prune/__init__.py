@@ -1,0 +1,1 @@
+"""Prune files and row groups of a dataset."""

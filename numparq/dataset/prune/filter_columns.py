@@ -1,0 +1,217 @@
+"""Filter columns of a dataset: columns and partition keys that a predicate reads, resolved per file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...column.projection import NestedProjection, select_column
+from ...expr.expression import ColumnName
+from ...expr.resolve import ColumnResolver, ResolvedColumn, resolve_column, unknown_column_error
+from ...expr.sort_keys import KeyDomain, key_domain
+from ...format.arrow_type import ArrowType
+from ...format.open_file import OpenFile
+from ...format.schema import Leaf
+from ...scan.predicate import LeafArrowTypes
+
+if TYPE_CHECKING:
+    from ..partitions.columns import DatasetPartitions
+    from ..schema_merge.dataset_schema import DatasetSchema
+
+__all__ = [
+    "DatasetFilterColumn",
+    "DatasetFilterColumns",
+    "FileFilterColumn",
+    "PartitionKeyColumns",
+    "partition_key_ordinal",
+]
+
+_MOST_KEPT = 64
+
+
+class FileFilterColumn(NamedTuple):
+    """Where in a file something is that is asked.
+
+    Attributes
+    ----------
+    leaf : Leaf
+        The column, or the first leaf within it.
+    level : int
+        The definition level from which on it is there.
+    domain : KeyDomain
+        The leaf's keys.
+    """
+
+    leaf: Leaf
+    level: int
+    domain: KeyDomain
+
+
+@dataclass(frozen=True)
+class DatasetFilterColumn:
+    """Something that an expression asks.
+
+    Parameters
+    ----------
+    found : ResolvedColumn
+        What its name leads to, with the leaf that it is bound to.
+    origin : ArrowType or None
+        Its type by the Arrow schema.
+    key : int
+        Which partition key it is; -1 for a column.
+    column : Leaf or NestedProjection or None
+        The column of the prototype, as it is selected; None for a partition key.
+    """
+
+    found: ResolvedColumn
+    origin: ArrowType | None = None
+    key: int = -1
+    column: Leaf | NestedProjection | None = None
+
+
+def partition_key_ordinal(name: ColumnName, partitions: DatasetPartitions) -> int:
+    """Tell which partition key a name of an expression is; -1 if it is none."""
+    key = name[0] if isinstance(name, tuple) and len(name) == 1 else name
+    return partitions.keys.index(key) if isinstance(key, str) and key in partitions.keys else -1
+
+
+class _FilterColumnResolver(ColumnResolver):
+    """Finds what is asked, and gives each thing a leaf of its own.
+
+    Attributes
+    ----------
+    items : list of DatasetFilterColumn
+        By the ordinals of these leaves.
+    """
+
+    def __init__(self) -> None:
+        self.items: list[DatasetFilterColumn] = []
+        self._by_name: dict[Any, ResolvedColumn] = {}
+
+    def find(self, name: ColumnName) -> ResolvedColumn:
+        """Find what a name leads to; parameters and errors as of `numparq.expr.resolve.resolve_column`."""
+        if name not in self._by_name:
+            made = self._made(name)
+            same = [item.found for item in self.items if (item.found.path, item.key) == (made.found.path, made.key)]
+            if not same:
+                self.items.append(made)
+            self._by_name[name] = same[0] if same else made.found
+        return self._by_name[name]
+
+    def get(self, index: int) -> ArrowType | None:
+        """Give the Arrow type of something asked, by the ordinal of its leaf, as `bind` wants to have it."""
+        return self.items[index].origin
+
+    def _made(self, name: ColumnName) -> DatasetFilterColumn:
+        raise NotImplementedError
+
+    def _partition(self, key: int, partitions: DatasetPartitions) -> DatasetFilterColumn:
+        name = partitions.keys[key]
+        leaf = replace(partitions.leaf(name), index=len(self.items))
+        return DatasetFilterColumn(ResolvedColumn(leaf, True, leaf.max_definition_level, 0, [leaf], (name,)), key=key)
+
+
+class PartitionKeyColumns(_FilterColumnResolver):
+    """The partition keys alone, as columns of an expression.
+
+    Parameters
+    ----------
+    partitions : DatasetPartitions
+        Of the dataset.
+    """
+
+    def __init__(self, partitions: DatasetPartitions) -> None:
+        super().__init__()
+        self._partitions = partitions
+
+    def _made(self, name: ColumnName) -> DatasetFilterColumn:
+        key = partition_key_ordinal(name, self._partitions)
+        if key < 0:
+            raise unknown_column_error("the dataset", name, self._partitions.keys)
+        return self._partition(key, self._partitions)
+
+
+class DatasetFilterColumns(_FilterColumnResolver):
+    """Partition keys and columns of a dataset that an expression asks.
+
+    Parameters
+    ----------
+    dataset_schema : DatasetSchema
+        Of all files.
+    partitions : DatasetPartitions
+        A partition key wins over a column of that name.
+    """
+
+    def __init__(self, dataset_schema: DatasetSchema, partitions: DatasetPartitions) -> None:
+        super().__init__()
+        self._schema = dataset_schema
+        self._partitions = partitions
+        self._origins = LeafArrowTypes(dataset_schema.prototype)
+        self._within: dict[tuple[int, int], tuple[Any, tuple[FileFilterColumn | None, ...]]] = {}
+
+    def _made(self, name: ColumnName) -> DatasetFilterColumn:
+        key = partition_key_ordinal(name, self._partitions)
+        return self._partition(key, self._partitions) if key >= 0 else self._column(name)
+
+    def _column(self, name: ColumnName) -> DatasetFilterColumn:
+        schema, keys = self._schema.prototype.schema, self._partitions.keys
+        top = name[0] if isinstance(name, tuple) else name if name in schema.positions else name.split(".")[0]
+        if top in keys or top not in schema.positions:
+            known = [*keys, *(column for column in schema.columns if column not in keys)]
+            known += [leaf.name for leaf in map(schema.leaf, range(min(schema.num_leaves, 1000)))]
+            raise unknown_column_error("the dataset", name, known)
+        found = resolve_column(schema, name)
+        leaf = replace(
+            found.leaf, index=len(self.items), max_definition_level=found.leaf.max_definition_level + 1,
+            element_levels=(0, *(level + 1 for level in found.leaf.element_levels[1:])),
+        )  # fmt: skip
+        bound = found._replace(leaf=leaf, level=found.level + 1)
+        return DatasetFilterColumn(bound, self._origins.get(found.leaf.index), column=self._selected(found.path))
+
+    def _selected(self, path: tuple[str, ...]) -> Leaf | NestedProjection:
+        """Select what a path leads to, as ``columns=`` does; of what is in a list or map, that list or map."""
+        for length in range(len(path), 0, -1):
+            column = select_column(self._schema.prototype.schema, path[:length])
+            if isinstance(column, Leaf) or not column.is_pruned:
+                return column
+        raise AssertionError("a top-level column is a whole one")
+
+    def within(self, file: OpenFile) -> tuple[FileFilterColumn | None, ...]:
+        """Find in a file what is asked.
+
+        Parameters
+        ----------
+        file : OpenFile
+            One of the dataset's.
+
+        Returns
+        -------
+        tuple of InFile or None
+            An item for each of `items`; None for partition keys, and for what the file has only nulls of.
+        """
+        about = file.schema, file.arrow_schema  # the same objects for all files that were written alike
+        known = self._within.get((id(about[0]), id(about[1])))
+        if known is None or len(known[1]) != len(self.items):
+            known = about, self._looked_up(file)
+            if len(self._within) >= _MOST_KEPT:
+                self._within.clear()
+            self._within[id(about[0]), id(about[1])] = known
+        return known[1]
+
+    def _looked_up(self, file: OpenFile) -> tuple[FileFilterColumn | None, ...]:
+        columns = [item.column for item in self.items if item.column is not None]
+        matches = iter(self._schema.matches(file, columns)) if columns else iter(())
+        return tuple(None if item.column is None else _in_file(file, next(matches).column) for item in self.items)
+
+
+def _in_file(file: OpenFile, column: Leaf | NestedProjection | None) -> FileFilterColumn | None:
+    """Find the leaf of a file's column."""
+    if column is None:
+        return None
+    if isinstance(column, Leaf):
+        leaf, level, is_leaf = column, column.max_definition_level, True
+    else:
+        leaf, level, is_leaf = column.leaves[0], column.shape.level, column.shape.leaf is not None
+    origin = None if leaf.is_nested else file.arrow_schema.field_type(leaf.column)
+    domain = key_domain(leaf, origin)
+    return None if is_leaf and domain.kind == "none" else FileFilterColumn(leaf, level, domain)

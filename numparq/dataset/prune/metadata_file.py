@@ -1,0 +1,244 @@
+"""Prune files by a `_metadata` file, trusting it only for files older than itself."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import ParquetError
+from ...expr.bound import combine_results, describe
+from ...expr.expression import Expression
+from ...expr.normalize import all_of
+from ...expr.runtime_filter import check_runtime_filters
+from ...format.open_file import OpenFile
+from ...prune.match import predicate_may_match
+from ...prune.statistics import row_group_statistics
+from ..partitions.predicate import PartitionPredicate
+from .dataset_filter import DatasetFilter
+
+if TYPE_CHECKING:
+    from ..discover.files import DatasetListing
+    from ..listing.files import DataFile
+    from ..partitions.columns import DatasetPartitions
+    from ..schema_merge.dataset_schema import DatasetSchema
+
+__all__ = ["MetadataFileGroups", "MetadataFilePruner", "build_metadata_file_pruner"]
+
+_LEAST_FOOTER = 12  # bytes behind the last chunk: a length, two magic numbers
+
+
+class MetadataFileGroups:
+    """The files that a ``_metadata`` file names, and can be trusted to tell of.
+
+    Parameters
+    ----------
+    metadata : OpenFile
+        The ``_metadata`` file.
+    listing : DatasetListing
+        Of the directory that it lies in.
+    """
+
+    def __init__(self, metadata: OpenFile, listing: DatasetListing) -> None:
+        self.metadata = metadata
+        self._listing = listing
+        base = listing.base
+        self._start = base if not base or base.endswith("/") else base + "/"
+
+    def row_groups_of(self, files: Sequence[DataFile]) -> list[list[int]]:
+        """Say which row groups are those of some files.
+
+        Parameters
+        ----------
+        files : sequence of DataFile
+            Of the listing.
+
+        Returns
+        -------
+        list of list of int
+            Ordinals of row groups of the ``_metadata`` file; none where that cannot be trusted to tell of a file.
+        """
+        found = [self._groups.get(self._relative(file), []) for file in files]
+        written = _modified(self._listing.metadata_file, self._listing)
+        if written is None:
+            return [[] for _ in files]
+        return [
+            groups if groups and self._is_trusted(file, groups, written) else []
+            for file, groups in zip(files, found, strict=True)
+        ]
+
+    def _relative(self, file: DataFile) -> str:
+        return file.path[len(self._start) :] if file.path.startswith(self._start) else ""
+
+    def _is_trusted(self, file: DataFile, groups: list[int], written: float) -> bool:
+        """Say whether a file is older than what is said of it, and has room for all of that."""
+        size, modified = file.size, file.modified
+        if self._listing.filesystem is None:
+            try:
+                found = os.stat(file.path)
+            except OSError:
+                return False
+            size, modified = found.st_size, found.st_mtime_ns / 10**9
+        # Not of the same moment: a file may have been written again within what the clock can tell apart.
+        if modified is None or not modified < written:
+            return False
+        return size is None or int(self._ends[groups].max()) <= size - _LEAST_FOOTER
+
+    @cached_property
+    def _groups(self) -> dict[str, list[int]]:
+        """The row groups by the file that they are in; those of which that is not clear are left out with it."""
+        count, columns = self.metadata.num_row_groups, self.metadata.schema.num_leaves
+        found: dict[str, list[int]] = {}
+        if not columns:
+            return found
+        try:
+            paths = [self.paths(column) for column in sorted({0, columns - 1})]
+        except ParquetError:
+            return found
+        for group in range(count):
+            found.setdefault(paths[0][group], []).append(group)
+        for several in paths[1:]:
+            for first, other in zip(paths[0], several, strict=True):
+                if first != other:
+                    found.pop(first, None)
+                    found.pop(other, None)
+        found.pop("", None)
+        return found
+
+    def paths(self, column: int) -> list[str]:
+        """Give for each row group the file that its chunk of a column is in, relative to the directory; "" if none."""
+        count = self.metadata.num_row_groups
+        texts = self.metadata.footer.chunks.texts("file_path", range(count), [column] * count)
+        distinct = {text: _normal(text) for text in set(texts)}
+        return [distinct[text] for text in texts]
+
+    @cached_property
+    def _ends(self) -> np.ndarray:
+        """Where in its file the last chunk of each row group ends."""
+        groups, last = range(self.metadata.num_row_groups), self.metadata.schema.num_leaves - 1
+        try:
+            facts = self.metadata.footer.chunks.table(groups, [last])
+        except ParquetError:
+            return np.full(len(groups), np.iinfo(np.int64).max)
+        data, dictionary = facts["data_page_offset"], facts["dictionary_page_offset"]
+        starts = np.where((dictionary > 0) & (dictionary < data), dictionary, data)
+        return (starts + facts["total_compressed_size"])[:, 0]
+
+
+def _normal(path: str) -> str:
+    """Give a relative path in its plainest form; "" for one that leads out of the directory."""
+    made = posixpath.normpath(path) if path else ""
+    return "" if made.startswith(("/", "..")) or made == "." else made
+
+
+def _modified(file: DataFile | None, listing: DatasetListing) -> float | None:
+    if file is None or listing.filesystem is not None:
+        return None if file is None else file.modified
+    try:
+        return os.stat(file.path).st_mtime_ns / 10**9
+    except OSError:
+        return None
+
+
+def build_metadata_file_pruner(
+    listing: DatasetListing,
+    files: Sequence[DataFile],
+    filters: Any,
+    partitions: DatasetPartitions,
+    runtime_filters: Any = (),
+    *,
+    opened: Callable[[Sequence[DataFile]], list[OpenFile]],
+    united: Callable[[list[OpenFile]], DatasetSchema],
+) -> MetadataFilePruner | None:
+    """Make the pruner by the ``_metadata`` file of a listing, if there is one and it can help.
+
+    Parameters
+    ----------
+    listing : DatasetListing
+        Of the dataset.
+    files : sequence of DataFile
+        Those that are left.
+    filters, partitions, runtime_filters
+        As in `DatasetFilter`.
+    opened : callable
+        Opens files.
+    united : callable
+        Gives the schema of open files.
+
+    Returns
+    -------
+    MetadataFilePruner or None
+        Besides the ``_metadata`` file, those files are opened of which it does not tell, and no others. None as well
+        where it is damaged, or does not fit the filter or the other files: then all files have to be asked themselves.
+    """
+    if listing.metadata_file is None or (filters is None and not check_runtime_filters(runtime_filters)):
+        return None
+    try:
+        (metadata,) = opened([listing.metadata_file])
+        named = MetadataFileGroups(metadata, listing)
+        groups = named.row_groups_of(files)
+        if not any(groups):
+            return None
+        others = opened([file for file, known in zip(files, groups, strict=True) if not known])
+        made = DatasetFilter(filters, united([metadata, *others]), partitions, runtime_filters)
+        return MetadataFilePruner(made, named, runtime_filters)
+    except ParquetError:
+        return None
+
+
+class MetadataFilePruner:
+    """Drops files, unopened, of which a ``_metadata`` file says that they have no wanted rows.
+
+    Parameters
+    ----------
+    file_filter : DatasetFilter
+        What is asked; of a schema that the ``_metadata`` file's was united for.
+    named : MetadataFileGroups
+        What the ``_metadata`` file names.
+    runtime_filters : RuntimeFilter, or iterable of these
+        Those that have arrived count.
+
+    Attributes
+    ----------
+    name : str
+        ``"_metadata"``.
+    reason : str
+        What is asked.
+    """
+
+    name = "_metadata"
+
+    def __init__(self, file_filter: DatasetFilter, named: MetadataFileGroups, runtime_filters: Any = ()) -> None:
+        self._filter = file_filter
+        self._named = named
+        self._runtime = runtime_filters
+        self.reason = describe(file_filter.asked)
+
+    def keep(self, files: Sequence[DataFile]) -> np.ndarray:
+        """Say which files may have wanted rows; see `FilePruner`."""
+        metadata = self._named.metadata
+        asked = all_of(
+            [self._filter.bind_file_columns(metadata), *self._filter.bind_runtime_filters(metadata, self._runtime)]
+        )
+        groups = self._named.row_groups_of(files)
+        owners = np.repeat(np.arange(len(files)), [len(several) for several in groups])
+        kept = np.array([not several for several in groups], np.bool_)
+        kept[owners[self._may(asked, files, [group for several in groups for group in several], owners)]] = True
+        return kept
+
+    def _may(self, asked: Expression, files: Sequence[DataFile], groups: list[int], owners: np.ndarray) -> np.ndarray:
+        """Say which row groups may have wanted rows; `owners` are the files that they are in."""
+        metadata = self._named.metadata
+        here = np.array(self._named.paths(0), object)[groups] if groups else np.empty(0, object)
+
+        def answer(test: Any) -> np.ndarray:
+            if isinstance(test, PartitionPredicate):
+                return test.evaluate([file.values[test.key] for file in files])[owners]
+            elsewhere = np.array(self._named.paths(test.leaf.index), object)[groups] != here
+            return predicate_may_match(test, row_group_statistics(metadata, test.leaf, groups)) | elsewhere
+
+        return combine_results(asked, answer, lambda value: np.full(len(groups), value))

@@ -1,0 +1,1 @@
+"""Scan the files of a dataset into one frame."""

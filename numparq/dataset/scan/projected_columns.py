@@ -1,0 +1,173 @@
+"""Projected columns of a dataset read: those of the merged schema, then partition columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...column.buffers import DecodedColumn
+from ...column.projection import (
+    NestedProjection,
+    check_include,
+    check_names,
+    index_columns,
+    merge_parts,
+    projection_of,
+    select_column,
+    unknown_column_error,
+)
+from ...errors import SchemaError
+from ...format.arrow_type import ArrowType
+from ...format.open_file import OpenFile
+from ...format.schema import Leaf
+from ...scan.options import ScanOptions
+from ...scan.projected_columns import ProjectedColumns
+from ...to_pandas.frame import allocate_blocks
+from ...types.output_type import OutputType
+from ..partitions.columns import DatasetPartitions
+
+__all__ = ["DatasetColumns", "project_columns"]
+
+# What a column is decoded as that no file holds.
+_ELSEWHERE = OutputType("null", "nulls", ArrowType("null"))
+
+
+def project_columns(
+    prototype: OpenFile, partitions: DatasetPartitions, columns: Any, choices: ScanOptions
+) -> DatasetColumns:
+    """Find the columns to read.
+
+    Parameters
+    ----------
+    prototype : OpenFile
+        Stands for the united schema of all files.
+    partitions : DatasetPartitions
+        The partition columns; a file's column of such a name is not read.
+    columns : sequence of str or tuple, or None
+        As in `numparq.read_parquet`; None stands for all, the partition columns last.
+    choices : ScanOptions
+        What else is asked for.
+
+    Returns
+    -------
+    DatasetColumns
+
+    Raises
+    ------
+    SchemaError
+        When there is no such column.
+    """
+    schema, keys = prototype.schema, {key: partitions.leaf(key) for key in partitions.keys}
+    metadata = prototype.pandas_metadata
+    index = [name for name in (metadata.index_fields if metadata else ()) if name not in keys]
+    if columns is None:
+        names: list[Any] = [
+            name for position, name in enumerate(schema.columns) if name not in keys and schema.has_leaves(position)
+        ]
+        wanted = [*names, *keys]
+    else:
+        wanted = check_names(columns)
+    selected: list[Leaf | NestedProjection] = merge_parts(
+        keys[name] if isinstance(name, str) and name in keys else _selected(schema, name, keys) for name in wanted
+    )
+    own = [column for column in selected if not _is_partition(column)]
+    selected += index_columns(schema, index, own)
+    return DatasetColumns(prototype, selected, choices, check_include(choices.include), partitions)
+
+
+def _selected(schema: Any, name: Any, keys: Mapping[str, Leaf]) -> Leaf | NestedProjection:
+    try:
+        return select_column(schema, name)
+    except SchemaError:
+        raise unknown_column_error(name, [*schema.columns, *keys], "the dataset") from None
+
+
+def _is_partition(column: Leaf | NestedProjection) -> bool:
+    return isinstance(column, Leaf) and column.index < 0
+
+
+class DatasetColumns(ProjectedColumns):
+    """The columns of a read of many files.
+
+    Parameters
+    ----------
+    prototype : OpenFile
+        Stands for all files.
+    selected : list of Leaf or NestedProjection
+        Columns of the prototype and of the partitions, in the order of the frame.
+    choices : ScanOptions
+        What else is asked for.
+    virtual : sequence of str
+        The virtual columns wanted.
+    partitions : DatasetPartitions
+        The partition columns.
+
+    Attributes
+    ----------
+    prototype, selected
+        As given.
+    places : list of slice
+        For each of them its leaves among `leaves`.
+    """
+
+    def __init__(
+        self,
+        prototype: OpenFile,
+        selected: list[Leaf | NestedProjection],
+        choices: ScanOptions,
+        virtual: Sequence[str],
+        partitions: DatasetPartitions,
+    ) -> None:
+        super().__init__(prototype, projection_of(selected), choices, virtual)
+        self.prototype = prototype
+        self.selected = selected
+        self.partitions = partitions
+        self.places = leaf_slices_of(selected)
+
+    @property
+    def stored(self) -> list[int]:
+        """Which of the selected columns are in files, by position."""
+        return [at for at, column in enumerate(self.selected) if not _is_partition(column)]
+
+    def _target(self, leaf: Leaf, null_count: int | None, categorical: bool) -> OutputType:
+        return _ELSEWHERE if leaf.index < 0 else super()._target(leaf, null_count, categorical)
+
+    def partition_arrays(self, ordinals: Sequence[int], counts: Sequence[int]) -> dict[int, Any]:
+        """Make the partition columns.
+
+        Parameters
+        ----------
+        ordinals : sequence of int
+            The files, as `partitions` counts them.
+        counts : sequence of int
+            Rows of each.
+
+        Returns
+        -------
+        dict of int to array
+            By the positions of their leaves.
+        """
+        return {
+            self.places[at].start: self.partitions.column(column.name, ordinals, counts, self._options.dtype_backend)
+            for at, column in enumerate(self.selected)
+            if _is_partition(column)
+        }
+
+    def dtypes(self, targets: Sequence[OutputType]) -> list[Any]:
+        """Give the dtype of each stored column, by its position among all; None for partition columns."""
+        layout = allocate_blocks(list(targets), 0)
+        buffers = [DecodedColumn(*memory) for memory in zip(layout.values, layout.validity, strict=True)]
+        made = self.finished(targets, buffers, 0)
+        return [
+            None if _is_partition(column) else array.dtype for column, array in zip(self.selected, made, strict=True)
+        ]
+
+
+def leaf_slices_of(selected: Sequence[Leaf | NestedProjection]) -> list[slice]:
+    """Give for each column where its leaves are among those of all."""
+    found, place = [], 0
+    for column in selected:
+        count = 1 if isinstance(column, Leaf) else len(column.leaves)
+        found.append(slice(place, place + count))
+        place += count
+    return found

@@ -1,0 +1,183 @@
+"""Plan a query of a dataset: prune files, merge schemas, select rows and bind the filter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...column.read.row_selection import RowSlice
+from ...errors import SchemaError
+from ...format.open_file import OpenFile
+from ...plan.dataset_plan import DatasetPlan, FileCut
+from ...scan.options import ScanOptions, select_row_slices
+from ..discover.snapshot import DatasetSnapshot
+from ..listing.files import DataFile
+from ..prune.dataset_filter import DatasetFilter
+from ..prune.metadata_file import build_metadata_file_pruner
+from ..prune.pruners import FilePruner, PartitionPruner, StatisticsPruner, apply_pruner
+from ..schema_merge.dataset_schema import DatasetSchema
+from .dataset_scan import DatasetScan, FileSelection
+from .projected_columns import DatasetColumns, project_columns
+
+__all__ = ["DatasetQuery"]
+
+
+class DatasetQuery:
+    """A query of a dataset.
+
+    Parameters
+    ----------
+    snapshot : DatasetSnapshot
+        The dataset's files.
+    pruners : sequence of FilePruner
+        What the user knows of files.
+    columns : sequence of str or tuple, or None
+        As in `numparq.read_parquet`.
+    options : ScanOptions
+        What else is asked for.
+
+    Attributes
+    ----------
+    read : DatasetScan
+        Reads the rows of `wanted`.
+    wanted : list of FileSelection
+        The files that may have wanted rows.
+    schema : DatasetSchema
+        That of all files which may have any by what is known without opening them.
+    """
+
+    def __init__(
+        self, snapshot: DatasetSnapshot, pruners: Sequence[FilePruner], columns: Any, options: ScanOptions
+    ) -> None:
+        self._contents = snapshot
+        self._pruners = pruners
+        self._choices = options
+        self._cuts: list[tuple[str, Sequence[int]]] = []
+        ordinals = self._kept()
+        schema, table, asked = self._table(ordinals, columns)
+        files = self._files(ordinals, asked)
+        self.schema = schema
+        self.read = DatasetScan(schema, table, files, options)  # of all of them: dtypes do not depend on literals
+        self.wanted = [file for file in files if not file.matches_nothing]
+        self._cut("the filter, by what the file lacks", [file.ordinal for file in files if file.matches_nothing])
+        self._asked = asked
+
+    def plan(self) -> DatasetPlan:
+        """Tell what leaves files out, and what is read of the others."""
+        left = self._prune_by_statistics()
+        cuts = [FileCut(reason, len(ordinals), self._num_bytes(ordinals)) for reason, ordinals in self._cuts]
+        return DatasetPlan(len(self._contents.files), tuple(cuts), tuple(self.read.plans(left)))
+
+    def _num_bytes(self, ordinals: Sequence[int]) -> int:
+        """Add up the sizes of files, as far as the listing tells them."""
+        return sum(self._contents.files[at].size or 0 for at in ordinals)
+
+    def _cut(self, reason: str, ordinals: Sequence[int]) -> None:
+        if ordinals:
+            self._cuts.append((reason, ordinals))
+
+    # --- which files --------------------------------------------------------------------------------------------------
+
+    def _kept(self) -> list[int]:
+        """Choose the files that may have wanted rows, before any is opened."""
+        files = self._contents.files
+        kept = np.arange(len(files))
+        if self._choices.row_range is not None:  # which counts the rows of all files
+            return kept.tolist()
+        for made in self._file_pruners():
+            left = files.taken(kept)
+            pruner = made(left)
+            if pruner is None:
+                continue
+            mask = apply_pruner(pruner, left)
+            reason = getattr(pruner, "reason", "")
+            self._cut(f"{pruner.name} ({reason})" if reason else pruner.name, kept[~mask].tolist())
+            kept = kept[mask]
+        return kept.tolist()
+
+    def _file_pruners(self) -> list[Callable[[Sequence[DataFile]], FilePruner | None]]:
+        """Give what makes the pruners for the files that are left, the cheapest one first."""
+        choices = self._choices
+
+        def by_partition(files: Sequence[DataFile]) -> FilePruner | None:
+            pruner = PartitionPruner(choices.filters, self._contents.partitions, choices.runtime_filters)
+            return None if pruner.keeps_all else pruner
+
+        given = [lambda files, pruner=pruner: pruner for pruner in self._pruners]
+        return [by_partition, *given, self._metadata_file_pruner]
+
+    def _metadata_file_pruner(self, files: Sequence[DataFile]) -> FilePruner | None:
+        """Make the pruner by the file ``_metadata``, if there is one that can help."""
+        contents, choices = self._contents, self._choices
+
+        def opened(some: Sequence[DataFile]) -> list[OpenFile]:
+            if list(some) == [contents.listing.metadata_file]:
+                return [contents.metadata]
+            ordinals = {file.path: at for at, file in enumerate(contents.files)}
+            return contents.opened([ordinals[file.path] for file in some])
+
+        return build_metadata_file_pruner(
+            contents.listing, files, choices.filters, contents.partitions, choices.runtime_filters, opened=opened,
+            united=contents.united,
+        )  # fmt: skip
+
+    def _prune_by_statistics(self) -> list[FileSelection]:
+        """Choose the files of which statistics leave something.
+
+        A read is given the others, too: it plans each by its row groups, and Categoricals have the categories of all.
+        """
+        if not any(file.condition for file in self.wanted):
+            return self.wanted
+        places = [self._contents.files[file.ordinal] for file in self.wanted]
+        opened = {place.path: file.file for place, file in zip(places, self.wanted, strict=True)}
+        pruner = StatisticsPruner(self._asked, opened, self._choices.runtime_filters)
+        answers = list(zip(self.wanted, apply_pruner(pruner, places).tolist(), strict=True))
+        self._cut(f"{pruner.name} ({pruner.reason})", [file.ordinal for file, is_kept in answers if not is_kept])
+        return [file for file, is_kept in answers if is_kept]
+
+    # --- which columns and rows ---------------------------------------------------------------------------------------
+
+    def _table(self, ordinals: Sequence[int], columns: Any) -> tuple[DatasetSchema, DatasetColumns, DatasetFilter]:
+        """Unite the schemas, find the columns, bind the filter: in the files that are read, or else in all."""
+        try:
+            return self._bound(self._contents.schema_of(ordinals), columns)
+        except SchemaError:
+            if len(ordinals) == len(self._contents.files):
+                raise
+            return self._bound(self._contents.schema_of(range(len(self._contents.files))), columns)
+
+    def _bound(self, schema: DatasetSchema, columns: Any) -> tuple[DatasetSchema, DatasetColumns, DatasetFilter]:
+        choices, partitions = self._choices, self._contents.partitions
+        asked = DatasetFilter(choices.filters, schema, partitions, choices.runtime_filters)
+        return schema, project_columns(schema.prototype, partitions, columns, choices), asked
+
+    def _files(self, ordinals: Sequence[int], asked: DatasetFilter) -> list[FileSelection]:
+        """Choose rows by position, counted over all files, and bind what they have to satisfy."""
+        choices = self._choices
+        files = self._contents.opened(ordinals)
+        has_condition = choices.filters is not None or bool(choices.runtime_filters)
+        rows = _row_slices_of_files(files, choices.row_range, None if has_condition else choices.nrows)
+        found = []
+        for at, file, slices in zip(ordinals, files, rows, strict=True):
+            condition = None
+            if has_condition:
+                condition = asked.condition(file, self._contents.files[at], choices.runtime_filters)
+            if slices:
+                found.append(FileSelection(file, at, slices, condition))
+        return found
+
+
+def _row_slices_of_files(files: Sequence[OpenFile], row_range: Any, limit: Any) -> list[list[RowSlice]]:
+    """Give the rows of each file, counted from 0 in it."""
+    counts = [file.footer.row_group_num_rows.tolist() for file in files]
+    if row_range is None and limit is None:
+        return [select_row_slices(each) for each in counts]
+    owners = [(at, group) for at, each in enumerate(counts) for group in range(len(each))]
+    made: list[list[RowSlice]] = [[] for _ in files]
+    for part in select_row_slices([count for each in counts for count in each], None, row_range, limit):
+        at, group = owners[part.row_group]
+        out = made[at][-1].out + len(made[at][-1]) if made[at] else 0
+        made[at].append(RowSlice(group, part.start, part.stop, out))
+    return made

@@ -1,0 +1,153 @@
+"""Read many files in units: rows decoded at once within a memory limit, cut into batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ...scan.memory import MemoryEstimate, decoded_bytes, release_free_memory
+from ...scan.options import ScanOptions
+from ...scan.stream.batches import RangeLabels, drop_range_index
+from ...scan.stream.units import BatchSize, FileUnitPlan, MemoryShares, add_filter_columns
+from ...util.arguments import check_row_count
+from .dataset_scan import DatasetScan, DecodedRows, FileSelection
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ...scan.stream.arrow_tables import ArrowTableBuilder
+
+__all__ = ["DatasetUnitReader"]
+
+# Of columns that are made of what is not in files: of partitions, and of what a file lacks.
+_MADE_BYTES = 16
+
+Begin = Callable[[ScanOptions], tuple[DatasetScan, list[FileSelection]]]
+
+
+class DatasetUnitReader:
+    """The rows of many files in units.
+
+    Parameters
+    ----------
+    begin : callable
+        Chooses files and columns, for choices; gives the read, and the files with the rows that are chosen by position.
+    choices : ScanOptions
+        What else is asked for; ``nrows`` counts rows that satisfy the filters.
+    sizes : BatchSize
+        How large units are.
+
+    Attributes
+    ----------
+    batch_rows, is_exact, is_ahead
+        As of `MemoryShares`.
+    labels : RangeLabels
+        Of rows without an index.
+    """
+
+    def __init__(self, begin: Begin, choices: ScanOptions, sizes: BatchSize) -> None:
+        self._begin = begin
+        self._choices = choices
+        self._sizes = sizes
+        self._read, self._files = begin(replace(choices, memory_limit=None))
+        has_condition = choices.filters is not None or bool(choices.runtime_filters)
+        self._limit = check_row_count(choices.nrows, "nrows") if has_condition and choices.nrows is not None else None
+        rows = None if has_condition else sum(len(part) for wanted in self._files for part in wanted.slices)
+        self.labels = RangeLabels.of(self._read.table.metadata, rows)
+        drop_range_index(self._read.table)
+        self._inflation: float | None = None  # how many times larger than estimated the rows of the last unit were
+        self._set_shares()
+
+    def _set_shares(self) -> None:
+        """Divide the memory."""
+        as_objects = self._choices.dtype_backend != "pyarrow"
+        self._known = []
+        for wanted in self._files:
+            part = self._read.known(wanted)
+            leaves, targets = add_filter_columns(part.rows.leaves, part.targets, wanted.condition)
+            groups = [rows.row_group for rows in wanted.slices]
+            made = len(self._read.table.leaves) - len(part.rows.leaves)
+            costs = MemoryEstimate(wanted.file, leaves, targets, groups, as_objects, max(made, 0) * _MADE_BYTES)
+            self._known.append((leaves, targets, costs))
+        everything = sum(
+            costs.of(wanted.slices) for wanted, (_, _, costs) in zip(self._files, self._known, strict=True)
+        )
+        threads = self._choices.threads
+        self._shares = shares = MemoryShares([costs for _, _, costs in self._known], everything, self._sizes, threads)
+        self.batch_rows, self.is_exact, self.is_ahead = shares.batch_rows, shares.is_exact, shares.is_ahead
+        self._read.set_threads(shares.threads)
+
+    def _units(self) -> Iterator[DecodedRows]:
+        """Decode one unit after the other; at least one, though it may be without rows."""
+        left, nothing = self._limit, True
+        for files, estimate in self._plan_units():
+            release_free_memory()
+            for wanted in files:
+                wanted.file.check_unchanged()
+            rows = self._read.decoded(files, left)
+            if estimate and rows.num_rows == sum(len(part) for wanted in files for part in wanted.slices):
+                self._inflation = max(1.0, decoded_bytes(rows.layout, rows.buffers) / estimate)
+            if rows.num_rows:
+                nothing = False
+                yield rows
+            if left is not None:
+                left -= rows.num_rows
+                if left <= 0:
+                    break
+            del rows
+        if nothing:
+            yield self._read.decoded([])
+
+    def _plan_units(self) -> Iterator[tuple[list[FileSelection], float]]:
+        """Give the files, and parts of them, that make a unit, and what their rows are estimated to take."""
+        unit: list[FileSelection] = []
+        size = estimate = 0.0
+        for wanted, (leaves, targets, costs) in zip(self._files, self._known, strict=True):
+            division = FileUnitPlan(wanted.file, leaves, targets, wanted.slices, costs, self._shares)
+            division.set_inflation(self._inflation)
+            for slices in division.units():
+                more = division.bytes_of(slices)
+                if unit and size + more > self._shares.room:
+                    yield unit, estimate
+                    unit, size, estimate = [], 0.0, 0.0
+                    division.set_inflation(self._inflation)
+                is_whole = slices == list(wanted.slices)
+                unit.append(
+                    wanted if is_whole else FileSelection(wanted.file, wanted.ordinal, slices, wanted.condition)
+                )
+                size += more
+                estimate += costs.of(slices)
+        if unit:
+            yield unit, estimate
+
+    def frames(self) -> Iterator[pd.DataFrame]:
+        """Give the rows of each unit as a frame, its RangeIndex from 0 where it has no other; at least one frame."""
+        for rows in self._units():
+            yield self._read.to_frame(rows)
+            del rows
+
+    # --- Arrow -------------------------------------------------------------------------------------------------------
+
+    def to_arrow(self) -> DatasetUnitReader:
+        """Give the same rows as Arrow tables."""
+        return DatasetUnitReader(self._begin, replace(self._choices, dtype_backend="pyarrow"), self._sizes)
+
+    @cached_property
+    def _arrow(self) -> ArrowTableBuilder:
+        from ...scan.stream.arrow_tables import ArrowTableBuilder
+
+        table = self._read.table
+        return ArrowTableBuilder(table.prototype, table, self._read.targets, table.partition_arrays([], []))
+
+    @property
+    def schema(self) -> Any:
+        """The schema of the tables (pyarrow.Schema)."""
+        return self._arrow.schema
+
+    def tables(self) -> Iterator[Any]:
+        """Give the rows of each unit as a pyarrow.Table."""
+        for rows in self._units():
+            yield self._arrow.table(rows.layout.targets, rows.buffers, rows.num_rows, rows.virtual, rows.made)
+            del rows

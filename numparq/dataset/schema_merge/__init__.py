@@ -1,0 +1,1 @@
+"""Merge the schemas of many files, and map columns between dataset and file."""

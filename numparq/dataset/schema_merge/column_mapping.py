@@ -1,0 +1,283 @@
+"""Column mapping: which column of a file is which of the dataset, by name, position or field id."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from ...column.nested.nested_type import NestedType, iter_leaves, project_leaves, resolve_nested_type
+from ...column.projection import NestedProjection
+from ...errors import SchemaError, error_context
+from ...format.physical_type import INT96
+from ...format.schema import Leaf, Schema
+from ...types.common_type import value_type
+from .fields import SchemaField
+
+__all__ = ["ColumnMapper", "FieldKeyFunction", "MappedColumn", "field_key_function", "field_keys"]
+
+# Gives for each of some fields that stand beside each other what tells it from the others.
+FieldKeyFunction = Callable[[Sequence[SchemaField | None]], list[Hashable]]
+
+
+def _by_name(fields: Sequence[SchemaField | None]) -> list[Hashable]:
+    names: list[Hashable] = [field.name if field is not None else None for field in fields]
+    known: set[Hashable] = set()
+    for name in names:
+        if name is not None and name in known:
+            raise SchemaError(f"there are two columns called {name!r}, which are not to be told apart by their names: "
+                              "resolve='position' does that", column=name)  # fmt: skip
+        known.add(name)
+    return names
+
+
+def _by_position(fields: Sequence[SchemaField | None]) -> list[Hashable]:
+    return list(range(len(fields)))
+
+
+def _by_id(fields: Sequence[SchemaField | None]) -> list[Hashable]:
+    ids: list[Hashable] = []
+    for field in fields:
+        if field is not None and field.field_id is None:
+            raise SchemaError("the column has no field id, by which resolve='field_id' would find it",
+                              column=field.name)  # fmt: skip
+        if field is not None and field.field_id in ids:
+            raise SchemaError(f"there are two columns with the field id {field.field_id}", column=field.name)
+        ids.append(None if field is None else field.field_id)
+    return ids
+
+
+_LABELS: dict[str, FieldKeyFunction] = {"name": _by_name, "position": _by_position, "field_id": _by_id}
+
+
+class MappedColumn(NamedTuple):
+    """What a file has of a column of the dataset.
+
+    Parameters
+    ----------
+    column : Leaf or NestedProjection, or None
+        The file's own column, with as much of it as is wanted; None where it has none, or one of nothing but nulls.
+        Fields of structs in it have the names that they have in the dataset.
+    is_same : bool
+        Whether it is decoded like the dataset's: of the same physical type and length, with values that mean the same,
+        and, of nested ones, with the same levels and the same fields in the same order. A flat column may be REQUIRED
+        where the dataset's is OPTIONAL.
+    """
+
+    column: Leaf | NestedProjection | None
+    is_same: bool
+
+
+_MISSING = MappedColumn(None, False)
+
+
+def field_key_function(resolve: str) -> FieldKeyFunction:
+    """Find what tells fields apart.
+
+    Parameters
+    ----------
+    resolve : {"name", "position", "field_id"}
+        As in `numparq.dataset.schema_merge.dataset_schema.DatasetSchema.of`.
+    """
+    if resolve not in _LABELS:
+        raise ValueError(f"resolve is one of {', '.join(map(repr, _LABELS))}, not {resolve!r}")
+    return _LABELS[resolve]
+
+
+def field_keys(
+    fields: Sequence[SchemaField | None], key_function: FieldKeyFunction, file: str, path: tuple[str, ...]
+) -> list[Hashable]:
+    """Give what tells fields apart; an error names the file, and all that the column is in."""
+    try:
+        return key_function(fields)
+    except SchemaError as error:
+        column = (*path, str(error.where["column"]))
+        raise SchemaError(error.message, file=file, column=".".join(column)) from None
+
+
+class ColumnMapper:
+    """Finds the dataset's columns in files of one schema.
+
+    Parameters
+    ----------
+    wanted : sequence of SchemaField or None
+        The dataset's columns, by position.
+    schema : Schema
+        The file's.
+    fields : sequence of SchemaField or None
+        Its columns, by position.
+    key_function : callable
+        Tells columns apart.
+    file : str
+        The name of a file that has this schema.
+    """
+
+    def __init__(
+        self,
+        wanted: Sequence[SchemaField | None],
+        schema: Schema,
+        fields: Sequence[SchemaField | None],
+        key_function: FieldKeyFunction,
+        file: str,
+    ) -> None:
+        self._wanted = wanted
+        self._schema = schema
+        self._fields = fields
+        self._labels = key_function
+        self._file = file
+        known = {
+            label: at for at, label in enumerate(field_keys(fields, key_function, file, ())) if fields[at] is not None
+        }
+        self._positions = [
+            known.get(label) if field is not None else None
+            for label, field in zip(field_keys(wanted, key_function, file, ()), wanted, strict=True)
+        ]
+
+    def match(self, column: Leaf | NestedProjection) -> MappedColumn:
+        """Find a column of the dataset.
+
+        Parameters
+        ----------
+        column : Leaf or NestedProjection
+            As `numparq.column.projection.select_columns` gives it for the dataset's prototype.
+        """
+        at = column.column if isinstance(column, Leaf) else column.position
+        position, wanted = self._positions[at], self._wanted[at]
+        known = self._fields[position] if position is not None else None
+        if position is None or known is None or wanted is None or (known.is_null and not wanted.is_null):
+            return _MISSING
+        with error_context(file=self._file, column=column.name):
+            if isinstance(column, Leaf):
+                leaf = self._schema.flat_leaf(position)
+                return _MISSING if leaf is None else MappedColumn(leaf, _alike(column, wanted, leaf, known))
+            return self._nested(column, wanted, position, known)
+
+    def _nested(self, column: NestedProjection, wanted: SchemaField, position: int, known: SchemaField) -> MappedColumn:
+        """Find a nested column: the leaves wanted of it, or others that tell how its lists and structs are."""
+        theirs = resolve_nested_type(self._schema, position)
+        pairs = _NestedMapper(self._labels, self._file, {leaf.index for leaf in column.leaves})
+        renamed = pairs.renamed(column.whole, wanted, theirs, known)
+        part = _part(column, renamed, pairs)
+        if part is None or not pairs.taken:
+            return _MISSING
+        kept = project_leaves(part, pairs.taken)
+        if kept is None:
+            return _MISSING
+        found = NestedProjection(column.name, position, renamed, kept, kept != part)
+        return MappedColumn(found, pairs.is_same and _same_shapes(column.shape, kept))
+
+
+def _alike(column: Leaf, wanted: SchemaField, leaf: Leaf, known: SchemaField) -> bool:
+    """Say whether the values of two leaves are decoded alike."""
+    if (column.physical, column.type_length) != (leaf.physical, leaf.type_length):
+        return False
+    if wanted.type is None or known.type is None:
+        return False
+    asked, have = value_type(wanted.type), value_type(known.type)
+    if asked.kind == have.kind == "decimal":  # the digits that there may be make no difference
+        return asked.scale == have.scale
+    return asked == have or (column.physical == INT96 and asked.kind == have.kind)
+
+
+class _NestedMapper:
+    """Goes over a nested column of the dataset and that of a file side by side.
+
+    Parameters
+    ----------
+    key_function : callable
+        Tells the fields of structs apart.
+    file : str
+        The file's name.
+    leaves : set of int
+        The leaves of the dataset's column that are wanted.
+
+    Attributes
+    ----------
+    taken : set of int
+        The leaves of the file's column that stand for these.
+    paths : dict of tuple to tuple
+        The path of the file's node for each node of the dataset's that it has, by the path of that.
+    is_same : bool
+        Whether all leaves are decoded alike.
+    """
+
+    def __init__(self, key_function: FieldKeyFunction, file: str, leaves: set[int]) -> None:
+        self._labels = key_function
+        self._file = file
+        self._leaves = leaves
+        self.taken: set[int] = set()
+        self.paths: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self.is_same = True
+
+    def renamed(self, asked: NestedType, wanted: SchemaField, theirs: NestedType, known: SchemaField) -> NestedType:
+        """Give the file's node under the names of the dataset, and note which of its leaves are taken."""
+        self.paths[asked.path] = theirs.path
+        if theirs.leaf is not None:  # else than the dataset's only if it is nothing but nulls
+            if any(leaf.index in self._leaves for leaf in iter_leaves(asked)):
+                self.taken.add(theirs.leaf.index)
+                self.is_same &= asked.leaf is not None and _alike(asked.leaf, wanted, theirs.leaf, known)
+            return replace(theirs, name=asked.name)
+        before = len(self.taken)
+        if wanted.is_variant:
+            made = self._variant(asked, wanted, theirs, known)
+        else:
+            made = self._children(asked, wanted, theirs, known)
+        if len(self.taken) == before and any(leaf.index in self._leaves for leaf in iter_leaves(asked)):
+            # Nothing of it is there, but whether it is null, or how many elements it has, another leaf knows.
+            self.taken.add(min(iter_leaves(theirs), key=lambda leaf: leaf.max_repetition_level).index)
+        return made
+
+    def _variant(self, asked: NestedType, wanted: SchemaField, theirs: NestedType, known: SchemaField) -> NestedType:
+        """Take a VARIANT whole: how it is shredded is the file's own affair."""
+        if any(leaf.index in self._leaves for leaf in iter_leaves(asked)):
+            self.taken.update(leaf.index for leaf in iter_leaves(theirs))
+            self.is_same &= wanted.children == known.children
+        return replace(theirs, name=asked.name)
+
+    def _children(self, asked: NestedType, wanted: SchemaField, theirs: NestedType, known: SchemaField) -> NestedType:
+        # What the dataset does not have has no name that a field of it may have: it is read, if at all, for its levels.
+        children = [replace(child, name=f"\0{place}") for place, child in enumerate(theirs.children)]
+        for ours, place in self._places(wanted, known):
+            children[place] = self.renamed(
+                asked.children[ours], wanted.children[ours], theirs.children[place], known.children[place]
+            )
+        return replace(theirs, name=asked.name, children=tuple(children))
+
+    def _places(self, wanted: SchemaField, known: SchemaField) -> Iterator[tuple[int, int]]:
+        """Give for each part of the dataset's node that the file has its place in both."""
+        if wanted.kind != "struct":
+            yield from ((place, place) for place in range(len(wanted.children)))
+            return
+        path = (wanted.name,)
+        have: dict[Hashable, int] = {
+            label: place for place, label in enumerate(field_keys(known.children, self._labels, self._file, path))
+        }
+        for place, label in enumerate(field_keys(wanted.children, self._labels, self._file, path)):
+            if label in have:
+                yield place, have[label]
+
+
+def _part(column: NestedProjection, theirs: NestedType, pairs: _NestedMapper) -> NestedType | None:
+    """Find what of a file's column stands for the part of the dataset's that is wanted: a field of structs."""
+    wanted, found = column.whole, theirs
+    while wanted.path != column.shape.path:
+        inside = [child for child in wanted.children if column.shape.path[: len(child.path)] == child.path]
+        path = pairs.paths.get(inside[0].path) if inside else None
+        children = [child for child in found.children if child.path == path]
+        if not children:
+            return None
+        wanted, found = inside[0], children[0]
+    return found
+
+
+def _same_shapes(first: NestedType, second: NestedType) -> bool:
+    """Say whether two nodes have the same levels, and the same in them."""
+    same = (first.kind, first.nullable, first.level, first.element_level, first.logical) == (
+        second.kind, second.nullable, second.level, second.element_level, second.logical
+    )  # fmt: skip
+    if not same or len(first.children) != len(second.children):
+        return False
+    return all(
+        (first.kind != "struct" or one.name == other.name) and _same_shapes(one, other)
+        for one, other in zip(first.children, second.children, strict=True)
+    )

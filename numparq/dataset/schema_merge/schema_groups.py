@@ -1,0 +1,129 @@
+"""Group files by the footer bytes that determine their columns."""
+
+from __future__ import annotations
+
+import binascii
+import re
+from collections.abc import Hashable, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from ...errors import error_context
+from ...format.open_file import OpenFile
+from .fields import SchemaField, fields_of
+from .key_values import geo_schema_key
+
+__all__ = ["SchemaKey", "schema_key"]
+
+# Of a RangeIndex, which counts the rows of the one file. pyarrow has the pandas metadata in its Arrow schema, too.
+_RANGE = re.compile(rb'"(start|stop)": ?-?[0-9]+')
+
+# The keys of a footer that tell of columns. What is united of them is kept, for the next dataset with such files,
+# where these are of few kinds and have little of it.
+SCHEMA_KEYS = ("ARROW:schema", "pandas", "PANDAS_ATTRS", "geo")
+MAX_SHARED_BYTES, MAX_SHARED_GROUPS = 64 << 10, 16
+
+
+class SchemaKey(NamedTuple):
+    """The bytes of a footer that tell of columns; of files of other ones, these may be the same nevertheless.
+
+    Parameters
+    ----------
+    schema : hashable
+        The SchemaElements.
+    arrow_schema, notes : bytes or None
+        The Arrow schema, and the pandas metadata, without the numbers of a RangeIndex.
+    geometries : str or None
+        What is noted of the kinds of geometries.
+    is_own : bool
+        Whether numparq wrote the file.
+    """
+
+    schema: Hashable
+    arrow_schema: bytes | None
+    notes: bytes | None
+    geometries: str | None
+    is_own: bool
+
+
+def schema_key(file: OpenFile) -> SchemaKey:
+    """Give the bytes of a footer that tell of columns."""
+    part = file.footer.schema_part
+    schema: Hashable = part if part.is_shared else (part.schema_records.tobytes(), _names(file))
+    keys = file.footer.key_value_metadata
+    arrow = keys.get("ARROW:schema")
+    known = None if arrow is None else _arrow_key(arrow)
+    return SchemaKey(schema, known, _without_range(keys.get("pandas")), geo_schema_key(keys.get("geo")), file.is_own)
+
+
+def _names(file: OpenFile) -> bytes:
+    """Give the bytes of the footer from the first name to the last."""
+    slot = file.footer.schema_layout.slots["name"].word
+    places = file.footer.schema_records[:, slot : slot + 2]
+    first, end = int(places[:, 0].min(initial=0)), int(places.sum(axis=1).max(initial=0))
+    return file.footer.content(max(first, 0), end)
+
+
+def _arrow_key(value: bytes) -> bytes:
+    try:
+        return _without_range(binascii.a2b_base64(value)) or b""
+    except binascii.Error:
+        return value
+
+
+def _without_range(value: bytes | None) -> bytes | None:
+    return None if value is None else _RANGE.sub(b"", value)
+
+
+class SchemaGroup:
+    """The first of the files of one key.
+
+    Parameters
+    ----------
+    file : OpenFile
+        The file.
+    key : SchemaKey
+        Its key.
+    """
+
+    def __init__(self, file: OpenFile, key: SchemaKey) -> None:
+        self.file = file
+        self.key = key
+        self.name = file.source.name
+        self.keys = file.footer.key_value_metadata
+
+    @cached_property
+    def fields(self) -> list[SchemaField | None]:
+        """Its columns, by position."""
+        return fields_of(self.file)
+
+    @property
+    def content(self) -> Hashable | None:
+        """All that a united schema is made of, of this file; None where that is large."""
+        part, notes = self.file.footer.schema_part, [self.keys.get(name) for name in SCHEMA_KEYS]
+        if not part.is_shared or sum(len(note or b"") for note in notes) > MAX_SHARED_BYTES:
+            return None
+        return part, *notes, self.file.is_own
+
+
+def file_schema_key(file: OpenFile) -> SchemaKey:
+    with error_context(file=file.source.name):
+        return schema_key(file)
+
+
+def group_by_schema(files: Sequence[OpenFile], keys: Sequence[SchemaKey]) -> list[SchemaGroup]:
+    """Give one file of each kind, in their order."""
+    found: dict[SchemaKey, SchemaGroup] = {}
+    for file, key in zip(files, keys, strict=True):
+        if key not in found:
+            found[key] = SchemaGroup(file, key)
+    return list(found.values())
+
+
+def have_same_columns(kinds: Sequence[SchemaGroup]) -> bool:
+    """Say whether files have the same columns: their Arrow schemas may differ in length by the rows that they count."""
+    first = kinds[0]
+    return all(
+        kind.key._replace(arrow_schema=None) == first.key._replace(arrow_schema=None) and kind.fields == first.fields
+        for kind in kinds[1:]
+    )

@@ -1,0 +1,237 @@
+"""A schema given by the caller: parsed into fields, and checked against each file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ...errors import SchemaError
+from ...format.arrow_type import ArrowType
+from ...format.key_values.arrow import encode_arrow_schema
+from ...format.open_file import OpenFile
+from ...format.physical_type import INT96
+from ...format.schema import Schema
+from ...format.schema_node import SchemaNode, to_schema_elements
+from ...format.thrift.encode import encode_struct
+from ...from_pandas.user_schema import parse_schema
+from ...types.common_type import common_type, value_type
+from .column_mapping import FieldKeyFunction, field_keys
+from .fields import SchemaField, describe_field, fields_of, fields_of_schema, opaque_logical_type
+
+__all__ = ["adopt_arrow_types", "conform_columns", "parse_user_schema"]
+
+
+def _leaf_fits(wanted: SchemaField, known: SchemaField) -> bool:
+    asked, have = _values(wanted), _values(known)
+    if known.stored is not None and known.stored.physical == INT96 and asked.timezone:
+        have = replace(have, timezone="UTC")  # INT96 does not say what it is, and the schema does
+    special = opaque_logical_type(wanted)
+    return (special is None or special == opaque_logical_type(known)) and common_type(frozenset((asked, have))) == asked
+
+
+_KINDS: dict[str, Callable[[SchemaField, SchemaField], bool]] = {
+    "leaf": _leaf_fits,
+    "struct": lambda wanted, known: wanted.is_variant == known.is_variant,
+    "list": lambda wanted, known: True,
+    "map": lambda wanted, known: True,
+}
+
+_FIELD_ID = b"PARQUET:field_id"  # where pyarrow has it, in the metadata of a field
+
+
+def conform_columns(
+    wanted: Sequence[SchemaField], file: str, fields: Sequence[SchemaField | None], key_function: FieldKeyFunction
+) -> list[SchemaField]:
+    """Check that the columns of a file are those of a schema, or widen to them.
+
+    Parameters
+    ----------
+    wanted : sequence of SchemaField
+        The schema's.
+    file : str
+        The name of the file.
+    fields : sequence of SchemaField or None
+        Its columns. Those that are not of the schema do not count.
+    key_function : callable
+        Tells columns apart.
+
+    Returns
+    -------
+    list of Field
+        Those wanted; nullable where the file's are, or where it lacks them.
+
+    Raises
+    ------
+    SchemaError
+        When a value could be lost; it names file and column, and both types.
+    """
+    return _members(wanted, file, fields, key_function, ())
+
+
+def _members(
+    wanted: Sequence[SchemaField],
+    file: str,
+    fields: Sequence[SchemaField | None],
+    key_function: FieldKeyFunction,
+    path: tuple[str, ...],
+) -> list[SchemaField]:
+    have = dict(zip(field_keys(fields, key_function, file, path), fields, strict=True))
+    made = []
+    for label, field in zip(field_keys(wanted, key_function, file, path), wanted, strict=True):
+        known = have.get(label)
+        made.append(replace(field, nullable=True) if known is None else _fitted(field, known, file, key_function, path))
+    return made
+
+
+def _fitted(
+    wanted: SchemaField, known: SchemaField, file: str, key_function: FieldKeyFunction, above: tuple[str, ...]
+) -> SchemaField:
+    nullable = wanted.nullable or known.nullable or known.is_null
+    path = (*above, wanted.name)
+    if known.is_null:
+        return replace(wanted, nullable=nullable)
+    if known.kind != wanted.kind or not _KINDS[wanted.kind](wanted, known) or (above and _other_unit(wanted, known)):
+        raise SchemaError(
+            f"the column is {describe_field(known)} here, which does not become the {describe_field(wanted)} of "
+            "the schema without a loss",
+            file=file,
+            column=".".join(path),
+        )
+    if wanted.kind == "leaf" or wanted.is_variant:
+        return replace(wanted, nullable=nullable)
+    if wanted.kind == "struct":
+        children = _members(wanted.children, file, known.children, key_function, path)
+    else:
+        pairs = zip(wanted.children, known.children, strict=True)
+        children = [_fitted(inner, theirs, file, key_function, path) for inner, theirs in pairs]
+    return replace(wanted, nullable=nullable, children=tuple(children))
+
+
+def _other_unit(wanted: SchemaField, known: SchemaField) -> bool:
+    """Say whether these are durations of two units, which within other types cannot be converted."""
+    return wanted.kind == "leaf" and _values(wanted).kind == "duration" and _values(wanted) != _values(known)
+
+
+def _values(field: SchemaField) -> ArrowType:
+    assert field.type is not None
+    return value_type(field.type)
+
+
+def parse_user_schema(schema: Any) -> list[SchemaField]:
+    """Understand a schema.
+
+    Parameters
+    ----------
+    schema : Schema, pyarrow.Schema, mapping, or sequence
+        As in `numparq.dataset.schema_merge.dataset_schema.DatasetSchema.of`.
+
+    Returns
+    -------
+    list of Field
+        The columns.
+
+    Raises
+    ------
+    TypeError
+        When it, or a type in it, is something else.
+    ValueError
+        When a name is there twice.
+    SchemaError
+        When the format has no such type.
+    """
+    if isinstance(schema, Schema):
+        return [field for field in fields_of_schema(schema) if field is not None]
+    asked = _mapping(schema)
+    ids = _field_ids(asked)
+    columns = [
+        replace(column, node=_with_ids(column.node, ids[name])) if name in ids else column
+        for name, column in parse_schema(asked).columns.items()
+    ]
+    footer = encode_struct(
+        "FileMetaData",
+        {
+            "version": 1,
+            "schema": to_schema_elements([column.node for column in columns]),
+            "num_rows": 0,
+            "row_groups": [],
+            "key_value_metadata": [
+                {"key": "ARROW:schema", "value": encode_arrow_schema([column.field for column in columns])}
+            ],
+        },
+    )
+    file = OpenFile(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    return [field for field in fields_of(file) if field is not None]
+
+
+def _mapping(schema: Any) -> Any:
+    """Give pairs of names and types as a mapping; anything else as it is."""
+    if isinstance(schema, (str, bytes, Mapping)) or not isinstance(schema, Iterable):
+        return schema
+    items = list(schema)
+    if not items or not all(isinstance(item, tuple) and len(item) == 2 for item in items):
+        return items
+    names = [name for name, _ in items]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the schema has the column {twice!r} twice")
+    return dict(items)
+
+
+def _field_ids(schema: Any) -> dict[str, Any]:
+    """Give those of pyarrow's fields that a schema is made of, by name: they may have field ids."""
+    if isinstance(schema, Mapping):
+        return {name: kind for name, kind in schema.items() if hasattr(kind, "nullable")}
+    return {item.name: item for item in schema if hasattr(item, "nullable") and hasattr(item, "metadata")}
+
+
+def _with_ids(node: SchemaNode, field: Any) -> SchemaNode:
+    """Give a node the field ids that a field of pyarrow's has, and those of structs in structs."""
+    number = (field.metadata or {}).get(_FIELD_ID)
+    known = {inner.name: inner for inner in _inner(field.type)}
+    children = tuple(_with_ids(child, known[child.name]) if child.name in known else child for child in node.children)
+    return replace(node, field_id=node.field_id if number is None else int(number), children=children)
+
+
+def _inner(arrow_type: Any) -> list[Any]:
+    from pyarrow import types
+
+    return list(arrow_type) if types.is_struct(arrow_type) else []
+
+
+def adopt_arrow_types(
+    wanted: list[SchemaField], files: Sequence[Sequence[SchemaField | None]], key_function: FieldKeyFunction
+) -> list[SchemaField]:
+    """Give columns what the Arrow schemas of files say of them, where these agree: a `Schema` does not have it.
+
+    Parameters
+    ----------
+    wanted : list of SchemaField
+        The columns.
+    files : sequence of sequence of SchemaField
+        Those of each file.
+    key_function : callable
+        Tells columns apart.
+    """
+    have = [dict(zip(key_function(fields), fields, strict=True)) for fields in files]
+    return [
+        _dressed(field, [columns[label] for columns in have if columns.get(label) is not None], key_function)
+        for label, field in zip(key_function(wanted), wanted, strict=True)
+    ]
+
+
+def _dressed(wanted: SchemaField, found: Sequence[SchemaField | None], key_function: FieldKeyFunction) -> SchemaField:
+    known = [field for field in found if field is not None and field.kind == wanted.kind and not field.is_null]
+    if not known:
+        return wanted
+    if wanted.kind == "leaf":
+        same = all((one.stored, one.type, one.dictionary) == (wanted.stored, known[0].type, known[0].dictionary)
+                   for one in known)  # fmt: skip
+        return replace(wanted, type=known[0].type, dictionary=known[0].dictionary) if same else wanted
+    if wanted.kind == "struct":
+        return replace(
+            wanted,
+            children=tuple(adopt_arrow_types(list(wanted.children), [one.children for one in known], key_function)),
+        )
+    parts = zip(wanted.children, *(one.children for one in known), strict=True)
+    return replace(wanted, children=tuple(_dressed(part[0], part[1:], key_function) for part in parts))

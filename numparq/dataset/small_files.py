@@ -1,0 +1,133 @@
+"""Read many small files, given by path or as bytes, into one frame with each row's file ordinal."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..column.read.row_selection import RowSlice
+from ..expr.dnf import as_expression
+from ..expr.runtime_filter import check_runtime_filters
+from ..format.open_file import OpenFile
+from ..io.filesystem import resolve_paths
+from ..io.local_source import BytesSource
+from ..scan.options import ScanOptions
+from .discover.files import DatasetListing
+from .discover.open_files import open_files
+from .listing.files import DataFile
+from .prune.dataset_filter import DatasetFilter
+from .scan.dataset_scan import FileSelection
+from .scan.projected_columns import project_columns
+from .scan.schema_only import SchemaOnlyColumns, SchemaOnlyPartitions, SchemaOnlyScan
+from .schema_merge.dataset_schema import DatasetSchema
+from .splits.serialized_schema import SerializedSchema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["read_small_files"]
+
+_CELL = "numparq: which cell"  # a partition column, and each cell a partition
+
+
+def read_small_files(
+    cells: Sequence[Any],
+    columns: Sequence[str | tuple[str, ...]] | None = None,
+    filters: Any = None,
+    *,
+    runtime_filters: Any = (),
+    schema: Any = None,
+    resolve: str = "name",
+    storage_options: dict[str, Any] | None = None,
+    filesystem: Any = None,
+    dtype_backend: str = "numpy",
+    include: Collection[str] = (),
+    verify_crc: bool = True,
+    threads: int | None = None,
+) -> tuple[pd.DataFrame, np.ndarray]:
+    """Read many small files into one frame.
+
+    Parameters
+    ----------
+    cells : sequence of (str or os.PathLike), or of bytes-like
+        Paths or URLs of files, or the bytes of files; all of one kind. The same one may be there several times.
+    columns, filters, runtime_filters, dtype_backend, include, verify_crc, threads
+        As in `numparq.read_parquet`.
+    schema, resolve, storage_options, filesystem
+        As of `numparq.Dataset`.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+        The rows of all cells, in their order. Dtypes are by the schema of all cells (or the given one) alone:
+        integers and booleans are nullable ones unless the column is REQUIRED, no column is a Categorical or an index.
+    which : int64 array
+        For each row, the ordinal of its cell.
+
+    Raises
+    ------
+    ParquetError
+        As for a `Dataset` of these files; a cell of bytes is called ``<cell 3>``.
+    ValueError
+        When there is neither a cell nor a schema.
+    """
+    choices = ScanOptions(
+        filters=None if filters is None else as_expression(filters),
+        runtime_filters=tuple(check_runtime_filters(runtime_filters)),
+        dtype_backend=dtype_backend,
+        include=tuple(include),
+        verify_crc=verify_crc,
+        threads=threads,
+    )
+    with _opened(cells, storage_options, filesystem) as files:
+        made = SerializedSchema(DatasetSchema.of(files, resolve=resolve, schema=schema), resolve).schema
+        partitions = SchemaOnlyPartitions([_CELL], [(str(place),) for place in range(len(files))], {_CELL: "int64"})
+        names = None if columns is None else [*columns, _CELL]
+        found = project_columns(made.prototype, partitions, names, choices)
+        table = SchemaOnlyColumns(made.prototype, found.selected, choices, found.virtual, partitions)
+        wanted = _wanted(files, DatasetFilter(choices.filters, made, partitions, choices.runtime_filters), choices)
+        read = SchemaOnlyScan(made, table, wanted, choices)
+        frame = read.to_frame(read.decoded(wanted))
+    which = frame.pop(_CELL)
+    return frame, which.to_numpy(np.int64)
+
+
+def _wanted(files: Sequence[OpenFile], condition_of: DatasetFilter, choices: ScanOptions) -> list[FileSelection]:
+    """Want all rows of all files that the filter does not leave out."""
+    made = []
+    for place, file in enumerate(files):
+        name = file.source.name
+        condition = condition_of.condition(file, DataFile(name, name, values=(str(place),)), choices.runtime_filters)
+        made.append(FileSelection(file, place, list(_all_rows(file)), condition))
+    return [one for one in made if one.slices and not one.matches_nothing]
+
+
+def _all_rows(file: OpenFile) -> Iterator[RowSlice]:
+    start = 0
+    for group, count in enumerate(file.footer.row_group_num_rows.tolist()):
+        if count:
+            yield RowSlice(group, 0, count, start)
+            start += count
+
+
+@contextmanager
+def _opened(cells: Sequence[Any], storage_options: dict[str, Any] | None, filesystem: Any) -> Iterator[list[OpenFile]]:
+    """Open all cells; they are closed at the end."""
+    files: list[OpenFile] = []
+    try:
+        if any(isinstance(cell, bytes | bytearray | memoryview) for cell in cells):
+            for place, cell in enumerate(cells):
+                if not isinstance(cell, bytes | bytearray | memoryview):
+                    raise TypeError(f"cell {place} is a {type(cell).__name__}, and others are bytes")
+                files.append(OpenFile(BytesSource(cell, f"<cell {place}>")))
+        elif cells:
+            place_ = resolve_paths(list(cells), storage_options, filesystem)
+            named = [DataFile(path, place_.name_of(path)) for path in place_.paths]
+            files = open_files(DatasetListing(named, filesystem=place_.filesystem), named)  # type: ignore[arg-type]
+        yield files
+    finally:
+        for file in files:
+            file.close()

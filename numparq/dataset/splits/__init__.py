@@ -1,0 +1,1 @@
+"""Splits: a table divided for separate processes, free of any engine."""

@@ -1,0 +1,320 @@
+"""`SplitReader`: reads any split of a table, in any process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ...column.read.row_selection import RowSlice
+from ...expr.runtime_filter import check_runtime_filters
+from ...format.open_file import OpenFile
+from ...scan.options import ScanOptions
+from ...scan.stream.batches import Batches
+from ...scan.stream.units import BatchSize
+from ..partitions.columns import DatasetPartitions
+from ..prune.dataset_filter import DatasetFilter
+from ..scan.dataset_scan import FileSelection
+from ..scan.projected_columns import project_columns
+from ..scan.schema_only import SchemaOnlyColumns, SchemaOnlyPartitions, SchemaOnlyScan
+from ..scan.units import DatasetUnitReader
+from .open_files import open_split_files
+from .serialized_schema import SerializedSchema
+from .split import RowGroupRange, Split, SplitPart, row_groups_in_range
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ...column.projection import NestedProjection
+    from ...expr.runtime_filter import RuntimeFilter
+    from ...format.schema import Leaf, Schema
+    from ..discover.snapshot import DatasetSnapshot
+
+__all__ = ["SplitReadSpec", "SplitReader", "check_arrived"]
+
+
+@dataclass(frozen=True)
+class SplitReadSpec:
+    """What is wanted of a table.
+
+    Attributes
+    ----------
+    carried : SerializedSchema
+        The columns of the files.
+    partitions : dict of str to str
+        The partition columns, and their types.
+    columns : list or None
+        The columns wanted, as in `numparq.read_parquet`.
+    choices : ScanOptions
+        What else is wanted.
+    filesystem : fsspec or pyarrow file system, or None
+        Where the files are.
+    """
+
+    carried: SerializedSchema
+    partitions: dict[str, str]
+    columns: list[Any] | None
+    choices: ScanOptions
+    filesystem: Any = None
+
+    @classmethod
+    def of(
+        cls, contents: DatasetSnapshot, carried: SerializedSchema, columns: list[Any] | None, choices: ScanOptions
+    ) -> SplitReadSpec:
+        """Make it of what is known of the files, whose partition columns are `SchemaOnlyPartitions`."""
+        partitions = contents.partitions
+        assert isinstance(partitions, SchemaOnlyPartitions)
+        return cls(carried, partitions.type_names(), columns, choices, contents.listing.filesystem)
+
+
+class SplitReader:
+    """Reads splits of a table. It can be pickled, knows nothing of other splits, and opens no file but a split's own.
+
+    Parameters
+    ----------
+    wish : SplitReadSpec
+        What is wanted of the table.
+    """
+
+    def __init__(self, wish: SplitReadSpec) -> None:
+        self._wish = wish
+
+    def __getstate__(self) -> SplitReadSpec:
+        return self._wish
+
+    def __setstate__(self, wish: SplitReadSpec) -> None:
+        self._wish = wish
+
+    def __repr__(self) -> str:
+        names = ", ".join(repr(name) for name in self.names)
+        return f"<SplitReader of {names}>"
+
+    def with_runtime_filters(self, runtime_filters: Any) -> SplitReader:
+        """Give one that applies more filters, besides those that it has.
+
+        Parameters
+        ----------
+        runtime_filters : RuntimeFilter, or iterable of these
+            Each has to have arrived.
+
+        Raises
+        ------
+        SchemaError
+            When there is no such column, or it has not one simple value a row.
+        ValueError
+            When one has not arrived.
+        """
+        choices = self._wish.choices
+        together = (*choices.runtime_filters, *check_arrived(runtime_filters))
+        made = SplitReader(replace(self._wish, choices=replace(choices, runtime_filters=together)))
+        made._filter.bind_runtime_filters(self.prototype, together)  # which looks for their columns
+        return made
+
+    @property
+    def filesystem(self) -> Any:
+        """Where the files are (fsspec or pyarrow file system); None for the local one."""
+        return self._wish.filesystem
+
+    @property
+    def partitions(self) -> list[str]:
+        """The partition columns, whether they are read or not."""
+        return list(self._wish.partitions)
+
+    # --- the columns -------------------------------------------------------------------------------------------------
+
+    @property
+    def prototype(self) -> OpenFile:
+        """A file without rows that has the schema and the keys of the table; the partition columns are not in it."""
+        return self._wish.carried.schema.prototype
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that are in files, whether they are read or not; those of all files united."""
+        return self.prototype.schema
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The columns that are read, in their order, virtual ones last."""
+        names = [column.name for column in self._selected[0]]
+        return [*names, *self._selected[1]]
+
+    @cached_property
+    def arrow_schema(self) -> Any:
+        """The schema of all tables (pyarrow.Schema), by the schema of the files alone."""
+        from ...scan.stream.arrow_tables import ArrowTableBuilder
+
+        choices = _for_arrow(self._wish.choices)
+        read = SchemaOnlyScan(self._wish.carried.schema, self._table(choices, self._keys), [], choices)
+        made = read.table.partition_arrays([], [])
+        return ArrowTableBuilder(self.prototype, read.table, read.targets, made).schema
+
+    @cached_property
+    def _keys(self) -> DatasetPartitions:
+        """The partition columns, of no file."""
+        return self._partitions([])
+
+    def _partitions(self, values: Sequence[tuple[str | None, ...]]) -> DatasetPartitions:
+        return SchemaOnlyPartitions(list(self._wish.partitions), values, self._wish.partitions)
+
+    @cached_property
+    def _selected(self) -> tuple[list[Leaf | NestedProjection], list[str]]:
+        """The columns wanted, and the virtual ones."""
+        found = project_columns(self.prototype, self._keys, self._wish.columns, self._wish.choices)
+        return found.selected, found.virtual
+
+    def _table(self, choices: ScanOptions, partitions: DatasetPartitions) -> SchemaOnlyColumns:
+        selected, virtual = self._selected
+        return SchemaOnlyColumns(self.prototype, selected, choices, virtual, partitions)
+
+    @cached_property
+    def _filter(self) -> DatasetFilter:
+        choices = self._wish.choices
+        return DatasetFilter(choices.filters, self._wish.carried.schema, self._keys, choices.runtime_filters)
+
+    # --- the rows ----------------------------------------------------------------------------------------------------
+
+    def frame(self, split: Split) -> pd.DataFrame:
+        """Read a split into one frame.
+
+        Parameters
+        ----------
+        split : Split
+            One of this table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns and dtypes are the same for all splits. No column is an index, and rows are numbered from 0.
+
+        Raises
+        ------
+        FileNotFoundError, InvalidFileError
+            When a file is gone, or has changed, since the table was divided.
+        """
+        choices = self._wish.choices
+        with self._begun(split, choices, self._selected[0]) as (read, wanted):
+            return read.to_frame(read.decoded(wanted))
+
+    def frames(
+        self, split: Split, batch_rows: int | None = None, *, memory_limit: int | None = None
+    ) -> Iterator[pd.DataFrame]:
+        """Read a split as frames one after the other, in bounded memory; at least one.
+
+        Parameters
+        ----------
+        split : Split
+            One of this table.
+        batch_rows, memory_limit
+            As in `numparq.Dataset.iter_batches`.
+
+        Raises
+        ------
+        LimitError
+            As in `numparq.Dataset.iter_batches`.
+        FileNotFoundError, InvalidFileError
+            As in `frame`.
+        """
+        with self._units(split, self._wish.choices, BatchSize(memory_limit, batch_rows)) as units:
+            yield from Batches(units)
+
+    def tables(self, split: Split, batch_rows: int | None = None, *, memory_limit: int | None = None) -> Iterator[Any]:
+        """Read a split as Arrow tables one after the other, in bounded memory; at least one.
+
+        Parameters
+        ----------
+        split : Split
+            One of this table.
+        batch_rows : int, optional
+            A table has no more rows than that.
+        memory_limit : int, optional
+            As in `numparq.Dataset.iter_batches`.
+
+        Yields
+        ------
+        pyarrow.Table
+            Of `arrow_schema`. A VARIANT is a struct of its metadata and its value.
+
+        Raises
+        ------
+        LimitError, FileNotFoundError, InvalidFileError
+            As in `frames`.
+        """
+        with self._units(split, _for_arrow(self._wish.choices), BatchSize(memory_limit, batch_rows)) as units:
+            for table in units.tables():
+                yield from _cut(table, batch_rows)
+                del table
+
+    def count(self, split: Split) -> int:
+        """Count the rows of a split; only what its filter asks is read, and nothing where the plan knows.
+
+        Parameters
+        ----------
+        split : Split
+            One of this table.
+        """
+        if split.num_rows is not None:
+            return split.num_rows
+        with self._begun(split, replace(self._wish.choices, include=()), []) as (read, wanted):
+            return read.count(wanted)
+
+    @contextmanager
+    def _units(self, split: Split, choices: ScanOptions, sizes: BatchSize) -> Iterator[DatasetUnitReader]:
+        with self._begun(split, choices, self._selected[0]) as begun:
+            units = DatasetUnitReader(lambda _: begun, choices, sizes)
+            units.is_ahead = False  # no thread of our own where others share out the work
+            yield units
+
+    @contextmanager
+    def _begun(
+        self, split: Split, choices: ScanOptions, selected: Sequence[Leaf | NestedProjection]
+    ) -> Iterator[tuple[SchemaOnlyScan, list[FileSelection]]]:
+        """Open the files of a split, and get ready to read columns of them."""
+        with open_split_files(split.parts, self._wish.filesystem) as files:
+            partitions = self._partitions([part.file.values for part in split.parts])
+            virtual = self._selected[1] if choices.include else []
+            table = SchemaOnlyColumns(self.prototype, list(selected), choices, virtual, partitions)
+            made = [self._wanted(at, *each) for at, each in enumerate(zip(split.parts, files, strict=True))]
+            wanted = [one for one in made if one.slices and not one.matches_nothing]
+            yield SchemaOnlyScan(self._wish.carried.schema, table, wanted, choices), wanted
+
+    def _wanted(self, at: int, part: SplitPart, file: OpenFile) -> FileSelection:
+        self._wish.carried.check(file)
+        groups = part.groups
+        if groups is None:
+            groups = row_groups_in_range(file, part.byte_range or (0, None))
+        condition = self._filter.condition(file, part.file, self._wish.choices.runtime_filters)
+        return FileSelection(file, at, _slices(groups), condition)
+
+
+def check_arrived(runtime_filters: Any) -> tuple[RuntimeFilter, ...]:
+    """Refuse filters that would have to arrive in another process."""
+    found = tuple(check_runtime_filters(runtime_filters))
+    for each in found:
+        if not each.has_arrived:
+            raise ValueError(f"{each!r} has to arrive before it is used for splits: other processes read these")
+    return found
+
+
+def _for_arrow(choices: ScanOptions) -> ScanOptions:
+    return replace(choices, dtype_backend="pyarrow", variants="bytes")
+
+
+def _slices(groups: Sequence[RowGroupRange]) -> list[RowSlice]:
+    """Give rows as they are decoded, one behind the other."""
+    made, out = [], 0
+    for group in groups:
+        made.append(RowSlice(group.row_group, group.start, group.stop, out))
+        out += group.stop - group.start
+    return made
+
+
+def _cut(table: Any, batch_rows: int | None) -> Iterator[Any]:
+    """Divide a table into some of at most so many rows."""
+    if batch_rows is None or table.num_rows <= batch_rows:
+        yield table
+        return
+    for start in range(0, table.num_rows, batch_rows):
+        # Of a table without columns, pyarrow slices as many rows as it is asked for, whether they are there or not.
+        yield table.slice(start, min(batch_rows, table.num_rows - start))

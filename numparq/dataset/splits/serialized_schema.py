@@ -1,0 +1,150 @@
+"""Serialized schema: a dataset schema that travels to other processes, and checks files unseen so far."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from ...errors import SchemaError
+from ...format.footer.rewrite import encode_without_row_groups
+from ...format.open_file import OpenFile
+from ..scan.schema_only import SchemaOnlyPandasMetadata
+from ..schema_merge.column_mapping import FieldKeyFunction, field_key_function, field_keys
+from ..schema_merge.dataset_schema import DatasetSchema
+from ..schema_merge.fields import SchemaField, fields_of
+from ..schema_merge.schema_file import build_schema_file
+from ..schema_merge.schema_groups import SchemaKey, schema_key
+from ..schema_merge.user_schema import conform_columns
+
+__all__ = ["SerializedSchema", "UnseenFiles"]
+
+_MAGIC = b"PAR1"
+
+
+class SerializedSchema:
+    """The schema of a table, which can be pickled.
+
+    Parameters
+    ----------
+    schema : DatasetSchema
+        As the files have it; or some of them, where others are unknown: then any of its columns may be null.
+    resolve : {"name", "position", "field_id"}
+        Which columns of two files are the same one.
+    unknown : UnseenFiles, optional
+        What holds for files of which the footers have not been read.
+    """
+
+    def __init__(self, schema: DatasetSchema, resolve: str, unknown: UnseenFiles | None = None) -> None:
+        made = schema if unknown is None else _nullable(schema, field_key_function(resolve))
+        footer = encode_without_row_groups(made.prototype.footer)
+        self._file = _MAGIC + footer + len(footer).to_bytes(4, "little") + _MAGIC
+        self._fields = None if made.is_from_file else [field for field in made.fields if field is not None]
+        self._resolve = resolve
+        self._unknown = unknown
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self._file, self._fields, self._resolve, self._unknown
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self._file, self._fields, self._resolve, self._unknown = state
+
+    @cached_property
+    def schema(self) -> DatasetSchema:
+        """The schema. Its prototype has neither rows nor an index, and its columns are called as they are stored."""
+        prototype = OpenFile(self._file)
+        like = [schema_key(prototype)] if self._fields is None else []
+        prototype.pandas_metadata = SchemaOnlyPandasMetadata.of(prototype.pandas_metadata)
+        return DatasetSchema(prototype, like, field_key_function(self._resolve), self._fields)
+
+    @cached_property
+    def _checked(self) -> set[SchemaKey]:
+        """The keys of files that have been checked."""
+        return set()
+
+    def check(self, file: OpenFile) -> None:
+        """Refuse a file that would have made the schema another one, if it had been known.
+
+        Raises
+        ------
+        SchemaError
+            When values of it would be lost, or a column.
+        """
+        if self._unknown is None or self._fields is None:
+            return
+        key = schema_key(file)
+        if key not in self._checked:
+            self._unknown.check(self._fields, file, field_key_function(self._resolve))
+            self._checked.add(key)
+
+
+def _nullable(schema: DatasetSchema, labels: FieldKeyFunction) -> DatasetSchema:
+    """Let any column be null: a file may lack it."""
+    fields = [replace(field, nullable=True) for field in schema.fields if field is not None]
+    keys = dict(schema.prototype.footer.key_value_metadata)
+    has_arrow_schema = keys.pop("ARROW:schema", None) is not None
+    made = build_schema_file(fields, keys, has_arrow_schema=has_arrow_schema, is_own=schema.prototype.is_own)
+    return DatasetSchema(made, (), labels, fields)
+
+
+class UnseenFiles:
+    """What is allowed of files whose footers were not read when the schema was found.
+
+    Parameters
+    ----------
+    is_given : bool
+        Whether the schema was given: then files may have other columns besides.
+    keys : collection of str
+        The partition columns, which win over columns of files.
+    """
+
+    def __init__(self, is_given: bool, keys: Collection[str]) -> None:
+        self._is_given = is_given
+        self._keys = frozenset(keys)
+
+    def check(self, fields: Sequence[SchemaField], file: OpenFile, labels: FieldKeyFunction) -> None:
+        """Check a file; `fields` are the columns of the schema.
+
+        Raises
+        ------
+        SchemaError
+            As `SerializedSchema.check` does.
+        """
+        name, theirs = file.source.name, [field for field in fields_of(file) if field is not None]
+        if conform_columns(fields, name, theirs, labels) != list(fields):
+            raise SchemaError(f"values in structs or lists may be null here, where {_OTHERS} they may not: {_WAY_OUT}",
+                              file=name)  # fmt: skip
+        if not self._is_given:
+            self._refuse_others(fields, [field for field in theirs if field.name not in self._keys], name, labels, ())
+
+    def _refuse_others(
+        self,
+        fields: Sequence[SchemaField],
+        theirs: Sequence[SchemaField],
+        file: str,
+        labels: FieldKeyFunction,
+        path: tuple[str, ...],
+    ) -> None:
+        """Refuse columns, and fields of structs, that the schema has not."""
+        known = dict(zip(field_keys(fields, labels, file, path), fields, strict=True))
+        for label, field in zip(field_keys(theirs, labels, file, path), theirs, strict=True):
+            inner = (*path, field.name)
+            if label not in known:
+                raise SchemaError(f"the file has a column that there is not {_OTHERS}: {_WAY_OUT}", file=file,
+                                  column=".".join(inner))  # fmt: skip
+            self._refuse_within(known[label], field, file, labels, inner)
+
+    def _refuse_within(
+        self, ours: SchemaField, theirs: SchemaField, file: str, labels: FieldKeyFunction, path: tuple[str, ...]
+    ) -> None:
+        """Refuse fields of structs that the schema has not, in lists and maps of any depth too."""
+        if theirs.kind == "struct" and not theirs.is_variant:
+            self._refuse_others(ours.children, theirs.children, file, labels, path)
+        elif theirs.kind in ("list", "map"):
+            for child, other in zip(ours.children, theirs.children, strict=False):
+                self._refuse_within(child, other, file, labels, (*path, other.name))
+
+
+_OTHERS = "in those that the table's schema was taken from"
+_WAY_OUT = "give it by schema=, or have the footers of all files read, by plan_files=None"

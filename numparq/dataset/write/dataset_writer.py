@@ -1,0 +1,289 @@
+"""`DatasetWriter`: frames into a partitioned dataset, committed together on close."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ...errors import error_context
+from ...file.category_order import CategoryOrder
+from ...file.writer import ParquetWriter, WriterContext, check_columns
+from ...format.footer.file_metadata import Footer
+from ...format.footer.tail import read_footer
+from ...format.open_file import OpenFile
+from ...format.schema_node import SchemaNode
+from ...from_pandas.frame import ShreddedFrame
+from ...io.filesystem import resolve_paths
+from ...util.arguments import check_optional_positive_int
+from ...util.transaction import TransactionalWriter
+from ..commit.local_stage import LocalJob
+from ..commit.record import CommitChanges, data_file_name
+from ..commit.remote_stage import RemoteJob
+from ..listing.files import DirectoryListing
+from ..partitions.partitioning import format_hive_path
+from .existing_data import EXISTING_DATA_BEHAVIORS, check_empty, check_schemas_compatible, plan_changes
+from .metadata_file import encode_metadata_files, parse_footer
+from .partition_files import FileLimits, PartitionedFileWriter, RollingFileWriter
+from .partition_frame import FramePartitioner, PartitionValues, partition_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["DatasetWriter", "write_dataset"]
+
+
+class DatasetWriter(TransactionalWriter):
+    """Writes frames, one after the other, into a dataset: a folder of many files.
+
+    Each frame is done with when `write` returns. Its rows are in the dataset after `close`, together with those of all
+    other frames, and not before; leaving a ``with`` block by an exception leaves the dataset as it was.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The folder.
+    schema : pyarrow.Schema, sequence or dict, optional
+        The columns' types; by default those of the first frame.
+    partition_cols : sequence of labels, optional
+        Columns by whose values rows are divided: into folders ``key=value``, one below the other in this order. The
+        files do not have them. Values may be strings, integers, booleans, dates, times, timestamps, floats, decimals
+        and Categoricals of these, and null.
+    existing_data_behavior : {"error", "overwrite_or_ignore", "delete_matching"}
+        What becomes of files that are there: they are an error, they stay, or those in partitions that there are rows
+        for are replaced.
+    max_rows_per_file : int, optional
+        Rows that a file has at the most.
+    max_bytes_per_file : int, optional
+        Bytes that a file has at the most, about.
+    write_metadata_file : bool
+        Whether there is a file ``_metadata`` with the footers of all files, and ``_common_metadata`` with the schema.
+        Where not, those of earlier writes are removed, as they would not be true any more.
+    threads, progress, storage_options, filesystem
+        As in `numparq.to_parquet`.
+    **options
+        Of each file, as in `numparq.ParquetWriter`.
+
+    Raises
+    ------
+    FileExistsError
+        When the dataset has files, and `existing_data_behavior` is ``"error"``.
+    SchemaError
+        When a partition column is not there, or its values cannot be names of folders; when frames have different
+        columns, or files that are there are partitioned by other columns.
+
+    Examples
+    --------
+    >>> import pandas, numparq, tempfile
+    >>> from numparq.dataset.write.dataset_writer import DatasetWriter
+    >>> folder = tempfile.mkdtemp()
+    >>> with DatasetWriter(folder, partition_cols=["year"]) as writer:
+    ...     for year in (2020, 2021):
+    ...         writer.write(pandas.DataFrame({"year": year, "x": [1, 2]}))
+    >>> len(numparq.read_parquet(folder))
+    4
+    """
+
+    def __init__(
+        self,
+        path: Any,
+        schema: Any = None,
+        *,
+        partition_cols: Sequence[Any] | None = None,
+        existing_data_behavior: str = "error",
+        max_rows_per_file: int | None = None,
+        max_bytes_per_file: int | None = None,
+        write_metadata_file: bool = False,
+        threads: int | None = None,
+        progress: bool | None = None,
+        storage_options: dict[str, Any] | None = None,
+        filesystem: Any = None,
+        **options: Any,
+    ) -> None:
+        if existing_data_behavior not in EXISTING_DATA_BEHAVIORS:
+            raise ValueError(
+                f"existing_data_behavior is one of {', '.join(EXISTING_DATA_BEHAVIORS)}, not {existing_data_behavior!r}"
+            )
+        self._schema, self._behavior, self._options = schema, existing_data_behavior, options
+        self._columns = FramePartitioner(_labels(partition_cols))
+        self._row_group_size = FileLimits(check_optional_positive_int(max_rows_per_file, "max_rows_per_file"),
+                                  check_optional_positive_int(max_bytes_per_file, "max_bytes_per_file"))  # fmt: skip
+        self._keep_footers = bool(write_metadata_file)
+        self._written: set[PartitionValues] = set()
+        self._nodes: list[SchemaNode] | None = None
+        self._sample: bytes | None = None  # a file of the same columns, without rows
+        self._order = CategoryOrder()
+        self._closed = False
+        self._workshop = WriterContext(threads, progress)
+        self._spread = PartitionedFileWriter(
+            self._new_part, lambda values: format_hive_path(self._columns.names, values), self._workshop.crew
+        )
+        try:
+            self._job = _job(path, storage_options, filesystem, existing_data_behavior != "overwrite_or_ignore")
+        except BaseException:
+            self._end()
+            raise
+        try:
+            if existing_data_behavior == "error":
+                check_empty(self._job.base, self._job.found().files)
+        except BaseException:
+            self.abort()
+            raise
+
+    # --- frames -----------------------------------------------------------------------------------------------------
+
+    def write(self, df: pd.DataFrame, index: bool | None = None) -> None:
+        """Write a frame.
+
+        Parameters
+        ----------
+        df : pandas.DataFrame
+            Its columns must be those of the first frame.
+        index : bool, optional
+            As in `numparq.to_parquet`; but a RangeIndex is kept only where it has a name, and then as a column.
+        """
+        if self._closed:
+            raise ValueError("the writer is closed")
+        try:
+            frame = partition_frame(df, self._columns, index, self._schema)
+            self._check(frame.whole)
+            self._workshop.progress.add_total(len(df))
+            for batch in frame.batches():
+                self._written |= {stretch.values for stretch in batch}
+                self._spread.write(batch)
+        except BaseException:  # a part of the frame may be written
+            self.abort()
+            raise
+
+    def _check(self, taken: ShreddedFrame) -> None:
+        """Refuse a frame whose columns are others than those of the first."""
+        self._order.extend(taken.ordered)
+        nodes = [column.node for column in taken.columns]
+        if self._nodes is None:
+            self._nodes = nodes
+            if self._behavior != "error":
+                self._sample = _without_rows(taken)
+        check_columns(nodes, self._nodes)
+
+    def _new_part(self, folder: str) -> RollingFileWriter:
+        start = f"{folder}/" if folder else ""
+        return RollingFileWriter(
+            lambda number: start + data_file_name(self._job.id, number),
+            self._job.open,
+            partial(ParquetWriter, workshop=self._workshop, **self._options),
+            self._row_group_size,
+            self._keep_footers,
+        )
+
+    # --- the end ----------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Complete all files, and put them in their places as one."""
+        if self._closed:
+            return
+        try:
+            self._spread.close()
+            with error_context(file=self._job.base):
+                self._job.commit(self._changes)
+        except BaseException:
+            self.abort()
+            raise
+        self._end()
+
+    def _changes(self, found: DirectoryListing) -> CommitChanges:
+        gone_of, columns = EXISTING_DATA_BEHAVIORS[self._behavior], self._columns
+        changes = plan_changes(gone_of, self._job.base, found, columns.names, self._written, columns.kinds)
+        if self._sample is not None:
+            check_schemas_compatible(found, changes, self._job.source, [OpenFile(self._sample)])
+        return self._with_metadata(changes, found) if self._keep_footers else changes
+
+    def _with_metadata(self, changes: CommitChanges, found: DirectoryListing) -> CommitChanges:
+        """Let a commit also replace the files that tell of all others."""
+        new = [(written.name, parse_footer(written.footer)) for written in self._spread.written]
+        if not new or self._nodes is None:
+            return changes
+        going, start = set(changes.gone), len(self._job.base.rstrip("/")) + 1
+        staying = [entry.path for entry in found.files if entry.path not in going]
+        footers: dict[str, Footer] = {}
+        self._workshop.crew.run([partial(_read_footer, self._job, path, footers) for path in staying])
+        files = sorted([*new, *((path[start:], footer) for path, footer in footers.items())], key=lambda file: file[0])
+        over = encode_metadata_files(files, self._nodes, new[0][1])
+        return CommitChanges([path for path in changes.gone if path[start:] not in over], over)
+
+    def abort(self) -> None:
+        """Give up: nothing is left of what was written, and the dataset is as it was."""
+        if not self._closed:
+            self._end()  # after Ctrl-C, threads may still be writing
+            self._spread.abort()
+            self._job.abort()
+
+    def _end(self) -> None:
+        self._closed = True
+        self._workshop.close()
+
+
+def _without_rows(taken: ShreddedFrame) -> bytes:
+    """Make a file of the columns of a frame."""
+    with ParquetWriter(None) as writer:
+        writer.write_shredded(taken.rows(0, 0))
+    return writer.getvalue()
+
+
+def _read_footer(job: LocalJob | RemoteJob, path: str, footers: dict[str, Footer]) -> None:
+    source = job.source(path)
+    try:
+        with error_context(file=path):
+            footers[path] = read_footer(source)[0]
+    finally:
+        source.close()
+
+
+def _job(path: Any, storage_options: dict[str, Any] | None, filesystem: Any, alone: bool) -> LocalJob | RemoteJob:
+    if not isinstance(path, (str, os.PathLike)):
+        raise ValueError(f"a dataset is a folder: path is its name, not {type(path).__name__}")
+    place = resolve_paths([path], storage_options, filesystem)
+    (base,) = place.paths
+    if place.filesystem is not None:
+        return RemoteJob(place.filesystem, base.rstrip("/"), place.name_of, alone)
+    return LocalJob(base.rstrip("/") or base[:1] or ".")
+
+
+def _labels(partition_cols: Any) -> list[Any]:
+    if partition_cols is None:
+        return []
+    return [partition_cols] if isinstance(partition_cols, (str, tuple)) else list(partition_cols)
+
+
+def write_dataset(
+    df: pd.DataFrame,
+    path: Any,
+    index: bool | None = None,
+    *,
+    append: bool = False,
+    existing_data_behavior: str = "error",
+    **options: Any,
+) -> None:
+    """Write a frame as a dataset.
+
+    Parameters
+    ----------
+    df : pandas.DataFrame
+        The frame.
+    path : str or os.PathLike
+        The folder.
+    index : bool, optional
+        As in `DatasetWriter.write`.
+    append : bool
+        The same as `existing_data_behavior` of ``"overwrite_or_ignore"``.
+    existing_data_behavior, **options
+        As in `DatasetWriter`.
+    """
+    if path is None:
+        raise ValueError("many files need a folder: path is its name")
+    if append:
+        if existing_data_behavior == "delete_matching":
+            raise ValueError("append=True adds files, and existing_data_behavior='delete_matching' replaces them")
+        existing_data_behavior = "overwrite_or_ignore"
+    with DatasetWriter(path, existing_data_behavior=existing_data_behavior, **options) as writer:
+        writer.write(df, index)

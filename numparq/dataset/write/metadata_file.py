@@ -1,0 +1,166 @@
+"""Write `_metadata` and `_common_metadata`: the row groups of all files, their schema alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...errors import SchemaError, UnsupportedError, error_context
+from ...file.append_schema import conform_to_file
+from ...format.footer.file_metadata import Footer
+from ...format.footer.rewrite import row_groups_with_file_path, split_footer
+from ...format.footer.tail import MAGIC
+from ...format.schema import footer_schema
+from ...format.schema_node import SchemaNode
+from ...format.thrift.decode import read_record, root_record
+from ...format.thrift.encode import EncodedThrift, encode_struct
+from ...format.thrift.layout import thrift_layout
+from ...format.writer_quirks import (
+    COLUMN_INDEX,
+    DEPRECATED_MIN_MAX,
+    MIN_MAX,
+    NULL_COUNT,
+    OFFSET_INDEX,
+    PageQuirks,
+    page_quirks,
+    untrusted_statistics,
+)
+from ...util.version import CREATED_BY, __version__
+from ..listing.patterns import COMMON_METADATA_FILE, METADATA_FILE
+
+__all__ = ["drop_statistics", "encode_metadata_files", "misread_statistics", "parse_footer"]
+
+_COLUMN_INDEX = ("column_index_offset", "column_index_length")
+_OFFSET_INDEX = ("offset_index_offset", "offset_index_length")
+_MIN_MAX = ("min_value", "max_value", "is_min_value_exact", "is_max_value_exact")
+
+# What would be misread -> the fields of Statistics, and of ColumnChunk, that have it. Bounds and null counts are in
+# column indexes as well.
+_FIELDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    MIN_MAX: (_MIN_MAX, _COLUMN_INDEX),
+    DEPRECATED_MIN_MAX: (("min", "max"), ()),
+    NULL_COUNT: (("null_count",), _COLUMN_INDEX),
+    COLUMN_INDEX: ((), _COLUMN_INDEX),
+    OFFSET_INDEX: ((), (*_OFFSET_INDEX, *_COLUMN_INDEX)),
+}
+
+
+def misread_statistics(other: Footer, footer: Footer) -> dict[int, frozenset[str]]:
+    """Say what of the statistics of a file would be taken for something else under the footer of another one.
+
+    Parameters
+    ----------
+    other : Footer
+        The other file's, whose columns are the same.
+    footer : Footer
+        The file's own.
+
+    Returns
+    -------
+    dict of int to frozenset of str
+        For those leaves where there is any: names of `numparq.format.writer_quirks`.
+    """
+    found = {}
+    for leaf in footer_schema(footer):
+        wrong = untrusted_statistics(footer.created_by, leaf) - untrusted_statistics(other.created_by, leaf)
+        if _order(footer, leaf.index) != _order(other, leaf.index):
+            wrong |= {MIN_MAX}
+        if wrong:
+            found[leaf.index] = wrong
+    return found
+
+
+def _order(footer: Footer, leaf: int) -> str | None:
+    return None if footer.column_orders is None else footer.column_orders[leaf]
+
+
+def drop_statistics(row_group: EncodedThrift, misread: dict[int, frozenset[str]]) -> EncodedThrift:
+    """Leave some of its statistics out of a RowGroup struct.
+
+    Parameters
+    ----------
+    row_group : EncodedThrift
+        The struct.
+    misread : dict of int to frozenset of str
+        As `misread_statistics` gives it; where it is empty, the struct stays as it is.
+    """
+    if not misread:
+        return row_group
+    data, wanted = np.frombuffer(row_group, np.uint8), thrift_layout("RowGroup")
+    group = root_record(wanted, read_record(data, len(data), wanted), data).to_dict()
+    for leaf, names in misread.items():
+        chunk = group["columns"][leaf]
+        statistics = chunk.get("meta_data", {}).get("statistics", {})
+        for name in names:
+            for struct, fields in zip((statistics, chunk), _FIELDS[name], strict=True):
+                for field in fields:
+                    struct.pop(field, None)
+    return EncodedThrift(encode_struct("RowGroup", group))
+
+
+def parse_footer(data: bytes) -> Footer:
+    """Make a Footer of the bytes of a FileMetaData."""
+    return Footer(np.frombuffer(data, np.uint8), len(data))
+
+
+def encode_metadata_files(
+    files: Sequence[tuple[str, Footer]], columns: Sequence[SchemaNode], template: Footer
+) -> dict[str, bytes]:
+    """Make both files.
+
+    Parameters
+    ----------
+    files : sequence of (str, Footer)
+        The files of the dataset, in the order of their rows: the path of each from the folder, and its footer.
+    columns : sequence of SchemaNode
+        The columns that all of them have.
+    template : Footer
+        That of one whose schema and keys the files get.
+
+    Returns
+    -------
+    dict of str to bytes
+        Contents by name.
+
+    Raises
+    ------
+    SchemaError
+        When a file has other columns.
+    UnsupportedError
+        When one is encrypted, or has pages that are read by who wrote them.
+    """
+    first = split_footer(template)
+    groups: list[EncodedThrift] = []
+    num_rows = 0
+    for name, footer in files:
+        with error_context(file=name):
+            _check_columns(footer, template, columns)
+            _check_pages(footer)
+            misread = misread_statistics(template, footer)
+            groups += [drop_statistics(group, misread) for group in row_groups_with_file_path(footer, name)]
+        num_rows += int(footer.row_group_num_rows.sum())
+    created_by = CREATED_BY.format(version=__version__)
+    contents = {METADATA_FILE: (groups, num_rows), COMMON_METADATA_FILE: ([], 0)}
+    return {name: _file(first.encode(rows, count, {}, created_by)) for name, (rows, count) in contents.items()}
+
+
+def _check_columns(footer: Footer, template: Footer, columns: Sequence[SchemaNode]) -> None:
+    """Refuse a file whose chunks cannot be read by the schema of the others."""
+    if footer.schema_part is template.schema_part:
+        return
+    if conform_to_file(footer, columns) != list(columns):
+        raise SchemaError("a file that is there names parts of its columns otherwise, or has columns without nulls; "
+                          "one _metadata cannot tell of both: write with write_metadata_file=False")  # fmt: skip
+
+
+def _check_pages(footer: Footer) -> None:
+    """Refuse a file whose pages are decoded by what their writer got wrong: who reads `_metadata` would not know."""
+    if page_quirks(footer.created_by) != PageQuirks():
+        writer = f"written by {footer.created_by!r}" if footer.created_by else "which does not say what wrote it"
+        raise UnsupportedError(f"a file that is there, {writer}, has pages that are read in a way of their own; one "
+                               "_metadata cannot tell of it: write with write_metadata_file=False")  # fmt: skip
+
+
+def _file(footer: bytes) -> bytes:
+    return MAGIC + footer + len(footer).to_bytes(4, "little") + MAGIC

@@ -1,0 +1,209 @@
+"""Files of partitions: rows appended, a new file begun at each limit, partitions side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from ...file.writer import ParquetWriter
+from ...from_pandas.frame import ShreddedFrame
+from ...io.sink import Sink
+from ...util.worker_pool import WorkerPool
+from .partition_frame import PartitionRows
+
+__all__ = ["FileLimits", "PartitionedFileWriter", "RollingFileWriter", "WrittenFile"]
+
+_FULL = 0.9  # of the bytes that a file may have, about
+_LEAST_ROWS = 1024  # a file is given up to so many rows before its size is looked at
+
+_MOST_OPEN = 128  # files that stay open between frames
+
+
+@dataclass(frozen=True, slots=True)
+class FileLimits:
+    """What a file may have at the most: rows, and, about, bytes; None is no limit."""
+
+    rows: int | None = None
+    bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """A file that was written.
+
+    Parameters
+    ----------
+    name : str
+        Its path in the dataset, with slashes.
+    num_rows, num_bytes : int
+        What it has.
+    footer : bytes
+        The bytes of its FileMetaData, where that is asked for.
+    """
+
+    name: str
+    num_rows: int
+    num_bytes: int
+    footer: bytes = b""
+
+
+class RollingFileWriter:
+    """The files of one partition, one after the other; the last may be open.
+
+    Parameters
+    ----------
+    name_of : callable
+        Gives the name, in the dataset, of the file with a number.
+    open_sink : callable
+        Opens a file of such a name.
+    writer_of : callable
+        Makes a ParquetWriter on a sink.
+    limits : FileLimits
+        When a file is full.
+    keep_footers : bool
+        Whether `WrittenFile` has footers.
+    """
+
+    def __init__(
+        self,
+        name_of: Callable[[int], str],
+        open_sink: Callable[[str], Sink],
+        writer_of: Callable[[Any], ParquetWriter],
+        limits: FileLimits,
+        keep_footers: bool,
+    ) -> None:
+        self._name_of, self._open_sink, self._writer_of = name_of, open_sink, writer_of
+        self._limits, self._keep_footers = limits, keep_footers
+        self._writer: ParquetWriter | None = None
+        self._bytes_per_row = 0.0  # of the files so far
+        self.written: list[WrittenFile] = []
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a file is open."""
+        return self._writer is not None
+
+    @property
+    def open_bytes(self) -> int:
+        """Bytes that the open file has so far."""
+        return self._writer.num_bytes if self._writer else 0
+
+    def write(self, taken: ShreddedFrame) -> None:
+        """Write rows."""
+        start = 0
+        while start < taken.num_rows or (not taken.num_rows and self._writer is None and not self.written):
+            writer = self._open()
+            stop = min(start + self._room(writer, taken.num_rows - start), taken.num_rows)
+            writer.write_shredded(taken.rows(start, stop))
+            start = stop
+            if self._is_full(writer):
+                self.close()
+            if not taken.num_rows:
+                break
+
+    def _open(self) -> ParquetWriter:
+        if self._writer is None:
+            sink = self._open_sink(self._name_of(len(self.written)))
+            try:
+                self._writer = self._writer_of(sink)
+            except BaseException:
+                sink.abort()
+                raise
+        return self._writer
+
+    def _room(self, writer: ParquetWriter, wanted: int) -> int:
+        """Say how many rows go into the open file before it is looked at again."""
+        rows = wanted
+        if self._limits.rows is not None:
+            rows = min(rows, self._limits.rows - writer.num_rows)
+        if self._limits.bytes is not None:
+            per_row = writer.num_bytes / writer.num_rows if writer.num_rows else self._bytes_per_row
+            left = self._limits.bytes - writer.num_bytes
+            rows = min(rows, max(int(left / per_row), 1) if per_row else _LEAST_ROWS)
+        return rows
+
+    def _is_full(self, writer: ParquetWriter) -> bool:
+        rows, size = self._limits.rows, self._limits.bytes
+        if rows is not None and writer.num_rows >= rows:
+            return True
+        return size is not None and writer.num_bytes >= _FULL * size
+
+    def close(self) -> None:
+        """Complete the open file, if there is one."""
+        writer, self._writer = self._writer, None
+        if writer is None:
+            return
+        writer.close()
+        self._bytes_per_row = writer.num_bytes / max(writer.num_rows, 1)
+        footer = writer.footer if self._keep_footers else b""
+        name = self._name_of(len(self.written))
+        self.written.append(WrittenFile(name, writer.num_rows, writer.num_bytes, footer))
+
+    def abort(self) -> None:
+        """Drop the open file."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.abort()
+
+
+class PartitionedFileWriter:
+    """The files of all partitions, some of them open.
+
+    Parameters
+    ----------
+    part_of : callable
+        Makes the Part of a folder of the dataset, which is empty where there are no partitions.
+    folder_of : callable
+        Names the folder of a partition by its values.
+    crew : WorkerPool
+        The threads that write, a partition each.
+    """
+
+    def __init__(self, part_of: Callable[[str], RollingFileWriter], folder_of: Callable[[Sequence[str | None]], str],
+                 crew: WorkerPool) -> None:  # fmt: skip
+        self._part_of, self._folder_of, self._crew = part_of, folder_of, crew
+        self._parts: dict[Any, RollingFileWriter] = {}
+
+    def write(self, stretches: list[PartitionRows]) -> None:
+        """Write rows of several partitions, side by side: those with most rows first."""
+        jobs: list[tuple[int, Callable[[], None]]] = []
+        open_now = sum(part.is_open for part in self._parts.values())
+        for stretch in stretches:
+            part = self._part(self._folder_of(stretch.values) if stretch.folder is None else stretch.folder)
+            stays_open = part.is_open or open_now < _MOST_OPEN
+            open_now += stays_open and not part.is_open
+            jobs.append((stretch.taken.num_rows, partial(_write, part, stretch.taken, stays_open)))
+        jobs.sort(key=lambda job: -job[0])
+        self._crew.run([job for _, job in jobs])
+
+    def _part(self, folder: str) -> RollingFileWriter:
+        if folder not in self._parts:
+            self._parts[folder] = self._part_of(folder)
+        return self._parts[folder]
+
+    def close(self) -> None:
+        """Complete all files."""
+        self._crew.run([part.close for part in self._parts.values() if part.is_open])
+
+    @property
+    def written(self) -> list[WrittenFile]:
+        """The files that are complete."""
+        return [written for part in self._parts.values() for written in part.written]
+
+    @property
+    def open_bytes(self) -> int:
+        """Bytes that the open files have so far."""
+        return sum(part.open_bytes for part in self._parts.values())
+
+    def abort(self) -> None:
+        """Drop the files that are open."""
+        for part in self._parts.values():
+            part.abort()
+
+
+def _write(part: RollingFileWriter, taken: ShreddedFrame, stays_open: bool) -> None:
+    part.write(taken)
+    if not stays_open:
+        part.close()

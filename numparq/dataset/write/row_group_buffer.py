@@ -1,0 +1,286 @@
+"""Buffer rows until they fill a row group, and sort them if asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from ...errors import SchemaError
+
+__all__ = [
+    "RowGroupBuffer",
+    "RowGroupLimits",
+    "SortKey",
+    "arrow_to_frame",
+    "is_arrow_table",
+    "parse_sort_keys",
+    "sort_order",
+]
+
+_SAMPLE_ROWS = 1024
+_MOST_NARROW_BYTES = 1 << 30  # offsets of 32 bits suffice for twice as much
+
+SortKey = tuple[str, bool, bool]  # its name, whether its largest values come first, and whether its nulls do
+
+
+class RowGroupLimits:
+    """How many rows make a row group: so many at the most, and about so many bytes, as they are in memory.
+
+    Parameters
+    ----------
+    rows, bytes : int
+        The limits.
+    """
+
+    def __init__(self, rows: int, bytes: int) -> None:
+        self.rows, self.bytes = rows, bytes
+
+    def rows_of(self, num_rows: int, num_bytes: int) -> int:
+        """Give the rows of a row group where so many rows have so many bytes."""
+        return max(min(self.rows, num_rows * self.bytes // max(num_bytes, 1)), 1)
+
+
+class RowGroupBuffer:
+    """Rows that wait for others: frames, or Arrow tables, of one type.
+
+    Parameters
+    ----------
+    limits : RowGroupLimits
+        How many are handed on together.
+    holds_all : bool
+        Whether all are held until `rest` asks for them.
+    """
+
+    def __init__(self, limits: RowGroupLimits, holds_all: bool = False) -> None:
+        self._limits = limits
+        self._holds_all = holds_all
+        self._pieces: list[Any] = []
+        self._num_rows = self._num_bytes = 0
+
+    def fits(self, rows: Any) -> bool:
+        """Whether rows can be put behind those that wait."""
+        if not self._pieces:
+            return True
+        last = self._pieces[-1]
+        return bool(_kind_of(rows).fits(last, rows)) if _kind_of(rows) is _kind_of(last) else False
+
+    def add(self, rows: Any) -> Iterator[Any]:
+        """Take rows, and give row groups that are full.
+
+        Parameters
+        ----------
+        rows : pandas.DataFrame or pyarrow.Table
+            They must fit.
+
+        Yields
+        ------
+        pandas.DataFrame or pyarrow.Table
+            Of the same kind.
+        """
+        if len(rows) or not self._pieces:
+            self._put(rows)
+        if not self._holds_all:
+            yield from self._full()
+
+    def _put(self, rows: Any) -> None:
+        self._pieces.append(rows)
+        self._num_rows += len(rows)
+        self._num_bytes += _kind_of(rows).num_bytes(rows)
+
+    def _full(self) -> Iterator[Any]:
+        if self._num_rows < self._limits.rows and self._num_bytes < self._limits.bytes:
+            return
+        together, step = self._taken()
+        start = 0
+        while len(together) - start >= step:
+            yield _slice(together, start, step)
+            start += step
+        if start < len(together):
+            self._put(_slice(together, start, len(together) - start))
+
+    def rest(self, order: Any = None) -> Iterator[Any]:
+        """Give all rows that wait, a row group after the other.
+
+        Parameters
+        ----------
+        order : callable, optional
+            Gives the order that rows are to have: their positions.
+        """
+        if not self._pieces:
+            return
+        together, step = self._taken()
+        if order is not None and is_arrow_table(together):
+            together = _with_room(together)
+        positions = None if order is None else order(together)
+        for start in range(0, max(len(together), 1), step):
+            if positions is None:
+                yield _slice(together, start, step)
+            else:
+                yield together.take(positions[start : start + step])
+
+    def _taken(self) -> tuple[Any, int]:
+        pieces, self._pieces = self._pieces, []
+        step = self._limits.rows_of(self._num_rows, self._num_bytes)
+        self._num_rows = self._num_bytes = 0
+        return (pieces[0] if len(pieces) == 1 else _kind_of(pieces[0]).joined(pieces)), step
+
+
+def is_arrow_table(rows: Any) -> bool:
+    """Whether rows are an Arrow table, and no frame."""
+    return type(rows).__module__.startswith("pyarrow")
+
+
+def arrow_to_frame(rows: Any) -> pd.DataFrame:
+    """Make a frame of a table, on the same memory."""
+    return rows.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True) if is_arrow_table(rows) else rows
+
+
+def _with_room(table: Any) -> Any:
+    """Give text and bytes of many rows 64-bit offsets: to take some of them, pyarrow puts all into one array."""
+    import pyarrow as pa
+
+    wide = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
+    if table.nbytes < _MOST_NARROW_BYTES:
+        return table
+    return table.cast(pa.schema([field.with_type(wide.get(field.type, field.type)) for field in table.schema]))
+
+
+def _slice(rows: Any, start: int, count: int) -> Any:
+    return rows.slice(start, count) if is_arrow_table(rows) else rows.iloc[start : start + count]
+
+
+class _RowsAdapter(Protocol):
+    """What is done with rows of a kind."""
+
+    @staticmethod
+    def fits(before: Any, rows: Any) -> bool: ...
+    @staticmethod
+    def num_bytes(rows: Any) -> int: ...
+    @staticmethod
+    def joined(pieces: list[Any]) -> Any: ...
+
+
+class _ArrowRows:
+    @staticmethod
+    def fits(before: Any, rows: Any) -> bool:
+        return before.schema.equals(rows.schema)
+
+    @staticmethod
+    def num_bytes(rows: Any) -> int:
+        return int(rows.nbytes)
+
+    @staticmethod
+    def joined(pieces: list[Any]) -> Any:
+        import pyarrow as pa
+
+        return pa.concat_tables(pieces)
+
+
+class _FrameRows:
+    @staticmethod
+    def fits(before: Any, rows: Any) -> bool:
+        if not (before.columns.equals(rows.columns) and list(before.dtypes) == list(rows.dtypes)):
+            return False
+        return _is_nameless_range(before.index) and _is_nameless_range(rows.index) and before.attrs == rows.attrs
+
+    @staticmethod
+    def num_bytes(rows: Any) -> int:
+        count = int(rows.memory_usage(index=False, deep=False).sum())
+        objects = rows.loc[:, list(map(pd.api.types.is_object_dtype, rows.dtypes))]
+        if objects.shape[1] and len(rows):
+            sample = objects.iloc[:: max(len(rows) // _SAMPLE_ROWS, 1)]
+            deep = int(sample.memory_usage(index=False, deep=True).sum())
+            count += deep * len(rows) // len(sample)
+        return count
+
+    @staticmethod
+    def joined(pieces: list[Any]) -> Any:
+        return pd.concat(pieces, ignore_index=True)
+
+
+def _is_nameless_range(index: pd.Index) -> bool:
+    return isinstance(index, pd.RangeIndex) and index.name is None
+
+
+def _kind_of(rows: Any) -> type[_RowsAdapter]:
+    return _ArrowRows if is_arrow_table(rows) else _FrameRows
+
+
+def parse_sort_keys(given: Sequence[Any]) -> list[SortKey]:
+    """Understand what rows are to be sorted by.
+
+    Parameters
+    ----------
+    given : sequence
+        Names, or tuples of name, descending, nulls first, as ``sorting_columns`` of `numparq.ParquetWriter`.
+    """
+    keys = []
+    for item in given:
+        name, *rest = (item,) if isinstance(item, str) else item
+        keys.append((str(name), bool(rest and rest[0]), bool(len(rest) > 1 and rest[1])))
+    return keys
+
+
+def sort_order(keys: list[SortKey], rows: Any) -> np.ndarray:
+    """Give the positions of rows in the order of some columns; those that are equal stay in theirs.
+
+    NaN is above all numbers, as it is for Spark.
+
+    Parameters
+    ----------
+    keys : list of SortKey
+        The columns, the one that counts most first.
+    rows : pandas.DataFrame or pyarrow.Table
+        The rows.
+
+    Raises
+    ------
+    SchemaError
+        When there is no such column, or its values have no order.
+    """
+    import pyarrow as pa
+
+    missing = [name for name, _, _ in keys if name not in (rows.column_names if is_arrow_table(rows) else rows.columns)]
+    if missing:
+        raise SchemaError("rows cannot be sorted by a column that they do not have", column=missing[0])
+    names = [name for name, _, _ in keys]
+    table = rows if is_arrow_table(rows) else pa.Table.from_pandas(rows[names], preserve_index=False)
+    order = None
+    for key in reversed(keys):  # a stable sort by each, the one that counts least first
+        column = table[key[0]] if order is None else table[key[0]].take(order)
+        placed = _placed(column, key)
+        order = placed if order is None else order.take(placed)
+    return np.asarray(order)
+
+
+def _placed(column: Any, key: SortKey) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    name, descending, nulls_first = key
+    sort = partial(pc.array_sort_indices, order="descending" if descending else "ascending",
+                   null_placement="at_start" if nulls_first else "at_end")  # fmt: skip
+    values = column.combine_chunks()
+    try:
+        order = sort(values)
+    except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise SchemaError(f"rows cannot be sorted by values of the type {column.type}", column=name) from error
+    return _with_nan_highest(values, np.asarray(order), key) if pa.types.is_floating(values.type) else order
+
+
+def _with_nan_highest(values: Any, order: np.ndarray, key: SortKey) -> Any:
+    """Have NaN above all numbers, as Spark has it: Arrow puts it beside the nulls, whichever end these are at."""
+    import pyarrow as pa
+
+    _, descending, nulls_first = key
+    is_there = values.is_valid().to_numpy(zero_copy_only=False)
+    is_nan = np.isnan(values.to_numpy(zero_copy_only=False)) & is_there
+    if not is_nan.any():
+        return pa.array(order)
+    rank = np.where(is_nan, -1 if descending else 1, 0)
+    rank[~is_there] = -2 if nulls_first else 2
+    return pa.array(order[np.argsort(rank[order], kind="stable")])

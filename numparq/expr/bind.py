@@ -1,0 +1,251 @@
+"""Bind an expression to a schema: names become leaf columns, literals become key ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..errors import SchemaError
+from ..format.arrow_type import ArrowType
+from ..format.bloom_filter import BloomFilter
+from ..format.physical_type import PHYSICAL_NAMES
+from ..format.schema import Leaf, Schema
+from .bound import BloomPredicate, BoundPredicate, ContainsPredicate, NullPredicate, ValuePredicate
+from .expression import And, ColumnName, ColumnPredicate, ColumnReference, Constant, Expression, LiteralError, Not, Or
+from .key_ranges import KeyRanges, complement, prefix_range, union
+from .like import LikePattern, parse_like
+from .literals import LiteralPosition, in_list_ranges, literal_bytes, locate_literal
+from .normalize import all_of, any_of, merge_predicates, normalize, simplify
+from .resolve import ColumnResolver, ResolvedColumn, resolve_column
+from .sort_keys import KeyDomain, key_domain
+
+_DEEPEST = 100
+# What a comparison leaves of the keys, by where the literal cuts them.
+_COMPARED: dict[str, Callable[[LiteralPosition, KeyDomain], tuple[Any, Any]]] = {
+    "==": lambda at, domain: (at.left, at.above),
+    "<": lambda at, domain: (domain.low, at.left),
+    "<=": lambda at, domain: (domain.low, at.above),
+    ">": lambda at, domain: (at.above, domain.high),
+    ">=": lambda at, domain: (at.left, domain.high),
+}
+
+
+def bind(
+    expression: Expression, schema: Schema | ColumnResolver, origins: Mapping[int, ArrowType] | None = None
+) -> Expression:
+    """Bind an expression to the columns of a file.
+
+    Parameters
+    ----------
+    expression : Expression
+        Made by `numparq.col` or `as_expression`.
+    schema : Schema or ColumnResolver
+        The file's, or what finds leaves by names as a schema does; they are told apart by their ordinals.
+    origins : mapping of int to ArrowType, optional
+        Types by the file's ``ARROW:schema``, by the ordinals of leaves; only these know durations.
+
+    Returns
+    -------
+    Expression
+        Of And, Or, ValueTest, NullTest and ElementTest; or a Constant, where no row is looked at.
+
+    Raises
+    ------
+    SchemaError
+        When the file has no such column, or a literal cannot be compared with its values.
+    InvalidFileError
+        When the type of a column breaks the specification.
+    ValueError
+        When conditions are nested too deeply in one another.
+    """
+    if not isinstance(expression, ColumnPredicate):
+        _check_depth(expression)
+    return _bound(normalize(expression), schema, origins or {})
+
+
+def _check_depth(expression: Expression) -> None:
+    """Refuse what whoever goes down it, level by level, would have no stack for."""
+    level: list[Any] = [expression]
+    for _ in range(_DEEPEST):
+        level = [
+            part for whole in level if not isinstance(whole, (ColumnPredicate, Constant)) for part in _parts(whole)
+        ]
+        if not level:
+            return
+    raise ValueError(f"filters are nested more than {_DEEPEST} deep: join conditions by & or | at one level")
+
+
+def _parts(expression: Any) -> tuple[Expression, ...]:
+    return (expression.part,) if isinstance(expression, Not) else expression.parts
+
+
+def _bound(expression: Expression, schema: Schema | ColumnResolver, origins: Mapping[int, ArrowType]) -> Expression:
+    if isinstance(expression, (And, Or)):
+        together = isinstance(expression, And)
+        parts = merge_predicates([_bound(part, schema, origins) for part in expression.parts], together)
+        return all_of(parts) if together else any_of(parts)
+    if isinstance(expression, Constant):
+        return expression
+    negated = isinstance(expression, Not)
+    test = expression.part if isinstance(expression, Not) else expression
+    assert isinstance(test, ColumnPredicate)
+    found = resolve_column(schema, test.name)
+    origin = origins.get(found.leaf.index)
+    if test.op == "is null":
+        return _null_test(test, found, negated, repr(expression), origin)
+    return simplify(bind_predicate(test, found, negated, origin))
+
+
+def _null_test(
+    test: ColumnPredicate, found: ResolvedColumn, negated: bool, text: str, origin: ArrowType | None
+) -> Expression:
+    if found.lists:
+        raise SchemaError(f"{test!r}: what is in a list has no value for each row", column=found.leaf.name)
+    if found.is_leaf and key_domain(found.leaf, origin).kind == "none":
+        return Constant(not negated)
+    if found.level == 0:
+        return Constant(negated)  # REQUIRED all the way down
+    return NullPredicate(found.leaf, found.level, negated, text)
+
+
+def bind_predicate(
+    test: ColumnPredicate, found: ResolvedColumn, negated: bool, origin: ArrowType | None = None
+) -> BoundPredicate:
+    """Bind a test of values to a leaf.
+
+    Parameters
+    ----------
+    test : ColumnPredicate
+        Of the normal form, but not ``is null``.
+    found : ResolvedColumn
+        What its name leads to.
+    negated : bool
+        Whether a Not is around it.
+    origin : ArrowType or None
+        The leaf's type by ``ARROW:schema``.
+
+    Raises
+    ------
+    SchemaError
+        When the column is not of that kind, or a literal cannot be compared with its values.
+    """
+    leaf, text = found.leaf, repr(Not(test) if negated else test)
+    if test.op == "contains":
+        if not found.is_simple_list:
+            raise SchemaError(f"{test!r}: contains is for lists of simple values, one deep", column=leaf.name)
+        element = value_predicate(ColumnPredicate(test.name, "==", test.operand), leaf, False, origin, text)
+        return ContainsPredicate(leaf, _list_level(found), element, negated, text)
+    _check_single(found, test)
+    return value_predicate(test, leaf, negated, origin, text)
+
+
+def bind_bloom_filter(
+    name: ColumnName,
+    bloom_filter: BloomFilter,
+    schema: Schema | ColumnResolver,
+    origins: Mapping[int, ArrowType] | None = None,
+) -> Expression:
+    """Bind a question whether the values of a column may be in a Bloom filter.
+
+    Parameters
+    ----------
+    name : str or tuple of str
+        The column.
+    bloom_filter : BloomFilter
+        Of values of its type.
+    schema, origins
+        As in `bind`.
+
+    Returns
+    -------
+    Expression
+        A MemberTest, or a Constant where there are only nulls.
+
+    Raises
+    ------
+    SchemaError
+        When the file has no such column, or a row has not one value of it.
+    """
+    found, text = resolve_column(schema, name), f"({ColumnReference(name)!r} in {bloom_filter!r})"
+    _check_single(found, text)
+    domain = key_domain(found.leaf, (origins or {}).get(found.leaf.index))
+    return Constant(False) if domain.kind == "none" else BloomPredicate(found.leaf, domain, bloom_filter, text)
+
+
+def _check_single(found: ResolvedColumn, what: ColumnPredicate | str) -> None:
+    """Fail where a row has not one value of a column."""
+    if not found.is_leaf:
+        kind = "is nested" if not found.leaf.max_repetition_level else "is a list, or has lists in it"
+        raise SchemaError(f"{what}: the column {kind}; ask one of its fields, or contains()", column=found.leaf.name)
+    if found.lists:
+        raise SchemaError(f"{what}: the column is in a list; ask the list by contains()", column=found.leaf.name)
+
+
+def _list_level(found: ResolvedColumn) -> int:
+    """Give the definition level from which on the list around a leaf is there: one less than that of its elements."""
+    return found.leaf.element_levels[1] - 1
+
+
+def value_predicate(
+    test: ColumnPredicate, leaf: Leaf, negated: bool, origin: ArrowType | None = None, text: str = ""
+) -> ValuePredicate:
+    """Make of a test and its literals the keys that satisfy it.
+
+    Parameters
+    ----------
+    test : ColumnPredicate
+        ``==``, ``<``, ``<=``, ``>``, ``>=``, ``in``, ``startswith`` or ``like``.
+    leaf : Leaf
+        The column.
+    negated : bool
+        Whether a Not is around it.
+    origin : ArrowType or None
+        The leaf's type by ``ARROW:schema``.
+    text : str
+        How it is shown.
+
+    Raises
+    ------
+    SchemaError
+        When a literal cannot be compared with the column's values.
+    """
+    domain = key_domain(leaf, origin)
+    if domain.kind == "none":
+        return ValuePredicate(leaf, domain, (), text=text)
+    ranges, pattern = _satisfying(test, leaf, domain)
+    if pattern is not None:
+        return ValuePredicate(leaf, domain, ranges, False, pattern, negated, text)
+    if negated:  # a NaN satisfies no comparison, and so every negated one
+        ranges = complement(ranges, domain.low, domain.high)
+    return ValuePredicate(leaf, domain, ranges, negated and domain.is_float, text=text)
+
+
+def _satisfying(test: ColumnPredicate, leaf: Leaf, domain: KeyDomain) -> tuple[KeyRanges, LikePattern | None]:
+    value = test.operand
+    try:
+        if test.op == "in":
+            ranges = in_list_ranges(test.operand, domain)
+            if ranges is not None:
+                return ranges, None
+            cuts = []
+            for value in test.operand:
+                cuts.append(locate_literal(value, domain))
+            return union(at for at in cuts if at is not None), None
+        if test.op == "startswith":
+            return prefix_range(literal_bytes(value, domain)), None
+        if test.op == "like":
+            value, escape = test.operand
+            escaped = None if escape is None else literal_bytes(escape, domain)
+            return parse_like(literal_bytes(value, domain), escaped, isinstance(value, str))
+        at = locate_literal(value, domain)
+        return (() if at is None else union([_COMPARED[test.op](at, domain)])), None
+    except LiteralError as error:
+        raise SchemaError(
+            f"{value!r} cannot be compared with the column {leaf.name!r} of type {describe_type(leaf)}: {error}",
+            column=leaf.name,
+        ) from None
+
+
+def describe_type(leaf: Leaf) -> str:
+    """Name the type of a column, for messages."""
+    return f"{PHYSICAL_NAMES[leaf.physical]} ({leaf.logical})" if leaf.logical else PHYSICAL_NAMES[leaf.physical]

@@ -1,0 +1,104 @@
+"""Filters in disjunctive normal form, the lists of tuples of pandas and pyarrow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .expression import COMPARISONS, And, ColumnPredicate, ColumnReference, Expression, Or, col, comparison
+
+_OPERATORS = (*COMPARISONS, "=", "in", "not in")
+
+
+def as_expression(filters: Any) -> Expression:
+    """Make an expression of what `filters` may be.
+
+    Parameters
+    ----------
+    filters : Expression, list of tuples, or list of lists of tuples
+        Tuples are ``(column, operator, value)``, the operator one of ``=``, ``==``, ``!=``, ``<``, ``<=``, ``>``,
+        ``>=``, ``in`` and ``not in``. All tuples of a list have to hold; of several lists, one. A single tuple
+        stands for a list of it.
+
+    Returns
+    -------
+    Expression
+
+    Raises
+    ------
+    TypeError
+        When it is something else, or a part of it is.
+    ValueError
+        When a list is empty, a tuple has not three items, or there is no such operator.
+    """
+    if isinstance(filters, Expression):
+        return filters
+    if isinstance(filters, ColumnReference):
+        raise TypeError(f"filters={filters!r} is a column, not a condition on one")
+    return from_dnf(filters)
+
+
+def from_dnf(filters: Any) -> Expression:
+    """Make an expression of lists of tuples, as `as_expression` does."""
+    if isinstance(filters, tuple) and _is_predicate(filters):
+        return _predicate(filters, "filters")
+    if not isinstance(filters, (list, tuple)):
+        raise TypeError(
+            "filters is a list of tuples (column, operator, value), a list of such lists, or an expression on "
+            f"numparq.col, not {_shown(filters)}"
+        )
+    if not filters:
+        raise ValueError("filters is empty: leave it out, to read all rows")
+    if all(isinstance(item, tuple) and _is_predicate(item) for item in filters):
+        return _conjunction(filters, "filters")
+    for place, item in enumerate(filters):
+        if not isinstance(item, (list, tuple)) or (isinstance(item, tuple) and _is_predicate(item)):
+            raise TypeError(
+                f"filters is a list of tuples or a list of lists of tuples; filters[{place}] is {item!r} among others"
+                if isinstance(item, tuple)
+                else f"filters[{place}] is no tuple (column, operator, value), and no list of them: {item!r}"
+            )
+    parts = [_conjunction(item, f"filters[{place}]") for place, item in enumerate(filters)]
+    return parts[0] if len(parts) == 1 else Or(tuple(parts))
+
+
+def _is_predicate(item: tuple) -> bool:
+    """Tell a predicate from a tuple of predicates: it begins with a name, or a path and an operator."""
+    if not item:
+        return False
+    return isinstance(item[0], str) or (len(item) > 1 and isinstance(item[1], str))
+
+
+def _conjunction(items: Any, where: str) -> Expression:
+    if not items:
+        raise ValueError(f"{where} is empty: it has to have at least one tuple (column, operator, value)")
+    parts = [_predicate(item, f"{where}[{place}]") for place, item in enumerate(items)]
+    return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+
+def _predicate(item: Any, where: str) -> Expression:
+    if not isinstance(item, tuple):
+        raise TypeError(f"{where} is a tuple (column, operator, value), not {item!r}")
+    if len(item) != 3:
+        raise ValueError(f"{where} has three items (column, operator, value), not {len(item)}: {item!r}")
+    name, operator, value = item
+    try:
+        column = col(name)
+        if not isinstance(operator, str) or operator not in _OPERATORS:
+            raise ValueError(f"there is no operator {operator!r}; there are {', '.join(_OPERATORS)}")
+        return _test(column, operator, value)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{where}: {error}") from None
+
+
+def _test(column: ColumnReference, operator: str, value: Any) -> ColumnPredicate:
+    if operator == "in":
+        return column.isin(value)
+    if operator == "not in":
+        return column.not_in(value)
+    return comparison(column.name, "==" if operator == "=" else operator, value)
+
+
+def _shown(filters: Any) -> str:
+    """Show what was given instead of filters: itself, or its type where that would be long (a Series, a frame)."""
+    text = repr(filters)
+    return text if len(text) <= 100 and "\n" not in text else type(filters).__name__

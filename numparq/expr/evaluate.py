@@ -1,0 +1,183 @@
+"""Evaluate a bound expression over decoded columns into a row mask."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..format.physical_type import FIXED_LEN_BYTE_ARRAY
+from ..kernels import predicate_kernels
+from .bound import BloomPredicate, ContainsPredicate, NullPredicate, ValuePredicate, bound_predicates
+from .expression import And, Constant, Expression, Or
+from .matchers.compile import match_values
+from .matchers.vectors import AND, OR, STORE, ColumnVector, RowMask, as_mask
+
+__all__ = ["evaluate", "evaluate_predicate"]
+
+
+def evaluate(
+    bound: Expression, columns: Mapping[int, ColumnVector], num_rows: int, out: np.ndarray | None = None
+) -> np.ndarray:
+    """Find the rows that satisfy a bound expression.
+
+    Parameters
+    ----------
+    bound : Expression
+        Made by `bind`.
+    columns : mapping of int to ColumnVector
+        The leaves that it asks, by their ordinals.
+    num_rows : int
+        How many rows these have.
+    out : uint8 or bool array, optional
+        Memory for the answer, of as many items; what it holds does not matter.
+
+    Returns
+    -------
+    bool array
+        An item a row: True where the expression is true, False where it is false or unknown. Its memory is that of
+        `out`, if that is given.
+    """
+    into = _mask(out, num_rows)
+    _join(bound, columns, into)
+    return into.out.view(np.bool_)
+
+
+def evaluate_predicate(
+    predicate: ValuePredicate | BloomPredicate, column: ColumnVector, out: np.ndarray | None = None
+) -> np.ndarray:
+    """Find the values that satisfy a test: rows of a column, or entries of a dictionary.
+
+    Parameters
+    ----------
+    predicate : ValuePredicate or BloomPredicate
+        Bound.
+    column : ColumnVector
+        The leaf's values.
+    out : uint8 or bool array, optional
+        As in `evaluate`.
+
+    Returns
+    -------
+    bool array
+        An item a value; False for nulls.
+    """
+    into = _mask(out, count_values(predicate, column))
+    _join_values(predicate, column, into)
+    return into.out.view(np.bool_)
+
+
+def count_values(predicate: ValuePredicate | BloomPredicate, column: ColumnVector) -> int:
+    """Count the values of a column."""
+    if column.codes is not None:
+        return len(column.codes)
+    if column.offsets is not None:
+        return len(column.offsets) - 1
+    if predicate.leaf.physical == FIXED_LEN_BYTE_ARRAY and column.values.dtype == np.uint8:
+        return len(column.values) // predicate.domain.width
+    return len(column.values)
+
+
+def _mask(out: np.ndarray | None, count: int) -> RowMask:
+    if out is None:
+        return RowMask(np.empty(count, np.uint8))
+    if out.shape != (count,) or out.dtype.itemsize != 1 or not out.flags.c_contiguous:
+        raise ValueError(f"the answer for {count} rows does not fit an array of {out.dtype} and shape {out.shape}")
+    return RowMask(out.view(np.uint8))
+
+
+def _join(bound: Expression, columns: Mapping[int, ColumnVector], mask: RowMask) -> None:
+    if isinstance(bound, Constant):
+        mask.constant(bound.value)
+    elif isinstance(bound, (And, Or)):
+        _join_parts(bound, columns, mask)
+    elif isinstance(bound, NullPredicate):
+        _join_nulls(bound, columns[bound.leaf.index], mask)
+    elif isinstance(bound, ContainsPredicate):
+        _join_lists(bound, columns[bound.leaf.index], mask)
+    else:
+        assert isinstance(bound, (ValuePredicate, BloomPredicate))
+        _join_values(bound, columns[bound.leaf.index], mask)
+
+
+def _join_parts(bound: And | Or, columns: Mapping[int, ColumnVector], mask: RowMask) -> None:
+    """Join the parts, those first that are quickly tested, until the others cannot change a row."""
+    own, is_settled = (AND, _none) if isinstance(bound, And) else (OR, np.all)
+    if mask.how not in (STORE, own):  # what the parts have in common is to be joined with what is there
+        apart = RowMask(np.empty(len(mask.out), np.uint8))
+        _join_parts(bound, columns, apart)
+        mask.where(apart.out)
+        return
+    for part in sorted(bound.parts, key=_cost):
+        if mask.how == own and is_settled(mask.out.view(np.bool_)):
+            break
+        _join(part, columns, mask)
+        mask = replace(mask, how=own)
+
+
+def _none(mask: np.ndarray) -> bool:
+    return not mask.any()
+
+
+def _cost(bound: Expression) -> int:
+    """Tell what takes longer: numbers, bytes, patterns and Bloom filters, lists."""
+    return max((_COSTS[type(test)](test) for test in bound_predicates(bound)), default=0)
+
+
+_COSTS: dict[type, Any] = {
+    NullPredicate: lambda test: 0,
+    ValuePredicate: lambda test: 2 if test.pattern is not None else test.domain.kind in ("bytes", "decimal"),
+    BloomPredicate: lambda test: 2,
+    ContainsPredicate: lambda test: 3,
+}
+
+
+# --- one test ---------------------------------------------------------------------------------------------------------
+
+
+def _join_nulls(predicate: NullPredicate, column: ColumnVector, mask: RowMask) -> None:
+    there = column.validity if predicate.is_leaf_level else column.levels.get(predicate.level)
+    if predicate.is_leaf_level and column.codes is not None:
+        coded = column.codes >= 0
+        there = coded if there is None else coded & (there != 0)
+    mask.where(_of(there, len(mask.out), "validity"), negated=not predicate.negated)
+
+
+def _join_values(predicate: ValuePredicate | BloomPredicate, column: ColumnVector, mask: RowMask) -> None:
+    """Join a test of values: of all, or where they are coded, of the entries, and then what was found of each."""
+    count = len(mask.out)
+    if column.validity is not None or mask.validity is not None:
+        mask = replace(mask, validity=_of(column.validity, count, "validity"))
+    if column.codes is None:
+        if count_values(predicate, column) < count:
+            raise ValueError(f"{predicate.leaf.name}: {count_values(predicate, column)} values for {count} rows")
+        match_values(predicate, column, mask)
+        return
+    entries = evaluate_predicate(predicate, replace(column, codes=None, validity=None))
+    codes = _of(column.codes, count, "codes")
+    predicate_kernels.match_codes(codes.astype(np.int32, copy=False), entries, len(entries), *mask.tail)
+
+
+def _join_lists(predicate: ContainsPredicate, column: ColumnVector, mask: RowMask) -> None:
+    assert column.list_offsets is not None
+    count = len(mask.out)
+    offsets = _of(column.list_offsets, count + 1, "list offsets")
+    elements = evaluate_predicate(predicate.test, column)
+    if offsets[-1] > len(elements):
+        raise ValueError(f"{predicate.leaf.name}: {len(elements)} elements for lists that end at {offsets[-1]}")
+    offsets = offsets if offsets.dtype.itemsize in (4, 8) else offsets.astype(np.int64)
+    mask = replace(mask, validity=_of(column.levels.get(predicate.level), count, "validity"))
+    predicate_kernels.match_any_element(
+        elements, offsets.view(np.uint8), offsets.dtype.itemsize, int(predicate.negated), *mask.tail
+    )
+
+
+def _of(array: Any, count: int, what: str) -> Any:
+    """Give what is known of so many rows, as the kernels take it, which check no lengths; more is left out."""
+    if array is None:
+        return None
+    if len(array) < count:
+        raise ValueError(f"{what} for {len(array)} rows, not for {count}")
+    return as_mask(array[:count]) if what == "validity" else np.ascontiguousarray(array[:count])

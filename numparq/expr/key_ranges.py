@@ -1,0 +1,92 @@
+"""Sets of sort keys as sorted, half-open ranges."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from functools import total_ordering
+from itertools import chain
+from operator import itemgetter
+from typing import Any
+
+KeyRanges = tuple[tuple[Any, Any], ...]
+
+
+@total_ordering
+class _Top:
+    """Above everything but itself."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Top)
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+    def __hash__(self) -> int:
+        return hash(_Top)
+
+    def __repr__(self) -> str:
+        return "TOP"
+
+
+TOP = _Top()
+
+
+def union(*sets: Iterable[tuple[Any, Any]]) -> KeyRanges:
+    """Give the ranges of all keys that are in any of some sets, or lists of ranges in any order."""
+    merged: list[tuple[Any, Any]] = []
+    for low, high in sorted(chain(*sets), key=itemgetter(0)):
+        if not low < high:
+            continue
+        if merged and low <= merged[-1][1]:
+            if merged[-1][1] < high:
+                merged[-1] = (merged[-1][0], high)
+        else:
+            merged.append((low, high))
+    return tuple(merged)
+
+
+def complement(ranges: KeyRanges, low: Any, high: Any) -> KeyRanges:
+    """Give the ranges of all keys from `low` to `high` that are not in a set within these."""
+    edges = [low, *chain.from_iterable(ranges), high]
+    return tuple((start, stop) for start, stop in zip(edges[::2], edges[1::2], strict=True) if start < stop)
+
+
+def intersection(first: KeyRanges, second: KeyRanges) -> KeyRanges:
+    """Give the ranges of the keys that are in both of two sets."""
+    found = []
+    a = b = 0
+    while a < len(first) and b < len(second):
+        low, high = max(first[a][0], second[b][0]), min(first[a][1], second[b][1])
+        if low < high:
+            found.append((low, high))
+        if first[a][1] < second[b][1]:
+            a += 1
+        else:
+            b += 1
+    return tuple(found)
+
+
+def overlaps(ranges: KeyRanges, low: Any, high: Any) -> bool:
+    """Tell whether any key from `low` up to, but not including, `high` is in a set."""
+    before = bisect_left(ranges, high, key=itemgetter(0))  # ranges that begin before `high`
+    return before > 0 and low < ranges[before - 1][1]
+
+
+def covers(ranges: KeyRanges, low: Any, high: Any) -> bool:
+    """Tell whether all keys from `low` up to, but not including, `high` are in a set."""
+    place = bisect_right(ranges, low, key=itemgetter(0)) - 1
+    return place >= 0 and high <= ranges[place][1]
+
+
+def prefix_end(prefix: bytes) -> object:
+    """Give the least bytes that are above all that begin with some; TOP where there are none."""
+    head = prefix.rstrip(b"\xff")
+    return head[:-1] + bytes([head[-1] + 1]) if head else TOP
+
+
+def prefix_range(prefix: bytes) -> KeyRanges:
+    """Give the range of all bytes that begin with some."""
+    return ((prefix, prefix_end(prefix)),)

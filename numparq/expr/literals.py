@@ -1,0 +1,246 @@
+"""Literals: the exact position of a Python value among the sort keys of a column."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import numpy as np
+
+from ..format.arrow_type import ArrowType
+from ..format.column_order import ColumnOrder
+from .expression import LiteralError
+from .key_ranges import KeyRanges
+from .sort_keys import KeyDomain, float_bits
+from .temporal import date_number, duration_number, time_number, timestamp_number
+
+Number = int | Fraction | float  # a float only where it is infinite or NaN
+
+_FORMATS = {2: "<e", 4: "<f", 8: "<d"}
+_MOST_DIGITS = 5000  # no column can tell numbers beyond so many digits apart
+
+
+def exact_number(value: Any, arrow_type: ArrowType | None = None) -> Number:
+    """Give the number that a literal is, exactly."""
+    if isinstance(value, (bool, np.bool_, int, np.integer)) and not isinstance(value, np.timedelta64):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        # Of numpy.longdouble, more are finite than `math` knows.
+        return Fraction(*value.as_integer_ratio()) if np.isfinite(value) else float(value)
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, Decimal):
+        return _decimal(value)
+    raise LiteralError("it is no number")
+
+
+def _unscaled(value: Any, arrow_type: ArrowType) -> Number:
+    if isinstance(value, str):
+        try:
+            value = Decimal(value)
+        except ArithmeticError:
+            raise LiteralError("it is no decimal number") from None
+    number = exact_number(value)
+    return number if isinstance(number, float) else number * 10**arrow_type.scale
+
+
+def _uuid(value: Any, arrow_type: ArrowType) -> bytes:
+    if isinstance(value, UUID):
+        return value.bytes
+    if isinstance(value, str):
+        try:
+            return UUID(value).bytes
+        except ValueError:
+            raise LiteralError("it is no UUID") from None
+    return _binary(value, arrow_type)
+
+
+def _text_or_binary(value: Any, arrow_type: ArrowType) -> bytes:
+    return (_text if isinstance(value, str) else _binary)(value, arrow_type)
+
+
+def _text(value: Any, arrow_type: ArrowType) -> bytes:
+    if isinstance(value, str):
+        try:
+            return value.encode()
+        except UnicodeEncodeError:
+            raise LiteralError("it has no UTF-8, as the strings of a file have") from None
+    raise LiteralError("it is no string")
+
+
+def _binary(value: Any, arrow_type: ArrowType) -> bytes:
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value)
+    raise LiteralError("it is not bytes")
+
+
+_READERS: dict[str, Callable[[Any, ArrowType], Any]] = {
+    "bool": exact_number, "int": exact_number, "float": exact_number, "decimal": _unscaled,
+    "date": date_number, "time": time_number, "timestamp": timestamp_number, "duration": duration_number,
+    "uuid": _uuid, "enum": _text_or_binary,
+    **dict.fromkeys(("utf8", "large_utf8", "utf8_view"), _text),
+    **dict.fromkeys(("binary", "large_binary", "binary_view", "fixed_size_binary"), _binary),
+}  # fmt: skip
+
+_INTS = {int, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64}
+_FLOATS = {float, np.float64}
+_MOST = np.iinfo(np.int64).max
+
+
+class LiteralPosition(NamedTuple):
+    """Where a literal stands.
+
+    Attributes
+    ----------
+    left : object
+        The first key of a value that is not less than it.
+    above : object
+        The first key of a value that is greater.
+    """
+
+    left: Any
+    above: Any
+
+
+def locate_literal(value: Any, domain: KeyDomain) -> LiteralPosition | None:
+    """Find where a literal stands among the keys of a column.
+
+    Parameters
+    ----------
+    value : object
+        Not a null.
+    domain : KeyDomain
+        The column's.
+
+    Returns
+    -------
+    LiteralPosition or None
+        None of a NaN, which stands nowhere.
+
+    Raises
+    ------
+    LiteralError
+        When it cannot be compared with the column's values; its text says why.
+    """
+    reader = _READERS.get(domain.type.kind)
+    if reader is None:
+        raise LiteralError(f"columns of type {domain.type.kind} cannot be compared")
+    found = reader(value, domain.type)
+    if isinstance(found, bytes):
+        return LiteralPosition(found, found + b"\0")
+    if found != found:
+        return None
+    if domain.is_float:
+        return _among_floats(_weak(value, found, domain.width), domain)
+    if isinstance(found, float):  # infinite
+        end = domain.high if found > 0 else domain.low
+        return LiteralPosition(end, end)
+    low, high = domain.low, domain.high
+    return LiteralPosition(min(max(math.ceil(found), low), high), min(max(math.floor(found) + 1, low), high))
+
+
+# --- floats -----------------------------------------------------------------------------------------------------------
+
+
+def _weak(value: Any, number: Number, width: int) -> Number:
+    """Round a plain int or float to the column's precision, as NumPy and pandas do; typed numbers stay exact."""
+    if type(value) not in (int, float, bool):
+        return number
+    try:
+        return _exact(struct.unpack(_FORMATS[width], struct.pack(_FORMATS[width], float(value)))[0])
+    except OverflowError:
+        return number
+
+
+def _among_floats(number: Number, domain: KeyDomain) -> LiteralPosition:
+    if number == 0:
+        return LiteralPosition(-1, 1)
+    order, code = ColumnOrder("float", domain.width), _FORMATS[domain.width]
+    try:
+        packed = struct.pack(code, float(number))
+    except OverflowError:
+        packed = struct.pack(code, math.inf if number > 0 else -math.inf)
+    key = order.key(packed)
+
+    def value(key: int) -> float:
+        return struct.unpack(code, float_bits(key, domain.width).to_bytes(domain.width, "little", signed=True))[0]
+
+    # The key is that of a neighbour, or of the number itself.
+    while key > domain.low and value(key - 1) >= number:
+        key -= 1
+    while key < domain.high and value(key) < number:
+        key += 1
+    return LiteralPosition(key, key + (key < domain.high and value(key) == number))
+
+
+# --- what a literal is worth, by the kind of the column --------------------------------------------------------------
+
+
+def _exact(value: float) -> Number:
+    return Fraction(value) if math.isfinite(value) else value
+
+
+def _decimal(value: Decimal) -> Number:
+    if not value.is_finite():
+        return math.nan if value.is_nan() else math.copysign(math.inf, value)
+    size = value.adjusted()
+    if value and abs(size) > _MOST_DIGITS:  # as good as any other number of that size, and quicker
+        return Fraction(10) ** (_MOST_DIGITS if size > 0 else -_MOST_DIGITS) * (-1 if value < 0 else 1)
+    return Fraction(value)
+
+
+def literal_bytes(value: Any, domain: KeyDomain) -> bytes:
+    """Give the bytes of a prefix or pattern for a column.
+
+    Raises
+    ------
+    LiteralError
+        When the column is not one of strings or bytes, or is of the other kind.
+    """
+    reader = _READERS.get(domain.type.kind)
+    if reader not in (_text, _binary, _text_or_binary):
+        raise LiteralError("only strings and bytes begin with something or fit a pattern")
+    return reader(value, domain.type)
+
+
+def in_list_ranges(values: Sequence[Any], domain: KeyDomain) -> KeyRanges | None:
+    """Give the ranges of the keys that some literals equal.
+
+    Parameters
+    ----------
+    values : sequence
+        Literals, without nulls.
+    domain : KeyDomain
+        Of the column.
+
+    Returns
+    -------
+    KeyRanges or None
+        None where each literal has to be looked at: it is not an integer for a column of integers, nor a float of 64
+        bits for one of such floats.
+    """
+    types = set(map(type, values))
+    if domain.type.kind == "int" and types <= _INTS:
+        within = [number for number in map(int, values) if domain.low <= number < domain.high]
+        return _runs(np.array(within, np.uint64 if domain.kind == "unsigned" else np.int64))
+    if domain.is_float and domain.width == 8 and types <= _FLOATS:
+        floats = np.array(values, np.float64)
+        floats = np.append(floats[~np.isnan(floats)], [0.0, -0.0] if (floats == 0).any() else [])
+        bits = floats.view(np.int64)
+        return _runs(bits ^ ((bits >> 63) & _MOST))
+    return None
+
+
+def _runs(keys: np.ndarray) -> KeyRanges:
+    """Give the ranges of keys, in any order."""
+    if not len(keys):
+        return ()
+    keys = np.sort(keys)
+    breaks = np.flatnonzero(np.diff(keys.view(np.uint64)) > 1)
+    firsts, lasts = keys[np.append(0, breaks + 1)].tolist(), keys[np.append(breaks, len(keys) - 1)].tolist()
+    return tuple(zip(firsts, [last + 1 for last in lasts], strict=True))

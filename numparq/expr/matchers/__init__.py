@@ -1,0 +1,1 @@
+"""Matchers: bound predicates compiled to masks over decoded values."""

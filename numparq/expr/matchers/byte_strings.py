@@ -1,0 +1,199 @@
+"""Matchers of byte strings: key ranges, LIKE patterns, big-endian decimals."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...kernels import predicate_kernels
+from ...kernels.predicates.binary import (
+    HEAD,
+    HEAD_MASK,
+    NUM_WILDCARDS,
+    SEGMENT_END,
+    SEGMENT_FIELDS,
+    SEGMENT_START,
+    WHOLE_HEAD,
+)
+from ..key_ranges import TOP, KeyRanges
+from ..like import ANY_CHARACTER, LikePattern
+from .vectors import ColumnVector, RowMask
+
+_WORD = 8
+_TOP_BIT = 1 << 63
+_NO_OFFSETS = np.zeros(1, np.uint8)
+_NO_WORDS, _NO_EDGES = np.zeros(1, np.uint64), np.zeros(1, np.int64)
+_SLOTS_A_WORD = 2  # of an edge; a string has two edges, most often with the same word
+
+_CHUNK_BYTES = 1 << 24
+
+
+class ByteStrings(NamedTuple):
+    """Byte strings, as kernels take them.
+
+    Attributes
+    ----------
+    data, size : uint8 array, int
+        The bytes, and how many.
+    offsets, item : uint8 array, int
+        One number more than there are strings, of `item` bytes (4 or 8); or, if `item` is 0, anything.
+    width : int
+        The bytes of each string, if `item` is 0.
+    """
+
+    data: np.ndarray
+    size: int
+    offsets: np.ndarray
+    item: int
+    width: int
+
+    @classmethod
+    def between(cls, data: np.ndarray, offsets: np.ndarray) -> ByteStrings:
+        """Make them of offsets, as Arrow has them."""
+        if offsets.dtype.itemsize not in (4, 8):
+            offsets = offsets.astype(np.int64)
+        data = np.ascontiguousarray(data).view(np.uint8)
+        return cls(data, len(data), np.ascontiguousarray(offsets).view(np.uint8), offsets.dtype.itemsize, 0)
+
+    @classmethod
+    def from_fixed_width(cls, data: np.ndarray, width: int) -> ByteStrings:
+        """Make them of bytes that are cut into pieces of one size."""
+        data = np.ascontiguousarray(data).view(np.uint8)
+        return cls(data, len(data), _NO_OFFSETS, 0, width)
+
+
+class BytesMatcher:
+    """A set of byte strings.
+
+    Parameters
+    ----------
+    ranges : KeyRanges
+        Of bytes, ascending.
+    signed : bool
+        Whether the strings are big-endian two's complement of one width, and the ranges have the sign bit turned round.
+    """
+
+    __slots__ = ("_arguments",)
+
+    def __init__(self, ranges: KeyRanges, signed: bool = False) -> None:
+        edges = [edge for pair in ranges for edge in pair if edge is not TOP]
+        shared = 0 if signed or not edges else _shared_bytes(edges[0], edges[-1])
+        steps = len(edges).bit_length()
+        words = np.full((1 << steps) - 1, ~np.uint64(0))
+        heads = b"".join(edge[shared : shared + _WORD].ljust(_WORD, b"\0") for edge in edges)
+        words[: len(edges)] = np.frombuffer(heads, ">u8")
+        joined = np.frombuffer(b"".join(edges), np.uint8)
+        places = np.cumsum([0, *map(len, edges)], dtype=np.int64)
+        flip = -_TOP_BIT if signed else 0
+        # Of one string, all that its two edges share is compared first, which is quicker still.
+        single = len(ranges) > 1 and all(high is not TOP and high == low + b"\0" for low, high in ranges)
+        table = _word_table(words, len(edges)) if single else (_NO_WORDS, _NO_EDGES, 0)
+        self._arguments = joined, len(joined), places, len(edges), words, steps, *table, shared, flip
+
+    def join(self, strings: ByteStrings, mask: RowMask) -> None:
+        """Join with a mask whether strings are in the set."""
+        predicate_kernels.match_byte_ranges(*strings, *self._arguments, *mask.tail)
+
+
+def _word_table(words: np.ndarray, num_edges: int) -> tuple[np.ndarray, np.ndarray, int]:
+    """Make a table of the words of edges."""
+    bits = (_SLOTS_A_WORD * num_edges).bit_length()
+    table, firsts = np.full(1 << bits, words[0]), np.zeros(1 << bits, np.int64)
+    predicate_kernels.fill_word_table(words, num_edges, table, firsts, 64 - bits)
+    return table, firsts, 64 - bits
+
+
+def _shared_bytes(first: bytes, second: bytes) -> int:
+    """Count the bytes with which both begin."""
+    size = min(len(first), len(second))
+    return next((place for place in range(size) if first[place] != second[place]), size)
+
+
+class LikeMatcher:
+    """The byte strings that fit a pattern, or if negated do not.
+
+    Parameters
+    ----------
+    pattern : LikePattern
+        What they have to fit.
+    negated : bool
+        Whether they must not.
+    """
+
+    __slots__ = ("_arguments",)
+
+    def __init__(self, pattern: LikePattern, negated: bool) -> None:
+        letters, ones = bytearray(), bytearray()
+        pieces = np.zeros((len(pattern.pieces), SEGMENT_FIELDS), np.int64)
+        for row, piece in zip(pieces, pattern.pieces, strict=True):
+            row[SEGMENT_START] = len(letters)
+            for token in piece:
+                letters += b"_" if token is ANY_CHARACTER else token
+                ones += b"\1" if token is ANY_CHARACTER else bytes(len(token))
+            head = piece[0][:_WORD] if piece and piece[0] is not ANY_CHARACTER else b""
+            row[SEGMENT_END] = len(letters)
+            row[HEAD] = int.from_bytes(head.ljust(_WORD, b"\0"), "little", signed=True)
+            row[HEAD_MASK] = int.from_bytes((b"\xff" * len(head)).ljust(_WORD, b"\0"), "little", signed=True)
+            row[WHOLE_HEAD] = len(head) == len(letters) - row[SEGMENT_START]
+            row[NUM_WILDCARDS] = piece.count(ANY_CHARACTER)
+        self._arguments = (
+            np.frombuffer(bytes(letters), np.uint8), np.frombuffer(bytes(ones), np.uint8), pieces.reshape(-1),
+            len(pieces), int(pattern.is_text), int(negated),
+        )  # fmt: skip
+
+    def join(self, strings: ByteStrings, mask: RowMask) -> None:
+        """Join with a mask whether strings are in the set."""
+        predicate_kernels.match_like(*strings, *self._arguments, *mask.tail)
+
+
+def offset_binary(ranges: KeyRanges, width: int) -> KeyRanges:
+    """Write ranges of ints as ranges of bytes of one size; what does not fit lies beyond the ends."""
+    half = 1 << 8 * width - 1
+
+    def edge(key: Any) -> Any:
+        if key >= half:
+            return TOP
+        return b"" if key <= -half else (key + half).to_bytes(width, "big")
+
+    return tuple((edge(low), edge(high)) for low, high in ranges if low < half and high > -half)
+
+
+def match_unscaled_decimals(column: ColumnVector, ranges: KeyRanges, mask: RowMask) -> None:
+    """Join with a mask whether numbers of any length are in a set.
+
+    Parameters
+    ----------
+    column : ColumnVector
+        Byte strings: big-endian two's complement; no bytes are 0.
+    ranges : KeyRanges
+        Of ints.
+    mask : RowMask
+        Of as many rows.
+    """
+    assert column.offsets is not None
+    starts = column.offsets[:-1].astype(np.int64)
+    sizes = column.offsets[1:] - starts
+    data = np.ascontiguousarray(column.values).view(np.uint8)
+    width = max(int(sizes.max(initial=1)), 1)
+    step = max(_CHUNK_BYTES // width, 1)
+    wanted = BytesMatcher(offset_binary(ranges, width))
+    for start in range(0, len(sizes), step):
+        rows = slice(start, start + step)
+        wide = _widened(data, starts[rows], sizes[rows], width)
+        wanted.join(ByteStrings.from_fixed_width(wide, width), mask.part(start, start + step))
+
+
+def _widened(data: np.ndarray, starts: np.ndarray, sizes: np.ndarray, width: int) -> np.ndarray:
+    """Extend numbers by their sign to one size, and turn their sign bits round."""
+    if not len(data):
+        data = np.zeros(1, np.uint8)
+    last = len(data) - 1
+    negative = (sizes > 0) & (data[np.minimum(starts, last)] >= 0x80)
+    wide = np.empty((len(sizes), width), np.uint8)
+    for column in range(width):
+        place = column - (width - sizes)  # in the number; before it begins, there is its sign
+        stored = data[np.clip(starts + place, 0, last)]
+        wide[:, column] = np.where(place >= 0, stored, np.where(negative, 0xFF, 0))
+    wide[:, 0] ^= 0x80
+    return wide.reshape(-1)

@@ -1,0 +1,168 @@
+"""Compile a bound predicate into a matcher: one kernel call over a column vector."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from ...format.bloom_filter import hash_values
+from ..bound import BloomPredicate, ValuePredicate
+from ..key_ranges import KeyRanges, union
+from ..sort_keys import KeyDomain, has_canonical_bytes
+from .byte_strings import BytesMatcher, ByteStrings, LikeMatcher, match_unscaled_decimals, offset_binary
+from .ints import IntMatcher
+from .vectors import ColumnVector, RowMask
+
+Matcher = Callable[[ColumnVector, RowMask], None]
+
+
+def match_values(predicate: ValuePredicate | BloomPredicate, column: ColumnVector, mask: RowMask) -> None:
+    """Join with a mask whether values satisfy a test.
+
+    Parameters
+    ----------
+    predicate : ValuePredicate or BloomPredicate
+        Bound.
+    column : ColumnVector
+        The values; `codes` and `validity` are not looked at.
+    mask : RowMask
+        Of as many rows; its validity counts.
+    """
+    if not predicate.ready:
+        predicate.ready.append(_compile(predicate))  # twice, where two threads come at once: that does not matter
+    predicate.ready[0](column, mask)
+
+
+def _compile(predicate: ValuePredicate | BloomPredicate) -> Matcher:
+    if isinstance(predicate, BloomPredicate):
+        return _members(predicate)
+    if predicate.pattern is not None:
+        likes, domain = LikeMatcher(predicate.pattern, predicate.negated), predicate.domain
+        return lambda column, into: likes.join(as_byte_strings(domain, column), into)
+    return _COMPILERS[predicate.domain.kind](predicate)
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def _booleans(predicate: ValuePredicate) -> Matcher:
+    false, true = [any(low <= key < high for low, high in predicate.ranges) for key in (0, 1)]
+
+    def asked(column: ColumnVector, into: RowMask) -> None:
+        if false == true:
+            into.constant(true)
+        else:
+            into.where(column.values, negated=false)
+
+    return asked
+
+
+def _integers(predicate: ValuePredicate) -> Matcher:
+    # What a writer left above the bits of a narrow integer does not count.
+    keys = IntMatcher(predicate.ranges, (predicate.domain.high - predicate.domain.low).bit_length() - 1)
+    return lambda column, into: keys.join(_numbers(column.values), into)
+
+
+def _floats(predicate: ValuePredicate) -> Matcher:
+    domain = predicate.domain
+    bits = 8 * domain.width
+    nan = [(domain.high, domain.low + (1 << bits))] if predicate.nan else []
+    keys = IntMatcher(union(predicate.ranges, nan), bits, fold=True)
+    return lambda column, into: keys.join(_numbers(column.values.view(f"<i{domain.width}")), into)
+
+
+def _numbers(values: np.ndarray) -> np.ndarray:
+    """Give values as the integers that kernels take: signed, of 4 or 8 bytes."""
+    size = values.dtype.itemsize
+    if size < 4:
+        return values.astype(np.int32)
+    values = values.view(f"=i{size}")
+    return values if values.flags.c_contiguous and values.flags.aligned else np.require(values, requirements=("C", "A"))
+
+
+def _moments(predicate: ValuePredicate) -> Matcher:
+    """INT96, decoded to nanoseconds or microseconds."""
+    keys = {unit: IntMatcher(_counted(predicate.ranges, per), 64) for unit, per in (("ns", 1), ("us", 1000))}
+    return lambda column, into: keys[np.datetime_data(column.values.dtype)[0]].join(_numbers(column.values), into)
+
+
+def _counted(ranges: KeyRanges, per: int) -> KeyRanges:
+    """Give ranges of nanoseconds in a unit of so many, of which an int64 holds the number."""
+    least, most = -1 << 63, (1 << 63) - 1
+    found = []
+    for low, high in ranges:
+        first = least if low == -math.inf else max(-(-low // per), least)
+        last = most if high == math.inf else min(-(-high // per) - 1, most)
+        if first <= last:
+            found.append((first, last + 1))
+    return union(found)
+
+
+# --- bytes ------------------------------------------------------------------------------------------------------------
+
+
+def as_byte_strings(domain: KeyDomain, column: ColumnVector) -> ByteStrings:
+    """Give the values of a column of bytes."""
+    if column.offsets is not None:
+        return ByteStrings.between(column.values, column.offsets)
+    return ByteStrings.from_fixed_width(column.values, domain.width)
+
+
+def _bytes(predicate: ValuePredicate) -> Matcher:
+    wanted, domain = BytesMatcher(predicate.ranges), predicate.domain
+    return lambda column, into: wanted.join(as_byte_strings(domain, column), into)
+
+
+def _decimals(predicate: ValuePredicate) -> Matcher:
+    domain = predicate.domain
+    if not domain.width:
+        return lambda column, into: match_unscaled_decimals(column, predicate.ranges, into)
+    wanted = BytesMatcher(offset_binary(predicate.ranges, domain.width), signed=True)
+    return lambda column, into: wanted.join(as_byte_strings(domain, column), into)
+
+
+_COMPILERS: dict[str, Callable[[ValuePredicate], Matcher]] = {
+    "boolean": _booleans, "signed": _integers, "unsigned": _integers, "float": _floats, "int96": _moments,
+    "bytes": _bytes, "decimal": _decimals,
+}  # fmt: skip
+
+# --- members of a Bloom filter ----------------------------------------------------------------------------------------
+
+_AT_ONCE = 1 << 14  # so many hashes stay in the processor's cache
+
+
+def _members(predicate: BloomPredicate) -> Matcher:
+    leaf, domain, bloom_filter = predicate.leaf, predicate.domain, predicate.filter
+    if not has_canonical_bytes(leaf, domain):
+        return lambda column, into: into.constant(True)
+    has_zero = domain.is_float and bool(
+        bloom_filter.might_contain(hash_values(leaf, np.array([0.0, -0.0], f"<f{domain.width}"))).any()
+    )
+
+    def asked(column: ColumnVector, into: RowMask) -> None:
+        if column.offsets is None and column.values.dtype.itemsize not in (1, domain.width):
+            into.constant(True)  # not as it is stored
+            return
+        for start in range(0, len(into.out), _AT_ONCE):
+            part = into.part(start, start + _AT_ONCE)
+            found = bloom_filter.might_contain(_hashes(predicate, column, start, len(part.out)))
+            if domain.is_float:
+                floats = column.values.view(f"<f{domain.width}")[start : start + _AT_ONCE]
+                found |= np.isnan(floats)
+                if has_zero:
+                    found |= floats == 0
+            part.where(found)
+
+    return asked
+
+
+def _hashes(predicate: BloomPredicate, column: ColumnVector, start: int, count: int) -> np.ndarray:
+    """Hash some of the values of a column."""
+    if column.offsets is not None:
+        places = column.offsets[start : start + count + 1].astype(np.int64)
+        return hash_values(predicate.leaf, np.ascontiguousarray(column.values), places[:-1], places[1:])
+    items = predicate.domain.width // column.values.dtype.itemsize
+    values = column.values[start * items : (start + count) * items]
+    return hash_values(predicate.leaf, np.ascontiguousarray(values))

@@ -1,0 +1,115 @@
+"""Matcher of fixed-width sort keys: one range, a few, a table, a hash set."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...kernels import predicate_kernels
+from ..key_ranges import KeyRanges
+from .vectors import RowMask
+
+_FEW = 4
+_TABLE_SPAN = 1 << 18  # so that a table stays in the processor's cache
+_SLOTS_A_KEY = 4
+_KEYS_A_RANGE = 4
+
+
+class IntMatcher:
+    """A set of keys.
+
+    Parameters
+    ----------
+    ranges : KeyRanges
+        Of ints, ascending.
+    bits : int
+        How many bits a key has, at most 64; those of `ranges` are taken modulo that.
+    fold : bool
+        Whether the keys are those of floats of that size.
+    """
+
+    __slots__ = ("_arguments", "_fold", "_mask", "_name")
+
+    def __init__(self, ranges: KeyRanges, bits: int, fold: bool = False) -> None:
+        self._mask = (1 << bits) - 1
+        self._fold = (1 << bits - 1) - 1 if fold else 0
+        if len(ranges) == 1:
+            low, high = ranges[0]
+            self._name, self._arguments = "match_range", (_signed(low & self._mask), _signed(high - low - 1))
+        else:
+            self._name, self._arguments = _made_ready(*_around(ranges, bits), bits)
+
+    def join(self, values: np.ndarray, mask: RowMask) -> None:
+        """Join with a mask whether values are in the set.
+
+        Parameters
+        ----------
+        values : int32 or int64 array
+            C-contiguous.
+        mask : RowMask
+            Of as many rows.
+        """
+        run = getattr(predicate_kernels, f"{self._name}{values.dtype.itemsize}")
+        run(values, self._fold, _signed(self._mask), *self._arguments, *mask.tail)
+
+
+def _signed(number: int) -> int:
+    """Give the int64 that has the bits of a number."""
+    return number - (1 << 64) if number >> 63 else number
+
+
+def _around(ranges: KeyRanges, bits: int) -> tuple[np.ndarray, np.ndarray]:
+    """Give ranges as first keys and spans, ascending from the first one on; the last one may go around."""
+    size = 1 << bits
+    firsts = [low % size for low, _ in ranges]
+    spans = [high - low - 1 for low, high in ranges]
+    if len(ranges) > 1 and ranges[-1][1] - ranges[0][0] == size:  # the last one ends where the first one begins
+        spans[-1] += spans.pop(0) + 1
+        del firsts[0]
+    return np.array(firsts, np.uint64), np.array(spans, np.uint64)
+
+
+def _made_ready(firsts: np.ndarray, spans: np.ndarray, bits: int) -> tuple[str, tuple[Any, ...]]:
+    """Choose the kernel for some ranges, and its arguments."""
+    if not len(firsts):
+        return "match_table", (0, 0, np.zeros(1, np.uint8))
+    if len(firsts) == 1:
+        return "match_range", (_signed(int(firsts[0])), _signed(int(spans[0])))
+    if len(firsts) <= _FEW:
+        ranges = np.pad(np.stack([firsts, spans], axis=1), ((0, _FEW - len(firsts)), (0, 0)), "edge")
+        return "match_four_ranges", (ranges.reshape(-1),)
+    return _many((firsts - firsts[0]) & np.uint64((1 << bits) - 1), spans, int(firsts[0]), bits)
+
+
+def _many(firsts: np.ndarray, spans: np.ndarray, base: int, bits: int) -> tuple[str, tuple[Any, ...]]:
+    """Make ready more than a few ranges; their keys count from `base`, that of the first one."""
+    most = int(firsts[-1]) + int(spans[-1])
+    if most < _TABLE_SPAN:
+        return "match_table", (_signed(base), most, _table(firsts.astype(np.int64), spans.astype(np.int64), most))
+    if spans.max() < _KEYS_A_RANGE:
+        return "match_keys", _hashed((_single(firsts, spans) + np.uint64(base)) & np.uint64((1 << bits) - 1))
+    steps = (len(firsts) - 1).bit_length()
+    more = (0, (1 << steps) - len(firsts))
+    return "match_ranges", (_signed(base), np.pad(firsts, more, "edge"), np.pad(spans, more, "edge"), steps)
+
+
+def _table(firsts: np.ndarray, spans: np.ndarray, most: int) -> np.ndarray:
+    """Say of each key from the first to the last one whether it is in any range."""
+    changes = np.zeros(most + 2, np.int8)
+    changes[firsts] = 1
+    changes[firsts + spans + 1] -= 1
+    return np.cumsum(changes, dtype=np.int8).view(np.uint8)
+
+
+def _single(firsts: np.ndarray, spans: np.ndarray) -> np.ndarray:
+    """List the keys of short ranges."""
+    return np.concatenate([firsts[spans >= offset] + offset for offset in np.arange(_KEYS_A_RANGE, dtype=np.uint64)])
+
+
+def _hashed(keys: np.ndarray) -> tuple[Any, ...]:
+    bits = math.ceil(math.log2(_SLOTS_A_KEY * len(keys)))
+    table = np.full(1 << bits, keys[0], np.uint64)
+    predicate_kernels.fill_key_table(keys, len(keys), table, 64 - bits)
+    return table, 64 - bits, _signed(int(keys[0]))

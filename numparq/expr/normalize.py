@@ -1,0 +1,115 @@
+"""Normalize expressions: negations at the predicates, flat and, or; one predicate a column."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from .bound import BoundPredicate, ContainsPredicate, NullPredicate, ValuePredicate
+from .expression import And, ColumnPredicate, Constant, Expression, Not, Or
+from .key_ranges import intersection, union
+
+# What is the same as another test negated, of nulls and NaNs too.
+_POSITIVE = {"!=": "==", "not in": "in", "is not null": "is null"}
+
+_TEXT = 400
+
+
+def normalize(expression: Expression) -> Expression:
+    """Bring an expression to its normal form.
+
+    Parameters
+    ----------
+    expression : Expression
+        Any.
+
+    Returns
+    -------
+    Expression
+        Of And, Or, Test and ``Not(Test)``, or a Constant; no test is ``!=``, ``not in`` or ``is not null``.
+    """
+    return _normal(expression, False)
+
+
+def _normal(expression: Expression, negated: bool) -> Expression:
+    if isinstance(expression, Not):
+        return _normal(expression.part, not negated)
+    if isinstance(expression, Constant):
+        return Constant(expression.value != negated)
+    if isinstance(expression, (And, Or)):
+        together = all_of if isinstance(expression, And) != negated else any_of
+        return together([_normal(part, negated) for part in expression.parts])
+    assert isinstance(expression, ColumnPredicate)
+    if expression.op in _POSITIVE:
+        expression, negated = (
+            ColumnPredicate(expression.name, _POSITIVE[expression.op], expression.operand),
+            not negated,
+        )
+    return Not(expression) if negated else expression
+
+
+def all_of(parts: list) -> Expression:
+    """Join parts by AND, without constants, and without ANDs within it."""
+    return _joined(parts, And, Constant(True), Constant(False))
+
+
+def any_of(parts: list) -> Expression:
+    """Join parts by OR, as `all_of` does by AND."""
+    return _joined(parts, Or, Constant(False), Constant(True))
+
+
+def _joined(parts: list, kind: type[And] | type[Or], neutral: Constant, decisive: Constant) -> Expression:
+    kept: list = []
+    for part in parts:
+        for inner in part.parts if isinstance(part, kind) else [part]:
+            if inner == decisive:
+                return decisive
+            if inner != neutral:
+                kept.append(inner)
+    return neutral if not kept else kept[0] if len(kept) == 1 else kind(tuple(kept))
+
+
+# --- simpler forms ----------------------------------------------------------------------------------------------------
+
+
+def simplify(predicate: BoundPredicate) -> Expression:
+    """Make a test that no value satisfies false, and one that every value does a question for nulls."""
+    if isinstance(predicate, ContainsPredicate):
+        if isinstance(simplify(predicate.test), Constant) and not predicate.test.ranges:
+            absent = NullPredicate(predicate.leaf, predicate.level, True, predicate.text)
+            return (absent if predicate.level else Constant(True)) if predicate.negated else Constant(False)
+        return predicate
+    if not isinstance(predicate, ValuePredicate) or predicate.pattern is not None:
+        return predicate
+    if not predicate.ranges and not predicate.nan:
+        return Constant(False)
+    if predicate.ranges == predicate.domain.everything and (predicate.nan or not predicate.domain.is_float):
+        level = predicate.leaf.max_definition_level
+        return NullPredicate(predicate.leaf, level, True, predicate.text) if level else Constant(True)
+    return predicate
+
+
+def merge_predicates(parts: list[Expression], together: bool) -> list[Expression]:
+    """Make one test of all those parts that ask the same column: keys that are in all of them, or in any."""
+    places: dict[int, int] = {}
+    kept: list[Expression] = []
+    for part in parts:
+        if not isinstance(part, ValuePredicate) or part.pattern is not None:
+            kept.append(part)
+        elif part.leaf.index not in places:
+            places[part.leaf.index] = len(kept)
+            kept.append(part)
+        else:
+            place = places[part.leaf.index]
+            kept[place] = _both(kept[place], part, together)
+    return [simplify(part) if isinstance(part, BoundPredicate) else part for part in kept]
+
+
+def _both(first: Any, second: ValuePredicate, together: bool) -> ValuePredicate:
+    """Join two tests of one column."""
+    join, sign = (intersection, "&") if together else (union, "|")
+    nan = first.nan and second.nan if together else first.nan or second.nan
+    text = f"{first.text} {sign} {second.text}"
+    if len(first.text) + len(second.text) > _TEXT:
+        text = first.text if first.text.endswith("...") else f"{first.text} {sign} ..."
+    return replace(first, ranges=join(first.ranges, second.ranges), nan=nan, text=text)

@@ -1,0 +1,134 @@
+"""Sort keys: ints or bytes that order like the values of a column."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from ..format.arrow_type import ArrowType
+from ..format.column_order import ColumnOrder
+from ..format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
+from ..format.schema import Leaf
+from ..types.parquet_type import infer_arrow_type
+from .key_ranges import TOP, KeyRanges
+
+_WIDTHS = {INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8, BYTE_ARRAY: 0}
+_JULIAN_EPOCH = 2440588  # the Julian day of 1970-01-01
+_NS_OF_DAY = 86_400_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class KeyDomain:
+    """How the values of a column are keyed.
+
+    Parameters
+    ----------
+    kind : str
+        As in `ColumnOrder`, of the values, whatever a file says of its statistics; ``"none"`` where there are only
+        nulls.
+    width : int
+        Bytes of a PLAIN value; 0 of BYTE_ARRAY.
+    low, high : object
+        The first key, and the one behind the last.
+    type : ArrowType
+        What the values mean.
+    """
+
+    kind: str
+    width: int
+    low: Any
+    high: Any
+    type: ArrowType
+
+    @property
+    def is_float(self) -> bool:
+        """Whether there may be NaNs."""
+        return self.kind == "float"
+
+    @property
+    def everything(self) -> KeyRanges:
+        """All keys; NaNs have none."""
+        return ((self.low, self.high),)
+
+    def key(self, plain: bytes) -> Any:
+        """Give the key of a PLAIN value; one outside of `low` to `high` is that of a NaN, or of no value at all."""
+        key = ColumnOrder(self.kind, self.width).key(plain)
+        if self.kind == "int96":
+            day, nanoseconds = key
+            return (day - _JULIAN_EPOCH) * _NS_OF_DAY + nanoseconds
+        return key
+
+    def plain(self, key: Any) -> bytes:
+        """Give the PLAIN value that has a key; of floats, and of whatever has one length or is BYTE_ARRAY."""
+        if self.kind == "bytes":
+            return key
+        if self.kind == "decimal":
+            return key.to_bytes(self.width, "big", signed=True)
+        if self.kind == "float":
+            return float_bits(key, self.width).to_bytes(self.width, "little", signed=True)
+        return key.to_bytes(self.width, "little", signed=self.kind == "signed")
+
+    def after(self, key: Any) -> Any:
+        """Give the next larger key."""
+        return key + b"\0" if self.kind == "bytes" else key + 1
+
+
+def float_bits(key: int, width: int) -> int:
+    """Give the bits, as a signed integer, of the float that has a key."""
+    return key if key >= 0 else key ^ ((1 << 8 * width - 1) - 1)
+
+
+@lru_cache(maxsize=1024)
+def key_domain(leaf: Leaf, origin: ArrowType | None = None) -> KeyDomain:
+    """Say how the values of a leaf are keyed.
+
+    Parameters
+    ----------
+    leaf : Leaf
+        The column.
+    origin : ArrowType or None
+        Its type by the file's ``ARROW:schema``.
+
+    Returns
+    -------
+    KeyDomain
+
+    Raises
+    ------
+    InvalidFileError
+        When its type breaks the specification.
+    """
+    arrow_type = infer_arrow_type(leaf.physical, leaf.type_length, leaf.logical, origin)
+    width = leaf.type_length or 0 if leaf.physical == FIXED_LEN_BYTE_ARRAY else _WIDTHS.get(leaf.physical, 1)
+    if arrow_type.kind == "null":
+        return KeyDomain("none", width, 0, 0, arrow_type)
+    if arrow_type.kind == "bool":
+        return KeyDomain("boolean", 1, 0, 2, arrow_type)
+    if arrow_type.kind == "float":
+        infinite = ((1 << {2: 5, 4: 8, 8: 11}[width]) - 1) << {2: 10, 4: 23, 8: 52}[width]
+        return KeyDomain("float", width, -infinite - 1, infinite + 1, arrow_type)
+    if leaf.physical == INT96:
+        return KeyDomain("int96", width, -math.inf, math.inf, arrow_type)
+    if leaf.physical in (INT32, INT64):
+        bits = arrow_type.bit_width if arrow_type.kind == "int" else 8 * width
+        if arrow_type.kind == "int" and not arrow_type.signed:
+            return KeyDomain("unsigned", width, 0, 1 << bits, arrow_type)
+        return KeyDomain("signed", width, -1 << bits - 1, 1 << bits - 1, arrow_type)
+    if arrow_type.kind == "decimal":
+        most = 1 << 8 * width - 1 if width else math.inf
+        return KeyDomain("decimal", width, -most, most, arrow_type)
+    if leaf.logical is not None and leaf.logical.kind == "ENUM":  # read as bytes, and meant as text
+        arrow_type = replace(arrow_type, kind="enum")
+    return KeyDomain("bytes", width, b"", TOP, arrow_type)
+
+
+def has_canonical_bytes(leaf: Leaf, domain: KeyDomain) -> bool:
+    """Say whether equal values of a column have the same bytes, apart from zeros and NaNs, so that a filter has them.
+
+    Those of BYTE_ARRAY decimals, INT96 and integers narrower than their physical type need not; BOOLEAN has no filter.
+    """
+    narrow = leaf.physical == INT32 and domain.high - domain.low < 1 << 32
+    several_forms = domain.kind == "decimal" and leaf.physical == BYTE_ARRAY
+    return not (leaf.physical in (BOOLEAN, INT96) or narrow or several_forms or domain.kind == "none")

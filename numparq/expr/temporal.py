@@ -1,0 +1,127 @@
+"""Temporal literals as exact numbers of the unit of a date, time, timestamp or duration column."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ..format.arrow_type import ArrowType
+from .expression import LiteralError
+
+_NS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+_NS_OF_DAY = 86_400 * 10**9
+# Nanoseconds of one of NumPy's units.
+_NUMPY_NS: dict[str, Fraction] = {
+    "W": Fraction(7 * _NS_OF_DAY), "D": Fraction(_NS_OF_DAY), "h": Fraction(3600 * 10**9), "m": Fraction(60 * 10**9),
+    **{unit: Fraction(ns) for unit, ns in _NS.items()},
+    "ps": Fraction(1, 10**3), "fs": Fraction(1, 10**6), "as": Fraction(1, 10**9),
+}  # fmt: skip
+_MONTHS = {"Y": 12, "M": 1}
+_YEARS_OF_CYCLE, _DAYS_OF_CYCLE = 400, 146_097  # after which the calendar begins anew
+_EPOCH = datetime.datetime(1970, 1, 1)
+_MICROSECOND = datetime.timedelta(microseconds=1)
+_LOOKS_LIKE_A_DATE = re.compile(r"\s*\d{4}(-\d|\d{4}\b|\s*$)")
+_TIME = re.compile(r"(\d\d?):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?")
+
+
+def timestamp_number(value: Any, arrow_type: ArrowType) -> Fraction:
+    """Give a moment in a TIMESTAMP column's unit since 1970; with a zone, or not, as the column has one."""
+    if isinstance(value, str):
+        value = _parsed(value, arrow_type.timezone)
+    nanoseconds, aware = _moment(value)
+    if aware and not arrow_type.timezone:
+        raise LiteralError("it has a time zone, and the column's local times have none")
+    if not aware and arrow_type.timezone:
+        raise LiteralError("it has no time zone, and the column's moments are in UTC")
+    return nanoseconds / _NS[arrow_type.unit]
+
+
+def date_number(value: Any, arrow_type: ArrowType) -> Fraction:
+    """Give a date, or a moment without a zone, in days since 1970."""
+    nanoseconds, aware = _moment(_parsed(value, "") if isinstance(value, str) else value)
+    if aware:
+        raise LiteralError("it has a time zone, and dates have none")
+    return nanoseconds / _NS_OF_DAY
+
+
+def time_number(value: Any, arrow_type: ArrowType) -> Fraction:
+    """Give a time of day, or what has passed of the day, in a TIME column's unit."""
+    if isinstance(value, str):
+        found = _TIME.fullmatch(value.strip())
+        if not found:
+            raise LiteralError("it is no time of day")
+        hours, minutes, seconds = (int(part or 0) for part in found.groups()[:3])
+        if hours > 23 or minutes > 59 or seconds > 59:
+            raise LiteralError("it is no time of day")
+        nanoseconds = Fraction((hours * 3600 + minutes * 60 + seconds) * 10**9 + int((found[4] or "").ljust(9, "0")))
+        return nanoseconds / _NS[arrow_type.unit]
+    if isinstance(value, datetime.time):
+        if value.tzinfo is not None:
+            raise LiteralError("it has a time zone, and times of day are compared without one")
+        seconds = (value.hour * 60 + value.minute) * 60 + value.second
+        return Fraction(seconds * 10**9 + value.microsecond * 1000, _NS[arrow_type.unit])
+    return duration_number(value, arrow_type)
+
+
+def duration_number(value: Any, arrow_type: ArrowType) -> Fraction:
+    """Give a duration in a column's unit."""
+    if hasattr(value, "asm8"):
+        value = value.asm8
+    if isinstance(value, np.timedelta64):
+        return _numpy_ns(value) / _NS[arrow_type.unit]
+    if isinstance(value, datetime.timedelta):
+        return Fraction(value // _MICROSECOND * 1000, _NS[arrow_type.unit])
+    raise LiteralError("it is no duration" if arrow_type.kind == "duration" else "it is no time of day")
+
+
+def _moment(value: Any) -> tuple[Fraction, bool]:
+    """Give nanoseconds since 1970, in UTC if there is a zone, and whether there is one."""
+    if isinstance(value, datetime.datetime) and hasattr(value, "asm8"):  # pandas.Timestamp, which may have nanoseconds
+        return _numpy_ns(value.asm8), value.tzinfo is not None
+    if isinstance(value, np.datetime64):
+        return _numpy_ns(value), False
+    if isinstance(value, datetime.datetime):
+        offset = value.utcoffset()
+        since = value.replace(tzinfo=None) - _EPOCH - (offset or datetime.timedelta())  # in UTC perhaps before year 1
+        return Fraction(since // _MICROSECOND * 1000), offset is not None
+    if isinstance(value, datetime.date):
+        return Fraction((value.toordinal() - _EPOCH.toordinal()) * _NS_OF_DAY), False
+    raise LiteralError("it is no date or moment")
+
+
+def _numpy_ns(value: Any) -> Fraction:
+    unit, count = np.datetime_data(value.dtype)
+    if unit in ("Y", "M"):
+        if isinstance(value, np.timedelta64):
+            raise LiteralError("months and years are of no certain length")
+        return Fraction(_days_of_months(int(value.astype(np.int64)) * count * _MONTHS[unit]) * _NS_OF_DAY)
+    if unit not in _NUMPY_NS:
+        raise LiteralError("it has no unit")
+    return int(value.astype(np.int64)) * count * _NUMPY_NS[unit]
+
+
+def _days_of_months(months: int) -> int:
+    """Give the days from 1970 to the beginning of a month, however far away: NumPy's own numbers would go around."""
+    years, month = divmod(months, 12)
+    cycles, year = divmod(1970 + years, _YEARS_OF_CYCLE)
+    first = datetime.date(year or _YEARS_OF_CYCLE, month + 1, 1).toordinal() - (0 if year else _DAYS_OF_CYCLE)
+    return first + cycles * _DAYS_OF_CYCLE - _EPOCH.toordinal()
+
+
+def _parsed(text: str, timezone: str) -> Any:
+    """Read a moment as ISO 8601 has it; without a zone it is one of the column's."""
+    import pandas as pd
+
+    try:
+        if not _LOOKS_LIKE_A_DATE.match(text):
+            raise ValueError(text)
+        moment = pd.Timestamp(text)
+        return moment if moment.tzinfo is not None or not timezone else moment.tz_localize(timezone)
+    except (ValueError, OverflowError, LookupError) as error:
+        raise LiteralError(
+            f"it is no date or moment: {error}" if str(error) != text else "it is no date or moment"
+        ) from None

@@ -1,0 +1,110 @@
+"""Unwrap casts: rewrite a predicate on a widened type for the narrower type of a file."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ..format.arrow_type import ArrowType
+from ..format.schema import Leaf
+from .bound import ValuePredicate
+from .expression import LiteralError
+from .key_ranges import KeyRanges, union
+from .literals import locate_literal
+from .sort_keys import KeyDomain, float_bits
+
+__all__ = ["unwrap_cast"]
+
+_NS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+_NS_OF_DAY = 86_400 * 10**9
+_FORMATS = {2: "<e", 4: "<f", 8: "<d"}
+
+# What a key counts, and how much one of it is worth: only keys that count the same can be told from one another.
+_WORTHS: dict[str, Callable[[ArrowType], tuple[str, Fraction]]] = {
+    "bool": lambda kind: ("numbers", Fraction(1)),
+    "int": lambda kind: ("numbers", Fraction(1)),
+    "decimal": lambda kind: ("numbers", Fraction(1, 10**kind.scale)),
+    "date": lambda kind: ("moments", Fraction(_NS_OF_DAY)),
+    "timestamp": lambda kind: ("moments", Fraction(_NS[kind.unit])),
+    "time": lambda kind: ("times of day", Fraction(_NS[kind.unit])),
+    "duration": lambda kind: ("durations", Fraction(_NS[kind.unit])),
+}
+
+
+def unwrap_cast(predicate: ValuePredicate, leaf: Leaf, domain: KeyDomain) -> ValuePredicate:
+    """Ask of a column in a narrower type what a test asks of it in a wider one.
+
+    Parameters
+    ----------
+    predicate : ValuePredicate
+        Bound to the wider type.
+    leaf : Leaf
+        The column in the narrower type, or in the same.
+    domain : KeyDomain
+        Its keys.
+
+    Returns
+    -------
+    ValuePredicate
+        A value satisfies it if and only if what it is in the wider type satisfies `test`.
+
+    Raises
+    ------
+    LiteralError
+        When values of the one type are none of the other.
+    """
+    if predicate.domain == domain:
+        return replace(predicate, leaf=leaf)
+    if predicate.domain.kind == "bytes" and domain.kind == "bytes":
+        return replace(predicate, leaf=leaf, domain=domain)  # bytes are their own keys
+    nan = predicate.nan and domain.is_float
+    return replace(
+        predicate, leaf=leaf, domain=domain, ranges=_ranges(predicate.ranges, predicate.domain, domain), nan=nan
+    )
+
+
+def _ranges(ranges: KeyRanges, wide: KeyDomain, narrow: KeyDomain) -> KeyRanges:
+    """Give the ranges of the narrow type's keys whose values are in ranges of the wide one's."""
+    inside = _edge(wide, narrow)
+
+    def edge(key: Any) -> Any:
+        return narrow.low if key <= wide.low else narrow.high if key >= wide.high else inside(key)
+
+    return union((edge(low), edge(high)) for low, high in ranges)
+
+
+def _edge(wide: KeyDomain, narrow: KeyDomain) -> Callable[[Any], Any]:
+    """Give what finds the first narrow key whose value is not below that of a wide key."""
+    if wide.is_float and (narrow.is_float or narrow.type.kind in ("int", "bool", "decimal")):
+        return lambda key: _cut_at(np.float64(_float(key, wide.width)), narrow)
+    worths = [_WORTHS.get(domain.type.kind) for domain in (wide, narrow)]
+    if narrow.is_float and wide.type.kind in ("int", "bool", "decimal") and worths[0] is not None:
+        unit = worths[0](wide.type)[1]
+        return lambda key: _cut_at(key * unit, narrow)
+    if worths[0] is None or worths[1] is None:
+        raise _other(wide, narrow)
+    (counted, one), (of_narrow, other) = worths[0](wide.type), worths[1](narrow.type)
+    if counted != of_narrow:
+        raise _other(wide, narrow)
+    over, under = (one / other).as_integer_ratio()
+    return lambda key: min(max(-(-key * over // under), narrow.low), narrow.high)
+
+
+def _cut_at(value: Any, narrow: KeyDomain) -> Any:
+    found = locate_literal(value, narrow)
+    return narrow.high if found is None else found.left
+
+
+def _float(key: int, width: int) -> float:
+    """Give the float that has a key."""
+    bits = float_bits(key, width).to_bytes(width, "little", signed=True)
+    return struct.unpack(_FORMATS[width], bits)[0]
+
+
+def _other(wide: KeyDomain, narrow: KeyDomain) -> LiteralError:
+    return LiteralError(f"values of type {narrow.type.kind} are none of type {wide.type.kind}")

@@ -1,0 +1,310 @@
+"""Append rows to a file: lock, copy, check the schema, extend the key-value metadata."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..errors import SchemaError, error_context
+from ..format.column_order import NO_ORDER, ColumnOrder, leaf_orders
+from ..format.footer.rewrite import split_footer
+from ..format.footer.tail import read_footer
+from ..format.key_values.arrow import replace_metadata
+from ..format.key_values.json_document import parse_json_object
+from ..format.schema_node import SchemaNode
+from ..io.copy import copy_prefix
+from ..io.file_lock import LockedFile
+from ..io.open import open_source
+from ..io.sink import Sink
+from .append_schema import conform_to_file
+
+__all__ = ["extend_key_values"]
+
+Metadata = Mapping[str, str | bytes]
+_PANDAS_KEY, _ARROW_KEY = "pandas", "ARROW:schema"
+_CODE_TYPES = ("int8", "int16", "int32", "int64")  # what a categorical's numpy_type is, by the number of categories
+
+_COLUMN_ORDERS = {"TYPE_ORDER": "type", "IEEE_754_TOTAL_ORDER": "ieee754"}  # those that we write bounds in
+
+
+def _reset_geo_extents(value: bytes) -> bytes:
+    """Leave out of what GeoParquet says the extents of geometries, and of which kinds these are."""
+    document = parse_json_object(value)
+    columns = None if document is None else document.get("columns")
+    if document is None or not isinstance(columns, dict):
+        return value
+    kept = {name: {**{key: part for key, part in notes.items() if key != "bbox"}, "geometry_types": []}
+            for name, notes in columns.items() if isinstance(notes, dict)}  # fmt: skip
+    return json.dumps({**document, "columns": kept}).encode()
+
+
+# Keys that tell of the rows so far, and what is left of them: of the order that a job has put these in, nothing.
+_ROW_DEPENDENT_KEYS: dict[str, Callable[[bytes], bytes]] = {
+    "numparq.layout": lambda value: b"",
+    "geo": _reset_geo_extents,
+}
+
+
+def extend_key_values(metadata: Metadata, appended: Metadata, num_rows: int | None = None) -> dict[str, str | bytes]:
+    """Combine what restores the rows so far with what restores some more.
+
+    Parameters
+    ----------
+    metadata : mapping of str to str or bytes
+        The keys of the file, or of the frames before.
+    appended : mapping of str to str or bytes
+        Those of a frame whose rows come behind; of them only the index and categoricals count.
+    num_rows : int, optional
+        The rows of that frame, for one whose index was not kept.
+
+    Returns
+    -------
+    dict
+        The keys for all rows; with no more changes than are necessary.
+
+    Raises
+    ------
+    SchemaError
+        When the index of all rows together cannot be kept: a RangeIndex that does not follow the one before; or when
+        a column is an ordered categorical here and an unordered one there.
+    """
+    result = dict(metadata)
+    before, after = _parse_pandas(metadata), _parse_pandas(appended)
+    if before is None or after is None:  # a file without the key has no index to keep
+        return result
+    index = _extend_index(_get_list(before, "index_columns"), _get_list(after, "index_columns"), num_rows)
+    columns = _extend_columns(_get_list(before, "columns"), _get_list(after, "columns"))
+    if index == before.get("index_columns") and columns == before.get("columns"):
+        return result
+    changed = json.dumps({**before, "index_columns": index, "columns": columns})
+    result[_PANDAS_KEY] = changed if isinstance(metadata[_PANDAS_KEY], str) else changed.encode()
+    _update_arrow_schema(result)
+    return result
+
+
+def _parse_pandas(metadata: Metadata) -> dict[str, Any] | None:
+    """Parse the ``pandas`` key; None where there is none, or nothing that can be understood."""
+    try:
+        found = json.loads(metadata[_PANDAS_KEY])
+    except (KeyError, ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _get_list(document: dict[str, Any], key: str) -> list:
+    found = document.get(key)
+    return found if isinstance(found, list) else []
+
+
+# --- the index ------------------------------------------------------------------------------------------------------
+
+
+def _extend_index(before: list, after: list, num_rows: int | None) -> list:
+    """Combine two lists of index levels."""
+    if not any(_is_range(level) for level in (*before, *after)):
+        if before == after:
+            return before
+        raise SchemaError(f"the index of the file is in its columns {before}, that of the frame in {after}")
+    if before and after:
+        if len(before) == len(after) == 1 and _is_range(before[0]) and _is_range(after[0]):
+            return [_extend_range(before[0], after[0])]
+        raise SchemaError(
+            f"the frame has {_describe_level(after[0])} for its index, the file {_describe_level(before[0])}"
+        )
+    if not before:  # the file keeps no index
+        if _is_default(after[0]) or not len(_range(after[0])):
+            return []
+        raise SchemaError(
+            f"the file keeps no index, and the frame has {_describe_level(after[0])}: write it with index=False, or "
+            f"reset_index"
+        )
+    if num_rows is not None:
+        return [_extend_range(before[0], _level(range(num_rows), None))]
+    if _is_default(before[0]):
+        return []
+    raise SchemaError(f"the file has {_describe_level(before[0])} for its index, and the frame was written without one")
+
+
+def _extend_range(before: dict, after: dict) -> dict:
+    """Put one range behind another."""
+    first, second = _range(before), _range(after)
+    name = before.get("name") if after.get("name") in (before.get("name"), None) else None
+    if not len(second):
+        return before
+    if not len(first):
+        return {**after, "name": name}
+    goes_on = second.start == first[-1] + first.step and (second.step == first.step or len(second) == 1)
+    anew = second.start == first.start and second.step == first.step
+    if goes_on or anew or _is_default(after):
+        return _level(range(first.start, first.start + first.step * (len(first) + len(second)), first.step), name)
+    raise SchemaError(
+        f"the index of the frame, {_describe_level(after)}, neither continues that of the file, "
+        f"{_describe_level(before)}, nor starts "
+        "anew: write it with index=False, or reset_index"
+    )
+
+
+def _is_range(level: Any) -> bool:
+    return isinstance(level, dict) and level.get("kind") == "range"
+
+
+def _is_default(level: Any) -> bool:
+    """Whether a level is the index of a frame that was given none."""
+    return _is_range(level) and level.get("name") is None and (_range(level).start, _range(level).step) == (0, 1)
+
+
+def _range(level: dict) -> range:
+    numbers = [level.get(key) for key in ("start", "stop", "step")]
+    if not all(type(number) is int for number in numbers) or not numbers[2]:
+        raise SchemaError(f"the file's index is no range that can be continued: {level}")
+    return range(*numbers)  # type: ignore[arg-type]
+
+
+def _level(numbers: range, name: Any) -> dict:
+    return {"kind": "range", "name": name, "start": numbers.start, "stop": numbers.stop, "step": numbers.step}
+
+
+def _describe_level(level: Any) -> str:
+    if not _is_range(level):
+        return f"the column {level!r}"
+    name = f", name={level['name']!r}" if level.get("name") is not None else ""
+    return f"RangeIndex({level.get('start')}, {level.get('stop')}, {level.get('step')}{name})"
+
+
+# --- the columns ----------------------------------------------------------------------------------------------------
+
+
+def _extend_columns(before: list, after: list) -> list:
+    """Combine what is said of categoricals: their number counts, and the type of codes for so many."""
+    by_field = {entry.get("field_name"): entry for entry in after if isinstance(entry, dict)}
+    return [_extend_column(entry, by_field.get(entry.get("field_name"))) if isinstance(entry, dict) else entry
+            for entry in before]  # fmt: skip
+
+
+def _extend_column(before: dict, after: dict | None) -> dict:
+    if after is None or before.get("pandas_type") != "categorical" or after.get("pandas_type") != "categorical":
+        return before
+    mine, theirs = before.get("metadata"), after.get("metadata")
+    if not isinstance(mine, dict) or not isinstance(theirs, dict) or mine == theirs:
+        return before
+    if bool(mine.get("ordered")) != bool(theirs.get("ordered")):
+        raise SchemaError("the categories are ordered in one of the file and the frame, and unordered in the other",
+                          column=str(before.get("field_name")))  # fmt: skip
+    counts = [about.get("num_categories") for about in (mine, theirs)]
+    if not all(type(count) is int for count in counts):
+        return before
+    codes = [entry.get("numpy_type") for entry in (before, after)]
+    widest = max(codes, key=_CODE_TYPES.index) if all(code in _CODE_TYPES for code in codes) else codes[0]
+    return {**before, "numpy_type": widest, "metadata": {**mine, "num_categories": max(counts)}}  # type: ignore[type-var]
+
+
+# --- the copy in ARROW:schema ---------------------------------------------------------------------------------------
+
+
+def _update_arrow_schema(metadata: dict[str, str | bytes]) -> None:
+    """Let the Arrow schema hold the same keys: where there is one, pyarrow looks for ``pandas`` nowhere else."""
+    if _ARROW_KEY in metadata:
+        texts = {
+            key: text for key, value in metadata.items() if key != _ARROW_KEY and (text := _text(value)) is not None
+        }
+        value = replace_metadata(metadata[_ARROW_KEY], texts)
+        metadata[_ARROW_KEY] = value
+
+
+def _text(value: str | bytes) -> str | None:
+    """Give a value as text; None where it is none."""
+    try:
+        return value if isinstance(value, str) else value.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+class ExistingFile:
+    """A Parquet file to which rows are to be added.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        A local file.
+
+    Attributes
+    ----------
+    name : str
+        Its path.
+    footer : FooterParts
+        What its footer is made of.
+    key_value_metadata : dict of str to str or bytes
+        Its keys, without what they tell of the rows so far alone.
+
+    Raises
+    ------
+    FileNotFoundError
+        When there is no such file.
+    InvalidFileError, UnsupportedError
+        When it is no Parquet file, or one that cannot grow.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.name = os.fsdecode(path).removeprefix("file://")
+        self._lock = LockedFile(self.name)
+        try:
+            self._footer, self._footer_start = read_footer(open_source(self._lock.file))
+            self.footer = split_footer(self._footer)
+        except BaseException:
+            self._lock.close()
+            raise
+        self.key_value_metadata: dict[str, str | bytes] = {
+            key: _ROW_DEPENDENT_KEYS[key](value) if key in _ROW_DEPENDENT_KEYS else value
+            for key, value in self.footer.key_value_metadata.items()
+        }
+
+    def copy_to(self, sink: Sink) -> None:
+        """Put all that is in front of the footer into a sink: row groups, their indexes and filters."""
+        copy_prefix(self._lock.file.fileno(), sink, self._footer_start)
+
+    def check_schema(self, columns: Sequence[SchemaNode]) -> list[SchemaNode]:
+        """Compare its schema with that of a frame; give it as the file has it, or raise SchemaError."""
+        return conform_to_file(self._footer, columns)
+
+    def orders(self, columns: Sequence[SchemaNode]) -> list[ColumnOrder]:
+        """Say how the values of each leaf compare in its statistics; there are no bounds where it does not say it."""
+        names, by_type = self.footer.column_orders, leaf_orders(list(columns))
+        if names is None or len(names) != len(by_type):
+            return [NO_ORDER] * len(by_type)
+        found = leaf_orders(list(columns), [_COLUMN_ORDERS.get(name, "type") for name in names])
+        return [order if name in _COLUMN_ORDERS else NO_ORDER for name, order in zip(names, found, strict=True)]
+
+    def extended(self, appended: Mapping[str, str | bytes], num_rows: int) -> dict[str, str | bytes]:
+        """Give the keys for its rows and those of a frame behind them.
+
+        Parameters
+        ----------
+        appended : mapping of str to str or bytes
+            The keys of the frame.
+        num_rows : int
+            Its rows.
+        """
+        self.key_value_metadata = extend_key_values(self.key_value_metadata, appended, num_rows)
+        return self.key_value_metadata
+
+    def check(self) -> None:
+        """Raise OSError when somebody else has changed the file meanwhile."""
+        self._lock.check()
+
+    def close(self) -> None:
+        """Let others have the file."""
+        self._lock.close()
+
+
+def open_existing(path: Any, storage_options: Any, filesystem: Any) -> ExistingFile | None:
+    """Open the file that is to grow; None where there is none yet, and rows make the first ones of a new file."""
+    local = isinstance(path, (str, os.PathLike)) and not storage_options and filesystem is None
+    if not local or ("://" in os.fsdecode(path) and not os.fsdecode(path).startswith("file://")):
+        raise ValueError("append=True needs a local file: elsewhere, nothing can be copied without sending it through")
+    with error_context(file=os.fsdecode(path)):
+        try:
+            return ExistingFile(path)
+        except FileNotFoundError:
+            return None

@@ -1,0 +1,80 @@
+"""Category order of ordered Categoricals, checked across appended frames."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..errors import SchemaError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["CategoryOrder"]
+
+
+class CategoryOrder:
+    """The order of the categories in what is written so far.
+
+    Parameters
+    ----------
+    path : str, optional
+        The file whose rows come first; a column of it is read when its order is asked for.
+    """
+
+    def __init__(self, path: str | None = None) -> None:
+        self._path = path
+        self._ranks: dict[str, dict[Any, int]] = {}
+
+    def extend(self, ordered: Mapping[str, pd.Index]) -> None:
+        """Put rows behind those that there are.
+
+        Parameters
+        ----------
+        ordered : mapping of str to pandas.Index
+            The categories of their ordered Categoricals, by column.
+
+        Raises
+        ------
+        SchemaError
+            When categories, joined to those before, would be in another order; the column is named.
+        """
+        joined = {name: _merge_ranks(self._known(name), categories, name) for name, categories in ordered.items()}
+        self._ranks.update(joined)
+
+    def _known(self, name: str) -> dict[Any, int]:
+        if name not in self._ranks and self._path is not None:
+            self._ranks[name] = _read_ranks(self._path, name)
+        return self._ranks.get(name, {})
+
+
+def _merge_ranks(ranks: dict[Any, int], categories: pd.Index, name: str) -> dict[Any, int]:
+    """Give the ranks of all categories together."""
+    joined = dict(ranks)
+    last, before = -1, None
+    for category in categories.tolist():
+        rank = joined.setdefault(category, len(joined))
+        if rank < last:
+            raise SchemaError(
+                f"ordered categories are in another order than in the rows before: {category!r} comes behind "
+                f"{before!r} here, and before it there (new ones come last)", column=name,
+            )  # fmt: skip
+        last, before = rank, category
+    return joined
+
+
+def _read_ranks(path: str, name: str) -> dict[Any, int]:
+    """Read what categories a column of a file has; none, where it is no Categorical to readers."""
+    from .reader import ParquetFile
+
+    with ParquetFile(path) as file:
+        frame = file.read([name])
+        keys = {entry.key: entry.value for entry in file.metadata.key_value_metadata or ()}
+    if frame.shape[1]:
+        dtype = frame.dtypes.iloc[0]
+    else:
+        dtype = frame.index.get_level_values(json.loads(keys["pandas"])["index_columns"].index(name)).dtype
+    if not hasattr(dtype, "categories"):
+        return {}
+    return {category: rank for rank, category in enumerate(dtype.categories.tolist())}

@@ -1,0 +1,311 @@
+"""Parquet file open for reading: metadata, plans, DataFrames, batches and FILE references."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..errors import error_context
+from ..format.open_file import OpenFile
+from ..scan.error_policy import RaiseOnDamage
+from ..scan.file_scan import FileScan
+from ..scan.options import ScanOptions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..plan.read_plan import ReadPlan
+    from ..scan.stream.batches import Batches
+
+
+class ParquetFile(OpenFile):
+    """A Parquet file, open for reading.
+
+    Parameters
+    ----------
+    path : str, os.PathLike, bytes-like, or binary file object
+        The file's name or URL, its bytes, or an object with ``read`` and ``seek``.
+    storage_options, filesystem, coalescing
+        As in `numparq.read_parquet`.
+    external_files : bool
+        As in `numparq.read_parquet`.
+
+    Attributes
+    ----------
+    metadata : Record
+        FileMetaData, with everything in it, under the names of the specification.
+    schema : Schema
+        The tree of columns.
+    num_rows : int
+        Rows of the file.
+    num_row_groups : int
+        Row groups of the file.
+
+    Raises
+    ------
+    FileNotFoundError
+        When there is no such file.
+    InvalidFileError
+        When it is no Parquet file, or its footer is damaged.
+
+    Examples
+    --------
+    >>> import io, pandas, numparq
+    >>> buffer = io.BytesIO()
+    >>> pandas.DataFrame({"a": [1, 2, 3], "b": ["x", "y", "z"]}).to_parquet(buffer)
+    >>> with numparq.ParquetFile(buffer) as file:
+    ...     file.num_rows, file.schema.columns
+    (3, ['a', 'b'])
+    """
+
+    def read(
+        self,
+        columns: Sequence[str | tuple[str, ...]] | None = None,
+        filters: Any = None,
+        *,
+        runtime_filters: Any = (),
+        explode: str | tuple[str, ...] | None = None,
+        dtype_backend: str = "numpy",
+        row_groups: Sequence[int] | None = None,
+        row_range: tuple[int | None, int | None] | None = None,
+        nrows: int | None = None,
+        categories: Collection[str] | None = None,
+        include: Sequence[str] = (),
+        geometries: str = "wkb",
+        variants: str = "values",
+        files: str = "references",
+        verify_crc: bool = True,
+        on_error: str = "raise",
+        memory_limit: int | None = None,
+        threads: int | None = None,
+    ) -> pd.DataFrame:
+        """Read columns and rows into a DataFrame.
+
+        Parameters
+        ----------
+        columns, filters, runtime_filters, explode, dtype_backend, row_groups, row_range, nrows, categories, include
+            As in `numparq.read_parquet`.
+        geometries, variants, files, verify_crc, on_error, memory_limit, threads
+            As in `numparq.read_parquet`.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        choices = ScanOptions(
+            filters=filters, runtime_filters=runtime_filters, explode=explode, dtype_backend=dtype_backend,
+            row_groups=row_groups, row_range=row_range, nrows=nrows, categories=categories, include=include,
+            geometries=geometries, variants=variants, files=files, verify_crc=verify_crc, threads=threads,
+            memory_limit=memory_limit,
+        )  # fmt: skip
+        if on_error == "raise" and filters is not None:
+            from ..scan.point_lookup import point_lookup
+
+            found = point_lookup(self, columns, choices)
+            if found is not None:
+                return found
+        with error_context(file=self.source.name):
+            if on_error == "raise":
+                return FileScan(self, columns, choices).frame(RaiseOnDamage())
+            if on_error != "skip":
+                raise ValueError(f"on_error is 'raise' or 'skip', not {on_error!r}")
+            from ..scan.recovery.skip_damaged import SkipDamaged
+
+            recovery = SkipDamaged(self.source.name, self.footer)
+            return recovery.read(
+                lambda wanted: FileScan(self, wanted, choices).frame(recovery), columns, self.schema.columns
+            )
+
+    def iter_batches(
+        self,
+        columns: Sequence[str | tuple[str, ...]] | None = None,
+        filters: Any = None,
+        *,
+        batch_rows: int | None = None,
+        batch_bytes: int | None = None,
+        memory_limit: int | None = None,
+        runtime_filters: Any = (),
+        explode: str | tuple[str, ...] | None = None,
+        dtype_backend: str = "numpy",
+        row_groups: Sequence[int] | None = None,
+        row_range: tuple[int | None, int | None] | None = None,
+        nrows: int | None = None,
+        categories: Collection[str] | None = None,
+        include: Sequence[str] = (),
+        geometries: str = "wkb",
+        variants: str = "values",
+        files: str = "references",
+        verify_crc: bool = True,
+        threads: int | None = None,
+    ) -> Batches:
+        """Read columns and rows a batch after the other, in bounded memory.
+
+        Parameters
+        ----------
+        columns, filters, runtime_filters, explode, dtype_backend, row_groups, row_range, nrows, categories, include
+            As in `numparq.read_parquet`.
+        geometries, variants, files, verify_crc, threads
+            As in `numparq.read_parquet`.
+        batch_rows : int, optional
+            Rows of a batch; the last one has fewer, as may those before the categories of a column change. By default
+            65,536, or as many of them as memory allows.
+        batch_bytes : int, optional
+            Instead of that: about so many bytes of memory for each batch.
+        memory_limit : int, optional
+            Bytes of memory for all of this together: rows that are decoded, those that are read ahead, and what it
+            takes to do so; by default 256 MiB. What is done with the batches is not counted, nor are batches that are
+            kept.
+
+        Returns
+        -------
+        Batches
+            An iterator of DataFrames; and, where it is not used as one, an Arrow stream for polars, duckdb or pyarrow.
+            There is always one batch, though it may be empty.
+
+        Raises
+        ------
+        LimitError
+            When a batch does not fit `memory_limit`, or a part of the file has to be read in one piece that does not.
+
+        Notes
+        -----
+        All batches have the same dtypes, which follow from the schema and from the footer's counts of nulls, not from
+        the values: integers and booleans that may be null are nullable ones (``Int64``, ``boolean``), and INT96
+        timestamps are microseconds. Otherwise they are those of `read`, and so are the labels of rows: the batches,
+        put together by ``pandas.concat``, are what one read would have given. Only categories are those of the
+        batch's own rows.
+
+        Examples
+        --------
+        >>> import pandas, numparq
+        >>> data = numparq.to_parquet(pandas.DataFrame({"a": range(100), "b": "x"}))
+        >>> with numparq.ParquetFile(data) as file:
+        ...     sum(batch["a"].sum() for batch in file.iter_batches(["a"], batch_rows=30))
+        np.int64(4950)
+        """
+        from ..scan.stream.batches import Batches
+        from ..scan.stream.file_units import FileUnitReader
+        from ..scan.stream.units import BatchSize
+
+        choices = ScanOptions(
+            filters=filters, runtime_filters=runtime_filters, explode=explode, dtype_backend=dtype_backend,
+            row_groups=row_groups, row_range=row_range, nrows=nrows, categories=categories, include=include,
+            geometries=geometries, variants=variants, files=files, verify_crc=verify_crc, threads=threads,
+        )  # fmt: skip
+        sizes = BatchSize(memory_limit, batch_rows, batch_bytes)
+        with error_context(file=self.source.name):
+            return Batches(FileUnitReader(self, columns, choices, sizes))
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Give the whole file as an Arrow stream (a PyCapsule), read as it is asked for.
+
+        Parameters
+        ----------
+        requested_schema : PyCapsule, optional
+            As in `Batches.__arrow_c_stream__`.
+        """
+        return self.iter_batches(dtype_backend="pyarrow").__arrow_c_stream__(requested_schema)
+
+    def plan(
+        self,
+        columns: Sequence[str | tuple[str, ...]] | None = None,
+        filters: Any = None,
+        *,
+        row_groups: Sequence[int] | None = None,
+        row_range: tuple[int | None, int | None] | None = None,
+        nrows: int | None = None,
+    ) -> ReadPlan:
+        """Plan a read: what statistics, Bloom filters and indexes leave of the file, and why.
+
+        Parameters
+        ----------
+        columns, filters, row_groups, row_range, nrows
+            As in `numparq.read_parquet`.
+
+        Returns
+        -------
+        ReadPlan
+            Its columns are those of the read, and behind them those that only the filters ask. `ReadPlan.explain` says
+            it in words; in a notebook it is a picture. Only indexes have been read for it. With filters, which of the
+            rows left satisfy them is found when their columns are decoded, and `nrows` counts these.
+
+        Examples
+        --------
+        >>> import pandas, numparq
+        >>> frame = pandas.DataFrame({"a": range(10_000)})
+        >>> data = numparq.to_parquet(frame, row_group_size=5000, max_rows_per_page=1000)
+        >>> print(numparq.ParquetFile(data).plan(filters=numparq.col("a") == 7).explain().splitlines()[-1])
+          row group 0: 1,000 of 5,000 rows in 1 range; a: 1 of 5 pages
+        """
+        choices = ScanOptions(filters=filters, row_groups=row_groups, row_range=row_range, nrows=nrows)
+        with error_context(file=self.source.name):
+            return FileScan(self, columns, choices).plan()
+
+    def file_bytes(self, reference: Mapping[str, Any], *, verify_checksum: bool = True) -> bytes:
+        """Get the bytes that a value of the FILE type stands for.
+
+        Parameters
+        ----------
+        reference, verify_checksum
+            As in `numparq.file_bytes`.
+
+        Returns
+        -------
+        bytes
+        """
+        from ..format.file_reference import FileReferenceReader
+
+        with error_context(file=self.source.name):
+            return FileReferenceReader(self.source, self.files, verify_checksum).bytes_of(reference)
+
+    def __enter__(self) -> ParquetFile:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return (f"<numparq.ParquetFile {self.source.name!r}: {self.num_rows} rows, {len(self.schema.columns)} columns, "
+                f"{self.num_row_groups} row groups>")  # fmt: skip
+
+
+def file_bytes(
+    path: Any, reference: Mapping[str, Any], *, external_files: bool = False, verify_checksum: bool = True
+) -> bytes:
+    """Get the bytes that a value of the FILE type stands for (LogicalTypes.md, section FILE).
+
+    Parameters
+    ----------
+    path : str, os.PathLike, bytes-like, or binary file object
+        The Parquet file that the reference is in.
+    reference : mapping of str to object
+        The reference, as `read_parquet` gives it: any of ``inline``, ``uri``, ``offset``, ``size``, ``checksum``.
+    external_files : bool
+        Whether other files are read: those whose ``uri`` is a relative path, as in `read_parquet`. URLs are never
+        opened. A path is taken as it stands; nothing in it is decoded.
+    verify_checksum : bool
+        Whether the bytes are held against the checksum, if it is MD5, CRC32, CRC32C or SHA-256.
+
+    Returns
+    -------
+    bytes
+
+    Raises
+    ------
+    InvalidFileError
+        When the reference is not valid, or leads to what there is not or may not be read.
+    CorruptPageError
+        When the bytes do not have the checksum.
+    UnsupportedError
+        For other files without `external_files`, and for URLs.
+
+    Examples
+    --------
+    >>> import io, pandas, numparq
+    >>> buffer = io.BytesIO()
+    >>> pandas.DataFrame({"a": [1]}).to_parquet(buffer)
+    >>> numparq.file_bytes(buffer, {"offset": 0, "size": 4})
+    b'PAR1'
+    """
+    with ParquetFile(path, external_files=external_files) as file:
+        return file.file_bytes(reference, verify_checksum=verify_checksum)

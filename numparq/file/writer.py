@@ -1,0 +1,378 @@
+"""Writer of DataFrames into one Parquet file, row group by row group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..column.leaf_values import LeafValues, SourceColumn
+from ..column.scratch import ThreadScratch
+from ..column.write.chunk import EncodedChunk, encode_chunk
+from ..column.write.options import ColumnOptions
+from ..errors import SchemaError, error_context
+from ..format.column_order import ColumnOrder, leaf_orders
+from ..format.key_values.arrow import ArrowField, arrow_schema_value
+from ..format.schema import Leaf
+from ..format.schema_node import SchemaNode
+from ..from_pandas.frame import ShreddedFrame, shred_frame
+from ..io.open import open_sink
+from ..io.sink import BytesSink, Sink
+from ..util.arguments import check_optional_positive_int, thread_count
+from ..util.progress import ProgressBar
+from ..util.transaction import TransactionalWriter
+from ..util.version import __version__
+from ..util.worker_pool import WorkerPool
+from . import writer_options
+from .append import extend_key_values, open_existing
+from .assemble import FileAssembler
+from .category_order import CategoryOrder
+from .writer_options import RowGroupSize, WriterOptions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["ParquetWriter", "WriterContext", "check_columns"]
+
+_MIN_PARALLEL_ROWS = 4096
+
+
+class WriterContext:
+    """What a writer works with, and several may share.
+
+    Parameters
+    ----------
+    threads, progress
+        As in `ParquetWriter`.
+
+    Attributes
+    ----------
+    crew, alone : WorkerPool
+        The threads; and the calling one by itself.
+    scratch : ThreadScratch
+        Their buffers.
+    progress : ProgressBar
+        The bar.
+    """
+
+    def __init__(self, threads: int | None = None, progress: bool | None = None) -> None:
+        self.crew = WorkerPool(thread_count(threads))
+        self.alone = WorkerPool(1)
+        self.scratch = ThreadScratch()
+        self.progress = ProgressBar(progress)
+
+    def close(self) -> None:
+        """Wait for the threads, and let others have the buffers."""
+        self.progress.close()
+        self.crew.__exit__()  # after Ctrl-C jobs may still be running, in the buffers that others get next
+        self.scratch.close()
+
+
+class ParquetWriter(TransactionalWriter):
+    """Writes frames, one after the other, into one Parquet file.
+
+    Each frame becomes one or several row groups, and is done with when `write` returns. The file is there, whole,
+    after `close`, and not before; leaving a ``with`` block by an exception leaves what was there before.
+
+    Parameters
+    ----------
+    path : str, os.PathLike, binary file object, or None
+        Where to; None keeps the file in memory (`getvalue`).
+    schema : pyarrow.Schema, sequence or dict, optional
+        The columns' types; by default those of the first frame.
+    row_group_size : int, optional
+        Rows of a row group at the most, 1,048,576 by default.
+    row_group_bytes : int, optional
+        Bytes of a row group, before encoding and compression, about; the smaller of both limits counts.
+    row_group_alignment : int, optional
+        Each row group begins at a multiple of so many bytes: the block size of a file system such as HDFS.
+    sorting_columns : sequence, optional
+        What rows are sorted by, written down for readers (the writer does not sort): names, or tuples of name,
+        descending, nulls first.
+    key_value_metadata : mapping of str to str or bytes, optional
+        For the footer, besides what restores the frame.
+    store_schema : bool
+        Whether the footer has the ``ARROW:schema`` key.
+    checkpoint_row_groups : int, optional
+        Write a footer after every so many row groups, so that what is before it can be recovered should the process
+        die (`numparq.format.footer.checkpoints`). Readers see an ordinary file.
+    append : bool
+        Keep the row groups of an existing local file, and write behind them.
+    threads : int, optional
+        Threads that encode; by default one for each core that this process may use.
+    progress : bool, optional
+        Whether to show a bar; by default only in a terminal or notebook, and only when it takes long.
+    storage_options, filesystem
+        As in `numparq.to_parquet`.
+    workshop : WriterContext, optional
+        What it works with, where several writers share that: instead of `threads` and `progress`.
+    **options
+        The options of columns, as in `numparq.to_parquet`: ``compression``, ``compression_level``,
+        ``use_dictionary``, ``column_encoding``, ``use_byte_stream_split``, ``dictionary_pagesize_limit``,
+        ``data_page_size``, ``max_rows_per_page``, ``data_page_version``, ``write_statistics``,
+        ``write_page_index``, ``write_page_checksum``, ``bloom_filter_options``, ``column_order``.
+
+    Raises
+    ------
+    SchemaError
+        When a frame's columns are not those of the file, or hold what Parquet cannot.
+
+    Examples
+    --------
+    >>> import pandas, numparq
+    >>> with numparq.ParquetWriter(None) as writer:
+    ...     for number in range(3):
+    ...         writer.write(pandas.DataFrame({"a": [number, number + 10]}))
+    >>> numparq.read_parquet(writer.getvalue())["a"].tolist()
+    [0, 10, 1, 11, 2, 12]
+    """
+
+    def __init__(
+        self,
+        path: Any,
+        schema: Any = None,
+        *,
+        row_group_size: int | None = None,
+        row_group_bytes: int | None = None,
+        row_group_alignment: int | None = None,
+        sorting_columns: Sequence[Any] | None = None,
+        key_value_metadata: Mapping[str, str | bytes] | None = None,
+        store_schema: bool = True,
+        checkpoint_row_groups: int | None = None,
+        append: bool = False,
+        threads: int | None = None,
+        progress: bool | None = None,
+        storage_options: dict[str, Any] | None = None,
+        filesystem: Any = None,
+        workshop: WriterContext | None = None,
+        **options: Any,
+    ) -> None:
+        self._options = WriterOptions(**options)
+        self._schema = schema
+        self._row_group_size = RowGroupSize(row_group_size, row_group_bytes)
+        self._alignment = check_optional_positive_int(row_group_alignment, "row_group_alignment")
+        self._sorted_by = sorting_columns
+        self._sorting: list[dict[str, Any]] | None = None
+        self._given_metadata = dict(key_value_metadata or {})
+        self._store_schema = store_schema
+        self._checkpoint = check_optional_positive_int(checkpoint_row_groups, "checkpoint_row_groups")
+        self._own_context = WriterContext(threads, progress) if workshop is None else None
+        self._workshop = workshop or self._own_context or WriterContext(1)
+        self._assembler: FileAssembler | None = None
+        self._columns: list[SchemaNode] = []
+        self._metadata: dict[str, str | bytes] = {}
+        self._fields: list[ArrowField] = []
+        self._orders: list[ColumnOrder] = []
+        self._column_options: list[ColumnOptions] = []
+        self._closed = False
+        self._existing = open_existing(path, storage_options, filesystem) if append else None
+        self._category_order = CategoryOrder(self._existing.name if self._existing else None)
+        try:
+            self._sink: Sink = open_sink(path, storage_options=storage_options, filesystem=filesystem)
+        except BaseException:
+            self._release()
+            raise
+
+    # --- frames -----------------------------------------------------------------------------------------------------
+
+    def write(self, df: pd.DataFrame, index: bool | None = None) -> None:
+        """Write a frame.
+
+        Parameters
+        ----------
+        df : pandas.DataFrame
+            Its columns must be those of the first frame, or of the schema.
+        index : bool, optional
+            As in `numparq.to_parquet`.
+        """
+        if self._closed:
+            raise ValueError("the writer is closed")
+        with error_context(file=self._sink.name):
+            self.write_shredded(shred_frame(df, index=index, schema=self._schema))
+
+    def write_shredded(self, shredded: ShreddedFrame) -> None:
+        """Write a frame, or rows of one, that is taken apart already."""
+        if self._closed:
+            raise ValueError("the writer is closed")
+        with error_context(file=self._sink.name):
+            if self._assembler is None:
+                self._begin(shredded)
+            else:
+                check_columns([column.node for column in shredded.columns], self._columns)
+                self._check_category_order(shredded)
+                self._extend_key_values(shredded)
+            if self._own_context:
+                self._own_context.progress.add_total(shredded.num_rows)
+            try:
+                self._write_rows(shredded.columns, shredded.num_rows)
+            except BaseException:  # a part of the frame may be written
+                self.abort()
+                raise
+
+    def _begin(self, shredded: ShreddedFrame) -> None:
+        self._columns = [column.node for column in shredded.columns]
+        self._metadata, self._fields = dict(shredded.key_value_metadata), shredded.arrow_fields
+        if self._existing:
+            columns, orders = self._existing.check_schema(self._columns), self._existing.orders(self._columns)
+        else:
+            columns, orders = self._columns, leaf_orders(self._columns, self._options.column_order)
+        footer = self._existing.footer if self._existing else None
+        assembly = FileAssembler(self._sink, columns, __version__, orders, footer)
+        self._orders = orders
+        self._column_options = self._options.settle(assembly.leaves)
+        self._sorting = writer_options.sorting_column_structs(self._sorted_by, assembly.leaves)
+        self._check_category_order(shredded)
+        if self._existing:
+            self._extend_key_values(shredded)  # nothing behind this fails but the sink, which ends the writer
+            self._existing.copy_to(self._sink)
+        else:
+            assembly.begin()
+        self._assembler = assembly
+
+    def _extend_key_values(self, shredded: ShreddedFrame) -> None:
+        """Let the keys that restore a frame speak of this one's rows too."""
+        if self._existing:
+            self._metadata = self._existing.extended(shredded.key_value_metadata, shredded.num_rows)
+        else:
+            self._metadata = extend_key_values(self._metadata, shredded.key_value_metadata, shredded.num_rows)
+
+    def _check_category_order(self, shredded: ShreddedFrame) -> None:
+        """Refuse ordered Categoricals whose order would not be theirs behind the rows that there are."""
+        if shredded.num_rows:
+            self._category_order.extend(shredded.ordered)
+
+    def _write_rows(self, columns: Sequence[SourceColumn], num_rows: int) -> None:
+        assert self._assembler is not None
+        step = self._row_group_size.rows(columns, num_rows)
+        for start in range(0, num_rows, step) if num_rows else [0]:
+            stop = min(start + step, num_rows)
+            if not num_rows and self._assembler.num_row_groups:
+                return  # a frame without rows adds nothing to a file that has some
+            chunks = self._encode(columns, start, stop)
+            if self._alignment:
+                self._assembler.align(self._alignment)
+            self._assembler.add_row_group(chunks, stop - start, self._sorting)
+            if self._checkpoint and self._assembler.num_row_groups % self._checkpoint == 0:
+                self._finish()
+                self._sink.sync()
+            self._workshop.progress.advance(stop - start)
+
+    def _encode(self, columns: Sequence[SourceColumn], start: int, stop: int) -> list[EncodedChunk]:
+        """Encode a row group; each top-level column is a job, the costly ones first."""
+        assert self._assembler is not None
+        group = self._assembler.num_row_groups
+        of_column: dict[int, list[Leaf]] = {}
+        for leaf in self._assembler.leaves:
+            of_column.setdefault(leaf.column, []).append(leaf)
+        chunks: list[EncodedChunk | None] = [None] * len(self._assembler.leaves)
+
+        def encode(number: int) -> None:
+            column, leaves = columns[number], of_column.get(number, [])
+            with error_context(row_group=group, column=column.node.name):
+                for leaf, values in zip(leaves, column.leaves(start, stop), strict=True):
+                    chunks[leaf.index] = self._encode_leaf(leaf, values, stop - start)
+
+        order = sorted(range(len(columns)), key=lambda number: -_encoding_cost(columns[number].node))
+        # Small chunks are mostly Python's work, which threads would only get in each other's way with.
+        crew = self._workshop.crew if stop - start >= _MIN_PARALLEL_ROWS else self._workshop.alone
+        crew.run([lambda number=number: encode(number) for number in order])  # type: ignore[misc]
+        return [chunk for chunk in chunks if chunk is not None]
+
+    def _encode_leaf(self, leaf: Leaf, values: LeafValues, num_rows: int) -> EncodedChunk:
+        return encode_chunk(
+            leaf,
+            self._orders[leaf.index],
+            values,
+            num_rows,
+            self._column_options[leaf.index],
+            self._workshop.scratch.get(),
+        )
+
+    # --- the end ----------------------------------------------------------------------------------------------------
+
+    def _finish(self) -> None:
+        assert self._assembler is not None
+        metadata = self._metadata | self._given_metadata
+        if not self._existing and self._store_schema:
+            metadata["ARROW:schema"] = arrow_schema_value(self._fields, metadata)
+        self._assembler.finish(metadata)
+
+    def close(self) -> None:
+        """Write the footer, and put the file in its place."""
+        if self._closed:
+            return
+        try:
+            with error_context(file=self._sink.name):
+                if self._assembler is None:
+                    self._begin_empty()
+                self._finish()
+            if self._existing:
+                self._existing.check()
+            self._sink.commit()
+        except BaseException:
+            self.abort()
+            raise
+        self._end()
+
+    def _begin_empty(self) -> None:
+        """Make a file of no row groups: from the schema, where there is one."""
+        import pandas as pd
+
+        if self._schema is None:
+            raise SchemaError("nothing was written, and no schema was given: there are no columns to make a file of")
+        self._begin(shred_frame(pd.DataFrame(), index=False, schema=self._schema))
+
+    def abort(self) -> None:
+        """Give up: nothing is left of what was written, and what was there before stays."""
+        if not self._closed:
+            self._sink.abort()
+            self._end()
+
+    def _end(self) -> None:
+        self._closed = True
+        self._release()
+        if self._own_context:
+            self._own_context.close()
+
+    def _release(self) -> None:
+        if self._existing:
+            self._existing.close()
+
+    @property
+    def footer(self) -> bytes:
+        """The footer that was written last: the bytes of its FileMetaData."""
+        return self._assembler.footer if self._assembler else b""
+
+    @property
+    def num_rows(self) -> int:
+        """Rows that the file has so far."""
+        return self._assembler.num_rows if self._assembler else 0
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes that were written so far."""
+        return self._sink.position
+
+    def getvalue(self) -> bytes:
+        """Give the file's bytes, when it was written into memory and is closed."""
+        if not isinstance(self._sink, BytesSink) or not self._closed:
+            raise ValueError("there are bytes only of a writer without a path, once it is closed")
+        return self._sink.getvalue()
+
+
+def check_columns(nodes: Sequence[SchemaNode], known: Sequence[SchemaNode]) -> None:
+    """Raise SchemaError when the columns of a frame are not those of what was written before."""
+    if len(nodes) != len(known):
+        raise SchemaError(f"the frame has {len(nodes)} columns, the file {len(known)}")
+    for node, before in zip(nodes, known, strict=True):
+        if node != before:
+            raise SchemaError(f"the frame has {_describe(node)}, the file {_describe(before)}", column=node.name)
+
+
+def _encoding_cost(node: SchemaNode) -> int:
+    """Say which columns take longer to encode: nested ones, then those of bytes."""
+    return 3 if node.children else 2 if node.physical == 6 else 1
+
+
+def _describe(node: SchemaNode) -> str:
+    kind = "a group" if node.physical is None else f"physical type {node.physical}"
+    return f"{node.name!r} of {kind}" + (f" ({node.logical})" if node.logical else "")

@@ -1,0 +1,297 @@
+"""Writer options, resolved for each leaf column: codec, encoding, page and row group size, sorting columns."""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..column.encodings import ENCODING_NAMES, can_encode
+from ..column.leaf_values import LeafValues, SourceColumn
+from ..column.write.options import (
+    DATA_PAGE_SIZE,
+    DICTIONARY_PAGE_SIZE,
+    MAX_ROWS_PER_PAGE,
+    BloomFilterOptions,
+    ColumnOptions,
+)
+from ..compression.codecs import COMPRESSION_LEVELS, compressor
+from ..errors import SchemaError
+from ..format.column_order import COLUMN_ORDERS
+from ..format.physical_type import BOOLEAN, PHYSICAL_NAMES
+from ..format.schema import Leaf
+from ..kernels import enums
+from ..kernels.enums import RLE_DICTIONARY
+from ..util.arguments import check_optional_positive_int, check_positive_int
+
+_CODECS = {
+    "none": enums.UNCOMPRESSED,
+    "uncompressed": enums.UNCOMPRESSED,
+    "snappy": enums.SNAPPY,
+    "gzip": enums.GZIP,
+    "brotli": enums.BROTLI,
+    "zstd": enums.ZSTD,
+    "lz4": enums.LZ4_RAW,
+    "lz4_raw": enums.LZ4_RAW,
+    "lz4_hadoop": enums.LZ4,
+}
+_VERSIONS = {"1.0": 1, "2.0": 2, 1: 1, 2: 2}
+
+_BLOOM_OPTIONS = {"fpp": float, "ndv": int}
+
+DEFAULT_ROW_GROUP_ROWS = 1 << 20
+_SAMPLE_ROWS = 4096
+
+
+@dataclass(frozen=True)
+class WriterOptions:
+    """How columns are written; each is an argument of `numparq.to_parquet` and described there."""
+
+    compression: Any = "snappy"
+    compression_level: Any = None
+    use_dictionary: Any = True
+    column_encoding: Any = None
+    use_byte_stream_split: Any = False
+    dictionary_pagesize_limit: int = DICTIONARY_PAGE_SIZE
+    data_page_size: int = DATA_PAGE_SIZE
+    max_rows_per_page: int = MAX_ROWS_PER_PAGE
+    data_page_version: Any = "1.0"
+    write_statistics: Any = True
+    write_page_index: bool = True
+    write_page_checksum: bool = True
+    bloom_filter_options: Any = None
+    column_order: str = "type"
+
+    def settle(self, leaves: list[Leaf]) -> list[ColumnOptions]:
+        """Settle the options of each leaf.
+
+        Parameters
+        ----------
+        leaves : list of Leaf
+            The leaves of the schema.
+
+        Returns
+        -------
+        list of ColumnOptions
+
+        Raises
+        ------
+        SchemaError
+            When an option names a column that there is not.
+        TypeError, ValueError
+            When an option is not what it must be.
+        """
+        named = self._check_names(leaves)
+        if self.column_order not in COLUMN_ORDERS:
+            raise ValueError(f"column_order is one of {', '.join(COLUMN_ORDERS)}, not {self.column_order!r}")
+        if self.data_page_version not in _VERSIONS:
+            raise ValueError(f"data_page_version is '1.0' or '2.0', not {self.data_page_version!r}")
+        for name in ("data_page_size", "max_rows_per_page", "dictionary_pagesize_limit"):
+            check_positive_int(getattr(self, name), name)
+        of_type: dict[int, ColumnOptions] = {}  # of leaves that no option names, the same for all of a type
+        settled = []
+        for leaf in leaves:
+            if not named.isdisjoint(_option_names(leaf)):
+                settled.append(self._of(leaf))
+                continue
+            if leaf.physical not in of_type:
+                of_type[leaf.physical] = self._of(leaf)
+            settled.append(of_type[leaf.physical])
+        return settled
+
+    def _of(self, leaf: Leaf) -> ColumnOptions:
+        codec = _codec(_value_for(self.compression, leaf, "snappy"))
+        level = _value_for(self.compression_level, leaf, None)
+        if isinstance(self.compression_level, int) and codec not in COMPRESSION_LEVELS:
+            level = None  # one level for all columns concerns those whose codec has levels
+        compressor(codec, level)
+        return ColumnOptions(
+            codec=codec,
+            level=level,
+            encoding=self._encoding(leaf),
+            use_dictionary=_flag_for(self.use_dictionary, leaf),
+            dictionary_page_size=self.dictionary_pagesize_limit,
+            data_page_size=self.data_page_size,
+            max_rows_per_page=self.max_rows_per_page,
+            data_page_version=_VERSIONS[self.data_page_version],
+            checksum=bool(self.write_page_checksum),
+            statistics=_flag_for(self.write_statistics, leaf),
+            page_index=bool(self.write_page_index) and _flag_for(self.write_statistics, leaf),
+            bloom=_bloom_options(_value_for(self.bloom_filter_options, leaf, None))
+            if leaf.physical != BOOLEAN
+            else None,
+        )
+
+    def _encoding(self, leaf: Leaf) -> int | None:
+        name = _value_for(self.column_encoding, leaf, None)
+        if name is None:
+            wants_split = _flag_for(self.use_byte_stream_split, leaf, default=False)
+            split = ENCODING_NAMES["BYTE_STREAM_SPLIT"]
+            return split if wants_split and can_encode(split, leaf.physical) else None
+        encoding = ENCODING_NAMES.get(str(name).upper())
+        if encoding is None:
+            raise ValueError(f"column_encoding {name!r} is not one of {', '.join(ENCODING_NAMES)}")
+        return (
+            encoding if _is_encodable(encoding, leaf) else None
+        )  # one for several columns concerns those that it is for
+
+    def _check_names(self, leaves: list[Leaf]) -> set[str]:
+        """Check that there is what options name, and that what they say can be true of a leaf; give the names."""
+        all_named: set[str] = set()
+        below: dict[str, list[Leaf]] = {}
+        for leaf in leaves:
+            for name in _option_names(leaf):
+                below.setdefault(name, []).append(leaf)
+        for option in ("compression", "compression_level", "use_dictionary", "column_encoding",
+                       "use_byte_stream_split", "write_statistics", "bloom_filter_options"):  # fmt: skip
+            given = getattr(self, option)
+            named: Iterable = given if isinstance(given, (Mapping, list, tuple, set, frozenset)) else ()
+            for name in named:
+                if name not in below:
+                    raise _unknown_column_error(option, name, below)
+            all_named.update(named)
+        if isinstance(self.column_encoding, Mapping):
+            for name, encoding in self.column_encoding.items():
+                _check_encoding(name, encoding, below[name])
+        if isinstance(self.bloom_filter_options, Mapping):
+            for name, options in self.bloom_filter_options.items():
+                if _bloom_options(options) and all(leaf.physical == BOOLEAN for leaf in below[name]):
+                    raise SchemaError("a BOOLEAN column can have no Bloom filter", column=name)
+        return all_named
+
+
+def _unknown_column_error(option: str, name: Any, known: Iterable[str]) -> SchemaError:
+    """Make the error for a column that there is not, with names like it."""
+    close = difflib.get_close_matches(str(name), known, n=3)
+    hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+    return SchemaError(f"{option} names a column {name!r}, which is not there{hint}")
+
+
+def _is_encodable(encoding: int, leaf: Leaf) -> bool:
+    return encoding == RLE_DICTIONARY or can_encode(encoding, leaf.physical)
+
+
+def _check_encoding(name: str, option: Any, leaves: list[Leaf]) -> None:
+    """Refuse an encoding that is for none of the leaves that a name stands for."""
+    encoding = ENCODING_NAMES.get(str(option).upper())
+    if encoding is None or any(_is_encodable(encoding, leaf) for leaf in leaves):
+        return
+    types = " and ".join(dict.fromkeys(PHYSICAL_NAMES[leaf.physical] for leaf in leaves))
+    raise ValueError(f"column {name!r} is of physical type {types}, which {option} is not for")
+
+
+def _option_names(leaf: Leaf) -> tuple[str, ...]:
+    """Give the names by which options may know a leaf: its path, those of the groups above it, its column."""
+    return tuple(".".join(leaf.path[:depth]) for depth in range(len(leaf.path), 0, -1))
+
+
+def _value_for(option: Any, leaf: Leaf, default: Any) -> Any:
+    """Look a leaf up in an option that is one value for all columns, or a dict of them."""
+    if not isinstance(option, Mapping):
+        return option
+    return next((option[name] for name in _option_names(leaf) if name in option), default)
+
+
+def _flag_for(option: Any, leaf: Leaf, default: bool = True) -> bool:
+    """Look a leaf up in an option that is a bool for all columns, a dict of bools, or a list of names.
+
+    `default` is what counts for a column that a dict does not name.
+    """
+    if isinstance(option, Mapping):
+        return bool(_value_for(option, leaf, default))
+    if isinstance(option, Collection) and not isinstance(option, str):
+        return any(name in option for name in _option_names(leaf))
+    return bool(option)
+
+
+def _codec(name: Any) -> int:
+    codec = _CODECS.get("none" if name is None else str(name).lower())
+    if codec is None:
+        raise ValueError(f"compression {name!r} is not one of {', '.join(_CODECS)}, or None")
+    if codec == enums.LZ4:
+        warnings.warn(
+            "lz4_hadoop writes the deprecated LZ4 codec, whose framing readers do not agree on; lz4 is read by all",
+            DeprecationWarning, stacklevel=6,
+        )  # fmt: skip
+    return codec
+
+
+def _bloom_options(option: Any) -> BloomFilterOptions | None:
+    if option is None or option is False:
+        return None
+    if option is True:
+        return BloomFilterOptions()
+    if not isinstance(option, Mapping) or not set(option) <= set(_BLOOM_OPTIONS):
+        raise TypeError(f"bloom_filter_options of a column are True or a dict of 'fpp' and 'ndv', not {option!r}")
+    options = BloomFilterOptions(
+        **{name: _BLOOM_OPTIONS[name](value) for name, value in option.items() if value is not None}
+    )
+    if not 0 < options.fpp < 1:
+        raise ValueError(f"fpp, the share of false positives, is between 0 and 1, not {options.fpp}")
+    if options.ndv is not None and options.ndv < 1:
+        raise ValueError(f"ndv, the number of distinct values, is at least 1, not {options.ndv}")
+    return options
+
+
+def sorting_column_structs(option: Any, leaves: list[Leaf]) -> list[dict[str, Any]] | None:
+    """Give the SortingColumn structs of an argument ``sorting_column_structs``.
+
+    Parameters
+    ----------
+    option : sequence, or None
+        For each column a name, ``(name, descending)``, ``(name, descending, nulls_first)``, or an object with
+        ``column_index``, ``descending`` and ``nulls_first``, like pyarrow's.
+    leaves : list of Leaf
+        The leaves of the schema.
+
+    Returns
+    -------
+    list of dict, or None
+    """
+    if not option:
+        return None
+    places: dict[str, int] = {}
+    for leaf in reversed(leaves):
+        places.update(dict.fromkeys(_option_names(leaf)[:1], leaf.index))
+    return [_sorting_column(item, places) for item in option]
+
+
+def _sorting_column(item: Any, places: dict[str, int]) -> dict[str, Any]:
+    if hasattr(item, "column_index"):
+        return {"column_idx": item.column_index, "descending": item.descending, "nulls_first": item.nulls_first}
+    name, *rest = (item,) if isinstance(item, str) else item
+    if name not in places:
+        raise SchemaError(f"sorting_columns names a column {name!r}, which is not there")
+    order: Callable[[Any], bool] = lambda value: value.startswith("desc") if isinstance(value, str) else bool(value)  # noqa: E731
+    descending = order(rest[0]) if rest else False
+    nulls_first = bool(rest[1]) if len(rest) > 1 else False
+    return {"column_idx": places[name], "descending": descending, "nulls_first": nulls_first}
+
+
+class RowGroupSize:
+    """How many rows make a row group."""
+
+    def __init__(self, rows: int | None, size: int | None) -> None:
+        self._rows = check_optional_positive_int(rows, "row_group_size") or DEFAULT_ROW_GROUP_ROWS
+        self._bytes = check_optional_positive_int(size, "row_group_bytes")
+
+    def rows(self, columns: Sequence[SourceColumn], num_rows: int) -> int:
+        """Settle the rows of a row group by the size of rows spread over the frame."""
+        if self._bytes is None or not num_rows:
+            return self._rows
+        sample = min(num_rows, _SAMPLE_ROWS)
+        starts = sorted({0, (num_rows - sample) // 2, num_rows - sample})
+        size = sum(_plain_bytes(leaf) for start in starts for column in columns
+                   for leaf in column.leaves(start, start + sample))  # fmt: skip
+        return max(min(self._rows, int(self._bytes * sample * len(starts) / max(size, 1))), 1)
+
+
+def _plain_bytes(values: LeafValues) -> int:
+    """Estimate the bytes of values as they are before encoding."""
+    if values.codes is not None:
+        return values.codes.nbytes
+    if values.starts is not None and values.ends is not None:
+        return int((values.ends - values.starts).sum()) + 4 * len(values.starts)
+    return values.values.nbytes

@@ -1,0 +1,1 @@
+"""The Parquet format: one module or package for each chapter of the specification."""

@@ -1,0 +1,58 @@
+"""Arrow data types as plain records, without pyarrow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowType:
+    """The type of a column in Arrow's terms; only what the kind has is set.
+
+    Parameters
+    ----------
+    kind : str
+        One of ``null bool int float decimal date time timestamp duration interval utf8 large_utf8 utf8_view binary
+        large_binary binary_view fixed_size_binary uuid``, or the kind of a nested type (``list``, ``struct``,
+        ...).
+    bit_width : int
+        Of ``int``, ``float`` and ``decimal``.
+    signed : bool
+        Of ``int``.
+    unit : str
+        ``s ms us ns`` of ``time``, ``timestamp`` and ``duration``; ``D`` or ``ms`` of ``date``.
+    timezone : str
+        Of ``timestamp``; empty where it has none.
+    precision, scale : int
+        Of ``decimal``, in decimal digits.
+    byte_width : int
+        Of ``fixed_size_binary``; of ``fixed_size_list`` the number of elements.
+    dictionary : DictionaryIndex or None
+        Set where the column is dictionary-encoded; the rest is then the type of its values.
+    extension, extension_metadata : str or None
+        Name and parameters of the extension type that has this type as its storage.
+    """
+
+    kind: str
+    bit_width: int = 0
+    signed: bool = True
+    unit: str = ""
+    timezone: str = ""
+    precision: int = 0
+    scale: int = 0
+    byte_width: int = 0
+    dictionary: DictionaryIndex | None = None
+    extension: str | None = None
+    extension_metadata: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DictionaryIndex:
+    """How a dictionary type encodes its codes, and whether its order means something."""
+
+    bit_width: int = 32
+    signed: bool = True
+    ordered: bool = False
+
+
+TIME_UNITS = ("s", "ms", "us", "ns")

@@ -1,0 +1,300 @@
+"""Split-block Bloom filters: size, hashing, insertion and look-up (BloomFilter.md)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..errors import SchemaError
+from ..kernels import kernels, statistics_kernels
+from ..kernels.tables import SLACK
+from ..util.bounded_cache import fork_safe_lru_cache
+from .physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
+from .schema import Leaf
+from .thrift.decode import decoder_stack
+from .thrift.layout import thrift_layout
+
+__all__ = [
+    "BLOCK_BYTES",
+    "DEFAULT_FPP",
+    "MAX_BYTES",
+    "BloomFilter",
+    "false_positive_rate",
+    "hash_equal_values",
+    "hash_values",
+    "optimal_num_bytes",
+]
+
+BLOCK_BYTES = 32
+MAX_BYTES = 128 << 20
+DEFAULT_FPP = 0.01
+_WIDTHS = {INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8}
+_FLOATS: dict[int, np.dtype] = {FLOAT: np.dtype("f4"), DOUBLE: np.dtype("f8")}
+_SATURATED = 4096.0  # values a block above which it says yes to everything
+
+
+def false_positive_rate(num_distinct: float, num_bytes: int) -> float:
+    """Give the share of values never inserted to which a filter says that they may have been.
+
+    How many values a block holds is Poisson distributed. Of k values, each sets one bit of 32 in each of the eight
+    words, so that all eight bits of another one are set with probability ``(1 - (31 / 32) ** k) ** 8``.
+
+    Parameters
+    ----------
+    num_distinct : float
+        Different values inserted.
+    num_bytes : int
+        The size of the filter.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+    """
+    mean = num_distinct * BLOCK_BYTES / num_bytes
+    if mean <= 0:
+        return 0.0
+    if mean > _SATURATED:
+        return 1.0
+    last = int(mean + 12 * math.sqrt(mean) + 40)
+    counts = np.arange(last + 1)
+    log_factorials = np.concatenate([[0.0], np.cumsum(np.log(counts[1:]))])
+    shares = np.exp(counts * math.log(mean) - mean - log_factorials)
+    return float(shares @ (1 - (31 / 32) ** counts) ** 8)
+
+
+def optimal_num_bytes(num_distinct: float, fpp: float = DEFAULT_FPP, max_bytes: int = MAX_BYTES) -> int:
+    """Give the size of a filter.
+
+    Parameters
+    ----------
+    num_distinct : float
+        Different values that it is for.
+    fpp : float
+        The false-positive rate asked for, between 0 and 1.
+    max_bytes : int
+        Larger ones are not made, whatever their rate: pyarrow reads none above 128 MiB.
+
+    Returns
+    -------
+    int
+        The smallest power of two from 32 on with at most that rate.
+
+    Raises
+    ------
+    ValueError
+        When `fpp` is not between 0 and 1, or `max_bytes` less than 32.
+    """
+    if not 0 < fpp < 1:
+        raise ValueError(f"a false-positive rate lies between 0 and 1, not at {fpp}")
+    if max_bytes < BLOCK_BYTES:
+        raise ValueError(f"a Bloom filter has at least {BLOCK_BYTES} bytes, not {max_bytes}")
+    size = BLOCK_BYTES
+    while 2 * size <= max_bytes and false_positive_rate(num_distinct, size) > fpp:
+        size *= 2
+    return size
+
+
+def hash_values(
+    leaf: Leaf, values: np.ndarray, starts: np.ndarray | None = None, ends: np.ndarray | None = None
+) -> np.ndarray:
+    """Hash values as Bloom filters do: XXH64, with seed 0, of each in PLAIN encoding, without a length in front.
+
+    Parameters
+    ----------
+    leaf : Leaf
+        Their column.
+    values : np.ndarray
+        Without nulls, as in `LeafValues`; of a dictionary, its entries are enough.
+    starts, ends : int64, optional
+        Of BYTE_ARRAY: where each value lies.
+
+    Returns
+    -------
+    uint64 array
+        An item a value.
+
+    Raises
+    ------
+    SchemaError
+        When the column is BOOLEAN, which has no bytes of a single value.
+    """
+    if leaf.physical == BOOLEAN:
+        raise SchemaError("a BOOLEAN column can have no Bloom filter", column=leaf.name)
+    if leaf.physical == BYTE_ARRAY:
+        if starts is None or ends is None:
+            raise TypeError("BYTE_ARRAY values need `starts` and `ends`")
+        hashes = np.empty(len(starts), np.uint64)
+        statistics_kernels.xxh64_binary(values, starts, ends, len(starts), hashes)
+        return hashes
+    width = leaf.type_length or 0 if leaf.physical == FIXED_LEN_BYTE_ARRAY else _WIDTHS[leaf.physical]
+    hashes = np.empty(values.nbytes // width if width else 0, np.uint64)
+    statistics_kernels.xxh64_fixed(values.view(np.uint8), width, len(hashes), hashes)
+    return hashes
+
+
+def hash_equal_values(leaf: Leaf, values: np.ndarray) -> np.ndarray:
+    """Hash what is equal to some of the values but has other bits, so that readers that ask for it find them.
+
+    Parameters
+    ----------
+    leaf : Leaf
+        Their column.
+    values : np.ndarray
+        As for `hash_values`.
+
+    Returns
+    -------
+    uint64 array
+        Of floats with a zero: both zeros; of floats with a NaN: the one that processors make. Else empty.
+    """
+    dtype: np.dtype | None = _FLOATS.get(leaf.physical)
+    if leaf.logical is not None and leaf.logical.kind == "FLOAT16":
+        dtype = np.dtype("f2")
+    if dtype is None:
+        return np.empty(0, np.uint64)
+    floats = values.view(dtype)
+    more = [*([0.0, -0.0] if (floats == 0).any() else []), *([np.nan] if np.isnan(floats).any() else [])]
+    return hash_values(leaf, np.array(more, dtype))
+
+
+class BloomFilter:
+    """A split-block Bloom filter.
+
+    Parameters
+    ----------
+    bitset : uint8 array
+        Its blocks, of 32 bytes each.
+
+    Raises
+    ------
+    ValueError
+        When it is not made of whole blocks, or has none.
+    """
+
+    __slots__ = ("bitset",)
+
+    def __init__(self, bitset: np.ndarray) -> None:
+        if not len(bitset) or len(bitset) % BLOCK_BYTES:
+            raise ValueError(f"a Bloom filter consists of blocks of {BLOCK_BYTES} bytes, not of {len(bitset)} bytes")
+        self.bitset = bitset
+
+    @classmethod
+    def build(
+        cls,
+        hashes: np.ndarray,
+        fpp: float = DEFAULT_FPP,
+        num_distinct: int | None = None,
+        max_bytes: int = MAX_BYTES,
+    ) -> BloomFilter:
+        """Make a filter of hashes.
+
+        Parameters
+        ----------
+        hashes : uint64 array
+            Of the values, as `hash_values` gives them; equal ones may occur.
+        fpp : float
+            The false-positive rate asked for, between 0 and 1.
+        num_distinct : int, optional
+            Different values to make room for; by default as many as there are.
+        max_bytes : int
+            The largest size.
+
+        Returns
+        -------
+        BloomFilter
+            Its size is a power of two.
+        """
+        expected = len(hashes) if num_distinct is None else num_distinct
+        size = optimal_num_bytes(expected, fpp, max_bytes)
+        bloom_filter = cls(np.zeros(size, np.uint8))
+        bloom_filter.insert(hashes)
+        if num_distinct is None:
+            bloom_filter._fold(fpp)
+        return bloom_filter
+
+    def insert(self, hashes: np.ndarray) -> None:
+        """Insert hashes.
+
+        Parameters
+        ----------
+        hashes : uint64 array
+            As `hash_values` gives them.
+        """
+        statistics_kernels.insert_into_bloom_filter(hashes, len(hashes), self.bitset, self.num_blocks)
+
+    @property
+    def num_blocks(self) -> int:
+        """How many blocks it has."""
+        return len(self.bitset) // BLOCK_BYTES
+
+    def estimate_distinct(self) -> float:
+        """Estimate how many different values have been inserted, by the share of bits that are set."""
+        bits = 8 * len(self.bitset)
+        unset = max(bits - int(np.bitwise_count(self.bitset.view(np.uint64)).sum(dtype=np.int64)), 1)
+        # A value sets one bit of 32 in each word: the bits of all words have exp(-n / num_blocks / 32) left unset.
+        return -32 * self.num_blocks * math.log(unset / bits)
+
+    def _fold(self, fpp: float) -> None:
+        """Make it smaller where it was made for more values than there are.
+
+        With half as many blocks, the values of two neighbours share one: it has the bits of both.
+        """
+        size = optimal_num_bytes(self.estimate_distinct(), fpp, len(self.bitset))
+        while len(self.bitset) > size:
+            pairs = self.bitset.reshape(-1, 2, BLOCK_BYTES)
+            self.bitset = (pairs[:, 0] | pairs[:, 1]).reshape(-1)
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """The BloomFilterHeader that stands in front of the bit set, by the field names of the IDL."""
+        return {
+            "numBytes": len(self.bitset),
+            "algorithm": {"BLOCK": {}},
+            "hash": {"XXHASH": {}},
+            "compression": {"UNCOMPRESSED": {}},
+        }
+
+    def to_bytes(self) -> bytes:
+        """Give the bit set, as it follows the header."""
+        return self.bitset.tobytes()
+
+    def might_contain(self, hashes: int | np.integer | np.ndarray) -> Any:
+        """Say whether hashes may have been inserted.
+
+        Parameters
+        ----------
+        hashes : int, or uint64 array
+            One hash, or several.
+
+        Returns
+        -------
+        bool, or bool array
+            False where it has certainly not been.
+        """
+        asked = np.atleast_1d(np.asarray(hashes, np.uint64))
+        found = np.empty(len(asked), np.uint8)
+        statistics_kernels.probe_bloom_filter(asked, len(asked), self.bitset, self.num_blocks, found)
+        return found.view(np.bool_) if isinstance(hashes, np.ndarray) else bool(found[0])
+
+    def __repr__(self) -> str:
+        return f"<BloomFilter of {len(self.bitset)} bytes, about {self.estimate_distinct():.0f} values>"
+
+
+@fork_safe_lru_cache(256)
+def decode_header(content: bytes) -> tuple[int, int]:
+    """Give the length of a header, and of the filter behind it; 0 where it is none that this version knows.
+
+    Those of the filters of a table mostly have the same bytes.
+    """
+    wanted = thrift_layout("BloomFilterHeader")
+    words, stack = np.empty(wanted.words, np.int64), decoder_stack(wanted.words, wanted.words)
+    piece = np.frombuffer(content + bytes(SLACK), np.uint8)
+    end = kernels.read_thrift_struct(piece, 0, len(content), wanted.table, words, 0, stack)
+    kinds = ("algorithm.BLOCK", "hash.XXHASH", "compression.UNCOMPRESSED")
+    if end < 0 or any(int(words[wanted.slot(kind.split(".")[0])]) != wanted.bit(kind) for kind in kinds):
+        return 0, 0
+    size = int(words[wanted.slot("numBytes")])
+    return (end, size) if 0 < size <= MAX_BYTES and size % BLOCK_BYTES == 0 else (0, 0)

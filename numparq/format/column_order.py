@@ -1,0 +1,232 @@
+"""Column orders: how the values of a leaf column compare in its statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from .logical_type import LogicalType
+from .physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
+from .schema import Leaf
+from .schema_node import SchemaNode, leaf_columns
+
+TYPE_ORDER, TOTAL_ORDER, INT96_ORDER = "type", "ieee754", "int96"
+NAN_FREE_ORDER = "nan_free"  # the order of the type, and no bounds where there are NaNs
+COLUMN_ORDERS = (TYPE_ORDER, TOTAL_ORDER, NAN_FREE_ORDER)  # those that we write
+
+
+# --- keys -------------------------------------------------------------------------------------------------------------
+
+
+def _signed(value: bytes) -> int:
+    return int.from_bytes(value, "little", signed=True)
+
+
+def _unsigned(value: bytes) -> int:
+    return int.from_bytes(value, "little")
+
+
+def _float(value: bytes) -> int:
+    bits = int.from_bytes(value, "little", signed=True)
+    return bits if bits >= 0 else bits ^ ((1 << 8 * len(value) - 1) - 1)
+
+
+def _decimal(value: bytes) -> int:
+    return int.from_bytes(value, "big", signed=True)
+
+
+def _int96(value: bytes) -> tuple[int, int]:
+    return _signed(value[8:]), _signed(value[:8])  # the day, and the nanoseconds in it
+
+
+_KEYS: dict[str, Callable[[bytes], Any]] = {
+    "signed": _signed, "unsigned": _unsigned, "boolean": _unsigned, "float": _float, "bytes": bytes,
+    "decimal": _decimal, "int96": _int96,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnOrder:
+    """How the values of a column compare, and what is told of them.
+
+    Parameters
+    ----------
+    kind : str
+        ``"signed"``, ``"unsigned"``, ``"float"``, ``"boolean"``, ``"bytes"`` (unsigned), ``"decimal"`` (signed and
+        big-endian), ``"int96"`` (timestamps), or ``"none"``: then there are no bounds.
+    width : int
+        Bytes of a value; 0 of BYTE_ARRAY.
+    total : bool
+        Whether floats go by IEEE 754's total order instead of the order of their type.
+    cut : str
+        What may be written for a long value: ``"bytes"`` or ``"text"`` of its first ones, or only the ``"whole"``,
+        since a bound has to be a valid value of its type.
+    nan_free : bool
+        Whether a column chunk with NaNs has no bounds, for readers that place NaNs beyond bounds that leave them out.
+    """
+
+    kind: str
+    width: int = 0
+    total: bool = False
+    cut: str = "whole"
+    nan_free: bool = False
+
+    @property
+    def is_float(self) -> bool:
+        """Whether there may be NaNs, which are then counted."""
+        return self.kind == "float"
+
+    @property
+    def column_order(self) -> dict[str, dict]:
+        """The ColumnOrder union for the footer."""
+        if self.kind == "int96":
+            return {"INT96_TIMESTAMP_ORDER": {}}
+        return {"IEEE_754_TOTAL_ORDER": {}} if self.total else {"TYPE_ORDER": {}}
+
+    def key(self, value: bytes) -> Any:
+        """Give what can be compared in place of a PLAIN value.
+
+        Floats are keyed by the total order, in which -0.0 is less than 0.0; among values that are not NaN that is
+        a refinement of the order of their type.
+        """
+        return _KEYS[self.kind](value)
+
+
+NO_ORDER = ColumnOrder("none")
+
+_PHYSICAL = {
+    BOOLEAN: ("boolean", 1), INT32: ("signed", 4), INT64: ("signed", 8), INT96: ("none", 12), FLOAT: ("float", 4),
+    DOUBLE: ("float", 8), BYTE_ARRAY: ("bytes", 0), FIXED_LEN_BYTE_ARRAY: ("bytes", -1),
+}  # fmt: skip
+_WITHOUT = {"INTERVAL", "GEOMETRY", "GEOGRAPHY", "UNKNOWN", "VARIANT", "LIST", "MAP", "MAP_KEY_VALUE", "FILE"}
+_CUT = {None: "bytes", "STRING": "text", "ENUM": "text"}  # of BYTE_ARRAY: half of a JSON document is none
+
+# Members of the union ColumnOrder -> names of orders, and the kinds of columns that may have them; None: all.
+_DECLARED: dict[str, tuple[str, str | None]] = {
+    "TYPE_ORDER": (TYPE_ORDER, None),
+    "IEEE_754_TOTAL_ORDER": (TOTAL_ORDER, "float"),
+    "INT96_TIMESTAMP_ORDER": (INT96_ORDER, "int96"),
+}
+
+
+def leaf_order(leaf: Leaf | SchemaNode, column_order: str = TYPE_ORDER) -> ColumnOrder:
+    """Say how the values of a leaf compare.
+
+    Parameters
+    ----------
+    leaf : Leaf or SchemaNode
+        Its physical type, length and logical type count.
+    column_order : str
+        ``"type"``, or ``"ieee754"`` or ``"nan_free"``, which change floats only, or ``"int96"``, which changes INT96
+        only.
+
+    Returns
+    -------
+    ColumnOrder
+        By its type INT96 has none (TypeDefinedOrder leaves it undefined), nor have INTERVAL, GEOMETRY, GEOGRAPHY and
+        UNKNOWN.
+
+    Raises
+    ------
+    ValueError
+        When there is no such column order.
+    """
+    if column_order not in (*COLUMN_ORDERS, INT96_ORDER):
+        raise ValueError(f"the column order is one of {COLUMN_ORDERS}, not {column_order!r}")
+    if leaf.physical is None:
+        return NO_ORDER
+    if leaf.physical == INT96 and leaf.logical is None and column_order == INT96_ORDER:
+        return ColumnOrder("int96", 12)
+    kind, width = _PHYSICAL[leaf.physical]
+    width = leaf.type_length or 0 if width < 0 else width
+    kind = _of_logical(leaf.logical, kind, width)
+    if kind == "none":
+        return NO_ORDER
+    cut = "whole"
+    if kind == "bytes" and leaf.physical == BYTE_ARRAY:
+        cut = _CUT.get(leaf.logical.kind if leaf.logical else None, "whole")
+    asked = column_order if kind == "float" else TYPE_ORDER
+    return ColumnOrder(kind, width, asked == TOTAL_ORDER, cut, asked == NAN_FREE_ORDER)
+
+
+def _of_logical(logical: LogicalType | None, kind: str, width: int) -> str:
+    """Give the kind of order of a logical type, `kind` being that of its physical type."""
+    if logical is None:
+        return kind
+    if logical.kind in _WITHOUT:
+        return "none"
+    if logical.kind == "INTEGER" and not logical.signed:
+        return "unsigned"
+    if logical.kind == "DECIMAL" and kind == "bytes":
+        return "decimal"
+    return "float" if logical.kind == "FLOAT16" and width == 2 else kind
+
+
+def leaf_orders(columns: list[SchemaNode], column_order: str | Sequence[str] = TYPE_ORDER) -> list[ColumnOrder]:
+    """Give the order of each leaf of a schema; what a VARIANT consists of has none.
+
+    Parameters
+    ----------
+    columns : list of SchemaNode
+        The top-level columns.
+    column_order : str, or a sequence of str
+        As in `leaf_order`, of all leaves or leaf by leaf.
+
+    Returns
+    -------
+    list of Order
+        In the order of the leaves.
+    """
+    leaves = leaf_columns(columns)
+    wanted = [column_order] * len(leaves) if isinstance(column_order, str) else column_order
+    inside = [within for column in columns for within in _within_variant(column, False)]
+    return [
+        NO_ORDER if hidden else leaf_order(leaf, order)
+        for leaf, order, hidden in zip(leaves, wanted, inside, strict=True)
+    ]
+
+
+def _within_variant(node: SchemaNode, inside: bool) -> list[bool]:
+    """Say of each leaf below a node whether it is the metadata or a value of a VARIANT; typed values have an order."""
+    if node.physical is not None:
+        return [inside and node.name in ("metadata", "value") and node.physical == BYTE_ARRAY]
+    inside = inside or (node.logical is not None and node.logical.kind == "VARIANT")
+    return [found for child in node.children for found in _within_variant(child, inside)]
+
+
+def declared_orders(leaves: Sequence[Leaf], column_orders: Sequence[str | None] | None) -> list[ColumnOrder]:
+    """Give the order of each leaf, for who reads: as the file declares it.
+
+    Parameters
+    ----------
+    leaves : sequence of Leaf
+        All of the file's.
+    column_orders : sequence of str, or None
+        FileMetaData.column_orders: which member of the union each is. None where there are none.
+
+    Returns
+    -------
+    list of Order
+        That of min_value and max_value, and of the bounds of column indexes. `NO_ORDER` where these mean nothing: of
+        all leaves where the file has no orders, or not as many as leaves; of one whose order this version does not
+        know, or that the type cannot have; and of an INT96 column unless it is in its timestamps' order.
+    """
+    if column_orders is None or len(column_orders) != len(leaves):
+        return [NO_ORDER] * len(leaves)
+    return [_declared(leaf, name) for leaf, name in zip(leaves, column_orders, strict=True)]
+
+
+@lru_cache(maxsize=1024)
+def _declared(leaf: Leaf, name: str | None) -> ColumnOrder:
+    column_order, kind = _DECLARED.get(name or "", ("", None))
+    if not column_order:
+        return NO_ORDER
+    order = leaf_order(leaf, column_order)
+    return order if kind in (None, order.kind) else NO_ORDER
+
+
+def may_have_nans(leaf: Leaf) -> bool:
+    """Whether values of a column may be NaN. How many are, is a number that needs no order."""
+    return leaf_order(leaf).is_float

@@ -1,0 +1,1 @@
+"""Footer: file metadata, column chunks, checkpoints."""

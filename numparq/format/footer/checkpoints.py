@@ -1,0 +1,204 @@
+"""Find the last complete footer in a file that breaks off (README, "Error recovery")."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...errors import InvalidFileError, ParquetError, error_context
+from ...io.local_source import FileSource
+from ...io.source import Source
+from ...kernels import kernels
+from ..thrift.decode import decoder_stack
+from ..thrift.layout import ThriftLayout, thrift_layout
+from .file_metadata import Footer
+from .tail import MAGIC, leading_magic
+
+__all__ = ["Checkpoint", "find_last_footer", "find_last_footer_in"]
+
+_BLOCK = 1 << 20  # bytes read at once, going backwards
+_TAIL = 8  # length and magic number behind a footer
+_HEADER = 1 << 16  # bytes read for the header of a page
+_MAX_READ_FACTOR = 3  # so many times the file's size is read, at the most, of what looks like a footer and is none
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A complete footer within a file.
+
+    Attributes
+    ----------
+    end : int
+        Where the file would end that it is the footer of.
+    num_rows, num_row_groups : int
+        What that file has.
+    """
+
+    end: int
+    num_rows: int
+    num_row_groups: int
+
+
+def find_last_footer(path: str | os.PathLike[str]) -> Checkpoint:
+    """Find the last complete footer of a file, whatever stands behind it.
+
+    The file is searched backwards for the format's magic number. What stands in front of one counts as a footer when
+    it is a FileMetaData from the first byte to the last, all of its column chunks lie in front of it, pages begin where
+    those of its last row group should, and that row group, with its indexes, ends where the footer begins, as numparq
+    and others write it. So the footer of a whole file that is a value in this one does not count.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        A local file.
+
+    Returns
+    -------
+    Checkpoint
+        Its `end` is the file's size where the file is complete.
+
+    Raises
+    ------
+    InvalidFileError
+        When there is none.
+    """
+    source = FileSource(path)
+    try:
+        with error_context(file=source.name):
+            return find_last_footer_in(source)
+    finally:
+        source.close()
+
+
+def find_last_footer_in(source: Source) -> Checkpoint:
+    """Find the last complete footer of an open file, as `find_last_footer` does."""
+    if source.size < len(MAGIC) or leading_magic(source) != MAGIC:
+        raise InvalidFileError(f"the file does not begin with {MAGIC!r}: it is no Parquet file")
+    budget = _MAX_READ_FACTOR * source.size + _BLOCK
+    end = source.size
+    while (end := _magic_before(source, end)) > 0:
+        length = _footer_length(source, end)
+        if length is not None:
+            budget -= length
+            if budget < 0:
+                raise InvalidFileError("the file has too much in it that looks like a footer and is none")
+            found = _checkpoint(source, end, length)
+            if found is not None:
+                return found
+        end -= 1
+    raise InvalidFileError(
+        "the file has no complete footer of a writer with checkpoints: it broke off before the first one, or has none"
+    )
+
+
+def _magic_before(source: Source, end: int) -> int:
+    """Find the last magic number that ends at `end` or before; give where it ends, or 0."""
+    while end >= len(MAGIC) + _TAIL:
+        start = max(end - _BLOCK, 0)
+        found = _read(source, start, end - start).rfind(MAGIC)
+        if found >= 0:
+            return start + found + len(MAGIC)
+        if not start:
+            break
+        end = start + len(MAGIC) - 1
+    return 0
+
+
+def _read(source: Source, position: int, length: int) -> bytes:
+    data = np.empty(length, np.uint8)
+    source.read_into(position, data)
+    return data.tobytes()
+
+
+def _footer_length(source: Source, end: int) -> int | None:
+    """Give the length of a footer; None where there is no room for it, or no struct begins there."""
+    if end < len(MAGIC) + _TAIL:
+        return None
+    length = int.from_bytes(_read(source, end - _TAIL, 4), "little")
+    start = end - _TAIL - length
+    if length < 2 or start < len(MAGIC):
+        return None
+    return length if _read(source, start, 1)[0] & 15 else None
+
+
+def _checkpoint(source: Source, end: int, length: int) -> Checkpoint | None:
+    """Read a footer; None where it is none of this file."""
+    start = end - _TAIL - length
+    data = np.empty(length, np.uint8)
+    source.read_into(start, data)
+    if _struct_end(thrift_layout("FileMetaData", "num_rows"), data) != length:
+        return None
+    try:
+        footer = Footer(data, length)
+        fits = _chunks_fit(source, footer, start)
+    except ParquetError:
+        return None
+    groups = footer.row_group_num_rows
+    return Checkpoint(end, int(groups.sum()), len(groups)) if fits else None
+
+
+def _struct_end(wanted: ThriftLayout, data: np.ndarray) -> int:
+    """Give where the struct ends that some bytes begin with; a negative status where they do not."""
+    words = np.empty(wanted.words, np.int64)
+    return kernels.read_thrift_struct(data, 0, len(data), wanted.table, words, 0, decoder_stack(len(words), len(words)))
+
+
+# --- does a footer belong to the file that it stands in? ------------------------------------------------------------
+
+
+def _chunks_fit(source: Source, footer: Footer, end: int) -> bool:
+    """Whether all column chunks lie in front of the footer, and the last ones right there."""
+    num_groups = len(footer.row_group_num_rows)
+    if not num_groups or not footer.num_leaves:
+        return True
+    facts = footer.chunks.table(range(num_groups), range(footer.num_leaves))
+    first, dictionary = facts["data_page_offset"], facts["dictionary_page_offset"]
+    starts = np.where((dictionary > 0) & (dictionary < first), dictionary, first)
+    sizes = facts["total_compressed_size"]
+    if (starts < len(MAGIC)).any() or (sizes < 0).any() or (starts > end).any() or (sizes > end - starts).any():
+        return False
+    if not _only_footers_follow(source, max(_last_end(footer), int((starts + sizes).max())), end):
+        return False
+    return all(_page_begins(source, start, size)
+               for start, size in zip(starts[-1].tolist(), sizes[-1].tolist(), strict=True))  # fmt: skip
+
+
+def _last_end(footer: Footer) -> int:
+    """Give where the last index or Bloom filter of the last row group ends."""
+    found = 0
+    for column in range(footer.num_leaves):
+        chunk = footer.chunks.record(len(footer.row_group_num_rows) - 1, column)
+        meta = chunk.meta_data
+        places = [(chunk.column_index_offset, chunk.column_index_length),
+                  (chunk.offset_index_offset, chunk.offset_index_length),
+                  (meta and meta.bloom_filter_offset, meta and meta.bloom_filter_length)]  # fmt: skip
+        found = max([found, *(offset + length for offset, length in places if offset and length)])
+    return found
+
+
+def _only_footers_follow(source: Source, position: int, end: int) -> bool:
+    """Whether there is nothing between a position and a footer but earlier footers."""
+    while position < end:
+        if end < len(MAGIC) + _TAIL:
+            return False
+        tail = _read(source, end - _TAIL, _TAIL)
+        if tail[4:] != MAGIC:
+            return False
+        end -= _TAIL + int.from_bytes(tail[:4], "little")
+    return position == end
+
+
+def _page_begins(source: Source, start: int, size: int) -> bool:
+    """Whether a column chunk begins with a page."""
+    if not size:
+        return True
+    data = np.empty(min(size, _HEADER), np.uint8)
+    source.read_into(start, data)
+    wanted = thrift_layout("PageHeader", "compressed_page_size")
+    words = np.empty(wanted.words, np.int64)
+    end = kernels.read_thrift_struct(data, 0, len(data), wanted.table, words, 0, decoder_stack(len(words), len(words)))
+    if end < 0:
+        return False
+    return 0 <= int(words[wanted.slot("compressed_page_size")]) <= size - end

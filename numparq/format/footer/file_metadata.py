@@ -1,0 +1,303 @@
+"""FileMetaData as far as a read needs it: schema elements, row groups, key-value metadata, column orders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property, lru_cache
+from types import MappingProxyType
+
+import numpy as np
+
+from ...errors import InvalidFileError
+from ...util.bounded_cache import BoundedCache, fork_safe_lru_cache
+from ..thrift.decode import Record, read_record, root_record
+from ..thrift.idl import load_idl
+from ..thrift.layout import RecordLayout, ThriftLayout, thrift_layout
+from .column_chunks import ColumnChunks
+
+__all__ = ["SchemaElements", "shared_schema_elements"]
+
+_SHARED_SCHEMA_BYTES = 64 << 10  # larger ones are not kept
+_MOST_SHARED = 64
+
+_MAX_ROWS = 1 << 48
+# Of footers up to so many bytes, so many are kept: what is read of one takes ten times the memory. Of a table of many
+# files, which are asked in turn, all have to be among them, or none is there when it is asked for again.
+_SHARED_BYTES = (16 << 10, 128), (128 << 10, 16)
+_MAX_CACHED = 64
+_FIELDS = ("version", "schema", "row_groups.num_rows", "row_groups.columns.@", "key_value_metadata", "created_by")
+_OPTIONAL_FIELDS = ("column_orders",)
+
+
+def _of_bytes(data: bytes) -> Footer:
+    return Footer(np.frombuffer(data, np.uint8), len(data))
+
+
+_SHARED = tuple((most_bytes, fork_safe_lru_cache(count)(_of_bytes)) for most_bytes, count in _SHARED_BYTES)
+
+
+class SchemaElements:
+    """The SchemaElements of a footer. Nothing changes it, or what is read of it.
+
+    Parameters
+    ----------
+    layout : ThriftLayout
+        Of FileMetaData.
+    records : int64 array, (elements, words)
+        The records of the elements.
+    content : bytes
+        The bytes of the footer as far as strings of the schema are in them.
+
+    Attributes
+    ----------
+    schema_records : int64 array, (elements, words)
+        As given.
+    schema_layout : RecordLayout
+        How they are laid out.
+    is_leaf : bool array
+        Which elements hold values: those that have a physical type, and no children.
+    num_leaves : int
+        How many these are.
+    is_shared : bool
+        Whether it is kept, for all footers that have the same.
+    """
+
+    def __init__(self, layout: ThriftLayout, records: np.ndarray, content: bytes, is_shared: bool) -> None:
+        self.schema_records = records
+        self.schema_layout: RecordLayout = layout.record_layout("schema")
+        self.is_shared = is_shared
+        self._content = content
+        has_type = records[:, 0] & layout.bit("schema.type") != 0
+        self.is_leaf = has_type & (records[:, layout.slot("schema.num_children")] <= 0)
+        self.is_leaf[:1] = False  # the root
+        self.num_leaves = int(np.count_nonzero(self.is_leaf))
+
+    def text(self, position: int, length: int) -> str:
+        """Give a string of the schema; bytes that are not UTF-8 are kept as lone surrogates."""
+        return self.content(position, length).decode("utf-8", "surrogateescape")
+
+    def content(self, position: int, length: int) -> bytes:
+        """Give bytes of the schema, by their position in the footer; none for a position of -1."""
+        return self._content[position : position + length] if position >= 0 else b""
+
+
+def shared_schema_elements(layout: ThriftLayout, records: np.ndarray, data: np.ndarray) -> SchemaElements:
+    """Give the schema of a footer.
+
+    Parameters
+    ----------
+    layout : ThriftLayout
+        Of FileMetaData.
+    records : int64 array, (elements, words)
+        The records of the SchemaElements.
+    data : uint8 array
+        The footer.
+
+    Returns
+    -------
+    SchemaElements
+        One and the same for footers in which both records and strings are equal, unless they are large.
+    """
+    # All strings lie in front of the end of the last element's. In a union the words of a string may be numbers: then
+    # too much is kept, or compared, and nothing too little.
+    last = records[-1].tolist() if len(records) else []
+    content = data[: max((last[word] + last[word + 1] for word in _texts(layout) if last), default=0)].tobytes()
+    if records.nbytes + len(content) > _SHARED_SCHEMA_BYTES:
+        return SchemaElements(layout, records, content, False)
+    return _shared(layout, records.tobytes(), content)
+
+
+@lru_cache(maxsize=_MOST_SHARED)
+def _shared(layout: ThriftLayout, records: bytes, content: bytes) -> SchemaElements:
+    words = layout.record_layout("schema").words
+    return SchemaElements(layout, np.frombuffer(records, np.int64).reshape(-1, words), content, True)
+
+
+@lru_cache(maxsize=4)
+def _texts(layout: ThriftLayout) -> list[int]:
+    """Give the words of a SchemaElement that are the position of a string."""
+
+    def within(record: RecordLayout, first: int) -> list[int]:
+        found = [first + slot.word for slot in record.slots.values() if slot.field.kind in ("binary", "string")]
+        inner = [slot for slot in record.slots.values() if slot.field.kind == "struct" and slot.record is not None]
+        return found + [word for slot in inner if slot.record for word in within(slot.record, first + slot.word)]
+
+    return within(layout.record_layout("schema"), 0)
+
+
+class Footer:
+    """What a read needs of FileMetaData.
+
+    Parameters
+    ----------
+    data : uint8 array
+        The bytes of FileMetaData.
+    length : int
+        Their number; `data` may have more.
+
+    Attributes
+    ----------
+    data : uint8 array
+        As given; positions in records are positions in it.
+    row_group_num_rows : int64 array
+        Rows of each row group.
+    schema_part : SchemaElements
+        The SchemaElements; one object for all footers that have the same.
+    chunks : ColumnChunks
+        The facts of the column chunks; -1 where a number is absent.
+    kept : BoundedCache
+        What follows from the footer alone, for the next read.
+
+    Raises
+    ------
+    InvalidFileError
+        When the bytes are not a FileMetaData, or one that contradicts itself.
+    """
+
+    def __init__(self, data: np.ndarray, length: int) -> None:
+        self.data = data
+        self.length = length
+        self._layout, self._words = _read(data, length)
+        self._bytes = memoryview(data)  # type: ignore[arg-type]
+        self.schema_part: SchemaElements = shared_schema_elements(self._layout, self._list("schema"), data[:length])
+        groups = self._list("row_groups")
+        self.row_group_num_rows = groups[:, self._layout.slot("row_groups.num_rows")]
+        self._check_row_groups(groups)
+        self.chunks = ColumnChunks(data, length, self._chunk_starts(groups))
+        self.kept = BoundedCache(_MAX_CACHED)
+
+    def _list(self, path: str) -> np.ndarray:
+        """Give the records of a list of structs."""
+        slot, words = self._layout.slot(path), self._layout.record_layout(path).words
+        first, count = self._words[slot : slot + 2].tolist()
+        first = max(first, 0)
+        return self._words[first : first + count * words].reshape(count, words)
+
+    @property
+    def num_leaves(self) -> int:
+        """Columns that hold values, which is the number of chunks in each row group."""
+        return self.schema_part.num_leaves
+
+    @property
+    def schema_records(self) -> np.ndarray:
+        """The records of the SchemaElements, int64 of shape (elements, words), as `schema_layout` says."""
+        return self.schema_part.schema_records
+
+    @property
+    def schema_layout(self) -> RecordLayout:
+        """How these records are laid out."""
+        return self.schema_part.schema_layout
+
+    @property
+    def is_leaf(self) -> np.ndarray:
+        """Which SchemaElements hold values: those that have a physical type, and no children; bool."""
+        return self.schema_part.is_leaf
+
+    def _check_row_groups(self, groups: np.ndarray) -> None:
+        counts = groups[:, self._layout.slot("row_groups.columns") + 1].tolist()
+        if counts.count(self.num_leaves) < len(counts):
+            group = next(place for place, count in enumerate(counts) if count != self.num_leaves)
+            raise InvalidFileError(
+                f"the row group has {counts[group]} column chunks where the schema has {self.num_leaves} leaf columns",
+                row_group=group,
+            )
+        rows = self.row_group_num_rows.tolist()
+        if rows and not 0 <= min(rows) <= max(rows) <= _MAX_ROWS:
+            group = next(place for place, count in enumerate(rows) if not 0 <= count <= _MAX_ROWS)
+            raise InvalidFileError(f"the row group claims {rows[group]} rows", row_group=group)
+        total = sum(rows)
+        if total > _MAX_ROWS:
+            raise InvalidFileError(f"the row groups claim {total} rows together")
+
+    def _chunk_starts(self, groups: np.ndarray) -> np.ndarray:
+        """Give where the ColumnChunk structs begin, by row group and column."""
+        words = self._layout.record_layout("row_groups.columns").words
+        firsts = groups[:, self._layout.slot("row_groups.columns")] + self._layout.slot("row_groups.columns.@")
+        return self._words[firsts[:, None] + np.arange(self.num_leaves) * words]
+
+    def text(self, position: int, length: int) -> str:
+        """Give a string of the footer; bytes that are not UTF-8 are kept as lone surrogates."""
+        return str(self._bytes[position : position + length], "utf-8", "surrogateescape")
+
+    def content(self, position: int, length: int) -> bytes:
+        """Give bytes of the footer; none for a position of -1."""
+        return bytes(self._bytes[position : position + length]) if position >= 0 else b""
+
+    @cached_property
+    def created_by(self) -> str | None:
+        """The writer, as it calls itself."""
+        position, length = self._words[self._layout.slot("created_by") :][:2].tolist()
+        return self.text(position, length) if position >= 0 else None
+
+    @cached_property
+    def key_value_metadata(self) -> Mapping[str, bytes]:
+        """The file's own keys and values; the first of equal keys counts, a key without a value has none.
+
+        Nobody can change it: files with equal footers share one.
+        """
+        record = self._layout.record_layout("key_value_metadata")
+        pairs = self._list("key_value_metadata")
+        key, value = record.slots["key"].word, record.slots["value"].word
+        found: dict[str, bytes] = {}
+        for pair in pairs.tolist():
+            found.setdefault(self.text(pair[key], pair[key + 1]), self.content(pair[value], pair[value + 1]))
+        return MappingProxyType(found)
+
+    @cached_property
+    def column_orders(self) -> list[str | None] | None:
+        """How the values of each leaf compare: the members of the union ColumnOrder, by name; None: not known.
+
+        None as a whole where the file does not say that of all its leaves.
+        """
+        if "column_orders" not in self._layout.record.slots:
+            return None
+        record = self._layout.record_layout("column_orders")
+        masks = self._list("column_orders")[:, 0].tolist()
+        names = {1 << field.id: field.name for field in record.struct.fields}
+        return [names.get(mask) for mask in masks] if len(masks) == self.num_leaves else None
+
+    @cached_property
+    def full(self) -> Record:
+        """FileMetaData with everything in it."""
+        whole = thrift_layout("FileMetaData")
+        return root_record(whole, read_record(self.data, self.length, whole), self.data)
+
+
+def _read(data: np.ndarray, length: int) -> tuple[ThriftLayout, np.ndarray]:
+    """Read what is wanted; if something is wrong with what only helps to skip, without that."""
+    try:
+        wanted = thrift_layout("FileMetaData", *_FIELDS, *_OPTIONAL_FIELDS)
+        return wanted, read_record(data, length, wanted)
+    except InvalidFileError:
+        wanted = thrift_layout("FileMetaData", *_FIELDS)
+        return wanted, read_record(data, length, wanted)
+
+
+def parse_footer(data: np.ndarray, length: int) -> Footer:
+    """Give the footer that some bytes are: one and the same for equal bytes, unless these are many.
+
+    Parameters
+    ----------
+    data : uint8 array
+        The bytes of FileMetaData.
+    length : int
+        Their number; `data` may have more.
+
+    Returns
+    -------
+    Footer
+
+    Raises
+    ------
+    InvalidFileError
+        As in `Footer`.
+    """
+    for most_bytes, made_once in _SHARED:
+        if length <= most_bytes:
+            return made_once(data[:length].tobytes())
+    return Footer(data, length)
+
+
+def warm_up() -> None:
+    """Have the tables in the cache that the first read would otherwise make."""
+    load_idl()

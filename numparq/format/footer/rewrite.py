@@ -1,0 +1,342 @@
+"""Rewrite a footer without decoding its row groups: append row groups, or refer to them by `file_path`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...errors import InvalidFileError, UnsupportedError
+from ...kernels import kernels
+from ...kernels.status import check_status
+from ...kernels.thrift import wire
+from ..thrift.decode import Record, decoder_stack, read_record, root_record
+from ..thrift.encode import EncodedThrift, encode_field, encode_field_header
+from ..thrift.idl import load_idl
+from ..thrift.layout import thrift_layout
+from .file_metadata import Footer
+
+__all__ = ["FooterParts", "encode_without_row_groups", "row_groups_with_file_path", "split_footer"]
+
+_MAX_DEPTH = 70  # more than the kernel that has checked the footer goes
+_NUMBERS = (wire.I16, wire.I32, wire.I64)
+_FIXED_BYTES = {wire.TRUE: 0, wire.FALSE: 0, wire.I8: 1, wire.DOUBLE: 8, wire.UUID: 16}
+
+_FILE_PATH = 1  # the id of the field, the first of ColumnChunk
+
+
+@dataclass(eq=False)
+class FooterParts:
+    """What a FileMetaData is made of.
+
+    Attributes
+    ----------
+    row_groups : list of EncodedThrift
+        The RowGroup structs.
+    num_rows : int
+        Rows of all row groups.
+    key_values : list of tuple of bytes and (bytes or None)
+        The file's own keys and values.
+    column_orders : list of str or None
+        For each leaf the name of its order, empty for one that this version does not know. None where the file has
+        none; readers then take no notice of its statistics.
+    fields : dict of int to tuple of int and bytes
+        All fields of the struct, known or not, by their ids: type on the wire, and value.
+    starts : list of int
+        Where each RowGroup begins in the footer.
+    """
+
+    row_groups: list[EncodedThrift]
+    num_rows: int
+    key_values: list[tuple[bytes, bytes | None]]
+    column_orders: list[str] | None
+    fields: dict[int, tuple[int, bytes]] = field(repr=False)
+    starts: list[int] = field(repr=False, default_factory=list)
+
+    @property
+    def key_value_metadata(self) -> dict[str, bytes]:
+        """The keys and values that have both; the first of equal keys counts."""
+        found: dict[str, bytes] = {}
+        for key, value in self.key_values:
+            if value is not None:
+                found.setdefault(key.decode("utf-8", "surrogateescape"), value)
+        return found
+
+    def encode(
+        self,
+        row_groups: Sequence[EncodedThrift | dict[str, Any]],
+        num_rows: int,
+        key_value_metadata: Mapping[str, str | bytes],
+        created_by: str,
+    ) -> bytes:
+        """Encode a FileMetaData that differs from this one in what is given, and in nothing else.
+
+        Parameters
+        ----------
+        row_groups : sequence of EncodedThrift or dict
+            All of them, the existing ones first.
+        num_rows : int
+            Rows of all of them.
+        key_value_metadata : mapping of str to str or bytes
+            Keys to add, or with a new value; all others stay.
+        created_by : str
+            Who writes, for a file that does not say it. One that does keeps its writer: readers go by it to distrust
+            the statistics of some.
+
+        Returns
+        -------
+        bytes
+        """
+        pairs = [{"key": key, "value": value} for key, value in self._pairs(key_value_metadata)]
+        fields = dict(self.fields)
+        fields |= _encoded(num_rows=num_rows, row_groups=list(row_groups))
+        if pairs:
+            fields |= _encoded(key_value_metadata=pairs)
+        fields = _encoded(created_by=created_by) | fields
+        out, last = bytearray(), 0
+        for number, (kind, value) in sorted(fields.items()):
+            out += encode_field_header(number, kind, last) + value
+            last = number
+        return bytes(out) + b"\0"
+
+    def _pairs(self, changes: Mapping[str, str | bytes]) -> list[tuple[str | bytes, str | bytes | None]]:
+        """Put new values where the first of equal keys stands, and new keys at the end."""
+        left = {key.encode("utf-8", "surrogateescape"): value for key, value in changes.items()}
+        pairs: list[tuple[str | bytes, str | bytes | None]] = []
+        pairs += [(key, left.pop(key, value)) for key, value in self.key_values]
+        return pairs + list(left.items())
+
+
+def _encoded(**values: Any) -> dict[int, tuple[int, bytes]]:
+    """Encode fields of FileMetaData."""
+    kinds = {"i64": wire.I64, "list": wire.LIST, "string": wire.BINARY}
+    ids = {item.name: (item.id, kinds.get(item.kind, 0)) for item in load_idl().structs["FileMetaData"].fields}
+    return {ids[name][0]: (ids[name][1], encode_field("FileMetaData", name, value)) for name, value in values.items()}
+
+
+# --- taking apart ---------------------------------------------------------------------------------------------------
+
+
+def split_footer(footer: Footer) -> FooterParts:
+    """Take the footer of a file apart, to which row groups are to be added.
+
+    Parameters
+    ----------
+    footer : Footer
+        As it was read.
+
+    Returns
+    -------
+    FooterParts
+
+    Raises
+    ------
+    UnsupportedError
+        When the file is encrypted or signed, or its row groups lie in other files.
+    InvalidFileError
+        When a field is there twice, or does not end.
+    """
+    _check_appendable(footer)
+    try:
+        return _split(footer)
+    except IndexError:
+        raise InvalidFileError("a field of the footer goes on behind its end") from None
+
+
+def encode_without_row_groups(footer: Footer) -> bytes:
+    """Encode the FileMetaData of a file that has the schema, the keys and the writer of another one, and no rows.
+
+    Parameters
+    ----------
+    footer : Footer
+        That of the other file.
+
+    Raises
+    ------
+    InvalidFileError
+        As `split_footer` does.
+    """
+    try:
+        return _split(footer).encode([], 0, {}, footer.created_by or "")
+    except IndexError:
+        raise InvalidFileError("a field of the footer goes on behind its end") from None
+
+
+def _split(footer: Footer) -> FooterParts:
+    data = footer.data[: footer.length].tobytes()
+    known = {item.id: item for item in load_idl().structs["FileMetaData"].fields}
+    fields: dict[int, tuple[int, bytes]] = {}
+    row_groups: list[EncodedThrift] = []
+    starts: list[int] = []
+    position = last = 0
+    while data[position] & 15:  # a field's type; the end of a struct has none, whatever else is in that byte
+        kind, number, start = _field(data, position, last)
+        about = known.get(number)
+        if about is not None and about.name == "row_groups":
+            row_groups, starts, position = _structs(footer, data, start, "RowGroup", "num_rows")
+        elif about is not None and about.name == "schema":
+            _, _, position = _structs(footer, data, start, "SchemaElement", "name")
+        else:
+            position = _skip(data, start, kind)
+        if number in fields:
+            raise InvalidFileError(f"the footer has its field {number} twice")
+        fields[number] = kind, data[start:position]
+        last = number
+    full = _other_fields(footer)
+    orders = None if full.column_orders is None else [order.which() or "" for order in full.column_orders]
+    num_rows = int(footer.row_group_num_rows.sum())
+    return FooterParts(row_groups, num_rows, _key_values(full), orders, fields, starts)
+
+
+def _check_appendable(footer: Footer) -> None:
+    full = _other_fields(footer)
+    if full.encryption_algorithm is not None or full.footer_signing_key_metadata is not None:
+        raise UnsupportedError("the file is encrypted or signed: nothing can be appended to it")
+    groups, columns = range(len(footer.row_group_num_rows)), range(footer.num_leaves)
+    facts = footer.chunks.table(groups, columns)
+    if facts["has_file_path"].any():
+        raise UnsupportedError("the file describes row groups of other files: nothing can be appended to it")
+    if facts["is_encrypted"].any():
+        raise UnsupportedError("the file has encrypted columns: nothing can be appended to it")
+
+
+def _other_fields(footer: Footer) -> Record:
+    """Look at the fields of FileMetaData that are neither schema nor row groups."""
+    names = ("key_value_metadata", "column_orders", "encryption_algorithm", "footer_signing_key_metadata")
+    wanted = thrift_layout("FileMetaData", *names)
+    return root_record(wanted, read_record(footer.data, footer.length, wanted), footer.data)
+
+
+def _key_values(rest: Record) -> list[tuple[bytes, bytes | None]]:
+    """Give the pairs as bytes, as they are in the file."""
+    return [
+        (pair.key.encode("utf-8", "surrogateescape"),
+         None if pair.value is None else pair.value.encode("utf-8", "surrogateescape"))
+        for pair in rest.key_value_metadata or ()
+    ]  # fmt: skip
+
+
+def _structs(
+    footer: Footer, data: bytes, position: int, struct: str, member: str
+) -> tuple[list[EncodedThrift], list[int], int]:
+    """Cut a list of structs up, and give where each begins, and where the list ends; the kernel finds their ends."""
+    count, _, position = _list_header(data, position)
+    wanted = thrift_layout(struct, member)
+    found, starts = [], []
+    for _ in range(count):
+        starts.append(position)
+        words = np.empty(wanted.words, np.int64)
+        stack = decoder_stack(len(words), len(words))
+        end = check_status(
+            kernels.read_thrift_struct(footer.data, position, footer.length, wanted.table, words, 0, stack),
+            InvalidFileError,
+        )
+        found.append(EncodedThrift(data[position:end]))
+        position = end
+    return found, starts, position
+
+
+# --- the wire; a kernel has read all of it already, so that it is well formed ---------------------------------------
+
+
+def _varint(data: bytes, position: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+        shift += 7
+
+
+def _field(data: bytes, position: int, last: int) -> tuple[int, int, int]:
+    """Read the header of a field: its type, its id, and where its value begins."""
+    header = data[position]
+    if header >> 4:
+        return header & 15, last + (header >> 4), position + 1
+    number, position = _varint(data, position + 1)
+    return header & 15, number >> 1 ^ -(number & 1), position
+
+
+def _list_header(data: bytes, position: int) -> tuple[int, int, int]:
+    """Read the header of a list or set: its length, the type of its elements, and where they begin."""
+    header = data[position]
+    if header >> 4 < 15:
+        return header >> 4, header & 15, position + 1
+    count, position = _varint(data, position + 1)
+    return count, header & 15, position
+
+
+def _skip(data: bytes, position: int, kind: int, depth: int = 0, in_list: bool = False) -> int:
+    """Give where a value ends."""
+    if depth > _MAX_DEPTH:
+        raise InvalidFileError("the footer is nested too deeply")
+    if kind in _NUMBERS:
+        return _varint(data, position)[1]
+    if kind in _FIXED_BYTES:
+        return position + (1 if in_list and kind in (wire.TRUE, wire.FALSE) else _FIXED_BYTES[kind])
+    if kind == wire.BINARY:
+        length, position = _varint(data, position)
+        return position + length
+    if kind == wire.STRUCT:
+        last = 0
+        while data[position] & 15:
+            inner, last, position = _field(data, position, last)
+            position = _skip(data, position, inner, depth + 1)
+        return position + 1
+    return _skip_elements(data, position, kind, depth)
+
+
+def _skip_elements(data: bytes, position: int, kind: int, depth: int) -> int:
+    """Skip a list, set or map."""
+    kinds: tuple[int, ...]
+    if kind == wire.MAP:
+        count, position = _varint(data, position)
+        kinds = (data[position] >> 4, data[position] & 15) if count else (0, 0)
+        position += bool(count)
+    else:
+        count, element, position = _list_header(data, position)
+        kinds = (element,)
+    for _ in range(count):
+        for inner in kinds:
+            position = _skip(data, position, inner, depth + 1, in_list=True)
+    return position
+
+
+def row_groups_with_file_path(footer: Footer, file_path: str) -> list[EncodedThrift]:
+    """Give the row groups of a file as another file has them that lies beside or above it.
+
+    Parameters
+    ----------
+    footer : Footer
+        That of the file whose row groups they are.
+    file_path : str
+        Its path, from the folder of the other.
+
+    Returns
+    -------
+    list of Encoded
+        RowGroup structs.
+
+    Raises
+    ------
+    UnsupportedError
+        When the file is encrypted, or its row groups are in other files themselves.
+    """
+    parts = split_footer(footer)
+    path = encode_field_header(_FILE_PATH, wire.BINARY) + encode_field("ColumnChunk", "file_path", file_path)
+    found = []
+    for start, group, chunks in zip(parts.starts, parts.row_groups, footer.chunks.starts.tolist(), strict=True):
+        out, at = bytearray(), 0
+        for chunk in chunks:
+            out += group[at : chunk - start] + path
+            at = chunk - start
+            header = group[at]
+            if header >> 4:  # says how far its field's id is from the one before, which is now that of the path
+                out.append(header - (_FILE_PATH << 4))
+                at += 1
+        found.append(EncodedThrift(bytes(out) + group[at:]))
+    return found

@@ -1,0 +1,1 @@
+"""Key-value metadata of the footer: Arrow, pandas, Spark."""

@@ -1,0 +1,426 @@
+"""The `ARROW:schema` key: Arrow types as hints for what Parquet's own schema cannot express."""
+
+from __future__ import annotations
+
+import binascii
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import count
+from typing import Any
+
+from ..arrow_type import TIME_UNITS, ArrowType, DictionaryIndex
+from ..schema import Leaf
+from .flatbuffer import (
+    ALIGNMENT,
+    AppendedPosition,
+    FlatbufferError,
+    FlatbufferTable,
+    FlatbufferValue,
+    ScalarField,
+    TableFields,
+    build_flatbuffer,
+)
+
+_DATE_UNITS = ("D", "ms")
+_FLOAT_BITS = (16, 32, 64)
+_INT_BITS = (8, 16, 32, 64)
+_TEXT_LIMIT = 1 << 16
+_FIELDS, _CHILDREN = 1, 5  # field numbers: of a schema's fields, and of a field's children
+_DECODE_ERRORS = (FlatbufferError, ValueError, IndexError, struct.error)
+_MAX_KEYS = 64
+
+# The members of Arrow's union of types, in order; 0 is none.
+_TYPE_KINDS = (
+    "",
+    "null",
+    "int",
+    "float",
+    "binary",
+    "utf8",
+    "bool",
+    "decimal",
+    "date",
+    "time",
+    "timestamp",
+    "interval",
+    "list",
+    "struct",
+    "union",
+    "fixed_size_binary",
+    "fixed_size_list",
+    "map",
+    "duration",
+    "large_binary",
+    "large_utf8",
+    "large_list",
+    "run_end_encoded",
+    "binary_view",
+    "utf8_view",
+    "list_view",
+    "large_list_view",
+)
+
+# Kinds with parameters: field numbers of their tables (int bitWidth 0, is_signed 1; decimal precision 0, scale 1,
+# bitWidth 2; timestamp unit 0, timezone 1; the others' single field is 0).
+_PARAMETER_READERS: dict[str, Callable[[FlatbufferTable], dict]] = {
+    "int": lambda table: {"bit_width": table.int32(0), "signed": bool(table.uint8(1))},
+    "float": lambda table: {"bit_width": _enum_value(_FLOAT_BITS, table.int16(0))},
+    "decimal": lambda table: {"precision": table.int32(0), "scale": table.int32(1), "bit_width": table.int32(2, 128)},
+    "date": lambda table: {"unit": _enum_value(_DATE_UNITS, table.int16(0, 1))},
+    "time": lambda table: {"unit": _enum_value(TIME_UNITS, table.int16(0, 1))},
+    "timestamp": lambda table: {
+        "unit": _enum_value(TIME_UNITS, table.int16(0)),
+        "timezone": table.text(1, _TEXT_LIMIT) or "",
+    },
+    "duration": lambda table: {"unit": _enum_value(TIME_UNITS, table.int16(0, 1))},
+    "fixed_size_binary": lambda table: {"byte_width": table.int32(0)},
+    "fixed_size_list": lambda table: {"byte_width": table.int32(0)},
+}
+
+_SCHEMA_MESSAGE = 1
+_VERSION_5 = 4  # metadata version of Arrow since 1.0
+_MARKER = b"\xff\xff\xff\xff"
+_FLOATS = {16: 0, 32: 1, 64: 2}
+
+# Numbers of Arrow's union of types.
+_TYPE_NUMBERS = {
+    "null": 1, "int": 2, "float": 3, "binary": 4, "utf8": 5, "bool": 6, "decimal": 7, "date": 8, "time": 9,
+    "timestamp": 10, "list": 12, "struct": 13, "fixed_size_binary": 15, "uuid": 15, "fixed_size_list": 16, "map": 17,
+    "duration": 18, "large_binary": 19, "large_utf8": 20, "large_list": 21, "binary_view": 23, "utf8_view": 24,
+}  # fmt: skip
+
+_Fields = dict[int, FlatbufferValue | None]
+
+# Kinds with parameters, by the field numbers of their tables.
+_PARAMETER_TABLES: dict[str, Callable[[ArrowType], _Fields]] = {
+    "int": lambda type_: _int(type_.bit_width, type_.signed),
+    "float": lambda type_: {0: ScalarField("h", _FLOATS[type_.bit_width])},
+    "decimal": lambda type_: {
+        0: ScalarField("i", type_.precision),
+        1: ScalarField("i", type_.scale),
+        2: ScalarField("i", type_.bit_width),
+    },
+    "date": lambda type_: {0: ScalarField("h", 0 if type_.unit == "D" else 1)},
+    "time": lambda type_: {0: _unit(type_), 1: ScalarField("i", 32 if type_.unit in ("s", "ms") else 64)},
+    "timestamp": lambda type_: {0: _unit(type_), 1: type_.timezone or None},
+    "duration": lambda type_: {0: _unit(type_)},
+    "fixed_size_binary": lambda type_: {0: ScalarField("i", type_.byte_width)},
+    "uuid": lambda type_: {0: ScalarField("i", 16)},
+    "fixed_size_list": lambda type_: {0: ScalarField("i", type_.byte_width)},
+    "map": lambda type_: {0: ScalarField("B", 0)},
+}
+
+
+def _enum_value(choices: tuple, number: int) -> Any:
+    """Look an enum's value up, where a negative one is as wrong as one too large."""
+    if not 0 <= number < len(choices):
+        raise FlatbufferError("an enum has a value that it does not define")
+    return choices[number]
+
+
+class ArrowSchema:
+    """The Arrow types of a file's top-level columns, each decoded when it is asked for.
+
+    Parameters
+    ----------
+    value : str or bytes or None
+        The value of the footer's ``ARROW:schema`` key, or None where there is none.
+    num_fields : int
+        How many top-level columns the file has; a schema with another number of them is not the file's, and ignored.
+    """
+
+    def __init__(self, value: str | bytes | None, num_fields: int) -> None:
+        self._value = value
+        self._num_fields = num_fields
+        self._types: dict[int, ArrowType | None] = {}
+
+    @cached_property
+    def _schema(self) -> FlatbufferTable | None:
+        """The table of the schema; None where there is no sound one of so many columns."""
+        try:
+            found = decode_schema_message(self._value) if self._value is not None else None
+            return found if found is not None and found.vector_length(_FIELDS) == self._num_fields else None
+        except _DECODE_ERRORS:
+            return None
+
+    def field_type(self, position: int) -> ArrowType | None:
+        """Give the Arrow type of a top-level column.
+
+        Parameters
+        ----------
+        position : int
+            Which of the file's top-level columns, from 0.
+
+        Returns
+        -------
+        ArrowType or None
+            None where the file has no (sound) Arrow schema.
+        """
+        if position not in self._types:
+            hint = self.field_hint(position)
+            self._types[position] = hint.type if hint is not None else None
+        return self._types[position]
+
+    def field_hint(self, position: int) -> ArrowHint | None:
+        """Give what the schema says of a top-level column, and of what is in it.
+
+        Parameters
+        ----------
+        position : int
+            As in `type_of`.
+
+        Returns
+        -------
+        ArrowHint or None
+            None where the file has no (sound) Arrow schema.
+        """
+        if self._schema is None or not 0 <= position < self._num_fields:
+            return None
+        try:
+            return ArrowHint(self._schema.vector_item(_FIELDS, position))
+        except _DECODE_ERRORS:
+            return None
+
+
+class ArrowHint:
+    """One field of an Arrow schema, decoded as far as it is asked for.
+
+    Parameters
+    ----------
+    field : FlatbufferTable
+        The field.
+    """
+
+    def __init__(self, field: FlatbufferTable) -> None:
+        self._field = field
+
+    @property
+    def type(self) -> ArrowType | None:
+        """Its type; None where it is none that there is."""
+        try:
+            return _field_type(self._field)
+        except _DECODE_ERRORS:
+            return None
+
+    def children(self, count: int) -> list[ArrowHint] | None:
+        """Give the fields within it, if there are so many; else None."""
+        try:
+            if self._field.vector_length(_CHILDREN) != count:
+                return None
+            return [ArrowHint(self._field.vector_item(_CHILDREN, number)) for number in range(count)]
+        except _DECODE_ERRORS:
+            return None
+
+
+def decode_schema_message(value: str | bytes) -> FlatbufferTable:
+    """Unwrap base64, the message's frame and the message: what is left is the table of the schema.
+
+    Raises
+    ------
+    FlatbufferError
+        When the value is something else.
+    """
+    try:
+        data = binascii.a2b_base64(value)
+    except binascii.Error as error:
+        raise FlatbufferError(str(error)) from error
+    # A frame is a marker of four 0xFF bytes (absent before Arrow 0.15), then the length of the message.
+    message = FlatbufferTable.root(data, 8 if data[:4] == b"\xff\xff\xff\xff" else 4)
+    schema = message.table(2)
+    if message.uint8(1) != 1 or schema is None:
+        raise FlatbufferError("the message holds no schema")
+    if schema.int16(0) != 0:
+        raise FlatbufferError("the schema is big-endian")
+    return schema
+
+
+def _field_type(field: FlatbufferTable) -> ArrowType | None:
+    """Decode one field: type tag 2, type 3, dictionary encoding 4, key-value metadata 6."""
+    number = field.uint8(2)
+    table = field.table(3)
+    if not 0 < number < len(_TYPE_KINDS) or table is None:
+        return None
+    kind = _TYPE_KINDS[number]
+    parameters = _PARAMETER_READERS[kind](table) if kind in _PARAMETER_READERS else {}
+    encoding = field.table(4)
+    if encoding is not None:
+        parameters["dictionary"] = _dictionary_index(encoding)
+    keys = {pair.text(0, _TEXT_LIMIT): pair for pair in field.vector_items(6, _MAX_KEYS)}
+    if "ARROW:extension:name" in keys:
+        parameters["extension"] = keys["ARROW:extension:name"].text(1, _TEXT_LIMIT)
+        described = keys.get("ARROW:extension:metadata")
+        parameters["extension_metadata"] = described.text(1, _TEXT_LIMIT) if described else None
+    return ArrowType(kind, **parameters)
+
+
+def _dictionary_index(encoding: FlatbufferTable) -> DictionaryIndex:
+    ordered = bool(encoding.uint8(2))
+    index = encoding.table(1)
+    if index is None:
+        return DictionaryIndex(ordered=ordered)
+    if index.int32(0) not in _INT_BITS:
+        raise FlatbufferError("an integer has a width that Arrow does not have")
+    return DictionaryIndex(index.int32(0), bool(index.uint8(1)), ordered)
+
+
+def pyarrow_field_type(value: str | bytes | None, leaf: Leaf) -> Any:
+    """Give pyarrow's own type of a top-level column, by the footer's ``ARROW:schema``.
+
+    Returns
+    -------
+    pyarrow.DataType or None
+        None where there is no such key, or pyarrow is not installed.
+    """
+    try:
+        import pyarrow as pa
+    except ImportError:
+        return None
+    if value is None:
+        return None
+    try:
+        field = pa.ipc.read_schema(pa.py_buffer(binascii.a2b_base64(value))).field(leaf.column)
+        return field.type if field.name == leaf.name else None
+    except (pa.ArrowException, ValueError, OSError, IndexError):
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowField:
+    """A column as Arrow describes it, for the footer's ``ARROW:schema``.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    type : ArrowType
+        Its type; of a nested one the ``kind`` is ``list``, ``large_list``, ``fixed_size_list``, ``struct`` or ``map``.
+    children : tuple of ArrowField
+        Of a nested type: the item of a list, the entries of a map (a struct of key and value), the fields of a struct.
+    nullable : bool
+        Whether there may be nulls.
+    """
+
+    name: str
+    type: ArrowType
+    children: tuple[ArrowField, ...] = ()
+    nullable: bool = True
+
+
+def _int(bit_width: int, signed: bool) -> _Fields:
+    return {0: ScalarField("i", bit_width), 1: ScalarField("B", int(signed))}
+
+
+def _unit(arrow_type: ArrowType) -> ScalarField:
+    return ScalarField("h", TIME_UNITS.index(arrow_type.unit))
+
+
+def encode_arrow_schema(fields: Sequence[ArrowField], metadata: Mapping[str, str] | None = None) -> str:
+    """Write the value of the ``ARROW:schema`` key.
+
+    Parameters
+    ----------
+    fields : sequence of ArrowField
+        The columns of the file.
+    metadata : mapping of str to str, optional
+        The schema's own: where there is an Arrow schema, pyarrow takes the ``pandas`` key from there.
+
+    Returns
+    -------
+    str
+        Base64 of an encapsulated IPC message that holds the schema.
+    """
+    numbers = count()
+    return _message([_field(field, numbers) for field in fields], metadata or {})
+
+
+def replace_metadata(message: str | bytes, metadata: Mapping[str, str]) -> str | bytes:
+    """Give the value of an ``ARROW:schema`` key, of whatever writer, with other metadata in it.
+
+    Parameters
+    ----------
+    message : str or bytes
+        The value.
+    metadata : mapping of str to str
+        What takes the place of the metadata that are in it.
+
+    Returns
+    -------
+    str or bytes
+        The new value; `message` itself, where that is no sound Arrow schema.
+    """
+    try:
+        schema = decode_schema_message(message)
+        fields, old_metadata = schema.place(1), schema.place(2)
+    except FlatbufferError:
+        return message
+    if not fields:
+        return _message([], metadata)
+    # Writers put what a vector refers to behind it; so metadata that lie before the fields can be left out.
+    start = fields - fields % ALIGNMENT if 0 < old_metadata < fields else 0
+    return _message(AppendedPosition(fields - start), metadata, schema.data[start:])
+
+
+def _message(fields: FlatbufferValue, metadata: Mapping[str, str], behind: bytes = b"") -> str:
+    pairs = [TableFields({0: key, 1: value}) for key, value in metadata.items()]
+    schema = TableFields({0: ScalarField("h", 0), 1: fields, 2: pairs or None})
+    message = build_flatbuffer(
+        TableFields({0: ScalarField("h", _VERSION_5), 1: ScalarField("B", _SCHEMA_MESSAGE), 2: schema}), behind
+    )
+    return binascii.b2a_base64(_MARKER + struct.pack("<i", len(message)) + message, newline=False).decode("ascii")
+
+
+def _field(field: ArrowField, numbers: Iterator[int]) -> TableFields:
+    arrow_type = field.type
+    parameters = _PARAMETER_TABLES.get(arrow_type.kind, lambda type_: {})(arrow_type)
+    return TableFields(
+        {
+            0: field.name,
+            1: ScalarField("B", int(field.nullable)),
+            2: ScalarField("B", _TYPE_NUMBERS[arrow_type.kind]),
+            3: TableFields(parameters),
+            4: _dictionary(arrow_type.dictionary, numbers) if arrow_type.dictionary is not None else None,
+            5: [_field(child, numbers) for child in field.children],
+            6: _extension(arrow_type),
+        }
+    )
+
+
+def _dictionary(index: DictionaryIndex, numbers: Iterator[int]) -> TableFields:
+    return TableFields(
+        {
+            0: ScalarField("q", next(numbers)),
+            1: TableFields(_int(index.bit_width, index.signed)),
+            2: ScalarField("B", int(index.ordered)),
+        }
+    )
+
+
+def _extension(arrow_type: ArrowType) -> list[TableFields] | None:
+    name = "arrow.uuid" if arrow_type.kind == "uuid" else arrow_type.extension
+    if name is None:
+        return None
+    metadata = arrow_type.extension_metadata or ""
+    pairs = {"ARROW:extension:name": name, "ARROW:extension:metadata": metadata}
+    return [TableFields({0: key, 1: value}) for key, value in pairs.items()]
+
+
+def arrow_schema_value(fields: Sequence[ArrowField], metadata: Mapping[str, str | bytes]) -> str:
+    """Write the value of the ``ARROW:schema`` key.
+
+    Parameters
+    ----------
+    fields : sequence of ArrowField
+        `ShreddedFrame.arrow_fields`.
+    metadata : mapping of str to str or bytes
+        The other keys of the footer: pyarrow looks for them in the Arrow schema, where there is one.
+    """
+    return _cached_arrow_schema(
+        tuple(fields), tuple((key, text) for key, text in metadata.items() if isinstance(text, str))
+    )
+
+
+@lru_cache(maxsize=4)  # the files of a dataset have the same, thousands of them
+def _cached_arrow_schema(fields: tuple[ArrowField, ...], metadata: tuple[tuple[str, str], ...]) -> str:
+    return encode_arrow_schema(fields, dict(metadata))

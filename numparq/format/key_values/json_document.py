@@ -1,0 +1,96 @@
+"""JSON in key-value metadata; a long `columns` list is parsed entry by entry."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+_START = '"columns": ['
+_END = '}], "'
+_LARGE = 20_000  # characters; below, parsing is quick enough
+_MAX_SEARCHES = 16  # each reads the text from its start
+
+
+class LazyPandasColumns:
+    """Entries of the list of columns, by the file's name of the column.
+
+    Parameters
+    ----------
+    text : str
+        A JSON list of objects, each with a ``field_name``.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._searches = 0
+
+    def find(self, field: str) -> dict | None:
+        """Give the entry of a column, or None where it has to be looked for by parsing `all`."""
+        self._searches += 1
+        if self._searches > _MAX_SEARCHES:
+            return None
+        place = self._text.find(f'"field_name": {json.dumps(field)}')
+        start = self._text.rfind("{", 0, max(place, 0))
+        if place < 0 or start < 0:
+            return None
+        try:
+            entry, _ = json.JSONDecoder().raw_decode(self._text, start)
+        except (ValueError, RecursionError):
+            return None
+        whole = isinstance(entry, dict) and "numpy_type" in entry and entry.get("field_name") == field
+        return entry if whole else None
+
+    def all(self) -> list:
+        """Parse the whole list; empty where that fails."""
+        try:
+            return json.loads(self._text)
+        except (ValueError, RecursionError):
+            return []
+
+
+def parse_pandas_json(value: str | bytes | None) -> tuple[dict | None, LazyPandasColumns | None]:
+    """Parse a JSON object, leaving a long list of columns in it for later.
+
+    Parameters
+    ----------
+    value : str or bytes or None
+        The JSON.
+
+    Returns
+    -------
+    document : dict or None
+        The object; None where the value is no JSON object.
+    columns : LazyPandasColumns or None
+        Its ``columns``, if they were left out of the object.
+    """
+    text = _text(value)
+    parts = _cut(text) if text is not None and len(text) >= _LARGE else None
+    return parts or (parse_json_object(text), None)
+
+
+def parse_json_object(value: str | bytes | None) -> dict | None:
+    """Parse a JSON object; None where the value is none."""
+    text = _text(value)
+    if text is None:
+        return None
+    try:
+        document: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def _text(value: str | bytes | None) -> str | None:
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+def _cut(text: str) -> tuple[dict, LazyPandasColumns] | None:
+    start = text.find(_START)
+    end = text.find(_END, max(start, 0))
+    if start < 0 or end < 0:
+        return None
+    before = parse_json_object(text[:start].rstrip(", \n") + "}")
+    after = parse_json_object("{" + text[end + len(_END) - 1 :])
+    if before is None or after is None or "columns" in before or "columns" in after:
+        return None
+    return before | after, LazyPandasColumns(text[start + len(_START) - 1 : end + 2])

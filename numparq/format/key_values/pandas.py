@@ -1,0 +1,473 @@
+"""The `pandas` key: index, column labels and dtypes of the DataFrame that was written."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..arrow_type import ArrowType
+from . import json_document
+from .arrow import ArrowField
+from .json_document import LazyPandasColumns
+from .pandas_dtypes import ATTRS_KEY, DTYPE_KEY, LABEL_KEY, DtypeSpec, column_dtype_spec, extra_dtype_json
+from .pandas_labels import add_level_note, label_note
+from .python_values import value_to_json
+from .time_zones import portable_zone_name
+
+_PLAIN_DTYPE = re.compile(r"(u?int(8|16|32|64)|float(16|32|64)|bool|object|(datetime64|timedelta64)\[\w+\]|category)$")
+_UNNAMED_INDEX = re.compile(r"__index_level_\d+__$")
+_MAX_INDEX_LEVELS = 1000
+_NOTHING: dict[str, Any] = {}
+
+_PANDAS_TYPES = {
+    "null": "empty",
+    "bool": "bool",
+    "date": "date",
+    "time": "time",
+    "binary": "bytes",
+    "fixed_size_binary": "bytes",
+    "utf8": "unicode",
+    "decimal": "decimal",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RangeIndexLevel:
+    """An index that was a RangeIndex: kept as three numbers, not as a column."""
+
+    start: int
+    stop: int
+    step: int
+    name: Any
+
+
+class PandasMetadata:
+    """The pandas metadata of a file; of several, where they have the same: what can be changed is given away as a copy.
+
+    Parameters
+    ----------
+    document : dict
+        The parsed JSON.
+    columns : LazyPandasColumns or None
+        Its ``columns``, where they are not in the document.
+    attrs : dict or None
+        ``DataFrame.attrs`` as pandas keeps them, under a key of their own.
+    is_written_by_numparq : bool
+        Whether numparq wrote the file, so that what pyarrow loses is to be restored.
+
+    Attributes
+    ----------
+    index : tuple of (str or RangeIndexLevel)
+        The levels of the index: names of columns of the file, or ranges.
+    index_fields : tuple of str
+        Those of them that are columns of the file; a selection of columns has to read them along.
+    column_levels : list of dict
+        How the column labels were made: name, pandas type and NumPy type of each of their levels.
+    attrs : dict
+        What ``DataFrame.attrs`` was.
+    """
+
+    def __init__(
+        self,
+        document: dict,
+        columns: LazyPandasColumns | None = None,
+        attrs: dict | None = None,
+        is_written_by_numparq: bool = False,
+    ) -> None:
+        self.is_own = is_written_by_numparq
+        levels = _list(document.get("index_columns"))[:_MAX_INDEX_LEVELS]
+        found = [_index_level(level, is_written_by_numparq) for level in levels]
+        self.index = tuple(level for level in found if level is not None)
+        self.index_fields = tuple(level for level in self.index if isinstance(level, str))
+        self.column_levels = [level for level in _list(document.get("column_indexes")) if isinstance(level, dict)]
+        self.attrs = attrs if attrs is not None else _dict(document.get("attributes"))
+        if is_written_by_numparq:
+            self.attrs = _dict(_decode_or_default(document, ATTRS_KEY, self.attrs))
+        self._unparsed = columns
+        self._columns = {} if columns is not None else _by_field(_list(document.get("columns")), self.index_fields)
+        self._dtypes: dict[str, Any] = {}
+        self._wanted: dict[str, DtypeSpec | None] = {}
+
+    @classmethod
+    def parse(
+        cls, value: str | bytes | None, attrs: str | bytes | None = None, is_written_by_numparq: bool = False
+    ) -> PandasMetadata | None:
+        """Parse the values of the footer's keys.
+
+        Parameters
+        ----------
+        value : str or bytes or None
+            Of the key ``pandas``; None where there is none.
+        attrs : str or bytes or None
+            Of the key ``PANDAS_ATTRS``, which pandas writes besides.
+        is_written_by_numparq : bool
+            Whether numparq wrote the file.
+
+        Returns
+        -------
+        PandasMetadata or None
+            None where there is neither, or nothing that can be understood.
+        """
+        document, columns = json_document.parse_pandas_json(value)
+        attributes = json_document.parse_json_object(attrs)
+        if document is None and attributes is None:
+            return None
+        return cls(document or {}, columns, attributes, is_written_by_numparq)
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether anything is said about columns."""
+        return bool(self._columns) or self._unparsed is not None
+
+    def _entry(self, field: str) -> dict:
+        """Give what is said about a column of the file; empty where nothing is."""
+        unparsed = self._unparsed  # another thread may just have parsed it
+        if unparsed is not None and field not in self._columns:
+            entry = unparsed.find(field)
+            if entry is None:
+                self._columns = _by_field(_list(unparsed.all()), self.index_fields)
+                self._unparsed = None
+            else:
+                self._columns[field] = entry
+        return self._columns.get(field, _NOTHING)
+
+    def label(self, field: str) -> Any:
+        """Give the label that a column of the file had in the frame."""
+        name = self._entry(field).get("name", field)
+        return name if name is None or isinstance(name, str) else field
+
+    def index_name(self, field: str) -> Any:
+        """Give the name that an index level had; None for one without a name."""
+        entry = self._entry(field)
+        name = entry.get("name", field)
+        if self.is_own and LABEL_KEY in _dict(entry.get("metadata")):
+            name = self.exact_label(field)
+            return name if name is None or name.__hash__ else None
+        if name == field and _UNNAMED_INDEX.match(field):
+            return None
+        return name if name is None or isinstance(name, str) else field
+
+    def exact_label(self, field: str) -> Any:
+        """Give a column's label, or an index level's name, by what our own files note of those that are no strings."""
+        entry = self._entry(field)
+        metadata = _dict(entry.get("metadata"))
+        if self.is_own and LABEL_KEY in metadata:
+            return _decode_or_default(metadata, LABEL_KEY, entry.get("name", field))
+        return entry.get("name", field)
+
+    @property
+    def label_levels(self) -> list[dict]:
+        """What our own files note of the levels of the column labels; empty where there is nothing."""
+        notes = [_dict(_dict(level.get("metadata")).get(DTYPE_KEY)) for level in self.column_levels]
+        return notes if self.is_own and any(notes) else []
+
+    def timezone(self, field: str) -> str | None:
+        """Give the time zone that a column had, if it had one."""
+        entry = self._entry(field)
+        if entry.get("pandas_type") != "datetimetz":
+            return None
+        zone = _dict(entry.get("metadata")).get("timezone")
+        return zone if isinstance(zone, str) else None
+
+    def numpy_type(self, field: str) -> str | None:
+        """Give the name of the dtype that a column or index level had; None where it is not said."""
+        name = self._entry(field).get("numpy_type")
+        return name if isinstance(name, str) else None
+
+    def extension_dtype(self, field: str) -> Any:
+        """Give the pandas extension dtype that a column had; None for a NumPy dtype, and for index levels.
+
+        Returns
+        -------
+        pandas.api.extensions.ExtensionDtype or None
+        """
+        name = self._entry(field).get("numpy_type")
+        if not isinstance(name, str) or _PLAIN_DTYPE.match(name) or field in self.index_fields:
+            return None
+        if name not in self._dtypes:
+            self._dtypes[name] = _extension_dtype(name)
+        return self._dtypes[name]
+
+    def wanted(self, field: str) -> DtypeSpec | None:
+        """Give the dtype that a column or index level had, in files that numparq wrote; None where it is not known."""
+        if field not in self._wanted:
+            entry = self._entry(field)
+            self._wanted[field] = column_dtype_spec(entry) if entry else None
+        return self._wanted[field]
+
+
+def _extension_dtype(name: str) -> Any:
+    if len(name) > 1000:
+        return None
+    try:
+        dtype = pd.api.types.pandas_dtype(name)
+    except Exception:  # whatever an extension's parser raises: the dtype is not known here
+        return None
+    return dtype if isinstance(dtype, pd.api.extensions.ExtensionDtype) else None
+
+
+def _decode_or_default(notes: dict, key: str, otherwise: Any) -> Any:
+    """Give the value that our own files have a note of; `otherwise` where there is none that can be understood."""
+    if key not in notes:
+        return otherwise
+    from .python_values import value_from_json
+
+    try:
+        return value_from_json(notes[key])
+    except Exception:  # whatever is raised for a note that is none
+        return otherwise
+
+
+def _list(value: Any) -> list:
+    return value if isinstance(value, list) else []
+
+
+def _dict(value: Any) -> dict:
+    return value if isinstance(value, dict) else {}
+
+
+def _index_level(level: Any, is_written_by_numparq: bool = False) -> str | RangeIndexLevel | None:
+    if isinstance(level, str):
+        return level
+    if not isinstance(level, dict) or level.get("kind") != "range":
+        return None
+    start, stop, step = (_int(level.get(key)) for key in ("start", "stop", "step"))
+    if start is None or stop is None or not step:
+        return None
+    name = _decode_or_default(level, LABEL_KEY, level.get("name")) if is_written_by_numparq else level.get("name")
+    known = is_written_by_numparq and isinstance(name, Hashable)
+    return RangeIndexLevel(start, stop, step, name if known or isinstance(name, (str, int, float)) else None)
+
+
+def _int(value: Any) -> int | None:
+    return value if type(value) is int and abs(value) < 1 << 62 else None
+
+
+def _by_field(columns: list, index_fields: tuple[str, ...]) -> dict[str, dict]:
+    """Key the entries by the file's column names; files of before 2018 have none in the entries."""
+    entries = [entry for entry in columns if isinstance(entry, dict)]
+    found: dict[str, dict] = {}
+    first_index = len(entries) - len(index_fields)
+    for position, entry in enumerate(entries):
+        field = entry.get("field_name")
+        if field is None:
+            field = entry.get("name")
+            if position >= first_index >= 0:
+                field = index_fields[position - first_index]
+        if isinstance(field, str):
+            found[field] = entry
+    return found
+
+
+def json_label(label: Any) -> Any:
+    """Give a label as JSON can hold it: itself, or its text."""
+    if isinstance(label, float) and label != label:
+        return None
+    return label if label is None or isinstance(label, (str, int, float)) else str(label)
+
+
+def pandas_type(field: ArrowField) -> str:
+    """Name the type of a column as the metadata do.
+
+    Parameters
+    ----------
+    field : ArrowField
+        The column in Arrow's terms.
+    """
+    arrow_type = field.type
+    if arrow_type.dictionary is not None:
+        return "categorical"
+    if arrow_type.extension is not None:
+        return "object"
+    if arrow_type.kind in ("int", "float"):
+        return _number_type(arrow_type)
+    if arrow_type.kind == "timestamp":
+        return "datetimetz" if arrow_type.timezone else "datetime"
+    if arrow_type.kind == "list":
+        return f"list[{pandas_type(field.children[0])}]"
+    return _PANDAS_TYPES.get(arrow_type.kind, "object")
+
+
+def _number_type(arrow_type: ArrowType) -> str:
+    unsigned = arrow_type.kind == "int" and not arrow_type.signed
+    return f"{'u' if unsigned else ''}{arrow_type.kind}{arrow_type.bit_width}"
+
+
+def column_entry(values: Any, name: str | None, field: ArrowField) -> dict[str, Any]:
+    """Describe a column, or a level of the index that is a column of the file.
+
+    Parameters
+    ----------
+    values : pandas.Series or pandas.Index
+        Its values; only their dtype counts.
+    name : str or None
+        Its label in the frame.
+    field : ArrowField
+        What it is in the file.
+
+    Returns
+    -------
+    dict
+        An item of ``columns``.
+    """
+    dtype = values.dtype
+    numpy_type, metadata = _dtype_entry(dtype)
+    note = extra_dtype_json(dtype)
+    kind = "categorical" if isinstance(dtype, pd.CategoricalDtype) else pandas_type(field)
+    if kind == "decimal":
+        numpy_type, metadata = "object", {"precision": field.type.precision, "scale": field.type.scale}
+    if note is not None:
+        metadata = {**(metadata or {}), DTYPE_KEY: note}
+        numpy_type = _readable_numpy_type(numpy_type, dtype)
+    return {
+        "name": name,
+        "field_name": field.name,
+        "pandas_type": kind,
+        "numpy_type": numpy_type,
+        "metadata": metadata,
+    }
+
+
+def _readable_numpy_type(numpy_type: str, dtype: Any) -> str:
+    """Give a name that others can make a dtype of, lest they do not read the file at all."""
+    try:
+        pd.api.types.pandas_dtype(numpy_type)
+    except (TypeError, ValueError, NotImplementedError):
+        return str(dtype.subtype) if isinstance(dtype, pd.SparseDtype) else "object"
+    return numpy_type
+
+
+def _dtype_entry(dtype: Any) -> tuple[str, dict | None]:
+    if isinstance(dtype, pd.CategoricalDtype):
+        size = len(dtype.categories)
+        codes = next((name for name in ("int8", "int16", "int32") if size <= np.iinfo(name).max), "int64")
+        return codes, {"num_categories": size, "ordered": bool(dtype.ordered)}
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return f"datetime64[{dtype.unit}]", {"timezone": portable_zone_name(dtype.tz)}
+    return str(dtype), None
+
+
+def label_entries(columns: pd.Index) -> list[dict[str, Any]]:
+    """Describe the column labels, level by level.
+
+    Parameters
+    ----------
+    columns : pandas.Index
+        Of the frame.
+
+    Returns
+    -------
+    list of dict
+        The value of ``column_indexes``.
+    """
+    levels = columns.levels if isinstance(columns, pd.MultiIndex) else [columns]
+    entries = []
+    for level, name in zip(levels, columns.names, strict=True):
+        numpy_type, metadata = _dtype_entry(level.dtype)
+        kind = _label_type(level)
+        if "mixed" in kind:
+            warnings.warn("the column labels are of different types: to other readers, they are strings",
+                          UserWarning, stacklevel=2)  # fmt: skip
+        if kind == "unicode":
+            metadata = {"encoding": "UTF-8"}
+        entry = {"name": json_label(name), "field_name": json_label(name), "pandas_type": kind,
+                 "numpy_type": numpy_type, "metadata": metadata}  # fmt: skip
+        entries.append(add_level_note(entry, columns, level, name))
+    return entries
+
+
+def _label_type(level: pd.Index) -> str:
+    dtype = level.dtype
+    scalar = dtype.type
+    if isinstance(scalar, type) and issubclass(scalar, (np.bool_, np.integer, np.float32, np.float64)):
+        return np.dtype(scalar).name
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return "datetimetz"
+    if isinstance(dtype, np.dtype) and dtype.kind == "M":
+        return str(dtype)
+    inferred = pd.api.types.infer_dtype(level, skipna=False)
+    return "unicode" if inferred == "string" else inferred
+
+
+def range_entry(level: pd.RangeIndex) -> dict[str, Any]:
+    """Describe a RangeIndex, which needs no column."""
+    entry = {
+        "kind": "range",
+        "name": json_label(level.name),
+        "start": level.start,
+        "stop": level.stop,
+        "step": level.step,
+    }
+    plain = level.name is None or type(level.name) in (str, int)
+    note = None if plain else label_note(level.name)
+    return entry if note is None else {**entry, LABEL_KEY: note[0]}
+
+
+def encode_document(index: list[Any], labels: list[dict], columns: list[dict], attrs: dict) -> str:
+    """Write the metadata.
+
+    Parameters
+    ----------
+    index : list of (str or dict)
+        The levels of the index: names of columns of the file, or what `range_entry` gave.
+    labels : list of dict
+        What `label_entries` gave.
+    columns : list of dict
+        What `column_entry` gave for each column, those of the index last.
+    attrs : dict
+        What `attrs_entries` gave.
+
+    Returns
+    -------
+    str
+        JSON.
+    """
+    from ...util.version import __version__
+
+    return json.dumps(
+        {
+            "index_columns": index,
+            "column_indexes": labels,
+            "columns": columns,
+            **attrs,
+            "creator": {"library": "numparq", "version": __version__},
+            "pandas_version": pd.__version__,
+        }
+    )
+
+
+def attrs_entries(attrs: dict) -> dict[str, Any]:
+    """Describe ``DataFrame.attrs``.
+
+    Returns
+    -------
+    dict
+        Entries of the document: what others read, which is nothing where JSON cannot express it, and what it was,
+        where that is another thing. There is a warning where both cannot be told.
+    """
+    try:
+        text = json.dumps(attrs)
+    except (TypeError, ValueError, RecursionError) as error:
+        text, why = None, error
+    if text is not None and _is_same(json.loads(text), attrs):
+        return {"attributes": attrs}
+    try:
+        return {"attributes": json.loads(text or "{}"), ATTRS_KEY: value_to_json(attrs)}
+    except (TypeError, ValueError, RecursionError):
+        if text is None:
+            warnings.warn(f"DataFrame.attrs cannot be written: {why}", UserWarning, stacklevel=3)
+        return {"attributes": json.loads(text or "{}")}
+
+
+def _is_same(found: Any, value: Any) -> bool:
+    try:
+        return bool(found == value)
+    except ValueError:  # an array among the values
+        return False

@@ -1,0 +1,194 @@
+"""Open file: byte source, footer, and its schema and key-value metadata, parsed on first use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InvalidFileError, ParquetError, UnsupportedError, error_context
+from ..io.open import open_source
+from ..io.source import Source
+from .footer.file_metadata import Footer
+from .footer.tail import buffer_tail, read_footer, tail_bytes
+from .key_values.arrow import ArrowSchema
+from .key_values.pandas import PandasMetadata
+from .schema import Schema, footer_schema
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..io.coalesce import Coalescing
+    from ..io.multi_file_source import MultiFileSource
+    from .geospatial import GeospatialColumn
+    from .thrift.decode import Record
+
+_MAX_CACHED_VALUE_BYTES = 64 << 10  # of values of the footer: what is made of larger ones is not kept
+
+
+class OpenFile:
+    """A file that is open, and what its footer says of it, each thing read when it is first asked for.
+
+    Parameters
+    ----------
+    path : str, os.PathLike, bytes-like, or binary file object
+        The file's name or URL, its bytes, or an object with ``read`` and ``seek``.
+    storage_options : dict, optional
+        For the file system of a URL.
+    filesystem : fsspec or pyarrow file system, optional
+        Where `path` is.
+    coalescing : Coalescing, optional
+        How much is fetched at once; by default what suits local files, or an object store.
+    external_files : bool
+        Whether column chunks may be in other files, below the file's own folder.
+
+    Attributes
+    ----------
+    source : Source
+        Where its bytes come from. Its end is in memory: to read what lies within `tail` costs no request.
+    files : MultiFileSource or None
+        The same, where column chunks may be in other files.
+    footer : Footer
+        What a read needs of the footer.
+    footer_start : int
+        Where it begins.
+    user_coalescing : Coalescing or None
+        What the user said of how much is fetched at once, if anything.
+    indexes : dict
+        What planning has read of it: page indexes and Bloom filters, so that the next read need not. Filled by
+        `numparq.prune`; a thread that is too early reads again what another one is reading.
+    """
+
+    def __init__(
+        self, path: Any, *, storage_options: dict[str, Any] | None = None, filesystem: Any = None,
+        coalescing: Coalescing | None = None, external_files: bool = False,
+    ) -> None:  # fmt: skip
+        if coalescing is not None:
+            _check_coalescing(coalescing)
+        self.user_coalescing = coalescing
+        self.source: Source = buffer_tail(open_source(path, storage_options, filesystem))
+        self.files: MultiFileSource | None = None
+        self.indexes: dict[Any, Any] = {}
+        try:
+            if external_files:
+                self.source = self.files = _with_sibling_files(self.source, path)
+            self.footer: Footer
+            self.footer, self.footer_start = read_footer(self.source)
+            self._current_stamp: Callable[[], object] = getattr(self.source, "stamp", _without_stamp)
+            self._stamp = self._current_stamp()
+        except BaseException as error:
+            if isinstance(error, ParquetError):
+                error.where.setdefault("file", self.source.name)
+            self.source.close()
+            raise
+
+    def check_unchanged(self) -> None:
+        """Refuse to read on in a local file that is no longer what its footer told of.
+
+        Raises
+        ------
+        InvalidFileError
+            When its size, or the time of its last change, is not what it was when the file was opened.
+        """
+        if self._current_stamp() != self._stamp:
+            raise InvalidFileError("the file has changed since it was opened: open it again", file=self.source.name)
+
+    @cached_property
+    def coalescing(self) -> Coalescing:
+        """Which byte ranges are fetched together."""
+        from ..io.coalesce import LOCAL_COALESCING, OBJECT_STORE_COALESCING
+
+        return self.user_coalescing or (OBJECT_STORE_COALESCING if self.source.is_remote else LOCAL_COALESCING)
+
+    @property
+    def tail(self) -> np.ndarray:
+        """The last bytes of the file (uint8, 64 KiB or the whole file), which were read together with the footer."""
+        return tail_bytes(self.source)
+
+    @property
+    def num_rows(self) -> int:
+        """Rows of the file."""
+        return int(self.footer.row_group_num_rows.sum())
+
+    @property
+    def num_row_groups(self) -> int:
+        """Row groups of the file."""
+        return len(self.footer.row_group_num_rows)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The tree of columns."""
+        with error_context(file=self.source.name):
+            return footer_schema(self.footer)
+
+    @cached_property
+    def metadata(self) -> Record:
+        """FileMetaData, with everything in it."""
+        with error_context(file=self.source.name):
+            return self.footer.full
+
+    @cached_property
+    def geospatial(self) -> dict[str, GeospatialColumn]:
+        """The columns of geometries, by name: kind, CRS, bounding boxes (Geospatial.md)."""
+        from .geospatial import find_geospatial_columns
+
+        with error_context(file=self.source.name):
+            return find_geospatial_columns(self.footer, self.schema)
+
+    @cached_property
+    def pandas_metadata(self) -> PandasMetadata | None:
+        """What pandas noted of the frame that was written."""
+        return self.footer.kept.get("pandas", self._pandas_metadata)
+
+    def _pandas_metadata(self) -> PandasMetadata | None:
+        keys = self.footer.key_value_metadata
+        return _parse_cached(PandasMetadata.parse, keys.get("pandas"), keys.get("PANDAS_ATTRS"), self.is_own)
+
+    @cached_property
+    def arrow_schema(self) -> ArrowSchema:
+        """What the writer noted of the types that the columns had in Arrow."""
+        return self.footer.kept.get("ARROW:schema", self._arrow_schema)
+
+    def _arrow_schema(self) -> ArrowSchema:
+        return _parse_cached(ArrowSchema, self.footer.key_value_metadata.get("ARROW:schema"), len(self.schema.columns))
+
+    @property
+    def is_own(self) -> bool:
+        """Whether numparq wrote the file, so that what pyarrow loses is to be restored."""
+        return (self.footer.created_by or "").startswith("numparq version")
+
+    def close(self) -> None:
+        """Close the file, if it was opened here."""
+        self.source.close()
+
+
+def _without_stamp() -> None:
+    """Tell nothing of when a source changed."""
+
+
+def _parse_cached(make: Callable[..., Any], *values: Any) -> Any:
+    """Make something of values of the footer: once for all files that have the same, unless these are large."""
+    size = sum(len(value) for value in values if isinstance(value, bytes))
+    return _parse_with_lru(make, *values) if size <= _MAX_CACHED_VALUE_BYTES else make(*values)
+
+
+@lru_cache(maxsize=128)
+def _parse_with_lru(make: Callable[..., Any], *values: Any) -> Any:
+    return make(*values)
+
+
+def _check_coalescing(coalescing: Any) -> None:
+    from ..io.coalesce import Coalescing
+
+    if not isinstance(coalescing, Coalescing):
+        raise TypeError(f"coalescing is a numparq.Coalescing or None, not {type(coalescing).__name__}")
+
+
+def _with_sibling_files(source: Source, path: Any) -> MultiFileSource:
+    """Let a file name others that are beside it."""
+    from ..io.multi_file_source import MultiFileSource
+    from ..io.sibling_files import SiblingFiles
+
+    if source.is_remote:
+        raise UnsupportedError("external_files=True needs a local file: nothing beside a remote one is opened")
+    return MultiFileSource(source, SiblingFiles(path))

@@ -1,0 +1,399 @@
+"""The schema of a file: columns and leaf columns with their levels, from the footer's schema elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from operator import attrgetter
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import InvalidFileError
+from .footer.file_metadata import Footer, SchemaElements
+from .logical_type import LogicalType, LogicalTypeReader
+from .physical_type import FIXED_LEN_BYTE_ARRAY, PHYSICAL_NAMES
+
+__all__ = ["OPTIONAL", "REPEATED", "REQUIRED", "Leaf", "Schema", "footer_schema", "leaf_ordinal"]
+
+REQUIRED, OPTIONAL, REPEATED = range(3)
+REPETITION_NAMES = ("required", "optional", "repeated")
+MAX_SCHEMA_DEPTH = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A column that holds values.
+
+    Parameters
+    ----------
+    index : int
+        Its ordinal among the leaves, which is that of its column chunks in a row group.
+    column : int
+        The ordinal of the top-level column that it is, or belongs to.
+    path : tuple of str
+        The names from the top down.
+    physical : int
+        The physical type, 0 (BOOLEAN) to 7 (FIXED_LEN_BYTE_ARRAY).
+    type_length : int or None
+        Bytes of a value, of FIXED_LEN_BYTE_ARRAY.
+    logical : LogicalType or None
+        None where there is none, or one that this version does not know.
+    max_definition_level, max_repetition_level : int
+        The largest levels that its values can have.
+    repetition : int
+        Whether it itself is REQUIRED, OPTIONAL or REPEATED.
+    element : int
+        Its place in the list of SchemaElements.
+    element_levels : tuple of int
+        Of a leaf within lists: 0, then for each list, from the top down, the definition level from which on it has an
+        element.
+    """
+
+    index: int
+    column: int
+    path: tuple[str, ...]
+    physical: int
+    type_length: int | None
+    logical: LogicalType | None
+    max_definition_level: int
+    max_repetition_level: int
+    repetition: int = OPTIONAL
+    element: int = -1
+    element_levels: tuple[int, ...] = (0,)
+
+    def __hash__(self) -> int:
+        return hash((self.index, self.path))  # tables are keyed by leaves, and these two tell them apart mostly
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether it is part of a nested column: a group, or repeated."""
+        return len(self.path) > 1 or self.max_repetition_level > 0
+
+    @property
+    def name(self) -> str:
+        """The names joined by dots."""
+        return ".".join(self.path)
+
+
+leaf_ordinal = attrgetter("index")
+
+
+class SchemaElement(NamedTuple):
+    """What a SchemaElement says of its place in the tree.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    repetition : int
+        REQUIRED, OPTIONAL or REPEATED.
+    logical : LogicalType or None
+        As in `Leaf`.
+    leaf : int or None
+        The ordinal of the leaf that it is; None for a group.
+    children : list of int
+        The elements of a group.
+    """
+
+    name: str
+    repetition: int
+    logical: LogicalType | None
+    leaf: int | None
+    children: list[int]
+
+
+class SchemaTree(NamedTuple):
+    """Where the elements of a schema stand, one item an element; the root's are 0.
+
+    Attributes
+    ----------
+    parent : list of int
+        The group that an element is in.
+    depth : list of int
+        1 is the top level.
+    """
+
+    parent: list[int]
+    depth: list[int]
+
+
+def footer_schema(footer: Footer) -> Schema:
+    """Give the columns of a file; files that were written alike share them.
+
+    Raises
+    ------
+    InvalidFileError
+        As in `Schema`.
+    """
+    part = footer.schema_part
+    return _shared(part) if part.is_shared else Schema(part)
+
+
+class Schema:
+    """The columns of a file.
+
+    Parameters
+    ----------
+    footer : Footer or SchemaElements
+        The file's, or no more of it than is needed.
+
+    Attributes
+    ----------
+    columns : list of str
+        The names of the top-level columns.
+    num_leaves : int
+        Columns that hold values.
+
+    Raises
+    ------
+    InvalidFileError
+        When the list of SchemaElements is no tree.
+    """
+
+    def __init__(self, footer: Footer | SchemaElements) -> None:
+        self._footer = footer
+        self._records = footer.schema_records
+        slots = footer.schema_layout.slots
+        self._name, self._type, self._length = slots["name"].word, slots["type"].word, slots["type_length"].word
+        self._repetition = slots["repetition_type"].word
+        self._children = np.maximum(self._records[:, slots["num_children"].word], 0)
+        self._logical_types = LogicalTypeReader(footer.schema_layout, footer.text)
+        self.num_leaves = footer.num_leaves
+        self._top = self._top_level()
+        self._first_leaf = np.cumsum(footer.is_leaf) - footer.is_leaf  # leaves in front of an element
+        self.columns = self._names(self._top)
+        self._flat_leaves: dict[int, Leaf | None] = {}
+        self._leaves: dict[int, Leaf] = {}
+
+    # --- the tree ---------------------------------------------------------------------------------------------------
+
+    def _top_level(self) -> np.ndarray:
+        """Find the elements that are top-level columns."""
+        if not len(self._children):
+            raise InvalidFileError("the schema is empty")
+        if self._children[1:].any():
+            return np.flatnonzero(np.array(self._tree.depth) == 1)
+        if self._children[0] != len(self._children) - 1:
+            raise InvalidFileError("the schema's root has another number of columns than there are")
+        return np.arange(1, len(self._children))
+
+    @cached_property
+    def _tree(self) -> SchemaTree:
+        return _walk(self._children.tolist())
+
+    @cached_property
+    def is_flat(self) -> bool:
+        """Whether every column holds values itself, one a row at most."""
+        repeated = self._records[1:, self._repetition] == REPEATED
+        return bool(self._footer.is_leaf[1:].all() and not repeated.any())
+
+    def has_leaves(self, position: int) -> bool:
+        """Tell whether a top-level column holds values, or something in it does."""
+        return not self.has_empty_groups or bool(self.leaves_of(position))
+
+    @cached_property
+    def has_empty_groups(self) -> bool:
+        """Whether there are groups without fields, of which the file says nothing."""
+        return bool(((self._children[1:] == 0) & ~self._footer.is_leaf[1:].astype(bool)).any())
+
+    def _names(self, elements: np.ndarray) -> list[str]:
+        """Give the names of elements."""
+        if not len(elements):
+            return []
+        starts, lengths = self._records[elements, self._name], self._records[elements, self._name + 1]
+        first, end = int(starts.min()), int((starts + lengths).max())
+        if end - first > 1 << 24:  # never in a file that means well
+            return [self._footer.text(*place) for place in zip(starts.tolist(), lengths.tolist(), strict=True)]
+        text = self._footer.content(first, end - first)
+        places = zip((starts - first).tolist(), (starts + lengths - first).tolist(), strict=True)
+        return [text[start:end].decode("utf-8", "surrogateescape") for start, end in places]
+
+    # --- columns ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """The position of each top-level column by its name; of equal names, that of the first."""
+        count = len(self.columns)
+        return dict(zip(reversed(self.columns), range(count - 1, -1, -1), strict=True))
+
+    def leaves_of(self, position: int) -> range:
+        """Give the ordinals of the leaves of a top-level column."""
+        end = self._first_leaf[self._top[position + 1]] if position + 1 < len(self._top) else self.num_leaves
+        return range(int(self._first_leaf[self._top[position]]), int(end))
+
+    def flat_leaf(self, position: int) -> Leaf | None:
+        """Give a top-level column that holds values itself; None for a nested one.
+
+        Raises
+        ------
+        InvalidFileError
+            When its SchemaElement has no physical type that there is, or lacks its length.
+        """
+        if position not in self._flat_leaves:
+            self._flat_leaves[position] = self._flat_leaf(position)
+        return self._flat_leaves[position]
+
+    def _flat_leaf(self, position: int) -> Leaf | None:
+        element = int(self._top[position])
+        if not self._footer.is_leaf[element]:
+            return None
+        record = self._records[element].tolist()
+        if record[self._repetition] == REPEATED:
+            return None
+        optional = int(record[self._repetition] == OPTIONAL)
+        return self._leaf(element, record, position, (self.columns[position],), (optional, 0))
+
+    def column_element(self, position: int) -> int:
+        """Give the element of a top-level column."""
+        return int(self._top[position])
+
+    def field_id(self, element: int) -> int | None:
+        """Give the number that a SchemaElement has, which stays with a column that is renamed; None for none."""
+        slot, record = self._footer.schema_layout.slots["field_id"], self._records[element]
+        return int(record[slot.word]) if int(record[0]) >> slot.field.id & 1 else None
+
+    def describe(self, element: int) -> SchemaElement:
+        """Say what a SchemaElement is, with the elements of a group.
+
+        Raises
+        ------
+        InvalidFileError
+            When it has a repetition that there is not.
+        """
+        record = self._records[element].tolist()
+        (name,) = self._names(np.array([element]))
+        repetition = max(record[self._repetition], REQUIRED)
+        if repetition > REPEATED:
+            raise InvalidFileError(f"the column has a repetition type {repetition}", column=name)
+        leaf = int(self._first_leaf[element]) if self._footer.is_leaf[element] else None
+        depths = self._tree.depth
+        children = []
+        child = element + 1
+        while child < len(depths) and depths[child] > depths[element]:
+            if depths[child] == depths[element] + 1:
+                children.append(child)
+            child += 1
+        return SchemaElement(name, repetition, self._logical_types.of(record), leaf, children)
+
+    def leaf(self, index: int) -> Leaf:
+        """Give a leaf by its ordinal.
+
+        Parameters
+        ----------
+        index : int
+            From 0 to `num_leaves`.
+
+        Returns
+        -------
+        Leaf
+
+        Raises
+        ------
+        InvalidFileError
+            As in `flat_leaf`.
+        """
+        if index not in self._leaves:
+            self._leaves[index] = self._leaf_of(index)
+        return self._leaves[index]
+
+    def _leaf_of(self, index: int) -> Leaf:
+        element = int(self._leaf_elements[index])
+        chain = [element]
+        while self._tree.depth[chain[-1]] > 1:
+            chain.append(self._tree.parent[chain[-1]])
+        chain.reverse()
+        repetitions = self._records[chain, self._repetition]
+        steps = np.cumsum((repetitions == OPTIONAL) | (repetitions == REPEATED))
+        element_levels = (0, *steps[repetitions == REPEATED].tolist())
+        levels = int(steps[-1]), len(element_levels) - 1
+        position = int(np.searchsorted(self._top, chain[0]))
+        path = tuple(self._names(np.array(chain)))
+        leaf = self._leaf(element, self._records[element].tolist(), position, path, levels)
+        return replace(leaf, element_levels=element_levels)
+
+    @cached_property
+    def _leaf_elements(self) -> np.ndarray:
+        return np.flatnonzero(self._footer.is_leaf)
+
+    def __iter__(self) -> Iterator[Leaf]:
+        return map(self.leaf, range(self.num_leaves))
+
+    def _leaf(
+        self, element: int, record: list[int], position: int, path: tuple[str, ...], levels: tuple[int, int]
+    ) -> Leaf:
+        physical, repetition = record[self._type], max(record[self._repetition], REQUIRED)  # -1: the file does not say
+        if not 0 <= physical <= FIXED_LEN_BYTE_ARRAY:
+            raise InvalidFileError("the column has no physical type of this format", column=".".join(path))
+        length = record[self._length] if physical == FIXED_LEN_BYTE_ARRAY else None
+        if length is not None and length < 0:
+            raise InvalidFileError(
+                "a FIXED_LEN_BYTE_ARRAY column must say how long its values are", column=".".join(path)
+            )
+        if repetition > REPEATED:
+            raise InvalidFileError(f"the column has a repetition type {repetition}", column=".".join(path))
+        index, logical = int(self._first_leaf[element]), self._logical_types.of(record)
+        return Leaf(index, position, path, physical, length, logical, *levels, repetition, element)
+
+    # --- as text ----------------------------------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        lines = ["schema {"]
+        depths, children = self._tree.depth, self._children.tolist()
+        names = self._names(np.arange(len(depths)))
+        closing: list[int] = []
+        for element in range(1, len(depths)):
+            depth = depths[element]
+            while closing and closing[-1] >= depth:
+                lines.append("  " * closing.pop() + "}")
+            lines.append("  " * depth + self._line(element, names[element]))
+            if children[element]:
+                closing.append(depth)
+        lines += ["  " * depth + "}" for depth in reversed(closing)]
+        return "\n".join([*lines, "}"])
+
+    def _line(self, element: int, name: str) -> str:
+        record = self._records[element].tolist()
+        repetition, physical = record[self._repetition], record[self._type]
+        logical = self._logical_types.of(record)
+        words = [REPETITION_NAMES[repetition] if 0 <= repetition <= REPEATED else "?"]
+        if not self._footer.is_leaf[element]:
+            words.append("group")
+        elif physical == FIXED_LEN_BYTE_ARRAY:
+            words.append(f"{PHYSICAL_NAMES[physical]}({record[self._length]})")
+        else:
+            words.append(PHYSICAL_NAMES[physical] if 0 <= physical < len(PHYSICAL_NAMES) else "?")
+        words += [name, f"({logical})"] if logical else [name]
+        end = ";" if self._footer.is_leaf[element] else " {" if self._children[element] else " {}"
+        return " ".join(words) + end
+
+    def __repr__(self) -> str:
+        return f"<Schema of {len(self.columns)} columns>\n{self}"
+
+
+@lru_cache(maxsize=64)
+def _shared(part: SchemaElements) -> Schema:
+    return Schema(part)
+
+
+def _walk(children: list[int]) -> SchemaTree:
+    """Walk over the elements, which stand in depth-first order, each group in front of what is in it."""
+    parent, depth = [0] * len(children), [0] * len(children)
+    groups, to_come = [0], [children[0]]
+    for element, count in enumerate(children[1:], start=1):
+        while to_come and not to_come[-1]:
+            to_come.pop()
+            groups.pop()
+        if not to_come:
+            raise InvalidFileError("the schema has more elements than its groups have children")
+        to_come[-1] -= 1
+        parent[element], depth[element] = groups[-1], len(groups)
+        if count:
+            if len(groups) > MAX_SCHEMA_DEPTH:
+                raise InvalidFileError(f"the schema is nested more than {MAX_SCHEMA_DEPTH} deep")
+            groups.append(element)
+            to_come.append(count)
+    if any(to_come):
+        raise InvalidFileError("the schema ends before all groups have their children")
+    return SchemaTree(parent, depth)

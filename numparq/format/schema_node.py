@@ -1,0 +1,280 @@
+"""Schema nodes to write, and the schema elements and leaf columns they become."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from ..errors import SchemaError
+from .logical_type import CONVERTED_TYPES, LogicalType
+from .schema import OPTIONAL, REPEATED, Leaf
+from .thrift.idl import load_idl
+
+__all__ = ["SchemaNode", "leaf_columns", "to_schema_elements"]
+
+_INT32, _INT64, _BYTE_ARRAY, _FIXED = 1, 2, 6, 7  # of the enum Type
+_CONVERTED_DECIMAL = 5
+_MOST_DIGITS = {_INT32: 9, _INT64: 18}
+_CONVERTED_ONLY = ("INTERVAL", "MAP_KEY_VALUE")
+_VARIANT_VERSION = 1
+
+# --- converted types ------------------------------------------------------------------------------------------------
+
+
+_TO_CONVERTED = {logical: number for number, logical in CONVERTED_TYPES.items()}
+
+
+# --- parameters of logical types ------------------------------------------------------------------------------------
+
+
+def _temporal(logical: LogicalType) -> dict[str, Any]:
+    return {"isAdjustedToUTC": logical.utc, "unit": {logical.unit: {}}}
+
+
+def _geography(logical: LogicalType) -> dict[str, Any]:
+    algorithms = load_idl().enums["EdgeInterpolationAlgorithm"]
+    number = None if logical.algorithm is None else algorithms[logical.algorithm]
+    return {"crs": logical.crs, "algorithm": number}
+
+
+_PARAMETERS: dict[str, Callable[[LogicalType], dict[str, Any]]] = {
+    "INTEGER": lambda logical: {"bitWidth": logical.bit_width, "isSigned": logical.signed},
+    "DECIMAL": lambda logical: {"scale": logical.scale, "precision": logical.precision},
+    "TIME": _temporal,
+    "TIMESTAMP": _temporal,
+    "VARIANT": lambda logical: {"specification_version": logical.version or _VARIANT_VERSION},
+    "GEOMETRY": lambda logical: {"crs": logical.crs},
+    "GEOGRAPHY": _geography,
+}
+
+# --- what cannot be -------------------------------------------------------------------------------------------------
+
+
+_GROUPS = ("LIST", "MAP", "MAP_KEY_VALUE", "VARIANT", "FILE")
+_BYTES = ("STRING", "ENUM", "JSON", "BSON", "GEOMETRY", "GEOGRAPHY")
+_LENGTHS = {"UUID": 16, "FLOAT16": 2, "INTERVAL": 12}  # of FIXED_LEN_BYTE_ARRAY
+_UNITS = {("TIME", "MILLIS"): _INT32, ("TIME", "MICROS"): _INT64, ("TIME", "NANOS"): _INT64,
+          ("TIMESTAMP", "MILLIS"): _INT64, ("TIMESTAMP", "MICROS"): _INT64, ("TIMESTAMP", "NANOS"): _INT64}  # fmt: skip
+_WIDTHS = {8: _INT32, 16: _INT32, 32: _INT32, 64: _INT64}
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaNode:
+    """An element of a schema: a column that holds values, or a group.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    repetition : int
+        REQUIRED, OPTIONAL or REPEATED.
+    physical : int or None
+        The physical type (0 BOOLEAN to 7 FIXED_LEN_BYTE_ARRAY); None for a group.
+    type_length : int
+        Bytes of a value, of FIXED_LEN_BYTE_ARRAY.
+    logical : LogicalType or None
+        What the values mean; of groups LIST, MAP or VARIANT.
+    children : tuple of SchemaNode
+        Of a group.
+    field_id : int or None
+        Written as it is.
+    """
+
+    name: str
+    repetition: int = OPTIONAL
+    physical: int | None = None
+    type_length: int = 0
+    logical: LogicalType | None = None
+    children: tuple[SchemaNode, ...] = ()
+    field_id: int | None = None
+
+
+def leaf_columns(columns: list[SchemaNode]) -> list[Leaf]:
+    """List the leaves of a schema in its order, with their levels.
+
+    Parameters
+    ----------
+    columns : list of SchemaNode
+        The top-level columns.
+
+    Returns
+    -------
+    list of Leaf
+        `Leaf.element` counts the elements depth first, the root being 0.
+    """
+    found: list[Leaf] = []
+    element = 0
+
+    def walk(node: SchemaNode, column: int, path: tuple[str, ...], definition: int, repetition: int) -> None:
+        nonlocal element
+        element += 1
+        path = (*path, node.name)
+        definition += node.repetition in (OPTIONAL, REPEATED)
+        repetition += node.repetition == REPEATED
+        if node.physical is not None:
+            length = node.type_length or None
+            found.append(Leaf(len(found), column, path, node.physical, length, node.logical, definition, repetition,
+                              node.repetition, element))  # fmt: skip
+        for child in node.children:
+            walk(child, column, path, definition, repetition)
+
+    for number, column in enumerate(columns):
+        walk(column, number, (), 0, 0)
+    return found
+
+
+def to_schema_elements(columns: Iterable[SchemaNode], name: str = "schema") -> list[dict[str, Any]]:
+    """List the SchemaElements of a schema: the root, then all nodes, each group in front of what is in it.
+
+    Beside the logical type stands the converted type that readers from before it know, where there is one: local
+    times and timestamps have it too.
+
+    Parameters
+    ----------
+    columns : list of Node
+        The top-level columns.
+    name : str
+        The root's.
+
+    Returns
+    -------
+    list of dict
+        SchemaElements for `numparq.format.thrift.encode.encode_struct`.
+
+    Raises
+    ------
+    SchemaError
+        When a node is neither a group nor a leaf of a type that there is, or its physical type cannot hold its logical
+        type; it names the column.
+    """
+    columns = tuple(columns)
+    elements: list[dict[str, Any]] = [{"name": name, "num_children": len(columns)}]
+    to_come: list[tuple[tuple[str, ...], SchemaNode]]
+    to_come = [((column.name,), column) for column in reversed(columns)]
+    while to_come:
+        path, node = to_come.pop()
+        elements.append(_element(node, path))
+        to_come += [((*path, child.name), child) for child in reversed(node.children)]
+    return elements
+
+
+def _element(node: SchemaNode, path: tuple[str, ...]) -> dict[str, Any]:
+    trouble = _node_error(node)
+    if trouble:
+        raise SchemaError(trouble, column=".".join(path))
+    element: dict[str, Any] = {"name": node.name, "repetition_type": node.repetition, "field_id": node.field_id}
+    if node.physical is None:
+        element["num_children"] = len(node.children)
+    else:
+        element["type"] = node.physical
+        if node.physical == _FIXED:
+            element["type_length"] = node.type_length
+    if node.logical is not None:
+        element |= _annotation(node.logical)
+    return element
+
+
+def _annotation(logical: LogicalType) -> dict[str, Any]:
+    """Give the fields of a SchemaElement that say what its values mean."""
+    made: dict[str, Any] = {"converted_type": _converted(logical)}
+    if logical.kind not in _CONVERTED_ONLY:
+        parameters = _PARAMETERS.get(logical.kind)
+        made["logicalType"] = {logical.kind: parameters(logical) if parameters else {}}
+    if logical.kind == "DECIMAL":
+        made |= {"precision": logical.precision, "scale": logical.scale}
+    return made
+
+
+def _converted(logical: LogicalType) -> int | None:
+    """Find the ConvertedType of a logical type; None where there is none."""
+    if logical.kind == "DECIMAL":
+        return _CONVERTED_DECIMAL
+    if logical.utc is False:  # the old annotation is the same for local values
+        logical = LogicalType(logical.kind, unit=logical.unit, utc=True)
+    return _TO_CONVERTED.get(logical)
+
+
+def _node_error(node: SchemaNode) -> str | None:
+    """Say what is wrong with a node by itself; None where nothing is."""
+    if not 0 <= node.repetition <= 2:
+        return f"there is no repetition type {node.repetition}"
+    if node.physical is None:
+        if not node.children:
+            return "it is a group without fields, which Parquet cannot store"
+        wrong = node.logical is not None and node.logical.kind not in _GROUPS
+        return f"{node.logical} does not annotate a group" if wrong else None
+    if node.children:
+        return "it has both a physical type and fields"
+    if not 0 <= node.physical <= _FIXED:
+        return f"there is no physical type {node.physical}"
+    if node.physical == _FIXED and node.type_length < 1:
+        return "a FIXED_LEN_BYTE_ARRAY needs a length of at least 1"
+    if node.logical is None:
+        return None
+    return _parameter_error(node.logical) or _physical_type_error(node, node.logical)
+
+
+def _physical_type_error(node: SchemaNode, logical: LogicalType) -> str | None:
+    """Compare the physical type with what a logical type asks for."""
+    kind, physical = logical.kind, node.physical
+    if kind in _GROUPS:
+        return f"{logical} annotates groups only"
+    if kind in _BYTES and physical != _BYTE_ARRAY:
+        return f"{logical} takes BYTE_ARRAY"
+    if kind in _LENGTHS and (physical != _FIXED or node.type_length != _LENGTHS[kind]):
+        return f"{logical} takes FIXED_LEN_BYTE_ARRAY of length {_LENGTHS[kind]}"
+    if kind == "DATE" and physical != _INT32:
+        return "DATE takes INT32"
+    if (kind, logical.unit) in _UNITS and physical != _UNITS[kind, logical.unit or ""]:
+        return f"{logical} takes {_name(_UNITS[kind, logical.unit or ''])}"
+    if kind == "INTEGER" and physical != _WIDTHS[logical.bit_width or 0]:
+        return f"{logical} takes {_name(_WIDTHS[logical.bit_width or 0])}"
+    if kind == "DECIMAL":
+        return _decimal_error(node, logical)
+    return None
+
+
+def _decimal_error(node: SchemaNode, logical: LogicalType) -> str | None:
+    """Check that all numbers of so many digits fit."""
+    if node.physical == _BYTE_ARRAY:
+        return None
+    if node.physical == _FIXED:
+        most = len(str((1 << 8 * node.type_length - 1) - 1)) - 1 if node.type_length < 1000 else 2000
+    else:
+        most = _MOST_DIGITS.get(node.physical or 0, 0)
+    if not most:
+        return f"{logical} takes INT32, INT64, FIXED_LEN_BYTE_ARRAY or BYTE_ARRAY"
+    return f"{logical} has more than the {most} digits that its type holds" if (logical.precision or 0) > most else None
+
+
+def _parameter_error(logical: LogicalType) -> str | None:
+    kind = logical.kind
+    if kind not in (*_kinds(), *_CONVERTED_ONLY):
+        return f"there is no logical type {kind}"
+    if kind == "INTEGER" and (logical.bit_width not in _WIDTHS or logical.signed is None):
+        return "INTEGER takes 8, 16, 32 or 64 bits, signed or not"
+    if kind in ("TIME", "TIMESTAMP") and ((kind, logical.unit) not in _UNITS or logical.utc is None):
+        return f"{kind} takes a unit of MILLIS, MICROS or NANOS, adjusted to UTC or not"
+    if kind == "DECIMAL" and not 0 <= _or(logical.scale, -1) <= _or(logical.precision, -1):
+        return f"{logical}: the scale is from 0 to the precision"
+    if kind == "DECIMAL" and logical.precision == 0:
+        return f"{logical}: the precision is at least 1"
+    if logical.algorithm is not None and logical.algorithm not in load_idl().enums["EdgeInterpolationAlgorithm"]:
+        return f"there is no algorithm {logical.algorithm}"
+    return None
+
+
+def _or(value: int | None, default: int) -> int:
+    return default if value is None else value
+
+
+@lru_cache(maxsize=1)
+def _kinds() -> tuple[str, ...]:
+    """List the members of the LogicalType union."""
+    return tuple(field.name for field in load_idl().structs["LogicalType"].fields)
+
+
+def _name(physical: int) -> str:
+    return {_INT32: "INT32", _INT64: "INT64"}[physical]

@@ -1,0 +1,1 @@
+"""Thrift: the IDL, its layouts, the compact protocol."""

@@ -1,0 +1,175 @@
+"""Structs, unions and enums of `thrift/parquet.thrift` as plain data, cached so that warm starts parse nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from enum import IntEnum
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from ...util import disk_cache
+
+_FORM = b"numparq idl 1\n"  # to be changed with what `_describe` makes
+_SCALARS = {2: "bool", 3: "i8", 4: "double", 6: "i16", 8: "i32", 10: "i64", 11: "string", 18: "binary"}
+_STRUCT, _LIST = 12, 15
+
+
+class IdlField(NamedTuple):
+    """A field of a struct or union.
+
+    Attributes
+    ----------
+    id : int
+        The Thrift field id.
+    name : str
+        Its name in the IDL.
+    kind : str
+        One of ``bool i8 i16 i32 i64 double binary string enum struct list``.
+    element : str or None
+        The kind of a list's elements.
+    refers : str or None
+        The struct or enum that the field, or the element of a list, is.
+    required : bool
+        Whether a struct without it is invalid.
+    default : object
+        What it is when absent; None when the IDL says nothing.
+    """
+
+    id: int
+    name: str
+    kind: str
+    element: str | None
+    refers: str | None
+    required: bool
+    default: Any
+
+
+class IdlStruct(NamedTuple):
+    """A struct or union: its name, whether it is a union, its fields by ascending id."""
+
+    name: str
+    union: bool
+    fields: tuple[IdlField, ...]
+
+
+class Idl(NamedTuple):
+    """All structs and unions by name, and all enums: name -> {name of a value: value}."""
+
+    structs: dict[str, IdlStruct]
+    enums: dict[str, dict[str, int]]
+
+
+def idl_path() -> Path:
+    """Give the path of the IDL: beside this file in a wheel, in ``thrift/`` of a checkout."""
+    here = Path(__file__).resolve()
+    inside = here.with_name("parquet.thrift")
+    return inside if inside.exists() else here.parents[3] / "thrift" / "parquet.thrift"
+
+
+@lru_cache(maxsize=1)
+def thrift_module() -> ModuleType:
+    """Load the IDL with thriftpy2: a module with a class for each struct and enum."""
+    import thriftpy2
+
+    return thriftpy2.load(str(idl_path()), module_name="numparq_parquet_thrift")
+
+
+@lru_cache(maxsize=1)
+def load_idl() -> Idl:
+    """Describe the IDL, from the cache where it is there, else by thriftpy2.
+
+    Returns
+    -------
+    Idl
+        All of its structs, unions and enums.
+    """
+    key = hashlib.sha256(_FORM + idl_path().read_bytes()).digest()
+    stored = disk_cache.load("idl", key)
+    if stored is None:
+        stored = json.dumps(_describe(thrift_module()), separators=(",", ":")).encode()
+        disk_cache.store("idl", key, stored)
+    plain = json.loads(stored)
+    structs = {
+        name: IdlStruct(name, union, tuple(IdlField(*field) for field in fields))
+        for name, (union, fields) in plain["structs"].items()
+    }
+    return Idl(structs, plain["enums"])
+
+
+def _describe(module: ModuleType) -> dict[str, dict]:
+    """Turn thriftpy2's classes into what JSON can hold."""
+    known = module.__thrift_meta__
+    structs = {
+        kind.__name__: (union, _fields(kind))
+        for union, kinds in ((False, known["structs"]), (True, known["unions"]))
+        for kind in kinds
+    }
+    return {"structs": structs, "enums": {kind.__name__: kind._NAMES_TO_VALUES for kind in known["enums"]}}
+
+
+def _fields(kind: Any) -> list[IdlField]:
+    defaults = dict(kind.default_spec)
+    fields = []
+    for field_id, (code, name, *about, required) in sorted(kind.thrift_spec.items()):
+        element, refers = None, None
+        if code == _LIST:
+            inner = about[0] if isinstance(about[0], tuple) else (about[0],)
+            element, refers = _kind(*inner)
+            this = "list"
+        else:
+            this, refers = _kind(code, *about)
+        fields.append(IdlField(field_id, name, this, element, refers, required, defaults[name]))
+    return fields
+
+
+def _kind(code: int, about: Any = None) -> tuple[str, str | None]:
+    """Name a thriftpy2 type code, and the struct or enum behind it."""
+    if code == _STRUCT:
+        return "struct", about.__name__
+    return ("enum", about.__name__) if about is not None else (_SCALARS[code], None)
+
+
+class FormatEnum(IntEnum):
+    """An enum of the format: an int, that shows itself by its name."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@lru_cache(maxsize=32)
+def enum_class(name: str) -> type[FormatEnum]:
+    """Give the class of an enum, by its name in the IDL."""
+    make: Any = FormatEnum  # called like this, an enum without members gives one that has some
+    made = make(name, load_idl().enums[name])
+    made.__module__ = __name__
+    return made
+
+
+def enum_value(name: str, number: int) -> int:
+    """Give the member of an enum, or the number itself where the IDL has no such member.
+
+    Parameters
+    ----------
+    name : str
+        The enum's name in the IDL.
+    number : int
+        What stood in the file.
+
+    Returns
+    -------
+    FormatEnum or int
+    """
+    members: Any = enum_class(name)._value2member_map_
+    return members.get(number, number)
+
+
+def __getattr__(name: str) -> type[FormatEnum]:
+    if name.startswith("_") or name not in load_idl().enums:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return enum_class(name)

@@ -1,0 +1,18 @@
+r"""VARIANT values (VariantEncoding.md, VariantShredding.md): the binary encoding, and columns that are shredded.
+
+Public are `decode` and `encode`, for values that are kept as bytes or those of groups without the annotation.
+
+>>> from numparq import variant
+>>> metadata, value = variant.encode({"a": [1, None]})
+>>> metadata, value
+(b'\x11\x01\x00\x01a', b'\x02\x01\x00\x00\x08\x03\x02\x00\x02\x03\x0c\x01\x00')
+>>> variant.decode(metadata, value)
+{'a': [1, None]}
+"""
+
+from __future__ import annotations
+
+from .decode import decode
+from .encode import encode
+
+__all__ = ["decode", "encode"]

@@ -1,0 +1,200 @@
+"""Decode VARIANT metadata and values; every offset is checked, and nothing recurses."""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise, starmap
+from operator import lt
+from typing import Any, NamedTuple
+
+from ...errors import InvalidFileError, UnsupportedError
+from .primitives import ARRAY, HEADER_DECODERS, OBJECT, VERSION, decode_text
+
+__all__ = ["VariantFields", "decode", "decode_metadata", "decode_value", "read_fields"]
+
+
+def decode(metadata: bytes, value: bytes) -> Any:
+    r"""Decode a variant.
+
+    Parameters
+    ----------
+    metadata : bytes
+        The dictionary of the names of fields.
+    value : bytes
+        The value.
+
+    Returns
+    -------
+    None, bool, int, float, str, bytes, list, dict, or another
+        Also `decimal.Decimal`, `uuid.UUID`, `datetime.date`, `datetime.time` and `datetime.datetime`, with UTC for a
+        time zone if it has one. A timestamp in nanoseconds is a `pandas.Timestamp`, and a date or timestamp beyond
+        the years 1 to 9999 a `numpy.datetime64`.
+
+    Raises
+    ------
+    InvalidFileError
+        When the bytes are no variant.
+    UnsupportedError
+        For another version, or a primitive type that the specification did not have yet.
+
+    Examples
+    --------
+    >>> from numparq.format import variant
+    >>> variant.decode(b"\x01\x01\x00\x01a", b"\x02\x01\x00\x00\x02\x0c\x07")
+    {'a': 7}
+    """
+    return decode_value(bytes(value), decode_metadata(bytes(metadata)))
+
+
+def decode_metadata(metadata: bytes) -> list[str]:
+    """Decode the metadata: the names of fields, by their ids.
+
+    Raises
+    ------
+    InvalidFileError
+        When it is damaged.
+    UnsupportedError
+        When it is of another version.
+    """
+    if not metadata:
+        raise InvalidFileError("a variant has no metadata")
+    header = metadata[0]
+    if header & 15 != VERSION:
+        raise UnsupportedError(f"a variant's metadata is of version {header & 15}, where numparq reads {VERSION}")
+    width = (header >> 6) + 1
+    count = int.from_bytes(metadata[1 : 1 + width], "little")
+    first = 1 + width + (count + 1) * width
+    if first > len(metadata):
+        raise InvalidFileError(f"a variant's metadata ends within the {count} names that it counts")
+    offsets = _integers(metadata, 1 + width, count + 1, width)
+    if offsets[0] != 0 or first + offsets[-1] != len(metadata) or any(start > end for start, end in pairwise(offsets)):
+        raise InvalidFileError("the offsets in a variant's metadata do not divide its names")
+    return [decode_text(metadata, first + start, first + end) for start, end in pairwise(offsets)]
+
+
+def decode_value(value: bytes, names: Sequence[str]) -> Any:
+    """Decode a value.
+
+    Parameters
+    ----------
+    value : bytes
+        The value.
+    names : sequence of str
+        The dictionary of its metadata.
+
+    Raises
+    ------
+    InvalidFileError, UnsupportedError
+        As in `decode`.
+    """
+    if not value:
+        raise InvalidFileError("a variant's value has no bytes")
+    scalar = HEADER_DECODERS[value[0]]
+    if scalar is not None:
+        return scalar(value, 0, len(value))
+    out: list[Any] = [None]
+    pending: list[tuple[Any, Any, int, int]] = [(out, 0, 0, len(value))]
+    while pending:
+        target, place, start, end = pending.pop()
+        keys, starts, ends = read_fields(value, start, end, names)
+        made: Any = [None] * len(keys) if isinstance(keys, range) else dict.fromkeys(keys)
+        target[place] = made
+        for key, first, last in zip(keys, starts, ends, strict=True):
+            scalar = HEADER_DECODERS[value[first]]
+            if scalar is None:
+                pending.append((made, key, first, last))
+            else:
+                made[key] = scalar(value, first, last)
+    return out[0]
+
+
+class VariantFields(NamedTuple):
+    """What is in an object or array.
+
+    Attributes
+    ----------
+    keys : list of str, or range
+        The names of an object's fields; of an array, a range.
+    starts, ends : sequence of int
+        Where each value begins and ends.
+    """
+
+    keys: list[str] | range
+    starts: Sequence[int]
+    ends: Sequence[int]
+
+
+def read_fields(value: bytes, start: int, end: int, names: Sequence[str]) -> VariantFields:
+    """Find what is in an object or array that fills the bytes from `start` to `end`.
+
+    Raises
+    ------
+    InvalidFileError
+        When a number in it points to what is not there, or two fields have one name.
+    """
+    kind, header = value[start] & 3, value[start] >> 2
+    is_object = kind == OBJECT
+    offset_width, id_width = (header & 3) + 1, (header >> 2 & 3) + 1 if is_object else 0
+    count_width = 4 if header >> (4 if is_object else 2) & 1 else 1
+    position = start + 1 + count_width
+    count = int.from_bytes(value[start + 1 : position], "little")
+    first = position + count * id_width + (count + 1) * offset_width
+    if first > end:
+        raise InvalidFileError(f"{_KINDS[kind]} in a variant ends within the offsets of its {count} values")
+    offsets = _integers(value, position + count * id_width, count + 1, offset_width)
+    if first + offsets[-1] != end:
+        raise InvalidFileError(
+            f"{_KINDS[kind]} in a variant ends at byte {first + offsets[-1]}, where its place ends at byte {end}"
+        )
+    keys = _field_names(_integers(value, position, count, id_width), names) if is_object else range(count)
+    places = [first + offset for offset in offsets]
+    starts, ends = places[:-1], places[1:]
+    if offsets[0] != 0 or not all(starmap(lt, pairwise(offsets))):
+        ends = _value_ends(starts, first, end)
+    return VariantFields(keys, starts, ends)
+
+
+_KINDS = {OBJECT: "an object", ARRAY: "an array"}
+
+
+def _field_names(ids: Sequence[int], names: Sequence[str]) -> list[str]:
+    """Look the names of an object's fields up.
+
+    They are to be in the order of their bytes, which is not checked: writers have sorted them in other ways, and
+    nothing here depends on it.
+    """
+    try:
+        keys = [names[number] for number in ids]
+    except IndexError:
+        raise InvalidFileError(
+            f"an object in a variant has a field {max(ids)}, where its metadata have {len(names)} names"
+        ) from None
+    if len(set(keys)) != len(keys):
+        twice = Counter(keys).most_common(1)[0][0]
+        raise InvalidFileError(f"an object in a variant has two fields {twice!r}")
+    return keys
+
+
+def _value_ends(starts: Sequence[int], first: int, end: int) -> list[int]:
+    """Find where values end that do not stand in the order of their offsets: each where the next one begins."""
+    order = sorted(starts)
+    following = dict(pairwise([*order, end]))
+    tiled = order[0] == first and order[-1] < end if order else first == end
+    if not tiled or len(following) != len(starts):
+        raise InvalidFileError("values in a variant overlap, or have gaps in between")
+    return [following[start] for start in starts]
+
+
+_FORMS = {1: "B", 2: "H", 4: "I"}
+
+
+def _integers(data: bytes, position: int, count: int, width: int) -> Sequence[int]:
+    """Read unsigned little-endian integers of 1 to 4 bytes."""
+    end = position + count * width
+    if width == 1:
+        return data[position:end]
+    if width == 3:
+        return [int.from_bytes(data[place : place + 3], "little") for place in range(position, end, 3)]
+    return struct.unpack_from(f"<{count}{_FORMS[width]}", data, position)

@@ -1,0 +1,8 @@
+"""DataFrames and Arrow data to leaf columns, schema and key-value metadata for the writer."""
+
+from __future__ import annotations
+
+from ..format.key_values.arrow import arrow_schema_value
+from .frame import ShreddedFrame, shred_frame
+
+__all__ = ["ShreddedFrame", "arrow_schema_value", "shred_frame"]

@@ -1,0 +1,1 @@
+"""Cast leaf values to the types of a schema."""

@@ -1,0 +1,85 @@
+"""Cast rules: a function of two Arrow types that returns the cast of a leaf's values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...column.leaf_values import LeafValues
+from ...format.arrow_type import ArrowType
+from ...format.physical_type import BYTE_ARRAY
+from ...types.parquet_type import parquet_type
+
+Cast = Callable[[LeafValues], LeafValues]
+CastRule = Callable[[ArrowType, ArrowType], Cast]
+
+
+class CastError(Exception):
+    """A value is none of the wanted type.
+
+    Parameters
+    ----------
+    place : int
+        Which of the leaf's values it is.
+    shown : str
+        The value.
+    """
+
+    def __init__(self, place: int, shown: str) -> None:
+        super().__init__(shown)
+        self.place = place
+        self.shown = shown
+
+
+def raise_first(leaf: LeafValues, bad: np.ndarray, show: Callable[[int], Any]) -> None:
+    """Raise for the first value that is bad, and no null.
+
+    Parameters
+    ----------
+    leaf : LeafValues
+        Its validity counts.
+    bad : bool
+        One for each value.
+    show : callable
+        Gives the value of a place.
+    """
+    if leaf.validity is not None and leaf.codes is None:
+        bad = bad & leaf.validity.view(bool)
+    if bad.any():
+        place = int(np.argmax(bad))
+        raise CastError(place, repr(show(place)))
+
+
+def replace_values(leaf: LeafValues, values: np.ndarray) -> LeafValues:
+    """Give a leaf with other values of a fixed size in place of its own."""
+    return replace(leaf, values=values, starts=None, ends=None)
+
+
+def no_cast(before: ArrowType, after: ArrowType) -> Cast:
+    """Leave values as they are."""
+    return lambda leaf: leaf
+
+
+def nulls_to_zeros(before: ArrowType, after: ArrowType) -> Cast:
+    """Give a column of nothing but nulls the values of a type: zeros."""
+    physical, length, _ = parquet_type(after)
+
+    def step(leaf: LeafValues) -> LeafValues:
+        return null_leaf(physical, length, len(leaf.values if leaf.codes is None else leaf.codes))
+
+    return step
+
+
+_DTYPES = ("u1", "i4", "i8", "u1", "f4", "f8", "u1", "u1")  # by physical type
+
+
+def null_leaf(physical: int, length: int, count: int) -> LeafValues:
+    """Give a leaf of so many nulls."""
+    validity = np.zeros(count, np.uint8) if count else None
+    if physical == BYTE_ARRAY:
+        nowhere = np.zeros(count, np.int64)
+        return LeafValues(np.zeros(0, np.uint8), nowhere, nowhere, validity)
+    return LeafValues(np.zeros(count * max(length, 1), _DTYPES[physical]), validity=validity)

@@ -1,0 +1,202 @@
+"""Shred a DataFrame: columns by row ranges, their schema, and the footer's key-value metadata."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..column.leaf_values import LeafValues, SourceColumn
+from ..errors import SchemaError, error_context
+from ..format.key_values.arrow import ArrowField
+from ..format.key_values.pandas import attrs_entries, column_entry, encode_document, label_entries
+from ..format.key_values.pandas_labels import add_label_note
+from ..format.schema import OPTIONAL
+from ..types.arrow_fields import field_from_node
+from .cast.table import cast_values
+from .column_values import ColumnValues, FlatColumn, NestedValuesError, flat_values
+from .columns import array_values
+from .labels import IndexLevel, frame_columns, select_by_schema
+from .numbers import number_converter
+from .user_schema import UserColumn, UserSchema, parse_schema
+
+
+@dataclass(slots=True)
+class ShreddedFrame:
+    """A frame that is ready to be written.
+
+    Parameters
+    ----------
+    columns : list of SourceColumn
+        The columns of the file: those of the frame, then those levels of its index that are columns.
+    num_rows : int
+        Rows.
+    arrow_fields : list of ArrowField
+        The columns as Arrow describes them, for `arrow_schema_value`.
+    key_value_metadata : dict of str to str
+        For the footer: ``pandas``, and ``PANDAS_ATTRS`` where the frame has attrs.
+    ordered : dict of str to pandas.Index
+        The categories of columns that are ordered Categoricals.
+    inferred : frozenset of str
+        Columns whose type follows from their values, not from their dtype: that of some rows may be another.
+    """
+
+    columns: list[SourceColumn]
+    num_rows: int
+    arrow_fields: list[ArrowField]
+    key_value_metadata: dict[str, str | bytes] = field(default_factory=dict)
+    ordered: dict[str, pd.Index] = field(default_factory=dict)
+    inferred: frozenset[str] = frozenset()
+
+    def rows(self, start: int, stop: int) -> ShreddedFrame:
+        """Give rows `start` to `stop`, with the types and the metadata of all; nothing is copied."""
+        columns: list[SourceColumn] = [_SlicedColumn(column, start) for column in self.columns]
+        return replace(self, columns=columns, num_rows=stop - start)
+
+    def given(self) -> UserSchema:
+        """Give the types of the columns whose type follows from their values: to take some of the rows apart by."""
+        return UserSchema(
+            {column.node.name: UserColumn(column.node, field)
+             for column, field in zip(self.columns, self.arrow_fields, strict=True)
+             if column.node.name in self.inferred},
+            complete=False,
+        )  # fmt: skip
+
+
+class _SlicedColumn:
+    """A column from a row on."""
+
+    def __init__(self, column: SourceColumn, start: int) -> None:
+        self.node = column.node
+        self._column, self._start = column, start
+
+    def leaves(self, start: int, stop: int) -> list[LeafValues]:
+        return self._column.leaves(self._start + start, self._start + stop)
+
+
+def shred_frame(
+    df: pd.DataFrame, index: bool | None = None, schema: Any = None, reserved: Collection[str] = ()
+) -> ShreddedFrame:
+    """Take a DataFrame apart.
+
+    Parameters
+    ----------
+    df : pandas.DataFrame
+        The frame. It is not copied: it must not change while it is written.
+    index : bool or None
+        Whether to write the index: as columns (True), not at all (False), or as pandas has it by default (None): as
+        columns, but a RangeIndex as three numbers of the metadata.
+    schema : pyarrow.Schema, sequence, mapping, UserSchema or None
+        What types the columns are to have, as `numparq.from_pandas.user_schema.parse_schema` takes it. Where it says
+        what columns
+        there are, those of the frame that it does not name are left out, and so are levels of the index. A frame
+        without rows need not have the columns.
+    reserved : collection of str
+        Names that no level of the index gets, as if the frame had columns of these names.
+
+    Returns
+    -------
+    ShreddedFrame
+
+    Raises
+    ------
+    SchemaError
+        When a column cannot be written, or is not there, or has no place in the schema; it is named. Values that are
+        not of the schema's type are found when they are asked for.
+    """
+    if not isinstance(df, pd.DataFrame):
+        raise TypeError(f"a DataFrame is wanted, not {type(df).__name__}")
+    given = parse_schema(schema)
+    parts, levels = frame_columns(df, index, reserved)
+    if given.complete:
+        parts, levels = select_by_schema(parts, levels, given, len(df))
+    elif missing := sorted(set(given.columns) - {part.name for part in parts}):
+        raise SchemaError(f"the schema names {missing[0]!r}, which is no column of the frame")
+    columns = [shred_column(part.name, part.values, given.columns.get(part.name)) for part in parts]
+    fields = [field_of_column(column) for column in columns]
+    entries = [add_label_note(column_entry(part.values, part.label, field), part.note)
+               for part, field in zip(parts, fields, strict=True)]  # fmt: skip
+    dtypes = {part.name: part.values.dtype for part in parts}
+    ordered = {name: dtype.categories for name, dtype in dtypes.items()
+               if isinstance(dtype, pd.CategoricalDtype) and dtype.ordered}  # fmt: skip
+    spread = [level for level in levels if isinstance(level, str)] if isinstance(df.index, pd.MultiIndex) else []
+    inferred = frozenset(name for name, dtype in dtypes.items() if name in spread or dtype == np.dtype(object))
+    return ShreddedFrame(
+        columns, len(df), fields, _key_value_metadata(df, levels, entries, index is not False), ordered, inferred
+    )
+
+
+def shred_column(name: str, values: Any, user_column: UserColumn | None = None) -> SourceColumn:
+    """Make a column of the file of a column of a frame, or a level of its index.
+
+    Parameters
+    ----------
+    name : str
+        Its name in the file.
+    values : pandas.Series, pandas.Index or IndexLevel
+        Its values.
+    user_column : UserColumn or None
+        The type that it is to have.
+    """
+    with error_context(column=name):
+        if user_column is not None and user_column.is_variant:
+            from .nested.variant import variant_column
+
+            return variant_column(name, values.array, user_column)
+        try:
+            source = _column_values(values)
+        except NestedValuesError:
+            return _nested_column(name, values.array, user_column)
+        if user_column is None:
+            return FlatColumn(name, source)
+        if user_column.is_flat and not source.children:
+            return FlatColumn(name, cast_values(source, user_column), user_column.node, user_column.field)
+        if len(values) == 0 or source.type.kind == "null":
+            return _nested_column(name, np.full(len(values), None, object), user_column)
+        if replace(user_column.node, repetition=OPTIONAL, field_id=None) == source.node(name):
+            return FlatColumn(name, source, replace(user_column.node, repetition=OPTIONAL))
+        raise SchemaError("the column has another structure than the schema says")
+
+
+def _column_values(values: Any) -> ColumnValues:
+    if isinstance(values, pd.RangeIndex):
+        return _range_values(values)
+    return values.source(array_values) if isinstance(values, IndexLevel) else array_values(values.array)
+
+
+def _nested_column(name: str, values: Any, given: UserColumn | None) -> SourceColumn:
+    from .nested.column import nested_column
+
+    if given is None:
+        return nested_column(name, values)
+    column = nested_column(name, values, given.node)
+    if column.node != given.node:
+        raise SchemaError("the column has another structure than the schema says")
+    return column
+
+
+def field_of_column(column: SourceColumn) -> ArrowField:
+    """Give a column as Arrow describes it: as it says itself, or by its schema."""
+    known = getattr(column, "field", None)
+    return known if isinstance(known, ArrowField) else field_from_node(column.node)
+
+
+def _range_values(index: pd.RangeIndex) -> ColumnValues:
+    arrow_type, convert = number_converter(np.dtype(np.int64))
+    first, step = index.start, index.step
+    return flat_values(arrow_type, lambda start, stop: first + step * np.arange(start, stop, dtype=np.int64), convert)
+
+
+def _key_value_metadata(
+    df: pd.DataFrame, levels: list[Any], entries: list[dict], with_index: bool
+) -> dict[str, str | bytes]:
+    attrs = attrs_entries(df.attrs)
+    labels = label_entries(df.columns) if with_index else []
+    metadata: dict[str, str | bytes] = {"pandas": encode_document(levels, labels, entries, attrs)}
+    if attrs["attributes"]:
+        metadata["PANDAS_ATTRS"] = json.dumps(attrs["attributes"])
+    return metadata

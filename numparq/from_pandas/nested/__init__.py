@@ -1,0 +1,1 @@
+"""Nested columns to leaf columns."""

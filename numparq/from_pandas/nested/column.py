@@ -1,0 +1,148 @@
+"""Nested columns of a frame, shredded to leaf values by row ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...column.leaf_values import LeafValues
+from ...column.nested.shred import UnshreddedArray, shred
+from ...errors import error_context
+from ...format.key_values.arrow import ArrowField
+from ...format.schema_node import SchemaNode
+from ...types.arrow_fields import field_from_node, node_from_field
+from ..cast.physical import to_physical
+
+__all__ = ["ShreddedColumn", "nested_column"]
+
+RowSlicer = Callable[[int, int], list[UnshreddedArray]]
+
+
+class ShreddedColumn:
+    """A nested column of the file: a `numparq.column.leaf_values.SourceColumn`.
+
+    Parameters
+    ----------
+    field : ArrowField
+        Its type.
+    node : SchemaNode
+        Its schema.
+    slice_rows : callable
+        Gives rows `start` to `stop` as nested arrays, one or more of them, one behind the other.
+    """
+
+    def __init__(self, field: ArrowField, node: SchemaNode, slice_rows: RowSlicer) -> None:
+        self.field = field
+        self.node = node
+        self._take = slice_rows
+
+    def leaves(self, start: int, stop: int) -> list[LeafValues]:
+        """Give the values of rows `start` to `stop`, as `numparq.column.leaf_values.SourceColumn.leaves` says."""
+        with error_context(column=self.node.name):
+            parts = [shred(self.node, array, to_physical) for array in self._take(start, stop)]
+            return [_concat_leaves(list(leaves)) for leaves in zip(*parts, strict=True)]
+
+
+def nested_column(name: str, data: Any, node_or_field: SchemaNode | ArrowField | None = None) -> ShreddedColumn:
+    """Make a nested column of the file.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    data : numpy.ndarray, pandas.api.extensions.ExtensionArray, pyarrow.Array or pyarrow.ChunkedArray
+        Objects (lists, tuples, sets, NumPy arrays and dicts, with None, NaN, NaT or NA for nulls), or Arrow data of a
+        nested type.
+    node_or_field : SchemaNode, ArrowField or None
+        What to write them as, whatever its name. None: objects as what is inferred, once, of all of them, and Arrow
+        data as its type says.
+
+    Returns
+    -------
+    ShreddedColumn
+
+    Raises
+    ------
+    SchemaError
+        When the column has no type that could be written, or has not the type that the schema says.
+    """
+    with error_context(column=name):
+        node = replace(node_or_field, name=name) if isinstance(node_or_field, SchemaNode) else None
+        field = replace(node_or_field, name=name) if isinstance(node_or_field, ArrowField) else None
+        if node is not None:
+            field = field_from_node(node)
+        if hasattr(data, "__arrow_array__") and not isinstance(data, np.ndarray):
+            data = data.__arrow_array__()
+        if hasattr(data, "buffers") or hasattr(data, "chunks"):
+            field, take = _from_arrow(name, data, field)
+        else:
+            field, take = _from_objects(name, np.asarray(data, object), field)
+        return ShreddedColumn(field, node or node_from_field(field), take)
+
+
+def _from_arrow(name: str, data: Any, field: ArrowField | None) -> tuple[ArrowField, RowSlicer]:
+    from ...types.pyarrow import field_from_pyarrow
+    from .arrow import cast_then_convert, nested_from_arrow, unify_dictionaries
+
+    known = field_from_pyarrow(name, data.type)
+    data = unify_dictionaries(data, known)
+    as_it_is = field is None or replace(field, nullable=True) == known
+    convert = nested_from_arrow if field is None or as_it_is else cast_then_convert(field, data.type)
+
+    def take(start: int, stop: int) -> list[UnshreddedArray]:
+        rows = data.slice(start, stop - start)
+        chunks = [chunk for chunk in getattr(rows, "chunks", (rows,)) if len(chunk)]
+        return [convert(chunk) for chunk in chunks or [_empty(data.type)]]
+
+    return field or known, take
+
+
+def _empty(data_type: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.nulls(0, data_type)
+
+
+def _from_objects(name: str, values: np.ndarray, field: ArrowField | None) -> tuple[ArrowField, RowSlicer]:
+    from .infer import infer_field
+    from .objects import nested_from_objects
+
+    known = infer_field(name, values) if field is None else field
+    return known, lambda start, stop: [nested_from_objects(values[start:stop], known, (name,))]
+
+
+def _concat_leaves(parts: list[LeafValues]) -> LeafValues:
+    """Put the pieces of a shredded leaf one behind the other; dictionaries are the same in all that have values."""
+    if len(parts) == 1:
+        return parts[0]
+    definition, repetition = ([getattr(part, name) for part in parts] for name in ("definition", "repetition"))
+    levels: dict[str, Any] = {
+        "definition": None if definition[0] is None else np.concatenate(definition),
+        "repetition": None if repetition[0] is None else np.concatenate(repetition),
+    }
+    if parts[0].codes is not None:
+        codes = np.concatenate([part.codes for part in parts])  # type: ignore[arg-type]
+        return LeafValues(parts[0].values, parts[0].starts, parts[0].ends, codes=codes, **levels)
+    if parts[0].starts is None:
+        return LeafValues(np.concatenate([part.values for part in parts]), **levels)
+    return LeafValues(*_concat_strings(parts), **levels)
+
+
+def _concat_strings(parts: list[LeafValues]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Put byte arrays one behind the other: the data that there is between the first and the last of each piece."""
+    data, starts, ends, room = [], [], [], 0
+    for part in parts:
+        assert part.starts is not None and part.ends is not None
+        if not len(part.starts):
+            continue
+        first, last = int(part.starts.min()), int(part.ends.max())
+        data.append(part.values[first:last])
+        starts.append(part.starts + (room - first))
+        ends.append(part.ends + (room - first))
+        room += last - first
+    if not data:
+        return np.zeros(0, np.uint8), np.zeros(0, np.int64), np.zeros(0, np.int64)
+    return np.concatenate(data), np.concatenate(starts), np.concatenate(ends)

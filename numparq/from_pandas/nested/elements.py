@@ -1,0 +1,266 @@
+"""Scalars within Python lists and dicts as leaf values of a known type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...column.leaf_values import LeafValues
+from ...errors import SchemaError
+from ...format.arrow_type import ArrowType
+from .. import column_values, objects, temporal
+from ..column_values import ColumnValues
+from ..columns import array_values
+from ..decimals import decimal_values
+from ..numbers import number_converter
+from ..object_layout import distinct_classes
+from ..objects import class_kind, object_values
+from ..strings import bytes_objects, string_objects
+
+__all__ = ["element_values"]
+
+Classes = dict[type, None]
+_NULLS = (type(None), type(pd.NA), type(pd.NaT))
+_NUMBERS = ("bool", "int", "float")
+_MAX_EXACT_INTEGER = {
+    2: 1 << 11,
+    4: 1 << 24,
+    8: 1 << 53,
+}  # integers up to here are floats of so many bytes without loss
+
+
+def element_values(values: np.ndarray, arrow_type: ArrowType, path: tuple[str, ...]) -> LeafValues:
+    """Give values as those of a leaf.
+
+    Parameters
+    ----------
+    values : np.ndarray
+        Objects, of which None, NaN, NaT and NA are nulls; or numbers, datetime64 or timedelta64.
+    arrow_type : ArrowType
+        What they are to be.
+    path : tuple of str
+        Names from the column down to the leaf, for errors.
+
+    Returns
+    -------
+    LeafValues
+        One for each of the values, nulls included.
+
+    Raises
+    ------
+    SchemaError
+        When a value is of another type, or does not fit; it names the column.
+    """
+    column = ".".join(path)
+    if values.dtype.kind != "O":
+        source = array_values(values)
+        if source.type == arrow_type:
+            return source.leaves(0, len(values))[0]
+        values = _as_objects(values)
+    classes = distinct_classes(values)
+    _check_classes(values, classes, arrow_type, column)
+    try:
+        (leaf,) = _BY_KIND.get(arrow_type.kind, _object_values)(values, arrow_type, classes).leaves(0, len(values))
+    except (OverflowError, TypeError, ValueError) as error:  # SchemaError among them
+        if isinstance(error, SchemaError):
+            error.where["column"] = column
+            raise
+        raise SchemaError(f"a value does not fit its type, {_type_name(arrow_type)}: {error}", column=column) from error
+    return leaf
+
+
+def _as_objects(values: np.ndarray) -> np.ndarray:
+    if values.dtype.kind in "mM":
+        return np.fromiter(values, object, len(values))
+    return values.astype(object)
+
+
+# Kinds of objects, as `objects.kind_of` names them, that may stand where a type is wanted.
+_ACCEPTED_KINDS: dict[str, tuple[str, ...]] = {
+    "null": (),
+    "bool": ("bool",),
+    "int": ("int", "float", "bool", "Period"),
+    "float": ("float", "int", "bool"),
+    "decimal": ("Decimal", "int"),
+    "date": ("date",),
+    "time": ("time",),
+    "timestamp": ("datetime",),
+    "duration": ("timedelta",),
+    "uuid": ("UUID", "bytes"),
+    "fixed_size_binary": ("bytes", "str", "UUID"),
+    **dict.fromkeys(("utf8", "large_utf8", "utf8_view"), ("str", "bytes")),
+    **dict.fromkeys(("binary", "large_binary", "binary_view"), ("bytes", "str")),
+}
+
+
+def _check_classes(values: np.ndarray, classes: Classes, arrow_type: ArrowType, column: str) -> None:
+    """Refuse objects of a class that the type does not take."""
+    taken = _ACCEPTED_KINDS.get(arrow_type.kind, ())
+    for cls in classes:
+        if cls not in _NULLS and class_kind(cls) not in taken and not (cls is float and _all_nan(values)):
+            raise SchemaError(f"a value of type {cls.__name__} where there should be {_type_name(arrow_type)}",
+                              column=column)  # fmt: skip
+
+
+def _all_nan(values: np.ndarray) -> bool:
+    """Whether all floats among objects are NaN, and so stand for nulls."""
+    return all(value != value for value in values if type(value) is float)
+
+
+def _any(classes: Classes, *kinds: type) -> bool:
+    return any(issubclass(cls, kinds) for cls in classes)
+
+
+def _type_name(arrow_type: ArrowType) -> str:
+    return f"{arrow_type.kind}{arrow_type.bit_width}" if arrow_type.kind in ("int", "float") else arrow_type.kind
+
+
+def _floats_to_integers(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Give floats among integers as integers, which they have to be."""
+    with np.errstate(invalid="ignore"):
+        found = values.astype(dtype)
+    wrong = found.astype(object) != values
+    if wrong.any():
+        raise SchemaError(f"{values[wrong][0]} is no integer of {8 * dtype.itemsize} bits")
+    return found
+
+
+def _to_floats(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Give numbers as floats, none of which may become infinite by that."""
+    with np.errstate(over="ignore"):
+        found = values.astype(dtype)
+    wrong = np.isinf(found)
+    wrong[wrong] = found[wrong].astype(object) != values[wrong]
+    if wrong.any():
+        raise SchemaError(f"{values[wrong][0]} is beyond the range of floats of {8 * dtype.itemsize} bits")
+    return found
+
+
+def _integers_to_floats(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Give integers among floats as floats, which have to hold them."""
+    found = _to_floats(values, dtype)
+    for place in np.flatnonzero(np.abs(found) >= _MAX_EXACT_INTEGER[dtype.itemsize]).tolist():
+        value = values[place]
+        if isinstance(value, (int, np.integer)) and (np.isinf(found[place]) or int(found[place]) != int(value)):
+            raise SchemaError(f"the integer {value} stands among floats, and is none without loss")
+    return found
+
+
+def _numbers(values: np.ndarray, arrow_type: ArrowType, classes: Classes) -> ColumnValues:
+    if arrow_type.extension is not None:
+        return _object_values(values, arrow_type, classes)
+    letter = {"bool": "?", "float": "f", "int": "i" if arrow_type.signed else "u"}[arrow_type.kind]
+    dtype = np.dtype(letter if letter == "?" else f"{letter}{arrow_type.bit_width // 8}")
+    _, convert = number_converter(dtype)
+    exact: Callable[[np.ndarray, np.dtype], np.ndarray] = np.ndarray.astype
+    if letter in "iu" and _any(classes, float, np.floating):
+        exact = _floats_to_integers
+    elif letter == "f":
+        exact = _integers_to_floats if _any(classes, int, np.integer) else _to_floats
+    width = 2 if dtype == np.float16 else 0
+    return column_values.flat_object_values(arrow_type, values, lambda part: convert(exact(part, dtype)).values, width)
+
+
+def _timestamps(values: np.ndarray, arrow_type: ArrowType, classes: Classes) -> ColumnValues:
+    unit = "ms" if arrow_type.unit == "s" else arrow_type.unit
+
+    def convert(part: np.ndarray) -> np.ndarray:
+        moments = pd.DatetimeIndex(pd.to_datetime(part, utc=True))
+        return _exact_ticks(moments, moments.as_unit(unit))
+
+    return column_values.flat_object_values(arrow_type, values, convert)
+
+
+def _durations(values: np.ndarray, arrow_type: ArrowType, classes: Classes) -> ColumnValues:
+    def convert(part: np.ndarray) -> np.ndarray:
+        durations = pd.TimedeltaIndex(pd.to_timedelta(part))
+        return _exact_ticks(durations, durations.as_unit(arrow_type.unit))
+
+    return column_values.flat_object_values(arrow_type, values, convert)
+
+
+def _exact_ticks(exact: Any, wanted: Any) -> np.ndarray:
+    if not (exact == wanted).all():
+        raise SchemaError(f"a moment is too fine for {wanted.unit}")
+    return wanted.asi8
+
+
+def _times(values: np.ndarray, arrow_type: ArrowType, classes: Classes) -> ColumnValues:
+    source = temporal.time_objects(values)
+    divisor = {"s": 1000, "ms": 1000, "us": 1, "ns": 1}[arrow_type.unit]
+
+    def leaves(start: int, stop: int) -> list[LeafValues]:
+        (leaf,) = source.leaves(start, stop)
+        if divisor > 1:
+            if (leaf.values % divisor).any():
+                raise SchemaError("a time is too fine for milliseconds")
+            leaf.values = (leaf.values // divisor).astype(np.int32)
+        elif arrow_type.unit == "ns":
+            leaf.values = leaf.values * 1000
+        return [leaf]
+
+    return ColumnValues(arrow_type, leaves)
+
+
+def _decimals(values: np.ndarray, arrow_type: ArrowType, classes: Classes) -> ColumnValues:
+    import decimal
+
+    if _any(classes, int, np.integer):
+        whole = [decimal.Decimal(int(value)) if isinstance(value, (int, np.integer)) else value for value in values]
+        values = np.fromiter(whole, object, len(whole))
+    return decimal_values(values, arrow_type)
+
+
+def _texts(values: np.ndarray, arrow_type: ArrowType, classes: Classes) -> ColumnValues:
+    if _any(classes, bytes, bytearray, memoryview):
+        values = np.fromiter(map(_decoded, values), object, len(values))
+    return string_objects(values)
+
+
+def _decoded(value: Any) -> Any:
+    return bytes(value).decode() if isinstance(value, (bytes, bytearray, memoryview)) else value
+
+
+def _bytes(values: np.ndarray, arrow_type: ArrowType, classes: Classes) -> ColumnValues:
+    if _any(classes, str):
+        values = np.fromiter((v.encode() if isinstance(v, str) else v for v in values), object, len(values))
+    return bytes_objects(values)
+
+
+def _fixed_bytes(values: np.ndarray, arrow_type: ArrowType, classes: Classes) -> ColumnValues:
+    width = arrow_type.byte_width
+
+    def convert(part: np.ndarray) -> np.ndarray:
+        octets = [bytes(getattr(value, "bytes", value)) for value in part]
+        if any(len(value) != width for value in octets):
+            raise SchemaError(f"a value is not of {width} bytes")
+        return np.frombuffer(b"".join(octets), np.uint8)
+
+    return column_values.flat_object_values(arrow_type, values, convert, width)
+
+
+def _object_values(values: np.ndarray, arrow_type: ArrowType, classes: Classes) -> ColumnValues:
+    """Give the source that objects have by themselves, if it is of the type."""
+    source = object_values(values, array_values)
+    if source.type == arrow_type:
+        return source
+    if source.type.kind != "null":
+        raise SchemaError(f"values of type {_type_name(source.type)} where there should be {_type_name(arrow_type)}")
+    return column_values.flat_object_values(arrow_type, values, lambda part: part.astype(np.int64))
+
+
+_BY_KIND: dict[str, Callable[[np.ndarray, ArrowType, Classes], ColumnValues]] = {
+    "null": lambda values, arrow_type, classes: objects.null_values(),
+    **dict.fromkeys(_NUMBERS, _numbers),
+    "decimal": _decimals,
+    "date": lambda values, arrow_type, classes: temporal.date_objects(values),
+    "time": _times,
+    "timestamp": _timestamps,
+    "duration": _durations,
+    **dict.fromkeys(("uuid", "fixed_size_binary"), _fixed_bytes),
+    **dict.fromkeys(("utf8", "large_utf8", "utf8_view"), _texts),
+    **dict.fromkeys(("binary", "large_binary", "binary_view"), _bytes),
+}

@@ -1,0 +1,171 @@
+"""Infer the Arrow type of a column of nested Python objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import chain
+
+import numpy as np
+
+from ...errors import SchemaError
+from ...format.arrow_type import ArrowType
+from ...format.key_values.arrow import ArrowField
+from ...types.arrow_fields import ELEMENT, MAX_DEPTH
+from ..columns import array_values
+from ..object_layout import distinct_classes
+from ..objects import object_values
+from .objects import LIST_CLASSES, common_array_dtype, field_values, flatten_lists, without_nulls
+
+__all__ = ["common_type", "infer_field"]
+
+_CHUNK_ROWS = 1 << 13  # rows; their elements, one after the other, are what inferring takes in memory
+_NULL = ArrowType("null")
+_ARROW_DIGITS = 38  # of Arrow's decimals of 128 bits
+
+
+def infer_field(name: str, values: np.ndarray) -> ArrowField:
+    """Find the type of a column of objects.
+
+    Parameters
+    ----------
+    name : str
+        The column's.
+    values : object
+        Lists, tuples, sets and arrays are lists; dicts are structs of all the keys that there are, in the order of
+        their first appearance; None, NaN, NaT and NA are nulls, at any depth.
+
+    Returns
+    -------
+    ArrowField
+        Elements of nothing but nulls are of the type ``null``. Everything may be null.
+
+    Raises
+    ------
+    SchemaError
+        When no type holds all the values of a place, naming it.
+    """
+    found = ArrowField(name, _NULL)
+    for start in range(0, len(values), _CHUNK_ROWS):
+        found = _common_field(found, _infer(name, values[start : start + _CHUNK_ROWS], (name,)), (name,))
+    return found
+
+
+def _infer(name: str, values: np.ndarray, path: tuple[str, ...]) -> ArrowField:
+    """Give the type of some values."""
+    if len(path) > MAX_DEPTH:
+        raise SchemaError(f"values are nested more than {MAX_DEPTH} deep", column=path[0])
+    if values.dtype.kind != "O":
+        return ArrowField(name, array_values(values).type)
+    present = without_nulls(values)
+    classes = distinct_classes(present)
+    if classes and all(issubclass(cls, LIST_CLASSES) for cls in classes):
+        dtype = common_array_dtype(present)
+        elements = flatten_lists(present, path)[1] if dtype is None else np.empty(0, dtype)
+        return ArrowField(name, ArrowType("list"), (_infer(ELEMENT, elements, (*path, "list", ELEMENT)),))
+    if classes and all(issubclass(cls, dict) for cls in classes):
+        return ArrowField(name, ArrowType("struct"), _fields(present, path))
+    if any(issubclass(cls, (*LIST_CLASSES, dict)) for cls in classes):
+        some = " and ".join(sorted(cls.__name__ for cls in classes)[:2])
+        raise SchemaError(f"values of different types in one place: {some}", column=".".join(path))
+    try:
+        source = object_values(present, array_values)
+    except SchemaError as error:
+        error.where["column"] = ".".join(path)
+        raise
+    if source.children:
+        raise SchemaError("complex numbers and intervals cannot be written within lists and structs",
+                          column=".".join(path))  # fmt: skip
+    return ArrowField(name, source.type)
+
+
+def _fields(values: np.ndarray, path: tuple[str, ...]) -> tuple[ArrowField, ...]:
+    names = list(dict.fromkeys(chain.from_iterable(values)))
+    for name in names:
+        if not isinstance(name, str):
+            raise SchemaError(f"a dict has the key {name!r}: the names of a struct's fields are strings",
+                              column=".".join(path))  # fmt: skip
+    return tuple(_infer(name, field_values(values, name), (*path, name)) for name in names)
+
+
+# --- the type of several ----------------------------------------------------------------------------------------------
+
+
+def _common_field(one: ArrowField, other: ArrowField, path: tuple[str, ...]) -> ArrowField:
+    """Give the type that holds the values of two."""
+    if _NULL in (one.type, other.type) or one == other:
+        return one if other.type == _NULL else other
+    kinds = {one.type.kind, other.type.kind}
+    if kinds == {"list"}:
+        (first,), (second,) = one.children, other.children
+        return replace(one, children=(_common_field(first, second, (*path, "list", ELEMENT)),))
+    if kinds == {"struct"}:
+        found = {child.name: child for child in one.children}
+        for child in other.children:
+            known = found.get(child.name)
+            found[child.name] = child if known is None else _common_field(known, child, (*path, child.name))
+        return replace(one, children=tuple(found.values()))
+    return replace(one, type=common_type(one.type, other.type, ".".join(path)))
+
+
+def common_type(one: ArrowType, other: ArrowType, column: str) -> ArrowType:
+    """Give the type that holds values of two types.
+
+    Parameters
+    ----------
+    one, other : ArrowType
+        Without children.
+    column : str
+        Where they stand, for errors.
+
+    Raises
+    ------
+    SchemaError
+        When there is none.
+    """
+    if one == other:
+        return one
+    kinds = frozenset((one.kind, other.kind))
+    widen = _COMMON.get(kinds)
+    if widen is None or one.extension != other.extension:
+        raise SchemaError(f"values of different types in one place: {one.kind} and {other.kind}", column=column)
+    return widen(one, other, column)
+
+
+def _common_number(one: ArrowType, other: ArrowType, column: str) -> ArrowType:
+    dtypes = [np.dtype(f"{_letter(of)}{of.bit_width // 8}") for of in (one, other)]
+    kinds = {dtype.kind for dtype in dtypes}
+    if kinds == {"i", "u"} and max(dtype.itemsize for dtype in dtypes) == 8:
+        return ArrowType("int", 64, False)  # a negative integer beside it is found later
+    dtype = np.dtype("f8") if "f" in kinds and len(kinds) > 1 else np.result_type(*dtypes)
+    if dtype.kind == "f":
+        return ArrowType("float", 8 * dtype.itemsize)
+    return ArrowType("int", 8 * dtype.itemsize, dtype.kind == "i")
+
+
+def _letter(arrow_type: ArrowType) -> str:
+    return "f" if arrow_type.kind == "float" else "i" if arrow_type.signed else "u"
+
+
+def _common_decimal(one: ArrowType, other: ArrowType, column: str) -> ArrowType:
+    scale = max(one.scale, other.scale)
+    precision = max(one.precision - one.scale, other.precision - other.scale) + scale
+    return ArrowType("decimal", 128 if precision <= _ARROW_DIGITS else 256, precision=precision, scale=scale)
+
+
+def _finer_unit(one: ArrowType, other: ArrowType, column: str) -> ArrowType:
+    if bool(one.timezone) != bool(other.timezone):
+        raise SchemaError("some datetimes have a time zone, and some have none: one column cannot hold both",
+                          column=column)  # fmt: skip
+    return max(one, replace(other, timezone=one.timezone), key=lambda of: ("s", "ms", "us", "ns").index(of.unit))
+
+
+_CommonType = Callable[[ArrowType, ArrowType, str], ArrowType]
+_COMMON: dict[frozenset[str], _CommonType] = {
+    frozenset({"int"}): _common_number,
+    frozenset({"float"}): _common_number,
+    frozenset({"int", "float"}): _common_number,
+    frozenset({"decimal"}): _common_decimal,
+    frozenset({"timestamp"}): _finer_unit,
+    frozenset({"duration"}): _finer_unit,
+}

@@ -1,0 +1,190 @@
+"""Python lists, dicts and tuples as nested arrays of a known type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import chain
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...column.nested.shred import UnshreddedArray, UnshreddedLeaf, UnshreddedList, UnshreddedStruct
+from ...errors import SchemaError
+from ...format.key_values.arrow import ArrowField
+from ...types.arrow_fields import ELEMENT, LIST_KINDS
+from ..object_layout import distinct_classes
+from .elements import element_values
+
+__all__ = [
+    "LIST_CLASSES",
+    "common_array_dtype",
+    "field_values",
+    "flatten_lists",
+    "nested_from_objects",
+    "without_nulls",
+]
+
+# What is a list, wherever it stands.
+LIST_CLASSES = (list, tuple, set, frozenset, np.ndarray, pd.Series, pd.Index, pd.api.extensions.ExtensionArray)
+_TYPED = "biufMm"  # kinds of NumPy arrays whose items need not become objects
+_DTYPE, _DIMENSIONS = attrgetter("dtype"), attrgetter("ndim")
+
+
+def nested_from_objects(values: np.ndarray, field: ArrowField, path: tuple[str, ...]) -> UnshreddedArray:
+    """Give values as an array of a type.
+
+    Parameters
+    ----------
+    values : np.ndarray
+        One-dimensional: objects, or (at a leaf) numbers, datetime64 or timedelta64.
+    field : ArrowField
+        What they are to be. A list takes lists, tuples, sets and arrays; a map takes dicts, and lists of pairs (key,
+        value); a struct takes dicts, of which it sees the keys that it has fields for, and tuples of as many items as
+        it has fields.
+    path : tuple of str
+        Names from the column down to here, for errors.
+
+    Returns
+    -------
+    UnshreddedArray
+        None, NaN, NaT and pandas.NA are nulls.
+
+    Raises
+    ------
+    SchemaError
+        When a value is not of the type, naming the column.
+    """
+    make = _BY_KIND.get(field.type.kind)
+    if make is not None:
+        return make(values, field, path)
+    return UnshreddedLeaf(len(values), element_values(values, field.type, path))
+
+
+def null_mask(values: np.ndarray) -> np.ndarray:
+    """Say for each value whether it is a null: None, NaN, NaT or NA; bool."""
+    return np.asarray(pd.isna(values))
+
+
+def without_nulls(values: np.ndarray) -> np.ndarray:
+    """Leave nulls out."""
+    absent = null_mask(values)
+    return values[~absent] if absent.any() else values
+
+
+def _fill_nulls(values: np.ndarray, stand_in: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """Put something in place of nulls; the values, and the validity, or None where there are no nulls."""
+    absent = null_mask(values)
+    if not absent.any():
+        return values, None
+    item = np.empty((), object)
+    item[()] = stand_in
+    values = values.astype(object)
+    values[absent] = item
+    return values, (~absent).view(np.uint8)
+
+
+def _check_classes(values: np.ndarray, kinds: tuple[type, ...], what: str, path: tuple[str, ...]) -> None:
+    """Raise a SchemaError where a value is none of the kinds."""
+    for kind in distinct_classes(values):
+        if not issubclass(kind, kinds):
+            raise SchemaError(f"a value of type {kind.__name__} where there should be {what}", column=".".join(path))
+
+
+def common_array_dtype(lists: np.ndarray) -> np.dtype | None:
+    """Give the dtype that all lists have, as arrays of numbers or times of one dimension; None where they do not."""
+    if not len(lists) or list(distinct_classes(lists)) != [np.ndarray]:
+        return None
+    dtype = lists[0].dtype
+    if dtype.kind not in _TYPED or set(map(_DIMENSIONS, lists)) != {1}:
+        return None
+    same = set(map(id, map(_DTYPE, lists))) == {id(dtype)} or set(map(_DTYPE, lists)) == {dtype}
+    return dtype if same else None
+
+
+def flatten_lists(lists: np.ndarray, path: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Put the elements of lists one after the other.
+
+    Parameters
+    ----------
+    lists : np.ndarray
+        Lists, tuples, sets or arrays; none of them null.
+    path : tuple of str
+        For errors.
+
+    Returns
+    -------
+    offsets : int64
+        Where each list begins, and the end.
+    elements : np.ndarray
+        Of a NumPy dtype where all lists are arrays of it, else objects.
+    """
+    if np.ma.MaskedArray in distinct_classes(lists):  # their masked items are not there
+        lists = np.fromiter((part.tolist() if np.ma.isMA(part) else part for part in lists), object, len(lists))
+    offsets = np.zeros(len(lists) + 1, np.int64)
+    try:
+        sizes = np.fromiter(map(len, lists), np.int64, len(lists))
+    except TypeError as error:  # an array of no dimension
+        raise SchemaError("an array of no dimension where there should be a list", column=".".join(path)) from error
+    np.cumsum(sizes, out=offsets[1:])
+    if common_array_dtype(lists) is not None:
+        return offsets, np.concatenate(lists)
+    return offsets, np.fromiter(chain.from_iterable(lists), object, int(offsets[-1]))
+
+
+def _lists(values: np.ndarray, field: ArrowField, path: tuple[str, ...]) -> UnshreddedList:
+    filled, validity = _fill_nulls(values, ())
+    _check_classes(filled, LIST_CLASSES, "a list", path)
+    offsets, elements = flatten_lists(filled, path)
+    element = nested_from_objects(elements, field.children[0], (*path, "list", ELEMENT))
+    return UnshreddedList(len(values), validity, offsets, (element,))
+
+
+def _maps(values: np.ndarray, field: ArrowField, path: tuple[str, ...]) -> UnshreddedList:
+    filled, validity = _fill_nulls(values, ())
+    _check_classes(filled, (Mapping, *LIST_CLASSES), "a dict or a list of pairs", path)
+    pairs_of = [item.items() if isinstance(item, Mapping) else item for item in filled]
+    offsets = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, pairs_of), np.int64, len(values)), out=offsets[1:])
+    pairs = list(chain.from_iterable(pairs_of))
+    try:
+        parts = [np.fromiter((key for key, _ in pairs), object, len(pairs)),
+                 np.fromiter((item for _, item in pairs), object, len(pairs))]  # fmt: skip
+    except (TypeError, ValueError) as error:
+        raise SchemaError("a map is to be a dict or a list of pairs (key, value)", column=".".join(path)) from error
+    fields = field.children[0].children
+    children = [
+        nested_from_objects(part, of, (*path, "key_value", of.name)) for part, of in zip(parts, fields, strict=True)
+    ]
+    return UnshreddedList(len(values), validity, offsets, tuple(children))
+
+
+def _structs(values: np.ndarray, field: ArrowField, path: tuple[str, ...]) -> UnshreddedStruct:
+    filled, validity = _fill_nulls(values, {})
+    _check_classes(filled, (Mapping, tuple), "a dict", path)
+    if any(isinstance(item, tuple) for item in filled):
+        names = [child.name for child in field.children]
+        filled = np.fromiter((_as_dict(item, names, path) for item in filled), object, len(filled))
+    children = [nested_from_objects(field_values(filled, of.name), of, (*path, of.name)) for of in field.children]
+    return UnshreddedStruct(len(values), validity, tuple(children))
+
+
+def field_values(values: np.ndarray, name: str) -> np.ndarray:
+    """Give what dicts have under a name; None where they have nothing."""
+    return np.fromiter((item.get(name) for item in values), object, len(values))
+
+
+def _as_dict(item: Any, names: list[str], path: tuple[str, ...]) -> Mapping[str, Any]:
+    if not isinstance(item, tuple):
+        return item
+    if len(item) != len(names):
+        raise SchemaError(f"a tuple of {len(item)} items for a struct of {len(names)} fields", column=".".join(path))
+    return dict(zip(names, item, strict=True))
+
+
+_BY_KIND: dict[str, Callable[[np.ndarray, ArrowField, tuple[str, ...]], UnshreddedArray]] = {
+    **dict.fromkeys(LIST_KINDS, _lists),
+    "map": _maps,
+    "struct": _structs,
+}

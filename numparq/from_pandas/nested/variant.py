@@ -1,0 +1,79 @@
+"""VARIANT columns of Python values, encoded unshredded as each row group is written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...column.nested.shred import UnshreddedArray
+from ...errors import SchemaError
+from ..user_schema import UserColumn
+from .column import ShreddedColumn, nested_column
+from .objects import nested_from_objects
+
+__all__ = ["variant_column"]
+
+_PARTS = {"metadata", "value"}
+
+
+def variant_column(name: str, data: Any, user_column: UserColumn) -> ShreddedColumn:
+    """Make a VARIANT column of the file.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    data : numpy.ndarray or pandas.api.extensions.ExtensionArray
+        What `numparq.variant.encode` takes, None, NaT and NA being nulls. If all are dicts of ``metadata`` and
+        ``value`` that hold bytes, or structs of Arrow of these names, they are variants already.
+    user_column : UserColumn
+        What the schema says.
+
+    Returns
+    -------
+    ShreddedColumn
+    """
+    if _is_struct_of_parts(data.dtype):
+        return nested_column(name, data, user_column.node)
+    values = np.asarray(data, object)
+    nulls = _null_mask(values) if str(data.dtype) == "object" else np.asarray(pd.isna(data))
+    if not nulls.all() and all(map(_is_encoded, values[~nulls])):
+        return nested_column(name, data, user_column.node)
+
+    def take(start: int, stop: int) -> list[UnshreddedArray]:
+        rows = np.full(stop - start, None, object)
+        for row in np.flatnonzero(~nulls[start:stop]).tolist():
+            rows[row] = _encode(values[start + row], start + row)
+        return [nested_from_objects(rows, user_column.field, (name,))]
+
+    return ShreddedColumn(user_column.field, user_column.node, take)
+
+
+def _is_struct_of_parts(dtype: Any) -> bool:
+    data_type: Any = getattr(dtype, "pyarrow_dtype", None)
+    return str(data_type).startswith("struct<") and {field.name for field in data_type} == _PARTS
+
+
+def _null_mask(values: np.ndarray) -> np.ndarray:
+    """Find the objects that are nulls: NaN is a number, which a variant holds."""
+    return np.fromiter((value is None or value is pd.NaT or value is pd.NA for value in values), bool, len(values))
+
+
+def _is_encoded(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and value.keys() == _PARTS
+        and all(isinstance(part, (bytes, bytearray)) for part in value.values())
+    )
+
+
+def _encode(value: Any, row: int) -> dict[str, bytes]:
+    from ...format.variant.encode import encode
+
+    try:
+        metadata, encoded = encode(value)
+    except (TypeError, ValueError) as error:
+        raise SchemaError(f"row {row} is no variant: {error}") from error
+    return {"metadata": metadata, "value": encoded}

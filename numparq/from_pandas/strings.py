@@ -1,0 +1,137 @@
+"""Strings and bytes to UTF-8 data and offsets, by kernels over Python objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..column.leaf_values import LeafValues
+from ..errors import SchemaError
+from ..format.arrow_type import ArrowType
+from ..kernels import text_kernels
+from ..kernels.status import BAD_UTF8, BAD_VALUE, check_status
+from .column_values import ColumnValues, validity_bytes
+from .object_layout import kernel_constants, object_layout
+
+EncodedStrings = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def encode_strings(values: np.ndarray, first_row: int = 0) -> EncodedStrings:
+    """Encode str objects as UTF-8.
+
+    Parameters
+    ----------
+    values : object
+        The strings; None, NaN, NaT and NA are nulls.
+    first_row : int
+        What an error calls the first of them.
+
+    Returns
+    -------
+    data : uint8
+        The strings, one behind the other.
+    offsets : int64, one more than values
+        String i is ``data[offsets[i]:offsets[i + 1]]``.
+    validity : uint8
+        0 for a null, else 1.
+
+    Raises
+    ------
+    SchemaError
+        When a string holds lone surrogates, which UTF-8 cannot express, or is none; its row is named.
+    """
+    layout = object_layout()
+    if layout is None:
+        return _encode_slowly(values, first_row, _utf8)
+    objects, known = np.ascontiguousarray(values), kernel_constants()
+    offsets, validity = np.empty(len(values) + 1, np.int64), np.empty(len(values), np.uint8)
+    size = text_kernels.measure_str_objects(objects, len(objects), known, layout, offsets, validity)
+    if size in (BAD_UTF8, BAD_VALUE):  # an error that is to be told, or strings of a class of their own
+        return _encode_slowly(values, first_row, _utf8)
+    data = np.empty(check_status(size), np.uint8)
+    check_status(
+        text_kernels.copy_str_objects(objects, len(objects), known, layout, offsets, validity, data), SchemaError
+    )
+    return data, offsets, validity
+
+
+def encode_bytes(values: np.ndarray, first_row: int = 0) -> EncodedStrings:
+    """Put bytes objects one behind the other; parameters and returns are those of `encode_strings`.
+
+    Raises
+    ------
+    SchemaError
+        When an object is neither bytes, bytearray nor memoryview; its row is named.
+    """
+    layout = object_layout()
+    if layout is None:
+        return _encode_slowly(values, first_row, _bytes)
+    objects, known = np.ascontiguousarray(values), kernel_constants()
+    offsets, validity = np.empty(len(values) + 1, np.int64), np.empty(len(values), np.uint8)
+    size = text_kernels.measure_bytes_objects(objects, len(objects), known, offsets, validity)
+    if size == BAD_VALUE:
+        return _encode_slowly(values, first_row, _bytes)
+    data = np.empty(check_status(size), np.uint8)
+    check_status(text_kernels.copy_bytes_objects(objects, len(objects), known, layout, offsets, validity, data),
+          SchemaError)  # fmt: skip
+    return data, offsets, validity
+
+
+def _utf8(value: Any) -> bytes:
+    if not isinstance(value, str):
+        raise SchemaError(f"a string is wanted, not a value of type {type(value).__name__}")
+    try:
+        return value.encode()
+    except UnicodeEncodeError as error:
+        raise SchemaError(f"the string {value[:40]!r} is no Unicode text: {error.reason}") from None
+
+
+def _bytes(value: Any) -> bytes:
+    if not isinstance(value, (bytes, bytearray, memoryview)):
+        raise SchemaError(f"bytes are wanted, not a value of type {type(value).__name__}")
+    return bytes(value)
+
+
+def _encode_slowly(values: np.ndarray, first_row: int, encode: Callable[[Any], bytes]) -> EncodedStrings:
+    present = ~pd.isna(values)
+    parts = []
+    for row, (value, there) in enumerate(zip(values.tolist(), present.tolist(), strict=True), first_row):
+        try:
+            parts.append(encode(value) if there else b"")
+        except SchemaError as error:
+            raise SchemaError(f"row {row}: {error.message}") from None
+    offsets = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, parts), np.int64, len(parts)), out=offsets[1:])
+    return np.frombuffer(b"".join(parts), np.uint8), offsets, present.view(np.uint8)
+
+
+def string_objects(values: np.ndarray) -> ColumnValues:
+    """Give the source of an array of str objects, with None, NaN or pandas' NA for nulls."""
+
+    def leaves(start: int, stop: int) -> list[LeafValues]:
+        data, offsets, validity = encode_strings(values[start:stop], start)
+        return [LeafValues(data, offsets[:-1], offsets[1:], validity_bytes(validity.view(bool)))]
+
+    return ColumnValues(ArrowType("utf8"), leaves)
+
+
+def bytes_objects(values: np.ndarray) -> ColumnValues:
+    """Give the source of an array of bytes objects, with None, NaN or pandas' NA for nulls."""
+
+    def leaves(start: int, stop: int) -> list[LeafValues]:
+        data, offsets, validity = encode_bytes(values[start:stop], start)
+        return [LeafValues(data, offsets[:-1], offsets[1:], validity_bytes(validity.view(bool)))]
+
+    return ColumnValues(ArrowType("binary"), leaves)
+
+
+def string_array_values(array: Any) -> ColumnValues:
+    """Give the source of a column of pandas' string dtypes, made of Arrow's buffers or of Python objects."""
+    if array.dtype.storage == "pyarrow":
+        from .arrow import arrow_values
+
+        return arrow_values(array.__arrow_array__())
+    return string_objects(np.asarray(array, object))

@@ -1,0 +1,97 @@
+"""Interval and complex columns to structs of two leaves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..column.leaf_values import LeafValues
+from ..format.arrow_type import ArrowType
+from .column_values import ColumnValues, drop_nulls
+from .numbers import number_type
+
+MAX_DEFINITION = 2  # the definition level of a leaf where neither it nor the struct is null
+_FLOAT_NAMES = {16: "halffloat", 32: "float", 64: "double"}
+_TYPE_NAMES: dict[str, Callable[[ArrowType], str]] = {
+    "int": lambda type_: f"{'' if type_.signed else 'u'}int{type_.bit_width}",
+    "float": lambda type_: _FLOAT_NAMES[type_.bit_width],
+    "timestamp": lambda type_: f"timestamp[{type_.unit}{', tz=' + type_.timezone if type_.timezone else ''}]",
+    "duration": lambda type_: f"duration[{type_.unit}]",
+}
+
+
+def interval_values(array: Any, array_values: Callable[[Any], ColumnValues]) -> ColumnValues:
+    """Give the source of an IntervalArray: a struct of left and right, as pandas' extension type of Arrow has it.
+
+    Parameters
+    ----------
+    array : pandas.arrays.IntervalArray
+        A missing interval is a null struct.
+    array_values : callable
+        Gives the source of an array of a pandas dtype.
+    """
+    left, right = (array_values(side.array) for side in (array.left, array.right))
+    metadata = json.dumps({"subtype": _TYPE_NAMES[left.type.kind](left.type), "closed": array.closed})
+    arrow_type = ArrowType("struct", extension="pandas.interval", extension_metadata=metadata)
+    present = ~np.asarray(array.isna())
+
+    def leaves(start: int, stop: int) -> list[LeafValues]:
+        there = present[start:stop]
+        return [compact_leaf(side.leaves(start, stop)[0], there) for side in (left, right)]
+
+    return ColumnValues(arrow_type, leaves, (("left", left.type), ("right", right.type)))
+
+
+def compact_leaf(leaf: LeafValues, present: np.ndarray) -> LeafValues:
+    """Give a flat leaf of fixed size as one within a struct: definition levels, and the values that there are.
+
+    Parameters
+    ----------
+    leaf : LeafValues
+        Without levels; of one value a row.
+    present : bool, one a row
+        False where the struct is null.
+    """
+    there = present if leaf.validity is None else present & leaf.validity.view(bool)
+    definition = present.astype(np.uint8) + there
+    size = len(leaf.values) // max(len(present), 1)  # bytes of a float16, else 1
+    values = leaf.values if there.all() else leaf.values[np.repeat(there, size)]
+    return LeafValues(values, definition=definition.view(np.uint8))
+
+
+def complex_values(values: np.ndarray) -> ColumnValues:
+    """Give the source of a NumPy array of complex numbers: a struct of two floats, ``real`` and ``imag``.
+
+    The format has no complex numbers. Any reader sees the two parts as numbers; a NaN is a value here, never a null.
+    """
+    dtype = values.real.dtype
+    part = number_type(dtype)
+
+    def leaves(start: int, stop: int) -> list[LeafValues]:
+        numbers = values[start:stop]
+        definition = np.full(len(numbers), MAX_DEFINITION, np.uint8)
+        return [
+            LeafValues(np.ascontiguousarray(side, dtype.newbyteorder("=")), definition=definition)
+            for side in (numbers.real, numbers.imag)
+        ]
+
+    return ColumnValues(ArrowType("struct"), leaves, (("real", part), ("imag", part)))
+
+
+def complex_objects(values: np.ndarray) -> ColumnValues:
+    """Give the source of complex objects: as NumPy's complex numbers, a null being a null struct."""
+    model = complex_values(np.empty(0, np.complex128))
+
+    def leaves(start: int, stop: int) -> list[LeafValues]:
+        present, mask = drop_nulls(values[start:stop])
+        found = complex_values(present.astype(np.complex128)).leaves(0, len(present))
+        if mask is not None:
+            for leaf in found:
+                leaf.definition = mask.view(np.uint8) * np.uint8(MAX_DEFINITION)
+        return found
+
+    return replace(model, leaves=leaves)

@@ -1,0 +1,122 @@
+"""The `schema` argument of the writer, parsed: columns of the file and their types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..format.arrow_type import ArrowType
+from ..format.key_values.arrow import ArrowField
+from ..format.schema import OPTIONAL, REPEATED
+from ..format.schema_node import SchemaNode
+from ..types.arrow_fields import field_from_node
+from ..types.parquet_type import parquet_type
+
+
+@dataclass(frozen=True, slots=True)
+class UserColumn:
+    """The type that a column is to have.
+
+    Parameters
+    ----------
+    node : SchemaNode
+        In the file.
+    field : ArrowField
+        In Arrow's terms.
+    """
+
+    node: SchemaNode
+    field: ArrowField
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether it is one leaf, that is not repeated."""
+        return self.node.physical is not None and self.node.repetition != REPEATED
+
+    @property
+    def is_variant(self) -> bool:
+        """Whether it is a VARIANT that is not shredded."""
+        logical, parts = self.node.logical, {child.name for child in self.node.children}
+        return logical is not None and logical.kind == "VARIANT" and parts == {"metadata", "value"}
+
+
+@dataclass(frozen=True, slots=True)
+class UserSchema:
+    """The types that columns are to have.
+
+    Parameters
+    ----------
+    columns : dict of str to UserColumn
+        By name in the file.
+    complete : bool
+        Whether the file has these columns, in this order, and no others; else the rest has the types of the frame.
+    """
+
+    columns: dict[str, UserColumn]
+    complete: bool
+
+
+def parse_schema(schema: Any) -> UserSchema:
+    """Understand a schema.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema, sequence, mapping, UserSchema or None
+        A schema or a sequence (of Nodes or pyarrow Fields) says what columns the file has. A mapping of names to
+        types fixes some: a type is a `SchemaNode` (which says how values are stored, too), a pyarrow type or Field, or
+        an
+        `ArrowType`.
+
+    Raises
+    ------
+    TypeError
+        When it, or a type in it, is something else.
+    ValueError
+        When a name is there twice.
+    """
+    if schema is None:
+        return UserSchema({}, False)
+    if isinstance(schema, UserSchema):
+        return schema
+    if isinstance(schema, Mapping):
+        return UserSchema({name: parse_column(name, kind) for name, kind in schema.items()}, False)
+    if isinstance(schema, (str, bytes)) or not isinstance(schema, Iterable):
+        raise TypeError(f"a schema is a pyarrow.Schema, a sequence of fields, or a dict, not {type(schema).__name__}")
+    columns: dict[str, UserColumn] = {}
+    for item in schema:
+        name = getattr(item, "name", None)
+        if not isinstance(name, str):
+            raise TypeError(f"a field of a schema is a Node or a pyarrow.Field, not {type(item).__name__}")
+        if name in columns:
+            raise ValueError(f"the schema has the column {name!r} twice")
+        columns[name] = parse_column(name, item)
+    return UserSchema(columns, True)
+
+
+def parse_column(name: str, kind: Any) -> UserColumn:
+    """Understand the type of a column; its name is `name`, whatever a field is called.
+
+    Raises
+    ------
+    TypeError
+        When it is no type.
+    SchemaError
+        When it is one that cannot be written.
+    """
+    if isinstance(kind, SchemaNode):
+        node = SchemaNode(
+            name, kind.repetition, kind.physical, kind.type_length, kind.logical, kind.children, kind.field_id
+        )
+        return UserColumn(node, field_from_node(node))
+    if isinstance(kind, ArrowType):
+        physical, length, logical = parquet_type(kind)
+        return UserColumn(SchemaNode(name, OPTIONAL, physical, length, logical), ArrowField(name, kind))
+    if not type(kind).__module__.startswith("pyarrow"):
+        raise TypeError(f"the type of column {name!r} is a Node, a pyarrow type or an ArrowType, not {kind!r}")
+    from ..types.arrow_fields import node_from_field
+    from ..types.pyarrow import field_from_pyarrow
+
+    nullable = getattr(kind, "nullable", True)
+    field = field_from_pyarrow(name, kind.type if hasattr(kind, "nullable") else kind, nullable)
+    return UserColumn(node_from_field(field), field)

@@ -1,0 +1,129 @@
+"""Copy the first bytes of a local file into a sink, inside the kernel of the system if possible."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..errors import InvalidFileError
+from .sink import Sink
+
+__all__ = ["copy_prefix"]
+
+_MAX_SYSTEM_COPY = 1 << 30  # bytes for one call of the system
+_COPY_BUFFER_BYTES = 1 << 22  # bytes read at once, where the system does not copy
+# What the system says where it cannot copy this file into that one; anything else is a real error.
+_UNSUPPORTED_ERRNOS = (
+    errno.EXDEV,
+    errno.EINVAL,
+    errno.ENOSYS,
+    errno.EOPNOTSUPP,
+    errno.ENOTSUP,
+    errno.EPERM,
+    errno.EBADF,
+    errno.ETXTBSY,
+)
+
+Copy = Callable[[int, int, int, int], int]  # from, to, bytes, position in the first -> bytes copied
+
+
+def copy_prefix(source: str | os.PathLike[str] | int, sink: Sink, length: int) -> None:
+    """Copy the first bytes of a local file to where a sink stands.
+
+    Parameters
+    ----------
+    source : str, os.PathLike or int
+        The file, or a descriptor of it that can be read; its position stays.
+    sink : Sink
+        A `numparq.io.local_sink.FileSink` is written by the operating system, any other by this process.
+    length : int
+        Bytes.
+
+    Raises
+    ------
+    InvalidFileError
+        When the file has fewer bytes, or changes while it is copied.
+    OSError
+        When it cannot be read, or the sink not be written.
+    """
+    with _opened(source) as descriptor:
+        before = _file_stamp(descriptor)
+        if os.fstat(descriptor).st_size < length:
+            raise InvalidFileError(f"the file has fewer than the {length:,} bytes that are to be copied")
+        done = 0
+        target = getattr(sink, "descriptor", None)
+        if target is not None:
+            sink.flush()
+            for copy in _system_copies():
+                done = _copy_with(copy, descriptor, sink, done, length)
+        _copy_through_memory(descriptor, sink, done, length)
+        if _file_stamp(descriptor) != before:
+            raise InvalidFileError("the file was changed while it was copied")
+
+
+@contextmanager
+def _opened(source: str | os.PathLike[str] | int) -> Iterator[int]:
+    if isinstance(source, int):
+        yield source
+        return
+    descriptor = os.open(source, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _file_stamp(descriptor: int) -> tuple[int, int]:
+    """Give what changes when somebody writes to a file."""
+    found = os.fstat(descriptor)
+    return found.st_size, found.st_mtime_ns
+
+
+def _system_copies() -> list[Copy]:
+    """List the ways in which this system copies from file to file, the best first."""
+    ways: list[Copy] = []
+    if hasattr(os, "copy_file_range"):
+        ways.append(lambda source, target, count, at: os.copy_file_range(source, target, count, at))
+    if hasattr(os, "sendfile") and os.uname().sysname == "Linux":  # elsewhere it takes sockets only
+        ways.append(lambda source, target, count, at: os.sendfile(target, source, at, count))
+    return ways
+
+
+def _copy_with(copy: Copy, source: int, sink: Any, done: int, length: int) -> int:
+    """Copy as much as one way manages; what is left is for the next."""
+    while done < length:
+        try:
+            count = copy(source, sink.descriptor, min(length - done, _MAX_SYSTEM_COPY), done)
+        except OSError as error:
+            if error.errno in _UNSUPPORTED_ERRNOS:
+                break
+            with sink.abort_on_error():
+                raise
+        if not count:  # some file systems cannot, and say so in this way
+            break
+        sink.count_external_write(count)
+        done += count
+    return done
+
+
+def _copy_through_memory(source: int, sink: Sink, done: int, length: int) -> None:
+    while done < length:
+        data = _read(source, min(length - done, _COPY_BUFFER_BYTES), done)
+        if not data:
+            raise InvalidFileError(f"the file ends after {done:,} of the {length:,} bytes that are to be copied")
+        sink.write(data)
+        done += len(data)
+
+
+def _read(source: int, count: int, position: int) -> bytes:
+    if hasattr(os, "pread"):
+        return os.pread(source, count, position)
+    kept = os.lseek(source, 0, os.SEEK_CUR)
+    try:
+        os.lseek(source, position, os.SEEK_SET)
+        return os.read(source, count)
+    finally:
+        os.lseek(source, kept, os.SEEK_SET)

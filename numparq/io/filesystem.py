@@ -1,0 +1,111 @@
+"""Resolve paths and URLs to a file system, local, fsspec or pyarrow, and paths on it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+__all__ = ["ResolvedPaths", "resolve_paths", "strip_file_scheme"]
+
+
+class ResolvedPaths(NamedTuple):
+    """Paths on one file system.
+
+    Attributes
+    ----------
+    filesystem : fsspec or pyarrow file system, or None
+        None for the local one.
+    paths : list of str
+        As that file system opens them.
+    name_of : callable
+        Gives what a path there is called in messages.
+    """
+
+    filesystem: Any | None
+    paths: list[str]
+    name_of: Callable[[str], str]
+
+
+def resolve_paths(paths: list[Any], storage_options: dict[str, Any] | None, filesystem: Any) -> ResolvedPaths:
+    """Find the file system that paths are on.
+
+    Parameters
+    ----------
+    paths : list of (str or os.PathLike)
+        Names or URLs.
+    storage_options : dict, optional
+        For the file system of URLs.
+    filesystem : fsspec or pyarrow file system, optional
+        Where the paths are.
+
+    Raises
+    ------
+    ImportError
+        For URLs, when fsspec, or what it needs for this kind of URL, is not installed.
+    TypeError, ValueError
+        When they are no paths, are on several file systems, or options do not go with them.
+    """
+    for path in paths:
+        if not isinstance(path, (str, os.PathLike)):
+            raise TypeError(f"several files are given by their paths or URLs, and not by {type(path).__name__}")
+    names = [os.fsdecode(path) for path in paths]
+    if filesystem is not None:
+        if storage_options:
+            raise ValueError("storage_options are for URLs; the file system has its own already")
+        return _on_filesystem(filesystem, names, str)
+    names = [strip_file_scheme(name) for name in names]
+    urls = ["://" in name for name in names]
+    if not any(urls):
+        if storage_options:
+            raise ValueError(f"storage_options are for URLs, and {names[0]!r} is a local path")
+        return _local(names)
+    if not all(urls):
+        raise ValueError(
+            f"the files of a dataset are on one file system: {names[urls.index(True)]!r} is a URL, and "
+            f"{names[urls.index(False)]!r} a local path"
+        )
+    return _on_filesystem(*_behind_urls(names, storage_options or {}))
+
+
+def strip_file_scheme(name: str) -> str:
+    """Give a path without the scheme of local files: ``file:///data``, or, as Hadoop has it, ``file:/data``."""
+    if name.startswith("file://"):
+        return name.removeprefix("file://")
+    return name.removeprefix("file:") if name.startswith("file:/") else name
+
+
+def _local(paths: list[str]) -> ResolvedPaths:
+    paths = [os.path.expanduser(path) for path in paths]
+    return ResolvedPaths(None, [path.replace(os.sep, "/") for path in paths] if os.sep != "/" else paths, str)
+
+
+def _behind_urls(urls: list[str], options: dict[str, Any]) -> tuple[Any, list[str], Callable[[str], str]]:
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError:
+        raise ImportError(f"{urls[0]} is a URL, which takes fsspec: pip install 'numparq[fsspec]'") from None
+    filesystem, first = url_to_fs(urls[0], **options)
+    paths = [first]
+    for url in urls[1:]:
+        another, path = url_to_fs(url, **options)
+        if another is not filesystem and another != filesystem:
+            raise ValueError(f"the files of a dataset are on one file system, and {urls[0]!r} and {url!r} are on two")
+        paths.append(path)
+    return filesystem, paths, str if any("::" in url for url in urls) else filesystem.unstrip_protocol
+
+
+def _on_filesystem(filesystem: Any, paths: list[str], name_of: Callable[[str], str]) -> ResolvedPaths:
+    """Look behind what only forwards to another file system; a local one is none of those that are slow."""
+    if hasattr(filesystem, "open_input_file"):
+        if filesystem.type_name == "local":
+            return _local([filesystem.normalize_path(path) for path in paths])
+        wrapped = getattr(getattr(filesystem, "handler", None), "fs", None)
+        return ResolvedPaths(filesystem, paths, name_of) if wrapped is None else _on_filesystem(wrapped, paths, name_of)
+    if not hasattr(filesystem, "cat_file"):
+        raise TypeError(f"filesystem is one of fsspec or pyarrow, not {type(filesystem).__name__}")
+    stripped = [filesystem._strip_protocol(path) for path in paths]
+    protocol = getattr(filesystem, "protocol", ())
+    if "file" in ((protocol,) if isinstance(protocol, str) else protocol):
+        return _local(stripped)
+    return ResolvedPaths(filesystem, stripped, name_of)

@@ -1,0 +1,137 @@
+"""Sources of local files, bytes in memory and file objects."""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..kernels.tables import SLACK
+from .source import (
+    ByteRanges,
+    CountingSource,
+    ReadLoopSource,
+    allocate_with_slack,
+    check_byte_ranges,
+    truncated_file_error,
+)
+
+__all__ = ["BytesSource", "FileObjectSource", "FileSource"]
+
+
+class BytesSource(CountingSource):
+    """Bytes in memory (``bytes``, ``bytearray``, ``memoryview``); nothing is copied."""
+
+    is_remote = False
+
+    def __init__(self, data: Any, name: str = "<bytes>") -> None:
+        super().__init__()
+        self._data = np.frombuffer(data, np.uint8)
+        self.name = name
+        self.size = len(self._data)
+
+    def view(self, position: int, length: int, slack: int) -> np.ndarray | None:
+        """Give bytes of the data itself; None where there is no slack behind them."""
+        if position < 0 or length < 0 or position + length + slack > self.size:
+            return None
+        self._count(length)
+        return self._data[position : position + length + slack]
+
+    def read_into(self, position: int, out: np.ndarray) -> None:
+        """Copy bytes of the data."""
+        if position < 0 or position + len(out) > self.size:
+            raise truncated_file_error(self, position, len(out))
+        self._count(len(out))
+        out[:] = self._data[position : position + len(out)]
+
+    def read_ranges(self, ranges: ByteRanges) -> list[np.ndarray]:
+        """Give views of the data; copies of what has too little behind it."""
+        return [self._piece(start, stop - start) for start, stop in check_byte_ranges(ranges, self)]
+
+    def _piece(self, position: int, length: int) -> np.ndarray:
+        found = self.view(position, length, SLACK)
+        if found is None:
+            found = allocate_with_slack(length)
+            self.read_into(position, found[:length])
+        return found
+
+    def close(self) -> None:
+        """Do nothing: the bytes are their owner's."""
+
+
+class FileSource(ReadLoopSource):
+    """A local file, read at positions without a shared cursor where the system can do that.
+
+    It is not mapped into memory: a mapped file that somebody truncates kills the process.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        Its name.
+    opener : callable, optional
+        Opens it instead of `os.open`, as for the built-in `open`.
+
+    Attributes
+    ----------
+    identity : tuple of int
+        The file system that it is on, and its number there.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], opener: Callable[[str, int], int] | None = None) -> None:
+        super().__init__()
+        self.name = os.fspath(path)
+        self._file = open(path, "rb", buffering=0, opener=opener)  # noqa: SIM115  (closed by `close`)
+        status = os.fstat(self._file.fileno())
+        self.size = status.st_size
+        self.identity = status.st_dev, status.st_ino
+        self._lock = threading.Lock()
+
+    def stamp(self) -> tuple[int, int]:
+        """Give size and time of the last change: others than before, the file is not what it was."""
+        status = os.fstat(self._file.fileno())
+        return status.st_size, status.st_mtime_ns
+
+    def _read_some(self, position: int, out: memoryview) -> int:
+        if hasattr(os, "preadv"):
+            return os.preadv(self._file.fileno(), [out], position)
+        with self._lock:
+            self._file.seek(position)
+            return self._file.readinto(out) or 0
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class FileObjectSource(ReadLoopSource):
+    """A binary file object that can seek; reads take turns."""
+
+    def __init__(self, file: Any) -> None:
+        super().__init__()
+        if isinstance(file, io.TextIOBase):
+            raise TypeError("the file object is in text mode; open it in binary mode, as in open(path, 'rb')")
+        self._file = file
+        self._lock = threading.Lock()
+        name = getattr(file, "name", None)
+        self.name = name if isinstance(name, str) else f"<{type(file).__name__}>"
+        self._start = file.tell()
+        file.seek(0, os.SEEK_END)
+        self.size = file.tell()
+
+    def _read_some(self, position: int, out: memoryview) -> int:
+        with self._lock:
+            self._file.seek(position)
+            if hasattr(self._file, "readinto"):
+                return self._file.readinto(out) or 0
+            data = self._file.read(len(out))
+            out[: len(data)] = data
+            return len(data)
+
+    def close(self) -> None:
+        """Put the cursor back where it was; the file object is its owner's to close."""
+        if not getattr(self._file, "closed", False):
+            self._file.seek(self._start)

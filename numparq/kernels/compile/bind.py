@@ -1,0 +1,165 @@
+"""Bind the kernels of a group: from the object cache, newly compiled, or by the fallback."""
+
+from __future__ import annotations
+
+import marshal
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ..groups import GROUPS, import_group
+
+_IMPORTED = time.time_ns()
+
+
+def execution_mode() -> str:
+    """Say how kernels are to run: ``NUMPARQ_KERNELS``, or what Numba's own switches ask for.
+
+    Returns
+    -------
+    str
+        ``"object"``, ``"dispatcher"`` or ``"python"``.
+    """
+    chosen = os.environ.get("NUMPARQ_KERNELS", "")
+    if chosen in ("object", "dispatcher", "python"):
+        return chosen
+    if chosen:
+        raise ValueError(f"NUMPARQ_KERNELS is object, dispatcher or python, not {chosen!r}")
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        return "python"
+    return "dispatcher" if os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0") else "object"
+
+
+def bind_group(group: str, mode: str) -> tuple[str, dict[str, Callable[..., int]]]:
+    """Make the kernels of a group callable.
+
+    Parameters
+    ----------
+    group : str
+        One of `GROUPS`.
+    mode : str
+        How they are to run; where ``"object"`` does not work, ``"dispatcher"`` does.
+
+    Returns
+    -------
+    mode : str
+        How they run.
+    callables : dict of str to callable
+        The kernels.
+    """
+    if mode == "object":
+        try:
+            return mode, _from_object(group)
+        except Exception as error:  # whatever it was, Numba's own way may still work
+            _warn_fallback(error)
+            mode = "dispatcher"
+    from . import fallback
+
+    known = import_group(group)
+    if mode == "python":
+        return mode, fallback.python_functions(known)
+    return mode, fallback.dispatchers(known, _dispatcher_folder())
+
+
+def _from_object(group: str) -> dict[str, Callable[..., int]]:
+    from . import load
+
+    return {
+        name: wrap_entry(name, signatures[name], entry)
+        for signatures, code in _load_or_build(group, load.object_key(_excluded_modules(group)))
+        for name, entry in load.load_object(code, list(signatures)).items()
+    }
+
+
+def _excluded_modules(group: str) -> set[str]:
+    """Name the modules that hold kernels of other groups only: an edit there does not concern this one."""
+    return {module for other in GROUPS.values() for module in other} - set(GROUPS[group])
+
+
+def _load_or_build(group: str, key: bytes) -> list[tuple[dict[str, tuple[str, ...]], bytes]]:
+    """Give the objects of a group, each with its kernels' signatures: from the cache, or made and kept."""
+    from ...util import disk_cache
+
+    if _sources_changed(group):
+        return marshal.loads(_compiled(group))
+    name = f"kernels-{group}"
+    stored = disk_cache.load(name, key)
+    if stored is None:
+        with disk_cache.build_lock(name, key):
+            stored = disk_cache.load(name, key)  # another process may have made it meanwhile
+            if stored is None:
+                stored = _compiled(group)
+                disk_cache.store(name, key, stored)
+    return marshal.loads(stored)
+
+
+def _sources_changed(group: str) -> bool:
+    """Whether sources have changed since this process began to import them, as by an upgrade while it runs.
+
+    What it compiles is then made of older ones than the key says, and what the cache has for that key is made of newer
+    ones than this process has in memory: neither may be taken for the other.
+    """
+    from . import load
+
+    states = (os.stat(path) for path in load.kernel_sources(_excluded_modules(group)))
+    return any(max(state.st_mtime_ns, state.st_ctime_ns) > _IMPORTED for state in states)
+
+
+def _compiled(group: str) -> bytes:
+    from .parallel_build import build_in_parallel
+
+    kernels = import_group(group)
+    objects = build_in_parallel(group, kernels)
+    return marshal.dumps([({name: kernels[name].signature for name in names}, code) for names, code in objects])
+
+
+def wrap_entry(name: str, signature: tuple[str, ...], entry: Callable[[tuple], int]) -> Callable[..., int]:
+    """Return the function that calls a kernel by its C entry."""
+    from .entry import LAST_REFUSAL
+
+    def call(*args: Any) -> int:
+        answer = entry(args)
+        if answer > LAST_REFUSAL:
+            return answer
+        from .fallback import check_arguments
+
+        answer = entry(check_arguments(name, signature, args))
+        if answer <= LAST_REFUSAL:
+            raise TypeError(f"kernel {name} does not take {args}")
+        return answer
+
+    call.__name__ = call.__qualname__ = name
+    return call
+
+
+def _warn_fallback(error: Exception) -> None:
+    import warnings
+
+    warnings.warn(
+        f"numparq's kernels run through Numba's dispatcher, which starts slower ({error})", RuntimeWarning, stacklevel=2
+    )
+
+
+def _dispatcher_folder() -> str | None:
+    """Find (or not) a folder in which Numba may keep what it compiled of these very sources."""
+    from ...util import disk_cache
+    from .load import object_key
+
+    try:
+        return disk_cache.private_directory("dispatcher", object_key())
+    except (ImportError, OSError):
+        return None
+
+
+def is_cached(group: str) -> bool:
+    """Whether the cache holds the object of a group."""
+    if execution_mode() != "object":
+        return False
+    from ...util import disk_cache
+    from . import load
+
+    return (
+        not _sources_changed(group)
+        and disk_cache.load(f"kernels-{group}", load.object_key(_excluded_modules(group))) is not None
+    )

@@ -1,0 +1,171 @@
+"""Load a compiled object through LLVM's OrcJIT, and compute its cache key."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import itertools
+import os
+import platform
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+
+from . import entry
+
+COMPILE_LOCK = threading.RLock()
+
+_numbers = itertools.count()
+_libraries: list = []  # the compiler, then the libraries: dropping one unmaps its code
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=COMPILE_LOCK.acquire, after_in_parent=COMPILE_LOCK.release, after_in_child=COMPILE_LOCK.release
+    )
+
+
+class ObjectLayoutError(RuntimeError):
+    """Python or NumPy lay out their objects in a way that the entries do not know."""
+
+
+def load_object(code: bytes, names: Mapping[str, bool] | list[str]) -> dict[str, Callable[[tuple], int]]:
+    """Load an object file.
+
+    Parameters
+    ----------
+    code : bytes
+        What `build.build` gave.
+    names : iterable of str
+        The kernels in it.
+
+    Returns
+    -------
+    dict of str to callable
+        For each kernel its C entry, called with one tuple of arguments; it gives the kernel's int64, or a number up
+        to `entry.LAST_REFUSAL` when an argument is not as it must be.
+
+    Raises
+    ------
+    RuntimeError
+        When LLVM cannot load it (a missing symbol, a duplicate one), or the layout of arrays is not the one known.
+    """
+    _check_layout()
+    with COMPILE_LOCK:
+        import llvmlite.binding as llvm
+
+        if not _libraries:
+            llvm.initialize_native_target()
+            llvm.initialize_native_asmprinter()
+            machine = llvm.Target.from_default_triple().create_target_machine(codemodel="jitdefault", jit=True)
+            _libraries.append(llvm.create_lljit_compiler(machine, suppress_errors=True))
+        builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+        for symbol in [entry.ARRAY_TYPE, *(entry.ENTRY_PREFIX + name for name in names)]:
+            builder.export_symbol(symbol)
+        library = builder.link(_libraries[0], f"numparq{next(_numbers)}")  # a name is used up even by a failure
+        _libraries.append(library)
+        ctypes.c_void_p.from_address(library[entry.ARRAY_TYPE]).value = id(np.ndarray)
+        kind = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.py_object)
+        return {name: kind(library[entry.ENTRY_PREFIX + name]) for name in names}
+
+
+def _check_layout() -> None:
+    """Read an array's struct the way that the entries do, and hold it against what NumPy says."""
+    array = np.zeros(3, np.dtype("M8[us]"))
+    fields = id(array) + entry.OBJECT_HEAD_BYTES
+    try:
+        descr = ctypes.c_void_p.from_address(fields + entry.ARRAY_FIELDS["descr"]).value
+        seen: tuple = (
+            sys.implementation.name,
+            sys.byteorder,
+            ctypes.sizeof(ctypes.c_void_p),
+            descr,
+            ctypes.c_void_p.from_address(id(array) + entry.OBJECT_HEAD_BYTES - entry.POINTER).value,
+            ctypes.c_void_p.from_address(fields + entry.ARRAY_FIELDS["data"]).value,
+            ctypes.c_int.from_address(fields + entry.ARRAY_FIELDS["ndim"]).value,
+            ctypes.c_int.from_address(fields + entry.ARRAY_FIELDS["flags"]).value & entry.CONTIGUOUS_AND_ALIGNED,
+        )
+        known: tuple = (
+            "cpython",
+            "little",
+            entry.POINTER,
+            id(array.dtype),
+            id(np.ndarray),
+            array.ctypes.data,
+            1,
+            entry.CONTIGUOUS_AND_ALIGNED,
+        )
+        if seen == known:
+            fields = id(array.dtype) + entry.OBJECT_HEAD_BYTES
+            seen = (
+                ctypes.c_int.from_address(fields + entry.DESCR_FIELDS["type_num"]).value,
+                ctypes.c_ssize_t.from_address(fields + entry.DESCR_FIELDS["itemsize"]).value,
+                ctypes.c_char.from_address(fields + entry.DESCR_FIELDS["byteorder"]).value,
+            )
+            known = (array.dtype.num, array.dtype.itemsize, array.dtype.byteorder.encode())
+    except (AttributeError, TypeError) as error:
+        raise ObjectLayoutError(str(error)) from None
+    if seen != known:
+        raise ObjectLayoutError(f"arrays are laid out as {seen}, not {known}")
+
+
+def object_key(foreign: Iterable[str] = ()) -> bytes:
+    """Digest everything that the object depends on: sources, versions, interpreter, CPU.
+
+    Parameters
+    ----------
+    foreign : iterable of str
+        Modules of this package that the object has nothing of.
+
+    Returns
+    -------
+    bytes
+        A SHA-256 digest.
+    """
+    digest = hashlib.sha256()
+    for path in [*kernel_sources(foreign), _version_file("numba"), _version_file("llvmlite")]:
+        with open(path, "rb") as file:
+            digest.update(hashlib.sha256("/".join(path.split(os.sep)[-2:]).encode()).digest())
+            digest.update(hashlib.sha256(file.read()).digest())
+    with COMPILE_LOCK:
+        import llvmlite
+        import llvmlite.binding as llvm
+
+        cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    facts = (
+        sys.version,
+        sys.implementation.cache_tag,
+        entry.OBJECT_HEAD_BYTES,
+        platform.machine(),
+        sys.platform,
+        np.__version__,
+        llvmlite.__version__,
+        cpu,
+        features,
+    )
+    digest.update(repr(facts).encode())
+    return digest.digest()
+
+
+def kernel_sources(foreign: Iterable[str] = ()) -> list[str]:
+    """List the files that kernels are made of: the package `kernels`."""
+    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    if not os.path.isdir(here):  # imported from a zip file: that, whole
+        while here != os.path.dirname(here) and not os.path.isfile(here):
+            here = os.path.dirname(here)
+        return [here]
+    left_out = {os.path.join(here, *module.split(".")) + ".py" for module in foreign}
+    files = (os.path.join(folder, name) for folder, _, names in os.walk(here) for name in names)
+    return sorted(path for path in files if path.endswith(".py") and path not in left_out)
+
+
+def _version_file(package: str) -> str:
+    """Find the file that states a package's version, without importing the package."""
+    from importlib.util import find_spec
+
+    spec = find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise ImportError(f"{package} is not installed")
+    return os.path.join(spec.submodule_search_locations[0], "_version.py")

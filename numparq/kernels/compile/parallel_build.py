@@ -1,0 +1,153 @@
+"""Compile a group of kernels in several processes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+
+from ..registry import HELPERS, Kernel
+
+MAX_BUILD_PROCESSES = 4  # each takes about 250 MB, and compiles anew what the others share with it
+_PATIENCE = 120.0  # seconds that a worker may take longer than this process took for its own part
+_PROGRAM = """
+import json, sys
+sys.path[:], group, names = json.loads(sys.argv[1])
+from numparq.kernels.compile.parallel_build import run_worker
+run_worker(group, names)
+"""
+
+
+def build_in_parallel(
+    group: str, kernels: Mapping[str, Kernel], processes: int | None = None
+) -> list[tuple[list[str], bytes]]:
+    """Compile kernels into one object for each process that takes part.
+
+    Parameters
+    ----------
+    group : str
+        Of which group they are.
+    kernels : mapping of str to Kernel
+        Its kernels.
+    processes : int, optional
+        How many processes, this one among them; as many as there are cores for, up to `MAX_BUILD_PROCESSES`, by
+        default.
+
+    Returns
+    -------
+    list of (list of str, bytes)
+        The names of the kernels in an object, and the object. What a worker fails to give, this process compiles.
+    """
+    from .build import build_object
+
+    parts = partition_kernels(kernels, build_processes() if processes is None else processes)
+    done = []
+    with _workers(group, parts[1:]) as workers:
+        done.append((parts[0], build_object({name: kernels[name] for name in parts[0]})))
+        for names, worker in zip(parts[1:], workers, strict=True):
+            code = _result(worker)
+            done.append((names, build_object({name: kernels[name] for name in names}) if code is None else code))
+    return done
+
+
+def build_processes() -> int:
+    """Say over how many processes to share the work: ``NUMPARQ_BUILD_PROCESSES``, or as there are cores."""
+    chosen = os.environ.get("NUMPARQ_BUILD_PROCESSES", "")
+    if chosen.isdigit():
+        return max(int(chosen), 1)
+    name = os.path.basename(sys.executable or "").lower()
+    if not name.startswith("python") or getattr(sys, "frozen", False):
+        return 1  # another program with Python inside: there is no telling what starting it would do
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, MAX_BUILD_PROCESSES)
+
+
+def partition_kernels(kernels: Mapping[str, Kernel], parts: int) -> list[list[str]]:
+    """Divide kernels into parts that take about as long to compile, those that share helpers together.
+
+    Parameters
+    ----------
+    kernels : mapping of str to Kernel
+        What to divide.
+    parts : int
+        Into how many parts at most.
+
+    Returns
+    -------
+    list of list of str
+        The names in each part; at least one part, and no part is empty unless there are no kernels at all.
+    """
+    helpers = {id(function) for function in HELPERS} | {id(kernel.function) for kernel in kernels.values()}
+    needs = {name: _reachable_sizes(kernel.function, helpers) for name, kernel in kernels.items()}
+    names: list[list[str]] = [[] for _ in range(max(min(parts, len(kernels)), 1))]
+    taken: list[dict[int, int]] = [{} for _ in names]
+    for name in sorted(needs, key=lambda name: (-sum(needs[name].values()), name)):
+        after = [sum((have | needs[name]).values()) for have in taken]
+        best = after.index(min(after))
+        names[best].append(name)
+        taken[best] |= needs[name]
+    return [part for part in names if part] or [[]]
+
+
+def _reachable_sizes(function: Callable, helpers: set[int]) -> dict[int, int]:
+    """Map each function that one needs, itself included, to its size in bytes of bytecode."""
+    found: dict[int, int] = {}
+    waiting = [function]
+    while waiting:
+        one = waiting.pop()
+        if id(one) not in found:
+            found[id(one)] = len(one.__code__.co_code)
+            named = (one.__globals__.get(name) for name in one.__code__.co_names)
+            waiting += [other for other in named if callable(other) and id(other) in helpers]
+    return found
+
+
+@contextmanager
+def _workers(group: str, parts: list[list[str]]) -> Iterator[list[subprocess.Popen | None]]:
+    """Start a process for each part; end those that still run when it is over."""
+    workers = [_start(group, names) for names in parts]
+    try:
+        yield workers
+    finally:
+        for worker in workers:
+            if worker is not None:
+                worker.kill()
+                worker.communicate()
+
+
+def _start(group: str, names: list[str]) -> subprocess.Popen | None:
+    command = [sys.executable, "-I", "-c", _PROGRAM, json.dumps([sys.path, group, names])]
+    nothing = subprocess.DEVNULL
+    with suppress(OSError):
+        return subprocess.Popen(command, stdin=nothing, stdout=subprocess.PIPE, stderr=nothing)
+    return None
+
+
+def _result(worker: subprocess.Popen | None) -> bytes | None:
+    """Wait for a worker; give the object that it made, or None where it is not whole."""
+    if worker is None:
+        return None
+    try:
+        output, _ = worker.communicate(timeout=_PATIENCE)
+    except subprocess.TimeoutExpired:
+        return None
+    size = hashlib.sha256().digest_size
+    code, seal = output[:-size], output[-size:]
+    return code if code and hashlib.sha256(code).digest() == seal else None
+
+
+def run_worker(group: str, names: list[str]) -> None:
+    """Compile some kernels and write the object, with its SHA-256 digest behind it, to the standard output."""
+    from ..groups import import_group
+    from .build import build_object
+
+    output = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what anybody else prints goes elsewhere
+    kernels = import_group(group)
+    code = build_object({name: kernels[name] for name in names})
+    output.write(code + hashlib.sha256(code).digest())
+    output.close()

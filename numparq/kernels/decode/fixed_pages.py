@@ -1,0 +1,205 @@
+"""Data and dictionary pages of fixed-size values, decoded into rows of the output."""
+
+from __future__ import annotations
+
+from ..encodings.dictionary import gather_indices, index_width
+from ..encodings.plain import decode_booleans
+from ..enums import BOOLEAN, DICTIONARY_PAGE, PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY
+from ..memory import copy_bytes, fill_bytes, store32
+from ..registry import helper, kernel
+from ..status import NO_DICTIONARY, NULL_FOUND, TRUNCATED, UNSUPPORTED_ENCODING
+from ..tables import (
+    C_CAST,
+    C_DICTIONARY,
+    C_DICTIONARY_SIZE,
+    C_FILL,
+    C_ITEM_SIZE,
+    C_NULL_COUNT,
+    C_NULLS,
+    C_OUT,
+    C_ROW_START,
+    C_TYPE,
+    C_TYPE_LENGTH,
+    C_VALIDITY,
+    CHUNK_FIELDS,
+    CODES,
+    COPY,
+    NULLS_MASK,
+    NULLS_RAISE,
+    P_BODY,
+    P_CHUNK,
+    P_COMPRESSED,
+    P_ENCODING,
+    P_IS_COMPRESSED,
+    P_NUM_VALUES,
+    P_ROW,
+    P_SCRATCH,
+    P_TYPE,
+    P_UNCOMPRESSED,
+    PAGE_FIELDS,
+)
+from .casts import cast_values
+from .pad_nulls import count_valid, fill_nulls, pad_nulls
+from .page_sections import VALUES_END, VALUES_POS, decode_page_validity, find_sections, rows_in_range
+
+
+@helper
+def decode_values(chunks, chunk, data, pos, end, encoding, count, dictionary, out, out_pos):
+    """Decode `count` values, dense, as they are in the output; 0 or a status."""
+    item = chunks[chunk + C_ITEM_SIZE]
+    stored = chunks[chunk + C_TYPE_LENGTH]
+    conversion = chunks[chunk + C_CAST]
+    if encoding == PLAIN_DICTIONARY or encoding == RLE_DICTIONARY:
+        width = index_width(chunks, chunk, data, pos, end, count)
+        if width < 0 or count == 0:
+            return min(width, 0)
+        base = chunks[chunk + C_DICTIONARY]
+        limit = chunks[chunk + C_DICTIONARY_SIZE]
+        return gather_indices(data, pos + 1, end, count, width, dictionary, base, limit, item, out, out_pos)
+    if conversion == CODES:
+        return NO_DICTIONARY
+    if chunks[chunk + C_TYPE] == BOOLEAN:
+        return decode_booleans(data, pos, end, encoding, count, out, out_pos)
+    if encoding != PLAIN:
+        return UNSUPPORTED_ENCODING
+    if count * stored > end - pos:
+        return TRUNCATED
+    return cast_values(data, pos, count, conversion, stored, item, out, out_pos)
+
+
+@helper
+def write_rows(chunks, chunk, values, pos, present, nulls, first, last, num_values, validity, out, target):
+    """Place the rows `first` to `last` of a page whose values lie dense at `pos`."""
+    item = chunks[chunk + C_ITEM_SIZE]
+    skip = first if present == num_values else count_valid(validity, 0, first)
+    pos += skip * item
+    if nulls == 0:
+        copy_bytes(out, target, values, pos, (last - first) * item)
+    elif nulls == last - first:
+        fill_nulls(nulls, item, chunks[chunk + C_FILL], out, target)
+    else:
+        pad_nulls(values, pos, validity, first, last - first, item, chunks[chunk + C_FILL], out, target)
+    return 0
+
+
+@helper
+def decode_rows(
+    chunks, chunk, pages, page, data, parts, present, nulls, first, last, dictionary, dense, validity, out, target
+):  # fmt: skip
+    """Decode the values of a page and write its rows `first` to `last`; 0 or a status."""
+    num_values = pages[page + P_NUM_VALUES]
+    encoding = pages[page + P_ENCODING]
+    pos = parts[VALUES_POS]
+    end = parts[VALUES_END]
+    if present == last - first and nulls == 0 and present == num_values:
+        return decode_values(chunks, chunk, data, pos, end, encoding, present, dictionary, out, target)
+    if encoding == PLAIN and chunks[chunk + C_CAST] == COPY and chunks[chunk + C_TYPE] != BOOLEAN:
+        if present * chunks[chunk + C_ITEM_SIZE] > end - pos:
+            return TRUNCATED
+        return write_rows(chunks, chunk, data, pos, present, nulls, first, last, num_values, validity, out, target)
+    status = decode_values(chunks, chunk, data, pos, end, encoding, present, dictionary, dense, 0)
+    if status < 0:
+        return status
+    return write_rows(chunks, chunk, dense, 0, present, nulls, first, last, num_values, validity, out, target)
+
+
+@helper
+def decode_page(chunks, chunk, pages, page, raw, scratch, dictionary, dense, validity, mask, out, parts):
+    """Decode one data page into its rows of the output; the nulls among the rows wanted, or a status."""
+    first, last = rows_in_range(chunks, chunk, pages, page)
+    if first >= last:
+        return 0
+    status = find_sections(chunks, chunk, pages, page, raw, scratch, parts)
+    if status < 0:
+        return status
+    present = decode_page_validity(chunks, chunk, pages, page, raw, scratch, parts, validity, 0)
+    if present < 0:
+        return present
+    nulls = 0
+    if present < pages[page + P_NUM_VALUES]:
+        nulls = last - first - count_valid(validity, first, last - first)
+    if nulls > 0 and chunks[chunk + C_NULLS] == NULLS_RAISE:
+        return NULL_FOUND
+    row = pages[page + P_ROW] + first - chunks[chunk + C_ROW_START]
+    target = chunks[chunk + C_OUT] + row * chunks[chunk + C_ITEM_SIZE]
+    data = scratch if pages[page + P_IS_COMPRESSED] else raw
+    status = decode_rows(
+        chunks, chunk, pages, page, data, parts, present, nulls, first, last, dictionary, dense, validity, out, target
+    )
+    if status < 0:
+        return status
+    if chunks[chunk + C_NULLS] == NULLS_MASK:
+        masked = chunks[chunk + C_VALIDITY] + row
+        if nulls == 0:
+            fill_bytes(mask, masked, 1, last - first)
+        else:
+            copy_bytes(mask, masked, validity, first, last - first)
+    return nulls
+
+
+@helper
+def decode_fixed_dictionary(chunks, chunk, pages, page, raw, scratch, dictionary):
+    """Convert a dictionary page's values into the dictionary buffer; 0 or a status."""
+    count = pages[page + P_NUM_VALUES]
+    compressed = pages[page + P_IS_COMPRESSED] != 0
+    data = scratch if compressed else raw
+    pos = pages[page + P_SCRATCH] if compressed else pages[page + P_BODY]
+    end = pos + (pages[page + P_UNCOMPRESSED] if compressed else pages[page + P_COMPRESSED])
+    encoding = pages[page + P_ENCODING]
+    base = chunks[chunk + C_DICTIONARY]
+    if encoding != PLAIN and encoding != PLAIN_DICTIONARY:
+        return UNSUPPORTED_ENCODING
+    chunks[chunk + C_DICTIONARY_SIZE] = count
+    if chunks[chunk + C_CAST] == CODES:
+        for i in range(count):
+            store32(dictionary, base + (i << 2), i)
+        return 0
+    if chunks[chunk + C_TYPE] == BOOLEAN:
+        return decode_booleans(data, pos, end, PLAIN, count, dictionary, base)
+    stored = chunks[chunk + C_TYPE_LENGTH]
+    if count * stored > end - pos:
+        return TRUNCATED
+    return cast_values(data, pos, count, chunks[chunk + C_CAST], stored, chunks[chunk + C_ITEM_SIZE], dictionary, base)
+
+
+@kernel("i8 i8 x x u1 u1 u1 u1 u1 u1 u1 i8")
+def decode_fixed_pages(chunks, pages, first, last, raw, scratch, dictionary, dense, validity, mask, out, state):
+    """Decode rows `first` to `last` of the page table into the output.
+
+    Parameters
+    ----------
+    chunks, pages : int64 tables
+        As in `tables`. Null counts are added to the chunks; a dictionary page sets its chunk's dictionary size.
+    first, last : int
+        The pages.
+    raw, scratch : uint8
+        The file's bytes, and the decompressed ones.
+    dictionary : uint8
+        Room for the dictionaries, at each chunk's C_DICTIONARY.
+    dense, validity : uint8
+        Room for the largest page's values (stored and converted size) and levels.
+    mask, out : uint8
+        The validity kept for NULLS_MASK, and the output.
+    state : int64, STATE_FIELDS
+        Item 0 is the page that a negative status is about.
+
+    Returns
+    -------
+    int
+        0, or a negative status.
+    """
+    for number in range(first, last):
+        page = number * PAGE_FIELDS
+        chunk = pages[page + P_CHUNK] * CHUNK_FIELDS
+        if pages[page + P_TYPE] == DICTIONARY_PAGE:
+            status = decode_fixed_dictionary(chunks, chunk, pages, page, raw, scratch, dictionary)
+        else:
+            status = decode_page(
+                chunks, chunk, pages, page, raw, scratch, dictionary, dense, validity, mask, out, state
+            )
+        if status < 0:
+            state[0] = number
+            return status
+        if pages[page + P_TYPE] != DICTIONARY_PAGE:
+            chunks[chunk + C_NULL_COUNT] += status
+    return 0

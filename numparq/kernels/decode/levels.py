@@ -1,0 +1,263 @@
+"""Definition and repetition levels of data pages, to validity or to one byte each."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..encodings.bit_packing import unpack_bits_ordered, unpack_msb_first
+from ..encodings.hybrid_rle import decode_hybrid_bits, read_run_header
+from ..enums import BIT_PACKED, DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN, RLE
+from ..memory import fill_bytes, load8, load32, load64, store8
+from ..registry import helper, kernel
+from ..status import BAD_LEVELS, BAD_RUN, TRUNCATED
+from ..tables import (
+    BIT_PACKED_LOW,
+    P_BODY,
+    P_COMPRESSED,
+    P_DEFINITION_BYTES,
+    P_DEFINITION_ENCODING,
+    P_ENCODING,
+    P_IS_COMPRESSED,
+    P_NUM_NULLS,
+    P_NUM_VALUES,
+    P_REPETITION_BYTES,
+    P_REPETITION_ENCODING,
+    P_ROW,
+    P_SCRATCH,
+    P_TYPE,
+    P_UNCOMPRESSED,
+    PAGE_FIELDS,
+)
+
+# Items of `state`: the page that a negative status is about; entries, values that are there, and rows so far.
+STATE_PAGE, STATE_LEVELS, STATE_VALUES, STATE_ROWS = 0, 1, 2, 3
+STATE_FIELDS = 4
+
+
+@helper
+def find_level_section(data, pos, end, count, encoding):
+    """Find the one-bit level section at the start of a V1 page: (first byte or status, end).
+
+    RLE sections carry their length in four bytes in front; BIT_PACKED ones (deprecated) have the size that
+    their count needs.
+    """
+    if encoding == RLE:
+        if end - pos < 4:
+            return TRUNCATED, 0
+        size = load32(data, pos)
+        if size > end - pos - 4:
+            return TRUNCATED, 0
+        return pos + 4, pos + 4 + size
+    if encoding == BIT_PACKED or encoding == BIT_PACKED_LOW:
+        size = (count + 7) >> 3
+        if size > end - pos:
+            return TRUNCATED, 0
+        return pos, pos + size
+    return BAD_LEVELS, 0
+
+
+@helper
+def decode_validity(data, pos, end, count, encoding, out, out_pos):
+    """Decode `count` one-bit levels of a section found by `find_level_section`; the number present, or a status."""
+    if encoding == BIT_PACKED or encoding == BIT_PACKED_LOW:
+        return unpack_bits_ordered(data, pos, count, 7 if encoding == BIT_PACKED else 0, out, out_pos)
+    return decode_hybrid_bits(data, pos, end, count, out, out_pos)
+
+
+@helper
+def level_bit_width(most):
+    """Count the bits of a level that is `most` at most."""
+    width = 0
+    while (most >> width) > 0:
+        width += 1
+    return width
+
+
+@helper
+def decode_hybrid_levels(data, pos, end, count, width, out, out_pos):
+    """Decode `count` levels of `width` bits (2 to 8) of the RLE / bit-packed hybrid to bytes; 0 or a status."""
+    done = 0
+    mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
+    while done < count:
+        pos, header = read_run_header(data, pos, end)
+        if pos < 0:
+            return pos
+        here = min((header >> 1) << 3 if header & 1 else header >> 1, count - done)
+        if here <= 0:
+            return BAD_RUN
+        if header & 1:
+            if (here * width + 7) >> 3 > end - pos:
+                return TRUNCATED
+            bit = pos << 3
+            for i in range(here):
+                level = (load64(data, bit >> 3) >> np.uint64(bit & 7)) & mask
+                store8(out, out_pos + done + i, np.int64(level))
+                bit += width
+            pos += (header >> 1) * width
+        else:
+            if pos >= end:
+                return TRUNCATED
+            fill_bytes(out, out_pos + done, load8(data, pos), here)
+            pos += 1
+        done += here
+    return 0
+
+
+@helper
+def decode_levels(data, pos, end, count, most, encoding, out, out_pos):
+    """Decode `count` levels of up to `most` bits to bytes; 0 or a status. Larger ones are not refused here."""
+    width = level_bit_width(most)
+    if encoding == BIT_PACKED:
+        return unpack_msb_first(data, pos, count, width, out, out_pos)
+    if width == 1:
+        return min(decode_hybrid_bits(data, pos, end, count, out, out_pos), 0)
+    return decode_hybrid_levels(data, pos, end, count, width, out, out_pos)
+
+
+@helper
+def count_values(definition, at, count, most):
+    """Count the entries with the highest definition level, `most`; BAD_LEVELS where one is higher."""
+    present = 0
+    highest = 0
+    for i in range(at, at + count):
+        level = np.int64(definition[i])
+        present += np.int64(level == most)
+        highest = max(highest, level)
+    return present if highest <= most else BAD_LEVELS
+
+
+@helper
+def count_rows(definition, repetition, at, count, most, element_levels):
+    """Count the entries that begin a row; BAD_LEVELS where one goes on with a list that has no element there.
+
+    `element_levels` are the definition levels from which on the lists around have an element, the outermost at 1.
+    """
+    rows = 0
+    for i in range(at, at + count):
+        depth = np.int64(repetition[i])
+        if depth == 0:
+            rows += 1
+            continue
+        if depth > most or i == 0:
+            return BAD_LEVELS
+        level = element_levels[depth]
+        if np.int64(definition[i]) < level or np.int64(definition[i - 1]) < level:
+            return BAD_LEVELS
+    return rows
+
+
+@helper
+def decode_level_section(data, pos, end, count, most, encoding, out, at):
+    """Decode the levels of a section of a page of version 1, if there is one; the position behind it, or a status."""
+    if most == 0:
+        return pos
+    start, stop = find_level_section(data, pos, end, count * level_bit_width(most), encoding)
+    if start < 0:
+        return start
+    status = decode_levels(data, start, stop, count, most, encoding, out, at)
+    return stop if status >= 0 else status
+
+
+@helper
+def decode_levels_of_page(pages, page, raw, scratch, most_definition, most_repetition, definition, repetition, at):
+    """Decode the levels of a data page, and make its row that of a page of version 1 without levels; 0 or a status."""
+    count = pages[page + P_NUM_VALUES]
+    compressed = pages[page + P_IS_COMPRESSED] != 0
+    if pages[page + P_TYPE] == DATA_PAGE_V2:
+        pos = pages[page + P_BODY]
+        middle = pos + pages[page + P_REPETITION_BYTES]
+        stop = middle + pages[page + P_DEFINITION_BYTES]
+        status = 0
+        if most_repetition > 0:
+            status = decode_levels(raw, pos, middle, count, most_repetition, RLE, repetition, at)
+        if most_definition > 0 and status >= 0:
+            status = decode_levels(raw, middle, stop, count, most_definition, RLE, definition, at)
+        if status < 0:
+            return status
+        taken = stop - pos
+        if not compressed:
+            pages[page + P_BODY] = stop
+            pages[page + P_COMPRESSED] -= taken
+        pages[page + P_UNCOMPRESSED] -= taken
+        return 0
+    pos = pages[page + P_SCRATCH] if compressed else pages[page + P_BODY]
+    end = pos + (pages[page + P_UNCOMPRESSED] if compressed else pages[page + P_COMPRESSED])
+    data = scratch if compressed else raw
+    encoding = pages[page + P_REPETITION_ENCODING]
+    pos = decode_level_section(data, pos, end, count, most_repetition, encoding, repetition, at)
+    if pos < 0:
+        return pos
+    encoding = pages[page + P_DEFINITION_ENCODING]
+    pos = decode_level_section(data, pos, end, count, most_definition, encoding, definition, at)
+    if pos < 0:
+        return pos
+    pages[page + P_UNCOMPRESSED] = end - pos
+    if compressed:
+        pages[page + P_SCRATCH] = pos
+    else:
+        pages[page + P_BODY] = pos
+        pages[page + P_COMPRESSED] = end - pos
+    return 0
+
+
+@kernel("i8 x x u1 u1 x x i8 u1 u1 i8")
+def decode_page_levels(
+    pages, first, last, raw, scratch, most_definition, most_repetition, element_levels, definition, repetition, state
+):
+    """Decode the levels of the data pages in rows `first` to `last` of the page table, all of one leaf.
+
+    What is left of each page is then described as a page of version 1 of a REQUIRED column: just the values that are
+    there, P_ROW being the ordinal of the first of them in the chunk.
+
+    Parameters
+    ----------
+    pages : int64 table
+        Rewritten; dictionary pages are passed over.
+    first, last, raw, scratch
+        As for `decode_fixed_pages`.
+    most_definition, most_repetition : int
+        The highest levels that the leaf can have.
+    element_levels : int64
+        As for `count_rows`.
+    definition, repetition : uint8
+        The levels of the whole chunk; written from item ``state[STATE_ENTRIES]`` on.
+    state : int64, STATE_FIELDS
+        Brought up to date.
+
+    Returns
+    -------
+    int
+        0, or a negative status.
+    """
+    for number in range(first, last):
+        page = number * PAGE_FIELDS
+        if pages[page + P_TYPE] == DICTIONARY_PAGE:
+            continue
+        state[STATE_PAGE] = number
+        count = pages[page + P_NUM_VALUES]
+        at = state[STATE_LEVELS]
+        present, rows = count, count
+        if count > 0:
+            status = decode_levels_of_page(
+                pages, page, raw, scratch, most_definition, most_repetition, definition, repetition, at
+            )
+            if status < 0:
+                return status
+            if most_definition > 0:
+                present = count_values(definition, at, count, most_definition)
+            if most_repetition > 0:
+                rows = count_rows(definition, repetition, at, count, most_repetition, element_levels)
+            if present < 0 or rows < 0:
+                return BAD_LEVELS
+        pages[page + P_TYPE] = DATA_PAGE
+        pages[page + P_NUM_NULLS] = -1
+        pages[page + P_NUM_VALUES] = present
+        pages[page + P_ROW] = state[STATE_VALUES]
+        pages[page + P_REPETITION_BYTES] = 0
+        pages[page + P_DEFINITION_BYTES] = 0
+        if present == 0:  # whatever the encoding, there may not even be a header
+            pages[page + P_ENCODING] = PLAIN
+        state[STATE_LEVELS] += count
+        state[STATE_VALUES] += present
+        state[STATE_ROWS] += rows
+    return 0

@@ -1,0 +1,122 @@
+"""Level and value sections of a data page, its validity, and its selected rows."""
+
+from __future__ import annotations
+
+from ..enums import DATA_PAGE_V2, RLE
+from ..registry import helper
+from ..status import BAD_COUNT
+from ..tables import (
+    C_MAX_DEFINITION,
+    C_ROW_START,
+    C_ROW_STOP,
+    P_BODY,
+    P_COMPRESSED,
+    P_DEFINITION_BYTES,
+    P_DEFINITION_ENCODING,
+    P_IS_COMPRESSED,
+    P_NUM_NULLS,
+    P_NUM_VALUES,
+    P_REPETITION_BYTES,
+    P_ROW,
+    P_SCRATCH,
+    P_TYPE,
+    P_UNCOMPRESSED,
+)
+from .levels import decode_validity, find_level_section
+
+# Where the parts of a page are: items of the kernels' `state`, behind those that mean something to the caller.
+LEVELS_POS, LEVELS_END, VALUES_POS, VALUES_END = 4, 5, 6, 7
+STATE_FIELDS = 8
+
+
+@helper
+def find_sections(chunks, chunk, pages, page, raw, scratch, sections):
+    """Find the level section and the value section of a data page; 0 or a status.
+
+    The positions are in the raw buffer, but for sections that were compressed: those are in the scratch buffer.
+    """
+    body = pages[page + P_BODY]
+    optional = chunks[chunk + C_MAX_DEFINITION] > 0
+    if pages[page + P_TYPE] == DATA_PAGE_V2:
+        levels = body + pages[page + P_REPETITION_BYTES]
+        level_bytes = pages[page + P_REPETITION_BYTES] + pages[page + P_DEFINITION_BYTES]
+        sections[LEVELS_POS] = levels
+        sections[LEVELS_END] = levels + pages[page + P_DEFINITION_BYTES]
+        if pages[page + P_IS_COMPRESSED]:
+            sections[VALUES_POS] = pages[page + P_SCRATCH]
+            sections[VALUES_END] = sections[VALUES_POS] + pages[page + P_UNCOMPRESSED] - level_bytes
+        else:
+            sections[VALUES_POS] = body + level_bytes
+            sections[VALUES_END] = body + pages[page + P_COMPRESSED]
+        return 0
+    compressed = pages[page + P_IS_COMPRESSED] != 0
+    start = pages[page + P_SCRATCH] if compressed else body
+    end = start + (pages[page + P_UNCOMPRESSED] if compressed else pages[page + P_COMPRESSED])
+    sections[LEVELS_POS] = start
+    sections[LEVELS_END] = start
+    if optional:
+        pos, stop = find_level_section(
+            scratch if compressed else raw, start, end, pages[page + P_NUM_VALUES], pages[page + P_DEFINITION_ENCODING]
+        )
+        if pos < 0:
+            return pos
+        sections[LEVELS_POS] = pos
+        sections[LEVELS_END] = stop
+    sections[VALUES_POS] = sections[LEVELS_END]
+    sections[VALUES_END] = end
+    return 0
+
+
+@helper
+def decode_page_validity(chunks, chunk, pages, page, raw, scratch, sections, validity, valid_pos):
+    """Decode the validity of a data page; the number of values that are present, or a status."""
+    num_values = pages[page + P_NUM_VALUES]
+    num_nulls = pages[page + P_NUM_NULLS]
+    if chunks[chunk + C_MAX_DEFINITION] == 0:
+        return num_values if num_nulls <= 0 else BAD_COUNT
+    if pages[page + P_TYPE] == DATA_PAGE_V2:
+        present = decode_validity(raw, sections[LEVELS_POS], sections[LEVELS_END], num_values, RLE, validity, valid_pos)
+        # Some writers (parquet-cpp, of columns without statistics) say that there are no nulls; the levels know.
+        if present >= 0 and num_nulls != 0 and present != num_values - num_nulls:
+            return BAD_COUNT
+        return present
+    return decode_validity(
+        scratch if pages[page + P_IS_COMPRESSED] else raw,
+        sections[LEVELS_POS],
+        sections[LEVELS_END],
+        num_values,
+        pages[page + P_DEFINITION_ENCODING],
+        validity,
+        valid_pos,
+    )
+
+
+@helper
+def rows_in_range(chunks, chunk, pages, page):
+    """Give the rows of a data page that are wanted, counted within it: (first, the one behind the last)."""
+    first = max(chunks[chunk + C_ROW_START] - pages[page + P_ROW], 0)
+    last = min(chunks[chunk + C_ROW_STOP] - pages[page + P_ROW], pages[page + P_NUM_VALUES])
+    return first, last
+
+
+@helper
+def find_value_section(chunks, chunk, pages, page, raw, scratch):
+    """Find the value section of a data page: (what is kept of the bytes before it or a status, its start, its end).
+
+    The positions are in the scratch buffer where the section was compressed, else in the raw one.
+    """
+    compressed = pages[page + P_IS_COMPRESSED] != 0
+    pos = pages[page + P_SCRATCH] if compressed else pages[page + P_BODY]
+    end = pos + (pages[page + P_UNCOMPRESSED] if compressed else pages[page + P_COMPRESSED])
+    if pages[page + P_TYPE] == DATA_PAGE_V2:  # its levels are never compressed: they stay where they are
+        levels = pages[page + P_REPETITION_BYTES] + pages[page + P_DEFINITION_BYTES]
+        return 0, (pos if compressed else pos + levels), (end - levels if compressed else end)
+    if chunks[chunk + C_MAX_DEFINITION] == 0:
+        return 0, pos, end
+    count = pages[page + P_NUM_VALUES]
+    status, stop = find_level_section(
+        scratch if compressed else raw, pos, end, count, pages[page + P_DEFINITION_ENCODING]
+    )
+    if status < 0:
+        return status, 0, 0
+    return stop - pos, stop, end

@@ -1,0 +1,118 @@
+"""Scratch layout: batches of pages, and where decompressed pages and dictionaries go."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..enums import BOOLEAN, DICTIONARY_PAGE, SNAPPY
+from ..registry import helper, kernel
+from ..status import BAD_DICTIONARY, BAD_RATIO
+from ..tables import (
+    B_FIRST,
+    B_SNAPPY,
+    BATCH_FIELDS,
+    C_CAST,
+    C_CODEC,
+    C_DICTIONARY,
+    C_ITEM_SIZE,
+    C_MAX_RATIO,
+    C_TYPE,
+    C_TYPE_LENGTH,
+    CHUNK_FIELDS,
+    CODES,
+    P_CHUNK,
+    P_COMPRESSED,
+    P_IS_COMPRESSED,
+    P_NUM_VALUES,
+    P_SCRATCH,
+    P_TYPE,
+    P_UNCOMPRESSED,
+    PAGE_FIELDS,
+    SLACK,
+)
+
+# Items of `totals`.
+T_PAGE = 0  # the page that a negative status is about
+T_DECOMPRESSED = 1  # bytes of the largest batch, once decompressed
+T_VALUES = 2  # values of the largest data page
+T_ITEM = 3  # bytes of the largest value, stored or converted
+T_DICTIONARY = 4  # bytes of all dictionaries, converted
+TOTAL_FIELDS = 5
+
+
+@helper
+def padded_size(size):
+    """Round a size up to the place of the next one, SLACK behind it."""
+    return (size + 2 * SLACK - 1) & -SLACK
+
+
+@helper
+def lay_out_dictionary(chunks, chunk, pages, page, totals):
+    """Find room for the values of a dictionary; 0 or a status."""
+    count = pages[page + P_NUM_VALUES]
+    size = pages[page + P_UNCOMPRESSED]
+    stored = chunks[chunk + C_TYPE_LENGTH]
+    if chunks[chunk + C_CAST] == CODES and stored <= 0:
+        stored = np.int64(4)  # a BYTE_ARRAY value has at least the four bytes of its length
+    if count > 8 * size or (chunks[chunk + C_TYPE] != BOOLEAN and stored > 0 and count > size // stored):
+        return BAD_DICTIONARY
+    chunks[chunk + C_DICTIONARY] = totals[T_DICTIONARY]
+    totals[T_DICTIONARY] += padded_size(count * chunks[chunk + C_ITEM_SIZE])
+    return 0
+
+
+@kernel("i8 i8 x x i8 i8")
+def lay_out_scratch(chunks, pages, num_pages, batch_bytes, batches, totals):
+    """Divide pages into batches, and settle where in the scratch buffers each page and dictionary goes.
+
+    Parameters
+    ----------
+    chunks, pages : int64 tables
+        P_SCRATCH and C_DICTIONARY are written.
+    num_pages : int
+        Rows of the page table.
+    batch_bytes : int
+        Decompressed bytes that close a batch.
+    batches : int64, (num_pages + 1) * BATCH_FIELDS
+        The batches; behind them one whose B_FIRST is `num_pages`.
+    totals : int64, TOTAL_FIELDS
+        What room it takes in all.
+
+    Returns
+    -------
+    int
+        The number of batches; BAD_RATIO or BAD_DICTIONARY with the page in item T_PAGE.
+    """
+    count = 0
+    filled = 0
+    for item in range(TOTAL_FIELDS):
+        totals[item] = 0
+    for number in range(num_pages):
+        page = number * PAGE_FIELDS
+        chunk = pages[page + P_CHUNK] * CHUNK_FIELDS
+        totals[T_PAGE] = number
+        totals[T_ITEM] = max(totals[T_ITEM], chunks[chunk + C_ITEM_SIZE], chunks[chunk + C_TYPE_LENGTH])
+        if pages[page + P_TYPE] == DICTIONARY_PAGE:
+            status = lay_out_dictionary(chunks, chunk, pages, page, totals)
+            if status < 0:
+                return status
+        else:
+            totals[T_VALUES] = max(totals[T_VALUES], pages[page + P_NUM_VALUES])
+        if number == 0 or filled >= batch_bytes:
+            batches[count * BATCH_FIELDS + B_FIRST] = number
+            batches[count * BATCH_FIELDS + B_SNAPPY] = 1
+            count += 1
+            filled = 0
+        if pages[page + P_IS_COMPRESSED] == 0:
+            continue
+        size = pages[page + P_UNCOMPRESSED]
+        ratio = chunks[chunk + C_MAX_RATIO]
+        if ratio > 0 and size // ratio > pages[page + P_COMPRESSED] + 16:
+            return BAD_RATIO
+        if chunks[chunk + C_CODEC] != SNAPPY:
+            batches[(count - 1) * BATCH_FIELDS + B_SNAPPY] = 0
+        pages[page + P_SCRATCH] = filled
+        filled += padded_size(size)
+        totals[T_DECOMPRESSED] = max(totals[T_DECOMPRESSED], filled)
+    batches[count * BATCH_FIELDS + B_FIRST] = num_pages
+    return count

@@ -1,0 +1,237 @@
+"""Snappy raw blocks, decompressed whole or up to a position."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..encodings.hybrid_rle import load_partial, read_run_header
+from ..memory import copy16, copy_bytes, load64, store64
+from ..registry import helper, inlined, kernel
+from ..status import BAD_COMPRESSED_DATA
+from ..tables import (
+    P_BODY,
+    P_COMPRESSED,
+    P_DEFINITION_BYTES,
+    P_IS_COMPRESSED,
+    P_REPETITION_BYTES,
+    P_SCRATCH,
+    P_UNCOMPRESSED,
+    PAGE_FIELDS,
+)
+
+
+def _copies() -> np.ndarray:
+    """Tell of each tag of a copy: bytes behind it (bits 0 to 2), length (3 to 9), high bits of the offset (10 on)."""
+    table = np.zeros(256, np.int64)
+    for tag in range(256):
+        if tag & 3 == 1:
+            table[tag] = 1 | ((tag >> 2 & 7) + 4) << 3 | (tag >> 5 << 8) << 10
+        elif tag & 3:
+            table[tag] = (2 if tag & 3 == 2 else 4) | ((tag >> 2) + 1) << 3
+    return table
+
+
+_COPIES = _copies()
+_LOW_BYTES = np.array([(1 << 8 * count) - 1 for count in range(5)], np.int64)
+
+
+def _short_copies() -> tuple[np.ndarray, np.ndarray]:
+    """Tell of each tag of a copy with one or two bytes behind it: length (bits 0 to 6), high bits of the offset (7 on).
+
+    The second table masks the low bits of the offset. All other tags are given an offset that is beyond any.
+    """
+    table, masks = np.full(256, 1 << 62, np.int64), np.zeros(256, np.uint64)
+    for tag in range(256):
+        if tag & 3 in (1, 2):
+            table[tag] = _COPIES[tag] >> 3
+            masks[tag] = _LOW_BYTES[tag & 3]
+    return table, masks
+
+
+_SHORT_COPIES, _OFFSETS = _short_copies()
+# Bits of a tag that are not set where it is that of a literal of at most 16 bytes.
+_NO_SHORT_LITERAL = 0xC3
+# What `decompress_pairs` may load behind a pair, and store behind its beginning: a copy of 64 bytes, and a literal.
+_LOADED, _STORED = 32, 96
+
+
+@helper
+def copy_overlapping(out, target, offset, length):
+    """Copy `length` bytes from less than eight bytes back: a pattern that repeats itself.
+
+    It is doubled until eight bytes at a time can be copied.
+    """
+    source = target - offset
+    end = target + length
+    while target - source < 8:
+        store64(out, target, load64(out, source))
+        target += target - source
+    while target < end:
+        store64(out, target, load64(out, source))
+        target += 8
+        source += 8
+
+
+@inlined
+def copy_back(out, target, offset, length):
+    """Copy `length` (at most 64) bytes from `offset` bytes back; up to 16 bytes behind them may be overwritten."""
+    if offset < 8:
+        copy_overlapping(out, target, offset, length)
+        return
+    # Eight bytes at a time, each stored before the next are loaded: they may be among those.
+    source = target - offset
+    store64(out, target, load64(out, source))
+    store64(out, target + 8, load64(out, source + 8))
+    done = 16
+    while done < length:
+        store64(out, target + done, load64(out, source + done))
+        done += 8
+
+
+@helper
+def copy_literal(out, target, data, pos, length):
+    """Copy a literal; up to 16 bytes behind it may be touched."""
+    if length > 64:
+        copy_bytes(out, target, data, pos, length)
+        return
+    done = 0
+    while done < length:
+        copy16(out, target + done, data, pos + done)
+        done += 16
+
+
+@helper
+def literal_length(data, pos, end, length):
+    """Give the length of a literal whose tag says 61 to 64: it stands in one to four bytes; BAD_COMPRESSED_DATA."""
+    size = length - 60
+    if size > end - pos:
+        return BAD_COMPRESSED_DATA
+    return load_partial(data, pos, size) + 1
+
+
+@helper
+def decompress_element(data, pos, end, out, out_pos, target, out_end):
+    """Decompress any literal or copy: (the position behind it or BAD_COMPRESSED_DATA, where the output has come to)."""
+    word = load64(data, pos)
+    tag = np.int64(word & np.uint64(0xFF))
+    pos += 1
+    if tag & 3 == 0:
+        length = (tag >> 2) + 1
+        if length > 60:
+            size = length - 60
+            length = literal_length(data, pos, end, length)
+            pos += size
+        if length < 0 or length > end - pos or length > out_end - target:
+            return BAD_COMPRESSED_DATA, target
+        copy_literal(out, target, data, pos, length)
+        return pos + length, target + length
+    entry = _COPIES[tag]
+    extra = entry & 7
+    length = (entry >> 3) & 127
+    offset = np.int64((word >> np.uint64(8)) & np.uint64(_LOW_BYTES[extra])) + (entry >> 10)
+    pos += extra
+    if (pos > end) | (offset == 0) | (offset > target - out_pos) | (length > out_end - target):
+        return BAD_COMPRESSED_DATA, target
+    copy_back(out, target, offset, length)
+    return pos, target + length
+
+
+@inlined
+def decompress_copy_literal_pairs(data, pos, last, out, out_pos, target, out_last):
+    """Decompress copies, each with the literal behind it if that is short: (the position of an element, the output's).
+
+    It ends before an element of another kind, or a damaged one, or behind `last` or `out_last`. Whether there is a
+    literal nobody can predict, so nothing branches on that: 16 bytes are copied anyhow, and count if it is one.
+    """
+    while pos < last and target < out_last:
+        word = load64(data, pos)
+        tag = np.int64(word & np.uint64(0xFF))
+        entry = _SHORT_COPIES[tag]
+        word >>= np.uint64(8)
+        offset = np.int64(word & _OFFSETS[tag]) + (entry >> 7)
+        if np.uint64(offset - 1) >= np.uint64(target - out_pos):
+            break
+        copy_back(out, target, offset, entry & 127)
+        target += entry & 127
+        extra = tag & 3
+        following = np.int64(word >> np.uint64(extra << 3))
+        pos += extra + 1
+        copy16(out, target, data, pos + 1)
+        length = ((following & 0xFF) >> 2) + 1
+        counts = -np.int64(following & _NO_SHORT_LITERAL == 0)
+        pos += counts & (length + 1)
+        target += counts & length
+    return pos, target
+
+
+@helper
+def decompress_snappy_until(data, pos, end, out, out_pos, target, wanted, out_end):
+    """Go on with a raw Snappy block, from an element at `pos` on, until `wanted` bytes of the output or more are there.
+
+    Parameters
+    ----------
+    data, pos, end
+        The block; up to 64 bytes behind `end` may be loaded.
+    out, out_pos, target, out_end
+        What it fills, where that begins, what is there already, and where it ends; up to 64 bytes behind that may be
+        overwritten.
+    wanted : int
+        Where it may stop, at most `out_end`.
+
+    Returns
+    -------
+    pos : int
+        Where the next element is, or BAD_COMPRESSED_DATA.
+    target : int
+        How far the output has come.
+    """
+    out_last = min(wanted, out_end - _STORED)
+    while pos < end and target < wanted:
+        pos, target = decompress_copy_literal_pairs(data, pos, end - _LOADED, out, out_pos, target, out_last)
+        if pos < end and target < wanted:
+            pos, target = decompress_element(data, pos, end, out, out_pos, target, out_end)
+            if pos < 0:
+                return pos, target
+    if target < wanted or (target == out_end and pos < end):
+        return BAD_COMPRESSED_DATA, target
+    return pos, target
+
+
+@helper
+def read_snappy_preamble(data, pos, end, size):
+    """Give the position of the first element of a raw Snappy block that fills `size` bytes, or BAD_COMPRESSED_DATA."""
+    pos, length = read_run_header(data, pos, end)
+    return pos if pos >= 0 and length == size else BAD_COMPRESSED_DATA
+
+
+@helper
+def decompress_snappy(data, pos, end, out, out_pos, out_end):
+    """Decompress one raw Snappy block that fills ``out[out_pos:out_end]``; 0 or BAD_COMPRESSED_DATA.
+
+    Up to 64 bytes behind `end` may be loaded, and up to 64 bytes behind `out_end` overwritten.
+    """
+    pos = read_snappy_preamble(data, pos, end, out_end - out_pos)
+    if pos >= 0:
+        pos, _ = decompress_snappy_until(data, pos, end, out, out_pos, out_pos, out_end, out_end)
+    return min(pos, 0)
+
+
+@kernel("i8 x x u1 u1 i8")
+def decompress_snappy_pages(pages, first, last, raw, scratch, state):
+    """Decompress the value sections of rows `first` to `last` of the page table into the scratch buffer.
+
+    Returns 0 or a negative status, with the page in item 0 of `state`. Level sections of V2 pages are not compressed.
+    """
+    for number in range(first, last):
+        page = number * PAGE_FIELDS
+        if pages[page + P_IS_COMPRESSED] == 0:
+            continue
+        levels = pages[page + P_REPETITION_BYTES] + pages[page + P_DEFINITION_BYTES]
+        start = pages[page + P_BODY] + levels
+        end = pages[page + P_BODY] + pages[page + P_COMPRESSED]
+        target = pages[page + P_SCRATCH]
+        status = decompress_snappy(raw, start, end, scratch, target, target + pages[page + P_UNCOMPRESSED] - levels)
+        if status < 0:
+            state[0] = number
+            return status
+    return 0

@@ -1,0 +1,237 @@
+"""Transcode data pages in delta, BYTE_STREAM_SPLIT and ALP encodings to PLAIN."""
+
+from __future__ import annotations
+
+from ..encodings.alp import alp_to_plain
+from ..encodings.byte_stream_split import join_streams
+from ..encodings.delta_binary_packed import read_deltas
+from ..encodings.delta_byte_arrays import total_length, total_prefixed_length, write_with_lengths, write_with_prefixes
+from ..enums import (
+    BYTE_ARRAY,
+    BYTE_STREAM_SPLIT,
+    DATA_PAGE_V2,
+    DELTA_BINARY_PACKED,
+    DELTA_LENGTH_BYTE_ARRAY,
+    DOUBLE,
+    INT32,
+    PLAIN,
+)
+from ..memory import copy_bytes, load32
+from ..registry import helper, kernel
+from ..status import BAD_COUNT, BAD_LENGTH, NEED_ROOM
+from ..tables import (
+    C_QUIRKS,
+    C_TYPE,
+    C_TYPE_LENGTH,
+    CHUNK_FIELDS,
+    P_CHUNK,
+    P_DEFINITION_BYTES,
+    P_ENCODING,
+    P_IS_COMPRESSED,
+    P_NUM_VALUES,
+    P_REPETITION_BYTES,
+    P_ROW,
+    P_SCRATCH,
+    P_TYPE,
+    P_UNCOMPRESSED,
+    PAGE_FIELDS,
+    PREFIX_CARRYOVER,
+)
+from .page_sections import find_value_section
+
+# Items of `state`, of the kernels that make pages PLAIN: the page that the answer is about; the bytes that it needs;
+# and where in `out` the last string with a prefix lies, and its length.
+STATE_PAGE, STATE_NEEDED, STATE_PREVIOUS, STATE_PREVIOUS_SIZE = range(4)
+STATE_FIELDS = 4
+
+
+@helper
+def mark_plain(pages, page, place, kept, size):
+    """Rewrite the row of a page whose PLAIN values lie behind the `kept` bytes at `place` of the scratch buffer."""
+    levels = kept
+    if pages[page + P_TYPE] == DATA_PAGE_V2:
+        levels = pages[page + P_REPETITION_BYTES] + pages[page + P_DEFINITION_BYTES]
+    pages[page + P_ENCODING] = PLAIN
+    pages[page + P_IS_COMPRESSED] = 1
+    pages[page + P_SCRATCH] = place
+    pages[page + P_UNCOMPRESSED] = levels + size
+    return 0
+
+
+@kernel("i8 i8 x x u1 u1 u1 x i8")
+def transcode_alp_pages(chunks, pages, first, last, raw, scratch, out, room, state):
+    """Make data pages PLAIN, as many of the rows `first` to `last` of the page table as there is room for.
+
+    Parameters
+    ----------
+    chunks, pages : int64 tables
+        The pages' rows are rewritten; all of them are ALP, of FLOAT or DOUBLE.
+    first, last : int
+        The pages.
+    raw, scratch : uint8
+        The file's bytes, and the decompressed ones.
+    out : uint8
+        What the rewritten rows call scratch; `room` of its bytes may be used.
+    state : int64, STATE_FIELDS
+        Item 0 is the page that a negative status is about.
+
+    Returns
+    -------
+    int
+        The page behind the last one that was done, or a negative status. NEED_ROOM: not even the first one has room;
+        it needs the bytes of item 1.
+    """
+    filled = 0
+    for number in range(first, last):
+        state[STATE_PAGE] = number
+        page = number * PAGE_FIELDS
+        chunk = pages[page + P_CHUNK] * CHUNK_FIELDS
+        kept, pos, end = find_value_section(chunks, chunk, pages, page, raw, scratch)
+        if kept < 0:
+            return kept
+        data = scratch if pages[page + P_IS_COMPRESSED] else raw
+        value_size = 8 if chunks[chunk + C_TYPE] == DOUBLE else 4
+        left = room - filled - kept
+        size = alp_to_plain(data, pos, end, pages[page + P_NUM_VALUES], value_size, left, out, filled + kept)
+        if size < 0:
+            return size
+        if size > left:
+            state[STATE_NEEDED] = kept + size
+            return number if number > first else NEED_ROOM
+        copy_bytes(out, filled, data, pos - kept, kept)
+        mark_plain(pages, page, filled, kept, size)
+        filled += kept + size
+    return last
+
+
+@helper
+def deltas_to_plain(data, pos, end, most, size, room, out, out_pos):
+    """Write DELTA_BINARY_PACKED values of `size` bytes."""
+    pos, count = read_deltas(data, pos, end, most, size, room, out, out_pos)
+    return pos if pos < 0 else count * size
+
+
+@helper
+def streams_to_plain(data, pos, end, most, width, room, out, out_pos):
+    """Write BYTE_STREAM_SPLIT values of `width` bytes."""
+    count = (end - pos) // width if width > 0 else 0
+    if count * width != end - pos:
+        return BAD_LENGTH
+    if count > most:
+        return BAD_COUNT
+    if count * width <= room:
+        join_streams(data, pos, count, width, out, out_pos)
+    return count * width
+
+
+@helper
+def lengths_to_plain(data, pos, end, most, lengths, room, out, out_pos):
+    """Write DELTA_LENGTH_BYTE_ARRAY values; `lengths` has room for those of `most`."""
+    pos, count = read_deltas(data, pos, end, most, 4, 4 * most, lengths, 0)
+    if pos < 0:
+        return pos
+    total = total_length(lengths, 0, count, end - pos)
+    if total >= 0 and total + 4 * count <= room:
+        write_with_lengths(data, pos, count, lengths, out, out_pos)
+    return total + 4 * count if total >= 0 else total
+
+
+@helper
+def prefixes_to_plain(data, pos, end, most, width, lengths, room, out, out_pos, state):
+    """Write DELTA_BYTE_ARRAY values, of `width` bytes each, or, if it is -1, of any length, with that in front.
+
+    The string that the first one may continue is where `state` says; then it is the last one.
+    """
+    pos, count = read_deltas(data, pos, end, most, 4, 4 * most, lengths, 0)
+    if pos < 0:
+        return pos
+    pos, suffixes = read_deltas(data, pos, end, most, 4, 4 * most, lengths, 4 * count)
+    if pos < 0:
+        return pos
+    if suffixes != count:
+        return BAD_COUNT
+    total = total_prefixed_length(lengths, count, width, state[STATE_PREVIOUS_SIZE])
+    if total < 0 or total_length(lengths, 4 * count, count, end - pos) < 0:
+        return BAD_LENGTH
+    prefix_size = 4 if width < 0 else 0
+    total += prefix_size * count
+    if total <= room:
+        write_with_prefixes(data, pos, count, lengths, prefix_size, state[STATE_PREVIOUS], out, out_pos)
+        if count > 0:
+            size = load32(lengths, (count - 1) << 2) + load32(lengths, (2 * count - 1) << 2)
+            state[STATE_PREVIOUS] = out_pos + total - size
+            state[STATE_PREVIOUS_SIZE] = size
+    return total
+
+
+@helper
+def value_section_to_plain(chunks, chunk, encoding, data, pos, end, most, lengths, room, out, out_pos, state):
+    """Write a value section as PLAIN."""
+    if pos >= end:  # where all are null, a writer may leave even the header out
+        return 0
+    width = chunks[chunk + C_TYPE_LENGTH]
+    if encoding == DELTA_BINARY_PACKED:
+        size = 4 if chunks[chunk + C_TYPE] == INT32 else 8
+        return deltas_to_plain(data, pos, end, most, size, room, out, out_pos)
+    if encoding == BYTE_STREAM_SPLIT:
+        return streams_to_plain(data, pos, end, most, width, room, out, out_pos)
+    if encoding == DELTA_LENGTH_BYTE_ARRAY:
+        return lengths_to_plain(data, pos, end, most, lengths, room, out, out_pos)
+    width = -1 if chunks[chunk + C_TYPE] == BYTE_ARRAY else width
+    return prefixes_to_plain(data, pos, end, most, width, lengths, room, out, out_pos, state)
+
+
+@kernel("i8 i8 x x u1 u1 u1 u1 x i8")
+def transcode_delta_pages(chunks, pages, first, last, raw, scratch, lengths, out, room, state):
+    """Make data pages PLAIN, as many of the rows `first` to `last` of the page table as there is room for.
+
+    Parameters
+    ----------
+    chunks, pages : int64 tables
+        The pages' rows are rewritten; all of them are in an encoding of this group that their type allows.
+    first, last : int
+        The pages.
+    raw, scratch : uint8
+        The file's bytes, and the decompressed ones.
+    lengths : uint8
+        Room for eight bytes for each value of the largest page of strings.
+    out : uint8
+        What the rewritten rows call scratch; `room` of its bytes may be used.
+    state : int64, STATE_FIELDS
+        Item STATE_PAGE is the page that a negative status is about. Where the writer has PREFIXES_GO_ON, the string in
+        front of the first page is that of STATE_LAST_SIZE bytes at the beginning of `out`; on return the items say
+        where the last one lies.
+
+    Returns
+    -------
+    int
+        The page behind the last one that was done, or a negative status. NEED_ROOM: not even the first one has room;
+        it needs the bytes of item STATE_NEEDED.
+    """
+    goes_on = chunks[pages[first * PAGE_FIELDS + P_CHUNK] * CHUNK_FIELDS + C_QUIRKS] & PREFIX_CARRYOVER
+    state[STATE_PREVIOUS] = 0
+    filled = state[STATE_PREVIOUS_SIZE] if goes_on else 0
+    for number in range(first, last):
+        state[STATE_PAGE] = number
+        page = number * PAGE_FIELDS
+        chunk = pages[page + P_CHUNK] * CHUNK_FIELDS
+        kept, pos, end = find_value_section(chunks, chunk, pages, page, raw, scratch)
+        if kept < 0:
+            return kept
+        data = scratch if pages[page + P_IS_COMPRESSED] else raw
+        encoding = pages[page + P_ENCODING]
+        most = pages[page + P_NUM_VALUES]
+        left = room - filled - kept
+        target = filled + kept
+        if goes_on == 0 or pages[page + P_ROW] == 0:
+            state[STATE_PREVIOUS_SIZE] = 0
+        size = value_section_to_plain(chunks, chunk, encoding, data, pos, end, most, lengths, left, out, target, state)
+        if size < 0:
+            return size
+        if size > left:
+            state[STATE_NEEDED] = filled + kept + size
+            return number if number > first else NEED_ROOM
+        copy_bytes(out, filled, data, pos - kept, kept)
+        mark_plain(pages, page, filled, kept, size)
+        filled = target + size
+    return last

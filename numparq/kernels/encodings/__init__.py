@@ -1,0 +1,1 @@
+"""Encodings.md: a module an encoding, both directions."""

@@ -1,0 +1,340 @@
+"""DELTA_BINARY_PACKED (Encodings.md, 5), decoded and encoded."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..memory import fill_bytes, load8, load64, store8, store32, store64
+from ..registry import helper, kernel
+from ..status import BAD_COUNT, BAD_DELTA, BAD_VARINT, TRUNCATED
+from ..words import bit_length
+
+_LARGEST_BLOCK = (1 << 31) - 1
+_ONE = np.uint64(1)
+_MOST_NARROW = 57  # bits that are within eight bytes, wherever the first of them is
+
+BLOCK = 128  # differences in a block: what every reader takes
+MINIBLOCK = 32
+_MINIBLOCKS = BLOCK // MINIBLOCK
+_LONGEST_VARINT = 10
+
+
+@helper
+def read_varint(data, pos, end):
+    """Read a ULEB128 number of at most 64 bits: (new position or status, uint64)."""
+    number = np.uint64(0)
+    for shift in range(0, 70, 7):
+        if pos >= end:
+            return TRUNCATED, np.uint64(0)
+        byte = load8(data, pos)
+        pos += 1
+        if shift == 63 and byte > 1:
+            break
+        number |= np.uint64(byte & 0x7F) << np.uint64(shift)
+        if byte < 0x80:
+            return pos, number
+    return BAD_VARINT, np.uint64(0)
+
+
+@helper
+def unzigzag(number):
+    """Map 0, 1, 2, 3 back to 0, -1, 1, -2, as uint64."""
+    return (number >> _ONE) ^ (np.uint64(0) - (number & _ONE))
+
+
+@helper
+def read_header(data, pos, end, max_values):
+    """Read a delta header: (new position or status, values of a block, of a miniblock, of all, the first one).
+
+    `most` is how many values there may be. Miniblocks of other sizes than multiples of 32 are none of the format, but
+    some writers can be told to make them; only whole bytes are asked for.
+    """
+    nothing = np.uint64(0)
+    pos, block = read_varint(data, pos, end)
+    if pos < 0:
+        return pos, 0, 0, 0, nothing
+    pos, miniblocks = read_varint(data, pos, end)
+    if pos < 0:
+        return pos, 0, 0, 0, nothing
+    pos, total = read_varint(data, pos, end)
+    if pos < 0:
+        return pos, 0, 0, 0, nothing
+    pos, first = read_varint(data, pos, end)
+    if pos < 0:
+        return pos, 0, 0, 0, nothing
+    largest = np.uint64(_LARGEST_BLOCK)
+    if block == 0 or block > largest or miniblocks == 0 or miniblocks > block:
+        return BAD_DELTA, 0, 0, 0, nothing
+    each = np.int64(block) // np.int64(miniblocks)
+    if each * np.int64(miniblocks) != np.int64(block) or each & 7 != 0:
+        return BAD_DELTA, 0, 0, 0, nothing
+    if total > np.uint64(max_values):
+        return BAD_COUNT, 0, 0, 0, nothing
+    return pos, np.int64(block), each, np.int64(total), unzigzag(first)
+
+
+@helper
+def unpack_narrow(data, pos, width, count, value, min_delta, size, out, out_pos):
+    """Add up `count` differences of up to 57 bits, packed from `pos` on; the last value."""
+    bit = pos << 3
+    mask = (_ONE << np.uint64(width)) - _ONE
+    if size == 8:
+        for i in range(count):
+            value += min_delta + ((load64(data, bit >> 3) >> np.uint64(bit & 7)) & mask)
+            store64(out, out_pos + (i << 3), value)
+            bit += width
+    else:
+        for i in range(count):
+            value += min_delta + ((load64(data, bit >> 3) >> np.uint64(bit & 7)) & mask)
+            store32(out, out_pos + (i << 2), np.int64(value))
+            bit += width
+    return value
+
+
+@helper
+def unpack_wide(data, pos, width, count, value, min_delta, out, out_pos):
+    """Add up `count` INT64 differences of 58 to 64 bits, which may lie in nine bytes; the last value."""
+    bit = pos << 3
+    mask = ~np.uint64(0) >> np.uint64(64 - width)
+    for i in range(count):
+        low = load64(data, bit >> 3) >> np.uint64(bit & 7)
+        high = (np.uint64(load8(data, (bit >> 3) + 8)) << _ONE) << np.uint64(63 - (bit & 7))  # by 64 it is nothing
+        value += min_delta + ((low | high) & mask)
+        store64(out, out_pos + (i << 3), value)
+        bit += width
+    return value
+
+
+@helper
+def read_block(data, pos, end, block, miniblock_size, count, value, size, out, out_pos):
+    """Read a block, of which `count` values are left: (new position or status, the last value)."""
+    pos, number = read_varint(data, pos, end)
+    if pos < 0:
+        return pos, value
+    least = unzigzag(number)
+    widths = pos
+    pos += block // miniblock_size
+    if pos > end:
+        return TRUNCATED, value
+    done = 0
+    while done < count:
+        here = min(miniblock_size, count - done)
+        width = load8(data, widths)
+        # DuckDB takes the differences of INT32 values as those of INT64: they have up to 34 bits.
+        if width > (64 if size == 8 else _MOST_NARROW):
+            return BAD_DELTA, value
+        if (here * width + 7) >> 3 > end - pos:
+            return TRUNCATED, value
+        if width <= _MOST_NARROW:
+            value = unpack_narrow(data, pos, width, here, value, least, size, out, out_pos + done * size)
+        else:
+            value = unpack_wide(data, pos, width, here, value, least, out, out_pos + done * size)
+        pos = min(pos + ((miniblock_size * width) >> 3), end)  # some writers leave the padding at the very end out
+        widths += 1
+        done += here
+    return pos, value
+
+
+@helper
+def read_deltas(data, pos, end, max_values, size, room, out, out_pos):
+    """Decode DELTA_BINARY_PACKED values, to `size` (4 or 8) bytes each.
+
+    Parameters
+    ----------
+    data, pos, end
+        The header and the blocks; other things may follow them.
+    max_values : int
+        The values that there may be.
+    size : int
+        Bytes of a value.
+    room : int
+        Bytes that may be written.
+    out, out_pos
+        Where the values go.
+
+    Returns
+    -------
+    pos : int
+        The position behind the last block, or a negative status.
+    count : int
+        How many values there are, or would be: where they take more than `room` bytes, nothing is read.
+    """
+    pos, block, each, total, value = read_header(data, pos, end, max_values)
+    if pos < 0 or total == 0 or total * size > room:
+        return pos, total
+    if size == 8:
+        store64(out, out_pos, value)
+    else:
+        store32(out, out_pos, np.int64(value))
+    done = 1
+    while done < total:
+        here = min(block, total - done)
+        pos, value = read_block(data, pos, end, block, each, here, value, size, out, out_pos + done * size)
+        if pos < 0:
+            return pos, total
+        done += here
+    return pos, total
+
+
+def max_delta_bytes(count: int, size: int) -> int:
+    """Give the bytes that DELTA_BINARY_PACKED takes at most.
+
+    Parameters
+    ----------
+    count : int
+        Number of values.
+    size : int
+        Bytes of a value, 4 or 8.
+
+    Returns
+    -------
+    int
+        What `encode_delta4` or `encode_delta8` write, and what they may touch behind it.
+    """
+    header = 4 * _LONGEST_VARINT
+    return header + (count // BLOCK + 1) * (_LONGEST_VARINT + _MINIBLOCKS + BLOCK * size) + 8
+
+
+@helper
+def write_varint(value, out, pos):
+    """Write a uint64 as ULEB128; the new position."""
+    while value > np.uint64(127):
+        store8(out, pos, np.int64(value & np.uint64(127)) | 128)
+        value = value >> np.uint64(7)
+        pos += 1
+    store8(out, pos, np.int64(value))
+    return pos + 1
+
+
+@helper
+def varint_size(value):
+    """Give the bytes that a uint64 takes as ULEB128."""
+    return max(bit_length(value) + 6, 7) // 7
+
+
+@helper
+def zigzag(value):
+    """Map an int64 to a uint64: 0, -1, 1, -2 to 0, 1, 2, 3."""
+    return np.uint64((value << 1) ^ (value >> 63))
+
+
+@helper
+def difference(values, i, shift):
+    """Subtract the value before from value `i`, wrapping around at 32 bits (`shift` 32) or 64 (`shift` 0)."""
+    # An unsigned index: Numba would otherwise ask of each whether it is negative, and LLVM not vectorise.
+    return ((np.int64(values[np.uint64(i)]) - np.int64(values[np.uint64(i - 1)])) << shift) >> shift
+
+
+@helper
+def min_difference(values, first, last, shift):
+    """Find the smallest of the differences `first` to `last`, at least one."""
+    least = difference(values, first, shift)
+    for i in range(first + 1, last):
+        least = min(least, difference(values, i, shift))
+    return least
+
+
+@helper
+def packed_width(values, first, last, shift, min_delta):
+    """Give the bits that the differences `first` to `last` need once `least` is subtracted."""
+    together = np.int64(0)
+    for i in range(first, last):
+        together |= difference(values, i, shift) - min_delta
+    return bit_length(np.uint64(together))
+
+
+@helper
+def pack_miniblock(values, first, last, shift, min_delta, width, out, pos):
+    """Pack the differences `first` to `last`, less `least`, in `width` bits each; zeros fill a miniblock up.
+
+    Up to eight bytes behind are touched. Returns the new position.
+    """
+    end = pos + (MINIBLOCK // 8) * width
+    fill_bytes(out, pos, 0, end - pos)
+    waiting = np.uint64(0)
+    filled = 0
+    for i in range(first, last):
+        number = np.uint64(difference(values, i, shift) - min_delta)
+        waiting |= number << np.uint64(filled)
+        filled += width
+        if filled >= 64:
+            store64(out, pos, waiting)
+            pos += 8
+            filled -= 64
+            waiting = (number >> np.uint64(1)) >> np.uint64(width - filled - 1)  # a shift by 64 is none
+    if filled > 0:
+        store64(out, pos, waiting)
+    return end
+
+
+@helper
+def encode_deltas(values, start, stop, shift, out, pos):
+    """Write values `start` to `stop`; the new position."""
+    count = stop - start
+    pos = write_varint(np.uint64(BLOCK), out, pos)
+    pos = write_varint(np.uint64(_MINIBLOCKS), out, pos)
+    pos = write_varint(np.uint64(count), out, pos)
+    pos = write_varint(zigzag(np.int64(values[start]) if count > 0 else np.int64(0)), out, pos)
+    for first in range(start + 1, stop, BLOCK):
+        last = min(first + BLOCK, stop)
+        least = min_difference(values, first, last, shift)
+        pos = write_varint(zigzag(least), out, pos)
+        widths = pos
+        store32(out, widths, 0)
+        pos += _MINIBLOCKS
+        for begin in range(first, last, MINIBLOCK):
+            end = min(begin + MINIBLOCK, last)
+            width = packed_width(values, begin, end, shift, least)
+            store8(out, widths + (begin - first) // MINIBLOCK, width)
+            if width > 0:
+                pos = pack_miniblock(values, begin, end, shift, least, width, out, pos)
+    return pos
+
+
+@helper
+def deltas_size(values, start, stop, shift):
+    """Give the bytes that `encode_deltas` would write."""
+    count = stop - start
+    total = varint_size(np.uint64(BLOCK)) + 1 + varint_size(np.uint64(count))
+    total += varint_size(zigzag(np.int64(values[start]) if count > 0 else np.int64(0)))
+    for first in range(start + 1, stop, BLOCK):
+        last = min(first + BLOCK, stop)
+        least = min_difference(values, first, last, shift)
+        total += varint_size(zigzag(least)) + _MINIBLOCKS
+        for begin in range(first, last, MINIBLOCK):
+            width = packed_width(values, begin, min(begin + MINIBLOCK, last), shift, least)
+            total += (MINIBLOCK // 8) * width
+    return total
+
+
+@helper
+def encode_deltas4(values, start, stop, out, pos):
+    """As `encode_delta4`, for the other encodings, whose lengths are written so."""
+    return encode_deltas(values, start, stop, 32, out, pos)
+
+
+@kernel("i4 x x u1 x")
+def encode_delta4(values, start, stop, out, pos):
+    """Write INT32 values `start` to `stop` as DELTA_BINARY_PACKED.
+
+    `out` has `max_delta_bytes` bytes from `pos` on. Returns the new position.
+    """
+    return encode_deltas4(values, start, stop, out, pos)
+
+
+@kernel("i8 x x u1 x")
+def encode_delta8(values, start, stop, out, pos):
+    """Write INT64 values `start` to `stop` as DELTA_BINARY_PACKED; as `encode_delta4`."""
+    return encode_deltas(values, start, stop, 0, out, pos)
+
+
+@kernel("i4 x x")
+def delta_size4(values, start, stop):
+    """Give the bytes that `encode_delta4` would write."""
+    return deltas_size(values, start, stop, 32)
+
+
+@kernel("i8 x x")
+def delta_size8(values, start, stop):
+    """Give the bytes that `encode_delta8` would write."""
+    return deltas_size(values, start, stop, 0)

@@ -1,0 +1,180 @@
+"""DELTA_LENGTH_BYTE_ARRAY and DELTA_BYTE_ARRAY (Encodings.md, 6 and 7), decoded and encoded."""
+
+from __future__ import annotations
+
+from ..memory import copy16, copy_bytes, load8, load32, load64, store32
+from ..registry import helper, kernel
+from ..status import BAD_LENGTH
+from .delta_binary_packed import encode_deltas4, max_delta_bytes
+
+_NEGATIVE = 1 << 31  # an INT32 below zero, as it is loaded
+
+
+@helper
+def copy_short(out, out_pos, data, pos, length):
+    """Copy bytes, few as a rule; up to 16 behind both may be touched."""
+    if length <= 16:
+        copy16(out, out_pos, data, pos)
+    elif length <= 32:
+        copy16(out, out_pos, data, pos)
+        copy16(out, out_pos + 16, data, pos + 16)
+    else:
+        copy_bytes(out, out_pos, data, pos, length)
+    return length
+
+
+@helper
+def total_length(lengths, pos, count, most):
+    """Add up `count` lengths; BAD_LENGTH where one is negative, or where they make more than `most`."""
+    total = 0
+    largest = 0
+    for i in range(count):
+        length = load32(lengths, pos + (i << 2))
+        largest = max(largest, length)
+        total += length
+    return total if largest < _NEGATIVE and total <= most else BAD_LENGTH
+
+
+@helper
+def total_prefixed_length(lengths, count, width, before):
+    """Add up the lengths of strings with their prefixes; BAD_LENGTH where a prefix is longer than the string before.
+
+    In front of the first one there is a string of `before` bytes.
+
+    `lengths` are those of the prefixes, then of what follows them. Strings of FIXED_LEN_BYTE_ARRAY all have to be of
+    `width` bytes; -1: they may be of any length.
+    """
+    total = 0
+    for i in range(count):
+        prefix = load32(lengths, i << 2)
+        if prefix > before:
+            return BAD_LENGTH
+        before = prefix + load32(lengths, (count + i) << 2)
+        if before >= _NEGATIVE or (width >= 0 and before != width):
+            return BAD_LENGTH
+        total += before
+    return total
+
+
+@helper
+def write_with_lengths(data, pos, count, lengths, out, out_pos):
+    """Write strings that lie one behind the other from `pos` on, each behind its length."""
+    for i in range(count):
+        length = load32(lengths, i << 2)
+        store32(out, out_pos, length)
+        out_pos += 4
+        out_pos += copy_short(out, out_pos, data, pos, length)
+        pos += length
+    return 0
+
+
+@helper
+def write_with_prefixes(data, pos, count, lengths, prefix_size, before, out, out_pos):
+    """Write strings that begin as the ones before them, the first as the one at `before`.
+
+    `prefix_size` is 4 where each goes behind its length, or 0.
+    """
+    for i in range(count):
+        prefix = load32(lengths, i << 2)
+        suffix = load32(lengths, (count + i) << 2)
+        if prefix_size > 0:
+            store32(out, out_pos, prefix + suffix)
+            out_pos += 4
+        start = out_pos
+        out_pos += copy_short(out, out_pos, out, before, prefix)
+        out_pos += copy_short(out, out_pos, data, pos, suffix)
+        pos += suffix
+        before = start
+    return 0
+
+
+def max_delta_length_bytes(count: int, num_bytes: int) -> int:
+    """Give the bytes that DELTA_LENGTH_BYTE_ARRAY takes at most, for so many values of so many bytes together."""
+    return max_delta_bytes(count, 4) + num_bytes
+
+
+def max_delta_byte_array_bytes(count: int, num_bytes: int) -> int:
+    """Give the bytes that DELTA_BYTE_ARRAY takes at most, for so many values of so many bytes together."""
+    return 2 * max_delta_bytes(count, 4) + num_bytes
+
+
+@helper
+def common_prefix(data, one, other, most):
+    """Count the bytes, up to `most`, that are the same from positions `one` and `other` on."""
+    same = 0
+    while same + 8 <= most and load64(data, one + same) == load64(data, other + same):
+        same += 8
+    while same < most and load8(data, one + same) == load8(data, other + same):
+        same += 1
+    return same
+
+
+@kernel("u1 i8 i8 x x i4 u1 x")
+def encode_delta_length(data, starts, ends, start, stop, lengths, out, pos):
+    """Write byte strings `start` to `stop` as DELTA_LENGTH_BYTE_ARRAY.
+
+    Parameters
+    ----------
+    data, starts, ends
+        Value i is ``data[starts[i]:ends[i]]``.
+    start, stop : int
+        The values.
+    lengths : int32
+        Room for as many lengths.
+    out, pos
+        `max_delta_length_bytes` bytes from `pos` on.
+
+    Returns
+    -------
+    int
+        The new position.
+    """
+    for i in range(start, stop):
+        lengths[i - start] = ends[i] - starts[i]
+    pos = encode_deltas4(lengths, 0, stop - start, out, pos)
+    first = 0
+    last = 0
+    for i in range(start, stop):  # neighbours in `data` are copied together
+        if starts[i] != last:
+            copy_bytes(out, pos, data, first, last - first)
+            pos += last - first
+            first = starts[i]
+        last = ends[i]
+    copy_bytes(out, pos, data, first, last - first)
+    return pos + last - first
+
+
+@kernel("u1 i8 i8 x x i4 i4 u1 x")
+def encode_delta_byte_array(data, starts, ends, start, stop, prefixes, suffixes, out, pos):
+    """Write byte strings `start` to `stop` as DELTA_BYTE_ARRAY: what each shares with the one before, and the rest.
+
+    Parameters
+    ----------
+    data, starts, ends
+        Value i is ``data[starts[i]:ends[i]]``; those of FIXED_LEN_BYTE_ARRAY are written the same way.
+    start, stop : int
+        The values.
+    prefixes, suffixes : int32
+        Room for as many lengths each.
+    out, pos
+        `max_delta_byte_array_bytes` bytes from `pos` on.
+
+    Returns
+    -------
+    int
+        The new position.
+    """
+    for i in range(start, stop):
+        length = ends[i] - starts[i]
+        shared = 0
+        if i > start:
+            shared = common_prefix(data, starts[i - 1], starts[i], min(length, ends[i - 1] - starts[i - 1]))
+        prefixes[i - start] = shared
+        suffixes[i - start] = length - shared
+    pos = encode_deltas4(prefixes, 0, stop - start, out, pos)
+    pos = encode_deltas4(suffixes, 0, stop - start, out, pos)
+    for i in range(start, stop):
+        length = suffixes[i - start]
+        copy_bytes(out, pos, data, ends[i] - length, length)
+        pos += length
+    return pos

@@ -1,0 +1,411 @@
+"""Dictionary encoding (Encodings.md, RLE_DICTIONARY = 8): indices looked up, and values indexed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..memory import copy_bytes, fill_bytes, load8, load32, load64, store32, store64
+from ..registry import helper, inlined, intrinsic_twin, kernel
+from ..status import BAD_PAGE, BAD_RUN, INDEX_OUT_OF_RANGE, NO_DICTIONARY, TRUNCATED
+from ..tables import C_DICTIONARY_SIZE
+from .hybrid_rle import load_partial, read_run_header
+
+ENTRY_FIELDS = 4  # of `entries`, for each entry of a dictionary of binary values: two words, length and start
+
+_FIRST_KEY = np.uint64(0x9E3779B97F4A7C15)
+_SECOND_KEY = np.uint64(0xD1B54A32D192ED03)
+_MASKS = np.array([(1 << 8 * min(max(n, 0), 8)) - 1 for low in (0, 8) for n in range(-low, 17 - low)], np.uint64)
+_PATIENCE = 16  # slots looked at in vain, for each value, until it is clear that the hash does not work for these
+
+
+def _make_fold() -> Callable:
+    from llvmlite import ir
+    from numba import types
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def fold(typingctx, left, right):
+        def codegen(context, builder, signature, args):
+            wide, word = ir.IntType(128), ir.IntType(64)
+            product = builder.mul(builder.zext(args[0], wide), builder.zext(args[1], wide))
+            high = builder.lshr(product, ir.Constant(wide, 64))
+            return builder.trunc(builder.xor(product, high), word)
+
+        return types.uint64(types.uint64, types.uint64), codegen
+
+    return fold
+
+
+@intrinsic_twin(_make_fold)
+def fold_multiply(left: np.uint64, right: np.uint64) -> np.uint64:
+    """Multiply two uint64s; the upper and the lower half of the product, one over the other by exclusive or."""
+    product = int(left) * int(right)
+    return np.uint64((product ^ product >> 64) & 0xFFFFFFFFFFFFFFFF)
+
+
+@inlined
+def load_word(values, i, width):
+    """Load value i of those of four or eight bytes."""
+    if width == 8:
+        return load64(values, i << 3)
+    return np.uint64(load32(values, i << 2))
+
+
+@helper
+def last_words(data, begin, length):
+    """Give up to 16 bytes as two words, byte after byte: near the end of the data."""
+    low = np.uint64(0)
+    high = np.uint64(0)
+    for k in range(min(length, 8)):
+        low |= np.uint64(load8(data, begin + k)) << np.uint64(8 * k)
+    for k in range(8, length):
+        high |= np.uint64(load8(data, begin + k)) << np.uint64(8 * k - 64)
+    return low, high
+
+
+@helper
+def long_words(data, begin, length):
+    """Give a hash of more than 16 bytes, and the last eight."""
+    word = np.uint64(length)
+    end = begin + length
+    pos = begin
+    while pos + 16 < end:
+        word = fold_multiply(load64(data, pos) ^ word, load64(data, pos + 8) ^ _SECOND_KEY)
+        pos += 16
+    last = load64(data, end - 8)
+    return fold_multiply(load64(data, end - 16) ^ word, last ^ _SECOND_KEY), last
+
+
+@inlined
+def prefix_words(data, data_size, begin, length):
+    """Give two words that stand for a value: up to 16 bytes they are the value, else a hash and its last bytes."""
+    if length > 16:
+        return long_words(data, begin, length)
+    if begin + 16 > data_size:
+        return last_words(data, begin, length)
+    place = np.uint64(length)
+    return load64(data, begin) & _MASKS[place], load64(data, begin + 8) & _MASKS[place + np.uint64(17)]
+
+
+@helper
+def same_bytes(one, one_pos, other, other_pos, length):
+    """Whether two stretches of `length` bytes, at least eight, are equal."""
+    done = 0
+    while done + 8 < length:
+        if load64(one, one_pos + done) != load64(other, other_pos + done):
+            return False
+        done += 8
+    done = length - 8
+    return load64(one, one_pos + done) == load64(other, other_pos + done)
+
+
+@inlined
+def index_fixed_words(values, width, count, table, mask, max_entries, probe_count, probe_entries, dictionary, codes):
+    """Index values of four or eight bytes; as `index_fixed`."""
+    entries = 0
+    patience = _PATIENCE * (count + 64)
+    for i in range(count):
+        word = load_word(values, i, width)
+        slot = fold_multiply(word, _FIRST_KEY) & mask
+        entry = np.int64(table[slot])
+        while entry != 0 and load_word(dictionary, entry - 1, width) != word:
+            patience -= 1
+            if patience < 0:
+                return NO_DICTIONARY
+            slot = (slot + np.uint64(1)) & mask
+            entry = np.int64(table[slot])
+        if entry == 0:
+            if entries >= max_entries or (i < probe_count and entries >= probe_entries):
+                return NO_DICTIONARY
+            if width == 8:
+                store64(dictionary, entries << 3, word)
+            else:
+                store32(dictionary, entries << 2, np.int64(word))
+            entries += 1
+            table[slot] = entries
+            entry = entries
+        codes[i] = entry - 1
+    return entries
+
+
+@helper
+def is_entry(values, pos, width, low, high, dictionary, place, end):
+    """Whether the entry at byte `place` of a dictionary that ends at `end` is a value of any width."""
+    if width > 16:
+        return same_bytes(values, pos, dictionary, place, width)
+    entry_low, entry_high = prefix_words(dictionary, end, place, width)
+    return ((low ^ entry_low) | (high ^ entry_high)) == np.uint64(0)
+
+
+@helper
+def index_any(values, width, count, table, mask, max_entries, probe_count, probe_entries, dictionary, codes):
+    """Index values of any width; as `index_fixed`."""
+    entries = 0
+    patience = _PATIENCE * (count + 64)
+    for i in range(count):
+        pos = i * width
+        low, high = prefix_words(values, count * width, pos, width)
+        slot = fold_multiply(low ^ _FIRST_KEY, high ^ _SECOND_KEY) & mask
+        entry = np.int64(table[slot])
+        end = entries * width
+        while entry != 0 and not is_entry(values, pos, width, low, high, dictionary, (entry - 1) * width, end):
+            patience -= 1
+            if patience < 0:
+                return NO_DICTIONARY
+            slot = (slot + np.uint64(1)) & mask
+            entry = np.int64(table[slot])
+        if entry == 0:
+            if entries >= max_entries or (i < probe_count and entries >= probe_entries):
+                return NO_DICTIONARY
+            copy_bytes(dictionary, end, values, pos, width)
+            entries += 1
+            table[slot] = entries
+            entry = entries
+        codes[i] = entry - 1
+    return entries
+
+
+@kernel("u1 x x i4 x x x x u1 i4")
+def index_fixed(values, width, count, table, table_bits, max_entries, probe_count, probe_entries, dictionary, codes):
+    """Number the distinct values of a fixed width, in the order in which they first occur.
+
+    Parameters
+    ----------
+    values : uint8
+        `count` values of `width` bytes each.
+    width : int
+        Bytes of a value, at least one.
+    count : int
+        Number of values.
+    table : int32
+        ``1 << table_bits`` zeros: more than `room`. Eight times as many are faster than twice as many: a value that is
+        not in its slot costs a mispredicted branch, which is more than a cache miss.
+    table_bits : int
+        0 to 30.
+    max_entries : int
+        Entries that a dictionary may have.
+    probe_count, probe_entries : int
+        Entries that it may have among the first `probe_count` values.
+    dictionary : uint8
+        Room for `room` values: entry e goes to ``e * width``.
+    codes : int32
+        Room for `count`: the entry of each value.
+
+    Returns
+    -------
+    int
+        Number of entries; NO_DICTIONARY where there would be too many, or values collide as if made to.
+    """
+    mask = (np.uint64(1) << np.uint64(table_bits)) - np.uint64(1)
+    if width == 8:
+        return index_fixed_words(
+            values, 8, count, table, mask, max_entries, probe_count, probe_entries, dictionary, codes
+        )
+    if width == 4:
+        return index_fixed_words(
+            values, 4, count, table, mask, max_entries, probe_count, probe_entries, dictionary, codes
+        )
+    return index_any(values, width, count, table, mask, max_entries, probe_count, probe_entries, dictionary, codes)
+
+
+@inlined
+def is_same_entry(data, begin, length, low, high, known, entry):
+    """Whether entry number `entry` (from 1 on) is a value."""
+    place = np.uint64((entry - 1) * ENTRY_FIELDS)
+    differ = (known[place] ^ np.int64(low)) | (known[place + np.uint64(1)] ^ np.int64(high))
+    differ |= known[place + np.uint64(2)] ^ length
+    if differ != 0:
+        return False
+    return length <= 16 or same_bytes(data, begin, data, known[place + np.uint64(3)], length)
+
+
+@kernel("u1 x i8 i8 x i4 i8 x x x x x i4 i4")
+def index_binary(
+    data, data_size, starts, ends, count, table, known, table_bits, max_entries, room_bytes, probe_count, probe_entries,
+    firsts, codes,
+):  # fmt: skip
+    """Number the distinct binary values, in the order in which they first occur.
+
+    Parameters
+    ----------
+    data : uint8
+        Value i is ``data[starts[i] : ends[i]]``.
+    data_size : int
+        Bytes of `data` that may be loaded.
+    starts, ends : int64
+        Where each value lies.
+    count : int
+        Number of values.
+    table, table_bits
+        As in `index_fixed`.
+    known : int64
+        Room for ``ENTRY_FIELDS * room`` numbers, of no use to the caller.
+    max_entries, room_bytes : int
+        Entries that a dictionary may have, and the bytes that they may take with four each for their lengths.
+    probe_count, probe_entries : int
+        Entries that it may have among the first `probe_count` values.
+    firsts : int32
+        Room for `room`: the value where each entry first occurs.
+    codes : int32
+        Room for `count`: the entry of each value.
+
+    Returns
+    -------
+    int
+        Number of entries; NO_DICTIONARY where there would be too many, or values collide as if made to.
+    """
+    mask = (np.uint64(1) << np.uint64(table_bits)) - np.uint64(1)
+    entries = 0
+    patience = _PATIENCE * (count + 64)
+    for i in range(count):
+        begin = starts[i]
+        length = ends[i] - begin
+        low, high = prefix_words(data, data_size, begin, length)
+        slot = fold_multiply(low ^ _FIRST_KEY, high ^ _SECOND_KEY ^ np.uint64(length)) & mask
+        entry = np.int64(table[slot])
+        while entry != 0 and not is_same_entry(data, begin, length, low, high, known, entry):
+            patience -= 1
+            if patience < 0:
+                return NO_DICTIONARY
+            slot = (slot + np.uint64(1)) & mask
+            entry = np.int64(table[slot])
+        if entry == 0:
+            room_bytes -= length + 4
+            if entries >= max_entries or room_bytes < 0 or (i < probe_count and entries >= probe_entries):
+                return NO_DICTIONARY
+            place = entries * ENTRY_FIELDS
+            known[place] = np.int64(low)
+            known[place + 1] = np.int64(high)
+            known[place + 2] = length
+            known[place + 3] = begin
+            firsts[entries] = i
+            entries += 1
+            table[slot] = entries
+            entry = entries
+        codes[i] = entry - 1
+    return entries
+
+
+@helper
+def gather8(data, bit, count, width, mask, dictionary, base, limit, out, target):
+    """Look up `count` packed indices among values of eight bytes; INDEX_OUT_OF_RANGE or 0."""
+    for i in range(count):
+        index = np.int64((load64(data, bit >> 3) >> np.uint64(bit & 7)) & mask)
+        if index >= limit:
+            return INDEX_OUT_OF_RANGE
+        store64(out, target + (i << 3), load64(dictionary, base + (index << 3)))
+        bit += width
+    return 0
+
+
+@helper
+def gather4(data, bit, count, width, mask, dictionary, base, limit, out, target):
+    """Look up `count` packed indices among values of four bytes; INDEX_OUT_OF_RANGE or 0."""
+    for i in range(count):
+        index = np.int64((load64(data, bit >> 3) >> np.uint64(bit & 7)) & mask)
+        if index >= limit:
+            return INDEX_OUT_OF_RANGE
+        store32(out, target + (i << 2), load32(dictionary, base + (index << 2)))
+        bit += width
+    return 0
+
+
+@helper
+def gather_any(data, bit, count, width, mask, dictionary, base, limit, item, out, target):
+    """Look up `count` packed indices among values of `item` bytes; INDEX_OUT_OF_RANGE or 0."""
+    for i in range(count):
+        index = np.int64((load64(data, bit >> 3) >> np.uint64(bit & 7)) & mask)
+        if index >= limit:
+            return INDEX_OUT_OF_RANGE
+        copy_bytes(out, target + i * item, dictionary, base + index * item, item)
+        bit += width
+    return 0
+
+
+@helper
+def repeat_value(dictionary, pos, item, count, out, target):
+    """Write one value of `item` bytes `count` times."""
+    if item == 8:
+        value = load64(dictionary, pos)
+        for i in range(count):
+            store64(out, target + (i << 3), value)
+    elif item == 4:
+        small = load32(dictionary, pos)
+        for i in range(count):
+            store32(out, target + (i << 2), small)
+    elif item == 1:
+        fill_bytes(out, target, load8(dictionary, pos), count)
+    else:
+        for i in range(count):
+            copy_bytes(out, target + i * item, dictionary, pos, item)
+    return 0
+
+
+@helper
+def gather_indices(data, pos, end, count, width, dictionary, base, limit, item, out, out_pos):
+    """Decode `count` indices of `width` bits and write the dictionary's values that they name.
+
+    Parameters
+    ----------
+    data, pos, end
+        The runs: from `pos`, ending at `end`.
+    count, width
+        Number of indices, and bits of each (0 to 32).
+    dictionary, base, limit, item
+        `limit` values of `item` bytes each, from byte `base`.
+    out, out_pos
+        Where the values go.
+
+    Returns
+    -------
+    int
+        0, or a negative status.
+    """
+    done = 0
+    size = (width + 7) >> 3
+    mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
+    while done < count:
+        pos, header = read_run_header(data, pos, end)
+        if pos < 0:
+            return pos
+        here = min((header >> 1) << 3 if header & 1 else header >> 1, count - done)
+        if here <= 0:
+            return BAD_RUN
+        target = out_pos + done * item
+        if header & 1:
+            if (here * width + 7) >> 3 > end - pos:
+                return TRUNCATED
+            if item == 8:
+                status = gather8(data, pos << 3, here, width, mask, dictionary, base, limit, out, target)
+            elif item == 4:
+                status = gather4(data, pos << 3, here, width, mask, dictionary, base, limit, out, target)
+            else:
+                status = gather_any(data, pos << 3, here, width, mask, dictionary, base, limit, item, out, target)
+            if status < 0:
+                return status
+            pos += (header >> 1) * width
+        else:
+            if size > end - pos:
+                return TRUNCATED
+            index = load_partial(data, pos, size)
+            if index >= limit:
+                return INDEX_OUT_OF_RANGE
+            repeat_value(dictionary, base + index * item, item, here, out, target)
+            pos += size
+        done += here
+    return 0
+
+
+@helper
+def index_width(chunks, chunk, data, pos, end, count):
+    """Give the bits of a dictionary index, which stand in the byte before the indices; or a status."""
+    if count == 0:  # a chunk of nulls may well have no dictionary
+        return 0
+    if chunks[chunk + C_DICTIONARY_SIZE] < 0:
+        return NO_DICTIONARY
+    if pos >= end:
+        return TRUNCATED
+    width = load8(data, pos)
+    return width if width <= 32 else BAD_PAGE

@@ -1,0 +1,292 @@
+"""RLE / bit-packing hybrid (Encodings.md, RLE = 3), decoded and encoded."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..memory import fill_bytes, load8, load64, store8, store32, store64
+from ..registry import helper, kernel
+from ..status import BAD_RUN, BAD_VARINT, INDEX_OUT_OF_RANGE, TRUNCATED
+from .bit_packing import ONES, load_item, pack8, pack_any, pack_pairs, pack_quads, unpack_bits
+
+# Equal values, by bit width, that are worth a run among packed values: two more headers, and the value in whole bytes.
+_LEAST = np.array([8, 32, 16] + [8] * 30, np.int64)
+
+
+@helper
+def read_run_header(data, pos, end):
+    """Read a run's ULEB128 header, at most 32 bits of it: (position or status, header)."""
+    header = 0
+    shift = 0
+    while shift < 35:
+        if pos >= end:
+            return TRUNCATED, 0
+        byte = load8(data, pos)
+        pos += 1
+        header |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return pos, header
+        shift += 7
+    return BAD_VARINT, 0
+
+
+@helper
+def load_partial(data, pos, count):
+    """Load a little-endian number of `count` bytes (0 to 4)."""
+    value = 0
+    for i in range(count):
+        value |= load8(data, pos + i) << (8 * i)
+    return value
+
+
+@helper
+def decode_hybrid_bits(data, pos, end, count, out, out_pos):
+    """Decode `count` values of one bit to bytes of 0 or 1.
+
+    Returns the number of ones, or a negative status. Definition levels of flat columns and RLE booleans are this.
+    """
+    done = 0
+    ones = 0
+    while done < count:
+        pos, header = read_run_header(data, pos, end)
+        if pos < 0:
+            return pos
+        if header & 1:
+            here = min((header >> 1) << 3, count - done)
+            size = (here + 7) >> 3
+            if here <= 0:
+                return BAD_RUN
+            if size > end - pos:
+                return TRUNCATED
+            ones += unpack_bits(data, pos, here, out, out_pos + done)
+            pos += header >> 1
+        else:
+            here = min(header >> 1, count - done)
+            if here <= 0:
+                return BAD_RUN
+            if pos >= end:
+                return TRUNCATED
+            value = load8(data, pos)
+            if value > 1:
+                return BAD_RUN
+            pos += 1
+            fill_bytes(out, out_pos + done, value, here)
+            ones += here * value
+        done += here
+    return ones
+
+
+@helper
+def decode_hybrid_indices(data, pos, end, count, width, limit, out, out_pos):
+    """Decode `count` dictionary indices below `limit` to int32s at byte position `out_pos`; 0 or a status."""
+    done = 0
+    size = (width + 7) >> 3
+    mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
+    while done < count:
+        pos, header = read_run_header(data, pos, end)
+        if pos < 0:
+            return pos
+        here = min((header >> 1) << 3 if header & 1 else header >> 1, count - done)
+        if here <= 0:
+            return BAD_RUN
+        target = out_pos + (done << 2)
+        if header & 1:
+            if (here * width + 7) >> 3 > end - pos:
+                return TRUNCATED
+            largest = 0
+            bit = pos << 3
+            for i in range(here):
+                index = np.int64((load64(data, bit >> 3) >> np.uint64(bit & 7)) & mask)
+                largest = max(largest, index)
+                store32(out, target + (i << 2), index)
+                bit += width
+            pos += (header >> 1) * width
+        else:
+            if size > end - pos:
+                return TRUNCATED
+            largest = load_partial(data, pos, size)
+            for i in range(here):
+                store32(out, target + (i << 2), largest)
+            pos += size
+        if largest >= limit:
+            return INDEX_OUT_OF_RANGE
+        done += here
+    return 0
+
+
+def max_hybrid_bytes(count: int, bit_width: int) -> int:
+    """Say how many bytes `encode_hybrid_u1` and `encode_hybrid_i4` may write to.
+
+    Parameters
+    ----------
+    count : int
+        Number of values.
+    bit_width : int
+        Bits of a value.
+
+    Returns
+    -------
+    int
+        Bytes.
+    """
+    return (count // 8 + 1) * (bit_width + 1) + 26
+
+
+@helper
+def write_run_header(out, pos, number):
+    """Write a ULEB128 number; the position behind it."""
+    while number > 0x7F:
+        store8(out, pos, (number & 0x7F) | 0x80)
+        number >>= 7
+        pos += 1
+    store8(out, pos, number)
+    return pos + 1
+
+
+@helper
+def byte_run_length(values, i, stop):
+    """Count the bytes from `i` on that are equal."""
+    first = load8(values, i)
+    repeated = np.uint64(first) * ONES
+    pos = i
+    while pos + 8 <= stop and load64(values, pos) == repeated:
+        pos += 8
+    while pos < stop and load8(values, pos) == first:
+        pos += 1
+    return pos - i
+
+
+@helper
+def find_byte_run(values, i, stop, least):
+    """Find where groups of eight bytes, of which the first is at `i`, had better end: where a run begins."""
+    for pos in range(i + 8, stop - least + 1, 8):
+        word = load64(values, pos)
+        differ = (word ^ ((word & np.uint64(0xFF)) * ONES)) | (word ^ load64(values, pos + least - 8))
+        if differ == np.uint64(0) and byte_run_length(values, pos, pos + least) == least:
+            return pos
+    return stop
+
+
+@helper
+def write_packed_bytes(values, i, end, bit_width, out, pos):
+    """Write bytes as one bit-packed run; the position behind it."""
+    pos = write_run_header(out, pos, ((end - i + 7) >> 3) << 1 | 1)
+    width = np.uint64(bit_width)
+    while i + 8 <= end:
+        store64(out, pos, pack8(load64(values, i), width))
+        i += 8
+        pos += bit_width
+    if i < end:
+        word = np.uint64(0)
+        for k in range(end - i):
+            word |= np.uint64(load8(values, i + k)) << np.uint64(k << 3)
+        store64(out, pos, pack8(word, width))
+        pos += bit_width
+    return pos
+
+
+@kernel("u1 x x x u1 x")
+def encode_hybrid_u1(values, start, stop, bit_width, out, pos):
+    """Encode levels, or booleans, in the hybrid, with nothing in front.
+
+    Parameters
+    ----------
+    values : uint8
+        Each below ``1 << bit_width``.
+    start, stop : int
+        Which of them.
+    bit_width : int
+        Bits of a value, 0 to 8.
+    out : uint8
+        Room for ``runs_room(stop - start, bit_width)`` bytes from `pos` on, all of which may be written to.
+    pos : int
+        Where the runs go.
+
+    Returns
+    -------
+    int
+        The position behind them.
+    """
+    least = _LEAST[bit_width]
+    i = start
+    while i < stop:
+        run = byte_run_length(values, i, stop)
+        if (run >= least) | (run == stop - i):
+            pos = write_run_header(out, pos, run << 1)
+            store8(out, pos, load8(values, i))
+            pos += (bit_width + 7) >> 3
+            i += run
+        else:
+            end = find_byte_run(values, i, stop, least)
+            pos = write_packed_bytes(values, i, end, bit_width, out, pos)
+            i = end
+    return pos
+
+
+@helper
+def run_length(values, i, stop):
+    """Count the values from `i` on that are equal."""
+    first = load_item(values, i)
+    pos = i + 1
+    while pos + 8 <= stop:
+        other = np.uint64(0)
+        for k in range(8):
+            other |= load_item(values, pos + k) ^ first
+        if other != np.uint64(0):
+            break
+        pos += 8
+    while pos < stop and load_item(values, pos) == first:
+        pos += 1
+    return pos - i
+
+
+@helper
+def find_run(values, i, stop, least):
+    """Find where groups of eight values, of which the first is at `i`, had better end: where a run begins.
+
+    A look at a few values is enough for most groups, also where there are only two different ones. It goes by their
+    sum, for comparisons would become branches, each of which is often mispredicted.
+    """
+    for pos in range(i + 8, stop - least + 1, 8):
+        total = (
+            load_item(values, pos + 2)
+            + load_item(values, pos + 5)
+            + load_item(values, pos + 7)
+            + load_item(values, pos + least - 1)
+        )
+        if total == load_item(values, pos) << np.uint64(2) and run_length(values, pos, pos + least) == least:
+            return pos
+    return stop
+
+
+@helper
+def write_packed(values, i, end, bit_width, out, pos):
+    """Write values as one bit-packed run; the position behind it."""
+    pos = write_run_header(out, pos, ((end - i + 7) >> 3) << 1 | 1)
+    groups = (end - i) >> 3
+    if bit_width <= 15:
+        pos = pack_quads(values, i, groups, bit_width, out, pos)
+    elif bit_width <= 30:
+        pos = pack_pairs(values, i, groups, bit_width, out, pos)
+    else:
+        groups = 0
+    return pack_any(values, i + (groups << 3), end - i - (groups << 3), bit_width, out, pos)
+
+
+@kernel("i4 x x x u1 x")
+def encode_hybrid_i4(values, start, stop, bit_width, out, pos):
+    """Encode dictionary indices in the hybrid: as `encode_hybrid_u1`, for int32s of 0 to 32 bits."""
+    least = _LEAST[bit_width]
+    i = start
+    while i < stop:
+        run = run_length(values, i, stop)
+        if (run >= least) | (run == stop - i):
+            pos = write_run_header(out, pos, run << 1)
+            store64(out, pos, load_item(values, i))
+            pos += (bit_width + 7) >> 3
+            i += run
+        else:
+            end = find_run(values, i, stop, least)
+            pos = write_packed(values, i, end, bit_width, out, pos)
+            i = end
+    return pos

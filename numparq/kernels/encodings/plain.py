@@ -1,0 +1,195 @@
+"""PLAIN (Encodings.md, PLAIN = 0): booleans and byte arrays, decoded and encoded."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..enums import PLAIN, RLE
+from ..memory import copy16, copy_bytes, load8, load32, load64, store8, store32
+from ..registry import helper, kernel
+from ..status import BAD_LENGTH, TRUNCATED, UNSUPPORTED_ENCODING
+from .bit_packing import unpack_bits
+from .hybrid_rle import decode_hybrid_bits
+
+# Up to here a binary value is copied 16 bytes at a time, on to where the next ones go.
+_SHORT = 64
+
+
+@helper
+def decode_booleans(data, pos, end, encoding, count, out, out_pos):
+    """Decode booleans, PLAIN bits or RLE, to one byte each; 0 or a status."""
+    if encoding == PLAIN:
+        if (count + 7) >> 3 > end - pos:
+            return TRUNCATED
+        unpack_bits(data, pos, count, out, out_pos)
+        return 0
+    if encoding != RLE:
+        return UNSUPPORTED_ENCODING
+    if count == 0:
+        return 0
+    if end - pos < 4:
+        return TRUNCATED
+    size = load32(data, pos)
+    if size > end - pos - 4:
+        return TRUNCATED
+    status = decode_hybrid_bits(data, pos + 4, pos + 4 + size, count, out, out_pos)
+    return min(status, 0)
+
+
+@helper
+def copy_string(out, out_pos, data, pos, length):
+    """Copy a string; up to 16 bytes behind both may be touched, for most are short."""
+    if length <= 16:
+        copy16(out, out_pos, data, pos)
+    elif length <= 32:
+        copy16(out, out_pos, data, pos)
+        copy16(out, out_pos + 16, data, pos + 16)
+    else:
+        copy_bytes(out, out_pos, data, pos, length)
+
+
+@helper
+def skip_plain_binary(data, pos, end, count):
+    """Pass `count` length-prefixed values; the new position, or a status."""
+    for _ in range(count):
+        if end - pos < 4:
+            return TRUNCATED
+        length = load32(data, pos)
+        if length > end - pos - 4:
+            return BAD_LENGTH
+        pos += 4 + length
+    return pos
+
+
+@helper
+def read_plain_binary(data, pos, validity, valid_pos, optional, count, offsets, row, out, out_pos, limit):
+    """Read length-prefixed values into `count` rows; the bytes written up to, or a status.
+
+    `limit` is where the bytes end if these values take all that is left of the page but for the four bytes of each
+    one's length. A length that goes beyond leaves too little for the values behind it; any other one lies within the
+    page, which therefore need not be checked.
+    """
+    for i in range(count):
+        if optional and load8(validity, valid_pos + i) == 0:
+            offsets[row + i + 1] = out_pos
+            continue
+        length = load32(data, pos)
+        if length > limit - out_pos:
+            return BAD_LENGTH
+        copy_string(out, out_pos, data, pos + 4, length)
+        pos += 4 + length
+        out_pos += length
+        offsets[row + i + 1] = out_pos
+    return out_pos
+
+
+@kernel("u1 x x x i8 u1")
+def decode_plain_binary(data, pos, end, count, offsets, out):
+    """Read `count` length-prefixed values (a PLAIN dictionary page) into offsets and bytes.
+
+    `out` has room for ``end - pos`` bytes and slack. Returns the bytes written, or a negative status.
+    """
+    written = 0
+    offsets[0] = 0
+    for i in range(count):
+        if end - pos < 4:
+            return TRUNCATED
+        length = load32(data, pos)
+        if length > end - pos - 4:
+            return BAD_LENGTH
+        copy_string(out, written, data, pos + 4, length)
+        pos += 4 + length
+        written += length
+        offsets[i + 1] = written
+    return written
+
+
+@kernel("u1 x x u1 x")
+def encode_plain_booleans(values, start, stop, out, pos):
+    """Encode booleans as PLAIN: eight a byte, from its lowest bit on.
+
+    Parameters
+    ----------
+    values : uint8
+        0 or 1 each.
+    start, stop : int
+        Which of them.
+    out : uint8
+        From `pos` on ``(stop - start + 7) // 8`` bytes are written.
+    pos : int
+        Where they go.
+
+    Returns
+    -------
+    int
+        The position behind them.
+    """
+    i = start
+    while i + 8 <= stop:
+        bits = load64(values, i)
+        bits |= bits >> np.uint64(7)
+        bits |= bits >> np.uint64(14)
+        bits |= bits >> np.uint64(28)
+        store8(out, pos, np.int64(bits & np.uint64(0xFF)))
+        pos += 1
+        i += 8
+    if i < stop:
+        byte = 0
+        for k in range(stop - i):
+            byte |= load8(values, i + k) << k
+        store8(out, pos, byte)
+        pos += 1
+    return pos
+
+
+@helper
+def write_plain_value(data, begin, length, out, pos):
+    """Write a value behind its length, and not a byte more; the position behind it."""
+    store32(out, pos, length)
+    copy_bytes(out, pos + 4, data, begin, length)
+    return pos + 4 + length
+
+
+@kernel("u1 x i8 i8 x x u1 x")
+def encode_plain_binary(data, data_size, starts, ends, start, stop, out, pos):
+    """Encode binary values as PLAIN: four bytes of length before each.
+
+    Parameters
+    ----------
+    data : uint8
+        Value i is ``data[starts[i] : ends[i]]``.
+    data_size : int
+        Bytes of `data` that may be loaded.
+    starts, ends : int64
+        Where each value lies.
+    start, stop : int
+        Which of the values.
+    out : uint8
+        From `pos` on as many bytes are written as the values have, and four each besides.
+    pos : int
+        Where they go.
+
+    Returns
+    -------
+    int
+        The position behind them.
+    """
+    # What is copied beyond the end of a value, at most 16 bytes, is where the lengths of the next four will go.
+    last = max(stop - 4, start)
+    for i in range(start, last):
+        begin = starts[i]
+        length = ends[i] - begin
+        if (length <= _SHORT) & (begin + length + 16 <= data_size):
+            store32(out, pos, length)
+            pos += 4
+            copy16(out, pos, data, begin)
+            done = 16
+            while done < length:
+                copy16(out, pos + done, data, begin + done)
+                done += 16
+            pos += length
+        else:
+            pos = write_plain_value(data, begin, length, out, pos)
+    for i in range(last, stop):
+        pos = write_plain_value(data, starts[i], ends[i] - starts[i], out, pos)
+    return pos

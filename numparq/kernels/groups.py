@@ -1,0 +1,144 @@
+"""Kernel groups: which kernels are compiled, cached and loaded together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+
+from .registry import KERNELS, Kernel
+
+__all__ = ["GROUPS"]
+
+# The modules that hold kernels. A group is compiled and loaded as a whole, when one of its kernels is first used, so
+# that nobody waits for what he does not need.
+GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
+    "reading": {
+        "byte_ranges": ("coalesce_ranges",),
+        "checksums": ("check_page_crcs",),
+        "decode.binary_pages": ("decode_binary_pages",),
+        "decode.fixed_pages": ("decode_fixed_pages",),
+        "decode.levels": (),
+        "decode.page_headers": ("scan_pages_at", "scan_pages"),
+        "decode.scratch_layout": ("lay_out_scratch",),
+        "decode.snappy": ("decompress_snappy_pages",),
+        "decode.utf8": ("check_utf8",),
+        "encodings.dictionary": (),
+        "encodings.hybrid_rle": (),
+        "encodings.plain": ("decode_plain_binary",),
+        "selection.binary_pages": ("take_binary_pages",),
+        "selection.fixed_pages": ("take_fixed_pages",),
+        "selection.fused_read": ("fused_read_fixed", "fused_read_binary"),
+        "thrift.records": ("read_thrift_struct", "read_thrift_structs"),
+    },
+    "objects": {"objects.strings": ("build_str_objects", "build_bytes_objects"), "objects.types": ()},
+    "nested": {
+        "decode.levels": ("decode_page_levels",),
+        "encodings.hybrid_rle": (),
+        "nested": ("assemble_validity", "assemble_lists"),
+    },
+    "selecting": {
+        "selection.rows": (
+            "select_pages_of_ranges",
+            "take_fixed_ranges",
+            "count_bytes_of_ranges",
+            "take_binary_ranges",
+            "mask_to_indices",
+            "take_fixed_indices",
+            "count_bytes_of_indices",
+            "take_binary_indices",
+        )
+    },
+    "delta": {
+        "decode.levels": (),
+        "decode.transcode": ("transcode_delta_pages",),
+        "encodings.alp": (),
+        "encodings.byte_stream_split": (),
+        "encodings.delta_binary_packed": (),
+        "encodings.delta_byte_arrays": (),
+        "encodings.hybrid_rle": (),
+    },
+    "alp": {
+        "decode.levels": (),
+        "decode.transcode": ("transcode_alp_pages",),
+        "encodings.alp": (),
+        "encodings.byte_stream_split": (),
+        "encodings.delta_binary_packed": (),
+        "encodings.delta_byte_arrays": (),
+        "encodings.hybrid_rle": (),
+    },
+    "writing": {
+        "encodings.dictionary": ("index_fixed", "index_binary"),
+        "encodings.hybrid_rle": ("encode_hybrid_u1", "encode_hybrid_i4"),
+        "encodings.plain": ("encode_plain_booleans", "encode_plain_binary"),
+        "page_values": (
+            "drop_nulls_fixed",
+            "drop_nulls_i8",
+            "drop_nulls_i4",
+            "count_valid_by_page",
+            "cut_binary_pages",
+            "gather_fixed",
+            "gather_i8",
+        ),
+    },
+    "delta_writing": {
+        "encodings.byte_stream_split": ("encode_byte_stream_split",),
+        "encodings.delta_binary_packed": ("encode_delta4", "encode_delta8", "delta_size4", "delta_size8"),
+        "encodings.delta_byte_arrays": ("encode_delta_length", "encode_delta_byte_array"),
+    },
+    "alp_writing": {"encodings.alp": ("encode_alp4", "encode_alp8")},
+    "statistics": {
+        "bloom_filter": ("xxh64_fixed", "xxh64_binary", "insert_into_bloom_filter", "probe_bloom_filter"),
+        "statistics": (
+            "min_max4",
+            "min_max8",
+            "min_max_codes",
+            "min_max_binary",
+            "sum_bytes_by_page",
+            "level_histograms",
+        ),
+    },
+    "shredding": {"nested": ("shred_group", "count_list_entries", "shred_list", "shred_leaf")},
+    "text": {
+        "objects.dates": ("read_dates",),
+        "objects.strings": ("measure_str_objects", "copy_str_objects", "measure_bytes_objects", "copy_bytes_objects"),
+        "objects.types": ("distinct_types",),
+    },
+    "lzo": {"decode.lzo": ("decompress_lzo",)},
+    "checksums": {"checksums": ("crc32c",)},
+    "predicates": {
+        "predicates.binary": ("fill_word_table", "match_byte_ranges", "match_like"),
+        "predicates.fixed": (
+            "match_range4",
+            "match_range8",
+            "match_four_ranges4",
+            "match_four_ranges8",
+            "match_ranges4",
+            "match_ranges8",
+            "match_table4",
+            "match_table8",
+            "fill_key_table",
+            "match_keys4",
+            "match_keys8",
+        ),
+        "predicates.masks": ("match_mask", "match_codes", "match_any_element", "mask_to_ranges"),
+    },
+}
+
+
+def import_group(group: str) -> Mapping[str, Kernel]:
+    """Import the kernel modules of a group; give what they registered.
+
+    Parameters
+    ----------
+    group : str
+        One of `GROUPS`.
+
+    Returns
+    -------
+    mapping of str to Kernel
+        Its kernels by name.
+    """
+    for module in GROUPS[group]:
+        import_module(f"{__package__}.{module}")
+    members = {name for names in GROUPS[group].values() for name in names}
+    return {name: kernel for name, kernel in KERNELS.items() if name in members}

@@ -1,0 +1,62 @@
+"""datetime.date objects read as days since 1970."""
+
+from __future__ import annotations
+
+from ..registry import helper, kernel
+from ..status import BAD_VALUE
+from .cpython import int64_at, uint8_at
+from .types import is_null
+
+_TYPE = 8  # where an object's type stands
+_DAYS_TO_1970 = 719_468  # from the first of March of year 0
+
+
+@helper
+def days_since_epoch(address):
+    """Give the days since 1970 of a date by its fields: two bytes of year, one of month, one of day."""
+    year = (uint8_at(address) << 8) | uint8_at(address + 1)
+    month, day = uint8_at(address + 2), uint8_at(address + 3)
+    early = month <= 2  # years begin in March here, so that the leap day is the last
+    year -= early
+    month += 9 if early else -3
+    return 365 * year + year // 4 - year // 100 + year // 400 + (153 * month + 2) // 5 + day - 1 - _DAYS_TO_1970
+
+
+@kernel("O x O x x i4 u1", gil=True)
+def read_dates(objects, count, constants, date_type, fields, out, validity):
+    """Give the days of dates.
+
+    Parameters
+    ----------
+    objects, count : object, int
+        The dates, and how many there are; None, NaN, NaT and NA are nulls.
+    constants : object, 7
+        As for `measure_strings`.
+    date_type : int
+        The address of the class.
+    fields : int
+        Where in an object the year stands.
+    out : int32, count
+        Output: days since 1970; 0 for a null.
+    validity : uint8, count
+        Output: 0 for a null, else 1.
+
+    Returns
+    -------
+    int
+        How many are no nulls; BAD_VALUE where an object is not exactly a date.
+    """
+    present = 0
+    for i in range(count):
+        object_ = objects[i]
+        type_ = 0 if object_ == 0 else int64_at(object_ + _TYPE)
+        if type_ == date_type:
+            out[i] = days_since_epoch(object_ + fields)
+            validity[i] = 1
+            present += 1
+        elif is_null(object_, type_, constants):
+            out[i] = 0
+            validity[i] = 0
+        else:
+            return BAD_VALUE
+    return present

@@ -1,0 +1,1 @@
+"""Kernels that decode selected rows."""

@@ -1,0 +1,177 @@
+"""Fused read of one row range: headers, CRC, decompression and decoding in one call."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..checksums import check_page_crcs
+from ..decode.fixed_pages import decode_fixed_pages
+from ..decode.page_headers import scan_pages_at
+from ..decode.scratch_layout import T_DECOMPRESSED, T_DICTIONARY, T_ITEM, T_VALUES, lay_out_scratch
+from ..decode.snappy import decompress_snappy_pages
+from ..enums import DELTA_BINARY_PACKED, DICTIONARY_PAGE, RLE_DICTIONARY
+from ..registry import helper, kernel
+from ..status import BAD_COUNT, NEED_ROOM, UNSUPPORTED_ENCODING
+from ..tables import B_SNAPPY, C_ROW_START, C_ROW_STOP, P_ENCODING, P_NUM_VALUES, P_ROW, P_TYPE, PAGE_FIELDS
+from .binary_pages import take_binary_pages
+from .fixed_pages import take_fixed_pages
+from .lazy_pages import STATE_FIELDS, STATE_TAKEN
+
+# Items of `room`: bytes of the buffers that the kernels work in.
+R_DECOMPRESSED, R_DICTIONARY, R_DENSE, R_LEVELS = range(4)
+ROOM_FIELDS = 4
+
+
+@helper
+def cover_row_range(chunks, pages, first, last):
+    """Tell whether data pages have all wanted rows, one behind the other."""
+    row = pages[first * PAGE_FIELDS + P_ROW]
+    if row > chunks[C_ROW_START]:
+        return False
+    for number in range(first, last):
+        page = number * PAGE_FIELDS
+        if pages[page + P_ROW] != row:
+            return False
+        row += pages[page + P_NUM_VALUES]
+    return row >= chunks[C_ROW_STOP]
+
+
+@helper
+def transcoded_encoding(pages, first, last):
+    """Give the encoding that all data pages have, if the decoders do not read it; 0 if they read all, or a status."""
+    found = 0
+    for number in range(first, last):
+        encoding = pages[number * PAGE_FIELDS + P_ENCODING]
+        if encoding < DELTA_BINARY_PACKED or encoding == RLE_DICTIONARY:
+            encoding = 0
+        if number > first and encoding != found:
+            return UNSUPPORTED_ENCODING
+        found = encoding
+    return found
+
+
+@helper
+def prepare_pages(
+    raw, located, num_located, verify, chunks, pages, table, slots, record, stack, batches, totals, state, room
+):  # fmt: skip
+    """Read headers, check CRCs and find room; the first data page's row in the page table, or a status."""
+    if num_located <= 0:
+        return BAD_COUNT
+    status = scan_pages_at(raw, located, num_located, 1, chunks, pages, table, slots, record, stack, state)
+    if status < 0:
+        return status
+    if verify:
+        status = check_page_crcs(pages, 0, num_located, raw, state)
+        if status < 0:
+            return status
+    status = lay_out_scratch(chunks, pages, num_located, np.int64(1) << 62, batches, totals)
+    if status < 0:
+        return status
+    first = 1 if pages[P_TYPE] == DICTIONARY_PAGE else 0
+    if first >= num_located or batches[B_SNAPPY] == 0 or not cover_row_range(chunks, pages, first, num_located):
+        return UNSUPPORTED_ENCODING
+    dense = totals[T_VALUES] * totals[T_ITEM]
+    if (
+        totals[T_DECOMPRESSED] > room[R_DECOMPRESSED]
+        or totals[T_DICTIONARY] > room[R_DICTIONARY]
+        or dense > room[R_DENSE]
+        or totals[T_VALUES] > room[R_LEVELS]
+    ):
+        room[R_DECOMPRESSED] = totals[T_DECOMPRESSED]
+        room[R_DICTIONARY] = totals[T_DICTIONARY]
+        room[R_DENSE] = dense
+        room[R_LEVELS] = totals[T_VALUES]
+        return NEED_ROOM
+    for item in range(STATE_FIELDS):
+        state[item] = 0
+    return first
+
+
+@kernel("u1 i8 x x i8 i8 i8 i8 i8 i8 i8 i8 i8 i8 u1 u1 u1 u1 i4 x i8 u1 x u1 x")
+def fused_read_fixed(
+    raw, located, num_located, verify, chunks, pages, table, slots, record, stack, batches, totals, state, room,
+    scratch, dictionary, dense, levels, places, count, values, mask, row, out, out_pos,
+):  # fmt: skip
+    """Decode a run of rows of a flat chunk of values of a fixed size.
+
+    Parameters
+    ----------
+    raw, located, num_located, chunks, pages, table, slots, record, stack
+        As for `scan_pages_at`; C_ROW_START and C_ROW_STOP are the rows.
+    verify : int
+        Whether pages that have a CRC are held against it.
+    batches, totals
+        As for `lay_out_scratch`.
+    state : int64, STATE_FIELDS of `partial`
+        To work in.
+    room : int64, ROOM_FIELDS
+        The sizes of the four arrays behind it; what they should be, for NEED_ROOM.
+    scratch, dictionary, dense, levels
+        As `decode_fixed_pages` has them; `levels` is its `validity`.
+    places, count, values
+        As for `take_fixed_pages`: all rows, counted from the first one, where they are rather taken one by one. With a
+        `count` of 0, pages are decoded as a whole.
+    mask, row, out, out_pos
+        The output, and where in it the rows begin.
+
+    Returns
+    -------
+    int
+        0; the encoding of all pages, if they have to be made PLAIN first: then they are decompressed; or a negative
+        status. If it is not 0, the output holds nothing.
+    """
+    first = prepare_pages(
+        raw, located, num_located, verify, chunks, pages, table, slots, record, stack, batches, totals, state, room
+    )
+    if first < 0:
+        return first
+    encoding = transcoded_encoding(pages, first, num_located)
+    if encoding != 0:
+        if encoding < 0 or first:
+            return UNSUPPORTED_ENCODING
+        status = decompress_snappy_pages(pages, 0, num_located, raw, scratch, state)
+        return status if status < 0 else encoding
+    whole = first if count else num_located
+    if whole:
+        status = decompress_snappy_pages(pages, 0, whole, raw, scratch, state)
+        if status < 0:
+            return status
+        status = decode_fixed_pages(chunks, pages, 0, whole, raw, scratch, dictionary, dense, levels, mask, out, state)
+        if status < 0:
+            return status
+        for item in range(STATE_FIELDS):
+            state[item] = 0
+    if not count:
+        return 0
+    status = take_fixed_pages(
+        chunks, pages, first, num_located, raw, scratch, 1, dictionary, levels, places, count, values, mask, row, out,
+        out_pos, state,
+    )  # fmt: skip
+    return BAD_COUNT if status == 0 and state[STATE_TAKEN] != count else status
+
+
+@kernel("u1 i8 x x i8 i8 i8 i8 i8 i8 i8 i8 i8 i8 u1 u1 i4 x i8 u1 i8 u1 x")
+def fused_read_binary(
+    raw, located, num_located, verify, chunks, pages, table, slots, record, stack, batches, totals, state, room,
+    scratch, levels, places, count, values, validity, offsets, out, size,
+):  # fmt: skip
+    """Copy a run of strings of a flat chunk, as `fused_read_fixed` does values; of PLAIN pages only.
+
+    Parameters
+    ----------
+    validity, offsets, out
+        As for `take_binary_pages`.
+    size : int
+        The bytes that there are in `out`; of more strings it gives NEED_ROOM, and no other room helps.
+    """
+    first = prepare_pages(
+        raw, located, num_located, verify, chunks, pages, table, slots, record, stack, batches, totals, state, room
+    )
+    if first < 0:
+        return first
+    offsets[0] = 0
+    status = take_binary_pages(
+        chunks, pages, first, num_located, raw, scratch, 1, levels, places, count, values, validity, offsets, out, size,
+        state,
+    )  # fmt: skip
+    return BAD_COUNT if status == 0 and state[STATE_TAKEN] != count else status

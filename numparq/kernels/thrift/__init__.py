@@ -1,0 +1,1 @@
+"""Kernels of Thrift's compact protocol."""

@@ -1,1 +1,0 @@
-"""The metadata of Parquet files: the IDL, records laid out by it, footers."""

@@ -1,0 +1,180 @@
+"""Translate arguments of pyarrow's `read_table`, `to_pandas` and `write_table` to numparq's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import UnsupportedError
+
+__all__ = ["ReadArguments", "translate_write"]
+
+# What a value of an argument becomes: arguments of numparq's.
+Translation = Callable[[str, Any], dict[str, Any]]
+
+
+def _ignore(name: str, value: Any) -> dict[str, Any]:
+    """Pass over an argument that changes neither what is read nor what is written."""
+    return {}
+
+
+def _rename(other: str) -> Translation:
+    return lambda name, value: {other: value}
+
+
+def _threads(name: str, value: Any) -> dict[str, Any]:
+    return {} if value else {"threads": 1}
+
+
+def _accept_only(*harmless: Any, instead: str) -> Translation:
+    """Pass over the values that mean what numparq does anyway, and refuse others."""
+
+    def meaning(name: str, value: Any) -> dict[str, Any]:
+        if any(value is known or (type(value) is type(known) and value == known) for known in harmless):
+            return {}
+        raise UnsupportedError(f'engine="numparq" has no {name}={value!r}: {instead}')
+
+    return meaning
+
+
+_READ_TABLE: dict[str, Translation] = {
+    "use_threads": _threads,
+    "use_pandas_metadata": _ignore,
+    "page_checksum_verification": _rename("verify_crc"),
+    "read_dictionary": _rename("categories"),
+    "memory_map": _ignore,
+    "buffer_size": _ignore,
+    "pre_buffer": _ignore,
+    "thrift_string_size_limit": _ignore,  # lengths are held against the footer's size
+    "thrift_container_size_limit": _ignore,
+    "arrow_extensions_enabled": _ignore,
+    "ignore_prefixes": _accept_only(None, instead="files and folders whose names begin with . or _ are left out"),
+    "binary_type": _accept_only(None, instead='dtype_backend="pyarrow" and a cast give other Arrow types'),
+    "list_type": _accept_only(None, instead='dtype_backend="pyarrow" and a cast give other Arrow types'),
+    "coerce_int96_timestamp_unit": _accept_only(
+        None, "ns", instead="INT96 is datetime64[ns], or [us] where a value is beyond its range; .astype converts it"
+    ),
+    "decryption_properties": _accept_only(None, instead="keys are given as decryption=..."),
+}
+
+_TO_PANDAS: dict[str, Translation] = {
+    "use_threads": _threads,
+    "categories": _rename("categories"),
+    "maps_as_pydicts": lambda name, value: {name: value},
+    "self_destruct": _ignore,
+    "split_blocks": _ignore,
+    "deduplicate_objects": _ignore,
+    "memory_pool": _ignore,
+    "safe": _ignore,  # nothing is cast at a loss
+    "zero_copy_only": _accept_only(False, instead="columns are decoded, not borrowed"),
+    "ignore_metadata": _accept_only(False, instead="reset_index() gives the index back as columns"),
+    "date_as_object": _accept_only(True, instead='.astype("datetime64[s]") converts dates'),
+    "timestamp_as_object": _accept_only(False, instead=".astype(object) converts timestamps"),
+    "coerce_temporal_nanoseconds": _accept_only(False, instead='.astype("datetime64[ns]") converts timestamps'),
+    "integer_object_nulls": _accept_only(False, instead='dtype_backend="numpy_nullable" has integers beside nulls'),
+    "strings_to_categorical": _accept_only(False, instead="categories=[...] names columns to be Categoricals"),
+    "types_mapper": _accept_only(None, instead="dtype_backend says what dtypes there are; .astype converts the others"),
+}
+
+_WRITE_TABLE: dict[str, Translation] = {
+    "use_threads": _threads,
+    "version": _accept_only(None, "2.6", instead='types are those of version="2.6"; schema={...} fixes others'),
+    "data_page_size": lambda name, value: {} if value is None else {name: value},
+    "dictionary_pagesize_limit": lambda name, value: {} if value is None else {name: value},
+    "max_rows_per_page": lambda name, value: {} if value is None else {name: value},
+    "write_batch_size": _ignore,
+    "memory_pool": _ignore,
+    "use_deprecated_int96_timestamps": _accept_only(
+        None, False, instead="schema={...} with a numparq.format.schema_node.SchemaNode of INT96 writes such timestamps"
+    ),
+    "coerce_timestamps": _accept_only(
+        None, instead='.astype("datetime64[ms]") of the columns before, or schema={...}, gives them another unit'
+    ),
+    "allow_truncated_timestamps": _accept_only(
+        None, False, instead='.astype("datetime64[ms]") before cuts timestamps off'
+    ),
+    "flavor": _accept_only(None, instead="Spark reads what numparq writes by default"),
+    "use_compliant_nested_type": _accept_only(
+        True, instead='elements of lists are called "element", as the format has it'
+    ),
+    "store_decimal_as_integer": _accept_only(
+        None,
+        False,
+        instead="schema={...} with a numparq.format.schema_node.SchemaNode of INT32 or INT64 stores decimals so",
+    ),
+    "use_content_defined_chunking": _accept_only(
+        None, False, instead="max_rows_per_page and data_page_size say where pages end"
+    ),
+    "write_time_adjusted_to_utc": _accept_only(None, False, instead="times of day are written as local ones"),
+    "encryption_properties": _accept_only(None, instead="this version of numparq does not encrypt"),
+    # of datasets
+    "max_rows_per_group": _rename("row_group_size"),
+    "min_rows_per_group": _accept_only(None, 0, instead="row_group_size says how many rows a row group has"),
+    "max_rows_per_file": lambda name, value: {name: value} if value else {},
+    "max_partitions": _ignore,  # there is no limit to lift
+    "max_open_files": _ignore,
+    "create_dir": _ignore,
+    "basename_template": _accept_only(None, instead="files of a dataset have names that are nobody else's"),
+    "file_visitor": _accept_only(None, instead="a listing of the folder has the files"),
+    "file_options": _accept_only(None, instead="options of columns and row groups are arguments of their own"),
+    "format": _accept_only(None, "parquet", instead="numparq writes Parquet"),
+    "partitioning": _accept_only(None, instead="partition_cols names the columns of partitions"),
+    "partitioning_flavor": _accept_only(None, "hive", instead="folders of partitions are named key=value"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReadArguments:
+    """What the arguments of a read come to.
+
+    Parameters
+    ----------
+    options : dict
+        Arguments of `numparq.read_parquet`.
+    maps_as_pydicts : str or None
+        How maps become dicts, as in pyarrow's ``maps_as_pydicts``.
+    """
+
+    options: dict[str, Any]
+    maps_as_pydicts: str | None
+
+    @classmethod
+    def of(cls, kwargs: Mapping[str, Any], to_pandas_kwargs: Mapping[str, Any] | None) -> ReadArguments:
+        """Settle what was passed to `pandas.read_parquet` besides what it knows itself.
+
+        Raises
+        ------
+        UnsupportedError
+            For what numparq has nothing for.
+        """
+        options = _translate(kwargs, _READ_TABLE)
+        for name, value in (to_pandas_kwargs or {}).items():
+            if name not in _TO_PANDAS:
+                raise TypeError(f'engine="numparq" knows no to_pandas_kwargs={{{name!r}: ...}}')
+            options |= _TO_PANDAS[name](name, value)
+        return cls(options, _check_maps(options.pop("maps_as_pydicts", None)))
+
+
+def translate_write(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Settle what was passed to `DataFrame.to_parquet` besides what it knows itself: arguments of `to_parquet`.
+
+    Raises
+    ------
+    UnsupportedError
+        For what numparq has nothing for.
+    """
+    return _translate(kwargs, _WRITE_TABLE)
+
+
+def _translate(kwargs: Mapping[str, Any], table: Mapping[str, Translation]) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    for name, value in kwargs.items():
+        options |= table[name](name, value) if name in table else {name: value}
+    return options
+
+
+def _check_maps(value: Any) -> str | None:
+    if value not in (None, "lossy", "strict"):
+        raise ValueError(f"maps_as_pydicts is None, 'lossy' or 'strict', not {value!r}")
+    return value

@@ -1,0 +1,134 @@
+"""`DatasetPlan`: the files that a read prunes, and the read plans of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from .explain import pluralize
+from .read_plan import ReadPlan
+
+__all__ = ["DatasetPlan", "FileCut"]
+
+_MOST_FILES = 20
+_WIDTH, _HEIGHT, _LABEL = 720, 12, 260
+_READ = "#2b7bba"
+
+
+@dataclass(frozen=True)
+class FileCut:
+    """Files that need not be read, and why.
+
+    Parameters
+    ----------
+    by : str
+        What says so: the name of a pruner.
+    num_files : int
+        How many files.
+    num_bytes : int
+        Their sizes together, as far as they are known.
+    """
+
+    by: str
+    num_files: int
+    num_bytes: int
+
+
+@dataclass(frozen=True)
+class DatasetPlan:
+    """What a read of many files takes.
+
+    Parameters
+    ----------
+    num_files : int
+        All files of the dataset.
+    cuts : tuple of FileCut
+        Which of them are not read, in the order in which that is found.
+    files : tuple of (str, ReadPlan)
+        The others: their names, and what is read of them, or looked through.
+    """
+
+    num_files: int
+    cuts: tuple[FileCut, ...]
+    files: tuple[tuple[str, ReadPlan], ...]
+
+    @property
+    def num_rows(self) -> int:
+        """Rows that are read, or looked through."""
+        return sum(plan.num_rows for _, plan in self.files)
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of pages that are needed for them."""
+        return sum(plan.num_bytes for _, plan in self.files)
+
+    def explain(self) -> str:
+        """Say what is read, and what is not and why.
+
+        Returns
+        -------
+        str
+            Several lines: what cut files, then each file with its row groups, rows and bytes.
+        """
+        lines = [self._headline()]
+        within = self._cuts_within()
+        if self.cuts or within:
+            lines.append("cut by")
+            lines += [f"  {_cut_words(cut)}" for cut in self.cuts]
+            lines += [
+                f"  {level}: {pluralize(rows, 'row')}, {pluralize(num_bytes, 'byte')} of the files that are opened"
+                for level, (rows, num_bytes) in within.items()
+            ]
+        lines += [f"  {name}: {_file_words(plan)}" for name, plan in self._left()[:_MOST_FILES]]
+        if len(self._left()) > _MOST_FILES:
+            lines.append(f"  and {pluralize(len(self._left()) - _MOST_FILES, 'more file')}")
+        return "\n".join(lines)
+
+    def _cuts_within(self) -> dict[str, tuple[int, int]]:
+        """Give rows and bytes that are left out of the files that are opened, by what leaves them out."""
+        found: dict[str, tuple[int, int]] = {}
+        for _, plan in self.files:
+            for cut in plan.cuts:
+                rows, num_bytes = found.get(cut.level, (0, 0))
+                found[cut.level] = rows + cut.num_rows, num_bytes + cut.num_bytes
+        return found
+
+    def _left(self) -> Sequence[tuple[str, ReadPlan]]:
+        return [(name, plan) for name, plan in self.files if plan.left]
+
+    def _headline(self) -> str:
+        return (
+            f"{len(self._left()):,} of {pluralize(self.num_files, 'file')}, {pluralize(self.num_rows, 'row')}, "
+            f"{pluralize(self.num_bytes, 'byte')}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<DatasetPlan: {self._headline()}>"
+
+    def _repr_html_(self) -> str:
+        """Draw the files that are left: of each, which share of its rows is read."""
+        rows = []
+        for name, plan in self._left()[:_MOST_FILES]:
+            total = sum(group.num_rows for group in plan.row_groups)
+            share = plan.num_rows / total if total else 0
+            rows.append(
+                f'<div style="display: flex"><span style="width: {_LABEL}px; overflow: hidden">{escape(name)}</span>'
+                f'<svg width="{_WIDTH}" height="{_HEIGHT}"><rect width="{_WIDTH}" height="{_HEIGHT}" fill="#eee"/>'
+                f'<rect width="{_WIDTH * share:.1f}" height="{_HEIGHT}" fill="{_READ}"/></svg></div>'
+            )
+        cuts = "".join(f"<li>{escape(cut.by)}: {pluralize(cut.num_files, 'file')} left out</li>" for cut in self.cuts)
+        return f"<div><p>{escape(self._headline())}</p><ul>{cuts}</ul>{''.join(rows)}</div>"
+
+
+def _cut_words(cut: FileCut) -> str:
+    size = f", {pluralize(cut.num_bytes, 'byte')}" if cut.num_bytes else ""
+    return f"{cut.by}: {pluralize(cut.num_files, 'file')}{size}"
+
+
+def _file_words(plan: ReadPlan) -> str:
+    rows = sum(group.num_rows for group in plan.row_groups)
+    return (
+        f"{plan.num_rows:,} of {pluralize(rows, 'row')} in {len(plan.left):,} of "
+        f"{pluralize(len(plan.row_groups), 'row group')}, {pluralize(plan.num_bytes, 'byte')}"
+    )

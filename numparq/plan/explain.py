@@ -1,0 +1,200 @@
+"""Explain a read plan as text, or as an HTML map for notebooks."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .chunk_pages import DICTIONARY_PAGE_ORDINAL
+from .row_ranges import RowRanges
+
+if TYPE_CHECKING:
+    from .read_plan import PlanCut, ReadPlan, RowGroupPlan
+
+__all__ = ["explain_html", "explain_text", "list_reads", "pluralize", "summary_text"]
+
+# More row groups, and more columns of each, are counted only.
+_MOST_ROW_GROUPS = 20
+_MOST_COLUMNS = 6
+
+_WIDTH, _HEIGHT, _STEP, _LABEL = 720, 12, 18, 150
+_MOST_LANES = 40
+# Edges of pages or row groups closer than that, on the average, would only be a grey.
+_NEAREST_EDGES = 4
+_ROWS, _PAGES = "#e08214", "#2b7bba"
+_LEGEND = (
+    f'The rows of the file from left to right: <span style="color: {_ROWS}">■</span> wanted, '
+    f'<span style="color: {_PAGES}">■</span> read of a column; between the lines row groups, and pages as far as known.'
+)
+_CELL = 'style="text-align: {}; padding: 0 1em 0 0"'
+
+
+def summary_text(plan: ReadPlan) -> str:
+    """Say how much of a file is read, in one line."""
+    all_rows = sum(group.num_rows for group in plan.row_groups)
+    all_bytes = sum(group.num_chunk_bytes for group in plan.row_groups)
+    return (
+        f"{pluralize(len(plan.columns), 'column')}, {plan.num_rows:,} of {pluralize(all_rows, 'row')}, "
+        f"{plan.num_bytes:,} of {pluralize(all_bytes, 'byte')}"
+    )
+
+
+def explain_text(plan: ReadPlan) -> str:
+    """Say what is read, and what is not and why; see `ReadPlan.explain`."""
+    lines = [summary_text(plan)]
+    if plan.cuts:
+        lines += ["cut by", *_aligned([_cut_words(cut) for cut in plan.cuts])]
+    left = plan.left
+    lines.append(f"left in {len(left):,} of {pluralize(len(plan.row_groups), 'row group')}")
+    lines += [f"  {_group_words(plan, group)}" for group in left[:_MOST_ROW_GROUPS]]
+    if len(left) > _MOST_ROW_GROUPS:
+        lines.append(f"  and {pluralize(len(left) - _MOST_ROW_GROUPS, 'more row group')}")
+    return "\n".join(lines)
+
+
+def list_reads(plan: ReadPlan) -> list[str]:
+    """Say of each byte range what it is; see `ReadPlan.reads`."""
+    return [
+        f"row group {group}, column {plan.columns[column]}: {_page_words(plan[group], column, page)} "
+        f"({pluralize(stop - start, 'byte')})"
+        for start, stop, group, column, page in plan.requests().tolist()
+    ]
+
+
+def _page_words(group: RowGroupPlan, column: int, page: int) -> str:
+    if not group.chunks[column].is_indexed:
+        return "all pages"
+    return "dictionary" if page == DICTIONARY_PAGE_ORDINAL else f"page {page:,}"
+
+
+def _group_words(plan: ReadPlan, group: RowGroupPlan) -> str:
+    pages: dict[str, list[str]] = {}
+    for place, name in enumerate(plan.columns[:_MOST_COLUMNS]):
+        pages.setdefault(_pages_words(group, place), []).append(name)
+    columns = [f"{', '.join(names)}: {words}" for words, names in pages.items()]
+    if len(plan.columns) > _MOST_COLUMNS:
+        columns.append(pluralize(len(plan.columns) - _MOST_COLUMNS, "more column"))
+    return "; ".join([f"row group {group.ordinal}: {_rows_words(group)}", *columns])
+
+
+def _rows_words(group: RowGroupPlan) -> str:
+    if group.rows.count == group.num_rows:
+        return "the row" if group.num_rows == 1 else f"all {group.num_rows:,} rows"
+    return f"{group.rows.count:,} of {pluralize(group.num_rows, 'row')} in {pluralize(len(group.rows), 'range')}"
+
+
+def _pages_words(group: RowGroupPlan, place: int) -> str:
+    chunk = group.chunks[place]
+    if not chunk.is_indexed:
+        return "all pages"
+    return f"{len(group.needed(place)):,} of {pluralize(chunk.num_pages, 'page')}"
+
+
+def _cut_words(cut: PlanCut) -> list[str]:
+    return [cut.level, pluralize(cut.num_rows, "row"), pluralize(cut.num_bytes, "byte"), cut.reason]
+
+
+def _aligned(table: list[list[str]]) -> list[str]:
+    """Put cells below each other: the first and the last column to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return [
+        f"  {row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}  {row[3]}".rstrip() for row in table
+    ]
+
+
+def pluralize(number: int, noun: str) -> str:
+    """Give a number with its noun, as in ``1 row`` and ``2,000 rows``."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def explain_html(plan: ReadPlan) -> str:
+    """Draw a plan.
+
+    Parameters
+    ----------
+    plan : ReadPlan
+        The plan.
+
+    Returns
+    -------
+    str
+        HTML: a headline, an SVG, and a table of what cut the plan.
+    """
+    return f"<div><p>{escape(summary_text(plan))}</p>{_map(plan)}{_cuts(plan)}</div>"
+
+
+def _map(plan: ReadPlan) -> str:
+    counts = np.array([group.num_rows for group in plan.row_groups], np.float64)
+    ends = np.cumsum(counts)
+    if not len(ends) or not ends[-1]:
+        return ""
+    starts, scale = ends - counts, _WIDTH / ends[-1]
+    shown = plan.columns[:_MOST_LANES]
+    wanted = [(group.rows.bounds + start) * scale for group, start in zip(plan.row_groups, starts, strict=True)]
+    lanes = [_lane(0, "wanted rows", f"{plan.num_rows:,} rows", wanted, _ROWS)]
+    for column, name in enumerate(shown):
+        lanes.append(_column_lane(plan, column, name, starts, scale))
+    if len(plan.columns) > len(shown):
+        y = (len(shown) + 2) * _STEP - 4
+        lanes.append(f'<text x="0" y="{y}">and {len(plan.columns) - len(shown):,} more columns</text>')
+    bottom = (len(shown) + 1) * _STEP
+    edges = _edges(starts[1:] * scale, 0, bottom - _STEP + _HEIGHT, 1.0)
+    height = bottom + (_STEP if len(plan.columns) > len(shown) else 0)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_LABEL + _WIDTH}" viewBox="0 0 {_LABEL + _WIDTH} {height}" '
+        f'style="max-width: 100%" font-size="11" font-family="sans-serif" fill="currentColor">'
+        f'{"".join(lanes)}{edges}</svg><p style="font-size: 11px; margin: 0 0 1em 0">{_LEGEND}</p>'
+    )
+
+
+def _column_lane(plan: ReadPlan, column: int, name: str, starts: np.ndarray, scale: float) -> str:
+    """Draw the pages of a column that are read, and where pages begin."""
+    read, begins, num_bytes, all_bytes = [], [], 0, 0
+    for group, start in zip(plan.row_groups, starts, strict=True):
+        chunk = group.chunks[column]
+        read.append((chunk.rows_of(group.needed(column)).bounds + start) * scale)
+        num_bytes, all_bytes = num_bytes + chunk.num_bytes(group.rows), all_bytes + chunk.end - chunk.start
+        if chunk.is_indexed:
+            begins.append((chunk.first_rows + start) * scale)
+    y = (column + 1) * _STEP
+    edges = _edges(np.concatenate(begins), y, _HEIGHT, 0.4) if begins else ""
+    return _lane(y, name, f"{name}: {num_bytes:,} of {all_bytes:,} bytes", read, _PAGES) + edges
+
+
+def _lane(y: int, label: str, title: str, filled: list[np.ndarray], colour: str) -> str:
+    """Draw a lane: its name, a pale bar, and on it what is filled, in whole points, never less than one."""
+    points = np.concatenate(filled)
+    left = np.minimum(np.floor(points[:, 0]), _WIDTH - 1)
+    right = np.minimum(np.maximum(np.ceil(points[:, 1]), left + 1), _WIDTH)
+    runs = RowRanges(np.stack([left, right], axis=1).astype(np.int64))
+    shapes = "".join(f"M{_LABEL + start} {y}h{stop - start}v{_HEIGHT}h{start - stop}z" for start, stop in runs)
+    short = label if len(label) <= 22 else f"{label[:21]}…"
+    return (
+        f'<g><title>{escape(title)}</title><text x="0" y="{y + _HEIGHT - 2}">{escape(short)}</text>'
+        f'<rect x="{_LABEL}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" fill-opacity="0.12"/>'
+        f'<path d="{shapes}" fill="{colour}"/></g>'
+    )
+
+
+def _edges(points: np.ndarray, y: int, height: int, width: float) -> str:
+    """Draw upright lines, unless there are too many to tell them apart."""
+    places = np.unique(np.round(points).astype(np.int64))
+    if not len(places) or len(points) > _WIDTH // _NEAREST_EDGES:
+        return ""
+    lines = "".join(f"M{_LABEL + place} {y}v{height}" for place in places.tolist())
+    return f'<path d="{lines}" stroke="currentColor" stroke-width="{width}"/>'
+
+
+def _cuts(plan: ReadPlan) -> str:
+    if not plan.cuts:
+        return ""
+    titles = {"cut by": "left", "rows": "right", "bytes": "right", "because of": "left"}
+    head = "".join(f"<th {_CELL.format(side)}>{text}</th>" for text, side in titles.items())
+    body = "".join(
+        f"<tr><td {_CELL.format('left')}>{escape(cut.level)}</td><td {_CELL.format('right')}>{cut.num_rows:,}</td>"
+        f"<td {_CELL.format('right')}>{cut.num_bytes:,}</td><td {_CELL.format('left')}>{escape(cut.reason)}</td></tr>"
+        for cut in plan.cuts
+    )
+    return f"<table><tr>{head}</tr>{body}</table>"

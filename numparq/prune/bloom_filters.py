@@ -1,0 +1,182 @@
+"""Prune row groups by Bloom filters: hash the values of a predicate and probe."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from ..expr.bound import (
+    BloomPredicate,
+    BoundPredicate,
+    ContainsPredicate,
+    NullPredicate,
+    ValuePredicate,
+    bound_predicates,
+    combine_bools,
+    conjuncts,
+    filter_leaves,
+)
+from ..expr.expression import Expression
+from ..expr.key_ranges import TOP
+from ..expr.sort_keys import has_canonical_bytes
+from ..format.bloom_filter import hash_values
+from ..format.open_file import OpenFile
+from ..format.physical_type import BYTE_ARRAY
+from ..format.schema import Leaf
+from .bloom_blocks import BloomFilterBlocks, fetch_blocks
+from .index_locations import BLOOM_FILTER, IndexLocations
+
+__all__ = ["BloomFilterPruner"]
+
+# A range of so many keys is as good as a list of them; more are not worth their probes.
+MAX_HASHES = 4096
+
+
+def bloom_hashes(predicate: BoundPredicate, max_probes: int = MAX_HASHES) -> np.ndarray | None:
+    """Give the hashes of all values that satisfy a test.
+
+    Parameters
+    ----------
+    predicate : ValuePredicate, BloomPredicate, NullPredicate or ContainsPredicate
+        Bound.
+    max_probes : int
+        More are not made.
+
+    Returns
+    -------
+    uint64 array or None
+        If a column's Bloom filter has none of them, no row satisfies the test. None where a filter cannot tell: too
+        many values do, or NaNs do (they have many forms), or equal values may be stored in several ways, as in
+        BYTE_ARRAY decimals, INT96, and integers narrower than their physical type. Of zero, both zeros are hashed.
+    """
+    if isinstance(predicate, ContainsPredicate):
+        return None if predicate.negated else bloom_hashes(predicate.test, max_probes)
+    if (
+        isinstance(predicate, (NullPredicate, BloomPredicate))
+        or predicate.nan
+        or (predicate.pattern is not None and predicate.negated)
+    ):
+        return None
+    leaf, domain = predicate.leaf, predicate.domain
+    if not has_canonical_bytes(leaf, domain):
+        return None
+    plain = _bytes(predicate, max_probes) if domain.kind == "bytes" else _numbers(predicate, max_probes)
+    if plain is None:
+        return None
+    if domain.width:
+        plain = [value for value in plain if len(value) == domain.width]
+    values = np.frombuffer(b"".join(plain), np.uint8)
+    if leaf.physical != BYTE_ARRAY:
+        return hash_values(leaf, values)
+    ends = np.cumsum([len(value) for value in plain], dtype=np.int64)
+    return hash_values(leaf, values, ends - [len(value) for value in plain], ends)
+
+
+def _numbers(predicate: ValuePredicate, most: int) -> list[bytes] | None:
+    if sum(high - low for low, high in predicate.ranges) > most:
+        return None
+    return [predicate.domain.plain(key) for low, high in predicate.ranges for key in range(low, high)]
+
+
+def _bytes(predicate: ValuePredicate, most: int) -> list[bytes] | None:
+    """List the values of ranges that have few: the first one, and it with more and more zero bytes behind."""
+    if len(predicate.ranges) > most or any(
+        high is TOP or high.rstrip(b"\0") != low.rstrip(b"\0") for low, high in predicate.ranges
+    ):
+        return None
+    found = [(low, count) for low, high in predicate.ranges for count in range(min(len(high) - len(low), most + 1))]
+    return [low + bytes(count) for low, count in found] if len(found) <= most else None
+
+
+class BloomFilterPruner:
+    """The Bloom filters of a file.
+
+    Parameters
+    ----------
+    file : OpenFile
+        The file; what is read is kept in ``file.indexes``.
+    places : IndexLocations
+        Where they lie.
+    """
+
+    def __init__(self, file: OpenFile, places: IndexLocations) -> None:
+        self._file = file
+        self._where = places
+
+    def dropped(
+        self, bound: Expression, row_groups: Sequence[int], answered: set[tuple[int, int]]
+    ) -> Iterator[tuple[Expression, list[int]]]:
+        """Find the row groups in which no row can satisfy a predicate.
+
+        Parameters
+        ----------
+        bound : Expression
+            Made by `bind`.
+        row_groups : sequence of int
+            Ordinals of those that are in question.
+        answered : set of (int, int)
+            Takes the chunks, by the ordinals of row group and leaf, whose filters were asked.
+
+        Yields
+        ------
+        part : Expression
+            One of the parts of `bound` that all have to hold.
+        row_groups : list of int
+            Those in which it cannot; a row group may come with several parts.
+        """
+        places = self._places(filter_leaves(bound), row_groups)
+        if not places:
+            return
+        probes = _probes(bound, places)
+        # A part is asked only if filters can refuse it: in an OR, that takes a filter for each test.
+        parts = [part for part in conjuncts(bound) if not combine_bools(part, lambda test: id(test) not in probes)]
+        gone: list[list[int]] = [[] for _ in parts]
+        for filters in fetch_blocks(self._file, _asked(parts, probes, places)):
+            answered.update(filters)
+            for group, blocks in _by_row_group(filters).items():
+                for part, refused in zip(parts, gone, strict=True):
+                    if not combine_bools(part, lambda test: _may(test, probes, blocks)):  # noqa: B023
+                        refused.append(group)
+        yield from zip(parts, gone, strict=True)
+
+    def _places(self, leaves: Sequence[Leaf], row_groups: Sequence[int]) -> dict[int, dict[int, tuple[int, int]]]:
+        """Give where filters lie, and their lengths, by the ordinals of leaves and of row groups."""
+        found: dict[int, dict[int, tuple[int, int]]] = {}
+        chunks = [(group, leaf.index) for leaf in leaves for group in row_groups]
+        for (group, leaf_index), *place in self._where.of(BLOOM_FILTER, chunks):
+            found.setdefault(leaf_index, {})[group] = (place[0], place[1])
+        return found
+
+
+def _probes(bound: Expression, leaves: Collection[int]) -> dict[int, np.ndarray]:
+    """Give the hashes that tests of some leaves ask for, by the ids of the tests; of those that filters can answer."""
+    tests = [test for test in bound_predicates(bound) if test.leaf.index in leaves]
+    return {id(test): hashes for test in tests if (hashes := bloom_hashes(test)) is not None}
+
+
+def _asked(
+    parts: Sequence[Expression], probes: Mapping[int, np.ndarray], places: Mapping[int, dict[int, tuple[int, int]]]
+) -> dict[tuple[int, int], tuple[int, int, np.ndarray]]:
+    """Give for each filter that can help where it lies, its length, and the hashes that it is asked for."""
+    hashes: dict[int, list[np.ndarray]] = {}
+    for test in (test for part in parts for test in bound_predicates(part)):
+        if id(test) in probes:
+            hashes.setdefault(test.leaf.index, []).append(probes[id(test)])
+    together = {leaf: np.concatenate(several) for leaf, several in hashes.items()}
+    return {
+        (group, leaf): (*place, several) for leaf, several in together.items() for group, place in places[leaf].items()
+    }
+
+
+def _by_row_group(filters: Mapping[tuple[int, int], BloomFilterBlocks]) -> dict[int, dict[int, BloomFilterBlocks]]:
+    found: dict[int, dict[int, BloomFilterBlocks]] = {}
+    for (group, leaf), blocks in filters.items():
+        found.setdefault(group, {})[leaf] = blocks
+    return found
+
+
+def _may(predicate: BoundPredicate, probes: Mapping[int, np.ndarray], filters: Mapping[int, BloomFilterBlocks]) -> bool:
+    """Say whether a row of a row group may satisfy a test, by its filters."""
+    blocks, hashes = filters.get(predicate.leaf.index), probes.get(id(predicate))
+    return blocks is None or hashes is None or bool(blocks.might_contain(hashes).any())

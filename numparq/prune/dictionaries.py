@@ -1,0 +1,187 @@
+"""Prune row groups by dictionaries of chunks that are fully dictionary-encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..column.read.chunk_table import ChunkTables
+from ..expr.bound import (
+    BloomPredicate,
+    ContainsPredicate,
+    ValuePredicate,
+    bound_predicates,
+    combine_bools,
+    conjuncts,
+    filter_leaves,
+)
+from ..expr.evaluate import evaluate_predicate
+from ..expr.expression import Expression
+from ..expr.matchers.vectors import ColumnVector
+from ..format.open_file import OpenFile
+from ..format.schema import Leaf
+from ..io.coalesce import fetch_ranges
+from ..plan.read_plan import ReadPlan, RowGroupPlan
+from .dictionary_page import (
+    decode_dictionary,
+    dictionary_range,
+    first_data_pages,
+    is_fully_dictionary_encoded,
+    supports_dictionary,
+)
+
+__all__ = ["DictionaryPruner"]
+
+_LARGEST = 1 << 20
+_SHARE = 4  # a dictionary is read if it has at most a quarter of the bytes that it may save
+# So many bytes are read in no more time than it takes to look at a dictionary; and in the latency of an object store.
+_WORTH_A_LOOK, _WORTH_A_TRIP = 1 << 10, 4 << 20
+_TRIED = 2  # row groups whose dictionaries are read first: if none of them helps, those of the others need not
+
+
+class _DictionaryRequest(NamedTuple):
+    """A dictionary: the ordinals of row group and leaf, the leaf's place among the columns, where its page lies."""
+
+    row_group: int
+    leaf: int
+    place: int
+    start: int
+    stop: int
+
+
+class DictionaryPruner:
+    """The dictionaries of a file, as far as they tell of a predicate.
+
+    Parameters
+    ----------
+    file : OpenFile
+        The file.
+    leaves : sequence of Leaf
+        The columns of `tables`.
+    tables : ChunkTables
+        Where their chunks lie.
+    """
+
+    def __init__(self, file: OpenFile, leaves: Sequence[Leaf], tables: ChunkTables) -> None:
+        self._file = file
+        self._tables = tables
+        self._place_of = {leaf.index: place for place, leaf in enumerate(leaves)}
+
+    def dropped(
+        self, plan: ReadPlan, bound: Expression, row_groups: Sequence[int], answered: set[tuple[int, int]]
+    ) -> Iterator[tuple[Expression, list[int]]]:
+        """Find the row groups in which no row can satisfy a predicate.
+
+        Parameters
+        ----------
+        plan : ReadPlan
+            As it is so far, with all columns.
+        bound : Expression
+            Made by `bind`.
+        row_groups : sequence of int
+            Ordinals of those that are in question.
+        answered : set of (int, int)
+            Chunks, by the ordinals of row group and leaf, whose Bloom filters were asked; their dictionaries are not.
+
+        Yields
+        ------
+        part : Expression
+            One of the parts of `bound` that all have to hold.
+        row_groups : list of int
+            Those in which it cannot.
+        """
+        firsts: dict[int, dict[int, int]] = {}
+        for part in conjuncts(bound):
+            if combine_bools(part, lambda test: not _is_of_values(test)):
+                continue
+            for leaf in filter_leaves(part):
+                if leaf.index not in firsts and leaf.index in self._place_of:
+                    firsts[leaf.index] = self._first_pages(plan, row_groups, leaf)
+            each = (self._asked(plan[group], part, firsts, answered) for group in row_groups)
+            asked = (found for found in each if found)
+            gone = self._gone(part, [*islice(asked, _TRIED)])
+            if gone:
+                gone += self._gone(part, [*asked])
+            yield part, gone
+
+    def _first_pages(self, plan: ReadPlan, row_groups: Sequence[int], leaf: Leaf) -> dict[int, int]:
+        """Give where the first data pages of a column's chunks are, of those that may have a dictionary."""
+        if not supports_dictionary(leaf):
+            return {}
+        chunks = {group: plan[group].chunks[self._place_of[leaf.index]] for group in row_groups}
+        located = {group: int(chunk.offsets[0]) for group, chunk in chunks.items() if chunk.is_indexed}
+        others = [group for group in row_groups if group not in located]
+        return located | (first_data_pages(self._file, others, leaf) if others else {})
+
+    def _asked(
+        self, group: RowGroupPlan, part: Expression, firsts: Mapping[int, Mapping[int, int]],
+        answered: set[tuple[int, int]],
+    ) -> list[_DictionaryRequest]:  # fmt: skip
+        """Find the dictionaries of a row group by which a part of the predicate may be refuted; all or none."""
+        found: dict[int, tuple[Leaf, tuple[int, int]]] = {}
+        for test in bound_predicates(part):
+            leaf, place = test.leaf, self._place_of.get(test.leaf.index)
+            first = firsts.get(leaf.index, {}).get(group.ordinal)
+            if place is None or first is None or not _is_of_values(test) or (group.ordinal, leaf.index) in answered:
+                continue
+            where = dictionary_range(group.chunks[place], first)
+            if where is not None and where[1] - where[0] <= _LARGEST:
+                found[leaf.index] = leaf, where
+        if not _refutable(part, found):
+            return []
+        saved, size = group.num_bytes, sum(stop - start for _, (start, stop) in found.values())
+        if _SHARE * size > saved or saved < (_WORTH_A_TRIP if self._file.source.is_remote else _WORTH_A_LOOK):
+            return []
+        sure = {
+            index: pair
+            for index, pair in found.items()
+            if is_fully_dictionary_encoded(self._file, group.ordinal, pair[0])
+        }
+        if not _refutable(part, sure):
+            return []
+        return [
+            _DictionaryRequest(group.ordinal, index, self._place_of[index], *where)
+            for index, (_, where) in sure.items()
+        ]
+
+    def _gone(self, part: Expression, asked: Sequence[list[_DictionaryRequest]]) -> list[int]:
+        """Fetch dictionaries, and give the row groups that they refute a part of the predicate of."""
+        every = [one for group in asked for one in group]
+        if not every:
+            return []
+        pieces = fetch_ranges(
+            self._file.source,
+            np.array([(one.start, one.stop - one.start) for one in every], np.int64),
+            self._file.coalescing,
+        )
+        leaves = {test.leaf.index: test.leaf for test in bound_predicates(part)}
+        known: dict[int, dict[int, ColumnVector]] = {}
+        for one, piece in zip(every, pieces, strict=True):
+            values = decode_dictionary(piece, one.row_group, one.place, leaves[one.leaf], self._tables)
+            if values is not None:
+                known.setdefault(one.row_group, {})[one.leaf] = values
+        return [group for group, values in known.items() if not combine_bools(part, lambda test: _may(test, values))]  # noqa: B023
+
+
+def _is_of_values(predicate: Any) -> bool:
+    """Tell whether a test can be answered by the values alone that there are."""
+    return isinstance(predicate, (ValuePredicate, BloomPredicate)) or (
+        isinstance(predicate, ContainsPredicate) and not predicate.negated
+    )
+
+
+def _refutable(part: Expression, leaves: Collection[int]) -> bool:
+    """Tell whether the dictionaries of some leaves may show that no row satisfies a part of the predicate."""
+    return not combine_bools(part, lambda test: test.leaf.index not in leaves or not _is_of_values(test))
+
+
+def _may(predicate: Any, known: dict[int, ColumnVector]) -> bool:
+    values = known.get(predicate.leaf.index)
+    if values is None or not _is_of_values(predicate):
+        return True
+    return bool(
+        evaluate_predicate(predicate.test if isinstance(predicate, ContainsPredicate) else predicate, values).any()
+    )

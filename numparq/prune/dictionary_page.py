@@ -1,0 +1,128 @@
+"""Locate and decode the dictionary page of a column chunk by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from ..column.jobs.slice import DictionaryJob
+from ..column.read.chunk_table import ChunkTables, chunk_template
+from ..column.read.context import ReadContext
+from ..column.read.dictionary import EMPTY_DICTIONARY
+from ..column.read.output import FixedOutput
+from ..column.read.row_selection import RowSlice
+from ..errors import ParquetError
+from ..expr.matchers.vectors import ColumnVector
+from ..format.arrow_type import ArrowType
+from ..format.open_file import OpenFile
+from ..format.physical_type import BYTE_ARRAY
+from ..format.schema import Leaf
+from ..format.thrift.layout import ThriftLayout, thrift_layout
+from ..io.local_source import BytesSource
+from ..kernels.enums import (
+    DATA_PAGE,
+    DATA_PAGE_V2,
+    DOUBLE,
+    FIXED_LEN_BYTE_ARRAY,
+    FLOAT,
+    INT32,
+    INT64,
+    PLAIN_DICTIONARY,
+    RLE_DICTIONARY,
+)
+from ..kernels.tables import C_END, C_START, SLACK
+from ..plan.chunk_pages import ChunkPages
+from ..types.output_type import OutputType
+from ..util.worker_pool import WorkerPool
+
+__all__ = [
+    "decode_dictionary",
+    "dictionary_range",
+    "first_data_pages",
+    "is_fully_dictionary_encoded",
+    "supports_dictionary",
+]
+
+# Of other types there is no dictionary, or none whose entries compare as they are stored.
+_DTYPES = {INT32: "<i4", INT64: "<i8", FLOAT: "<f4", DOUBLE: "<f8", FIXED_LEN_BYTE_ARRAY: "u1", BYTE_ARRAY: "u1"}
+_NONE = np.empty(0, np.uint8)
+_TARGET = OutputType("dictionary", "", ArrowType("binary"), np.dtype("i4"))
+
+
+@lru_cache(maxsize=1)
+def _wanted() -> ThriftLayout:
+    return thrift_layout("ColumnChunk", "meta_data.data_page_offset")
+
+
+def supports_dictionary(leaf: Leaf) -> bool:
+    """Tell whether a column is of a type whose dictionaries have entries that compare as they are stored."""
+    return leaf.physical in _DTYPES
+
+
+def first_data_pages(file: OpenFile, row_groups: Sequence[int], leaf: Leaf) -> dict[int, int]:
+    """Give the positions of the first data pages of a column's chunks by their row groups, as the footer has them."""
+    try:
+        words = file.footer.chunks.words(_wanted(), row_groups, [leaf.index] * len(row_groups))
+    except ParquetError:
+        return {}
+    return dict(zip(row_groups, words[:, _wanted().slot("meta_data.data_page_offset")].tolist(), strict=True))
+
+
+def dictionary_range(pages: ChunkPages, first_page: int) -> tuple[int, int] | None:
+    """Give between which positions of the file the dictionary page of a chunk lies; None where there is none."""
+    return (pages.start, first_page) if pages.start < first_page < pages.end else None
+
+
+def is_fully_dictionary_encoded(file: OpenFile, row_group: int, leaf: Leaf) -> bool:
+    """Tell whether encoding_stats prove that all data pages of a chunk have dictionary indices."""
+    try:
+        chunk = file.footer.chunks.record(row_group, leaf.index).meta_data
+    except ParquetError:
+        return False
+    stats = [] if chunk is None else chunk.encoding_stats or []
+    encodings = {stat.encoding for stat in stats if stat.page_type in (DATA_PAGE, DATA_PAGE_V2) and stat.count > 0}
+    return bool(encodings) and not encodings - {PLAIN_DICTIONARY, RLE_DICTIONARY}
+
+
+def decode_dictionary(
+    data: np.ndarray, row_group: int, place: int, leaf: Leaf, tables: ChunkTables
+) -> ColumnVector | None:
+    """Decode a dictionary.
+
+    Parameters
+    ----------
+    data : uint8 array
+        Its page, with SLACK readable bytes behind.
+    row_group : int
+        The ordinal of its row group.
+    place : int
+        The place of its column among those of `tables`.
+    leaf : Leaf
+        The column.
+    tables : ChunkTables
+        The chunks.
+
+    Returns
+    -------
+    ColumnVector or None
+        The entries, for `satisfying`; None where the page is damaged, or none of a dictionary.
+    """
+    table = tables.of_row_group(chunk_template([leaf], [_TARGET]), np.array([place]), RowSlice(row_group, 0, 0, 0))
+    table[0, C_START], table[0, C_END] = 0, len(data) - SLACK
+    with WorkerPool(1) as crew:
+        context = ReadContext(BytesSource(memoryview(data)), [leaf.name], crew, True)  # type: ignore[arg-type]
+        job = DictionaryJob(context, row_group, [0], table, False, codes=np.empty(0, np.int32), utf8=False,
+                            size_hint=0, output=FixedOutput(_NONE, _NONE))  # fmt: skip
+        try:
+            job()
+        except ParquetError:
+            return None
+        finally:
+            context.close()
+    found = job.dictionary
+    if found is EMPTY_DICTIONARY:  # there may be any value in the chunk
+        return None
+    values = found.data[: int(found.offsets[-1])].view(_DTYPES[leaf.physical])
+    return ColumnVector(values, found.offsets if leaf.physical == BYTE_ARRAY else None)

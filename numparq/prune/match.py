@@ -1,0 +1,265 @@
+"""Match a predicate against pruning statistics: which row groups or pages may match, which must."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..expr.bound import BloomPredicate, ContainsPredicate, NullPredicate, ValuePredicate, combine_results
+from ..expr.expression import Expression
+from ..expr.key_ranges import TOP, KeyRanges
+from ..format.page_index import UNKNOWN
+from .match_one import may_match, must_match
+from .statistics import PruningStatistics, has_numeric_keys
+
+__all__ = [
+    "compare_prefixes",
+    "containers_may_match",
+    "containers_must_match",
+    "predicate_may_match",
+    "predicate_must_match",
+]
+
+_SIZE = 8
+_MOST = np.uint64(2**64 - 1)
+
+
+def _may_be_null(predicate: NullPredicate, statistics: PruningStatistics) -> np.ndarray:
+    leaf = predicate.leaf
+    if predicate.negated:
+        found = ~statistics.is_all_null(leaf) if predicate.is_leaf_level else np.ones(len(statistics), np.bool_)
+    else:
+        found = statistics.all_null | (statistics.null_counts != 0) | leaf.is_nested
+    return found & (statistics.num_values != 0)
+
+
+def _may_in_list(predicate: ContainsPredicate, statistics: PruningStatistics) -> np.ndarray:
+    return statistics.num_values != 0 if predicate.negated else predicate_may_match(predicate.test, statistics)
+
+
+def _may_be_value(predicate: ValuePredicate, statistics: PruningStatistics) -> np.ndarray:
+    if not has_numeric_keys(predicate.domain):
+        return _may_be_bytes(predicate, statistics)
+    found = _overlap(predicate.ranges, *statistics.intervals(predicate.domain))
+    if predicate.domain.is_float:
+        present = statistics.num_non_null(predicate.leaf)
+        if predicate.nan:
+            found |= statistics.nan_counts != 0
+        found = np.where((statistics.nan_counts == present) & (present >= 0), predicate.nan, found)
+    return found & statistics.may_have_values(predicate.leaf)
+
+
+def _may_be_member(predicate: BloomPredicate, statistics: PruningStatistics) -> np.ndarray:
+    return statistics.may_have_values(predicate.leaf)  # bounds say nothing of a Bloom filter
+
+
+_MAY: dict[type, Callable[[Any, PruningStatistics], np.ndarray]] = {
+    NullPredicate: _may_be_null, ContainsPredicate: _may_in_list, ValuePredicate: _may_be_value,
+    BloomPredicate: _may_be_member,
+}  # fmt: skip
+
+
+def _must_be_null(predicate: NullPredicate, statistics: PruningStatistics) -> np.ndarray:
+    opposite = NullPredicate(predicate.leaf, predicate.level, not predicate.negated)
+    return ~_may_be_null(opposite, statistics)
+
+
+def _never(predicate: ContainsPredicate | BloomPredicate, statistics: PruningStatistics) -> np.ndarray:
+    return statistics.num_values == 0
+
+
+def _must_be_value(predicate: ValuePredicate, statistics: PruningStatistics) -> np.ndarray:
+    no_nulls = statistics.has_no_nulls(predicate.leaf)
+    if not has_numeric_keys(predicate.domain):
+        return _asked(predicate, statistics, no_nulls | (statistics.num_values == 0), must_match)
+    found = _cover(predicate.ranges, *statistics.intervals(predicate.domain))
+    if predicate.domain.is_float:
+        present = statistics.num_non_null(predicate.leaf)
+        all_nan = (statistics.nan_counts == present) & (present >= 0)
+        found = np.where(all_nan, predicate.nan, found & (predicate.nan | (statistics.nan_counts == 0)))
+    return (found & no_nulls) | (statistics.num_values == 0)
+
+
+_MUST: dict[type, Callable[[Any, PruningStatistics], np.ndarray]] = {
+    NullPredicate: _must_be_null, ContainsPredicate: _never, ValuePredicate: _must_be_value, BloomPredicate: _never,
+}  # fmt: skip
+
+
+def compare_prefixes(predicate: ValuePredicate, statistics: PruningStatistics) -> tuple[np.ndarray, np.ndarray]:
+    """Tell of which runs the first bytes of both bounds show whether a value may be in the ranges of a test.
+
+    Parameters
+    ----------
+    predicate : ValuePredicate
+        Of any domain; others than bytes have no such prefixes.
+    statistics : PruningStatistics
+        Of its leaf.
+
+    Returns
+    -------
+    apart, meeting : bool array, (runs,)
+        Of which it is clear that none can, and that one can. Neither, where bounds are missing, may contradict each
+        other, or have the same first bytes as the other bound or as a range.
+    """
+    none = np.zeros(len(statistics), np.bool_)
+    if (
+        predicate.domain.kind != "bytes"
+        or statistics.order.kind != "bytes"
+        or not len(statistics)
+        or not predicate.ranges
+    ):
+        return none, none
+    there = (statistics.lows[:, 0] >= 0) & (statistics.highs[:, 0] >= 0)
+    if predicate.domain.width:
+        there &= (statistics.lows[:, 1] == predicate.domain.width) & (statistics.highs[:, 1] == predicate.domain.width)
+    lows, highs = (
+        _prefixes(statistics.data, statistics.lows, there),
+        _prefixes(statistics.data, statistics.highs, there),
+    )
+    # Only of bounds that differ here it is sure that they are in order, and that no value is above the upper one: one
+    # that equals the lower one may have been cut without being made larger.
+    there &= lows < highs
+    starts = np.array([_number(low) for low, _ in predicate.ranges], np.uint64)
+    ends = np.array([_MOST if high is TOP else _number(high) for _, high in predicate.ranges], np.uint64)
+    before = np.searchsorted(starts, highs, side="right")
+    reaches = (before > 0) & (lows <= ends[before - 1])
+    # Every range has its first key: where that lies between the bounds, a value may be in the range.
+    begins = np.searchsorted(starts, lows, side="right") < np.searchsorted(starts, highs, side="left")
+    return there & ~reaches, there & begins
+
+
+def _prefixes(data: np.ndarray, places: np.ndarray, there: np.ndarray) -> np.ndarray:
+    """Give the first eight bytes of strings, filled up with zeros, as numbers that compare as they do."""
+    found = np.zeros((len(places), _SIZE), np.uint8)
+    columns = np.arange(_SIZE)
+    taken = there[:, None] & (columns < places[:, 1:])
+    found[taken] = data[(places[:, :1] + columns)[taken]]
+    return found.view(">u8").reshape(-1).astype(np.uint64)
+
+
+def _number(key: bytes) -> int:
+    return int.from_bytes(key[:_SIZE].ljust(_SIZE, b"\0"), "big")
+
+
+def containers_may_match(bound: Expression, statistics: Mapping[int, PruningStatistics], count: int) -> np.ndarray:
+    """Tell which runs may have a row that satisfies a bound expression.
+
+    Parameters
+    ----------
+    bound : Expression
+        Made by `bind`.
+    statistics : mapping of int to PruningStatistics
+        What is known of the leaves, by their ordinals; of those left out nothing is.
+    count : int
+        How many runs there are.
+
+    Returns
+    -------
+    bool array, (count,)
+    """
+    return _of_all(predicate_may_match, bound, statistics, count)
+
+
+def containers_must_match(bound: Expression, statistics: Mapping[int, PruningStatistics], count: int) -> np.ndarray:
+    """Tell which runs are sure to have only rows that satisfy a bound expression; as `containers_may_match`."""
+    return _of_all(predicate_must_match, bound, statistics, count)
+
+
+def _of_all(
+    mask: Callable[[Any, PruningStatistics], np.ndarray],
+    bound: Expression,
+    statistics: Mapping[int, PruningStatistics],
+    count: int,
+) -> Any:
+    def answer(test: Any) -> np.ndarray:
+        known = statistics.get(test.leaf.index)
+        return mask(test, PruningStatistics.unknown(np.full(count, UNKNOWN, np.int64)) if known is None else known)
+
+    return combine_results(bound, answer, lambda value: np.full(count, value))
+
+
+# --- may --------------------------------------------------------------------------------------------------------------
+
+
+def predicate_may_match(predicate: Any, statistics: PruningStatistics) -> np.ndarray:
+    """Tell which runs may have a row that satisfies a test.
+
+    Parameters
+    ----------
+    predicate : ValuePredicate, NullPredicate, ContainsPredicate or another one
+        Bound.
+    statistics : PruningStatistics
+        Of its leaf.
+
+    Returns
+    -------
+    bool array, (runs,)
+    """
+    return _MAY.get(type(predicate), _may_one_by_one)(predicate, statistics)
+
+
+def _may_be_bytes(predicate: ValuePredicate, statistics: PruningStatistics) -> np.ndarray:
+    if predicate.pattern is not None and predicate.negated:  # what satisfies it may be outside of the ranges, too
+        return statistics.may_have_values(predicate.leaf)
+    apart, meeting = compare_prefixes(predicate, statistics)
+    meeting &= statistics.may_have_values(predicate.leaf)
+    return meeting | _asked(predicate, statistics, ~apart & ~meeting, may_match)
+
+
+def _may_one_by_one(predicate: Any, statistics: PruningStatistics) -> np.ndarray:
+    return _asked(predicate, statistics, np.ones(len(statistics), np.bool_), may_match)
+
+
+def _asked(
+    predicate: Any, statistics: PruningStatistics, places: np.ndarray, question: Callable[..., bool]
+) -> np.ndarray:
+    """Ask of some runs, one by one; False of the others."""
+    found = np.zeros(len(statistics), np.bool_)
+    index = predicate.leaf.index
+    for run in np.flatnonzero(places).tolist():
+        found[run] = question(predicate, {index: statistics.facts(run)})
+    return found
+
+
+# --- must -------------------------------------------------------------------------------------------------------------
+
+
+def predicate_must_match(predicate: Any, statistics: PruningStatistics) -> np.ndarray:
+    """Tell which runs are sure to have only rows that satisfy a test; parameters as in `predicate_may_match`."""
+    return _MUST.get(type(predicate), _must_one_by_one)(predicate, statistics)
+
+
+def _must_one_by_one(predicate: Any, statistics: PruningStatistics) -> np.ndarray:
+    return _asked(predicate, statistics, np.ones(len(statistics), np.bool_), must_match)
+
+
+# --- ranges of numbers ------------------------------------------------------------------------------------------------
+
+
+def _edges(ranges: KeyRanges, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """Give the first and the last key of each range."""
+    return np.array([low for low, _ in ranges], dtype), np.array([high - 1 for _, high in ranges], dtype)
+
+
+def _overlap(ranges: KeyRanges, lows: np.ndarray, highs: np.ndarray) -> np.ndarray:
+    """Tell which intervals, both ends included, have a key in a set."""
+    if not ranges:
+        return np.zeros(len(lows), np.bool_)
+    if len(ranges) == 1:
+        return (highs >= ranges[0][0]) & (lows < ranges[0][1])
+    starts, ends = _edges(ranges, lows.dtype)
+    before = starts.searchsorted(highs, side="right")  # ranges that begin at the interval's end, or before it
+    return (before > 0) & (lows <= ends[before - 1])
+
+
+def _cover(ranges: KeyRanges, lows: np.ndarray, highs: np.ndarray) -> np.ndarray:
+    """Tell which intervals, both ends included, have all their keys in a set."""
+    if not ranges:
+        return np.zeros(len(lows), np.bool_)
+    if len(ranges) == 1:
+        return (lows >= ranges[0][0]) & (highs < ranges[0][1])
+    starts, ends = _edges(ranges, lows.dtype)
+    place = starts.searchsorted(lows, side="right") - 1
+    return (place >= 0) & (highs <= ends[place])

@@ -1,0 +1,173 @@
+"""Match a predicate against the statistics of one row group or page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ..expr.bound import BloomPredicate, BoundPredicate, ContainsPredicate, NullPredicate, ValuePredicate, combine_bools
+from ..expr.expression import Expression
+from ..expr.key_ranges import covers, overlaps, prefix_end
+from ..expr.sort_keys import KeyDomain
+from ..format.column_order import NO_ORDER, ColumnOrder
+from ..format.schema import Leaf
+from ..format.statistics import is_nan
+
+_MOST_YEARS = 290_000  # INT96 moments beyond are read as what Spark meant by them, which is in no order
+_NS_OF_YEAR = 31_556_952 * 10**9
+_WORTHLESS = object()
+
+
+class ContainerStatistics(NamedTuple):
+    """What is known of the values of one leaf in a run of rows.
+
+    Attributes
+    ----------
+    num_values : int or None
+        How many there are, nulls among them.
+    min_value, max_value : bytes or None
+        Bounds, PLAIN, in the order `order`; not always values that occur.
+    null_count, nan_count : int or None
+        How many; None where that is not known, which is not 0.
+    is_exact : bool
+        Whether both bounds are said to be values that occur.
+    all_null : bool
+        Whether the run is known to have nothing but nulls (a null page).
+    order : ColumnOrder
+        How the bounds compare; `NO_ORDER` where they mean nothing.
+    """
+
+    num_values: int | None = None
+    min_value: bytes | None = None
+    max_value: bytes | None = None
+    null_count: int | None = None
+    nan_count: int | None = None
+    is_exact: bool = False
+    all_null: bool = False
+    order: ColumnOrder = NO_ORDER
+
+
+NO_STATISTICS = ContainerStatistics()
+
+
+def may_match(bound: Expression, statistics: Mapping[int, ContainerStatistics]) -> bool:
+    """Say whether any row of a run may satisfy a bound expression.
+
+    Parameters
+    ----------
+    bound : Expression
+        Made by `bind`.
+    statistics : mapping of int to ContainerStatistics
+        What is known of the leaves in the same rows, by their ordinals; those left out are not known.
+    """
+    return combine_bools(bound, lambda test: _may(test, statistics.get(test.leaf.index, NO_STATISTICS)))
+
+
+def must_match(bound: Expression, statistics: Mapping[int, ContainerStatistics]) -> bool:
+    """Say whether all rows of a run are sure to satisfy a bound expression; parameters as in `may_match`."""
+    return combine_bools(bound, lambda test: _must(test, statistics.get(test.leaf.index, NO_STATISTICS)))
+
+
+class _KeyStatistics(NamedTuple):
+    """Facts in terms of a test's keys: values lie from `low` up to `high`, and there may be nulls or NaNs."""
+
+    all_null: bool
+    no_nulls: bool
+    all_nan: bool
+    no_nans: bool
+    low: Any
+    high: Any
+
+
+def _may(predicate: BoundPredicate, statistics: ContainerStatistics) -> bool:
+    if statistics.num_values == 0:
+        return False
+    if isinstance(predicate, NullPredicate):
+        return _may_be_null(predicate, statistics)
+    if isinstance(predicate, ContainsPredicate):
+        return predicate.negated or _may(predicate.test, statistics)
+    if isinstance(predicate, BloomPredicate):  # bounds say nothing of a Bloom filter
+        return not (statistics.all_null or _all_null(predicate.leaf, statistics))
+    run = _run(predicate, statistics)
+    if run.all_null:
+        return False
+    if run.all_nan:
+        return predicate.nan
+    if predicate.nan and not run.no_nans:
+        return True
+    if predicate.pattern is not None and predicate.negated:
+        return True
+    return overlaps(predicate.ranges, run.low, run.high)
+
+
+def _must(predicate: BoundPredicate, statistics: ContainerStatistics) -> bool:
+    if statistics.num_values == 0:
+        return True
+    if isinstance(predicate, (ContainsPredicate, BloomPredicate)):
+        return False
+    if isinstance(predicate, NullPredicate):
+        return not _may_be_null(NullPredicate(predicate.leaf, predicate.level, not predicate.negated), statistics)
+    run = _run(predicate, statistics)
+    if not run.no_nulls:
+        return False
+    if run.all_nan or not (predicate.nan or run.no_nans):
+        return run.all_nan and predicate.nan
+    if predicate.pattern is None:
+        return covers(predicate.ranges, run.low, run.high)
+    return predicate.negated and not overlaps(predicate.ranges, run.low, run.high)
+
+
+def _may_be_null(predicate: NullPredicate, statistics: ContainerStatistics) -> bool:
+    """Say whether a row may satisfy a question for nulls: a null of a leaf may be one of what is around it."""
+    leaf = predicate.leaf
+    if predicate.negated:
+        return not (predicate.is_leaf_level and (statistics.all_null or _all_null(leaf, statistics)))
+    return leaf.is_nested or statistics.all_null or statistics.null_count != 0
+
+
+def _all_null(leaf: Leaf, statistics: ContainerStatistics) -> bool:
+    return not leaf.is_nested and statistics.null_count is not None and statistics.null_count == statistics.num_values
+
+
+def _run(predicate: ValuePredicate, statistics: ContainerStatistics) -> _KeyStatistics:
+    leaf, domain = predicate.leaf, predicate.domain
+    nulls = None if leaf.is_nested else 0 if leaf.max_definition_level == 0 else statistics.null_count
+    values = None if statistics.num_values is None or nulls is None else statistics.num_values - nulls
+    return _KeyStatistics(
+        statistics.all_null or _all_null(leaf, statistics),
+        nulls == 0 and not statistics.all_null,
+        domain.is_float and values is not None and statistics.nan_count == values,
+        not domain.is_float or statistics.nan_count == 0,
+        *_interval(domain, statistics),
+    )
+
+
+def _interval(domain: KeyDomain, statistics: ContainerStatistics) -> tuple[Any, Any]:
+    """Give the keys that the values lie between, the second one not included; all keys where that is not known."""
+    low, high = _key(domain, statistics, statistics.min_value), _key(domain, statistics, statistics.max_value)
+    if low is _WORTHLESS or high is _WORTHLESS:
+        return domain.low, domain.high
+    if domain.is_float:
+        # Neither order nor writer need have told the zeros apart.
+        low, high = (-1 if low == 0 else low), (0 if high == -1 else high)
+    if low is not None and high is not None and low > high:
+        return domain.low, domain.high
+    after = domain.high if high is None else domain.after(high)
+    if domain.kind == "bytes" and low is not None and low == high and not statistics.is_exact:
+        after = prefix_end(high)  # cut by who forgot to make the larger one larger
+    return (domain.low if low is None else low), after
+
+
+def _key(domain: KeyDomain, statistics: ContainerStatistics, bound: bytes | None) -> Any:
+    """Give the key of a bound, None where there is none, and `_WORTHLESS` where it makes both so."""
+    if bound is None or statistics.order.kind != domain.kind or domain.kind == "none":
+        return None
+    if domain.width and len(bound) != domain.width:
+        return None
+    if domain.is_float and is_nan(bound):
+        # Under the total order only values that are all NaN have such bounds: they lie beside all keys.
+        return domain.key(bound) if statistics.order.total else _WORTHLESS
+    key = domain.key(bound)
+    if domain.kind == "int96":
+        return key if abs(key) < _MOST_YEARS * _NS_OF_YEAR else _WORTHLESS
+    return key if domain.kind in ("bytes", "decimal") or domain.low <= key < domain.high else _WORTHLESS

@@ -1,0 +1,324 @@
+"""Pruning statistics: bounds and counts of many row groups or pages as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import ParquetError
+from ..expr.sort_keys import KeyDomain
+from ..format.column_order import NO_ORDER, ColumnOrder, declared_orders, may_have_nans
+from ..format.open_file import OpenFile
+from ..format.page_index import UNKNOWN
+from ..format.physical_type import BYTE_ARRAY
+from ..format.schema import Leaf
+from ..format.statistics import deprecated_order
+from ..format.thrift.layout import ThriftLayout, thrift_layout
+from ..format.writer_quirks import MIN_MAX, NULL_COUNT, untrusted_statistics
+from ..util.bounded_cache import BoundedCache
+from .match_one import ContainerStatistics
+
+if TYPE_CHECKING:
+    from ..format.page_index import ColumnIndex
+
+__all__ = ["PruningStatistics", "column_order", "row_group_statistics", "valid_counts"]
+
+_MOST_PARTS = 4
+_DTYPES = {"signed": "<i{}", "unsigned": "<u{}", "boolean": "<u{}", "float": "<i{}"}
+
+_STATISTICS = "meta_data.statistics"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PruningStatistics:
+    """`ContainerStatistics` of one leaf in many runs of rows; each array has an item a run.
+
+    Parameters
+    ----------
+    data : uint8 array
+        The bytes that bounds lie in.
+    lows, highs : int64 array, (runs, 2)
+        Where in `data` the PLAIN lower and upper bound lies, and its length; position `UNKNOWN` where there is none.
+    num_values, null_counts, nan_counts : int64 array
+        How many; `UNKNOWN` where that is not known.
+    all_null : bool array
+        Runs that are known to have nothing but nulls.
+    is_exact : bool array
+        Whether both bounds are said to be values that occur.
+    order : ColumnOrder
+        How the bounds compare.
+    """
+
+    data: np.ndarray
+    lows: np.ndarray
+    highs: np.ndarray
+    num_values: np.ndarray
+    null_counts: np.ndarray
+    nan_counts: np.ndarray
+    all_null: np.ndarray
+    is_exact: np.ndarray
+    order: ColumnOrder
+    _intervals: dict[KeyDomain, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, init=False, repr=False)
+    _values: dict[bool, np.ndarray] = field(default_factory=dict, init=False, repr=False)
+    _parts: BoundedCache = field(default_factory=lambda: BoundedCache(_MOST_PARTS), init=False, repr=False)
+
+    def __len__(self) -> int:
+        """How many runs there are."""
+        return len(self.num_values)
+
+    @classmethod
+    def unknown(cls, num_values: np.ndarray) -> PruningStatistics:
+        """Make those of runs of which no more is known than how many values they have."""
+        absent, no = np.full((len(num_values), 2), UNKNOWN, np.int64), np.zeros(len(num_values), np.bool_)
+        return cls(np.empty(0, np.uint8), absent, absent, num_values, absent[:, 0], absent[:, 0], no, no, NO_ORDER)
+
+    def at(self, chosen: np.ndarray) -> PruningStatistics:
+        """Give some of the runs, by their places (int64 array)."""
+        return self._parts.get(chosen.tobytes(), lambda: self._at(chosen))
+
+    def _at(self, chosen: np.ndarray) -> PruningStatistics:
+        made = PruningStatistics(
+            self.data, self.lows.take(chosen, axis=0), self.highs.take(chosen, axis=0), self.num_values.take(chosen),
+            self.null_counts.take(chosen), self.nan_counts.take(chosen), self.all_null.take(chosen),
+            self.is_exact.take(chosen), self.order,
+        )  # fmt: skip
+        for domain, (low, high) in self._intervals.items():
+            made._intervals[domain] = low.take(chosen), high.take(chosen)
+        return made
+
+    def facts(self, run: int) -> ContainerStatistics:
+        """Give the Facts of one run."""
+        low, high = (self._bound(places[run]) for places in (self.lows, self.highs))
+        known = (self.num_values, self.null_counts, self.nan_counts)
+        num_values, nulls, nans = (None if counts[run] < 0 else int(counts[run]) for counts in known)
+        is_exact, all_null = bool(self.is_exact[run]), bool(self.all_null[run])
+        return ContainerStatistics(num_values, low, high, nulls, nans, is_exact, all_null, self.order)
+
+    def _bound(self, place: np.ndarray) -> bytes | None:
+        start, length = place.tolist()
+        return None if start < 0 else self.data[start : start + length].tobytes()
+
+    def num_nulls(self, leaf: Leaf) -> np.ndarray:
+        """Give the nulls of each run; `UNKNOWN` where the counts do not tell, as in nested leaves."""
+        if leaf.is_nested:
+            return np.full(len(self), UNKNOWN, np.int64)
+        return self.null_counts if leaf.max_definition_level else np.zeros(len(self), np.int64)
+
+    def is_all_null(self, leaf: Leaf) -> np.ndarray:
+        """Tell which runs are known to have nothing but nulls."""
+        if leaf.is_nested:
+            return self.all_null
+        return self.all_null | ((self.null_counts >= 0) & (self.null_counts == self.num_values))
+
+    def may_have_values(self, leaf: Leaf) -> np.ndarray:
+        """Tell which runs may have a value that is no null; not to be written to."""
+        found = self._values.get(leaf.is_nested)
+        if found is None:  # every test of the leaf asks it
+            found = self._values[leaf.is_nested] = ~self.is_all_null(leaf) & (self.num_values != 0)
+        return found
+
+    def has_no_nulls(self, leaf: Leaf) -> np.ndarray:
+        """Tell which runs are known to have no null."""
+        return (self.num_nulls(leaf) == 0) & ~self.all_null
+
+    def num_non_null(self, leaf: Leaf) -> np.ndarray:
+        """Give the values of each run that are no nulls; `UNKNOWN` where that is not known."""
+        nulls = self.num_nulls(leaf)
+        return np.where((nulls < 0) | (self.num_values < 0), UNKNOWN, self.num_values - nulls)
+
+    def intervals(self, domain: KeyDomain) -> tuple[np.ndarray, np.ndarray]:
+        """Give the keys that the values of each run lie between, both included; of domains whose keys are numbers.
+
+        Parameters
+        ----------
+        domain : KeyDomain
+            Of a kind that `has_numeric_keys` names; all keys where bounds are missing, are none of the type's, or
+            contradict each other. Under IEEE 754's total order a NaN's key lies beside those of the domain.
+
+        Returns
+        -------
+        lows, highs : int64 or uint64 array
+        """
+        if domain not in self._intervals:  # may and must are asked of the same runs
+            self._intervals[domain] = self._made_intervals(domain)
+        return self._intervals[domain]
+
+    def _made_intervals(self, domain: KeyDomain) -> tuple[np.ndarray, np.ndarray]:
+        least, most = domain.low, domain.high - 1
+        low, has_low = self._keys(domain, self.lows)
+        high, has_high = self._keys(domain, self.highs)
+        is_good = ~(has_low & self._is_worthless(domain, low)) & ~(has_high & self._is_worthless(domain, high))
+        if domain.is_float:  # neither order nor writer need have told the zeros apart
+            low, high = np.where(low == 0, -1, low), np.where(high == -1, 0, high)
+        is_good &= ~(has_low & has_high & (low > high))
+        return np.where(has_low & is_good, low, least), np.where(has_high & is_good, high, most)
+
+    def _is_worthless(self, domain: KeyDomain, keys: np.ndarray) -> np.ndarray:
+        """Tell which bounds make both of a run worthless: what is no value of the type, and where it counts a NaN."""
+        if domain.is_float and self.order.total:
+            return np.zeros(len(keys), np.bool_)
+        return (keys < domain.low) | (keys > domain.high - 1)
+
+    def _keys(self, domain: KeyDomain, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Give the keys of bounds, and which of them there are."""
+        width = domain.width
+        there = (places[:, 0] >= 0) & (places[:, 1] == width)
+        if self.order.kind != domain.kind or len(self.data) < width:
+            there = np.zeros(len(self), np.bool_)
+            plain = np.zeros((len(self), width), np.uint8)
+        else:  # what is taken where there is nothing does not count
+            plain = self.data[np.where(there, places[:, 0], 0)[:, None] + np.arange(width)]
+        keys = plain.view(_DTYPES[domain.kind].format(width)).reshape(-1)
+        if domain.is_float:
+            keys = keys ^ ((keys >> (8 * width - 1)) & np.iinfo(keys.dtype).max)
+        return (keys if keys.dtype == np.uint64 else keys.astype(np.int64)), there
+
+
+def has_numeric_keys(domain: KeyDomain) -> bool:
+    """Tell whether `PruningStatistics.intervals` knows the keys of a domain."""
+    return domain.kind in _DTYPES
+
+
+def valid_counts(said: Any, most: np.ndarray) -> np.ndarray:
+    """Take counts as they are said, but for those that cannot be.
+
+    Parameters
+    ----------
+    said : int64 array
+        One a run; negative: not known.
+    most : int64 array
+        The values of each run; `UNKNOWN`: anything may be.
+
+    Returns
+    -------
+    int64 array
+    """
+    said = np.asarray(said, np.int64)
+    return np.where((said < 0) | ((most >= 0) & (said > most)), UNKNOWN, said)
+
+
+@lru_cache(maxsize=1)
+def _wanted() -> ThriftLayout:
+    return thrift_layout("ColumnChunk", "meta_data.num_values", _STATISTICS)
+
+
+def row_group_statistics(file: OpenFile, leaf: Leaf, row_groups: Sequence[int]) -> PruningStatistics:
+    """Take from the statistics of a column's chunks what can be trusted.
+
+    Parameters
+    ----------
+    file : OpenFile
+        The file; nothing but its footer is looked at.
+    leaf : Leaf
+        The column.
+    row_groups : sequence of int
+        Ordinals.
+
+    Returns
+    -------
+    PruningStatistics
+        A run a row group; the same for all files that have the same footer.
+    """
+    return file.footer.kept.get(("runs", leaf, *row_groups), lambda: _runs_of(file, leaf, row_groups))
+
+
+def _runs_of(file: OpenFile, leaf: Leaf, row_groups: Sequence[int]) -> PruningStatistics:
+    wanted, wrong = _wanted(), untrusted_statistics(file.footer.created_by, leaf)
+    try:
+        words = file.footer.chunks.words(wanted, row_groups, [leaf.index] * len(row_groups))
+    except ParquetError:
+        return PruningStatistics.unknown(np.full(len(row_groups), UNKNOWN, np.int64))
+
+    def number(path: str) -> np.ndarray:
+        return words[:, wanted.slot(path)]
+
+    def bounds(name: str, old: str) -> np.ndarray:
+        slot = wanted.slot(f"{_STATISTICS}.{name}")
+        found = np.full((len(words), 2), UNKNOWN) if MIN_MAX in wrong else words[:, slot : slot + 2]
+        if not is_old.any():
+            return found
+        slot = wanted.slot(f"{_STATISTICS}.{old}")
+        older = words[:, slot : slot + 2] if old_order.kind != "none" else UNKNOWN
+        return np.where(is_old[:, None], older, found)
+
+    num_values, unknown = number("meta_data.num_values"), np.full(len(words), UNKNOWN)
+    order = column_order(file, leaf)
+    old_order = deprecated_order(leaf, order, file.footer.created_by)  # the same, if both mean anything
+    is_old = (number(f"{_STATISTICS}.min_value") < 0) & (number(f"{_STATISTICS}.max_value") < 0)
+    is_old |= order.kind == "none"
+    low, high = (number(f"{_STATISTICS}.is_{which}_value_exact") for which in ("min", "max"))
+    is_exact = (low == 1) & (high == 1) if leaf.physical == BYTE_ARRAY else (low != 0) & (high != 0)
+    return PruningStatistics(
+        file.footer.chunks.data,
+        bounds("min_value", "min"),
+        bounds("max_value", "max"),
+        num_values,
+        unknown if NULL_COUNT in wrong else valid_counts(number(f"{_STATISTICS}.null_count"), num_values),
+        valid_counts(number(f"{_STATISTICS}.nan_count"), num_values) if may_have_nans(leaf) else unknown,
+        np.zeros(len(words), np.bool_),
+        is_exact,
+        old_order if order.kind == "none" else order,
+    )
+
+
+def column_order(file: OpenFile, leaf: Leaf) -> ColumnOrder:
+    """Give the order of a column as the file declares it; `NO_ORDER` where bounds mean nothing but deprecated ones."""
+    return file.footer.kept.get(("order", leaf), lambda: _order_in(file, leaf))
+
+
+def _order_in(file: OpenFile, leaf: Leaf) -> ColumnOrder:
+    names = file.footer.column_orders
+    return declared_orders([leaf], None if names is None else [names[leaf.index]])[0]
+
+
+def page_statistics(
+    index: ColumnIndex, num_rows: np.ndarray, leaf: Leaf, order: ColumnOrder, created_by: str | None
+) -> PruningStatistics:
+    """Give what can be trusted of it.
+
+    Parameters
+    ----------
+    num_rows : int64 array
+        Of each page, by the chunk's offset index.
+    leaf : Leaf
+        The column.
+    order : ColumnOrder
+        As the file declares it.
+    created_by : str or None
+        The writer.
+
+    Returns
+    -------
+    PruningStatistics
+        A run a page.
+    """
+    key = leaf, order, created_by, num_rows.tobytes()
+    return index.cache.get(key, lambda: _made_runs(index, num_rows, leaf, order, created_by))
+
+
+def _made_runs(
+    index: ColumnIndex, num_rows: np.ndarray, leaf: Leaf, order: ColumnOrder, created_by: str | None
+) -> PruningStatistics:
+    wrong = untrusted_statistics(created_by, leaf)
+    unknown = np.full(len(num_rows), UNKNOWN, np.int64)
+    # A page in front of an empty one, or of one that goes on with its last row, is taken for longer than it is.
+    num_values = unknown if leaf.is_nested else num_rows
+    nulls = unknown if NULL_COUNT in wrong else valid_counts(index.null_counts, num_values)
+    # Pages that are said to have nothing but nulls, and to have fewer nulls than rows, may have anything.
+    has_values = index.null_pages & (nulls >= 0) & (nulls < num_values)
+    useless = (index.null_pages | (MIN_MAX in wrong))[:, None]
+    return PruningStatistics(
+        index.data,
+        np.where(useless, UNKNOWN, index.lows),
+        np.where(useless, UNKNOWN, index.highs),
+        num_values,
+        nulls,
+        valid_counts(index.nan_counts, num_values) if may_have_nans(leaf) else unknown,
+        index.null_pages & ~has_values,
+        np.full(len(num_rows), leaf.physical != BYTE_ARRAY),  # what is of one size is never cut
+        order,
+    )

@@ -1,0 +1,1 @@
+"""Scan of one file: bind, plan, select rows, decode, return a DataFrame or batches."""

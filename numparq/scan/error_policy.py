@@ -1,0 +1,96 @@
+"""Error policy of a scan: raise at the first damage."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..column.buffers import DecodedColumn
+from ..column.jobs.schedule import JobScheduler
+from ..column.read.chunk_table import ChunkTables
+from ..column.read.context import ReadContext
+from ..column.read.row_selection import RowSlice
+from ..format.footer.file_metadata import Footer
+from ..format.schema import Leaf
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..column.read.output import ReplaceableMemory
+    from ..column.read.row_selection import RowSelection
+    from ..format.key_values.pandas import PandasMetadata
+    from ..io.multi_file_source import MultiFileSource
+    from ..to_pandas.frame import BlockLayout
+    from ..to_pandas.nested.column import NestedOutput
+    from ..types.output_type import OutputType
+    from .file_rows import FileRowReader
+
+__all__ = ["RaiseOnDamage"]
+
+_FEW = 64  # columns, whose tables are kept
+
+
+class RaiseOnDamage:
+    """A read that ends at the first damage: what it has decoded is whole.
+    `numparq.scan.recovery.skip_damaged.SkipDamaged` goes on.
+    """
+
+    context = ReadContext
+
+    @staticmethod
+    def tables(
+        footer: Footer, leaves: Sequence[Leaf], row_groups: Sequence[int], end: int, files: MultiFileSource | None
+    ) -> ChunkTables:
+        """Make the tables of the chunks: those of few columns once, as far as they follow from the footer."""
+        if files is not None or len(leaves) > _FEW:
+            return ChunkTables(footer, leaves, row_groups, end, files)
+        key = ("tables", end, tuple(leaves), *row_groups)
+        return footer.kept.get(key, lambda: ChunkTables(footer, leaves, row_groups, end))
+
+    @staticmethod
+    def few(
+        context: ReadContext, chunk_tables: ChunkTables, leaves: Sequence[Leaf], memory: ReplaceableMemory,
+        slices: Sequence[RowSlice | RowSelection], columns: Collection[int],
+    ) -> dict[int, DecodedColumn]:  # fmt: skip
+        """Decode the columns that take no jobs: of few rows that are one run."""
+        if len(slices) != 1 or isinstance(slices[0], RowSlice):
+            return {}
+        from ..column.jobs.inline_read import InlineRead
+
+        return InlineRead(context, chunk_tables, leaves, memory, slices[0]).decode(columns)
+
+    @staticmethod
+    def job_maker(
+        context: ReadContext, chunk_tables: ChunkTables, leaves: Sequence[Leaf], memory: ReplaceableMemory,
+        slices: Sequence[RowSlice | RowSelection],
+    ) -> JobScheduler:  # fmt: skip
+        """Make what makes the jobs: that for rows here and there where some are so."""
+        if all(isinstance(part, RowSlice) for part in slices):
+            return JobScheduler(context, chunk_tables, leaves, memory)
+        from ..column.jobs.schedule_selection import SelectionScheduler
+
+        return SelectionScheduler(context, chunk_tables, leaves, memory)
+
+    @staticmethod
+    def whole(
+        layout: BlockLayout,
+        buffers: list[DecodedColumn],
+        labels: list[str | None],
+        nested: list[NestedOutput],
+        virtual: list[tuple[str, Any]],
+        leaves: list[Leaf],
+        slices: Sequence[RowSlice | RowSelection],
+    ) -> tuple[BlockLayout, list[DecodedColumn], list[str | None], list[NestedOutput], list[tuple[str, Any]]]:
+        """Give the columns and rows that the frame is made of."""
+        return layout, buffers, labels, nested, virtual
+
+    @staticmethod
+    def rows(
+        rows: FileRowReader, targets: Sequence[OutputType], limit: int | None
+    ) -> Sequence[RowSlice | RowSelection]:
+        """Find the rows to decode."""
+        return rows.left(targets, limit)
+
+    @staticmethod
+    def label(frame: pd.DataFrame, metadata: PandasMetadata | None) -> None:
+        """Leave the labels as they are."""

@@ -1,0 +1,302 @@
+"""Rows of one file: selected, fetched and decoded into the scan's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..column.buffers import DecodedColumn
+from ..column.jobs.schedule import decode_columns
+from ..column.read.chunk_table import ChunkTables
+from ..column.read.context import MAX_GAP_BYTES, ReadContext
+from ..column.read.output import ReplaceableMemory
+from ..column.read.row_selection import RowSlice
+from ..column.scratch import ThreadScratch
+from ..format.open_file import OpenFile
+from ..format.schema import Leaf, leaf_ordinal
+from ..format.writer_quirks import NULL_COUNT, page_quirks, untrusted_statistics
+from ..io.source import Source
+from ..types.output_type import OutputType
+from ..util.worker_pool import WorkerPool
+from .error_policy import RaiseOnDamage
+from .prefetch import ScanPrefetcher, selection_byte_ranges
+
+if TYPE_CHECKING:
+    from ..column.read.row_selection import RowSelection
+    from ..plan.read_plan import ReadPlan
+    from .predicate import ScanPredicate
+    from .recovery.skip_damaged import SkipDamaged
+    from .select_rows import RowSelectionBuilder
+
+__all__ = ["FileRowReader", "leaf_may_be_null", "leaves_may_be_null"]
+
+
+def leaf_may_be_null(leaf: Leaf, null_count: int | None, created_by: str | None) -> bool:
+    """Say whether a column may have a null in rows of which the statistics count so many.
+
+    Parameters
+    ----------
+    leaf : Leaf
+        The column.
+    null_count : int or None
+        What the statistics say; None where they do not.
+    created_by : str or None
+        The writer: of some it is known that they count wrong.
+
+    Returns
+    -------
+    bool
+        False for what is REQUIRED, and where a writer that is to be trusted counts none.
+    """
+    if not leaf.max_definition_level:
+        return False
+    return null_count != 0 or NULL_COUNT in untrusted_statistics(created_by, leaf)
+
+
+def leaves_may_be_null(file: OpenFile, leaves: Sequence[Leaf]) -> list[bool]:
+    """Tell of columns whether they may have a null in any row of a file.
+
+    Parameters
+    ----------
+    file : OpenFile
+        The file.
+    leaves : sequence of Leaf
+        The columns.
+
+    Returns
+    -------
+    list of bool
+        As of `leaf_may_be_null`.
+    """
+    counts = file.footer.chunks.table(range(file.num_row_groups), [leaf.index for leaf in leaves])["null_count"]
+    none = (counts == 0).all(axis=0).tolist()
+    created_by = file.footer.created_by
+    return [
+        leaf_may_be_null(leaf, 0 if are_none else None, created_by) for leaf, are_none in zip(leaves, none, strict=True)
+    ]
+
+
+class FileRowReader:
+    """The rows that a read wants of a file.
+
+    `begin` has to be called before rows are found and decoded, `close` afterwards.
+
+    Parameters
+    ----------
+    file : OpenFile
+        The file.
+    leaves : sequence of Leaf
+        The leaves that are wanted of it.
+    slices : sequence of RowSlice
+        The rows chosen by position.
+    predicate : ScanPredicate or None
+        What they have to satisfy.
+    policy : RaiseOnDamage or SkipDamaged
+        What is done where the file is damaged.
+
+    Attributes
+    ----------
+    slices : sequence of RowSlice or RowSelection
+        The rows: those chosen by position, and after `find` those that satisfy the condition.
+    tables : ChunkTables
+        The column chunks of `leaves`, and behind them of those that only the condition asks.
+    """
+
+    def __init__(
+        self,
+        file: OpenFile,
+        leaves: Sequence[Leaf],
+        slices: Sequence[RowSlice],
+        predicate: ScanPredicate | None = None,
+        policy: RaiseOnDamage | SkipDamaged | None = None,
+    ) -> None:
+        self.file = file
+        self._leaves = leaves
+        self._condition = predicate or None
+        self._policy = policy or RaiseOnDamage()
+        self._all = _add_filter_leaves(leaves, predicate.leaves) if predicate else leaves
+        self.slices: Sequence[RowSlice | RowSelection] = slices
+        groups = [rows.row_group for rows in slices]
+        self.tables: ChunkTables = self._policy.tables(file.footer, self._all, groups, file.footer_start, file.files)
+
+    @property
+    def leaves(self) -> Sequence[Leaf]:
+        """The leaves that are wanted of the file."""
+        return self._leaves
+
+    @property
+    def null_counts(self) -> list[int | None]:
+        """Nulls of each wanted leaf in the row groups that are read; None where the statistics do not say."""
+        return self.tables.null_counts()[: len(self._leaves)]
+
+    @property
+    def may_be_null(self) -> list[bool]:
+        """Whether each wanted leaf may be null in the row groups that are read, as far as the footer tells."""
+        created_by = self.file.footer.created_by
+        counts = zip(self._leaves, self.null_counts, strict=True)
+        return [leaf_may_be_null(leaf, count, created_by) for leaf, count in counts]
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return sum(map(len, self.slices))
+
+    def plan(self) -> ReadPlan:
+        """Plan what is decoded, or, of rows that have to satisfy a condition, what is left to look through."""
+        slices = [rows for rows in self.slices if isinstance(rows, RowSlice) and len(rows)]
+        return self._selection_builder(()).plan(slices)
+
+    def begin(self, crew: WorkerPool, verify_crc: bool, local: ThreadScratch | None = None) -> None:
+        """Get ready to find and decode.
+
+        Parameters
+        ----------
+        crew : WorkerPool
+            The threads.
+        verify_crc : bool
+            Whether pages with a CRC are held against it.
+        local : ThreadScratch, optional
+            The threads' buffers, where they are shared with other files.
+        """
+        faults = page_quirks(self.file.footer.created_by)
+        self._context: ReadContext = self._policy.context(
+            self.file.source, self.tables.names, crew, verify_crc and faults.has_checksums,
+            bit_packed=faults.bit_packed, local=local or ThreadScratch(), gap=self._gap,
+        )  # fmt: skip
+        self._ahead = ScanPrefetcher(self._context, self.file)
+
+    @property
+    def _gap(self) -> int:
+        """Over how many bytes chunks are read together."""
+        return min(MAX_GAP_BYTES, self.file.coalescing.gap) if self.file.source.is_remote else MAX_GAP_BYTES
+
+    def context_for(self, source: Source) -> ReadContext:
+        """Give the context of this read for the same columns in another source."""
+        return replace(self._context, source=source)
+
+    @property
+    def joint_read_key(self) -> Hashable:
+        """What is the same of two files that can be read as one: their leaves, and how their pages are checked.
+
+        None where they cannot: where rows are left out, or column chunks are elsewhere.
+        """
+        are_whole = self._condition is None and all(isinstance(rows, RowSlice) for rows in self.slices)
+        if not are_whole or self.file.files is not None or not self.count:
+            return None
+        return tuple(self._leaves), self._context.verify_crc, self._context.bit_packed
+
+    def close(self) -> None:
+        """Give back what `begin` took."""
+        self._ahead.close()
+        self._context.close()
+
+    @property
+    def has_predicate(self) -> bool:
+        """Whether rows are chosen by what is in them."""
+        return self._condition is not None
+
+    def find(self, output_types: Sequence[OutputType], limit: int | None = None) -> None:
+        """Find the rows to decode, which `slices` are from then on.
+
+        Parameters
+        ----------
+        output_types : sequence of OutputType
+            How the wanted leaves are decoded.
+        limit : int or None
+            At most so many rows, of those that satisfy the condition.
+        """
+        self.slices = self._policy.rows(self, output_types, limit)
+
+    def left(self, output_types: Sequence[OutputType], limit: int | None) -> Sequence[RowSlice | RowSelection]:
+        """Give those of the rows chosen by position that satisfy the condition; parameters as of `find`."""
+        slices = [rows for rows in self.slices if isinstance(rows, RowSlice) and len(rows)]
+        num_rows = self.file.footer.row_group_num_rows
+        are_all = self._condition is None and (limit is None or limit >= self.count)
+        if not slices or (are_all and all(len(rows) == num_rows[rows.row_group] for rows in slices)):
+            return self.slices
+        found = self._selection_builder(output_types).rows(slices, self._context, self._ahead, limit)
+        return found or [RowSlice(slices[0].row_group, 0, 0, 0)]
+
+    def _selection_builder(self, output_types: Sequence[OutputType]) -> RowSelectionBuilder:
+        from .select_rows import RowSelectionBuilder
+
+        return RowSelectionBuilder(self.file, self.tables, self._all, output_types, self._condition)
+
+    def decode(self, memory: ReplaceableMemory, wanted: Collection[int], first: int = 0) -> list[DecodedColumn]:
+        """Decode columns.
+
+        Parameters
+        ----------
+        memory : ReplaceableMemory
+            Where the leaves are decoded to.
+        wanted : collection of int
+            Which of them, by position.
+        first : int
+            The row of the memory that the first row becomes.
+
+        Returns
+        -------
+        list of ColumnBuffer
+            One for each leaf; those that are not wanted hold nothing.
+        """
+        slices = self.slices if not first else [replace(part, out=part.out + first) for part in self.slices]
+        context, tables, leaves = self._context, self.tables, self._leaves
+        found = {} if self._ahead.is_remote else self._policy.few(context, tables, leaves, memory, slices, wanted)
+        if len(found) < len(wanted):
+            maker = self._policy.job_maker(context, tables, leaves, memory, slices)  # type: ignore[arg-type]
+            found |= decode_columns(
+                maker, memory, self._decode_rounds(slices), [at for at in wanted if at not in found]
+            )
+        return [
+            found.get(at) or DecodedColumn(memory.values[at], memory.validity[at]) for at in range(len(self._leaves))
+        ]
+
+    def _decode_rounds(
+        self, slices: Sequence[RowSlice | RowSelection]
+    ) -> Callable[[], Iterator[Sequence[RowSlice | RowSelection]]]:
+        """Give what divides the rows into those that are decoded together: all, or a row group when it is fetched."""
+        if not self._ahead.is_remote:
+            return lambda: iter([slices])
+        columns = range(len(self._leaves))
+
+        def turns() -> Iterator[Sequence[RowSlice | RowSelection]]:
+            self._ahead.schedule([selection_byte_ranges(part, self.tables, columns) for part in slices])
+            for turn, part in enumerate(slices):
+                with self._ahead.batch(turn):
+                    yield [part]
+
+        return turns
+
+    def virtual(self, name: str) -> np.ndarray:
+        """Give a virtual column that is made of numbers.
+
+        Parameters
+        ----------
+        name : str
+            ``"row_group"`` or ``"row_number"``.
+
+        Returns
+        -------
+        int64 array
+            One item for each row.
+        """
+        values = np.empty(self.count, np.int64)
+        counts: Any = self.file.footer.row_group_num_rows
+        starts = np.cumsum(counts) - counts
+        place = 0
+        for rows in self.slices:
+            numbers = rows.row_group if name == "row_group" else starts[rows.row_group] + rows.numbers()
+            values[place : place + len(rows)] = numbers
+            place += len(rows)
+        return values
+
+
+def _add_filter_leaves(leaves: Sequence[Leaf], asked: Sequence[Leaf]) -> Sequence[Leaf]:
+    """Give the leaves that are wanted, and behind them those that are only asked."""
+    shown = set(map(leaf_ordinal, leaves))
+    if shown.issuperset(map(leaf_ordinal, asked)):
+        return leaves
+    return [*leaves, *(leaf for leaf in asked if leaf.index not in shown)]

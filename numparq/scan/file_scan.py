@@ -1,0 +1,165 @@
+"""Scan of one file into a DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..column.read.row_selection import RowSlice
+from ..errors import LimitError, ParquetError
+from ..format.open_file import OpenFile
+from ..format.schema import Leaf
+from ..to_pandas.frame import allocate_blocks
+from ..to_pandas.strings import default_string_array
+from ..types.choose import choose_output_type
+from ..types.output_type import OutputType
+from ..util.arguments import check_row_count, thread_count
+from ..util.worker_pool import WorkerPool
+from .error_policy import RaiseOnDamage
+from .file_rows import FileRowReader
+from .options import ScanOptions, select_row_slices
+from .projected_columns import project_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..plan.read_plan import ReadPlan
+    from .predicate import ScanPredicate
+    from .recovery.skip_damaged import SkipDamaged
+
+__all__ = ["FileScan"]
+
+_MAX_CACHED_ROW_GROUPS = 64  # row groups, of which slices are kept
+
+
+class FileScan:
+    """One read of a file.
+
+    Parameters
+    ----------
+    file : OpenFile
+        The file.
+    columns : sequence of str or tuple, or None
+        The columns wanted, as in `numparq.read_parquet`.
+    options : ScanOptions
+        What else is asked for.
+
+    Raises
+    ------
+    SchemaError
+        When the file has no such column.
+    """
+
+    def __init__(self, file: OpenFile, columns: Any, options: ScanOptions) -> None:
+        self._file = file
+        self._choices = options
+        self._columns = project_columns(file, columns, options)
+        self._condition = self._bind_predicate()
+        self._slices = self._select_row_slices(options.row_groups, options.row_range)
+        if not self._slices and file.is_own and file.num_row_groups:
+            self._slices = [RowSlice(0, 0, 0, 0)]  # for the categories, which the first row group has
+
+    def _select_row_slices(self, row_groups: Any, row_range: Any) -> list[RowSlice]:
+        """Choose rows by position."""
+        footer, limit = self._file.footer, None if self._condition is not None else self._choices.nrows
+        if row_groups is row_range is limit is None and len(footer.row_group_num_rows) <= _MAX_CACHED_ROW_GROUPS:
+            return footer.kept.get("all rows", lambda: select_row_slices(footer.row_group_num_rows.tolist()))
+        return select_row_slices(footer.row_group_num_rows.tolist(), row_groups, row_range, limit)
+
+    def _bind_predicate(self) -> ScanPredicate | None:
+        """Bind what the rows have to satisfy, if anything."""
+        if self._choices.filters is None and not self._choices.runtime_filters:
+            return None
+        from .predicate import ScanPredicate
+
+        return ScanPredicate(self._file, self._choices.filters, self._choices.runtime_filters)
+
+    def plan(self) -> ReadPlan:
+        """Plan what is decoded, or, of rows that have to satisfy a condition, what is left to look through."""
+        slices = [rows for rows in self._slices if len(rows)]
+        return FileRowReader(self._file, self._columns.leaves, slices, self._condition).plan()
+
+    def frame(self, policy: RaiseOnDamage | SkipDamaged) -> pd.DataFrame:
+        """Read.
+
+        Parameters
+        ----------
+        policy : RaiseOnDamage or SkipDamaged
+            What is done where the file is damaged.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        self._file.check_unchanged()
+        columns, choices = self._columns, self._choices
+        rows = FileRowReader(self._file, columns.leaves, self._slices, self._condition, policy)
+        null_counts = rows.null_counts
+        targets = columns.targets(null_counts)
+        limit = None if choices.nrows is None else check_row_count(choices.nrows, "nrows")
+        try:
+            with WorkerPool(thread_count(choices.threads)) as crew:
+                rows.begin(crew, choices.verify_crc)
+                try:
+                    if choices.memory_limit is not None:
+                        self._check_memory_to_find(rows, choices.memory_limit)
+                    rows.find(targets, limit)
+                    if choices.memory_limit is not None:
+                        self._check_memory(columns.leaves, targets, rows.slices, choices.memory_limit)
+                    layout = allocate_blocks(targets, rows.count, columns.index_leaves)
+                    buffers = rows.decode(layout, _columns_to_decode(layout))
+                finally:
+                    rows.close()
+            if self._condition is not None:
+                columns.restore_null_counts(buffers, null_counts)
+            layout, buffers, columns.labels, columns.nested, virtual = policy.whole(
+                layout, buffers, columns.labels, columns.nested, self._virtual(rows), columns.leaves, rows.slices
+            )
+            frame = columns.frame(layout, buffers, virtual)
+            if choices.explode is None:
+                policy.label(frame, columns.metadata)
+            return frame
+        except ParquetError as error:
+            rows.tables.add_chunk_file(error)
+            raise
+        except MemoryError as error:
+            what = f"{rows.count:,} rows of {len(columns.names)} columns"
+            raise LimitError(f"there is not enough memory to read {what}") from error
+
+    def _check_memory_to_find(self, rows: FileRowReader, limit: int) -> None:
+        """Refuse a filter whose columns take more memory than is allowed: each thread looks through a row group."""
+        if self._condition is not None:
+            largest = sorted(rows.slices, key=len)[-thread_count(self._choices.threads) :]
+            asked = self._condition.leaves
+            self._check_memory(asked, [choose_output_type(leaf, null_count=1) for leaf in asked], largest, limit)
+
+    def _check_memory(
+        self, leaves: Sequence[Leaf], output_types: Sequence[OutputType], slices: Sequence[Any], limit: int
+    ) -> None:  # fmt: skip
+        """Refuse rows that take more memory than is allowed."""
+        if not slices:
+            return
+        from .memory import MemoryEstimate, check_memory_limit
+
+        groups = [part.row_group for part in slices]
+        costs = MemoryEstimate(self._file, leaves, output_types, groups, self._choices.dtype_backend != "pyarrow")
+        check_memory_limit([(costs, slices)], thread_count(self._choices.threads), limit)
+
+    def _virtual(self, rows: FileRowReader) -> list[tuple[str, Any]]:
+        """Make the virtual columns asked for."""
+        if not self._columns.virtual:
+            return []
+        return [
+            (name, default_string_array([self._file.source.name]).take(np.zeros(rows.count, np.intp)))
+            if name == "file"
+            else (name, rows.virtual(name))
+            for name in self._columns.virtual
+        ]
+
+
+def _columns_to_decode(layout: Any) -> Any:
+    """Give the columns to decode: all; where there are no rows, those that have their categories from a dictionary."""
+    columns = range(len(layout.targets))
+    return columns if layout.num_rows else [at for at in columns if layout.targets[at].entries is not None]

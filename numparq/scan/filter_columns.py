@@ -1,0 +1,272 @@
+"""Filter columns, decoded as stored values for predicate evaluation and kept for the predicate cache."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..column.buffers import BinaryArray, DecodedColumn, DictionaryArray
+from ..column.jobs.inline_read import InlineRead
+from ..column.jobs.predicate_cache import CachedBinary, CachedFixed
+from ..column.jobs.schedule import decode_columns
+from ..column.jobs.schedule_selection import SelectionScheduler
+from ..column.nested.levels import NestedLeaf
+from ..column.read.chunk_table import ChunkTables
+from ..column.read.context import ReadContext
+from ..column.read.row_selection import RowSelection, RowSlice
+from ..column.read.take import dictionary_decode
+from ..column.scratch import Scratch
+from ..errors import LimitError, UnsupportedError
+from ..expr.matchers.vectors import ColumnVector
+from ..format.arrow_type import ArrowType
+from ..format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
+from ..format.schema import Leaf, leaf_ordinal
+from ..kernels.tables import INT96_NS, INT96_US, SLACK
+from ..plan.read_plan import RowGroupPlan
+from ..plan.row_ranges import RowRanges
+from ..types.output_type import UTF8_KINDS, OutputType
+from ..types.parquet_type import infer_arrow_type
+
+__all__ = ["FilterColumns", "cacheable_values", "leaf_positions"]
+
+_DTYPES = {BOOLEAN: "u1", INT32: "i4", INT64: "i8", FLOAT: "f4", DOUBLE: "f8"}
+_NO_TYPE = ArrowType("null")
+_INT96_OUT_OF_RANGE = "no moments"  # what is left to try of INT96 values that do not fit microseconds
+_MAX_ENTRIES = 1 << 31  # which places of 32 bits can tell apart
+
+
+@lru_cache(maxsize=1024)
+def stored_output_type(leaf: Leaf) -> OutputType:
+    """Choose how a leaf is decoded to be tested: as its values are stored, INT96 as moments.
+
+    Parameters
+    ----------
+    leaf : Leaf
+        The column, or what is within one.
+
+    Returns
+    -------
+    OutputType
+    """
+    common: dict[str, Any] = {"finish": "", "type": _NO_TYPE, "physical": leaf.physical, "nested": leaf.is_nested}
+    if leaf.physical == BYTE_ARRAY:
+        # Strings are checked here, where it is known which page they are of.
+        common["utf8"] = infer_arrow_type(leaf.physical, leaf.type_length, leaf.logical, None).kind in UTF8_KINDS
+        storage = "binary" if leaf.is_nested else "dictionary"
+        return OutputType(storage, dtype=None if leaf.is_nested else np.dtype("i4"), **common)
+    common["nulls"] = "refuse" if leaf.is_nested else "mask"
+    if leaf.physical == INT96:
+        none = OutputType("null", **{**common, "finish": _INT96_OUT_OF_RANGE})
+        coarse = OutputType("fixed", dtype=np.dtype("M8[us]"), conversion=INT96_US, on_inexact=none, **common)
+        return OutputType("fixed", dtype=np.dtype("M8[ns]"), conversion=INT96_NS, on_inexact=coarse, **common)
+    fixed = f"V{leaf.type_length or 0}" if leaf.physical == FIXED_LEN_BYTE_ARRAY else _DTYPES[leaf.physical]
+    return OutputType("fixed", dtype=np.dtype(fixed), **common)
+
+
+@dataclass
+class _FilterBuffers:
+    """The memory that the columns asked are decoded to: buffers of the thread, used again for each row group."""
+
+    num_rows: int
+    targets: list[OutputType]
+    values: list[np.ndarray | None]
+    validity: list[np.ndarray | None]
+    blocks: list[np.ndarray]
+    block_of: list[int | None]
+    row_of: list[int | None]
+    scratch: Scratch
+    leaves: Sequence[Leaf]
+
+    @classmethod
+    def of(cls, leaves: Sequence[Leaf], num_rows: int, scratch: Scratch) -> _FilterBuffers:
+        nothing: list[Any] = [None] * len(leaves)
+        return cls(num_rows, nothing.copy(), nothing.copy(), nothing.copy(), [], nothing, nothing, scratch, leaves)
+
+    def replace(self, position: int, target: OutputType) -> None:
+        """Find room for a column, if it is of fixed storage and not nested."""
+        self.targets[position] = target
+        if target.finish == _INT96_OUT_OF_RANGE:
+            message = "there are INT96 values that are no timestamps: the column cannot be filtered by"
+            raise UnsupportedError(message, column=self.leaves[position].name)
+        if target.storage == "fixed" and target.dtype is not None and not target.nested:
+            size = self.num_rows * target.dtype.itemsize
+            self.values[position] = self.scratch.take(f"asked {position}", size)[:size].view(target.dtype)
+            self.validity[position] = self.scratch.take(f"asked validity {position}", self.num_rows)[: self.num_rows]
+
+
+class _SinglePieceJobMaker(SelectionScheduler):
+    """Makes jobs that give the strings, or the nested values, of a row group in one piece."""
+
+    def _parts(self, column: int, rows: RowSelection, parts: int) -> int:
+        return super()._parts(column, rows, parts) if self._memory.values[column] is not None else 1
+
+
+class FilterColumns:
+    """Decodes the leaves that a filter asks.
+
+    Parameters
+    ----------
+    context : ReadContext
+        Of the read.
+    chunk_tables : ChunkTables
+        The chunks of all columns read.
+    leaves : sequence of Leaf
+        All columns read.
+    """
+
+    def __init__(self, context: ReadContext, chunk_tables: ChunkTables, leaves: Sequence[Leaf]) -> None:
+        self._context = context
+        self._tables = chunk_tables
+        self._leaves = leaves
+
+    def values(self, group: RowGroupPlan, rows: RowRanges, positions: Sequence[int]) -> dict[int, ColumnVector]:
+        """Decode some columns in some rows of a row group.
+
+        Parameters
+        ----------
+        group : RowGroupPlan
+            The row group; where its pages are.
+        rows : RowRanges
+            The rows, within the row group; at least one.
+        positions : sequence of int
+            The columns: positions among all that are read.
+
+        Returns
+        -------
+        dict of int to Values
+            By the ordinals of the leaves. What is in them lasts until this thread decodes again.
+        """
+        memory = _FilterBuffers.of(self._leaves, rows.count, self._context.scratch)
+        for place in positions:
+            memory.replace(place, self._target(place, group.ordinal))
+        context, tables, leaves = self._context, self._tables, self._leaves
+        part: RowSelection | RowSlice
+        if rows.count == group.num_rows:
+            part, found = RowSlice(group.ordinal, 0, group.num_rows, 0), {}
+        else:
+            part = RowSelection(group.ordinal, rows, 0, group.chunks)
+            few = InlineRead(context, tables, leaves, memory, part)
+            found = {} if context.source.is_remote else few.decode(positions)
+        if len(found) < len(positions):
+            left = [place for place in positions if place not in found]
+            found |= decode_columns(
+                _SinglePieceJobMaker(context, tables, leaves, memory), memory, lambda: [[part]], left
+            )
+        return {leaves[place].index: _to_values(leaves[place], buffer) for place, buffer in found.items()}
+
+    def _target(self, position: int, row_group: int) -> OutputType:
+        """Choose how a column is decoded: without a dictionary there are no codes, and they are not tried."""
+        target = stored_output_type(self._leaves[position])
+        has_codes = target.storage == "dictionary" and self._tables.has_dictionary(position, row_group)
+        return target if has_codes or target.storage != "dictionary" else replace(target, storage="binary", dtype=None)
+
+
+def _to_values(leaf: Leaf, buffer: DecodedColumn) -> ColumnVector:
+    """Make of what a leaf was decoded to what `evaluate` takes."""
+    if leaf.is_nested:
+        return _nested_values(leaf, buffer.pieces)
+    if buffer.values is not None:
+        return ColumnVector(buffer.values, validity=buffer.validity if buffer.null_count else None)
+    return _string_values(buffer.pieces)
+
+
+def _string_values(pieces: list[BinaryArray | DictionaryArray]) -> ColumnVector:
+    """Make them of strings: of codes, where all rows have codes of one dictionary."""
+    if len(pieces) == 1 and isinstance(pieces[0], DictionaryArray):
+        coded = pieces[0]
+        return ColumnVector(coded.dictionary.data, coded.dictionary.offsets, codes=coded.codes)
+    one = concat_pieces([_to_binary(piece) for piece in pieces])
+    return ColumnVector(one.data, one.offsets, one.validity)
+
+
+def _to_binary(piece: BinaryArray | DictionaryArray) -> BinaryArray:
+    return piece if isinstance(piece, BinaryArray) else dictionary_decode(piece)
+
+
+def concat_pieces(pieces: Sequence[BinaryArray]) -> BinaryArray:
+    """Put pieces one behind the other.
+
+    Parameters
+    ----------
+    pieces : sequence of BinaryArray
+        Any number.
+
+    Returns
+    -------
+    BinaryArray
+    """
+    if len(pieces) == 1:
+        return pieces[0]
+    sizes = [int(piece.offsets[-1]) for piece in pieces]
+    moved = np.cumsum([0, *sizes])
+    data = np.empty(int(moved[-1]) + SLACK, np.uint8)
+    offsets = [np.zeros(1, np.int64)]
+    for piece, size, start in zip(pieces, sizes, moved.tolist(), strict=False):
+        data[start : start + size] = piece.data[:size]
+        offsets.append(piece.offsets[1:] + start)
+    validity = None
+    if any(piece.validity is not None for piece in pieces):
+        parts = [np.ones(len(piece), np.uint8) if piece.validity is None else piece.validity[: len(piece)]
+                 for piece in pieces]  # fmt: skip
+        validity = np.concatenate(parts)
+    return BinaryArray(np.concatenate(offsets), data, validity)
+
+
+def _nested_values(leaf: Leaf, pieces: Sequence[NestedLeaf]) -> ColumnVector:
+    """Make them of a leaf of structs or lists: its values dense, and by its levels where they belong."""
+    (piece,) = pieces
+    count = piece.num_entries
+    if count >= _MAX_ENTRIES:
+        raise LimitError(f"there are {count:,} entries in a row group, too many to be filtered by", column=leaf.name)
+    definition = np.zeros(count, np.uint8) if piece.definition is None else piece.definition[:count]
+    there = definition == leaf.max_definition_level
+    values = _dense_values(piece)
+    if piece.repetition is None:
+        codes = np.where(there, np.cumsum(there) - 1, -1).astype(np.int32)
+        levels = {level: definition >= level for level in range(1, leaf.max_definition_level)}
+        validity = None if there.all() else there
+        return replace(values, codes=codes, levels=levels, validity=validity)
+    starts = np.flatnonzero(piece.repetition[:count] == 0)
+    before = np.concatenate([[0], np.cumsum(there)])
+    heads = definition[starts]
+    levels = {level: heads >= level for level in range(1, leaf.max_definition_level + 1)}
+    return replace(values, list_offsets=before[np.append(starts, count)], levels=levels)
+
+
+def _dense_values(piece: NestedLeaf) -> ColumnVector:
+    if isinstance(piece.values, np.ndarray):
+        return ColumnVector(piece.values)
+    if not piece.values:
+        return ColumnVector(np.zeros(SLACK, np.uint8), np.zeros(1, np.int64))
+    one = concat_pieces([_to_binary(part) for part in piece.values])
+    return ColumnVector(one.data, one.offsets)
+
+
+def cacheable_values(leaf: Leaf, values: ColumnVector) -> CachedFixed | CachedBinary | None:
+    """Give what was decoded of a leaf as values to be kept; None where they are not as they are stored.
+
+    Parameters
+    ----------
+    leaf : Leaf
+        The leaf.
+    values : ColumnVector
+        As `FilterColumns.values` gives them; nothing is copied.
+    """
+    if leaf.is_nested or leaf.physical == INT96:
+        return None
+    if leaf.physical != BYTE_ARRAY:
+        return CachedFixed(values.values, values.validity)
+    assert values.offsets is not None
+    if values.codes is not None:
+        return CachedBinary(DictionaryArray(values.codes, BinaryArray(values.offsets, values.values)))
+    return CachedBinary(BinaryArray(values.offsets, values.values, values.validity))
+
+
+def leaf_positions(leaves: Sequence[Leaf], asked: Sequence[Leaf]) -> Mapping[int, int]:
+    """Give for each leaf asked, by its ordinal, the position among all leaves that are read."""
+    wanted = set(map(leaf_ordinal, asked))
+    return {leaf.index: place for place, leaf in enumerate(leaves) if leaf.index in wanted}

@@ -1,0 +1,238 @@
+"""Memory of a scan: estimated from the footer, limited, measured, released."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..column.buffers import BinaryArray, DecodedColumn, DictionaryArray
+from ..column.read.decompress import BATCH_BYTES
+from ..column.read.page_walk import WINDOW_BYTES
+from ..errors import LimitError
+from ..format.open_file import OpenFile
+from ..format.schema import Leaf
+from ..to_pandas.frame import BlockLayout
+from ..types.output_type import OutputType
+
+__all__ = [
+    "MemoryEstimate",
+    "check_memory_limit",
+    "decoded_bytes",
+    "format_bytes",
+    "release_free_memory",
+    "scratch_bytes",
+]
+
+# Bytes of a value that becomes a Python object, by what finishes a column: its pointer, and the object but for what is
+# in it. Small numbers and the like that Python has once are counted too: how many of them there are is not known.
+_OBJECTS = {
+    "decimals": 8 + 104,
+    "dates": 8 + 32,
+    "times": 8 + 40,
+    "uuids": 8 + 112,
+    "bytes": 8 + 40,
+    "text_objects": 8 + 56,
+    "bool_objects": 8,
+    "nulls": 8,
+}
+_OBJECT = 8 + 48  # of a value in nested columns
+_CONTAINER = 8 + 120  # a list or dict around such values; there is one a row at least
+_MARK = 1  # of a mask, which says of each row whether there is a value
+_OFFSET = 8
+_CODE = 4 + 4  # of a dictionary: as it is decoded, and as the Categorical has it
+# Buffers are a quarter larger than what was last asked of them.
+_SLACK = 1.25
+
+_Numbers = np.ndarray
+
+
+def _fixed(target: OutputType, rows: _Numbers, values: _Numbers, sizes: _Numbers, as_objects: bool) -> _Numbers:
+    assert target.dtype is not None
+    width = target.dtype.itemsize + (_MARK if target.nulls == "mask" else 0) + _OBJECTS.get(target.finish, 0)
+    return rows * (width + (_CODE if target.categorical else 0))
+
+
+def _binary(target: OutputType, rows: _Numbers, values: _Numbers, sizes: _Numbers, as_objects: bool) -> _Numbers:
+    objects = _OBJECTS.get(target.finish, 0)
+    return rows * (_OFFSET + _MARK + objects) + sizes * (2 if objects else 1)
+
+
+def _dictionary(target: OutputType, rows: _Numbers, values: _Numbers, sizes: _Numbers, as_objects: bool) -> _Numbers:
+    return rows * _CODE + np.minimum(sizes, rows * 64)
+
+
+def _null(target: OutputType, rows: _Numbers, values: _Numbers, sizes: _Numbers, as_objects: bool) -> _Numbers:
+    return rows * _OBJECTS["nulls"]
+
+
+_RULES = {"fixed": _fixed, "binary": _binary, "dictionary": _dictionary, "null": _null}
+
+
+class MemoryEstimate:
+    """What the rows of a file take once they are decoded.
+
+    Parameters
+    ----------
+    file : OpenFile
+        The file.
+    leaves : sequence of Leaf
+        The columns.
+    output_types : sequence of OutputType
+        How each is decoded.
+    row_groups : sequence of int
+        The row groups that will be asked for.
+    as_objects : bool
+        Whether nested columns become Python objects, and not Arrow's data.
+    extra_row_bytes : int
+        Bytes of a row that are in none of these columns.
+
+    Attributes
+    ----------
+    is_lower_bound : bool
+        Whether strings may be much larger than what is stored of them: in a dictionary they are there once, and no
+        statistics say how long they are in all.
+    """
+
+    def __init__(
+        self, file: OpenFile, leaves: Sequence[Leaf], output_types: Sequence[OutputType], row_groups: Sequence[int],
+        as_objects: bool = True, extra_row_bytes: int = 0,
+    ) -> None:  # fmt: skip
+        groups = list(dict.fromkeys(row_groups))
+        facts = file.footer.chunks.table(groups, [leaf.index for leaf in leaves])
+        num_rows = np.maximum(file.footer.row_group_num_rows[groups], 1).astype(np.float64)
+        self._place = {group: place for place, group in enumerate(groups)}
+        self._num_rows = num_rows
+        self._besides = extra_row_bytes
+        self._bytes = np.zeros((len(groups), len(leaves)))
+        said = facts["unencoded_byte_array_data_bytes"]
+        stored = np.maximum(facts["total_uncompressed_size"], 0)
+        self.is_lower_bound = False
+        for place, (leaf, target) in enumerate(zip(leaves, output_types, strict=True)):
+            sizes = np.where(said[:, place] >= 0, said[:, place], stored[:, place]).astype(np.float64)
+            values = np.maximum(facts["num_values"][:, place], 0).astype(np.float64)
+            rule = _nested if leaf.is_nested else _RULES[target.storage]
+            self._bytes[:, place] = rule(target, num_rows, values, sizes, as_objects)
+            has_dictionary = facts["dictionary_page_offset"][:, place] > 0
+            self.is_lower_bound |= target.storage == "binary" and bool((has_dictionary & (said[:, place] < 0)).any())
+        self._stored = stored + np.maximum(facts["total_compressed_size"], 0)
+
+    def row_bytes(self, row_group: int) -> float:
+        """Give the bytes of a row of a row group, on average."""
+        place = self._place[row_group]
+        return max(float(self._bytes[place].sum() / self._num_rows[place]) + self._besides, 1.0)
+
+    def of_row_group(self, row_group: int) -> float:
+        """Give the bytes of all rows of a row group."""
+        return float(self._bytes[self._place[row_group]].sum())
+
+    def of(self, slices: Sequence[Any]) -> int:
+        """Give the bytes of rows.
+
+        Parameters
+        ----------
+        slices : sequence of RowSlice or RowSelection
+            The rows.
+        """
+        return int(sum(len(rows) * self.row_bytes(rows.row_group) for rows in slices))
+
+    @property
+    def max_row_bytes(self) -> float:
+        """The bytes of a row, on average, in the row group where that is the most."""
+        return max(map(self.row_bytes, self._place), default=1.0)
+
+    @property
+    def max_chunk_bytes(self) -> int:
+        """The bytes of the largest column chunk, as it is stored and decompressed."""
+        return int(self._stored.max(initial=0))
+
+
+def _nested(target: OutputType, rows: _Numbers, values: _Numbers, sizes: _Numbers, as_objects: bool) -> _Numbers:
+    """Levels and values of a leaf, the arrays that are made of them, and the objects, if they become some."""
+    width = _OFFSET if target.dtype is None else target.dtype.itemsize
+    decoded = values * (2 + width) + (sizes if target.dtype is None else 0)
+    return 2 * decoded + (values * _OBJECT + rows * _CONTAINER if as_objects else rows * _OFFSET)
+
+
+def scratch_bytes(estimate: Sequence[MemoryEstimate], threads: int) -> int:
+    """Give what threads take to decode with, besides what they decode to."""
+    each = min(WINDOW_BYTES + 2 * BATCH_BYTES, max((one.max_chunk_bytes for one in estimate), default=0))
+    return int(threads * each * _SLACK)
+
+
+def check_memory_limit(parts: Sequence[tuple[MemoryEstimate, Sequence[Any]]], threads: int, limit: int) -> None:
+    """Refuse a read that would take more memory than is allowed.
+
+    Parameters
+    ----------
+    parts : sequence of (MemoryEstimate, sequence of RowSlice or RowSelection)
+        What rows take, and the rows, of each file.
+    threads : int
+        How many decode.
+    limit : int
+        The most bytes.
+
+    Raises
+    ------
+    LimitError
+        Which says how many it would be, and what to do about it.
+    """
+    rows = sum(len(some) for _, slices in parts for some in slices)
+    needed = sum(costs.of(slices) for costs, slices in parts) + scratch_bytes([costs for costs, _ in parts], threads)
+    if needed > limit:
+        raise LimitError(
+            f"{rows:,} rows would take about {format_bytes(needed)} of memory, and memory_limit is "
+            f"{format_bytes(limit)}: read "
+            "fewer columns, or fewer rows (filters, row_range, nrows), or a batch after the other (iter_batches)"
+        )
+
+
+def format_bytes(count: float) -> str:
+    """Say how many bytes there are, in the unit that suits the number."""
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}" if unit == "bytes" or count >= 10 else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:,.1f} TiB"
+
+
+@lru_cache(maxsize=1)
+def _trim() -> Any:
+    """Give glibc's `malloc_trim`; None where there is another allocator."""
+    try:
+        trim = ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):
+        return None
+    trim.argtypes, trim.restype = [ctypes.c_size_t], ctypes.c_int
+    return trim
+
+
+def release_free_memory() -> None:
+    """Give back what is free. glibc keeps up to 64 MiB for each thread that has freed a large array."""
+    trim = _trim()
+    if trim is not None:
+        trim(0)
+
+
+def decoded_bytes(layout: BlockLayout, buffers: Sequence[DecodedColumn]) -> int:
+    """Give the bytes that columns were decoded to."""
+    arrays = [array for array in (*layout.blocks, *layout.validity) if array is not None]
+    places = zip(layout.values, layout.block_of, strict=True)
+    arrays += [values for values, block in places if values is not None and block is None]
+    total = sum(array.nbytes for array in arrays)
+    return total + sum(_piece_bytes(piece) for buffer in buffers for piece in buffer.pieces)
+
+
+def _piece_bytes(piece: Any) -> int:
+    """Give the bytes of a BinaryPiece, DictionaryPiece or NestedPiece that were written to."""
+    if isinstance(piece, BinaryArray):
+        marks = 0 if piece.validity is None else piece.validity.nbytes
+        return piece.offsets.nbytes + int(piece.offsets[-1] - piece.offsets[0]) + marks
+    if isinstance(piece, DictionaryArray):
+        return piece.codes.nbytes + _piece_bytes(piece.dictionary)
+    levels = sum(array.nbytes for array in (piece.definition, piece.repetition) if array is not None)
+    values = piece.values
+    return levels + (values.nbytes if isinstance(values, np.ndarray) else sum(map(_piece_bytes, values)))

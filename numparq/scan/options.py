@@ -1,0 +1,136 @@
+"""Scan options, checked, and the row slices they select by position."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import index
+from typing import Any
+
+from ..column.read.row_selection import RowSlice
+from ..util.arguments import check_row_count
+
+__all__ = ["ScanOptions"]
+
+_ALLOWED_VALUES = {"variants": ("values", "bytes"), "files": ("references", "bytes")}
+
+
+@dataclass(frozen=True)
+class ScanOptions:
+    """What a read is asked for besides columns; as in `numparq.read_parquet`."""
+
+    filters: Any = None
+    runtime_filters: Any = ()
+    explode: Any = None
+    dtype_backend: str = "numpy"
+    row_groups: Any = None
+    row_range: Any = None
+    nrows: int | None = None
+    categories: Any = None
+    include: Any = ()
+    geometries: str = "wkb"
+    variants: str = "values"
+    files: str = "references"
+    verify_crc: bool = True
+    threads: int | None = None
+    memory_limit: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.geometries != "wkb":
+            from ..to_pandas.geometry import check_geometries
+
+            check_geometries(self.geometries)
+        if self.memory_limit is not None:
+            from ..util.arguments import check_positive_int
+
+            check_positive_int(self.memory_limit, "memory_limit")
+        for name, words in _ALLOWED_VALUES.items():
+            value = getattr(self, name)
+            if value not in words:
+                raise ValueError(f"{name} is one of {', '.join(map(repr, words))}, not {value!r}")
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether no more is asked for than the rows that satisfy `filters`, as they are."""
+        are_all = self.row_groups is self.row_range is self.nrows is self.explode is None
+        as_they_are = self.categories is self.memory_limit is None and self.geometries == "wkb"
+        nothing_more = type(self.include) is tuple and not self.include and not self.runtime_filters
+        return are_all and as_they_are and nothing_more
+
+    @property
+    def categorical_names(self) -> set[str]:
+        """The columns to read as Categorical."""
+        if isinstance(self.categories, str):
+            raise TypeError(f"categories is a list of column names, not {self.categories!r}")
+        return set(self.categories or ())
+
+
+def select_row_slices(
+    num_rows: Sequence[int], row_groups: Any = None, row_range: Any = None, nrows: Any = None
+) -> list[RowSlice]:
+    """Find the rows to read.
+
+    Parameters
+    ----------
+    num_rows : sequence of int
+        Of each row group of the file.
+    row_groups : sequence of int, or None
+        Ordinals of row groups, in the order wanted; None stands for all.
+    row_range : tuple of two ints, or None
+        First row and the one behind the last, counted over the whole file; of the row groups wanted, only rows in
+        that range are read. As in a slice, either may be None, and a stop behind the last row means the last row.
+    nrows : int or None
+        At most so many rows, the first ones of what the others leave.
+
+    Returns
+    -------
+    list of RowSlice
+        None of them empty.
+    """
+    first, stop = _check_row_range(row_range)
+    left = None if nrows is None else check_row_count(nrows, "nrows")
+    starts = [0]
+    for count in num_rows:
+        starts.append(starts[-1] + count)
+    slices: list[RowSlice] = []
+    out = 0
+    for group in _check_row_groups(row_groups, len(num_rows)):
+        begin = max(first - starts[group], 0)
+        end = min(num_rows[group], num_rows[group] if stop is None else stop - starts[group])
+        if left is not None:
+            end = min(end, begin + left - out)
+        if begin < end:
+            slices.append(RowSlice(group, begin, end, out))
+            out += end - begin
+    return slices
+
+
+def _check_row_groups(row_groups: Any, count: int) -> list[int]:
+    if row_groups is None:
+        return list(range(count))
+    try:
+        wanted = [index(group) for group in row_groups]
+    except TypeError:
+        raise TypeError(f"row_groups is a list of ordinals, not {row_groups!r}") from None
+    for group in wanted:
+        if not 0 <= group < count:
+            raise ValueError(f"there is no row group {group}: the file has {count}, counted from 0")
+    return wanted
+
+
+def _check_row_range(row_range: Any) -> tuple[int, int | None]:
+    if row_range is None:
+        return 0, None
+    if isinstance(row_range, (range, slice)):
+        if row_range.step not in (None, 1):
+            raise ValueError("row_range must not have a step")
+        row_range = row_range.start, row_range.stop
+    try:
+        first, stop = row_range
+    except (TypeError, ValueError):
+        raise TypeError(f"row_range is a pair (first, stop), not {row_range!r}") from None
+    begin = 0 if first is None else check_row_count(first, "the start of row_range")
+    end = None if stop is None else check_row_count(stop, "the stop of row_range")
+    if end is not None and end < begin:
+        raise ValueError(f"row_range ends at {end}, before it begins at {begin}")
+    return begin, end

@@ -1,0 +1,158 @@
+"""Predicate of a scan: filters bound to a file, joined by runtime filters as they arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..expr.bind import bind
+from ..expr.bound import filter_leaves
+from ..expr.dnf import as_expression
+from ..expr.expression import Expression
+from ..expr.normalize import all_of
+from ..expr.runtime_filter import check_runtime_filters, resolve_runtime_filter_leaf
+from ..format.arrow_type import ArrowType
+from ..format.open_file import OpenFile
+from ..format.schema import Leaf
+
+if TYPE_CHECKING:
+    from ..expr.runtime_filter import RuntimeFilter
+
+__all__ = ["LeafArrowTypes", "RuntimePredicate", "ScanPredicate", "bind_filters"]
+
+
+class LeafArrowTypes:
+    """The types that the file's ``ARROW:schema`` gives its leaves, looked up when they are asked for."""
+
+    def __init__(self, file: OpenFile) -> None:
+        self._file = file
+
+    def get(self, index: int) -> ArrowType | None:
+        """Give that of a leaf, by its ordinal; None where the schema has none."""
+        leaf = self._file.schema.leaf(index)
+        return None if leaf.is_nested else self._file.arrow_schema.field_type(leaf.column)
+
+
+def bind_filters(file: OpenFile, filters: Any) -> Expression:
+    """Bind what a user gave as ``filters=`` to the columns of a file.
+
+    Parameters
+    ----------
+    file : OpenFile
+        The file.
+    filters : Expression, or list of tuples
+        As `numparq.expr.dnf.as_expression` takes them.
+
+    Returns
+    -------
+    Expression
+
+    Raises
+    ------
+    SchemaError
+        When the file has no such column, or a literal cannot be compared with its values.
+    """
+    return bind(as_expression(filters), file.schema, LeafArrowTypes(file))  # type: ignore[arg-type]
+
+
+class RuntimePredicate(Protocol):
+    """What may arrive while a file is read, and what it asks then."""
+
+    @property
+    def leaves(self) -> Sequence[Leaf]:
+        """The leaves that it may ask."""
+
+    def bound(self) -> Expression | None:
+        """Give it bound to the file, for one that has arrived the same each time; None until then."""
+
+
+class _BoundRuntimeFilter:
+    """A runtime filter on a column of a file."""
+
+    def __init__(self, file: OpenFile, runtime_filter: RuntimeFilter) -> None:
+        self.leaves = [resolve_runtime_filter_leaf(file.schema, runtime_filter)]
+        self._filter = runtime_filter
+        self._schema = file.schema
+        self._origins: Any = LeafArrowTypes(file)
+
+    def bound(self) -> Expression | None:
+        return self._filter.bound(self._schema, self._origins)
+
+
+class ScanPredicate:
+    """What rows have to satisfy.
+
+    Parameters
+    ----------
+    file : OpenFile
+        The file.
+    filters : Expression, list of tuples, or None
+        As in `numparq.read_parquet`.
+    runtime_filters : RuntimeFilter, or iterable of these
+        As in `numparq.read_parquet`.
+    """
+
+    def __init__(self, file: OpenFile, filters: Any, runtime_filters: Any = ()) -> None:
+        bound = None if filters is None else bind_filters(file, filters)
+        self._set(
+            bound,
+            [_BoundRuntimeFilter(file, each) for each in check_runtime_filters(runtime_filters)]
+            if runtime_filters
+            else [],
+        )
+
+    @classmethod
+    def of(cls, bound: Expression | None, late: Sequence[RuntimePredicate] = ()) -> ScanPredicate:
+        """Make one of what has been bound to a file's leaves before.
+
+        Parameters
+        ----------
+        bound : Expression or None
+            As `numparq.expr.bind.bind` makes them.
+        late : sequence of RuntimePredicate
+            What may arrive.
+        """
+        made = cls.__new__(cls)
+        made._set(bound, late)
+        return made
+
+    def _set(self, bound: Expression | None, late: Sequence[RuntimePredicate]) -> None:
+        self._bound = bound
+        self._runtime = late
+        self._latest: tuple[tuple[Expression, ...], Expression | None] = (), None
+
+    def __bool__(self) -> bool:
+        """Whether there is any, or may be."""
+        return self._bound is not None or bool(self._runtime)
+
+    def __repr__(self) -> str:
+        return repr(self.now())
+
+    @property
+    def leaves(self) -> list[Leaf]:
+        """The leaves that are asked, or may be."""
+        asked = [] if self._bound is None else filter_leaves(self._bound)
+        if not self._runtime:
+            return asked
+        later = [leaf for each in self._runtime for leaf in each.leaves]
+        return list({leaf.index: leaf for leaf in (*asked, *later)}.values())
+
+    @property
+    def settled(self) -> Expression | None:
+        """The filter, where no runtime filter may join it; else None."""
+        return None if self._runtime else self._bound
+
+    def now(self) -> Expression | None:
+        """Give the filter, and the runtime filters that have arrived, as one bound expression; None without any.
+
+        It is the same object until another one arrives.
+        """
+        if not self._runtime:
+            return self._bound
+        bounds = [self._bound, *(each.bound() for each in self._runtime)]
+        parts = tuple(part for part in bounds if part is not None)
+        known, joined = self._latest
+        if known != parts:
+            joined = all_of(list(parts))
+            self._latest = parts, joined
+        return joined

@@ -1,0 +1,325 @@
+"""Projected columns: the output type of each leaf, and the DataFrame built from decoded leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from ..column.buffers import DecodedColumn
+from ..column.projection import NestedProjection, Projection, check_include, projection_of, select_columns
+from ..errors import SchemaError, error_context
+from ..format.key_values.arrow import pyarrow_field_type
+from ..format.key_values.pandas import PandasMetadata
+from ..format.open_file import OpenFile
+from ..format.schema import Leaf
+from ..to_pandas.columns import to_array
+from ..to_pandas.frame import BlockLayout, assemble
+from ..types.choose import choose_output_type, needs_arrow_hint
+from ..types.output_type import NESTED_PLACEHOLDER, OutputType
+from ..types.pandas_roundtrip import roundtrip_output_type
+from ..types.schema_only import schema_only_type
+from .options import ScanOptions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..to_pandas.nested.column import NestedOutput
+    from ..to_pandas.nested.explode import ExplodedCollection
+
+__all__ = ["ProjectedColumns", "project_columns"]
+
+_MAX_CACHED_COLUMNS = 64  # columns, of which it is kept what is read of them
+_NOTHING: Mapping[int, Any] = MappingProxyType({})
+
+
+def project_columns(file: OpenFile, columns: Any, options: ScanOptions) -> ProjectedColumns:
+    """Find the columns to read.
+
+    Parameters
+    ----------
+    file : OpenFile
+        The file.
+    columns : sequence of str or tuple, or None
+        The columns wanted, as in `numparq.read_parquet`.
+    options : ScanOptions
+        What else is asked for.
+
+    Returns
+    -------
+    ProjectedColumns
+
+    Raises
+    ------
+    SchemaError
+        When the file has no such column, or one that is called like a virtual one.
+    """
+    metadata = file.pandas_metadata
+    index = metadata.index_fields if metadata else ()
+    if options.explode is None:
+        return ProjectedColumns(file, _cached_projection(file, columns, index), options, check_include(options.include))
+    from ..to_pandas.nested.explode import ExplodedCollection
+
+    explosion = ExplodedCollection(
+        file.schema, options.explode, columns, index, options.include, options.categorical_names
+    )
+    return ProjectedColumns(file, projection_of(explosion.columns), options, explosion.virtual, explosion)
+
+
+def _cached_projection(file: OpenFile, columns: Any, index: Sequence[str]) -> Projection:
+    """Find the columns asked for: of a list of few names, or none, once for all files with the same footer."""
+    is_plain = (
+        type(columns) is list and len(columns) <= _MAX_CACHED_COLUMNS and all(type(name) is str for name in columns)
+    )
+    if columns is not None and not is_plain:
+        return projection_of(select_columns(file.schema, columns, index))
+    key = "columns", None if columns is None else tuple(columns), tuple(index)
+    return file.footer.kept.get(key, lambda: projection_of(select_columns(file.schema, columns, index)))
+
+
+class ProjectedColumns:
+    """The columns of a read.
+
+    Parameters
+    ----------
+    file : OpenFile
+        The file that they are of: its schema, and what its footer says of dtypes.
+    projection : Projection
+        The columns.
+    options : ScanOptions
+        What else is asked for.
+    virtual : sequence of str
+        The virtual columns wanted.
+    explosion : ExplodedCollection, optional
+        How a collection becomes rows, if one is to.
+
+    Attributes
+    ----------
+    leaves : list of Leaf
+        The leaves of all columns.
+    names : list of str
+        Theirs.
+    labels : list of str or None
+        For each leaf the name of the column that it is, or begins; else None.
+    nested : list of NestedOutput
+        The nested columns.
+    virtual : list of str
+        The virtual columns.
+    metadata : PandasMetadata or None
+        What pandas noted of the frame that was written.
+    """
+
+    def __init__(
+        self, file: OpenFile, projection: Projection, options: ScanOptions, virtual: Sequence[str] = (),
+        explosion: ExplodedCollection | None = None,
+    ) -> None:  # fmt: skip
+        self._file = file
+        self._options = options
+        self._projection = projection
+        self._explosion = explosion
+        self.virtual = list(virtual)
+        self.metadata = file.pandas_metadata
+        self.leaves, self.names, self.labels = [*projection.leaves], projection.names, [*projection.labels]
+        self.nested: list[NestedOutput] = [] if projection.is_flat else self._nested_columns()
+        for name in self.virtual:
+            if name in self.labels:
+                raise SchemaError(f"the file has a column {name!r} already; include={name!r} would make a second one")
+
+    @property
+    def index_leaves(self) -> list[int]:
+        """The leaves that will not be columns of the frame, but its index: they share no block."""
+        index = set(self.metadata.index_fields) if self.metadata else ()
+        return [place for place, name in enumerate(self.names) if name in index] if index else []
+
+    def targets(self, null_counts: Sequence[int | None]) -> list[OutputType]:
+        """Choose how each leaf is decoded.
+
+        Parameters
+        ----------
+        null_counts : sequence of int or None
+            Nulls of each leaf, in the rows that may be read; None where that is not known.
+        """
+        categories = self._options.categorical_names
+        if len(self.leaves) <= _MAX_CACHED_COLUMNS:
+            asked = tuple(self.leaves), tuple(null_counts), self._options.dtype_backend, frozenset(categories)
+            key = "targets", type(self), *asked  # other columns of a table choose otherwise
+            targets = [*self._file.footer.kept.get(key, lambda: self._flat_output_types(null_counts, categories))]
+        else:
+            targets = self._flat_output_types(null_counts, categories)
+        for column in self.nested:
+            targets[column.places] = column.targets()
+        if self._explosion is not None:
+            self._explosion.take(self.nested, self.labels)
+        return targets
+
+    def _flat_output_types(self, null_counts: Sequence[int | None], categories: Collection[str]) -> list[OutputType]:
+        """Choose how the leaves of flat columns are decoded."""
+        targets = []
+        for leaf, null_count in zip(self.leaves, null_counts, strict=True):
+            with error_context(column=leaf.name):
+                targets.append(
+                    NESTED_PLACEHOLDER if leaf.is_nested else self._target(leaf, null_count, leaf.name in categories)
+                )
+        return targets
+
+    def schema_only_types(self, may_be_null: Sequence[bool]) -> list[OutputType]:
+        """Choose how each leaf is decoded, by the schema alone: for rows that are one part of several.
+
+        Parameters
+        ----------
+        may_be_null : sequence of bool
+            Of each leaf, whether it may be null in any part; where not, a null is an error.
+
+        Returns
+        -------
+        list of Target
+            As `numparq.types.schema_only.schema_only_type` has them.
+        """
+        # Of leaves in structs, pyarrow 26 does not count the nulls of rows whose struct is null.
+        of_leaf = {
+            leaf.index: answer or (leaf.is_nested and leaf.max_definition_level > 0)
+            for leaf, answer in zip(self.leaves, may_be_null, strict=True)
+        }
+        for column in self.nested:
+            column.may_be_null = of_leaf
+        targets = self.targets([None if answer else 0 for answer in may_be_null])
+        return [
+            target if leaf.is_nested else schema_only_type(target, may_be_null=of_leaf[leaf.index])
+            for target, leaf in zip(targets, self.leaves, strict=True)
+        ]
+
+    def _target(self, leaf: Leaf, null_count: int | None, categorical: bool) -> OutputType:
+        """Choose how a flat column is decoded."""
+        metadata, backend = self.metadata, self._options.dtype_backend
+        if backend == "numpy" and metadata is not None and metadata.is_own and not categorical:
+            restored = self._pandas_type(leaf, null_count, metadata)
+            if restored is not None:
+                return restored
+        return choose_output_type(
+            leaf, self._file.arrow_schema.field_type(leaf.column) if needs_arrow_hint(leaf, backend) else None,
+            dtype_backend=backend, null_count=null_count,
+            pandas_dtype=metadata.extension_dtype(leaf.name) if metadata else None,
+            timezone=metadata.timezone(leaf.name) if metadata else None, categorical=categorical,
+        )  # fmt: skip
+
+    def _pandas_type(self, leaf: Leaf, null_count: int | None, metadata: PandasMetadata) -> OutputType | None:
+        """Choose a target for the dtype that the column had; None where that is not known, or not to be had here."""
+        wanted = metadata.wanted(leaf.name)
+        if wanted is None:
+            return None
+        origin = self._file.arrow_schema.field_type(leaf.column) if needs_arrow_hint(leaf, "numpy") else None
+        schema = self._file.footer.key_value_metadata.get("ARROW:schema")
+        return roundtrip_output_type(leaf, origin, wanted, lambda: pyarrow_field_type(schema, leaf), null_count)
+
+    def _nested_columns(self) -> list[NestedOutput]:
+        """Choose what becomes of the nested columns."""
+        metadata, hints, fetcher = self.metadata, self._file.arrow_schema, None
+        if self._options.files == "bytes":
+            from ..format.file_reference import FileReferenceReader
+
+            fetcher = FileReferenceReader(self._file.source, self._file.files, self._options.verify_crc)
+        found, place = [], 0
+        for column in self._projection.columns:
+            if isinstance(column, Leaf):
+                place += 1
+                continue
+            from ..to_pandas.nested.column import NestedOutput
+
+            name = column.whole.name
+            with error_context(column=name):
+                made = NestedOutput(
+                    column, place, hints.field_hint(column.position), self._options.dtype_backend,
+                    metadata.extension_dtype(name) if metadata else None,
+                    metadata.numpy_type(name) if metadata and self._file.is_own else None,
+                )  # fmt: skip
+            made.variants, made.fetcher = self._options.variants, fetcher
+            found.append(made)
+            place = made.places.stop
+        if self._explosion is not None:
+            found[-1].shares_entries = False  # its leaves become columns of their own
+        return found
+
+    def finished(
+        self, output_types: Sequence[OutputType], buffers: Sequence[DecodedColumn], num_rows: int
+    ) -> list[Any]:
+        """Make arrays of the columns, each by itself.
+
+        Parameters
+        ----------
+        output_types : sequence of OutputType
+            How the leaves were decoded.
+        buffers : sequence of DecodedColumn
+            And to what.
+        num_rows : int
+            How many rows there are.
+
+        Returns
+        -------
+        list of array
+            NumPy or extension arrays, as they would be columns of a frame.
+        """
+        nested = {column.places.start: column for column in self.nested}
+        return [
+            nested[place].finished(output_types, buffers) if place in nested
+            else to_array(output_types[place], buffers[place], num_rows)
+            for place, label in enumerate(self.labels) if label is not None
+        ]  # fmt: skip
+
+    def restore_null_counts(self, buffers: Sequence[DecodedColumn], null_counts: Sequence[int | None]) -> None:
+        """Let columns have the dtypes of a full read, though their nulls may not be among the rows that are left.
+
+        Parameters
+        ----------
+        buffers : sequence of DecodedColumn
+            What the leaves were decoded to.
+        null_counts : sequence of int or None
+            As of `targets`.
+        """
+        for buffer, count in zip(buffers, null_counts, strict=True):
+            buffer.null_count = buffer.null_count or count or 0
+        if self.nested:
+            known = {leaf.index: count for leaf, count in zip(self.leaves, null_counts, strict=True) if count}
+            for column in self.nested:
+                column.null_counts = known
+
+    def frame(
+        self, layout: BlockLayout, buffers: Sequence[DecodedColumn], virtual: Sequence[tuple[str, Any]] = (),
+        finished_columns: Mapping[int, Any] = _NOTHING,
+    ) -> pd.DataFrame:  # fmt: skip
+        """Make the frame of what was decoded.
+
+        Parameters
+        ----------
+        layout : BlockLayout
+            The memory of the leaves.
+        buffers : sequence of DecodedColumn
+            What they were decoded to.
+        virtual : sequence of (str, array)
+            The virtual columns, finished.
+        finished_columns : mapping of int to array
+            Columns that are finished already, by the position of their first leaf.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        finished = {
+            column.places.start: column.finished(layout.targets, buffers)
+            for column in self.nested
+            if column.places.start not in finished_columns
+        }
+        frame = assemble(layout, buffers, self.labels, self.metadata, virtual, {**finished, **finished_columns})
+        shown: Sequence[Leaf | NestedProjection] = self._projection.columns
+        if self._explosion is not None:
+            self._explosion.without(self.labels)
+            frame = self._explosion.frame(frame, layout.targets, buffers, self.metadata)
+            shown = self._explosion.shown
+        return frame if self._options.geometries == "wkb" else self._with_geometries(frame, shown)
+
+    def _with_geometries(self, frame: pd.DataFrame, shown: Sequence[Leaf | NestedProjection]) -> Any:
+        """Turn the columns of WKB into those of geopandas."""
+        from ..to_pandas.geometry import to_geodataframe
+
+        leaves = [column if isinstance(column, Leaf) else column.shape.leaf for column in shown]
+        columns = [self._file.geospatial.get(leaf.name) if leaf is not None else None for leaf in leaves]
+        return to_geodataframe(frame, [column.name for column in shown], columns, self._file.footer)

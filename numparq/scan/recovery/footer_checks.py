@@ -1,0 +1,191 @@
+"""Column chunks and page headers checked against the footer; a damaged chunk is emptied."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...column.read.chunk_table import MAGIC_BYTES, ChunkTables
+from ...column.read.pages import PageFailure, Pages
+from ...errors import CorruptPageError, InvalidFileError, ParquetError
+from ...format.footer.column_chunks import CHUNK_FIELDS, CHUNK_FLAGS
+from ...format.footer.file_metadata import Footer
+from ...format.schema import Leaf
+from ...format.thrift.decode import Record
+from ...kernels.enums import DATA_PAGE, DICTIONARY_PAGE, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY
+from ...kernels.tables import (
+    C_MAX_DEFINITION,
+    P_CHUNK,
+    P_DEFINITION_ENCODING,
+    P_ENCODING,
+    P_REPETITION_ENCODING,
+    P_TYPE,
+)
+
+if TYPE_CHECKING:
+    from ...io.multi_file_source import MultiFileSource
+
+__all__ = ["PageHeaderCheck", "TolerantChunkTables", "is_within"]
+
+_ANY = -1
+_HIGHEST = 62
+_DICTIONARY = 1 << PLAIN_DICTIONARY | 1 << RLE_DICTIONARY
+
+
+class TolerantChunkTables(ChunkTables):
+    """Chunk tables in which a chunk that the footer describes wrongly is one without any bytes.
+
+    Parameters
+    ----------
+    footer, leaves, row_groups, end, files
+        As in `ChunkTables`.
+    damaged_chunks : mapping of (int, str) to ParquetError
+        Chunks that are known to be lost, by row group and column, or what is within one.
+
+    Attributes
+    ----------
+    faults : dict of (int, int) to ParquetError
+        What is wrong with such a chunk, by row group and position among the leaves.
+    """
+
+    def __init__(
+        self,
+        footer: Footer,
+        leaves: Sequence[Leaf],
+        row_groups: Sequence[int],
+        end: int,
+        files: MultiFileSource | None,
+        damaged_chunks: Mapping[tuple[int, str], ParquetError],
+    ) -> None:
+        self.footer = footer
+        self.leaves = leaves
+        self.faults: dict[tuple[int, int], ParquetError] = {}
+        for (row_group, name), error in damaged_chunks.items():
+            guilty = (place for place, leaf in enumerate(leaves) if is_within(leaf.name, name))
+            self.faults.update(((row_group, place), error) for place in guilty)
+        super().__init__(footer, leaves, row_groups, end, files)
+
+    def _read_metadata(self, footer: Footer) -> dict[str, np.ndarray]:
+        """Read what the footer says of the chunks; nothing where that is damaged."""
+        try:
+            return super()._read_metadata(footer)
+        except InvalidFileError:
+            pass
+        shape = len(self._row_groups), len(self._leaves)
+        facts = {name: np.zeros(shape, np.int64) for name in (*CHUNK_FIELDS, *CHUNK_FLAGS)}
+        for at in np.ndindex(shape):
+            row_group = self._row_groups[at[0]]
+            try:
+                known = footer.chunks.table([row_group], [self._leaves[at[1]].index])
+            except InvalidFileError as error:
+                self.faults.setdefault((row_group, at[1]), error)
+                continue
+            for name, values in known.items():
+                facts[name][at] = values[0, 0]
+        return facts
+
+    def _refuse(self, row_group: int, position: int, error: ParquetError) -> None:
+        """Note a chunk whose file is not read."""
+        self.faults.setdefault((row_group, position), error)
+
+    def _check(self) -> None:
+        """Note what is wrong with each chunk, and take the bytes away from those with a fault."""
+        for failed, kind, message in self._checks():
+            for group, place in np.argwhere(failed).tolist():
+                self.faults.setdefault((self._row_groups[group], place), kind(message))
+        for row_group, place in self.faults:
+            if row_group not in self._place:
+                continue
+            at = self._place[row_group], place
+            self._starts[at] = MAGIC_BYTES
+            for name, value in (("total_compressed_size", 0), ("num_values", self._num_rows[at[0]]), ("codec", 0),
+                                ("null_count", -1), ("total_uncompressed_size", 0)):  # fmt: skip
+                self._metadata[name][at] = value
+
+
+def is_within(leaf: str, column: str) -> bool:
+    """Tell whether a path is that of a column, or of a part of it."""
+    return leaf == column or leaf.startswith(column + ".")
+
+
+class PageHeaderCheck:
+    """Holds the encodings of pages against those that the footer names for their column chunk.
+
+    Parameters
+    ----------
+    footer : Footer
+        The file's.
+    leaves : sequence of Leaf
+        The columns read.
+    """
+
+    def __init__(self, footer: Footer, leaves: Sequence[Leaf]) -> None:
+        self._footer = footer
+        self._leaves = leaves
+        self._known: dict[tuple[int, int], int] = {}
+
+    @cached_property
+    def _row_groups(self) -> Sequence[Record] | None:
+        try:
+            return self._footer.full.row_groups
+        except ParquetError:
+            return None
+
+    def _allowed(self, row_group: int, column: int) -> int:
+        """Give the encodings of a chunk as bits; all of them, where the footer cannot be asked."""
+        found = self._known.get((row_group, column))
+        if found is None:
+            found = self._known[row_group, column] = self._footer_encodings(row_group, self._leaves[column].index)
+        return found
+
+    def _footer_encodings(self, row_group: int, leaf: int) -> int:
+        if self._row_groups is None:
+            return _ANY
+        chunk = self._row_groups[row_group].columns[leaf].meta_data
+        encodings = [int(encoding) for encoding in chunk.encodings or ()] if chunk is not None else []
+        if not encodings or not all(0 <= encoding <= _HIGHEST for encoding in encodings):
+            return _ANY
+        bits = sum(1 << encoding for encoding in set(encodings))
+        return bits | _DICTIONARY if bits & _DICTIONARY else bits
+
+    def check(self, row_group: int, columns: Sequence[int], pages: Pages) -> None:
+        """Refuse pages whose values or levels are in an encoding that their chunk does not have.
+
+        Parameters
+        ----------
+        row_group : int
+            The ordinal of the row group.
+        columns : sequence of int
+            For each row of the chunk table, which of the columns read it is.
+        pages : Pages
+            The pages.
+
+        Raises
+        ------
+        PageFailure
+        """
+        table = pages.pages
+        allowed = np.array([self._allowed(row_group, column) for column in columns], np.int64)[table[:, P_CHUNK]]
+        repeated = np.array([self._leaves[column].max_repetition_level > 0 for column in columns])[table[:, P_CHUNK]]
+        optional = pages.chunks[table[:, P_CHUNK], C_MAX_DEFINITION] > 0
+        first_version = table[:, P_TYPE] == DATA_PAGE
+        wrong = _is_not_allowed(table[:, P_ENCODING], allowed) & (table[:, P_TYPE] != DICTIONARY_PAGE)
+        wrong |= first_version & optional & _is_level_encoding_not_allowed(table[:, P_DEFINITION_ENCODING], allowed)
+        wrong |= first_version & repeated & _is_level_encoding_not_allowed(table[:, P_REPETITION_ENCODING], allowed)
+        if wrong.any():
+            message = "the page header names an encoding that the footer does not name for the column chunk"
+            raise PageFailure(int(np.argmax(wrong)), error=CorruptPageError(message))
+
+
+def _is_not_allowed(encodings: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """Tell which encodings are not among those allowed."""
+    known = (allowed >> encodings.clip(0, _HIGHEST)) & 1 == 1
+    return ~known | ((encodings < 0) | (encodings > _HIGHEST)) & (allowed != _ANY)
+
+
+def _is_level_encoding_not_allowed(encodings: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """Tell which encodings of levels are neither RLE, as nearly everywhere, nor allowed."""
+    return (encodings != RLE) & _is_not_allowed(encodings, allowed)

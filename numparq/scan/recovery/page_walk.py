@@ -1,0 +1,320 @@
+"""Tolerant page walk over a column chunk: by page headers, or by the offset index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...column.read.page_walk import PageWalk
+from ...column.scratch import allocate
+from ...errors import CorruptPageError, LimitError, ParquetError
+from ...format.thrift.decode import Record, read_record
+from ...format.thrift.layout import thrift_layout
+from ...io.source import Source
+from ...kernels.decode.page_headers import SCAN_IN_CHUNK, SCAN_POS, SCAN_VALUES
+from ...kernels.enums import DATA_PAGE_V2, DICTIONARY_PAGE
+from ...kernels.tables import (
+    C_END,
+    C_NUM_VALUES,
+    C_ROW_START,
+    C_ROW_STOP,
+    C_START,
+    P_BODY,
+    P_COMPRESSED,
+    P_HEADER,
+    P_IN_CHUNK,
+    P_NUM_VALUES,
+    P_ROW,
+    P_TYPE,
+    PAGE_FIELDS,
+    SLACK,
+)
+from .losses import LostRows
+
+__all__ = ["PAGE_OFFSET", "PAGE_ROW", "PAGE_SIZE", "WalkedChunk", "read_page_locations", "walk_pages"]
+
+# Columns of what `page_locations` gives.
+PAGE_OFFSET, PAGE_SIZE, PAGE_ROW = range(3)
+_FIELDS = ("page_locations.offset", "page_locations.compressed_page_size", "page_locations.first_row_index")
+
+_ALL_ROWS = 1 << 60
+_NO_PAGES = np.empty((0, PAGE_FIELDS), np.int64)
+
+
+def read_page_locations(source: Source, chunk: Record, start: int, end: int, num_rows: int) -> np.ndarray | None:
+    """Read the offset index of a column chunk.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    chunk : Record
+        The ColumnChunk of the footer.
+    start, end : int
+        Between which positions of the file the chunk's pages are.
+    num_rows : int
+        Rows of its row group.
+
+    Returns
+    -------
+    int64 array, (pages, 3), or None
+        Of each data page the position of its header, its bytes with the header, and its first row within the row
+        group. None where there is no offset index, or one that cannot be right: it is only a help.
+    """
+    position, length = chunk.offset_index_offset, chunk.offset_index_length
+    if not position or not length or chunk.file_path or position < 0 or not 0 < length <= source.size - position:
+        return None
+    data = np.zeros(length + SLACK, np.uint8)
+    try:
+        source.read_into(position, data[:length])
+        found = _decode_locations(data, length)
+    except LimitError:
+        raise
+    except ParquetError:
+        return None
+    return found if _is_consistent(found, start, end, num_rows) else None
+
+
+def _decode_locations(data: np.ndarray, length: int) -> np.ndarray:
+    wanted = thrift_layout("OffsetIndex", *_FIELDS)
+    words = read_record(data, length, wanted)
+    slot, record = wanted.slot("page_locations"), wanted.record_layout("page_locations")
+    first, count = max(int(words[slot]), 0), int(words[slot + 1])
+    rows = words[first : first + count * record.words].reshape(count, record.words)
+    return rows[:, [wanted.slot(field) for field in _FIELDS]]
+
+
+def _is_consistent(found: np.ndarray, start: int, end: int, num_rows: int) -> bool:
+    """Tell whether pages can lie so: one behind the other within the chunk, their rows one behind the other."""
+    if not len(found):
+        return False
+    offsets, sizes, rows = found.T
+    if offsets[0] < start or (sizes <= 0).any() or (sizes > end - start).any() or (offsets > end).any():
+        return False
+    stops = offsets + sizes
+    if (stops[:-1] > offsets[1:]).any() or stops[-1] > end:
+        return False
+    return bool(rows[0] == 0 and (np.diff(rows) >= 0).all() and rows[-1] <= num_rows)
+
+
+@dataclass
+class WalkedChunk:
+    """What a walk over the pages of a column chunk has found.
+
+    Attributes
+    ----------
+    raw : uint8 array
+        The chunk's bytes, and SLACK behind.
+    dictionary : int64 array, (0 or 1, PAGE_FIELDS)
+        The row of the page table of the dictionary page.
+    dictionary_error : ParquetError or None
+        What is wrong with the dictionary page, if there is one and it is damaged.
+    pages : int64 array, (pages, PAGE_FIELDS)
+        The data pages whose headers are whole, in order.
+    spans : int64 array, (pages, 2), or None
+        Of each of them the first row and the one behind the last, counted within the row group; None where only the
+        levels could tell.
+    lost : list of LostRows
+        The rows of pages that the walk did not find.
+    inconsistency : ParquetError or None
+        What is wrong where the headers do not add up: one of them is, and so are the rows of all pages behind it.
+    end : ParquetError or None
+        What the walk ended at, where the rows behind cannot be told without the levels.
+    """
+
+    raw: np.ndarray
+    dictionary: np.ndarray = field(default_factory=lambda: _NO_PAGES)
+    dictionary_error: ParquetError | None = None
+    pages: np.ndarray = field(default_factory=lambda: _NO_PAGES)
+    spans: np.ndarray | None = None
+    lost: list[LostRows] = field(default_factory=list)
+    inconsistency: ParquetError | None = None
+    end: ParquetError | None = None
+
+
+def walk_pages(
+    source: Source, chunk: np.ndarray, num_rows: int, locations: np.ndarray | None = None, repeated: bool = False
+) -> WalkedChunk:
+    """Walk over the pages of a column chunk as far as its damages allow it.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    chunk : int64 array, (1, CHUNK_FIELDS)
+        The chunk table, as `ChunkTables.of_row_group` makes it. Pages without a row that is wanted are left out.
+    num_rows : int
+        Rows of the row group.
+    locations : int64 array, (pages, 3), or None
+        What `page_locations` gives.
+    repeated : bool
+        Whether the leaf is in a list, so that a row may have any number of values.
+
+    Returns
+    -------
+    WalkedChunk
+
+    Raises
+    ------
+    OSError, LimitError
+        When the bytes cannot be read, or take more memory than there is.
+    """
+    start, length = int(chunk[0, C_START]), int(chunk[0, C_END] - chunk[0, C_START])
+    raw = source.view(start, length, SLACK)
+    if raw is None:
+        raw = allocate(length + SLACK)
+        source.read_into(start, raw[:length])
+    chunk = chunk.copy()
+    chunk[0, C_START], chunk[0, C_END] = 0, length
+    walked = WalkedChunk(raw)
+    if locations is not None:
+        locations = locations.copy()
+        locations[:, PAGE_OFFSET] -= start
+        _walk_locations(walked, source, chunk, num_rows, locations, repeated)
+    else:
+        _walk_headers(walked, source, chunk, num_rows, repeated)
+    return walked
+
+
+def _walk_headers(walked: WalkedChunk, source: Source, chunk: np.ndarray, num_rows: int, repeated: bool) -> None:
+    """Walk from header to header; behind a damaged one there is no way on."""
+    wanted = int(chunk[0, C_ROW_START]), int(chunk[0, C_ROW_STOP])
+    walk = PageWalk(source, chunk)
+    walk.chunks[0, [C_ROW_START, C_ROW_STOP]] = -1, _ALL_ROWS
+    end, num_values = int(chunk[0, C_END]), int(chunk[0, C_NUM_VALUES])
+    trouble: ParquetError | None = None
+    try:
+        walk.scan(walked.raw, end)
+    except LimitError:
+        raise
+    except ParquetError as error:
+        trouble = error
+    _split_dictionary(walked, walk.found)
+    seen, position = int(walk.state[SCAN_VALUES]), int(walk.state[SCAN_POS])
+    passed_over = int(walk.state[SCAN_IN_CHUNK]) > len(walk.found)
+    if trouble is not None and passed_over and seen <= num_values:
+        seen = _drop_after_gap(walked, seen)
+        trouble = CorruptPageError("the page header is of no known type, and the others do not have all values")
+    elif trouble is not None and (position >= end or seen > num_values):
+        walked.inconsistency = trouble
+        seen = num_rows
+    if not repeated:
+        first = walked.pages[:, P_ROW]
+        walked.spans = np.stack([first, first + walked.pages[:, P_NUM_VALUES]], axis=1)
+        _keep_selected(walked, *wanted)
+    elif (rows := _rows_by_headers(walked)) is not None:
+        stops = np.cumsum([0, *rows])
+        walked.spans = np.stack([stops[:-1], stops[1:]], axis=1)
+        seen = int(stops[-1])
+        if trouble is None and seen != num_rows:
+            walked.inconsistency = CorruptPageError("the rows of the page headers are not those of the row group")
+    if trouble is None or walked.inconsistency is not None:
+        return
+    if walked.spans is None:
+        walked.end = trouble
+    else:
+        walked.lost.append(LostRows(min(seen, num_rows), num_rows, trouble))
+
+
+def _drop_after_gap(walked: WalkedChunk, seen: int) -> int:
+    """Leave out the data pages behind the first that was passed over, for its type is none known; the values left."""
+    ordinals = walked.pages[:, P_IN_CHUNK]
+    behind = ordinals != np.arange(len(ordinals)) + len(walked.dictionary)
+    if behind.any():
+        seen = int(walked.pages[np.argmax(behind), P_ROW])
+        walked.pages = walked.pages[: np.argmax(behind)]
+    return seen
+
+
+def _keep_selected(walked: WalkedChunk, start: int, stop: int) -> None:
+    """Leave out the pages without a row that is wanted."""
+    assert walked.spans is not None
+    wanted = (walked.spans[:, 0] < stop) & (walked.spans[:, 1] > start)
+    walked.pages, walked.spans = walked.pages[wanted], walked.spans[wanted]
+
+
+def _split_dictionary(walked: WalkedChunk, table: np.ndarray) -> None:
+    """Divide a page table into the dictionary page and the data pages."""
+    first = int(len(table) > 0 and table[0, P_TYPE] == DICTIONARY_PAGE)
+    walked.dictionary, walked.pages = table[:first].copy(), table[first:].copy()
+
+
+def _rows_by_headers(walked: WalkedChunk) -> list[int] | None:
+    """Give num_rows of each page; None where there are pages of version 1, or of writers in Go, which do not count."""
+    if not (walked.pages[:, P_TYPE] == DATA_PAGE_V2).all():
+        return None
+    rows = [_rows_of(walked.raw, page) for page in walked.pages]
+    counted = all(count > 0 or page[P_NUM_VALUES] == 0 for count, page in zip(rows, walked.pages, strict=True))
+    return rows if counted else None
+
+
+def _rows_of(raw: np.ndarray, page: np.ndarray) -> int:
+    """Give num_rows of the header of a page of version 2, which the page table has no place for."""
+    wanted = thrift_layout("PageHeader", "data_page_header_v2.num_rows")
+    header = raw[int(page[P_HEADER]) : int(page[P_BODY])]
+    return max(int(read_record(header, len(header), wanted)[wanted.slot("data_page_header_v2.num_rows")]), 0)
+
+
+def _walk_locations(
+    walked: WalkedChunk, source: Source, chunk: np.ndarray, num_rows: int, locations: np.ndarray, repeated: bool
+) -> None:
+    """Go from one location of the offset index to the next."""
+    before = int(locations[0, PAGE_OFFSET])
+    one_page = _PageAtLocation(walked.raw, source, chunk)
+    if before:
+        try:
+            _split_dictionary(walked, one_page.at(0, before))
+        except LimitError:
+            raise
+        except ParquetError as error:
+            walked.dictionary_error = error
+    pages, spans = [], []
+    stops = [*locations[1:, PAGE_ROW].tolist(), num_rows]
+    wanted = (0, num_rows) if repeated else (int(chunk[0, C_ROW_START]), int(chunk[0, C_ROW_STOP]))
+    for number, (location, stop) in enumerate(zip(locations.tolist(), stops, strict=True)):
+        first = location[PAGE_ROW]
+        if first >= wanted[1] or stop <= wanted[0]:
+            continue
+        try:
+            page = one_page.at(location[PAGE_OFFSET], location[PAGE_SIZE])
+            _check_page(page, location, stop - first, repeated)
+        except LimitError:
+            raise
+        except ParquetError as error:
+            walked.lost.append(LostRows(first, stop, error))
+            continue
+        page[0, P_ROW], page[0, P_IN_CHUNK] = first, number + len(walked.dictionary)
+        pages.append(page)
+        spans.append((first, stop))
+    walked.pages = np.concatenate([_NO_PAGES, *pages])
+    walked.spans = np.array(spans, np.int64).reshape(-1, 2)
+
+
+class _PageAtLocation:
+    """Reads the header of the one page that is between two positions of a chunk."""
+
+    def __init__(self, raw: np.ndarray, source: Source, chunk: np.ndarray) -> None:
+        self._raw = raw
+        self._walk = PageWalk(source, chunk.copy())
+        self._walk.chunks[0, C_NUM_VALUES] = -1  # no more than the first page
+        self._walk.chunks[0, [C_ROW_START, C_ROW_STOP]] = -1, _ALL_ROWS
+
+    def at(self, position: int, size: int) -> np.ndarray:
+        """Give its row of the page table."""
+        walk = self._walk
+        walk.chunks[0, [C_START, C_END]] = position, position + size
+        walk.state[:] = 0
+        walk.state[SCAN_POS] = position
+        walk.scan(self._raw, position + size)
+        return walk.found.copy()
+
+
+def _check_page(page: np.ndarray, location: list[int], num_rows: int, repeated: bool) -> None:
+    """Refuse what is no data page, or not the one that the offset index tells of."""
+    if not len(page) or page[0, P_TYPE] == DICTIONARY_PAGE:
+        raise CorruptPageError("the header is not that of a data page, where the offset index has one")
+    if page[0, P_BODY] + page[0, P_COMPRESSED] != location[PAGE_OFFSET] + location[PAGE_SIZE]:
+        raise CorruptPageError("the page header has another size than the offset index")
+    if not repeated and page[0, P_NUM_VALUES] != num_rows:
+        raise CorruptPageError("the page header has another number of values than the offset index has rows")

@@ -1,0 +1,209 @@
+"""Error policy `on_error="skip"`: intact rows and columns, and a report of the lost ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...column.buffers import DecodedColumn
+from ...column.read.row_selection import RowSlice
+from ...errors import LimitError, ParquetError, SchemaError, UnsupportedError
+from ...format.footer.file_metadata import Footer
+from ...format.key_values.pandas import PandasMetadata
+from ...format.schema import Leaf
+from ...to_pandas.frame import BlockLayout
+from ...to_pandas.labels import row_index
+from ...to_pandas.nested.column import NestedOutput
+from .footer_checks import TolerantChunkTables, is_within
+from .losses import LOST_ATTR, Losses, Lost
+from .lost_rows import drop_lost_rows
+from .retry import TolerantContext, TolerantJobMaker
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ...io.multi_file_source import MultiFileSource
+    from ..file_rows import FileRowReader
+
+__all__ = ["SkipDamaged"]
+
+
+class SkipDamaged:
+    """How a read goes on behind damages.
+
+    A chunk that fails is decoded again page by page (`numparq.scan.recovery.retry`). Where something fails that no
+    page is to
+    blame for, the read begins again without the chunk or column that it failed at.
+
+    Parameters
+    ----------
+    file : str
+        The file's name.
+    footer : Footer
+        Its footer.
+    """
+
+    context = TolerantContext
+
+    def __init__(self, file: str, footer: Footer) -> None:
+        self._file = file
+        self._starts = [0, *np.cumsum(footer.row_group_num_rows).tolist()]
+        self._losses = Losses(file, self._starts)
+        self._report: list[Lost] = []
+        self._kept: np.ndarray | None = None
+        self._damaged_chunks: dict[tuple[int, str], ParquetError] = {}
+        self._damaged_columns: dict[Any, ParquetError] = {}
+
+    def read(self, attempt: Callable[[Any], pd.DataFrame], columns: Any, known: Sequence[str]) -> pd.DataFrame:
+        """Read, and read again without what it failed at, until nothing fails.
+
+        Parameters
+        ----------
+        attempt : callable
+            Reads columns; given those still wanted, as the user would.
+        columns : sequence of str or tuple, or None
+            The columns wanted.
+        known : sequence of str
+            Those of the file.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With a list of `Lost` as ``attrs["numparq.lost"]``.
+        """
+        while True:
+            self._losses = Losses(self._file, self._starts)
+            try:
+                frame = attempt(columns)
+            except (LimitError, SchemaError):
+                raise
+            except ParquetError as error:
+                columns = self._drop_culprit(error, columns, known)
+                continue
+            gone = [
+                Lost(self._file, None, str(name), None, error.message) for name, error in self._damaged_columns.items()
+            ]
+            frame.attrs = {**frame.attrs, LOST_ATTR: gone + self._report}
+            return frame
+
+    @staticmethod
+    def rows(rows: FileRowReader, targets: Any, limit: Any) -> Sequence[Any]:
+        """Give the rows to decode: all that were chosen by position, for pages that are lost answer no filter."""
+        if rows.has_predicate:
+            raise UnsupportedError("on_error='skip' does not go with filters: read without them, and filter the frame")
+        return rows.slices
+
+    def _drop_culprit(self, error: ParquetError, columns: Any, known: Sequence[str]) -> Any:
+        """Note what an error is about, and give the columns to go on with; raise it where that is not known."""
+        leaf, row_group = error.where.get("column"), error.where.get("row_group")
+        if not isinstance(leaf, str):
+            raise error
+        if isinstance(row_group, int) and (row_group, leaf) not in self._damaged_chunks:
+            self._damaged_chunks[row_group, leaf] = error
+            return columns
+        wanted = list(known if columns is None else columns)
+        guilty = [name for name in wanted if is_within(leaf, _path_of(name)) or is_within(_path_of(name), leaf)]
+        if not guilty:
+            raise error
+        for name in guilty:
+            self._damaged_columns[name] = error
+        return [name for name in wanted if name not in guilty]
+
+    def tables(
+        self, footer: Footer, leaves: Sequence[Leaf], row_groups: Sequence[int], end: int, files: MultiFileSource | None
+    ) -> TolerantChunkTables:
+        """Make the chunk tables, as `ChunkTables` does."""
+        return TolerantChunkTables(footer, leaves, row_groups, end, files, self._damaged_chunks)
+
+    def few(self, *rows: Any) -> dict[int, DecodedColumn]:
+        """Decode nothing beside the jobs, which note what is lost."""
+        return {}
+
+    def job_maker(
+        self, context: Any, tables: Any, leaves: Sequence[Leaf], memory: BlockLayout, slices: Sequence[Any]
+    ) -> TolerantJobMaker:
+        """Make what makes the jobs, as `JobScheduler`."""
+        return TolerantJobMaker(context, tables, memory, self._losses)
+
+    def whole(
+        self,
+        layout: BlockLayout,
+        buffers: list[DecodedColumn],
+        labels: list[str | None],
+        nested: list[NestedOutput],
+        virtual: list[tuple[str, Any]],
+        leaves: list[Leaf],
+        slices: Sequence[Any],
+    ) -> tuple[BlockLayout, list[DecodedColumn], list[str | None], list[NestedOutput], list[tuple[str, Any]]]:
+        """Give the columns and rows that are whole.
+
+        Columns count in the order of the rows that they have lost, fewest first; one with which no row would be whole
+        is left out. Of the others, a row stays that is whole in all.
+
+        Parameters
+        ----------
+        layout, buffers
+            What the leaves were decoded to.
+        labels : list of str or None
+            For each leaf the name of the column that it is, or begins.
+        nested : list of NestedOutput
+            The nested columns.
+        virtual : list of (str, array)
+            The virtual columns.
+        leaves : list of Leaf
+            The leaves.
+        slices : list of RowSlice
+            The rows read.
+
+        Returns
+        -------
+        layout, buffers, labels, nested, virtual
+        """
+        self._report = self._losses.listed([leaf.name for leaf in leaves])
+        self._kept = None
+        if not self._losses:
+            return layout, buffers, labels, nested, virtual
+        dropped, kept = self._choose_intact(labels, nested, slices)
+        layout, buffers = drop_lost_rows(layout, buffers, leaves, kept)
+        labels = [None if position in dropped else label for position, label in enumerate(labels)]
+        nested = [column for column in nested if column.places.start not in dropped]
+        self._kept = kept
+        return layout, buffers, labels, nested, [(name, values.take(np.flatnonzero(kept))) for name, values in virtual]
+
+    def _choose_intact(
+        self, labels: Sequence[str | None], nested: Sequence[NestedOutput], slices: Sequence[RowSlice]
+    ) -> tuple[set[int], np.ndarray]:
+        """Choose columns to leave out, and rows to keep; gives the positions of the leaves, and a bool for each row."""
+        places = {column.places.start: range(column.places.start, column.places.stop) for column in nested}
+        columns = [places.get(position, range(position, position + 1)) for position, label in enumerate(labels)
+                   if label is not None]  # fmt: skip
+        inside = {leaf for leaves in columns for leaf in leaves}
+        kept = self._losses.intact_rows(slices, set(range(len(labels))) - inside)  # of what is to be exploded
+        dropped: set[int] = set()
+        for leaves in sorted(columns, key=lambda leaves: self._losses.num_rows(slices, leaves)):
+            if not self._losses.num_rows(slices, leaves):
+                continue
+            left = kept & self._losses.intact_rows(slices, leaves)
+            if left.any():
+                kept = left
+            else:
+                dropped.update(leaves)
+        return dropped, kept
+
+    def label(self, frame: pd.DataFrame, metadata: PandasMetadata | None) -> None:
+        """Give the rows the labels that they would have if none were lost."""
+        if self._kept is not None and _is_range(frame.index):
+            frame.index = row_index(metadata, {}, len(self._kept))[np.flatnonzero(self._kept)]
+
+
+def _is_range(index: pd.Index) -> bool:
+    import pandas as pd
+
+    return isinstance(index, pd.RangeIndex)
+
+
+def _path_of(name: Any) -> str:
+    """Give the path of a column as a user names it, joined by dots."""
+    return ".".join(map(str, name)) if isinstance(name, tuple) else str(name)

@@ -1,0 +1,1 @@
+"""Streaming scan: row units decoded within a memory limit, returned as batches."""

@@ -1,0 +1,256 @@
+"""Arrow schema and tables of a scan; string offsets as a requested schema asks."""
+
+from __future__ import annotations
+
+import binascii
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ...column.buffers import DecodedColumn
+from ...errors import InvalidFileError, UnsupportedError, error_context
+from ...format.open_file import OpenFile
+from ...to_pandas.arrow import to_arrow
+from ...types.output_type import OutputType
+from ...util.optional import import_pyarrow
+from ..projected_columns import ProjectedColumns
+
+__all__ = ["ArrowTableBuilder", "negotiate_schema", "to_arrow_arrays"]
+
+_VIRTUAL = {"file": "string", "row_group": "int64", "row_number": "int64"}
+
+_NOTHING: Mapping[int, Any] = MappingProxyType({})
+
+
+def to_arrow_arrays(
+    columns: ProjectedColumns, output_types: Sequence[OutputType], buffers: Sequence[DecodedColumn], num_rows: int,
+    made: Mapping[int, Any] = _NOTHING,
+) -> list[Any]:  # fmt: skip
+    """Make pyarrow arrays of what columns were decoded to.
+
+    Parameters
+    ----------
+    columns : ProjectedColumns
+        The columns, of a read with ``dtype_backend="pyarrow"``.
+    output_types : sequence of OutputType
+        How each of their leaves was decoded.
+    buffers : sequence of DecodedColumn
+        What to. The arrays keep this memory; nothing is to be written to it any more.
+    num_rows : int
+        Rows of each.
+    made : mapping of int to array
+        Columns that are finished already, by the position of their first leaf.
+
+    Returns
+    -------
+    list of pyarrow.ChunkedArray
+        One for each column; of strings and dictionaries there may be several chunks.
+
+    Raises
+    ------
+    ImportError
+        When pyarrow is not installed.
+    InvalidFileError, UnsupportedError
+        For values that Arrow's type of the column does not hold.
+    """
+    nested = {column.places.start: column for column in columns.nested}
+    arrays = []
+    for place, label in enumerate(columns.labels):
+        if label is None:
+            continue
+        with error_context(column=label):
+            if place in made:
+                arrays.append(_to_chunked_array(made[place]))
+            elif place in nested:
+                arrays.append(_to_chunked_array(nested[place].finished(output_types, buffers)))
+            else:
+                arrays.append(to_arrow(output_types[place], buffers[place], num_rows))
+    return arrays
+
+
+def _to_chunked_array(array: Any) -> Any:
+    """Give a finished column as Arrow has it."""
+    pa = import_pyarrow()
+    array = array.__arrow_array__() if hasattr(array, "__arrow_array__") else pa.array(array, from_pandas=True)
+    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+
+
+class ArrowTableBuilder:
+    """The columns of a read as Arrow has them.
+
+    Parameters
+    ----------
+    file : OpenFile
+        The file that they are of.
+    columns : ProjectedColumns
+        The columns, of a read with ``dtype_backend="pyarrow"``.
+    output_types : sequence of OutputType
+        How each of their leaves is decoded: settled ones.
+    made : mapping of int to array
+        Columns that are made otherwise, by the position of their first leaf: no rows of each.
+
+    Attributes
+    ----------
+    schema : pyarrow.Schema
+        Names, types and nullability, and the metadata that pyarrow's own reader leaves: what the footer has besides
+        Arrow's schema, and the ids of fields.
+    """
+
+    def __init__(
+        self,
+        file: OpenFile,
+        columns: ProjectedColumns,
+        output_types: Sequence[OutputType],
+        made: Mapping[int, Any] = _NOTHING,
+    ) -> None:
+        self._columns = columns
+        pa = import_pyarrow()
+        nothing = [_empty_buffer(target) for target in output_types]
+        arrays = to_arrow_arrays(columns, output_types, nothing, 0, made)
+        labels = [(place, label) for place, label in enumerate(columns.labels) if label is not None]
+        notes = _writer_field_metadata(file)
+        fields = [
+            pa.field(
+                _to_utf8(label),
+                array.type,
+                _is_nullable(columns, place),
+                _field_metadata(file, columns.leaves[place].column, notes),
+            )
+            for (place, label), array in zip(labels, arrays, strict=True)
+        ]
+        fields += [pa.field(name, getattr(pa, _VIRTUAL[name])(), False) for name in columns.virtual]
+        self.schema = pa.schema(fields, _schema_metadata(file))
+
+    def table(
+        self, output_types: Sequence[OutputType], buffers: Sequence[DecodedColumn], num_rows: int,
+        virtual: Mapping[str, Any], made: Mapping[int, Any] = _NOTHING,
+    ) -> Any:  # fmt: skip
+        """Make a table of what the columns were decoded to.
+
+        Parameters
+        ----------
+        targets, buffers, num_rows
+            As in `to_arrow_arrays`.
+        virtual : mapping of str to array
+            The virtual columns: arrays, or a str that is the same in all rows.
+        made : mapping of int to array
+            As in `to_arrow_arrays`.
+
+        Returns
+        -------
+        pyarrow.Table
+            Of `schema`.
+
+        Raises
+        ------
+        InvalidFileError
+            For a map with a null for a key.
+        UnsupportedError
+            For values that take another type than the schema has for them: more than 2 GiB of strings in one nested
+            column, say.
+        """
+        pa = import_pyarrow()
+        arrays = to_arrow_arrays(self._columns, output_types, buffers, num_rows, made)
+        arrays += [
+            pa.repeat(value, num_rows) if isinstance(value, str) else _to_chunked_array(value)
+            for value in virtual.values()
+        ]
+        fitting = [_cast_to_field(array, field) for array, field in zip(arrays, self.schema, strict=True)]
+        if not fitting:
+            return pa.table({"": pa.nulls(num_rows)}).replace_schema_metadata(self.schema.metadata).select([])
+        return pa.Table.from_arrays(fitting, schema=self.schema)
+
+
+def _cast_to_field(array: Any, field: Any) -> Any:
+    """Give an array of the type that a field has."""
+    if array.type == field.type:
+        return array
+    types = import_pyarrow().types
+    if types.is_map(field.type) and not types.is_map(array.type):  # which is how a null key is told
+        raise InvalidFileError("a key of a map is null, which Arrow's maps cannot have", column=field.name)
+    try:
+        return array.cast(field.type)
+    except (import_pyarrow().ArrowException, NotImplementedError) as error:
+        raise UnsupportedError(
+            f"values come as {array.type}, where the others of the column are {field.type}: {error}", column=field.name
+        ) from error
+
+
+def _empty_buffer(target: OutputType) -> DecodedColumn:
+    """Give what no rows are decoded to."""
+    if target.nested or target.dtype is None or target.storage != "fixed":
+        return DecodedColumn()
+    return DecodedColumn(np.empty(0, target.dtype))
+
+
+def _is_nullable(columns: ProjectedColumns, place: int) -> bool:
+    for column in columns.nested:
+        if column.places.start == place:
+            return column.column.shape.nullable
+    return columns.leaves[place].max_definition_level > 0
+
+
+def _to_utf8(name: str) -> str:
+    """Give a name that was not UTF-8 as text nevertheless."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+# --- metadata ---------------------------------------------------------------------------------------------------------
+
+
+def _schema_metadata(file: OpenFile) -> dict[Any, Any] | None:
+    """Give the footer's keys but that of Arrow's own schema, and what that had for metadata."""
+    keys = {key: value for key, value in file.footer.key_value_metadata.items() if key != "ARROW:schema"}
+    return {key: value for key, value in keys.items() if value is not None} or None
+
+
+def _writer_field_metadata(file: OpenFile) -> list[Any]:
+    """Give the metadata that the top-level fields had in the Arrow schema of the writer; empty where there is none."""
+    pa = import_pyarrow()
+    value = file.footer.key_value_metadata.get("ARROW:schema")
+    try:
+        schema = pa.ipc.read_schema(pa.py_buffer(binascii.a2b_base64(value))) if value is not None else None
+    except (pa.ArrowException, ValueError, OSError):
+        return []
+    fields = [] if schema is None else list(schema)
+    return [field.metadata or {} for field in fields] if len(fields) == len(file.schema.columns) else []
+
+
+def _field_metadata(file: OpenFile, position: int, notes: Sequence[Any]) -> dict[Any, Any] | None:
+    """Give the metadata of the field of a top-level column; a partition column has none."""
+    if position < 0:
+        return None
+    field_id = file.schema.field_id(file.schema.column_element(position))
+    found = dict(notes[position]) if position < len(notes) else {}
+    if field_id is not None:
+        found[b"PARQUET:field_id"] = str(field_id).encode()
+    return found or None
+
+
+def negotiate_schema(schema: Any, requested: Any) -> Any:
+    """Give a schema as it was asked for, where that is but another width of offsets.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        What there is.
+    requested : PyCapsule
+        What is asked for. The fields are told by their names and order; a schema of other ones is not granted.
+
+    Returns
+    -------
+    pyarrow.Schema
+        `schema`, its strings and bytes with offsets as wide as they are asked for.
+    """
+    pa = import_pyarrow()
+    wanted = pa.Schema._import_from_c_capsule(requested)
+    if wanted.names != schema.names:
+        return schema
+    families = [[getattr(pa, name)(), getattr(pa, f"large_{name}")()] for name in ("string", "binary")]
+    fields = []
+    for field, other in zip(schema, wanted, strict=True):
+        free = any(field.type in family and other.type in family for family in families)
+        fields.append(field.with_type(other.type) if free else field)
+    return pa.schema(fields, schema.metadata)

@@ -1,0 +1,353 @@
+"""Batches of a scan, read ahead: an iterator of DataFrames, or an Arrow stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from copy import copy
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+
+from ...errors import InvalidFileError
+from ...format.key_values.pandas import PandasMetadata, RangeIndexLevel
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..projected_columns import ProjectedColumns
+
+__all__ = ["ArrowUnitReader", "Batches", "RangeLabels", "ReadAhead", "UnitReader", "drop_range_index"]
+
+_Item = TypeVar("_Item")
+_END: Any = object()
+
+
+class ReadAhead(Generic[_Item]):
+    """An iterator whose next item is made on a thread of its own as soon as the one before has been taken.
+
+    Parameters
+    ----------
+    items : iterator
+        Makes the items; used by one thread at a time.
+
+    Notes
+    -----
+    There is never more than one item waiting or being made. Nothing of it refers to who iterates: an iterator that is
+    let go of takes its thread along.
+    """
+
+    def __init__(self, items: Iterator[_Item]) -> None:
+        self._items = items
+        self._pool: ThreadPoolExecutor | None = ThreadPoolExecutor(1, "numparq-ahead")
+        self._next: Future[_Item] | None = None
+
+    def __iter__(self) -> ReadAhead[_Item]:
+        return self
+
+    def __next__(self) -> _Item:
+        if self._pool is None:
+            raise StopIteration
+        waiting, self._next = self._next or self._submit(self._pool), None
+        item = waiting.result()
+        if item is _END:
+            self.close()
+            raise StopIteration
+        self._next = self._submit(self._pool)
+        return item
+
+    def _submit(self, pool: ThreadPoolExecutor) -> Future[_Item]:
+        return pool.submit(next, self._items, _END)
+
+    def close(self) -> None:
+        """Stop: what is being made is waited for, and thrown away."""
+        pool, self._pool, self._next = self._pool, None, None
+        if pool is not None:
+            pool.shutdown(wait=True, cancel_futures=True)
+            if hasattr(self._items, "close"):
+                self._items.close()
+
+    def __del__(self) -> None:
+        if self._pool is not None:  # not waited for: who knows in which thread this is
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+class RangeLabels(NamedTuple):
+    """The labels of rows that have none in the file: a RangeIndex that goes on from batch to batch."""
+
+    start: int = 0
+    step: int = 1
+    name: Any = None
+
+    @classmethod
+    def of(cls, metadata: PandasMetadata | None, num_rows: int | None) -> RangeLabels:
+        """Give the labels that one read of all rows has.
+
+        Parameters
+        ----------
+        metadata : PandasMetadata or None
+            What the footer says of the frame that was written.
+        num_rows : int or None
+            How many rows there are; None where a filter leaves that open.
+        """
+        levels = metadata.index if metadata is not None else ()
+        level = levels[0] if len(levels) == 1 else None
+        if isinstance(level, RangeIndexLevel) and len(range(level.start, level.stop, level.step)) == num_rows:
+            return cls(level.start, level.step, level.name)
+        return cls()
+
+
+def drop_range_index(columns: ProjectedColumns) -> ProjectedColumns:
+    """Have columns become frames without a RangeIndex that the footer tells of: it is none of a part of the rows."""
+    metadata = columns.metadata
+    if metadata is not None and any(isinstance(level, RangeIndexLevel) for level in metadata.index):
+        columns.metadata = copy(metadata)
+        columns.metadata.index = columns.metadata.index_fields
+    return columns
+
+
+class UnitReader(Protocol):
+    """What gives a table in units, as many rows at a time as memory allows; all are of the same types.
+
+    Attributes
+    ----------
+    batch_rows : int
+        Rows of a batch.
+    is_exact : bool
+        Whether batches have just so many, and not fewer where that is less work.
+    is_ahead : bool
+        Whether a unit may be read while the one before is in use.
+    labels : RangeLabels
+        Of rows without an index.
+    """
+
+    batch_rows: int
+    is_exact: bool
+    is_ahead: bool
+    labels: RangeLabels
+
+    def frames(self) -> Iterator[pd.DataFrame]:
+        """Give the rows of each unit as a frame; at least one."""
+
+    def to_arrow(self) -> ArrowUnitReader:
+        """Give the same rows as Arrow tables."""
+
+
+class ArrowUnitReader(Protocol):
+    """`UnitReader` as Arrow tables."""
+
+    batch_rows: int
+    is_ahead: bool
+
+    @property
+    def schema(self) -> Any:
+        """The schema of all tables (pyarrow.Schema)."""
+
+    def tables(self) -> Iterator[Any]:
+        """Give the rows of each unit as a pyarrow.Table."""
+
+
+class Batches:
+    """Batches of a table: an iterator of DataFrames, once through, or any number of streams of Arrow record batches.
+
+    Made by `ParquetFile.iter_batches`.
+
+    Parameters
+    ----------
+    units : UnitReader
+        What reads.
+
+    Notes
+    -----
+    All frames have the same columns and dtypes (see `ParquetFile.iter_batches`). Where memory allows it, the next rows
+    are read while a batch is worked on. An iterator that is let go of before its end frees its threads; `close`, or
+    ``with``, does so at once.
+
+    What takes Arrow data by its stream interface takes this object as it is, if pyarrow is installed: polars
+    (``polars.from_arrow(batches)``), duckdb, pyarrow (``pyarrow.RecordBatchReader.from_stream(batches)``).
+
+    Examples
+    --------
+    >>> import pandas, numparq
+    >>> file = numparq.ParquetFile(numparq.to_parquet(pandas.DataFrame({"a": range(5)})))
+    >>> for batch in file.iter_batches(batch_rows=2):
+    ...     print(batch.index.tolist(), batch["a"].sum())
+    [0, 1] 1
+    [2, 3] 5
+    [4] 4
+    """
+
+    def __init__(self, units: UnitReader) -> None:
+        self._units: UnitReader | None = units
+        self._frames: Iterator[pd.DataFrame] | None = None
+        self._source: Any = None
+
+    def __iter__(self) -> Batches:
+        return self
+
+    def __next__(self) -> pd.DataFrame:
+        if self._frames is None:
+            units = self._unread()
+            self._units = None
+            self._source = ReadAhead(units.frames()) if units.is_ahead else units.frames()
+            self._frames = _number_rows(_split_batches(self._source, units.batch_rows, units.is_exact), units.labels)
+        return next(self._frames)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Give the batches as an Arrow stream (a PyCapsule), instead of as frames.
+
+        Parameters
+        ----------
+        requested_schema : PyCapsule, optional
+            The schema wanted. Strings and bytes come with offsets of the width that it asks for; other types are
+            those of the file, whatever it says, as the protocol allows.
+        """
+        return self.reader().__arrow_c_stream__(None) if requested_schema is None else self._cast(requested_schema)
+
+    def _cast(self, requested_schema: Any) -> Any:
+        from .arrow_tables import negotiate_schema
+
+        reader = self.reader()
+        return reader.cast(negotiate_schema(reader.schema, requested_schema)).__arrow_c_stream__(None)
+
+    def reader(self) -> Any:
+        """Give the batches as a pyarrow.RecordBatchReader, instead of as frames.
+
+        Returns
+        -------
+        pyarrow.RecordBatchReader
+
+        Raises
+        ------
+        ImportError
+            When pyarrow is not installed.
+        """
+        from ...util.optional import import_pyarrow
+
+        pa = import_pyarrow("Arrow streams need")
+        units = self._unread().to_arrow()
+        tables = ReadAhead(units.tables()) if units.is_ahead else units.tables()
+        most = units.batch_rows
+        batches = chain.from_iterable(table.to_batches(max_chunksize=most) for table in tables)
+        return pa.RecordBatchReader.from_batches(units.schema, batches)
+
+    def _unread(self) -> UnitReader:
+        if self._units is None:
+            raise ValueError("these batches are being read as frames already, or are closed; ask for new ones")
+        return self._units
+
+    def close(self) -> None:
+        """Stop reading, and free threads and memory; there are no more batches then."""
+        self._units, self._frames = None, iter(())
+        source, self._source = self._source, None
+        if source is not None:
+            source.close()
+
+    def __enter__(self) -> Batches:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def _split_batches(frames: Iterator[pd.DataFrame], batch_rows: int, is_exact: bool) -> Iterator[pd.DataFrame]:
+    """Divide frames into batches.
+
+    Parameters
+    ----------
+    frames : iterator of DataFrame
+        The frames. Batches are views of them.
+    batch_rows : int
+        Rows of a batch.
+    is_exact : bool
+        Whether each has just so many, and what is left of a frame is copied to begin a batch with. Else they are the
+        most, and only frames that are small themselves are put together.
+    """
+    rest = _BatchRemainder()
+    first: pd.DataFrame | None = None
+    shown = 0
+    for frame in frames:
+        first = frame.iloc[:0] if first is None else _check_dtypes(frame, first)
+        if rest and not (rest.has_same_dtypes(frame) and (is_exact or rest.num_rows + len(frame) <= batch_rows)):
+            shown += 1
+            yield rest.taken()
+        if rest:
+            head = frame.iloc[: batch_rows - rest.num_rows]
+            frame = frame.iloc[len(head) :]
+            rest.add(head)
+            del head
+            if rest.num_rows == batch_rows:
+                shown += 1
+                yield rest.taken()
+        parts = -(-len(frame) // batch_rows)
+        size = batch_rows if is_exact or not parts else -(-len(frame) // parts)
+        for start in range(0, len(frame), size):
+            batch = frame.iloc[start : start + size]
+            if len(batch) < size if is_exact else size < batch_rows // 2:
+                rest.add(batch)
+            else:
+                shown += 1
+                yield batch
+            del batch
+        del frame  # else it would be held while the next one is made
+    if rest:
+        yield rest.taken()
+    elif first is not None and not shown:
+        yield first
+
+
+class _BatchRemainder:
+    """Rows that wait for others to become a batch with."""
+
+    def __init__(self) -> None:
+        self._frames: list[pd.DataFrame] = []
+        self.num_rows = 0
+
+    def __bool__(self) -> bool:
+        return self.num_rows > 0
+
+    def has_same_dtypes(self, frame: pd.DataFrame) -> bool:
+        """Whether rows can follow without a change of dtypes: Categoricals of other categories would become objects."""
+        return _dtypes(self._frames[0]) == _dtypes(frame)
+
+    def add(self, frame: pd.DataFrame) -> None:
+        """Have rows wait."""
+        self._frames.append(frame)
+        self.num_rows += len(frame)
+
+    def taken(self) -> pd.DataFrame:
+        """Give all rows as one frame; none wait any more."""
+        import pandas as pd
+
+        frames, self._frames, self.num_rows = self._frames, [], 0
+        if len(frames) == 1:
+            return frames[0]
+        return pd.concat(frames, ignore_index=isinstance(frames[0].index, pd.RangeIndex))
+
+
+def _dtypes(frame: pd.DataFrame) -> list[Any]:
+    """Give the dtypes of columns and index."""
+    index = frame.index
+    return [*frame.dtypes, *(index.dtypes if index.nlevels > 1 else [index.dtype])]
+
+
+def _check_dtypes(frame: pd.DataFrame, first: pd.DataFrame) -> pd.DataFrame:
+    """Hold the dtypes of a frame against those of the first one; gives the latter."""
+    for name, dtype, known in zip(frame.columns, frame.dtypes, first.dtypes, strict=True):
+        if dtype != known and not (dtype.name == "category" and known.name == "category"):
+            message = f"rows of dtype {dtype} come behind others of dtype {known}: read the column in one piece"
+            raise InvalidFileError(message, column=str(name))
+    return first
+
+
+def _number_rows(batches: Iterator[pd.DataFrame], labels: RangeLabels) -> Iterator[pd.DataFrame]:
+    """Number rows that have no other labels, from batch to batch."""
+    import pandas as pd
+
+    done = 0
+    for batch in batches:
+        if isinstance(batch.index, pd.RangeIndex):
+            start = labels.start + done * labels.step
+            batch.index = pd.RangeIndex(start, start + len(batch) * labels.step, labels.step, name=labels.name)
+        done += len(batch)
+        yield batch
+        del batch

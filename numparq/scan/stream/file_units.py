@@ -1,0 +1,194 @@
+"""Decode one file unit by unit, into DataFrames or Arrow tables of one schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...column.buffers import DecodedColumn
+from ...column.read.row_selection import RowSlice
+from ...errors import LimitError, ParquetError, UnsupportedError, error_context
+from ...format.open_file import OpenFile
+from ...to_pandas.frame import BlockLayout, allocate_blocks
+from ...to_pandas.strings import default_string_array
+from ...util.arguments import check_row_count
+from ...util.worker_pool import WorkerPool
+from ..file_rows import FileRowReader, leaves_may_be_null
+from ..memory import MemoryEstimate, decoded_bytes, release_free_memory
+from ..options import ScanOptions, select_row_slices
+from ..projected_columns import ProjectedColumns, project_columns
+from .batches import RangeLabels, drop_range_index
+from .units import BatchSize, FileUnitPlan, MemoryShares, add_filter_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..predicate import ScanPredicate
+    from .arrow_tables import ArrowTableBuilder
+
+__all__ = ["FileUnitReader"]
+
+
+class FileUnitReader:
+    """The rows of a file in units.
+
+    Parameters
+    ----------
+    file : OpenFile
+        The file.
+    columns : sequence of str or tuple, or None
+        As in `numparq.read_parquet`.
+    options : ScanOptions
+        What else is asked for; ``nrows`` counts rows that satisfy the filters.
+    sizes : BatchSize
+        How large units are.
+
+    Attributes
+    ----------
+    batch_rows, is_exact, is_ahead
+        As of `MemoryShares`.
+    labels : RangeLabels
+        Of rows without an index.
+    """
+
+    def __init__(self, file: OpenFile, columns: Any, options: ScanOptions, sizes: BatchSize) -> None:
+        self._file = file
+        self._asked = columns
+        self._choices = options
+        self._sizes = sizes
+        self._columns = self._project_columns()
+        self._condition = self._bind_predicate()
+        limit = None if self._condition else options.nrows
+        counts = file.footer.row_group_num_rows.tolist()
+        self._slices = select_row_slices(counts, options.row_groups, options.row_range, limit)
+        self._may_be_null = leaves_may_be_null(file, self._columns.leaves)
+        self._targets = self._columns.schema_only_types(self._may_be_null)
+        is_open = self._condition is not None or options.explode is not None
+        self.labels = RangeLabels.of(file.pandas_metadata, None if is_open else sum(map(len, self._slices)))
+        self._division, shares = self._plan_units()
+        self._threads = shares.threads
+        self.batch_rows, self.is_exact, self.is_ahead = shares.batch_rows, shares.is_exact, shares.is_ahead
+
+    def _project_columns(self) -> ProjectedColumns:
+        return drop_range_index(project_columns(self._file, self._asked, self._choices))
+
+    def _bind_predicate(self) -> ScanPredicate | None:
+        choices = self._choices
+        if choices.filters is None and not choices.runtime_filters:
+            return None
+        from ..predicate import ScanPredicate
+
+        return ScanPredicate(self._file, choices.filters, choices.runtime_filters)
+
+    def _plan_units(self) -> tuple[FileUnitPlan, MemoryShares]:
+        leaves, targets = add_filter_columns(self._columns.leaves, self._targets, self._condition)
+        groups = [rows.row_group for rows in self._slices]
+        costs = MemoryEstimate(self._file, leaves, targets, groups, self._choices.dtype_backend != "pyarrow")
+        shares = MemoryShares([costs], costs.of(self._slices), self._sizes, self._choices.threads)
+        return FileUnitPlan(self._file, leaves, targets, self._slices, costs, shares), shares
+
+    # --- frames ------------------------------------------------------------------------------------------------------
+
+    def frames(self) -> Iterator[pd.DataFrame]:
+        """Give the rows of each unit as a frame, its RangeIndex from 0 where it has no other; at least one frame."""
+        shown = 0
+        for rows, layout, buffers in self._units():
+            columns = self._columns
+            if self._choices.explode is not None:  # which is taken apart for each frame anew
+                columns = self._project_columns()
+                columns.schema_only_types(self._may_be_null)
+            virtual = [(name, self._virtual(rows, name)) for name in columns.virtual]
+            frame = columns.frame(layout, buffers, virtual)
+            if rows.count or not shown:
+                shown += 1
+                yield frame
+
+    # --- Arrow -------------------------------------------------------------------------------------------------------
+
+    def to_arrow(self) -> FileUnitReader:
+        """Give the same rows as Arrow tables."""
+        if self._choices.explode is not None:
+            raise UnsupportedError("explode=... gives no Arrow stream yet: use the frames")
+        return FileUnitReader(self._file, self._asked, replace(self._choices, dtype_backend="pyarrow"), self._sizes)
+
+    @cached_property
+    def _arrow(self) -> ArrowTableBuilder:
+        from .arrow_tables import ArrowTableBuilder
+
+        with error_context(file=self._file.source.name):
+            return ArrowTableBuilder(self._file, self._columns, self._targets)
+
+    @property
+    def schema(self) -> Any:
+        """The schema of the tables (pyarrow.Schema)."""
+        return self._arrow.schema
+
+    def tables(self) -> Iterator[Any]:
+        """Give the rows of each unit as a pyarrow.Table."""
+        for rows, layout, buffers in self._units():
+            virtual = {
+                name: self._file.source.name if name == "file" else rows.virtual(name) for name in self._columns.virtual
+            }
+            yield self._arrow.table(layout.targets, buffers, rows.count, virtual)
+
+    # --- what both are made of ---------------------------------------------------------------------------------------
+
+    def _virtual(self, rows: FileRowReader, name: str) -> Any:
+        if name == "file":
+            return default_string_array([self._file.source.name]).take(np.zeros(rows.count, np.intp))
+        return rows.virtual(name)
+
+    def _units(self) -> Iterator[tuple[FileRowReader, BlockLayout, list[DecodedColumn]]]:
+        """Decode one unit after the other."""
+        left = None if self._choices.nrows is None else check_row_count(self._choices.nrows, "nrows")
+        nothing = True
+        with error_context(file=self._file.source.name):
+            for slices in self._division.units(self._file.check_unchanged):
+                rows, layout, buffers = self._decode(slices, left)
+                self._division.observe(rows.slices, decoded_bytes(layout, buffers))
+                if rows.count or nothing:
+                    nothing = False
+                    yield rows, layout, buffers
+                if self._condition and left is not None:
+                    left -= rows.count
+                    if left <= 0:
+                        return
+            if nothing:
+                yield self._decode(self._no_rows(), left)
+
+    def _no_rows(self) -> list[RowSlice]:
+        """Give what is decoded where there is no row: of our own files the categories, which a row group has."""
+        has_dictionaries = self._file.is_own and self._file.num_row_groups
+        return [RowSlice(0, 0, 0, 0)] if has_dictionaries else []
+
+    def _decode(
+        self, slices: Sequence[RowSlice], limit: int | None
+    ) -> tuple[FileRowReader, BlockLayout, list[DecodedColumn]]:
+        release_free_memory()
+        columns = self._columns
+        rows = FileRowReader(self._file, columns.leaves, slices, self._condition)
+        with self._named(rows), WorkerPool(self._threads) as crew:
+            rows.begin(crew, self._choices.verify_crc)
+            with closing(rows):
+                rows.find(self._targets, limit)
+                layout = allocate_blocks(self._targets, rows.count, columns.index_leaves)
+                wanted = range(len(self._targets))
+                buffers = rows.decode(layout, [at for at in wanted if rows.count or self._targets[at].entries])
+        return rows, layout, buffers
+
+    @contextmanager
+    def _named(self, rows: FileRowReader) -> Iterator[None]:
+        """Say in errors where they came up."""
+        try:
+            yield
+        except ParquetError as error:
+            rows.tables.add_chunk_file(error)
+            raise
+        except MemoryError as error:
+            what = f"{rows.count:,} rows of {len(self._columns.names)} columns"
+            raise LimitError(f"there is not enough memory to read {what}") from error

@@ -1,0 +1,154 @@
+"""Page locations of column chunks without an offset index, from a walk over page headers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+
+import numpy as np
+
+from ...column.read.chunk_table import ChunkTables, chunk_template
+from ...column.read.context import ReadContext
+from ...column.read.page_walk import PageWalk
+from ...column.read.row_selection import RowSlice
+from ...column.scratch import Scratch
+from ...errors import ParquetError, error_context
+from ...format.open_file import OpenFile
+from ...format.page_index import OffsetIndex
+from ...format.schema import Leaf
+from ...format.writer_quirks import page_quirks
+from ...kernels.enums import DICTIONARY_PAGE
+from ...kernels.tables import (
+    C_NUM_VALUES,
+    C_QUIRKS,
+    C_ROW_START,
+    C_ROW_STOP,
+    C_START,
+    P_BODY,
+    P_COMPRESSED,
+    P_HEADER,
+    P_ROW,
+    P_TYPE,
+    PREFIX_CARRYOVER,
+)
+from ...plan.chunk_pages import ChunkPages
+from ...prune.index_locations import OFFSET_INDEX, IndexLocations
+from ...prune.index_reader import IndexKey, PageIndexReader
+from ...types.output_type import OutputType
+from ...util.worker_pool import WorkerPool
+
+__all__ = ["PageLocator"]
+
+
+class PageLocator:
+    """Finds the pages of chunks, by their offset indexes or their headers.
+
+    Parameters
+    ----------
+    file : OpenFile
+        The file; what is found is kept in ``file.indexes``, where planning looks for it.
+    leaves : sequence of Leaf
+        The columns.
+    output_types : sequence of OutputType
+        How each is decoded.
+    """
+
+    def __init__(self, file: OpenFile, leaves: Sequence[Leaf], output_types: Sequence[OutputType]) -> None:
+        self._file = file
+        self._leaves = leaves
+        self._targets = output_types
+        self._common = chunk_template(leaves, output_types)
+        self._places = IndexLocations.for_file(file)
+        self._indexes = PageIndexReader(file, leaves, self._places)
+
+    def find(self, row_group: int) -> list[Leaf]:
+        """Find the pages of all chunks of a row group.
+
+        Parameters
+        ----------
+        row_group : int
+            Its ordinal.
+
+        Returns
+        -------
+        list of Leaf
+            The columns of whose chunks no row can be read alone: repeated ones, where a page begins in the midst of a
+            row.
+
+        Raises
+        ------
+        ParquetError
+            For pages that are damaged.
+        """
+        tables = ChunkTables(self._file.footer, self._leaves, [row_group], self._file.footer_start, self._file.files)
+        starts, ends = (bounds[0].tolist() for bounds in tables.places([row_group]))
+        num_rows = tables.num_rows_of(row_group)
+        self._indexes.load({OFFSET_INDEX: [(row_group, leaf.index) for leaf in self._leaves]})
+        whole = []
+        for place, leaf in enumerate(self._leaves):
+            chunk = ChunkPages.whole(starts[place], ends[place], num_rows)
+            if self._indexes.pages(chunk, row_group, leaf.index) is not None or starts[place] == ends[place]:
+                continue
+            with error_context(row_group=row_group, column=leaf.name):
+                pages = self._locate_by_walk(tables, place, chunk, row_group)
+            if pages is None and leaf.max_repetition_level:
+                whole.append(leaf)
+        return whole
+
+    def _locate_by_walk(self, tables: ChunkTables, place: int, chunk: ChunkPages, row_group: int) -> ChunkPages | None:
+        """Walk over the headers of a chunk's pages; None where pages cannot be read without those before them."""
+        columns = np.array([place])
+        table = tables.of_row_group(self._common[columns], columns, RowSlice(row_group, 0, chunk.num_rows, 0))
+        if table[0, C_QUIRKS] & PREFIX_CARRYOVER:
+            return None
+        leaf = self._leaves[place]
+        if leaf.max_repetition_level:
+            locations = self._count_rows(leaf, self._targets[place], table, chunk.num_rows, row_group)
+        else:
+            locations = _walk_pages(PageWalk(self._file.source, table))
+        if locations is None:
+            return None
+        end = int(locations[-1, :2].sum()) if len(locations) else chunk.start
+        try:
+            pages = ChunkPages(chunk.start, end, chunk.num_rows, locations)
+        except ParquetError:  # pages without a row, or what else no index has: the chunk is read as ever
+            return None
+        if end != chunk.end:
+            return None
+        index = IndexKey(OFFSET_INDEX, row_group, leaf.index)
+        self._file.indexes[index] = OffsetIndex(pages.locations)
+        return pages
+
+    def _count_rows(
+        self, leaf: Leaf, target: OutputType, table: np.ndarray, num_rows: int, row_group: int
+    ) -> np.ndarray | None:
+        """Count the rows of each page of a repeated column, whose headers tell no more than its values."""
+        from ...column.jobs.nested import PageRowCountJob
+
+        table[0, C_ROW_START], table[0, C_ROW_STOP] = 0, table[0, C_NUM_VALUES]
+        bit_packed = page_quirks(self._file.footer.created_by).bit_packed
+        with (
+            WorkerPool(1) as crew,
+            closing(ReadContext(self._file.source, [leaf.name], crew, False, bit_packed=bit_packed)) as it,
+        ):
+            job = PageRowCountJob(
+                it, row_group, [0], table, False, leaf=leaf, target=target, rows=RowSlice(row_group, 0, num_rows, 0),
+                num_rows=num_rows,
+            )  # fmt: skip
+            job()
+        return job.locations
+
+
+def _walk_pages(walk: PageWalk) -> np.ndarray:
+    """Give place, size and first row of each data page, int64 of shape (pages, 3)."""
+    scratch = Scratch()
+    start = int(walk.chunks[0, C_START])
+    found = [np.empty((0, 3), np.int64)]
+    for window in walk.windows(scratch):
+        table = window.pages
+        data = table[table[:, P_TYPE] != DICTIONARY_PAGE]
+        begun = start - int(walk.chunks[0, C_START])
+        headers = data[:, P_HEADER]
+        sizes = data[:, P_BODY] + data[:, P_COMPRESSED] - headers
+        found.append(np.stack([headers + begun, sizes, data[:, P_ROW]], axis=1))
+    return np.concatenate(found)

@@ -1,0 +1,245 @@
+"""Filter pushdown: Spark filters as expressions, and a probe for leaking filters (Spark 4.3)."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import datasource
+from pyspark.sql.datasource import DataSourceReader, Filter
+
+from ...errors import SchemaError
+from ...format.physical_type import INT96
+from ...format.schema import Schema
+from ..schema.comparison import is_collated
+from .source import NumparqDataSource, NumparqReader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+    from ...expr.expression import Expression
+    from ..scan.plan import SparkScan
+    from ..scan.request import ReadRequest
+
+__all__ = ["PushdownDataSource", "filters_leak", "is_int96", "to_expression"]
+
+_SETTING = "spark.sql.python.filterPushdown.enabled"
+_PROBE_ROWS = 30
+
+# --- filters as expressions -------------------------------------------------------------------------------------------
+
+# Types whose values are compared by numparq as by Spark; to Spark, NaN is equal to itself, and the largest number.
+_COMPARED = {"BooleanType", "ByteType", "ShortType", "IntegerType", "LongType", "DecimalType", "StringType",
+             "BinaryType", "DateType", "TimestampType", "TimestampNTZType"}  # fmt: skip
+_EXPRESSIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "EqualTo": lambda column, value: column == value,
+    "GreaterThan": lambda column, value: column > value,
+    "GreaterThanOrEqual": lambda column, value: column >= value,
+    "LessThan": lambda column, value: column < value,
+    "LessThanOrEqual": lambda column, value: column <= value,
+    "In": lambda column, value: column.isin(list(value)),
+    "StringStartsWith": lambda column, value: column.startswith(value),
+    "IsNull": lambda column, value: column.is_null(),
+    "IsNotNull": lambda column, value: column.is_not_null(),
+}
+
+
+def is_int96(schema: Schema, name: Any) -> bool:
+    """Whether a column of files is of INT96: instants to Spark, of which numparq knows no zone."""
+    from ...expr.resolve import resolve_column
+
+    try:
+        return resolve_column(schema, name).leaf.physical == INT96
+    except SchemaError:
+        return False  # a partition column, or none at all
+
+
+class PushdownDataSource(NumparqDataSource):
+    """The data source, with the option ``pushdown``."""
+
+    allows_pushdown = True
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Give what reads the splits, and takes filters where the option says so."""
+        request = self._request()
+        if not request.pushdown:
+            return super().reader(schema)
+        return PushdownReader(self._scan_for(schema), request, schema)
+
+
+class PushdownReader(NumparqReader):
+    """Leaves out rows that do not satisfy the filters of a query; Spark applies them again.
+
+    Parameters
+    ----------
+    table : SparkScan
+        The table without filters of a query.
+    request : ReadRequest
+        What was asked for.
+    schema : StructType
+        The columns that Spark expects.
+    """
+
+    def __init__(self, table: SparkScan, request: ReadRequest, schema: StructType) -> None:
+        super().__init__(table)
+        self._request = request
+        self._schema = schema
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Plan with the filters that are understood; give all of them back, for Spark to apply."""
+        reader = self._batches.reader
+        names = {name: is_int96(reader.schema, name) for name in reader.names}
+        known = [made for each in filters if (made := to_expression(each, self._schema, names)) is not None]
+        if known and not self._replan(known) and len(known) > 1:
+            for each in known:
+                self._replan([each])
+        return filters
+
+    def _replan(self, known: Iterable[Expression]) -> bool:
+        """Plan anew with more filters; False where a stored type is not compared with a literal of theirs."""
+        from ..scan.plan import SparkScan
+
+        request = replace(self._request, filters=_combine_filters(self._request, known))
+        try:
+            table = SparkScan.of(request, self._schema)
+        except SchemaError:
+            return False
+        self._request, self._splits, self._batches = request, table.splits, table.batches
+        return True
+
+
+def _combine_filters(request: ReadRequest, more: Iterable[Expression]) -> Expression:
+    from ...expr.dnf import as_expression
+    from ...expr.normalize import all_of
+    from ...expr.parse import parse_filter_for_schema
+    from ..scan.plan import file_schema
+
+    given = request.filters
+    if given is None:
+        return all_of(list(more))
+    if isinstance(given, str):
+        given = parse_filter_for_schema(given, lambda: file_schema(request))
+    return all_of([as_expression(given), *more])
+
+
+def to_expression(each: Filter, schema: StructType, names: Mapping[str, bool]) -> Expression | None:
+    """Give a filter of Spark as an expression.
+
+    Parameters
+    ----------
+    each : pyspark.sql.datasource.Filter
+        The filter.
+    schema : StructType
+        The columns that Spark knows.
+    names : mapping of str to bool
+        Those that are in files under the same name, and whether they are INT96.
+
+    Returns
+    -------
+    Expression or None
+        None where it would not mean the same: of floating-point numbers, of strings with a collation, of fields.
+    """
+    from ...expr.expression import col
+
+    if isinstance(each, datasource.Not):
+        inner = to_expression(each.child, schema, names)
+        return None if inner is None else ~inner
+    make = _EXPRESSIONS.get(type(each).__name__)
+    path: tuple[str, ...] = getattr(each, "attribute", ())
+    if make is None or len(path) != 1 or path[0] not in names or path[0] not in schema.fieldNames():
+        return None
+    kind, value = schema[path[0]].dataType, getattr(each, "value", None)
+    is_null_test = type(each).__name__ in ("IsNull", "IsNotNull")
+    if not is_null_test and (type(kind).__name__ not in _COMPARED or is_collated(kind) or _has_null(value)):
+        return None
+    return make(col(path[0]), _without_zone(value) if names[path[0]] else value)
+
+
+def _without_zone(value: Any) -> Any:
+    """Give an instant, or several, as INT96 is compared with it."""
+    if isinstance(value, (tuple, list)):
+        return [_without_zone(each) for each in value]
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        return value.astimezone(datetime.UTC).replace(tzinfo=None)
+    return value
+
+
+def _has_null(value: Any) -> bool:
+    """Whether a literal is null, or has one in it: what a negation of it means is another matter."""
+    return value is None or (isinstance(value, (tuple, list, set)) and any(each is None for each in value))
+
+
+# --- the probe --------------------------------------------------------------------------------------------------------
+
+
+def filters_leak(spark: SparkSession) -> bool:
+    """Find out whether this Spark lets the filters of one query count in another one of the same DataFrame.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        It runs a few small jobs, on a data source of their own.
+    """
+    from ..tasks import describe_jobs
+
+    spark.dataSource.register(_probe_source())
+    with _pushdown_enabled(spark), describe_jobs(spark, "numparq: are filters of queries kept apart?"):
+        found = spark.read.format("numparq_probe").load()
+        counts = (
+            found.filter("i = 3").count(),
+            found.count(),
+            found.filter("i = 3").union(found.filter("i = 4")).count(),
+            found.filter("i < 5").crossJoin(found.filter("i > 27")).count(),
+            found.count(),
+        )
+    return counts != (1, _PROBE_ROWS, 2, 5 * 2, _PROBE_ROWS)
+
+
+@contextmanager
+def _pushdown_enabled(spark: SparkSession) -> Iterator[None]:
+    before = spark.conf.get(_SETTING, None)
+    spark.conf.set(_SETTING, "true")
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(_SETTING)
+        else:
+            spark.conf.set(_SETTING, before)
+
+
+def _probe_source() -> type:
+    """Make a data source that prunes as Spark's documentation has it; made here, it travels with its code."""
+
+    class Reader(DataSourceReader):
+        def __init__(self) -> None:
+            self.tests: list[Any] = []
+
+        def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+            self.tests = [(type(each).__name__, getattr(each, "value", None)) for each in filters]
+            return filters
+
+        def read(self, partition: Any) -> Any:
+            how = {"EqualTo": int.__eq__, "LessThan": int.__lt__, "GreaterThan": int.__gt__}
+            for number in range(30):
+                if all(how[name](number, value) for name, value in self.tests if name in how):
+                    yield (number,)
+
+    class Probe(datasource.DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "numparq_probe"
+
+        def schema(self) -> str:
+            return "i int"
+
+        def reader(self, schema: Any) -> DataSourceReader:
+            return Reader()
+
+    return Probe

@@ -1,0 +1,269 @@
+"""Read options of the data source: the table, parsing, and errors that name the wrong option."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from ...column.projection import VIRTUAL_COLUMNS
+from ...dataset.partitions.types import parse_partition_type
+from ...errors import InvalidFileError, ParquetError, SchemaError
+from ..scan.request import ReadRequest
+from .option_values import choice_parser, parse_bool, parse_bytes, parse_count, parse_json_object
+
+__all__ = ["READ_OPTIONS", "ReadOption", "parse_read_options", "plan_with_options"]
+
+_STORAGE = "storage."
+Planned = TypeVar("Planned")
+
+
+class ReadOption(NamedTuple):
+    """An option.
+
+    Attributes
+    ----------
+    name : str
+        As it is written; Spark tells no upper from lower case.
+    field : str
+        What it sets of a `ReadRequest`.
+    parse : callable
+        Makes the value of the text; a ValueError says what it should be.
+    meaning : str
+        In a few words.
+    """
+
+    name: str
+    field: str
+    parse: Callable[[str], Any]
+    meaning: str
+
+
+def _names(text: str) -> list[Any]:
+    """Read ``a, b`` or ``["a", ["s", "x"]]``."""
+    if not text.strip():
+        return []
+    if not text.lstrip().startswith("["):
+        names = [part.strip() for part in text.split(",")]
+        if not all(names):
+            raise ValueError("names, separated by commas or as a JSON list")
+        return list(names)
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError("names, separated by commas or as a JSON list") from error
+    if not all(isinstance(name, str) or _is_path(name) for name in found):
+        raise ValueError("a list of names, or of lists of names for fields of structs")
+    return [tuple(name) if isinstance(name, list) else name for name in found]
+
+
+def _is_path(name: Any) -> bool:
+    return isinstance(name, list) and bool(name) and all(isinstance(part, str) for part in name)
+
+
+def _partitioning(text: str) -> Any:
+    """Read ``hive``, ``none``, ``year, month`` or ``{"year": "int32"}``."""
+    if text.strip().lower() in ("hive", "none"):
+        return "hive" if text.strip().lower() == "hive" else None
+    if text.lstrip().startswith("{"):
+        return {name: _type_name(name, kind) for name, kind in parse_json_object(text).items()}
+    names = _names(text)
+    if not names or len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
+        raise ValueError("hive, none, the names of levels, each once, or a JSON object of types")
+    return names
+
+
+def _type_name(name: str, kind: Any) -> str:
+    try:
+        if not isinstance(kind, str):
+            raise TypeError
+        parse_partition_type(kind)
+    except (TypeError, ValueError):
+        said = 'types of partition columns, as {"year": "int32", "day": "date", "zone": "str"}'
+        raise ValueError(f"{said}, and {name!r} is of none") from None
+    return kind
+
+
+def _virtual(text: str) -> list[str]:
+    """Read names of virtual columns."""
+    names = _names(text)
+    if not set(names) <= set(VIRTUAL_COLUMNS):
+        raise ValueError(f"any of {', '.join(VIRTUAL_COLUMNS)}")
+    return names
+
+
+READ_OPTIONS = (
+    ReadOption(
+        "columns", "columns", _names, "the columns to read: a, b or a JSON list, with lists for fields of structs"
+    ),
+    ReadOption("filter", "filters", str, "the rows to read, exactly: n > 3 and zone in ('A', 'B')"),
+    ReadOption("splitBytes", "split_bytes", parse_bytes, "stored bytes that one task reads at most, about: 64m"),
+    ReadOption(
+        "minSplits", "min_splits", parse_count, "so many tasks at least, if rows can be divided so: the driver's cores"
+    ),
+    ReadOption(
+        "planFiles", "plan_files", parse_count, "above so many files footers are read by the tasks, not by the driver"
+    ),
+    ReadOption("rowsPerBatch", "rows_per_batch", parse_count, "rows that are handed to Spark at once, at most"),
+    ReadOption("partitioning", "partitioning", _partitioning, 'hive, none, names, or a JSON object {"year": "int32"}'),
+    ReadOption(
+        "partitionColumnTypeInference", "infers_partitions", parse_bool, "whether their types are inferred: true"
+    ),
+    ReadOption("caseSensitive", "case_sensitive", parse_bool, "whether names of a schema are exact: false"),
+    ReadOption("resolve", "resolve", choice_parser("name", "position", "field_id"), "how columns of files are found"),
+    ReadOption("include", "include", _virtual, "virtual columns: file, row_group, row_number"),
+    ReadOption("verifyCrc", "verify_crc", parse_bool, "whether checksums of pages are verified: true"),
+    ReadOption(
+        "nanoseconds", "nanoseconds", choice_parser("exact", "floor"), "of timestamps: an error, or the microsecond"
+    ),
+    ReadOption("pushdown", "pushdown", parse_bool, "take filters of queries; needs register(spark, pushdown=True)"),
+    ReadOption("storageOptions", "storage_options", parse_json_object, "options of the file system, as a JSON object"),
+)
+_BY_NAME = {option.name.lower(): option for option in READ_OPTIONS}
+# What Spark sets itself.
+_SET_BY_SPARK = {"path", "paths", "__partition_columns"}
+# What it sets besides where a table is made.
+_SET_BY_CREATE_TABLE = {"owner"}
+_NO_TABLES = (
+    "Spark keeps neither path nor options of a table of a data source in Python: make a TEMPORARY VIEW of it; or name "
+    "its columns, CREATE TABLE t (id bigint) USING numparq, and give the path in each query, SELECT * FROM t WITH "
+    "(path = '...')"
+)
+
+
+def parse_read_options(options: Mapping[str, str]) -> ReadRequest:
+    """Understand the options of a load.
+
+    Parameters
+    ----------
+    options : mapping of str to str
+        As Spark gives them. ``path`` or ``paths`` (a JSON list) say what is read.
+
+    Returns
+    -------
+    ReadRequest
+
+    Raises
+    ------
+    ValueError
+        For an option that there is not (the message lists those that there are), or that has no such value, and
+        where there is no path.
+    """
+    given = {name.lower(): value for name, value in options.items()}
+    if given.keys() & _SET_BY_CREATE_TABLE:
+        raise ValueError(f"CREATE TABLE cannot tell its columns, for {_NO_TABLES}")
+    found: dict[str, Any] = {}
+    storage: dict[str, Any] = {}
+    for name, text in given.items():
+        if name in _SET_BY_SPARK:
+            continue
+        if name.startswith(_STORAGE):
+            storage[name.removeprefix(_STORAGE)] = {"true": True, "false": False}.get(text.lower(), text)
+            continue
+        option = _BY_NAME.get(name)
+        if option is None:
+            raise ValueError(f"numparq has no option {name!r} for reading; {_list_options()}")
+        try:
+            found[option.field] = option.parse(text)
+        except ValueError as error:
+            raise ValueError(f"the option {option.name!r} is {error}, not {text!r}") from error
+    if storage:
+        found["storage_options"] = found.get("storage_options", {}) | storage
+    found.setdefault("min_splits", os.cpu_count() or 1)
+    return ReadRequest(path=_paths(given), **found)
+
+
+def _paths(given: Mapping[str, str]) -> Any:
+    """Give the path, or the paths; both where both are set, as Spark does."""
+    paths = _listed(given["paths"]) if given.get("paths") else []
+    if "path" in given:
+        paths = [given["path"], *paths]
+    if not paths:
+        raise ValueError(f'what is to be read? There is no path: .load("...") has one. Of a table: {_NO_TABLES}')
+    local = [_strip_file_scheme(path) for path in paths]
+    return local[0] if len(local) == 1 else local
+
+
+def _listed(text: str) -> list[str]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, list) or not all(isinstance(path, str) for path in found):
+        said = 'a JSON list of paths, as ["a", "b"]'
+        raise ValueError(f"the option 'paths' is {said}, not {text!r}")
+    return found
+
+
+def _strip_file_scheme(path: str) -> str:
+    """Give a path without the scheme that Spark's users write in front of local ones."""
+    if path.lower().startswith("file:"):
+        return "/" + path[len("file:") :].lstrip("/")
+    return path
+
+
+# --- which of them it is ----------------------------------------------------------------------------------------------
+
+# Those that a table may not fit, however well they are written; the likelier ones first.
+_SUSPECTS = ("columns", "filter", "partitioning", "resolve", "storageoptions")
+
+
+def plan_with_options(options: Mapping[str, str], plan: Callable[[ReadRequest], Planned]) -> Planned:
+    """Plan what options ask for; an error that one of them makes names it.
+
+    Parameters
+    ----------
+    options : mapping of str to str
+        As of `parse_read_options`.
+    plan : callable
+        Makes what is wanted of a `ReadRequest`.
+
+    Returns
+    -------
+    object
+        What `plan` gives.
+
+    Raises
+    ------
+    Exception
+        What `parse_read_options` and `plan` raise. Where it is about columns or values, and planning succeeds without
+        one of
+        the options, the message begins with that option.
+    """
+    request = parse_read_options(options)
+    try:
+        return plan(request)
+    except (SchemaError, ValueError, TypeError) as error:
+        name = next((name for name in _suspects(options, error) if _works_without(name, options, plan)), None)
+        if name is None:
+            raise
+        said = f"the option {_option_name(name)!r}"
+        if isinstance(error, ParquetError):
+            raise type(error)(f"{said}: {error.message}", **error.where) from None
+        raise ValueError(f"{said}: {error}") from None
+
+
+def _suspects(options: Mapping[str, str], error: Exception) -> Iterator[str]:
+    given = {name.lower(): name for name in options}
+    asked = ("partitioning",) if isinstance(error, InvalidFileError) else _SUSPECTS
+    yield from (given[name] for name in asked if name in given)
+    yield from (name for name in options if name.lower().startswith(_STORAGE))
+
+
+def _works_without(name: str, options: Mapping[str, str], plan: Callable[[ReadRequest], Any]) -> bool:
+    try:
+        plan(parse_read_options({other: text for other, text in options.items() if other != name}))
+    except Exception:
+        return False
+    return True
+
+
+def _option_name(name: str) -> str:
+    option = _BY_NAME.get(name.lower())
+    return name if option is None else option.name
+
+
+def _list_options() -> str:
+    lines = [f"  {option.name}: {option.meaning}" for option in READ_OPTIONS]
+    return "\n".join(["there are:", *lines, f"  {_STORAGE}<name>: an option of the file system"])

@@ -1,0 +1,199 @@
+"""Data source writer: tasks stage files, one commit on the driver publishes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import datasource
+from pyspark.sql.datasource import DataSourceWriter, WriterCommitMessage
+
+from ...dataset.write.shared_job import SharedJob
+from ...dataset.write.task_writer import TaskMessage
+from ...errors import SchemaError, error_context
+from ..schema.row_metadata import spark_key_values
+from ..schema.to_parquet import schema_nodes
+from ..tasks import begin_task
+from .write_options import parse_write_options
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import DataType, StructType
+
+__all__ = ["NumparqWriter", "TaskCommitMessage", "make_writer"]
+
+# Where this version of Spark has none, it hands rows to `write` one by one.
+_TAKES_BATCHES = hasattr(datasource, "DataSourceArrowWriter")
+_WriterBase: Any = getattr(datasource, "DataSourceArrowWriter", DataSourceWriter)
+_BATCH_ROWS = 10_000
+# By what an option says, what becomes of the files that are there.
+_APPEND = {"append": "append", "error": "error"}
+_OVERWRITE = {"static": "overwrite", "dynamic": "delete_matching"}
+
+
+def make_writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> DataSourceWriter:
+    """Begin a write of a DataFrame.
+
+    Parameters
+    ----------
+    options : mapping of str to str
+        As `numparq.spark.data_source.write_options.WRITE_OPTIONS` lists them, and ``path``.
+    schema : pyspark.sql.types.StructType
+        The columns.
+    overwrite : bool
+        Whether the files that are there are replaced; ``partitionOverwriteMode=dynamic`` replaces only those in
+        partitions that there are rows for.
+
+    Returns
+    -------
+    NumparqWriter
+
+    Raises
+    ------
+    ValueError
+        For options that there are not, or that do not go together.
+    SchemaError
+        When an option names a column that there is not; when there is no column, or two that are one to Spark; when
+        columns do not go with those of the files that are there.
+    UnsupportedError
+        When values of a type cannot be written; it names the column.
+    FileExistsError
+        When there are files, and ``ifExists=error`` says that there may be none.
+    """
+    if not schema.fields:
+        raise SchemaError("a DataFrame without columns cannot be written: nothing would tell of its rows")
+    _check_names(schema)
+    path, arguments = parse_write_options(options, list(_column_paths(schema)))
+    # Spark sorts NaN above all numbers, and skips by bounds that leave it out, as those of both orders do.
+    arguments.setdefault("column_order", "nan_free")
+    partitions = [_find_partition_column(schema, name) for name in arguments.pop("partition_cols", ())]
+    metadata = spark_key_values(_drop_fields(schema, partitions)) | arguments.pop("key_value_metadata", {})
+    job = SharedJob.begin(
+        path,
+        mode=_commit_mode(arguments, overwrite),
+        partition_cols=partitions,
+        schema=schema_nodes(schema),
+        key_value_metadata=metadata,
+        same_name=str.lower,
+        outlives=True,  # Spark plans, writes and commits in different processes, none of which lives all the time
+        **arguments,
+    )
+    return NumparqWriter(job, schema)
+
+
+def _check_names(schema: DataType) -> None:
+    """Refuse what Spark's own writer refuses as well: no reader of Spark would have these columns, or fields."""
+    known: set[str] = set()
+    for field in getattr(schema, "fields", ()):
+        with error_context(column=field.name):
+            if field.name.lower() in known:
+                raise SchemaError("there are two columns of this name, as Spark compares names")
+            known.add(field.name.lower())
+            _check_names(field.dataType)
+    for part in ("elementType", "keyType", "valueType"):
+        if hasattr(schema, part):
+            _check_names(getattr(schema, part))
+
+
+def _commit_mode(arguments: dict[str, Any], overwrite: bool) -> str:
+    """Say what becomes of files that are there; takes the options that say so out of the arguments."""
+    overwritten, if_exists = arguments.pop("overwritten", None), arguments.pop("if_exists", None)
+    if overwrite:
+        if if_exists is not None:
+            raise ValueError("the option 'ifExists' goes with mode('append'): with 'overwrite', files are replaced")
+        return _OVERWRITE[overwritten or "static"]
+    return _APPEND[if_exists or "append"]
+
+
+def _find_partition_column(schema: StructType, wanted: str) -> str:
+    """Find a column, whatever its case, as Spark does."""
+    found = [name for name in schema.names if name == wanted] or [
+        name for name in schema.names if name.lower() == wanted.lower()
+    ]
+    if len(found) != 1:
+        known = ", ".join(schema.names)
+        raise SchemaError(f"there is no such column to partition by; there are: {known}", column=wanted)
+    return found[0]
+
+
+def _drop_fields(schema: StructType, names: Sequence[str]) -> StructType:
+    return type(schema)([field for field in schema.fields if field.name not in names])
+
+
+def _column_paths(schema: DataType, start: str = "") -> Iterator[str]:
+    """Give the names by which options may know columns, and the fields of structs."""
+    for field in getattr(schema, "fields", ()):
+        yield start + field.name
+        yield from _column_paths(field.dataType, f"{start}{field.name}.")
+
+
+@dataclass
+class TaskCommitMessage(WriterCommitMessage):
+    """What a task tells the driver.
+
+    Attributes
+    ----------
+    message : TaskMessage
+        The files that it has written.
+    """
+
+    message: TaskMessage
+
+
+class NumparqWriter(_WriterBase):
+    """Writes a DataFrame; Spark makes copies of it for tasks, and for the commit.
+
+    Parameters
+    ----------
+    job : SharedJob
+        The write.
+    schema : pyspark.sql.types.StructType
+        The columns.
+    """
+
+    def __init__(self, job: SharedJob, schema: StructType) -> None:
+        self._job = job
+        self._schema = schema
+
+    def write(self, iterator: Iterator[Any]) -> TaskCommitMessage:
+        """Write the rows of a task; each attempt writes files of its own.
+
+        Parameters
+        ----------
+        iterator : iterator of pyarrow.RecordBatch
+            Or of Rows, where this version of Spark hands on no others.
+        """
+        from pyspark import TaskContext
+
+        begin_task()
+        context = TaskContext.get()
+        number = context.partitionId() if context is not None else 0
+        with self._job.task(f"{number:05}") as writer:
+            for batch in iterator if _TAKES_BATCHES else self._batches(iterator):
+                writer.write(batch)
+        assert writer.message is not None
+        return TaskCommitMessage(writer.message)
+
+    def _batches(self, rows: Iterator[Any]) -> Iterator[pa.RecordBatch]:
+        """Make record batches of rows."""
+        import pyarrow as pa
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        arrow = to_arrow_schema(self._schema, timezone="UTC")
+        waiting: list[dict[str, Any]] = []
+        for row in rows:
+            waiting.append(row.asDict(recursive=True))
+            if len(waiting) == _BATCH_ROWS:
+                yield pa.RecordBatch.from_pylist(waiting, schema=arrow)
+                waiting = []
+        if waiting:
+            yield pa.RecordBatch.from_pylist(waiting, schema=arrow)
+
+    def commit(self, messages: list[Any]) -> None:
+        """Let the files of the tasks count, and no others."""
+        self._job.commit([message.message for message in messages if message is not None])
+
+    def abort(self, messages: list[Any]) -> None:
+        """Remove all that any attempt of any task has written."""
+        self._job.abort()

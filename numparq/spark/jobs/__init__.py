@@ -1,0 +1,1 @@
+"""Jobs over pandas frames on Spark."""

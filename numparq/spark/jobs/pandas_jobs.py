@@ -1,0 +1,293 @@
+"""Batch jobs with pandas functions: `map_pandas`, `aggregate_pandas`, `aggregate_pandas_by`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..tasks import describe_jobs, map_tasks, run_splits, task_slots
+from .user_function import (
+    ROW_POSITION,
+    PartialAggregator,
+    RowNumberer,
+    SplitMapper,
+    arrow_group_function,
+    check_partial_result,
+    concat_results,
+    function_name,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from ...dataset.splits.table import SplitTable
+    from ...format.schema import Schema
+    from .results import ResultBatchBuilder
+
+__all__ = ["aggregate_pandas", "aggregate_pandas_by", "map_pandas", "plan_job_splits"]
+
+# What a job may say of its table: an argument of `split_table`.
+_OPTIONS = (
+    "runtime_filters", "split_bytes", "min_splits", "plan_files", "partitioning", "resolve", "storage_options",
+    "filesystem", "include", "pruners", "verify_crc",
+)  # fmt: skip
+_DATASET_OPTIONS = ("partitioning", "resolve", "storage_options", "filesystem")  # of these, those of `Dataset`
+
+_UTC = {"UTC", "GMT", "Z", "ETC/UTC", "ETC/GMT", "UTC+0", "+00:00", "GMT+0", "UCT", "ZULU"}
+
+
+def plan_job_splits(
+    spark: SparkSession, path: Any, columns: Sequence[str | tuple[str, ...]] | None, filters: Any, **options: Any
+) -> SplitTable:
+    """Divide a table into splits whose frames are pandas' own.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        Whose tasks are to read it.
+    path, columns, filters
+        As of `numparq.spark.map_pandas`.
+    **options
+        As there. A None is as good as nothing.
+
+    Returns
+    -------
+    SplitTable
+
+    Raises
+    ------
+    TypeError
+        For an option that there is not.
+    """
+    from ...dataset.splits.table import split_table
+
+    unknown = [name for name in options if name not in _OPTIONS]
+    if unknown:
+        raise TypeError(f"{unknown[0]!r} is no option of a table; there are: {', '.join(_OPTIONS)}")
+    given = {name: value for name, value in options.items() if value is not None or name == "partitioning"}
+    given.setdefault("min_splits", task_slots(spark))
+    opening = {name: given[name] for name in _DATASET_OPTIONS if name in given}
+    if "runtime_filters" in given:
+        from ..scan.plan import join_key_columns
+        from ..scan.runtime_filters import build_runtime_filters
+
+        given["runtime_filters"] = build_runtime_filters(
+            spark, given["runtime_filters"],
+            lambda names: join_key_columns(names, lambda alone: split_table(path, alone, **opening)),
+        )  # fmt: skip
+    if isinstance(filters, str):
+        from ...expr.parse import parse_filter_for_schema
+
+        filters = parse_filter_for_schema(filters, lambda: _file_schema(path, opening))
+    return split_table(path, columns, filters, threads=1, **given)
+
+
+def _file_schema(path: Any, opening: dict[str, Any]) -> Schema:
+    """Look at the columns that are in files, before the table is divided."""
+    from ...dataset.dataset import Dataset
+
+    with Dataset(path, **opening) as dataset:
+        return dataset.schema
+
+
+def map_pandas(
+    spark: SparkSession,
+    path: Any,
+    fn: Callable[[Any], Any],
+    schema: StructType | str,
+    columns: Sequence[str | tuple[str, ...]] | None = None,
+    filters: Any = None,
+    *,
+    rows_per_batch: int | None = None,
+    **options: Any,
+) -> DataFrame:
+    """Give a table's rows to a function of pandas, in Spark's tasks; what it gives is a DataFrame of Spark.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        Where the tasks run.
+    path : str, os.PathLike, or list of these
+        The table, as of `numparq.Dataset`; the executors reach it by the same path.
+    fn : callable
+        ``fn(frame)`` gives a DataFrame, for each frame of the table. A generator function, or one whose parameter or
+        result is annotated as an ``Iterator``, is given all frames of a split instead, one after the other, and gives
+        frames: so it can begin with what is costly. It is never called for frames without rows.
+    schema : StructType or str
+        What `fn` gives: ``"zone string, total double"``. Columns are found by name, in any order, and so are levels of
+        the index that have one of these names; the rest of the index is left out.
+    columns, filters
+        As in `numparq.read_parquet`; filters may be text, too: ``"total > 3 and zone in ('A', 'B')"``.
+    rows_per_batch : int, optional
+        Rows of a frame at most. By default a frame is a whole split, of about `split_bytes` stored bytes.
+    **options
+        As in `numparq.spark.read`: runtime_filters, split_bytes, min_splits, partitioning, resolve, storage_options,
+        filesystem, include, verify_crc. There are at least as many splits as tasks run at a time, if the rows can be
+        divided so.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        The results, split by split. The table has been looked at and divided; nothing else has run yet.
+
+    Raises
+    ------
+    SchemaError, FileNotFoundError, InvalidFileError
+        As `numparq.Dataset.read` does.
+
+    Notes
+    -----
+    The dtypes of frames are by the table's schema alone, the same in all frames: integers and booleans are nullable
+    ones (``Int64``) unless the column is REQUIRED, no column is a Categorical or an index, rows are numbered from 0.
+
+    What `fn` gives is cast to the schema such that nothing is lost, or else the task fails: integers that are too
+    large, fractions as integers, text as numbers, timestamps without a time zone as instants where the session's time
+    zone is not UTC. NaN in a column of floats is null for Spark, as it is missing for pandas. What fails in a task
+    is Spark's ``PythonException``, with file, row group, column and page where a file is to blame.
+
+    Examples
+    --------
+    >>> def totals(frame):
+    ...     return frame.groupby("zone", as_index=False)["total"].sum()
+    >>> numparq.spark.map_pandas(spark, "trips", totals, "zone string, total double")  # doctest: +SKIP
+    """
+    wanted = parse_result_schema(schema)
+    table = plan_job_splits(spark, path, columns, filters, **options)
+    job = SplitMapper(table.reader, fn, _result_builder(spark, wanted, fn), rows_per_batch)
+    return map_tasks(spark, table.splits, job, wanted)
+
+
+def aggregate_pandas(
+    spark: SparkSession,
+    path: Any,
+    partial: Callable[[pd.DataFrame], Any],
+    final: Callable[[Any], Any],
+    columns: Sequence[str | tuple[str, ...]] | None = None,
+    filters: Any = None,
+    *,
+    rows_per_batch: int | None = None,
+    description: str | None = None,
+    **options: Any,
+) -> Any:
+    """Aggregate a table: each split in a task, and here what the tasks give.
+
+    Parameters
+    ----------
+    spark, path, columns, filters, rows_per_batch, **options
+        As of `map_pandas`.
+    partial : callable
+        ``partial(frame)`` gives a small DataFrame, or Series, with whatever index. It is called for each frame that has
+        rows; where none has, once for one without.
+    final : callable
+        ``final(results)`` combines them: they stand behind one another in one DataFrame, or Series, in the order of the
+        table's rows. Dtypes and index are those that `partial` gave.
+    description : str, optional
+        What Spark's console and pages say that runs.
+
+    Returns
+    -------
+    object
+        What `final` gives.
+
+    Raises
+    ------
+    ParquetError
+        What is wrong with a file, told by a task. What else fails in `partial` is Spark's ``PythonException``.
+
+    Examples
+    --------
+    >>> def sums(frame):
+    ...     return frame.groupby("zone")["total"].sum()
+    >>> def together(results):
+    ...     return results.groupby(level=0).sum()
+    >>> numparq.spark.aggregate_pandas(spark, "trips", sums, together)  # doctest: +SKIP
+    """
+    with describe_jobs(spark, description or f"numparq aggregate: {function_name(partial)} of {path}"):
+        table = plan_job_splits(spark, path, columns, filters, **options)
+        made = run_splits(spark, table, PartialAggregator(partial, rows_per_batch), f"{len(table)} splits")
+    results = [one for split in made for one in split]
+    if not results:
+        from ...dataset.splits.split import Split
+
+        results = [check_partial_result(partial(table.frame(Split())), partial)]
+    return final(concat_results(results))
+
+
+def aggregate_pandas_by(
+    spark: SparkSession,
+    path: Any,
+    by: str | Sequence[str],
+    partial: Callable[[pd.DataFrame], pd.DataFrame],
+    final: Callable[[pd.DataFrame], pd.DataFrame],
+    schema: StructType | str,
+    columns: Sequence[str | tuple[str, ...]] | None = None,
+    filters: Any = None,
+    *,
+    partial_schema: StructType | str | None = None,
+    rows_per_batch: int | None = None,
+    **options: Any,
+) -> DataFrame:
+    """Aggregate a table by many keys: each split in a task, then each key, whose rows Spark brings together.
+
+    Parameters
+    ----------
+    spark, path, columns, filters, rows_per_batch, **options
+        As of `map_pandas`.
+    by : str or sequence of str
+        The keys: columns of `partial_schema`.
+    partial : callable
+        ``partial(frame)`` gives a DataFrame of `partial_schema`, as the function of `map_pandas`.
+    final : callable
+        ``final(frame)`` gives a DataFrame of `schema`. It is called once for each key, with all rows that `partial`
+        gave for it, in the order of the table's rows; integers and booleans are nullable ones.
+    schema : StructType or str
+        What `final` gives.
+    partial_schema : StructType or str, optional
+        What `partial` gives; by default the same.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        Nothing but the planning has run yet.
+
+    Examples
+    --------
+    >>> def sums(frame):
+    ...     return frame.groupby("customer", as_index=False)["total"].sum()
+    >>> numparq.spark.aggregate_pandas_by(
+    ...     spark, "trips", "customer", sums, sums, "customer bigint, total double"
+    ... )  # doctest: +SKIP
+    """
+    from pyspark.sql.types import LongType, StructField, StructType
+
+    wanted = parse_result_schema(schema)
+    between = wanted if partial_schema is None else parse_result_schema(partial_schema)
+    keys = [by] if isinstance(by, str) else list(by)
+    unknown = [key for key in keys if key not in between.fieldNames()]
+    if unknown or not keys:
+        raise ValueError(f"by= names columns of what partial gives ({', '.join(between.fieldNames())}), not {unknown}")
+    table = plan_job_splits(spark, path, columns, filters, **options)
+    job = SplitMapper(table.reader, partial, _result_builder(spark, between, partial), rows_per_batch)
+    numbered = StructType([*between.fields, StructField(ROW_POSITION, LongType())])
+    rows = map_tasks(spark, table.splits, RowNumberer(job), numbered)
+    return rows.groupBy(*keys).applyInArrow(arrow_group_function(final, _result_builder(spark, wanted, final)), wanted)
+
+
+def parse_result_schema(schema: StructType | str) -> StructType:
+    """Give a schema as Spark's object, which may be given as text."""
+    from pyspark.sql.types import StructType
+
+    if isinstance(schema, str):
+        schema = StructType.fromDDL(schema)  # type: ignore[assignment]
+    if not isinstance(schema, StructType):
+        raise TypeError(f"the schema of results is a StructType or text, not {schema!r}")
+    return schema
+
+
+def _result_builder(spark: SparkSession, schema: StructType, fn: Callable) -> ResultBatchBuilder:
+    from .results import ResultBatchBuilder
+
+    zone = spark.conf.get("spark.sql.session.timeZone") or ""
+    return ResultBatchBuilder(schema, function_name(fn), is_utc=zone.upper() in _UTC)

@@ -1,0 +1,183 @@
+"""Call a user's pandas function in a task: its frames, its partial results."""
+
+from __future__ import annotations
+
+import collections
+import inspect
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, get_origin
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from ...dataset.splits.reader import SplitReader
+    from ...dataset.splits.split import Split
+    from .results import ResultBatchBuilder
+
+__all__ = [
+    "ROW_POSITION",
+    "PartialAggregator",
+    "RowNumberer",
+    "SplitMapper",
+    "arrow_group_function",
+    "check_partial_result",
+    "concat_results",
+    "function_name",
+]
+
+ROW_POSITION = "numparq place"  # the column by which partial results are put in order
+_POSITIONS_PER_SPLIT = 1 << 40  # a split has room for so many rows of results
+
+
+class SplitMapper:
+    """Reads a split, and gives what a function makes of it."""
+
+    def __init__(
+        self, reader: SplitReader, fn: Callable[[Any], Any], results: ResultBatchBuilder, rows: int | None
+    ) -> None:
+        self._reader = reader
+        self._fn = fn if _takes_iterator(fn) else _FrameFunction(fn)
+        self._results = results
+        self._rows = rows
+
+    def __call__(self, number: int, split: Split) -> Iterator[Any]:  # noqa: D102
+        frames = _non_empty_frames(self._reader, split, self._rows)
+        begun = list(islice(frames, 1))
+        if begun:
+            for made in self._fn(_chain(begun, frames)):
+                yield from self._results.of(made)
+
+
+class _FrameFunction:
+    """A function of a frame, as one of an iterator of frames."""
+
+    def __init__(self, fn: Callable[[Any], Any]) -> None:
+        self._fn = fn
+
+    def __call__(self, frames: Iterator[Any]) -> Iterator[Any]:
+        for frame in frames:
+            made = self._fn(frame)
+            del frame
+            yield made
+
+
+class RowNumberer:
+    """Adds to each row of what is made of a split its place among those of all splits."""
+
+    def __init__(self, job: SplitMapper) -> None:
+        self._job = job
+
+    def __call__(self, number: int, split: Split) -> Iterator[Any]:  # noqa: D102
+        import numpy as np
+        import pyarrow as pa
+
+        start = number * _POSITIONS_PER_SPLIT
+        for batch in self._job(number, split):
+            places = pa.array(np.arange(start, start + batch.num_rows))
+            yield pa.RecordBatch.from_arrays([*batch.columns, places], names=[*batch.schema.names, ROW_POSITION])
+            start += batch.num_rows
+
+
+class PartialAggregator:
+    """Gives the results of a function for the frames of a split."""
+
+    def __init__(self, partial: Callable[[Any], Any], rows: int | None) -> None:
+        self._partial = partial
+        self._rows = rows
+
+    def __call__(self, reader: SplitReader, split: Split) -> list[Any]:  # noqa: D102
+        frames = _non_empty_frames(reader, split, self._rows)
+        return [check_partial_result(self._partial(frame), self._partial) for frame in frames]
+
+
+def arrow_group_function(final: Callable[[Any], Any], results: ResultBatchBuilder) -> Callable[[pa.Table], pa.Table]:
+    """Give a function of the rows of a key as one of Arrow's tables, annotated as Spark wants to see it."""
+    import pyarrow as pa
+
+    def call(table):
+        from ..scan.arrow_batches import RecordBatchBuilder
+        from ..tasks import begin_task
+
+        begin_task()
+        frame = table.sort_by(ROW_POSITION).drop_columns([ROW_POSITION]).to_pandas(types_mapper=_nullable)
+        return pa.Table.from_batches(list(results.of(final(frame))), RecordBatchBuilder(results.schema).schema)
+
+    call.__annotations__ = {"table": pa.Table, "return": pa.Table}
+    return call
+
+
+def _non_empty_frames(reader: SplitReader, split: Split, rows: int | None) -> Iterator[pd.DataFrame]:
+    """Give the frames of a split that have rows: one, or as many as it takes."""
+    for frame in map(reader.frame, [split]) if rows is None else reader.frames(split, rows):
+        if len(frame):
+            yield frame
+        del frame  # before the next one is made
+
+
+def _chain(begun: list[Any], others: Iterator[Any]) -> Iterator[Any]:
+    """Give the frames that a list has, which is emptied, so that nobody holds them; then the others."""
+    while begun:
+        yield begun.pop(0)
+    yield from others
+
+
+def _nullable(of: Any) -> Any:
+    """Give the dtype of a column of a key's rows, where it is not pyarrow's choice: integers stay what they are."""
+    import pandas as pd
+    import pyarrow as pa
+
+    if pa.types.is_integer(of):
+        return getattr(pd, f"Int{of.bit_width}Dtype")()
+    return pd.BooleanDtype() if pa.types.is_boolean(of) else None
+
+
+# --- the user's functions ---------------------------------------------------------------------------------------------
+
+
+def function_name(fn: Callable) -> str:
+    """Say what a function is called."""
+    return getattr(fn, "__qualname__", None) or type(fn).__qualname__
+
+
+def _takes_iterator(fn: Callable) -> bool:
+    """Whether a function is one of iterators: a generator function, or annotated so."""
+    call = fn if inspect.isroutine(fn) or inspect.isclass(fn) else getattr(fn, "__call__", fn)  # noqa: B004
+    if inspect.isgeneratorfunction(fn) or inspect.isgeneratorfunction(call):
+        return True
+    try:
+        signature = inspect.signature(fn, eval_str=True)
+    except (TypeError, ValueError, NameError, SyntaxError, AttributeError):
+        try:
+            signature = inspect.signature(fn)
+        except (TypeError, ValueError):
+            return False
+    parameters = [parameter.annotation for parameter in signature.parameters.values()]
+    return any(_is_iterator(annotation) for annotation in (signature.return_annotation, *parameters[:1]))
+
+
+def _is_iterator(annotation: Any) -> bool:
+    if isinstance(annotation, str):
+        name = annotation.partition("[")[0].rpartition(".")[2]
+        return name in ("Iterator", "Iterable", "Generator")
+    return (get_origin(annotation) or annotation) in (
+        collections.abc.Iterator, collections.abc.Iterable, collections.abc.Generator
+    )  # fmt: skip
+
+
+def check_partial_result(result: Any, partial: Callable) -> Any:
+    """Give a partial result, if it is one."""
+    import pandas as pd
+
+    if not isinstance(result, pd.DataFrame | pd.Series):
+        raise TypeError(f"{function_name(partial)} is to give a DataFrame or a Series, and gave {result!r:.100}")
+    return result
+
+
+def concat_results(results: list[Any]) -> Any:
+    """Put partial results behind one another; those without rows say nothing, but where there are no others."""
+    import pandas as pd
+
+    some = [result for result in results if len(result)]
+    return pd.concat(some) if some else results[0]

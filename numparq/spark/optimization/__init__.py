@@ -1,0 +1,1 @@
+"""Rewrite datasets on Spark."""

@@ -1,0 +1,165 @@
+"""Plan an optimize run: sort columns, writer options, expected files, pieces for each task."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from ...column.projection import unknown_column_error
+from ...dataset.splits.table import SplitTable
+from ...errors import SchemaError
+from ...file.writer import ParquetWriter
+from ...tools.optimize.hilbert import HilbertClustering
+from ...tools.optimize.key_values import merge_key_values
+from ...tools.optimize.layout import LAYOUT_KEY, TargetLayout
+from ...tools.optimize.report import FileTotals
+from ...tools.optimize.rewrite_plan import OutputSchema, RewritePiece, RewritePlan, split_by_folder
+from ...tools.optimize.tune import ROWS_PER_PAGE, ROWS_WITH_BLOOM_FILTERS
+from .sort_rows import RowPacker
+
+__all__ = ["TASK_BYTES", "OptimizePlan", "absolute_path", "group_bins_by_task", "group_by_task", "path_in_split"]
+
+TASK_BYTES = 64 << 20  # that a task reads, about
+_MAX_BINS_PER_TASK = 64
+
+
+def path_in_split(path: str, rewrite_plan: RewritePlan) -> str:
+    """Give the path of a file as splits have it."""
+    return path if rewrite_plan.listing.filesystem is not None else absolute_path(path)
+
+
+def absolute_path(path: str) -> str:
+    """Give a path as it is from any folder; a URL is that already."""
+    return path if "://" in path else os.path.abspath(path)
+
+
+def group_by_task(pieces: Sequence[RewritePiece]) -> list[list[RewritePiece]]:
+    """Put pieces together that one task reads."""
+    return [
+        [piece for one in some for piece in one]
+        for some in group_bins_by_task([[piece] for piece in pieces], TASK_BYTES)
+    ]
+
+
+def group_bins_by_task(bins: Sequence[list[RewritePiece]], num_bytes: int) -> list[list[list[RewritePiece]]]:
+    """Put bins together that one task does, in their order."""
+    made: list[list[list[RewritePiece]]] = []
+    room = 0
+    for some in bins:
+        size = sum(piece.split.num_bytes for piece in some)
+        if not made or size > room or len(made[-1]) >= _MAX_BINS_PER_TASK:
+            made.append([])
+            room = num_bytes
+        made[-1].append(some)
+        room -= size
+    return made
+
+
+class OptimizePlan:
+    """What is to be done; nothing is done yet but to look at footers.
+
+    Parameters
+    ----------
+    rewrite_plan : RewritePlan
+        The files that go.
+    target : TargetLayout
+        What they are to become.
+    options : dict
+        Of new files, as in `numparq.ParquetWriter`.
+    storage_options : dict or None
+        Of the dataset.
+
+    Attributes
+    ----------
+    table : SplitTable
+        The rows, divided.
+    pieces : list of Piece
+        These, by folders.
+    new : OutputSchema
+        What new files are like.
+    sort_by, cluster_by : tuple of str
+        The columns by which rows are sorted or clustered within a folder.
+    expected : FileTotals
+        What will be there, about.
+
+    Raises
+    ------
+    SchemaError
+        When there is no such column, or it cannot be sorted by.
+    ValueError
+        When there is no such option, or options do not go together.
+    """
+
+    def __init__(
+        self, rewrite_plan: RewritePlan, target: TargetLayout, options: dict[str, Any],
+        storage_options: dict[str, Any] | None,
+    ) -> None:  # fmt: skip
+        self.rewrite_plan, self.wanted, self._options = rewrite_plan, target, options
+        split_bytes = min(TASK_BYTES, max(target.file_bytes // 8, 1 << 16))
+        self.table = rewrite_plan.table(None, split_bytes, storage_options)
+        folders = {path_in_split(file.file.path, rewrite_plan): folder.name
+                   for folder in rewrite_plan.folders for file in folder.files}  # fmt: skip
+        self.pieces = split_by_folder(self.table, folders.__getitem__)
+        self.new = OutputSchema.like(self.table.prototype)
+        self._keys_of_all = merge_key_values(rewrite_plan.files, list(self.new.schema.columns))
+        self.sort_by = self._keys("sort_by", target.sort_by)
+        self.cluster_by = self._keys("cluster_by", target.cluster_by)
+        self.row_packer()  # which refuses columns that cannot be sorted by
+        with ParquetWriter(None, threads=1, **self.writer_options(target.bloom_filters or ())) as trial:
+            trial.write(_no_rows(self.table), index=False)  # which refuses options
+        num_files = self.num_files(sum(folder.num_bytes for folder in rewrite_plan.folders))
+        self.expected = FileTotals(max(num_files, len(rewrite_plan.folders)), 0, self.num_rows, 0)
+
+    def _keys(self, what: str, names: Sequence[str]) -> tuple[str, ...]:
+        """Check columns to sort by; in a directory, all rows have the same value of a partition column."""
+        names = [name for name in names if name not in self.rewrite_plan.keys]
+        for name in names:
+            if name not in self.new.schema.columns:
+                raise unknown_column_error(name, list(self.new.flat), f"{what}: the dataset")
+            if name not in self.new.flat:
+                raise SchemaError(f"{what}: rows cannot be sorted by nested values", column=name)
+        return tuple(names)
+
+    def row_packer(self, clustering: HilbertClustering | None = None) -> RowPacker:
+        """Give how rows travel that are sorted, or clustered by these quantiles."""
+        folders = [folder.name for folder in self.rewrite_plan.folders]
+        return RowPacker(self.table.arrow_schema, folders, self.sort_by, clustering, self.cluster_by)
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows there are, as footers tell."""
+        return sum(folder.num_rows for folder in self.rewrite_plan.folders)
+
+    def num_files(self, num_bytes: float) -> int:
+        """Give how many files so many bytes are to be."""
+        return max(-(-int(num_bytes) // self.wanted.file_bytes), 1)
+
+    def writer_options(
+        self, bloom: Sequence[str], encodings: dict[str, str] | None = None, job: str | None = None
+    ) -> dict[str, Any]:
+        """Give what a writer of new files is told."""
+        options: dict[str, Any] = {
+            "schema": self.new.schema,
+            "store_schema": False,
+            "max_rows_per_page": ROWS_PER_PAGE,
+            "column_order": "nan_free",  # Spark skips rows of NaN by bounds that leave them out
+        }
+        options |= self._options
+        given = options.pop("key_value_metadata", None) or {}
+        notes = {} if job is None else {LAYOUT_KEY: self.wanted.note(job)}
+        options["key_value_metadata"] = {**self._keys_of_all, **self.new.keys, **given, **notes}
+        if self.sort_by:
+            options["sorting_columns"] = [(name, False, True) for name in self.sort_by]
+        if bloom:
+            options.setdefault("bloom_filter_options", dict.fromkeys(bloom, True))
+            options.setdefault("row_group_size", ROWS_WITH_BLOOM_FILTERS)
+        if encodings:
+            options.setdefault("column_encoding", encodings)
+        return options
+
+
+def _no_rows(table: SplitTable) -> Any:
+    from ...dataset.write.row_group_buffer import arrow_to_frame
+
+    return arrow_to_frame(table.arrow_schema.empty_table())

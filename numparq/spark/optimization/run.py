@@ -1,0 +1,194 @@
+"""Run a planned optimize: sample, checksum, write, verify, commit."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ...dataset.commit.record import new_job_id
+from ...dataset.splits.table import SplitTable, split_table
+from ...dataset.write.shared_job import SharedJob
+from ...dataset.write.task_writer import TaskMessage
+from ...errors import InvalidFileError
+from ...tools.optimize.checksum import Checksum, checksum_pieces
+from ...tools.optimize.hilbert import HilbertClustering, quantiles, sample_rows
+from ...tools.optimize.key_values import files_of_hybrid_calendar
+from ...tools.optimize.report import FileTotals, OptimizeReport
+from ...tools.optimize.rewrite_plan import RewritePiece, bin_pieces, split_by_folder
+from ...tools.optimize.timestamps import check_calendar, has_timestamps
+from ...tools.optimize.tune import TrialWrite, TunedOptions, trial_write, tune_options
+from ..tasks import run_each
+from .plan import TASK_BYTES, OptimizePlan, absolute_path, group_bins_by_task, group_by_task, path_in_split
+from .write import sort_and_write, write_in_order
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["OptimizeRun", "StepTimer", "describe_step"]
+
+_MAX_SAMPLES = 8
+_SAMPLE_ROWS = 200_000  # of which the quantiles of columns are taken
+
+
+class StepTimer:
+    """The steps of one run.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        Where the work is done.
+
+    Attributes
+    ----------
+    seconds : dict of str to float
+        How long each step took that is over.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Take the time of a step, and say on a terminal when it is over."""
+        began = time.monotonic()
+        yield
+        self.seconds[name] = time.monotonic() - began
+        if sys.stderr.isatty():
+            print(f"numparq optimize: {name}: {self.seconds[name]:.1f} s", file=sys.stderr)
+
+    def each(self, items: Sequence[Any], do: Callable[[Any], Any], text: str) -> list[Any]:
+        """Do something with each of a list of things, in a task of its own; `text` says what, where people look."""
+        return run_each(self.spark, items, do, describe_step(text))
+
+
+def describe_step(text: str) -> str:
+    """Give the description of a job of Spark."""
+    return f"numparq optimize: {text}"
+
+
+class OptimizeRun:
+    """One run of `optimize`.
+
+    Parameters
+    ----------
+    steps : StepTimer
+        Of the run.
+    plan : OptimizePlan
+        What is to be done.
+    path, out
+        As of `optimize`.
+    place : dict
+        The arguments ``storage_options`` and ``filesystem``.
+    """
+
+    def __init__(self, steps: StepTimer, plan: OptimizePlan, path: Any, out: Any, place: dict[str, Any]) -> None:
+        self._steps, self._plan, self._path, self._out, self._place = steps, plan, path, out, place
+
+    def done(self, report: OptimizeReport) -> OptimizeReport:
+        """Do it; gives the report, which has said till now what was there, with what has become of it."""
+        self._check_calendars()
+        choices = self._tune()
+        plan, bloom = self._plan, choices.bloom_filters
+        mode = {"mode": "error"} if self._out is not None else {"mode": "replace", "gone": plan.rewrite_plan.paths}
+        options = {"row_group_bytes": choices.row_group_bytes,
+                   **plan.writer_options(bloom, choices.encodings, new_job_id())}  # fmt: skip
+        job = SharedJob.begin(self._path if self._out is None else self._out, **mode, **self._place, **options)
+        try:
+            checksum = self._checksum(plan.table, plan.pieces, "checksum before")
+            messages = self._write(job, choices)
+            after = self._verify(checksum, job, messages)
+            with self._steps.step("commit"):
+                job.commit(messages)
+        except BaseException:
+            job.abort()
+            raise
+        return replace(report, status="done", after=after, bloom_filters=bloom, checksum=checksum)
+
+    def _check_calendars(self) -> None:
+        """Refuse files whose days would be others beside those of the rest: Spark reads both by what a footer says."""
+        rewriting, table = self._plan.rewrite_plan, self._plan.table
+        old = files_of_hybrid_calendar(rewriting.files)
+        if old and any(map(has_timestamps, table.schema)):
+            with self._steps.step("calendars"):
+                paths = [path_in_split(facts.file.path, rewriting) for facts in old]
+                check = partial(check_calendar, table.reader.filesystem)
+                self._steps.each(paths, check, f"days of {len(old):,} files of an old calendar")
+
+    def _tune(self) -> TunedOptions:
+        """Look at some rows, and decide what the data decide."""
+        plan = self._plan
+        step = max(len(plan.pieces) // _MAX_SAMPLES, 1)
+        some = plan.pieces[step // 2 :: step]
+        with self._steps.step("sample"):
+            trial = partial(trial_write, plan.table.reader, plan.writer_options(()), plan.sort_by)
+            pilots: list[TrialWrite] = self._steps.each(some, trial, f"a look at {len(some)} samples")
+        return tune_options(plan.wanted, pilots, plan.new.flat, plan.sort_by)
+
+    def _checksum(self, table: SplitTable, pieces: Sequence[RewritePiece], name: str) -> Checksum:
+        with self._steps.step(name):
+            text = f"{name}, {self._plan.num_rows:,} rows"
+            return sum(
+                self._steps.each(group_by_task(pieces), partial(checksum_pieces, table.reader), text), Checksum()
+            )
+
+    def _write(self, job: SharedJob, choices: TunedOptions) -> list[TaskMessage]:
+        plan = self._plan
+        reader, num_files = plan.table.reader, len(plan.rewrite_plan.files)
+        file_bytes = plan.wanted.file_bytes * 5 // 4  # of a range that is somewhat too large, one file is made
+        if not (plan.sort_by or plan.cluster_by):
+            bins = bin_pieces(plan.pieces, max(int(plan.wanted.file_bytes / choices.shrinkage), 1))
+            with self._steps.step("writing"):
+                tasks = list(enumerate(group_bins_by_task(bins, TASK_BYTES)))
+                write = partial(write_in_order, job, reader, file_bytes)
+                return self._steps.each(tasks, write, f"writing {len(bins):,} files of {num_files:,}")
+        packing = plan.row_packer(self._clustering() if plan.cluster_by else None)
+        ranges = plan.num_files(sum(piece.split.num_bytes for piece in plan.pieces) * choices.shrinkage)
+        with self._steps.step("sorting and writing"):
+            text = describe_step(f"sorting and writing {num_files:,} files as {ranges:,}")
+            pieces = group_by_task(plan.pieces)
+            return sort_and_write(self._steps.spark, job, reader, packing, pieces, ranges, file_bytes, text)
+
+    def _clustering(self) -> HilbertClustering:
+        """Take the quantiles of a sample."""
+        columns = list(self._plan.cluster_by)
+        with self._steps.step("quantiles"):
+            table = self._plan.rewrite_plan.table(columns, TASK_BYTES, self._place["storage_options"])
+            pieces = [RewritePiece("", split) for split in table.splits]
+            look = partial(sample_rows, table.reader, max(_SAMPLE_ROWS // max(len(pieces), 1), 1))
+            found = self._steps.each(pieces, look, f"quantiles of {', '.join(columns)}")
+        bounds = []
+        for name in columns:
+            chunks = [chunk for one in found for chunk in one.column(name).chunks]
+            bounds.append(quantiles(_concat_chunks(chunks, table.arrow_schema.field(name).type), len(columns)))
+        return HilbertClustering(bounds)
+
+    def _verify(self, before: Checksum, job: SharedJob, messages: Sequence[TaskMessage]) -> FileTotals:
+        """Read what was written, hold it against what was there, and count it."""
+        files = [file for message in messages for file in message.files]
+        paths = job.staged(messages)
+        table = split_table(paths, partitioning=None, split_bytes=TASK_BYTES, **self._place)
+        names = {absolute_path(path): file.folder for path, file in zip(paths, files, strict=True)}
+        by_name = {os.path.basename(path): folder for path, folder in names.items()}
+        pieces = split_by_folder(table, lambda path: by_name[os.path.basename(path)])
+        after = self._checksum(table, pieces, "checksum after")
+        if after != before or before.rows != self._plan.num_rows:
+            raise InvalidFileError(
+                f"the rows that were written are not those that were read: checksum {after} instead of {before}; "
+                f"footers tell of {self._plan.num_rows:,} rows. Nothing was changed", file=os.fsdecode(self._path),
+            )  # fmt: skip
+        groups = {(part.file.path, group.row_group)
+                  for piece in pieces for part in piece.split.parts for group in part.groups or ()}  # fmt: skip
+        return FileTotals(len(files), len(groups), after.rows, sum(file.num_bytes for file in files))
+
+
+def _concat_chunks(chunks: list[Any], arrow_type: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.chunked_array(chunks, type=arrow_type)

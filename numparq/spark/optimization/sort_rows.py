@@ -1,0 +1,120 @@
+"""Sort key columns for Spark's range partitioning, beside the rows they sort."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import types as t
+
+from ...errors import SchemaError
+from ...tools.optimize.hilbert import HilbertClustering
+from .transport import ArrowTransport
+
+__all__ = ["RowPacker"]
+
+_FOLDER = "folder"
+_BATCH_ROWS = 1 << 16
+# Types that do not sort as they are carried -> what does.
+_SORTABLE: dict[Any, Callable[[Any], Any]] = {
+    pa.uint8(): lambda array: array.cast(pa.int16()),
+    pa.uint16(): lambda array: array.cast(pa.int32()),
+    pa.uint32(): lambda array: array.cast(pa.int64()),
+    pa.uint64(): lambda array: _ordered_uint64(array),
+    pa.float16(): lambda array: array.cast(pa.float32()),
+}
+
+
+def _ordered_uint64(array: Any) -> Any:
+    """Give uint64 values as int64 ones in the same order."""
+    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    words = array.fill_null(0).to_numpy(zero_copy_only=False) ^ np.uint64(1 << 63)
+    mask = array.is_null().to_numpy(zero_copy_only=False)
+    return pa.array(words.view(np.int64), mask=mask)
+
+
+class RowPacker:
+    """Rows as they travel: the number of their folder, what they are sorted by, and all of their columns.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        Their columns.
+    folders : sequence of str
+        The folders.
+    sort_by : sequence of str
+        Columns that they are sorted by: nulls first, NaN last.
+    clustering : HilbertClustering or None
+        What they are sorted by instead, out of the columns `cluster_by`.
+    cluster_by : sequence of str
+        As above.
+
+    Attributes
+    ----------
+    schema : pyarrow.Schema
+        Of what travels.
+    order : list of str
+        The columns of it that it is sorted by.
+
+    Raises
+    ------
+    SchemaError
+        When Spark cannot sort by a column.
+    """
+
+    def __init__(
+        self, schema: pa.Schema, folders: Sequence[str], sort_by: Sequence[str] = (),
+        clustering: HilbertClustering | None = None, cluster_by: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        self._carrier = ArrowTransport(schema)
+        self.folders = list(folders)
+        self._numbers = {folder: number for number, folder in enumerate(folders)}
+        self._keys: list[tuple[str, Callable[[Any], Any]]] = []  # of columns that travel once more, to sort by
+        self._clustering, self._cluster_by = clustering, tuple(cluster_by)
+        self.order = [_FOLDER]
+        fields = [(_FOLDER, pa.int32())]
+        if clustering is not None:
+            fields.append(("place", pa.int64()))
+            self.order.append("place")
+        for name in sort_by:
+            self.order.append(self._key(name, fields))
+        self.schema = pa.schema([*fields, *self._carrier.carried])
+
+    def _key(self, name: str, fields: list[tuple[str, Any]]) -> str:
+        place = self._carrier.schema.get_field_index(name)
+        arrow_type = self._carrier.schema.field(place).type
+        if t.is_nested(arrow_type) or t.is_decimal256(arrow_type) or t.is_null(arrow_type):
+            raise SchemaError(f"rows cannot be sorted by values of the type {arrow_type}", column=name)
+        make = _SORTABLE.get(arrow_type)
+        if make is None:
+            return self._carrier.carried.field(place).name
+        self._keys.append((name, make))
+        made = f"k{len(self._keys)}"
+        fields.append((made, make(pa.array([], arrow_type)).type))
+        return made
+
+    def pack(self, table: pa.Table, folder: str) -> Iterator[pa.RecordBatch]:
+        """Give rows of a folder as they travel."""
+        columns: list[Any] = [pa.array(np.full(table.num_rows, self._numbers[folder], np.int32))]
+        if self._clustering is not None:
+            columns.append(pa.array(self._clustering.places([table.column(name) for name in self._cluster_by])))
+        columns += [make(_values(table.column(name))) for name, make in self._keys]
+        columns += self._carrier.pack(table)
+        yield from pa.Table.from_arrays(columns, schema=self.schema).to_batches(_BATCH_ROWS)
+
+    def unpack(self, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Table]]:
+        """Give what has travelled, folder by folder; it comes in their order."""
+        numbers = batch.column(0).to_numpy()
+        ends = [*(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
+        table = self._carrier.unpack(batch.columns[len(self.schema) - len(self._carrier.carried) :])
+        start = 0
+        for end in ends:
+            if end > start:
+                yield self.folders[int(numbers[start])], table.slice(start, end - start)
+            start = end
+
+
+def _values(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(column.type.value_type) if t.is_dictionary(column.type) else column

@@ -1,0 +1,162 @@
+"""Write the new files in tasks: in their order, or sorted by Spark."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from ...dataset.splits.reader import SplitReader
+from ...dataset.write.shared_job import SharedJob
+from ...dataset.write.task_writer import TaskMessage, TaskWriter
+from ...tools.optimize.rewrite_plan import RewritePiece
+from ..tasks import begin_task, describe_jobs, map_tasks
+from ..worker_errors import raise_worker_errors
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from .sort_rows import RowPacker
+
+__all__ = ["FolderWriter", "sort_and_write", "write_in_order"]
+
+_MESSAGE = pa.schema([("message", pa.binary())])
+
+
+class FolderWriter:
+    """Writes rows of one folder after the other, into files of about one size.
+
+    Parameters
+    ----------
+    writer : TaskWriter
+        Of the task.
+    file_bytes : int
+        A file that has as many is closed; what is left behind it is not to make a small one, so it is more than files
+        are meant to have.
+    """
+
+    def __init__(self, writer: TaskWriter, file_bytes: int) -> None:
+        self._writer, self._file_bytes = writer, file_bytes
+        self._folder: str | None = None
+
+    def write(self, table: pa.Table, folder: str) -> None:
+        """Write rows."""
+        if folder != self._folder and self._folder is not None:
+            self._writer.roll()
+        self._folder = folder
+        self._writer.write(table, folder=folder)
+        if self._writer.num_bytes >= self._file_bytes:
+            self._writer.roll()
+
+
+def write_in_order(
+    job: SharedJob, reader: SplitReader, file_bytes: int, task: tuple[int, Sequence[Sequence[RewritePiece]]]
+) -> TaskMessage:
+    """Write rows in the order that they are in, each bin a file.
+
+    Parameters
+    ----------
+    job : SharedJob
+        The write.
+    reader : SplitReader
+        Of the table.
+    file_bytes : int
+        As of `FolderWriter`.
+    task : tuple
+        Its number, and the rows: some bins of pieces.
+    """
+    begin_task()
+    number, bins = task
+    with job.task(f"{number:07}") as writer:
+        rolled = FolderWriter(writer, file_bytes)
+        for pieces in bins:
+            for piece, table in _tables(reader, pieces):
+                rolled.write(table, piece.folder)
+            writer.roll()
+    assert writer.message is not None
+    return writer.message
+
+
+def _tables(reader: SplitReader, pieces: Sequence[RewritePiece]) -> Iterator[tuple[RewritePiece, pa.Table]]:
+    for piece in pieces:
+        for table in reader.tables(piece.split):
+            yield piece, table
+
+
+class _PackTask:
+    """What the tasks of the first stage do."""
+
+    def __init__(self, reader: SplitReader, packer: RowPacker) -> None:
+        self._reader, self._packing = reader, packer
+
+    def __call__(self, number: int, pieces: Sequence[RewritePiece]) -> Iterator[pa.RecordBatch]:
+        for piece in pieces:
+            for table in self._reader.tables(piece.split):
+                yield from self._packing.pack(table, piece.folder)
+
+
+class _WriteTask:
+    """What the tasks of the second stage do; each is a task of the write, by the number of its partition."""
+
+    def __init__(self, job: SharedJob, packer: RowPacker, file_bytes: int) -> None:
+        self._job, self._packing, self._file_bytes = job, packer, file_bytes
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        begin_task()
+        context = TaskContext.get()
+        assert context is not None
+        with self._job.task(f"{context.partitionId():07}") as writer:
+            rolled = FolderWriter(writer, self._file_bytes)
+            for batch in batches:
+                for folder, table in self._packing.unpack(batch):
+                    rolled.write(table, folder)
+        yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(writer.message)], pa.binary())], schema=_MESSAGE)
+
+
+def sort_and_write(
+    spark: SparkSession,
+    job: SharedJob,
+    reader: SplitReader,
+    packer: RowPacker,
+    tasks: Sequence[Sequence[RewritePiece]],
+    num_partitions: int,
+    file_bytes: int,
+    description: str,
+) -> list[TaskMessage]:
+    """Have Spark divide rows by ranges, sort them, and give them to tasks that write.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        Where.
+    job : SharedJob
+        The write.
+    reader : SplitReader
+        Of the table.
+    packer : RowPacker
+        How rows travel, and what they are sorted by.
+    tasks : sequence of sequence of RewritePiece
+        What is read, by tasks.
+    num_partitions : int
+        How many ranges there are to be.
+    file_bytes : int
+        As of `FolderWriter`.
+    description : str
+        What Spark says that runs.
+
+    Returns
+    -------
+    list of TaskMessage
+        One of each range.
+    """
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    with describe_jobs(spark, description), raise_worker_errors():
+        rows = map_tasks(spark, tasks, _PackTask(reader, packer), from_arrow_schema(packer.schema))
+        ranges = rows.repartitionByRange(num_partitions, *packer.order).sortWithinPartitions(*packer.order)
+        found = ranges.mapInArrow(_WriteTask(job, packer, file_bytes), "message binary").collect()
+    return [pickle.loads(row["message"]) for row in found]

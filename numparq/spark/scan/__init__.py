@@ -1,0 +1,1 @@
+"""Read on Spark: plan splits, read them in tasks."""

@@ -1,0 +1,207 @@
+"""Cast Arrow arrays to the Arrow types that Spark expects of a Python worker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import InvalidFileError, SchemaError, UnsupportedError
+from ...util.optional import import_pyarrow
+from ..schema.user_schema import FieldFinder
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_MAX_OFFSET = (1 << 31) - 1
+_NANOS_OF_DAY = 86_400_000_000_000
+
+
+# --- arrays -----------------------------------------------------------------------------------------------------------
+
+
+class ArrowCaster:
+    """Arrays made such that they have another type."""
+
+    def __init__(self, floors: bool, places: FieldFinder) -> None:
+        self._floors = floors
+        self._places = places
+
+    def of(self, array: Any, wanted: pa.DataType) -> Any:
+        """Cast an array to a type of Spark's."""
+        pa = import_pyarrow()
+        types, given = pa.types, array.type
+        if given == wanted and types.is_decimal(wanted):
+            array.validate(full=True)  # for more digits than there may be, on which the Java side fails
+            return array
+        if given == wanted and not types.is_nested(wanted):
+            return array
+        if isinstance(given, pa.BaseExtensionType):
+            is_uuid = given.extension_name == "arrow.uuid" and types.is_string(wanted)
+            return _uuid_strings(array.storage) if is_uuid else self.of(array.storage, wanted)
+        if types.is_null(given) or not len(array):
+            return pa.nulls(len(array), wanted)
+        if types.is_dictionary(given):
+            return self.of(array.dictionary_decode(), wanted)
+        if types.is_struct(wanted):
+            return self._struct(array, wanted)
+        if types.is_list(wanted):
+            return self._list(array, wanted)
+        if types.is_map(wanted):
+            return self._map(array, wanted)
+        return self._values(array, wanted)
+
+    # --- nested -----------------------------------------------------------------------------------------------------
+
+    def _struct(self, array: Any, wanted: pa.StructType) -> Any:
+        pa = import_pyarrow()
+        if _is_geospatial(wanted) and not pa.types.is_struct(array.type):
+            return _geospatial(self.of(array, pa.binary()), wanted)
+        if not pa.types.is_struct(array.type):
+            raise SchemaError(f"{array.type} cannot be {wanted}")
+        fields = list(wanted)
+        places = self._places([field.name for field in array.type], [field.name for field in fields])
+        children = array.flatten()
+        made = [
+            self.of(pa.nulls(len(array)) if place is None else children[place], field.type)
+            for place, field in zip(places, fields, strict=True)
+        ]
+        for child, field in zip(made, fields, strict=True):
+            if not field.nullable and child.null_count > array.null_count:
+                raise SchemaError(f"the field {field.name!r} has nulls, but the schema asked for says it has none")
+        if not made:
+            return pa.Array.from_buffers(wanted, len(array), [array.buffers()[0]], array.null_count, array.offset)
+        return pa.StructArray.from_arrays(made, fields=fields, mask=_mask(array))
+
+    def _list(self, array: Any, wanted: pa.ListType) -> Any:
+        pa = import_pyarrow()
+        plain = _to_list(array)
+        offsets, first, count = _child_range(plain)
+        child = self.of(plain.values.slice(first, count), wanted.value_type)
+        if not wanted.value_field.nullable and child.null_count:
+            raise SchemaError("there are nulls in lists, but the schema asked for says there are none")
+        return pa.ListArray.from_arrays(offsets, child, type=wanted, mask=_mask(plain))
+
+    def _map(self, array: Any, wanted: pa.MapType) -> Any:
+        pa = import_pyarrow()
+        if not pa.types.is_map(array.type):
+            raise SchemaError(f"{array.type} cannot be {wanted}")
+        offsets, first, count = _child_range(array)
+        keys = self.of(array.keys.slice(first, count), wanted.key_type)
+        items = self.of(array.items.slice(first, count), wanted.item_type)
+        if keys.null_count:
+            raise InvalidFileError("a key of a map is null")
+        if not wanted.item_field.nullable and items.null_count:
+            raise SchemaError("there are nulls in maps, but the schema asked for says there are none")
+        return pa.MapArray.from_arrays(offsets, keys, items, type=wanted, mask=_mask(array))
+
+    # --- leaves -----------------------------------------------------------------------------------------------------
+
+    def _values(self, array: Any, wanted: pa.DataType) -> Any:
+        pa = import_pyarrow()
+        types, given = pa.types, array.type
+        if types.is_timestamp(given) and types.is_timestamp(wanted):
+            return self._timestamps(array, wanted)
+        if types.is_duration(given) or types.is_duration(wanted):
+            return array.view(wanted)
+        if types.is_time(wanted):
+            return _check_times(array.cast(wanted))
+        if (types.is_large_string(given) or types.is_large_binary(given)) and _end(array) > _MAX_OFFSET:
+            array = pa.concat_arrays([array])  # its bytes alone, counted from 0 on
+        return array.cast(wanted)
+
+    def _timestamps(self, array: Any, wanted: pa.DataType) -> Any:
+        """Give microseconds; whether there is a zone has been settled before: INT96 has none in Arrow."""
+        pa = import_pyarrow()
+        if array.type.unit == "ns" and self._floors:
+            array = pa.compute.floor_temporal(array.view(pa.timestamp("ns")), unit="microsecond")
+        elif array.type.unit == "ns":
+            _check_microseconds(array)
+        return array.cast(pa.timestamp("us", array.type.tz)).view(wanted)
+
+
+def _to_list(array: Any) -> Any:
+    """Give a list of any kind as one with 32-bit offsets."""
+    pa = import_pyarrow()
+    if pa.types.is_list(array.type):
+        return array
+    if not pa.types.is_nested(array.type) or pa.types.is_struct(array.type) or pa.types.is_map(array.type):
+        raise SchemaError(f"{array.type} cannot be a list")
+    counts = pa.compute.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
+    ends = np.cumsum(counts, dtype=np.int64)
+    if len(ends) and ends[-1] > _MAX_OFFSET:
+        raise UnsupportedError(f"{ends[-1]:,} elements of lists are too many for one batch")
+    offsets = pa.array(np.concatenate([[0], ends]).astype(np.int32))
+    return pa.ListArray.from_arrays(offsets, array.flatten(), mask=_mask(array))
+
+
+def _child_range(array: Any) -> tuple[Any, int, int]:
+    """Give the offsets of the lists in an array, from 0 on, and the first of their elements and how many there are."""
+    pa = import_pyarrow()
+    offsets = array.offsets
+    first, last = offsets[0].as_py(), offsets[-1].as_py()
+    if first or offsets.offset:  # pyarrow takes no slice of offsets beside a mask, not even one that begins with 0
+        offsets = pa.compute.subtract(offsets, pa.scalar(first, offsets.type))
+    return offsets, first, last - first
+
+
+def _mask(array: Any) -> Any:
+    return array.is_null() if array.null_count else None
+
+
+def _end(array: Any) -> int:
+    """Give the end of the last value of an array with 64-bit offsets, in the buffer that it shares with others."""
+    place = array.offset + len(array)
+    return int(np.frombuffer(array.buffers()[1], np.int64, 1, 8 * place)[0])
+
+
+def _check_microseconds(array: Any) -> None:
+    """Fail where a timestamp is not a whole number of microseconds."""
+    pa = import_pyarrow()
+    numbers = array.view(pa.int64()).drop_null().to_numpy()
+    broken = numbers[numbers % 1000 != 0]
+    if len(broken):
+        raise UnsupportedError(
+            f"Spark has no nanoseconds, and a timestamp ({broken[0]} ns since 1970) is not a whole number of "
+            'microseconds; nanoseconds="floor" gives the microsecond before it'
+        )
+
+
+def _check_times(array: Any) -> Any:
+    """Check that times of a day lie within one."""
+    pa = import_pyarrow()
+    bounds = pa.compute.min_max(array.view(pa.int64()))
+    low, high = bounds["min"].as_py(), bounds["max"].as_py()
+    if low is not None and (low < 0 or high >= _NANOS_OF_DAY):
+        raise InvalidFileError(f"a time of {low if low < 0 else high} ns is none of a day")
+    return array
+
+
+def _is_geospatial(wanted: pa.StructType) -> bool:
+    return [field.name for field in wanted] == ["srid", "wkb"] and b"srid" in (wanted.field(1).metadata or {})
+
+
+def _geospatial(array: Any, wanted: pa.StructType) -> Any:
+    """Give WKB beside the number of its coordinate reference system, which is that of the type."""
+    pa = import_pyarrow()
+    number = pa.scalar(int(wanted.field(1).metadata[b"srid"]), pa.int32())
+    present = array.fill_null(b"") if array.null_count else array
+    return pa.StructArray.from_arrays([pa.repeat(number, len(array)), present], fields=list(wanted), mask=_mask(array))
+
+
+_HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
+_UUID_DIGITS = np.array([place for place in range(36) if place not in (8, 13, 18, 23)])
+
+
+def _uuid_strings(array: Any) -> Any:
+    """Give 16 bytes each as text of 36 characters."""
+    pa = import_pyarrow()
+    whole = pa.concat_arrays([array])  # from its first byte on
+    count = len(whole)
+    octets = np.frombuffer(whole.buffers()[1], np.uint8, 16 * count).reshape(count, 16)
+    text = np.full((count, 36), ord("-"), np.uint8)
+    digits = np.stack([octets >> 4, octets & 15], axis=2).reshape(count, 32)
+    text[:, _UUID_DIGITS] = _HEX[digits]
+    offsets = np.arange(0, 36 * (count + 1), 36, dtype=np.int32)
+    buffers = [whole.buffers()[0], pa.py_buffer(offsets), pa.py_buffer(text)]
+    return pa.Array.from_buffers(pa.string(), count, buffers, whole.null_count)

@@ -1,0 +1,224 @@
+"""Read a small result on the driver and return it as a local Spark DataFrame."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ...errors import ParquetError
+from ...util.bounded_cache import fork_safe_lru_cache
+from ...util.optional import import_pyarrow
+from ..schema.comparison import is_collated
+from .arrow_batches import worker_arrow_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from .plan import SparkScan
+
+__all__ = ["MAX_STORED_BYTES", "create_local_frame", "read_locally"]
+
+_SESSION = "org.apache.spark.sql.classic.SparkSession"
+_HELPER = "org.apache.spark.sql.api.python.PythonSQLUtils"
+_LARGE_VAR_TYPES = "spark.sql.execution.arrow.useLargeVarTypes"
+# How Spark asks for Arrow batches, and of each option what it says where it wants them just as they are.
+_OPTIONS = {
+    "split_batches": (False,), "prefers_large_var_types": (False,), "empty_list_if_zero_records": (True, False),
+}  # fmt: skip
+_GIVES_BATCHES = re.compile(r"(typing\.)?[Ll]ist\[[^,]*RecordBatch[^,]*\]")
+
+# Stored, of the columns that are read: what takes a core some ten milliseconds.
+MAX_STORED_BYTES = 8 << 20
+# Of Arrow's, that the driver keeps.
+_MAX_ARROW_BYTES = 4 << 20
+# Which Spark takes over from Arrow as they are.
+_SUPPORTED = (
+    "BooleanType",
+    "ByteType",
+    "ShortType",
+    "IntegerType",
+    "LongType",
+    "FloatType",
+    "DoubleType",
+    "DecimalType",
+    "StringType",
+    "BinaryType",
+    "DateType",
+    "TimestampType",
+    "TimestampNTZType",
+)
+_NESTED: dict[str, Callable[[Any], list[Any]]] = {
+    "ArrayType": lambda of: [of.elementType], "MapType": lambda of: [of.keyType, of.valueType],
+    "StructType": lambda of: [field.dataType for field in of.fields],
+}  # fmt: skip
+
+
+def create_local_frame(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame | None:
+    """Make a DataFrame of few rows.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        Where it is to be.
+    table : pyarrow.Table
+        Its rows, of just the types that `arrow_for_spark` gives for the schema.
+    schema : pyspark.sql.types.StructType
+        Its columns.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame or None
+        What ``spark.createDataFrame(table, schema)`` gives; None where this Spark has other ways.
+    """
+    try:
+        return _create(spark, table, schema)
+    except Exception:  # whatever another version of Spark, Spark Connect or a platform above it has otherwise
+        return None
+
+
+def _create(spark: Any, table: pa.Table, schema: StructType) -> DataFrame | None:
+    """Make it by the two calls that `createDataFrame` ends with; None where rows have to go another way."""
+    context = spark._sc
+    if context._encryption_enabled or spark.conf.get(_LARGE_VAR_TYPES, "false") != "false":
+        return None
+    stream = _ipc_stream(table)
+    activate, read, frame_of = _jvm_methods(spark._jvm._gateway_client)
+    # As `createDataFrame` does: what follows may ask for the settings of the session of this thread.
+    type(spark)._activeSession = spark
+    activate(spark._jsparkSession)
+    handle, path = tempfile.mkstemp(dir=context._temp_dir)
+    try:
+        with open(handle, "wb") as file:
+            file.write(stream)
+        rows = read(path)  # all of it
+    finally:
+        os.unlink(path)
+    made = _frame_class()(frame_of(rows, schema.json(), spark._jsparkSession), spark)
+    made._take(stream, schema)
+    return made  # type: ignore[no-any-return]
+
+
+def _ipc_stream(table: pa.Table) -> bytes:
+    """Give a table in Arrow's format for streams; nobody can change it."""
+    pa = import_pyarrow("numparq.spark needs")
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+@fork_safe_lru_cache(2)
+def _jvm_methods(client: Any) -> tuple[Any, Any, Any]:
+    """Give methods of a JVM, which is asked for them once.
+
+    They make a session that of a thread, read a stream, and make a DataFrame of it.
+    """
+    from py4j.java_gateway import JavaClass
+
+    helper = JavaClass(_HELPER, client)
+    return JavaClass(_SESSION, client).setActiveSession, helper.readArrowStreamFromFile, helper.toDataFrame
+
+
+@fork_safe_lru_cache(1)
+def _frame_class() -> Any:
+    """Make the class of such DataFrames, for which pyspark has to be imported."""
+    from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+    class LocalFrame(ClassicDataFrame):
+        """A DataFrame that gives its rows to Python as they came, where Spark would start a job for that."""
+
+        def _take(self, stream: bytes, schema: StructType) -> None:
+            self._stream = stream
+            if isinstance(inspect.getattr_static(ClassicDataFrame, "schema"), cached_property):
+                self.__dict__["schema"] = type(schema)([*schema.fields])
+
+        def _collect_as_arrow(self, *places: Any, **options: Any) -> Any:
+            if is_known and not places and not self.is_cached and _are_default_options(options):
+                with import_pyarrow("numparq.spark needs").ipc.open_stream(self._stream) as reader:
+                    found = [batch for batch in reader if batch.num_rows]
+                if found or options.get("empty_list_if_zero_records", True):
+                    return found
+            return super()._collect_as_arrow(*places, **options)
+
+    is_known = _is_known(ClassicDataFrame)
+    return LocalFrame
+
+
+def _is_known(frame_class: Any) -> bool:
+    """Whether this version of Spark gets Arrow batches in the way that is known here."""
+    found = inspect.signature(frame_class._collect_as_arrow)
+    is_list = _GIVES_BATCHES.fullmatch(str(found.return_annotation)) is not None
+    return is_list and {*found.parameters} <= {"self", *_OPTIONS}
+
+
+def _are_default_options(options: Mapping[str, Any]) -> bool:
+    return all(value in _OPTIONS.get(name, ()) for name, value in options.items())
+
+
+def read_locally(spark: SparkSession, table: SparkScan, most_bytes: int) -> DataFrame | None:
+    """Read a table here, where little of it is left, as a DataFrame that has its rows in it.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        Where it is to be.
+    table : SparkScan
+        The table, planned.
+    most_bytes : int
+        Stored bytes that are read here.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame or None
+        None where tasks are to read it: because there is more, because columns are of types that Spark does not take
+        over as they are, or because reading fails. Tasks will fail, too, when the rows are asked for and not before.
+    """
+    schema = table.batches.schema
+    if isinstance(most_bytes, bool) or not hasattr(most_bytes, "__index__"):
+        raise TypeError(f"driver_bytes is a number of bytes, not {most_bytes!r}")
+    if most_bytes < 1:
+        return None
+    if sum(split.num_bytes for split in table.splits) > most_bytes or not _is_supported(schema):
+        return None
+    if any(part.groups is None for split in table.splits for part in split.parts):  # their footers are not read yet
+        return None
+    try:
+        found = _read_batches(table)
+    except (ParquetError, OSError, MemoryError):
+        return None
+    if found is None:
+        return None
+    rows = import_pyarrow().Table.from_batches(found, worker_arrow_schema(schema))
+    made = create_local_frame(spark, rows, schema)
+    if made is None and all(type(field.dataType).__name__ in _SUPPORTED for field in schema.fields):
+        return spark.createDataFrame(rows, schema)
+    return made
+
+
+def _is_supported(kind: Any) -> bool:
+    """Whether a DataFrame may have values of a type in it: simple ones, and what is nested of these."""
+    name = type(kind).__name__
+    if name in _NESTED:
+        inner = _NESTED[name](kind)
+        return bool(inner) and all(map(_is_supported, inner))
+    return name in _SUPPORTED and not is_collated(kind)
+
+
+def _read_batches(table: SparkScan) -> list[Any] | None:
+    """Read all record batches; None where they are more than a driver is to keep."""
+    found: list[Any] = []
+    size = 0
+    for split in table.splits:
+        for batch in table.batches.batches(split):
+            size += batch.nbytes
+            if size > _MAX_ARROW_BYTES:
+                return None
+            found.append(batch)
+    return found

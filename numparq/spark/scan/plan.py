@@ -1,0 +1,220 @@
+"""Plan a scan on the driver: partition types, Spark's schema, splits, the reader to ship."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from ...errors import SchemaError, UnsupportedError
+from ...scan.predicate import LeafArrowTypes
+from ..schema.comparison import is_collated
+from ..schema.from_parquet import spark_schema
+from ..schema.row_metadata import read_row_metadata
+from ..schema.user_schema import check_user_schema
+from .join_keys import JoinKeyColumn
+from .reader import BatchReader
+from .request import ReadRequest
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+    from ...dataset.splits.split import Split
+    from ...dataset.splits.table import SplitTable
+    from ...format.schema import Schema
+
+__all__ = ["SparkScan", "column_splitter", "file_schema", "join_key_columns", "plan_splits"]
+
+
+def plan_splits(request: ReadRequest, schema: StructType | None = None) -> SplitTable:
+    """Divide what is asked for into splits.
+
+    Parameters
+    ----------
+    request : ReadRequest
+        What is asked for.
+    schema : pyspark.sql.types.StructType, optional
+        The caller's: its columns are read, as far as there are any of these names.
+
+    Returns
+    -------
+    SplitTable
+
+    Raises
+    ------
+    ValueError
+        When there are both a schema and columns, or the filter cannot be understood.
+    ParquetError, FileNotFoundError
+        As `numparq.dataset.splits.table.split_table` does.
+    """
+    if isinstance(request.filters, str):
+        from ...expr.parse import parse_filter_for_schema
+
+        request = replace(request, filters=parse_filter_for_schema(request.filters, lambda: file_schema(request)))
+    request = replace(request, partitioning=_spark_partitioning(request, schema))
+    if schema is None:
+        return _split_table(request, request.columns) if request.columns is not None else _split_in_spark_order(request)
+    if request.columns is not None:
+        raise ValueError("columns are given twice: by a schema, and by the option 'columns'")
+    names = list(dict.fromkeys(schema.fieldNames()))
+    try:
+        table = _split_table(request, names)
+    except SchemaError:  # not all are there, or their names are of another case
+        there = _split_table(request, None).names
+        places = [place for place in request.places(there, names) if place is not None]
+        return _split_table(request, [there[place] for place in dict.fromkeys(places)])
+    request.places([*table.schema.columns, *table.partitions], names)  # others may be called so, but for their case
+    return table
+
+
+def _split_in_spark_order(request: ReadRequest) -> SplitTable:
+    """Give all columns in Spark's order: a partition column stands where files have one of that name."""
+    table = _split_table(request, None)
+    names = [name for name in table.names if name not in request.include]
+    order = list(dict.fromkeys([*(name for name in table.schema.columns if name in names), *names]))
+    return table if order == names else _split_table(request, order)
+
+
+def _spark_partitioning(request: ReadRequest, schema: StructType | None) -> Any:
+    """Have types of partition columns that are not given be those that Spark finds; a schema gives them."""
+    from ..schema.partitions import infer_partition_types, user_partition_types
+
+    if request.partitioning != "hive" and not isinstance(request.partitioning, Mapping):
+        return request.partitioning
+    given = {} if isinstance(request.partitioning, str) else dict(request.partitioning)
+    asked = user_partition_types(schema)
+    return lambda listing: infer_partition_types(listing, given, asked, infers=request.infers_partitions)
+
+
+def _split_table(request: ReadRequest, columns: list[Any] | None) -> SplitTable:
+    from ...dataset.splits.table import split_table
+
+    if columns is not None:
+        columns = [name for name in columns if name not in request.include]
+    limits = {"split_bytes": request.split_bytes, "plan_files": request.plan_files}
+    given: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
+    return split_table(
+        request.path, columns, request.filters, runtime_filters=request.runtime_filters,
+        min_splits=request.min_splits, partitioning=request.partitioning,
+        resolve=request.resolve, storage_options=request.storage_options, filesystem=request.filesystem,
+        include=request.include, variants="bytes", verify_crc=request.verify_crc, threads=1, **given,
+    )  # fmt: skip
+
+
+def file_schema(request: ReadRequest) -> Schema:
+    """Look at the columns that are in files, before anything is planned."""
+    from ...dataset.dataset import Dataset
+
+    with Dataset(
+        request.path, partitioning=request.partitioning, resolve=request.resolve,
+        storage_options=request.storage_options, filesystem=request.filesystem,
+    ) as dataset:  # fmt: skip
+        return dataset.schema
+
+
+def join_key_columns(
+    names: list[Any], split_columns: Callable[[list[Any]], SplitTable], schema: StructType | None = None
+) -> dict[Any, JoinKeyColumn]:
+    """Look at columns that keys of a join are for, before anything is planned.
+
+    Parameters
+    ----------
+    names : list
+        The columns, as `numparq.col` takes them.
+    split_columns : callable
+        Divides the table, with some columns alone.
+    schema : pyspark.sql.types.StructType, optional
+        The caller's.
+
+    Returns
+    -------
+    dict
+        By the name.
+
+    Raises
+    ------
+    SchemaError
+        When there is no such column.
+    """
+    from ...expr.resolve import resolve_column
+    from ..schema.from_parquet import spark_schema
+
+    found = {}
+    for name in names:
+        table = split_columns([name])
+        (field,) = spark_schema(table).fields
+        wanted = () if schema is None else schema.fields
+        types = [field.dataType, *(each.dataType for each in wanted if each.name.lower() == field.name.lower())]
+        if name in table.partitions:
+            found[name] = JoinKeyColumn(types)
+        else:
+            leaf = resolve_column(table.schema, name).leaf
+            found[name] = JoinKeyColumn(types, leaf, LeafArrowTypes(table.prototype).get(leaf.index))
+    return found
+
+
+def column_splitter(request: ReadRequest, schema: StructType | None = None) -> Callable[[list[Any]], SplitTable]:
+    """Give what divides the table of a request with some columns alone, and nothing else that was asked for."""
+    partitioning = _spark_partitioning(request, schema)
+    plain = replace(request, filters=None, runtime_filters=(), include=(), partitioning=partitioning)
+    return lambda names: _split_table(plain, names)
+
+
+@dataclass(frozen=True)
+class SparkScan:
+    """A table, planned.
+
+    Attributes
+    ----------
+    splits : list of Split
+        What tasks read: one each.
+    batches : BatchReader
+        Reads any of them.
+    """
+
+    splits: list[Split]
+    batches: BatchReader
+
+    @classmethod
+    def of(cls, request: ReadRequest, schema: StructType | None = None) -> SparkScan:
+        """Plan what is asked for.
+
+        Parameters
+        ----------
+        request : ReadRequest
+            What is asked for.
+        schema : pyspark.sql.types.StructType, optional
+            The caller's: which columns, in which order, as which types. What is not in the files is null.
+
+        Raises
+        ------
+        SchemaError
+            When a column cannot be read as the caller has it.
+        ValueError, ParquetError, FileNotFoundError
+            As `plan_splits` does.
+        """
+        table = plan_splits(request, schema)
+        _check_collations(table, request)
+        inferred = spark_schema(table)
+        if schema is not None:
+            check_user_schema(inferred, schema, request.places)
+        made: Any = inferred if schema is None else schema
+        _check_names(made.fieldNames())
+        reader = BatchReader(table.reader, made, request.rows_per_batch, request.nanoseconds, request.places)
+        return cls(table.splits, reader)
+
+
+def _check_names(names: list[str]) -> None:
+    """Refuse two columns of one name, of which Spark takes one from a Python worker, and fails."""
+    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    if twice is not None:
+        raise SchemaError("two columns are called so, and Spark reads one of each name", column=twice)
+
+
+def _check_collations(table: SplitTable, request: ReadRequest) -> None:
+    """Refuse to look for keys of a join where Spark has others that are equal to them."""
+    if request.runtime_filters:
+        told = read_row_metadata(table.prototype.footer.key_value_metadata)
+        for name in (each.column for each in request.runtime_filters):
+            if name in told and is_collated(told[name].dataType):
+                raise UnsupportedError("values are compared by a collation; a runtime filter knows none", column=name)

@@ -1,0 +1,152 @@
+"""Build runtime filters from the keys of the small side of a join."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ...errors import UnsupportedError
+from ...util.optional import import_pyarrow
+from ..schema.comparison import compares_exactly, is_collated
+from ..tasks import describe_jobs
+from .join_keys import JoinKeyColumn, cast_keys, plain_keys, range_filters, value_filters
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from ...expr.runtime_filter import RuntimeFilter
+
+__all__ = ["build_runtime_filters"]
+
+# Up to so many keys are looked for one by one, up to so many more are collected for a Bloom filter.
+MAX_VALUES = 2_000
+MAX_COLLECTED = 5_000_000
+
+
+def build_runtime_filters(
+    spark: SparkSession,
+    given: Any,
+    columns: Callable[[list[Any]], Mapping[Any, JoinKeyColumn]] | None = None,
+) -> tuple[RuntimeFilter, ...]:
+    """Make runtime filters of the keys of DataFrames; each of these is evaluated once, here.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        Where.
+    given : mapping, RuntimeFilter, or iterable of these, or None
+        A mapping has, for a column of the table, a DataFrame with one column (or one of that name), or a pair of a
+        DataFrame and its column, or a RuntimeFilter.
+    columns : callable, optional
+        Gives what is known of a list of columns. Without it their types are taken to be the keys', too many keys to
+        look for them one by one only give a range, and instants nothing: it depends on how files store them.
+
+    Returns
+    -------
+    tuple of RuntimeFilter
+        What is in none of them has no partner in an inner join, or a left semi-join, by ``=``: nulls are left out.
+        Nothing where a key is NaN, which is equal to itself in Spark, where one is nothing that Python can have (a
+        year after 9999), or where Spark would cast keys or values to compare them, such that others become equal: a
+        decimal to a double, a date to an instant.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When something else is given, or it is not known which column of a DataFrame has the keys.
+    UnsupportedError
+        For keys that are equal by a collation, of which numparq knows nothing.
+    """
+    from ...expr.runtime_filter import RuntimeFilter
+
+    if given is None:
+        return ()
+    if isinstance(given, RuntimeFilter):
+        return (given,)
+    if not isinstance(given, Mapping):
+        return tuple(made for each in _check_iterable(given) for made in build_runtime_filters(spark, each, columns))
+    made: list[RuntimeFilter] = []
+    asked = [column for column, of in given.items() if not isinstance(of, RuntimeFilter)]
+    known = {} if columns is None or not asked else columns(asked)
+    for column, of in given.items():
+        if isinstance(of, RuntimeFilter):
+            if of.column != column:
+                raise ValueError(f"the runtime filter for {column!r} is one on {of.column!r}")
+            made.append(of)
+            continue
+        frame, name = _key_side(column, of)
+        types = known[column].types if column in known else []
+        if all(compares_exactly(frame.schema[name].dataType, of) for of in types):
+            with describe_jobs(spark, f"numparq: keys of a join, for {column!r}"):
+                made += _filters_for_keys(column, frame, name, known.get(column))
+    return tuple(made)
+
+
+def _check_iterable(given: Any) -> Iterable[Any]:
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable) or hasattr(given, "schema"):
+        raise TypeError(f'runtime filters are {{"key": DataFrame}} or RuntimeFilters, not {type(given).__name__}')
+    return given
+
+
+def _key_side(column: Any, of: Any) -> tuple[DataFrame, str]:
+    """Give a DataFrame, and the column of it that has the keys."""
+    frame, name = of if isinstance(of, tuple) and len(of) == 2 else (of, None)
+    if not hasattr(frame, "select") or not hasattr(frame, "columns"):
+        raise TypeError(f"the runtime filter for {column!r} is a DataFrame of Spark, not {type(frame).__name__}")
+    if name is None:
+        name = frame.columns[0] if len(frame.columns) == 1 else column
+    if name not in frame.columns:
+        raise ValueError(f"which of {', '.join(frame.columns)} has the keys for {column!r}? Give (DataFrame, name)")
+    return frame, name
+
+
+def _filters_for_keys(
+    column: Any, frame: DataFrame, name: str, key_column: JoinKeyColumn | None
+) -> list[RuntimeFilter]:
+    chosen = frame.select(frame[_quoted(name)].alias("key"))
+    chosen = chosen.filter(chosen["key"].isNotNull())  # dropna would drop NaN as well
+    if is_collated(chosen.schema["key"].dataType):
+        raise UnsupportedError(f"the keys for {column!r} are compared by a collation; a runtime filter knows none")
+    found = _collect_keys(chosen)
+    if found is None:
+        bounds = cast_keys(_collect_bounds(chosen), key_column)
+        return range_filters(column, bounds, key_column) if bounds is not None and len(bounds) == 2 else []
+    keys = cast_keys(found, key_column)
+    if keys is None:
+        return []
+    if len(keys) <= MAX_VALUES:
+        return value_filters(column, keys, key_column)
+    return [*range_filters(column, keys, key_column), *_bloom_filters(column, keys, key_column)]
+
+
+def _collect_keys(chosen: DataFrame) -> Any:
+    """Give the distinct keys; None where they are too many, or too large for the driver."""
+    try:
+        keys = chosen.distinct().limit(MAX_COLLECTED + 1).toArrow()["key"]
+    except Exception as error:
+        if "maxResultSize" not in str(error):
+            raise
+        return None
+    return keys if len(keys) <= MAX_COLLECTED else None
+
+
+def _collect_bounds(chosen: DataFrame) -> Any:
+    """Give the least key and the largest one."""
+    from pyspark.sql import functions
+
+    bounds = chosen.agg(functions.min("key"), functions.max("key")).toArrow()
+    return import_pyarrow().chunked_array([chunk for column in bounds.columns for chunk in column.chunks])
+
+
+def _bloom_filters(column: Any, keys: Any, key_column: JoinKeyColumn | None) -> list[RuntimeFilter]:
+    """Make a Bloom filter, where keys have one form in files."""
+    from ...expr.runtime_filter import RuntimeFilter
+    from ...format.bloom_filter import BloomFilter, hash_values
+
+    plain = None if key_column is None else plain_keys(key_column, keys)
+    if key_column is None or key_column.leaf is None or plain is None:
+        return []
+    return [RuntimeFilter(column, bloom_filter=BloomFilter.build(hash_values(key_column.leaf, *plain)))]
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"

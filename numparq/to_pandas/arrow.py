@@ -1,0 +1,210 @@
+"""pyarrow arrays from decoded columns, without a copy where the layouts agree."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import numpy as np
+
+from ..column.buffers import BinaryArray, DecodedColumn, DictionaryArray
+from ..errors import InvalidFileError, UnsupportedError
+from ..format.arrow_type import ArrowType
+from ..types.output_type import OutputType
+from ..types.pyarrow import type_to_pyarrow
+from ..util.optional import import_pyarrow
+from .unscaled_decimals import binary_to_integers, fixed_to_int64
+
+_MAX_OFFSET = (1 << 31) - 1
+_DECIMAL_WORDS = {128: 2, 256: 4}
+
+
+def to_arrow(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
+    """Make a pyarrow array of a decoded column.
+
+    Parameters
+    ----------
+    target : OutputType
+        How it was decoded, by ``dtype_backend="pyarrow"``.
+    buffer : DecodedColumn
+        What it was decoded to; the array keeps its memory.
+    num_rows : int
+        Rows of the column.
+
+    Returns
+    -------
+    pyarrow.ChunkedArray
+        Of `type_to_pyarrow`.
+
+    Raises
+    ------
+    ImportError
+        When pyarrow is not installed.
+    InvalidFileError, UnsupportedError
+        When a decimal does not fit its type, or Arrow has none for it.
+    """
+    pa = import_pyarrow()
+    arrow_type = type_to_pyarrow(target.type)
+    if target.storage == "null":
+        return pa.chunked_array([pa.nulls(num_rows)], type=arrow_type)
+    if target.storage == "fixed":
+        return pa.chunked_array([_fixed_array(target, buffer, arrow_type)], type=arrow_type)
+    if target.storage == "dictionary":
+        chunks = [chunk for piece in buffer.pieces for chunk in _dictionary_arrays(piece, arrow_type)]
+    elif target.type.kind == "decimal":
+        chunks = [_binary_decimals(piece, target.type, arrow_type) for piece in buffer.pieces]
+    else:
+        chunks = [chunk for piece in buffer.pieces for chunk in _binary_arrays(piece, arrow_type)]
+    return pa.chunked_array(chunks, type=arrow_type)
+
+
+def validity_bitmap(validity: np.ndarray | None) -> Any:
+    """Give a validity of bytes as Arrow's bitmap, least significant bit first; None for None."""
+    return None if validity is None else import_pyarrow().py_buffer(np.packbits(validity.view(bool), bitorder="little"))
+
+
+def _array(arrow_type: Any, length: int, validity: np.ndarray | None, *buffers: Any) -> Any:
+    pa = import_pyarrow()
+    wrapped = [pa.py_buffer(np.ascontiguousarray(values).view(np.uint8)) for values in buffers]
+    return pa.Array.from_buffers(arrow_type, length, [validity_bitmap(validity), *wrapped])
+
+
+def _fixed_array(target: OutputType, buffer: DecodedColumn, arrow_type: Any) -> Any:
+    pa = import_pyarrow()
+    values, validity = buffer.fixed, buffer.validity if buffer.null_count else None
+    if target.type.kind == "decimal":
+        return _fixed_decimals(values, validity, target.type, arrow_type)
+    if target.type.kind == "bool":
+        values = np.packbits(values.view(bool), bitorder="little")
+    storage = arrow_type.storage_type if isinstance(arrow_type, pa.BaseExtensionType) else arrow_type
+    array = _array(storage, len(buffer.fixed), validity, values)
+    return pa.ExtensionArray.from_storage(arrow_type, array) if storage is not arrow_type else array
+
+
+def large_binary_array(piece: BinaryArray, arrow_type: Any) -> Any:
+    """Give a piece as a pyarrow array of a type with 64-bit offsets, without a copy."""
+    return _array(arrow_type, len(piece), piece.validity, piece.offsets, piece.data)
+
+
+def _binary_arrays(piece: BinaryArray, arrow_type: Any) -> list[Any]:
+    """Give a piece as arrays of a type of strings or bytes; several where 32-bit offsets do not reach."""
+    pa = import_pyarrow()
+    storage = arrow_type.storage_type if isinstance(arrow_type, pa.BaseExtensionType) else arrow_type
+    if pa.types.is_large_string(storage) or pa.types.is_large_binary(storage):
+        arrays = [large_binary_array(piece, storage)]
+    elif pa.types.is_string(storage) or pa.types.is_binary(storage):
+        arrays = [
+            _array(storage, len(part), part.validity, part.offsets.astype(np.int32), part.data)
+            for part in _split_at_31_bits(piece)
+        ]
+    else:
+        wide = pa.large_string() if pa.types.is_string_view(storage) else pa.large_binary()
+        arrays = [large_binary_array(piece, wide).cast(storage)]
+    if storage is arrow_type:
+        return arrays
+    return [pa.ExtensionArray.from_storage(arrow_type, array) for array in arrays]
+
+
+def _split_at_31_bits(piece: BinaryArray) -> list[BinaryArray]:
+    """Cut a piece in half until the bytes of each part can be counted in 31 bits."""
+    first, last = int(piece.offsets[0]), int(piece.offsets[-1])
+    if last <= _MAX_OFFSET:
+        return [piece]
+    if last - first <= _MAX_OFFSET or len(piece) < 2:
+        return [BinaryArray(piece.offsets - first, piece.data[first:], piece.validity)]
+    middle = len(piece) // 2
+    validity = piece.validity
+    halves = (
+        BinaryArray(piece.offsets[: middle + 1], piece.data, None if validity is None else validity[:middle]),
+        BinaryArray(piece.offsets[middle:], piece.data, None if validity is None else validity[middle:]),
+    )
+    return [part for half in halves for part in _split_at_31_bits(half)]
+
+
+def _dictionary_arrays(piece: BinaryArray | DictionaryArray, arrow_type: Any) -> list[Any]:
+    pa = import_pyarrow()
+    if isinstance(piece, BinaryArray):
+        plain = pa.chunked_array(_binary_arrays(piece, arrow_type.value_type))
+        return plain.dictionary_encode().cast(arrow_type).chunks
+    dictionary = _binary_arrays(piece.dictionary, arrow_type.value_type)[0]
+    present = piece.codes >= 0
+    indices = pa.array(piece.codes, mask=None if present.all() else ~present)
+    if len(dictionary) > np.iinfo(arrow_type.index_type.to_pandas_dtype()).max:
+        raise UnsupportedError(f"a dictionary of {len(dictionary)} values is too long for {arrow_type.index_type}")
+    indices = indices.cast(arrow_type.index_type)
+    return [pa.DictionaryArray.from_arrays(indices, dictionary, ordered=arrow_type.ordered)]
+
+
+def _fixed_decimals(values: np.ndarray, validity: np.ndarray | None, decimal: ArrowType, arrow_type: Any) -> Any:
+    small = fixed_to_int64(values) if values.dtype.kind == "V" else values
+    words = _decimal_words(small, decimal) if small is not None else _decimal_words_from_bytes(values, decimal)
+    return _array(arrow_type, len(values), validity, words)
+
+
+def _decimal_overflow(decimal: ArrowType) -> InvalidFileError:
+    return InvalidFileError(f"a value does not fit DECIMAL({decimal.precision}, {decimal.scale})")
+
+
+def _decimal_words(values: np.ndarray, decimal: ArrowType) -> np.ndarray:
+    """Sign-extend integers to the little-endian words of a decimal type."""
+    if decimal.bit_width <= 64:
+        words = values.astype(np.dtype(f"i{decimal.bit_width // 8}"))
+        if (words != values).any():
+            raise _decimal_overflow(decimal)
+        return words
+    words = np.empty((len(values), _DECIMAL_WORDS[decimal.bit_width]), np.int64)
+    words[:, 0] = values
+    words[:, 1:] = words[:, :1] >> 63
+    return words
+
+
+def _decimal_words_from_bytes(values: np.ndarray, decimal: ArrowType) -> np.ndarray:
+    """Turn big-endian items around, and to the width of a decimal type."""
+    size, width = decimal.bit_width // 8, values.dtype.itemsize
+    octets = values.view(np.uint8).reshape(len(values), width)
+    sign = (octets[:, :1] >> 7) * np.uint8(255)
+    out = np.empty((len(values), size), np.uint8)
+    out[:] = sign
+    kept = min(size, width)
+    out[:, :kept] = octets[:, width - kept :][:, ::-1]
+    if width > size and ((octets[:, : width - size] != sign).any() or ((out[:, -1:] ^ sign) >> 7).any()):
+        raise _decimal_overflow(decimal)
+    return out
+
+
+def _binary_decimals(piece: BinaryArray, decimal: ArrowType, arrow_type: Any) -> Any:
+    unscaled = binary_to_integers(piece)
+    if isinstance(unscaled, np.ndarray):
+        words = _decimal_words(unscaled, decimal)
+    else:
+        size = decimal.bit_width // 8
+        try:
+            words = np.frombuffer(b"".join(value.to_bytes(size, "little", signed=True) for value in unscaled), np.uint8)
+        except OverflowError as error:
+            raise _decimal_overflow(decimal) from error
+    return _array(arrow_type, len(piece), piece.validity, words)
+
+
+def arrow_extension_array(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
+    """Make a pandas column of a decoded column: an ArrowExtensionArray.
+
+    Parameters
+    ----------
+    target, buffer, num_rows
+        As in `to_arrow`. The target's pandas dtype, if it has one, is the dtype to convert to, where that can be.
+
+    Returns
+    -------
+    pandas.arrays.ArrowExtensionArray
+    """
+    import pandas as pd
+
+    pa = import_pyarrow()
+    array = to_arrow(target, buffer, num_rows)
+    if target.unit:
+        with contextlib.suppress(pa.ArrowInvalid):  # raised where a value does not fit the unit
+            array = array.cast(pa.timestamp(target.unit, target.type.timezone or None))
+    if target.pandas_dtype is not None:
+        with contextlib.suppress(pa.ArrowException, TypeError, ValueError):
+            return target.pandas_dtype.__from_arrow__(array)
+    return pd.arrays.ArrowExtensionArray(array)

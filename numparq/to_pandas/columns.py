@@ -1,0 +1,108 @@
+"""Array of one decoded column: the table from output type to converter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..column.buffers import DecodedColumn
+from ..types.output_type import OutputType
+from . import numbers, objects, strings, temporal
+from .decimals import binary_decimal_objects, decimal_objects
+from .dictionary import build_categorical, restore_categorical
+from .numbers import floats_if_nulls, integers_without_nulls, masked_array, masked_floats
+from .objects import bytes_object_array, str_object_array
+from .restore import restore
+from .strings import string_array
+from .temporal import period_array, zoned_timestamps
+
+ToArray = Callable[[OutputType, DecodedColumn, int], Any]
+
+
+def to_array(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
+    """Make the column of a frame.
+
+    Parameters
+    ----------
+    target : OutputType
+        How the column was decoded.
+    buffer : DecodedColumn
+        What it was decoded to. Its memory becomes the column's where that is possible, and is not to be used again.
+    num_rows : int
+        Rows of the column.
+
+    Returns
+    -------
+    numpy.ndarray or pandas.api.extensions.ExtensionArray
+        One item a row.
+    """
+    column = TO_ARRAY[target.finish](target, buffer, num_rows)
+    if target.wanted is not None:
+        return restore(column, target.wanted)
+    return to_categorical(column) if target.categorical else column
+
+
+def to_categorical(column: Any) -> pd.Categorical:
+    """Make a Categorical of a column, its categories in the order of their first values; integers are to be masked."""
+    codes, distinct = pd.factorize(column)
+    masked = isinstance(distinct, pd.api.extensions.ExtensionArray) and hasattr(distinct.dtype, "numpy_dtype")
+    if distinct.dtype == np.float16:  # which pandas has no Index of
+        distinct = distinct.astype(np.float32)
+    return pd.Categorical.from_codes(codes, pd.Index(distinct.to_numpy() if masked else distinct))
+
+
+def _block_row(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
+    return buffer.fixed
+
+
+def _bytes_objects(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
+    if target.storage == "fixed":
+        return strings.fixed_bytes_objects(buffer.fixed, buffer.validity, buffer.null_count)
+    return strings.binary_objects(buffer.pieces, bytes_object_array, None)
+
+
+def _decimal_objects(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
+    if target.storage == "fixed":
+        return decimal_objects(buffer.fixed, target.type.scale, buffer.validity, buffer.null_count)
+    return binary_decimal_objects(buffer.pieces, target.type.scale)
+
+
+def _categorical(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
+    if target.entries is None:
+        return build_categorical(target, buffer.pieces)
+    return restore_categorical(target, buffer.pieces, to_array)
+
+
+def _arrow_array(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
+    from .arrow import arrow_extension_array
+
+    return arrow_extension_array(target, buffer, num_rows)
+
+
+TO_ARRAY: dict[str, ToArray] = {
+    "block": _block_row,
+    "widened": integers_without_nulls,
+    "narrow_floats": floats_if_nulls,
+    "masked": masked_array,
+    "masked_floats": masked_floats,
+    "timestamp_tz": zoned_timestamps,
+    "periods": period_array,
+    "bool_objects": lambda target, buffer, rows: numbers.boolean_objects(
+        buffer.fixed, buffer.validity, buffer.null_count
+    ),
+    "dates": lambda target, buffer, rows: temporal.date_objects(buffer.fixed, buffer.validity, buffer.null_count),
+    "times": lambda target, buffer, rows: temporal.time_objects(
+        buffer.fixed, target.type.unit, buffer.validity, buffer.null_count
+    ),
+    "uuids": lambda target, buffer, rows: objects.uuid_objects(buffer.fixed, buffer.validity, buffer.null_count),
+    "bytes": _bytes_objects,
+    "decimals": _decimal_objects,
+    "text": lambda target, buffer, rows: string_array(buffer.pieces, target.pandas_dtype),
+    "text_objects": lambda target, buffer, rows: strings.binary_objects(buffer.pieces, str_object_array, None),
+    "category": _categorical,
+    "nulls": lambda target, buffer, rows: np.full(rows, None, object),
+    "arrow": _arrow_array,
+}

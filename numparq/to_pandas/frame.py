@@ -1,0 +1,242 @@
+"""Blocks of a frame: allocated before decoding, assembled into a DataFrame afterwards, without a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from copy import deepcopy
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas.api.internals import create_dataframe_from_blocks
+
+from ..column.buffers import DecodedColumn
+from ..errors import LimitError
+from ..format.arrow_type import TIME_UNITS
+from ..format.key_values.pandas import PandasMetadata
+from ..kernels.tables import SLACK
+from ..types.output_type import OutputType
+from .columns import to_array
+from .labels import frame_labels, row_index
+
+_NOTHING: Mapping[int, Any] = MappingProxyType({})
+
+_DATETIME_ARRAYS = {
+    np.dtype(f"{kind}8[{unit}]"): array
+    for kind, array in (("M", pd.arrays.DatetimeArray), ("m", pd.arrays.TimedeltaArray))
+    for unit in TIME_UNITS
+}
+
+
+class BlockLayout:
+    """Where each column of a frame to be is decoded to.
+
+    Made by `allocate_blocks`; a column is moved by `replace`.
+
+    Parameters
+    ----------
+    targets : list of OutputType
+        How each column is decoded.
+    num_rows : int
+        Rows of the frame.
+
+    Attributes
+    ----------
+    values : list of numpy.ndarray or None
+        For each column of fixed storage the 1-D array to decode into (a row of its block, or an array of its own);
+        None for the others.
+    validity : list of numpy.ndarray or None
+        For each column with ``nulls="mask"``, uint8, one item a row.
+    blocks : list of numpy.ndarray
+        The blocks, of shape (columns, rows), C-contiguous.
+    block_of, row_of : list of int or None
+        Which block a column lies in, and which of its rows; None for a column that lies in none.
+    """
+
+    def __init__(self, targets: list[OutputType], num_rows: int) -> None:
+        self.targets = targets
+        self.num_rows = num_rows
+        self.values: list[np.ndarray | None] = [None] * len(targets)
+        self.validity: list[np.ndarray | None] = [None] * len(targets)
+        self.blocks: list[np.ndarray] = []
+        self.block_of: list[int | None] = [None] * len(targets)
+        self.row_of: list[int | None] = [None] * len(targets)
+
+    def replace(self, position: int, target: OutputType) -> None:
+        """Move a column to memory of its own, to be decoded as another target; what it held is void.
+
+        Parameters
+        ----------
+        position : int
+            Which column.
+        target : OutputType
+            Its new target, from `numparq.types.output_type.fallback_type`.
+        """
+        self.targets[position] = target
+        self.block_of[position] = self.row_of[position] = None
+        self._allocate_alone(position, target)
+
+    def _allocate_alone(self, position: int, target: OutputType) -> None:
+        self.values[position] = self.validity[position] = None
+        if target.storage == "fixed" and target.dtype is not None and not target.nested:
+            self.values[position] = allocate_array((self.num_rows,), target.dtype)
+            if target.nulls == "mask":
+                self.validity[position] = allocate_array((self.num_rows,), np.dtype("u1"))
+
+    def _allocate_block(self, positions: list[int], dtype: np.dtype) -> None:
+        block = allocate_array((len(positions), self.num_rows), dtype)
+        for row, (position, values) in enumerate(zip(positions, block, strict=True)):
+            self.values[position] = values
+            self.block_of[position] = len(self.blocks)
+            self.row_of[position] = row
+        self.blocks.append(block)
+
+
+def allocate_blocks(targets: Sequence[OutputType], num_rows: int, separate: Collection[int] = ()) -> BlockLayout:
+    """Allocate the memory that columns are decoded into: once, at its final size, as the frame's own blocks.
+
+    Parameters
+    ----------
+    targets : sequence of OutputType
+        One for each column, in the order of the frame's columns.
+    num_rows : int
+        How many rows there will be.
+    separate : collection of int
+        Columns that must not share a block with others, because they will not be columns of the frame (its index).
+
+    Returns
+    -------
+    BlockLayout
+        Its memory is not initialised. Behind each array there is room for what kernels may write beyond it.
+
+    Raises
+    ------
+    LimitError
+        When there is not that much memory.
+    """
+    layout = BlockLayout(list(targets), num_rows)
+    together: dict[np.dtype, list[int]] = {}
+    for position, target in enumerate(layout.targets):
+        if target.block and position not in separate:
+            assert target.dtype is not None
+            together.setdefault(target.dtype, []).append(position)
+        elif target.storage == "fixed":
+            layout._allocate_alone(position, target)
+    for dtype, positions in together.items():
+        layout._allocate_block(positions, dtype)
+    return layout
+
+
+def allocate_array(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Allocate an array, not initialised, with SLACK bytes of room behind it; LimitError where memory ends."""
+    size = dtype.itemsize
+    for length in shape:
+        size *= length
+    try:
+        return np.empty(size + SLACK, np.uint8)[:size].view(dtype).reshape(shape)
+    except (MemoryError, ValueError) as error:
+        raise LimitError(f"{size} bytes for {shape[-1]} rows are more than there is memory for") from error
+
+
+def assemble(
+    layout: BlockLayout,
+    buffers: Sequence[DecodedColumn],
+    names: Sequence[str | None],
+    metadata: PandasMetadata | None = None,
+    extra_columns: Sequence[tuple[str, Any]] = (),
+    arrays: Mapping[int, Any] = _NOTHING,
+) -> pd.DataFrame:
+    """Make a DataFrame of decoded columns.
+
+    Parameters
+    ----------
+    layout : BlockLayout
+        The memory and the targets of the columns, as `allocate` and `BlockLayout.replace` left them.
+    buffers : sequence of DecodedColumn
+        What each column was decoded to. Their memory becomes the frame's.
+    names : sequence of str or None
+        The name of each column in the file; None for what is only a part of one.
+    metadata : PandasMetadata or None
+        The file's pandas metadata. Columns that it names as index become the index.
+    extra_columns : sequence of (str, array)
+        Columns that are not the file's own, to come last: labels, and NumPy or extension arrays.
+    arrays : mapping of int to array
+        Columns that are finished already, by their positions.
+
+    Returns
+    -------
+    pandas.DataFrame
+    """
+    levels = set(metadata.index_fields) if metadata is not None else ()
+    named = [(position, name) for position, name in enumerate(names) if name is not None]
+    kept = [(position, name) for position, name in named if name not in levels] if levels else named
+    blocks = _BlockCollector(layout)
+    for place, (position, _) in enumerate(kept):
+        if position in arrays:
+            blocks.add_array(arrays[position], place)
+        else:
+            blocks.add(position, buffers[position], place)
+    for place, (_, values) in enumerate(extra_columns, start=len(kept)):
+        blocks.add_array(values, place)
+    index_arrays = {} if not levels else {
+        name: arrays[position] if position in arrays else _index_array(layout, position, buffers[position])
+        for position, name in named
+        if name in levels
+    }  # fmt: skip
+    labels = frame_labels(
+        metadata, [name for _, name in kept], [label for label, _ in extra_columns] if extra_columns else ()
+    )
+    frame = create_dataframe_from_blocks(blocks.finished(), row_index(metadata, index_arrays, layout.num_rows), labels)
+    if metadata is not None and metadata.attrs:
+        frame.attrs = deepcopy(metadata.attrs)
+    return frame
+
+
+def _index_array(layout: BlockLayout, position: int, buffer: DecodedColumn) -> Any:
+    array = to_array(layout.targets[position], buffer, layout.num_rows)
+    if array is buffer.values and layout.block_of[position] is not None:
+        return buffer.fixed.copy()  # else the index would keep the block alive that its column was decoded into
+    return array
+
+
+class _BlockCollector:
+    """Collects the blocks of a frame and which columns of the frame their rows are."""
+
+    def __init__(self, layout: BlockLayout) -> None:
+        self._layout = layout
+        self._places: list[list[int]] = [[-1] * len(block) for block in layout.blocks]
+        self._arrays: list[tuple[Any, np.ndarray]] = []
+
+    def add(self, position: int, buffer: DecodedColumn, place: int) -> None:
+        """Add a decoded column as the frame's column `place`."""
+        target = self._layout.targets[position]
+        block = self._layout.block_of[position]
+        if block is not None and (target.finish == "block" or buffer.null_count):
+            row = self._layout.row_of[position]
+            assert row is not None
+            self._places[block][row] = place
+        else:
+            self.add_array(to_array(target, buffer, self._layout.num_rows), place)
+
+    def add_array(self, values: Any, place: int) -> None:
+        """Add a finished column as the frame's column `place`."""
+        if isinstance(values, np.ndarray):
+            values = values.reshape(1, -1)
+        self._arrays.append((_block_values(values), np.array([place], np.intp)))
+
+    def finished(self) -> list[tuple[Any, np.ndarray]]:
+        """Give the blocks as pandas takes them; one whose rows are not all columns of the frame, in parts."""
+        for block, places in zip(self._layout.blocks, self._places, strict=True):
+            start = 0
+            for stop in [*(row for row, place in enumerate(places) if place < 0), len(places)]:
+                if stop > start:
+                    self._arrays.append((_block_values(block[start:stop]), np.array(places[start:stop], np.intp)))
+                start = stop + 1
+        return self._arrays
+
+
+def _block_values(values: Any) -> Any:
+    """Give an array as blocks hold it: moments as pandas' own arrays, which it would make of them by way of a check."""
+    array = _DATETIME_ARRAYS.get(values.dtype) if isinstance(values, np.ndarray) else None
+    return values if array is None else array._simple_new(values, dtype=values.dtype)

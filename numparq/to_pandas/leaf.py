@@ -1,0 +1,87 @@
+"""A leaf of a nested column as the flat column it would be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..column.buffers import BinaryArray, DecodedColumn
+from ..column.nested.arrays import LeafArray
+from ..column.scratch import allocate
+from ..types.output_type import OutputType
+from .columns import to_array
+from .dictionary import dictionary_decode, from_byte_strings
+
+__all__ = ["leaf_to_array"]
+
+_MAX_EXACT_INTEGER = 1 << 53
+
+
+def leaf_to_array(array: LeafArray, target: OutputType, full_null_count: int = 0) -> Any:
+    """Make a column of the values of a leaf.
+
+    Parameters
+    ----------
+    array : LeafArray
+        The values, without a list around them.
+    target : OutputType
+        What the column would be decoded to if it were flat and had as many nulls.
+    full_null_count : int
+        Nulls that a full read has; the dtype is to be as if they were here.
+
+    Returns
+    -------
+    numpy.ndarray or pandas.api.extensions.ExtensionArray
+        One item a row, as `numparq.to_pandas.columns.to_array` makes them.
+    """
+    nulls = max(array.length - array.num_values, full_null_count)
+    if target.storage == "null":
+        return to_array(target, DecodedColumn(null_count=array.length), array.length)
+    if not isinstance(array.values, np.ndarray):
+        return to_array(target, DecodedColumn(null_count=nulls, pieces=[_with_null_slots(array)]), array.length)
+    values, target = _cast_to_stored(array.values, target)
+    if array.validity is not None:
+        out = np.zeros(array.length, values.dtype)
+        if target.fill:
+            out[:] = np.frombuffer(target.fill, values.dtype)[0]
+        out[array.validity.view(bool)] = values
+        values = out
+    validity = np.ones(array.length, np.uint8) if array.validity is None and nulls else array.validity
+    return to_array(target, DecodedColumn(values, validity, nulls), array.length)
+
+
+def _cast_to_stored(values: np.ndarray, target: OutputType) -> tuple[np.ndarray, OutputType]:
+    """Give values as the target would have them stored, and the target that they allow."""
+    wanted = target.dtype
+    if wanted is None or values.dtype == wanted:
+        return values, target
+    if values.dtype.kind in "iu" and wanted.kind == "f":
+        exact = not len(values) or (values.max() <= _MAX_EXACT_INTEGER and values.min() >= -_MAX_EXACT_INTEGER)
+        if exact or target.on_inexact is None:
+            return values.astype(wanted), target
+        return values, target.on_inexact
+    return values.view(wanted) if values.dtype.itemsize == wanted.itemsize else values.astype(wanted), target
+
+
+def _with_null_slots(array: LeafArray) -> BinaryArray:
+    """Put byte strings in their places, with empty ones in between."""
+    pieces = [dictionary_decode(piece) for piece in array.values]
+    piece = pieces[0] if len(pieces) == 1 else _concat_pieces(pieces)
+    if array.validity is None:
+        return piece
+    lengths = np.zeros(array.length, np.int64)
+    lengths[array.validity.view(bool)] = np.diff(piece.offsets)
+    offsets = allocate(array.length + 1, "i8")
+    offsets[0] = piece.offsets[0]
+    np.cumsum(lengths, out=offsets[1:])
+    offsets[1:] += offsets[0]
+    return BinaryArray(offsets, piece.data, array.validity)
+
+
+def _concat_pieces(pieces: list[BinaryArray]) -> BinaryArray:
+    if not pieces:
+        return from_byte_strings([])
+    data = np.concatenate([piece.data[piece.offsets[0] : piece.offsets[-1]] for piece in pieces])
+    lengths = np.concatenate([np.diff(piece.offsets) for piece in pieces])
+    return BinaryArray(np.append(0, np.cumsum(lengths)), data)

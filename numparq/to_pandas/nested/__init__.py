@@ -1,0 +1,1 @@
+"""Leaf columns to nested columns."""

@@ -1,0 +1,180 @@
+"""Nested columns as Arrow lists, structs and maps, without Python objects."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...column.nested.arrays import LeafArray, ListArray, NestedArray, StructArray
+from ...column.nested.nested_type import NestedType, child_hints, is_variant
+from ...errors import UnsupportedError
+from ...format.arrow_type import DictionaryIndex
+from ...format.key_values.arrow import ArrowHint
+from ...types.output_type import OutputType
+from ...types.pyarrow import registered_extension_type
+from ...util.optional import import_pyarrow
+from ..arrow import validity_bitmap
+
+__all__ = ["nested_to_arrow", "widen_offsets"]
+
+_MAX_ELEMENTS = _MAX_BYTES = (1 << 31) - 1
+_MAX_PADDED = 1 << 26  # elements of lists of one size that are all null, for which there is only a hint's word
+_LARGE = {"utf8": "large_utf8", "binary": "large_binary"}
+
+
+def widen_offsets(target: OutputType, array: LeafArray) -> OutputType:
+    """Give the target of a leaf within others with offsets of 64 bits, where its bytes are more than 31 bits count.
+
+    What is within lists and structs has to be one array, where a flat column may be several.
+    """
+    kind = _LARGE.get(target.type.kind)
+    if kind is None or isinstance(array.values, np.ndarray):
+        return target
+    size = sum(int(piece.offsets[-1] - piece.offsets[0]) for piece in array.values)
+    return replace(target, type=replace(target.type, kind=kind)) if size > _MAX_BYTES else target
+
+
+# Gives the Arrow array of VARIANTs; it is handed what gives that of a binary leaf.
+VariantBuilder = Callable[[StructArray, Callable[[LeafArray], Any]], Any]
+
+
+def nested_to_arrow(
+    array: NestedArray,
+    hint: ArrowHint | None,
+    leaf_to_column: Callable[[LeafArray], Any],
+    variants: VariantBuilder | None = None,
+) -> Any:
+    """Make a pandas column of a nested one, with Arrow's data in it.
+
+    Parameters
+    ----------
+    array : NestedArray
+        The column.
+    hint : ArrowHint or None
+        What ``ARROW:schema`` says of it.
+    leaf_to_column : callable
+        Gives the pandas column, with Arrow's data in it, of a leaf.
+    variants : callable, optional
+        Makes VARIANTs; without it they are the structs that they are stored as.
+
+    Returns
+    -------
+    pandas.arrays.ArrowExtensionArray
+
+    Raises
+    ------
+    UnsupportedError
+        When the strings of a leaf take more bytes than Arrow's type of them can count.
+    """
+    return pd.arrays.ArrowExtensionArray(
+        import_pyarrow().chunked_array([_NestedArrowBuilder(leaf_to_column, variants).array(array, hint)])
+    )
+
+
+class _NestedArrowBuilder:
+    def __init__(self, column_of: Callable[[LeafArray], Any], variants: VariantBuilder | None) -> None:
+        self._column_of = column_of
+        self._variants = variants
+        self._builders: dict[str, Callable[[Any, ArrowHint | None], Any]] = {
+            "leaf": self._leaf, "struct": self._struct, "list": self._list, "map": self._map
+        }  # fmt: skip
+
+    def array(self, array: NestedArray, hint: ArrowHint | None) -> Any:
+        """Give a node and all that is in it as a pyarrow array."""
+        made = self._builders[array.shape.kind](array, hint)
+        arrow_type = hint.type if hint is not None and array.shape.kind != "leaf" else None
+        if arrow_type is None or arrow_type.extension is None:
+            return made
+        pa = import_pyarrow()
+        wanted = registered_extension_type(pa, made.type, arrow_type)
+        return pa.ExtensionArray.from_storage(wanted, made) if isinstance(wanted, pa.BaseExtensionType) else made
+
+    def _leaf(self, array: LeafArray, hint: ArrowHint | None) -> Any:
+        pa = import_pyarrow()
+        column = self._column_of(array).__arrow_array__()
+        try:
+            made = column.combine_chunks()
+            if isinstance(made, pa.ChunkedArray):
+                made = pa.concat_arrays(made.chunks) if made.num_chunks else pa.array([], made.type)
+        except pa.ArrowInvalid as error:
+            raise UnsupportedError(f"the values are too many for one Arrow array: {error}") from error
+        arrow_type = hint.type if hint is not None else None
+        known = arrow_type.dictionary if arrow_type is not None else None
+        return made if known is None else _dictionary_encode(made, known)
+
+    def _children(self, array: StructArray | ListArray, hint: ArrowHint | None) -> tuple[list[Any], list[Any]]:
+        hints = child_hints(array.shape, hint)
+        arrays = [self.array(child, inner) for child, inner in zip(array.children, hints, strict=True)]
+        fields = [_field(child.shape, made) for child, made in zip(array.children, arrays, strict=True)]
+        return fields, arrays
+
+    def _struct(self, array: StructArray, hint: ArrowHint | None) -> Any:
+        if self._variants is not None and is_variant(array.shape):
+            return self._variants(array, lambda leaf: self._leaf(leaf, None))
+        pa = import_pyarrow()
+        fields, arrays = self._children(array, hint)
+        return pa.Array.from_buffers(
+            pa.struct(fields), array.length, [validity_bitmap(array.validity)], children=arrays
+        )
+
+    def _list(self, array: ListArray, hint: ArrowHint | None) -> Any:
+        pa = import_pyarrow()
+        (field,), elements = self._children(array, hint)
+        known = hint.type if hint is not None else None
+        large = array.offsets[-1] > _MAX_ELEMENTS or (known is not None and known.kind == "large_list")
+        list_type = pa.large_list(field) if large else pa.list_(field)
+        made = _with_offsets(array, list_type, elements, large)
+        return (
+            made if known is None or known.kind != "fixed_size_list" else _to_fixed_size(made, field, known.byte_width)
+        )
+
+    def _map(self, array: ListArray, hint: ArrowHint | None) -> Any:
+        pa = import_pyarrow()
+        (key, item), children = self._children(array, hint)
+        entries = pa.Array.from_buffers(pa.struct([key, item]), len(children[0]), [None], children=children)
+        has_nulls = children[0].null_count or pa.types.is_null(key.type)
+        if has_nulls or array.offsets[-1] > _MAX_ELEMENTS:  # Arrow has no such maps
+            return _with_offsets(array, pa.large_list(pa.field("key_value", entries.type, False)), [entries], True)
+        entries = pa.Array.from_buffers(
+            pa.struct([key.with_nullable(False), item]), len(children[0]), [None], children=children
+        )
+        return _with_offsets(array, pa.map_(key.type, item), [entries], False)
+
+
+def _to_fixed_size(lists: Any, field: Any, size: int) -> Any:
+    """Give lists as Arrow's of a fixed size, if that is theirs; a null takes as much room there as any other."""
+    pa = import_pyarrow()
+    is_shown = lists.null_count < len(lists)
+    if size < 0 or (not is_shown and len(lists) * size > _MAX_PADDED):
+        return lists
+    with contextlib.suppress(pa.ArrowException, NotImplementedError):
+        return lists.cast(pa.list_(field, size))
+    return lists
+
+
+def _dictionary_encode(array: Any, known: DictionaryIndex) -> Any:
+    """Encode an array by a dictionary, with the indices that it had, if they can count its values."""
+    pa = import_pyarrow()
+    encoded = array.dictionary_encode()
+    width = pa.from_numpy_dtype(np.dtype(f"{'i' if known.signed else 'u'}{known.bit_width // 8}"))
+    with contextlib.suppress(pa.ArrowException):
+        return pa.DictionaryArray.from_arrays(encoded.indices.cast(width), encoded.dictionary, ordered=known.ordered)
+    return encoded
+
+
+def _field(shape: NestedType, made: Any) -> Any:
+    name = shape.name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")  # one that was not UTF-8
+    pa = import_pyarrow()
+    # Arrow's nulls are nullable; those of a file are REQUIRED where there is none, as in Spark's empty arrays.
+    return pa.field(name, made.type, shape.nullable or pa.types.is_null(made.type))
+
+
+def _with_offsets(array: ListArray, list_type: Any, children: list[Any], large: bool) -> Any:
+    pa = import_pyarrow()
+    offsets = pa.py_buffer(array.offsets if large else array.offsets.astype(np.int32))
+    return pa.Array.from_buffers(list_type, array.length, [validity_bitmap(array.validity), offsets], children=children)

@@ -1,0 +1,278 @@
+"""Output of one nested column: types of its leaves, and the array built from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...column.buffers import DecodedColumn
+from ...column.nested.arrays import LeafArray, NestedArray, StructArray, assemble
+from ...column.nested.levels import NestedLeaf, concat_leaves
+from ...column.nested.nested_type import NestedType, find_hint, is_variant, leaf_arrow_types
+from ...column.projection import NestedProjection
+from ...errors import InvalidFileError, error_context
+from ...format.key_values.arrow import ArrowHint
+from ...format.schema import Leaf
+from ...types.choose import choose_nested_output_type, choose_output_type
+from ...types.output_type import OutputType
+from ...types.schema_only import schema_only_type
+from ..leaf import leaf_to_array
+from ..struct_dtypes import complex_array, interval_array, interval_closed, is_leaf_pair
+from .arrow import nested_to_arrow, widen_offsets
+from .objects import NestedObjectBuilder
+
+if TYPE_CHECKING:
+    from ...format.file_reference import FileReferenceReader
+    from ..variant.columns import VariantColumns
+
+__all__ = ["NestedOutput"]
+
+_COMPLEX = ("complex64", "complex128")
+_SHAREABLE = ("text_objects", "bytes")  # finishers whose objects may be had in several places
+
+
+class NestedOutput:
+    """One nested column of a read.
+
+    Parameters
+    ----------
+    column : NestedProjection
+        What is read.
+    first_leaf : int
+        The position of its first leaf among the leaves that are read.
+    hint : ArrowHint or None
+        What ``ARROW:schema`` says of the top-level column.
+    dtype_backend : {"numpy", "numpy_nullable", "pyarrow"}
+        As in pandas.
+    pandas_dtype : pandas.api.extensions.ExtensionDtype or None
+        The extension dtype that the footer's pandas metadata gives the column.
+    numpy_type : str or None
+        The name of the dtype that they give it, in files of our own.
+
+    Attributes
+    ----------
+    places : slice
+        The positions of its leaves.
+    null_counts : mapping of int to int
+        Nulls of leaves, by their ordinals, where these are known and may be in rows that a filter leaves out.
+    may_be_null : mapping of int to bool, or None
+        Of leaves, by their ordinals, whether they may be null in any part of a table that is read in parts: then dtypes
+        are `schema_only_type`. None where they follow from the values.
+    fetcher : FileReferenceReader or None
+        What gets the bytes of FILE references; None where these stay references.
+    variants : {"values", "bytes"}
+        What VARIANTs become.
+    shares_entries : bool
+        Whether strings and bytes that come out of a dictionary may be made once for each of its entries.
+    """
+
+    def __init__(
+        self,
+        column: NestedProjection,
+        first_leaf: int,
+        hint: ArrowHint | None,
+        dtype_backend: str,
+        pandas_dtype: Any = None,
+        numpy_type: str | None = None,
+    ) -> None:
+        self.column = column
+        self.places = slice(first_leaf, first_leaf + len(column.leaves))
+        self._type = hint.type if hint is not None else None
+        self._backend = dtype_backend
+        self._pandas_dtype = pandas_dtype
+        self._numpy_type = numpy_type
+        self._origins = leaf_arrow_types(column.whole, hint)
+        self._hint = find_hint(column.whole, hint, column.shape)
+        self._whole_hint = hint
+        self.fetcher: FileReferenceReader | None = None
+        self.null_counts: Mapping[int, int] = {}
+        self.may_be_null: Mapping[int, bool] | None = None
+        self.variants = "values"
+        self.shares_entries = dtype_backend != "pyarrow" and column.shape.leaf is None
+        self._has_variants = _has_variants(column.shape)
+
+    def targets(self) -> list[OutputType]:
+        """Choose how each leaf is decoded.
+
+        Raises
+        ------
+        InvalidFileError
+            When the type of a leaf breaks the specification.
+        """
+        found = []
+        inside = self._leaves_in_variants()
+        for leaf in self.column.leaves:
+            with error_context(column=leaf.name):
+                target = choose_nested_output_type(
+                    leaf, None if leaf.index in inside else self._origins.get(leaf.index)
+                )
+            if self.may_be_null is not None:
+                target = schema_only_type(target, may_be_null=True)
+            coded = self.shares_entries and target.finish in _SHAREABLE and leaf.index not in inside
+            found.append(target.along(coded=coded and self.fetcher is None))
+        return found
+
+    def finished(self, targets: Sequence[OutputType], buffers: Sequence[DecodedColumn]) -> Any:
+        """Make the column.
+
+        Parameters
+        ----------
+        targets, buffers
+            How each leaf that was read was decoded, and to what; those of other columns, too.
+
+        Returns
+        -------
+        numpy.ndarray or pandas.api.extensions.ExtensionArray
+            One item a row.
+
+        Raises
+        ------
+        InvalidFileError
+            When the leaves do not agree with each other.
+        """
+        by_leaf = self.output_types_by_leaf(targets)
+        return self.made(self.array(self.pieces(targets, buffers), buffers), by_leaf)
+
+    def output_types_by_leaf(self, targets: Sequence[OutputType]) -> dict[int, OutputType]:
+        """Give the targets of the column's leaves, by their ordinals."""
+        found = {leaf.index: target for leaf, target in zip(self.column.leaves, targets[self.places], strict=True)}
+        if self.fetcher is not None:
+            from .file_type import BYTES_LEAF
+
+            found[BYTES_LEAF.index] = choose_nested_output_type(BYTES_LEAF, None)
+        return found
+
+    def pieces(self, targets: Sequence[OutputType], buffers: Sequence[DecodedColumn]) -> dict[int, NestedLeaf]:
+        """Give the levels and values of each leaf, by its ordinal; parameters as of `finished`."""
+        return {
+            leaf.index: concat_leaves(buffer.pieces, leaf, target)
+            for leaf, target, buffer in zip(self.column.leaves, targets[self.places], buffers[self.places], strict=True)
+        }
+
+    def array(self, pieces: dict[int, NestedLeaf], buffers: Sequence[DecodedColumn]) -> NestedArray:
+        """Make the arrays of the column, of the levels and values of its leaves; errors as of `finished`."""
+        return self.completed(self.tree(pieces, buffers))
+
+    def tree(self, pieces: dict[int, NestedLeaf], buffers: Sequence[DecodedColumn]) -> NestedArray:
+        """Make the arrays of what is stored; parameters and errors as of `array`."""
+        try:
+            return assemble(self.column.shape, pieces)
+        except InvalidFileError as error:
+            raise self._placed(error, buffers[self.places]) from None
+
+    def completed(self, array: NestedArray) -> NestedArray:
+        """Add the bytes of FILE references, where these are wanted."""
+        if self.fetcher is None:
+            return array
+        from .file_type import resolve_references
+
+        with error_context(column=self.column.whole.name):
+            return resolve_references(array, self.fetcher)
+
+    def part(self, name: str, shape: NestedType, dtype_backend: str | None = None) -> NestedOutput:
+        """Give a column of its own for what is within this one, to be `made` of its arrays."""
+        column = replace(self.column, name=name, shape=shape)
+        part = NestedOutput(column, self.places.start, self._whole_hint, dtype_backend or self._backend)
+        part.variants, part.fetcher = self.variants, self.fetcher
+        return part
+
+    def made(self, array: NestedArray, by_leaf: Mapping[int, OutputType]) -> Any:
+        """Make the column.
+
+        Parameters
+        ----------
+        array : NestedArray
+            Its arrays.
+        by_leaf : mapping of int to OutputType
+            How its leaves were decoded, by their ordinals.
+
+        Returns
+        -------
+        numpy.ndarray or pandas.api.extensions.ExtensionArray
+            One item for each place of the array.
+        """
+        if isinstance(array, LeafArray):
+            assert array.shape.leaf is not None
+            elsewhere = self.null_counts.get(array.shape.leaf.index, 0)
+            return leaf_to_array(array, self._flat_output_type(array, elsewhere), elsewhere)
+        variants = self._variant_columns(array, by_leaf)
+        if self._backend == "pyarrow":
+            make = variants.arrow if variants else None
+            with error_context(column=self.column.whole.name):
+                return nested_to_arrow(array, self._hint, self._arrow_leaf, make)
+        for restore in (self._intervals, self._complex_numbers):
+            found = restore(array) if isinstance(array, StructArray) else None
+            if found is not None:
+                return found
+        with error_context(column=self.column.whole.name):
+            return NestedObjectBuilder(by_leaf, variants.objects if variants else None).column(array)
+
+    def _leaves_in_variants(self) -> set[int]:
+        """Give the ordinals of the leaves that VARIANTs are put together of, and check that these can be."""
+        if not self._has_variants:
+            return set()
+        from ..variant.columns import variant_leaves
+
+        return set(variant_leaves(self.column.shape))
+
+    def _variant_columns(self, array: NestedArray, by_leaf: Mapping[int, OutputType]) -> VariantColumns | None:
+        if not self._has_variants:
+            return None
+        from ..variant.columns import VariantColumns
+
+        return VariantColumns(self.variants, by_leaf, array)
+
+    def _placed(self, error: InvalidFileError, buffers: Sequence[DecodedColumn]) -> InvalidFileError:
+        """Say in which row group the leaves do not agree."""
+        error.where["column"] = self.column.whole.name
+        for pieces in zip(*(buffer.pieces for buffer in buffers), strict=True):
+            try:
+                leaves = zip(self.column.leaves, pieces, strict=True)
+                assemble(self.column.shape, {leaf.index: piece for leaf, piece in leaves})
+            except InvalidFileError:
+                error.where["row_group"] = pieces[0].row_group
+                break
+        return error
+
+    def _arrow_leaf(self, array: LeafArray) -> Any:
+        """Make what Arrow has of a leaf within others."""
+        return leaf_to_array(array, widen_offsets(self._flat_output_type(array), array))
+
+    def _flat_output_type(self, array: LeafArray, nulls_elsewhere: int = 0) -> OutputType:
+        """Choose a target for a leaf as if it were a flat column."""
+        leaf = array.shape.leaf
+        assert leaf is not None
+        nulls = max(array.length - array.num_values, nulls_elsewhere)
+        flat = replace(leaf, max_definition_level=int(array.validity is not None or nulls > 0))
+        origin = self._origins.get(leaf.index)
+        if origin is not None:
+            origin = replace(origin, dictionary=None)
+        target = choose_output_type(flat, origin, dtype_backend=self._backend, null_count=nulls)
+        return target if self.may_be_null is None else self._schema_only_type(target, leaf, nulls)
+
+    def _schema_only_type(self, target: OutputType, leaf: Leaf, nulls: int) -> OutputType:
+        """Give the target for any part of the table; this one has so many nulls."""
+        assert self.may_be_null is not None
+        may_be_null = self.may_be_null.get(leaf.index, True)
+        if nulls and not may_be_null and target.finish != "arrow":
+            raise InvalidFileError("the column has nulls, though the statistics say that it has none", column=leaf.name)
+        return schema_only_type(target, may_be_null=may_be_null)
+
+    def _intervals(self, array: StructArray) -> Any:
+        closed = interval_closed(self._type, self._pandas_dtype)
+        if closed is None or not is_leaf_pair(self.column.shape, "left", "right"):
+            return None
+        targets = [self._flat_output_type(child) for child in array.children if isinstance(child, LeafArray)]
+        return interval_array(array, targets, closed)
+
+    def _complex_numbers(self, array: StructArray) -> Any:
+        if self._numpy_type not in _COMPLEX or not is_leaf_pair(self.column.shape, "real", "imag"):
+            return None
+        return complex_array(array, np.dtype(self._numpy_type))
+
+
+def _has_variants(shape: NestedType) -> bool:
+    return is_variant(shape) or any(map(_has_variants, shape.children))

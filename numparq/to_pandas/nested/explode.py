@@ -1,0 +1,318 @@
+"""Explode a list or map: one row for each element, other columns repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from itertools import accumulate, compress, groupby
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas.api.internals import create_dataframe_from_blocks
+
+from ...column.buffers import DecodedColumn
+from ...column.nested.arrays import LeafArray, ListArray, NestedArray
+from ...column.nested.nested_type import NestedType, iter_leaves, project_leaves
+from ...column.projection import (
+    POSITION_COLUMN,
+    NestedProjection,
+    check_include,
+    check_names,
+    index_columns,
+    merge_parts,
+    resolve_top_level,
+    select_column,
+    select_columns,
+    unknown_column_error,
+)
+from ...errors import SchemaError
+from ...format.key_values.pandas import PandasMetadata
+from ...format.schema import Leaf, Schema
+from ...kernels.enums import BYTE_ARRAY
+from ...types.output_type import OutputType
+from ..columns import to_categorical
+from ..labels import frame_labels
+from .column import NestedOutput
+from .explode_path import CollectionPath, ExplodedColumn, collection_paths, merge_columns
+
+__all__ = ["ExplodedCollection"]
+
+
+class ExplodedCollection:
+    """What is read of a file, and made of it, for a collection as rows.
+
+    Parameters
+    ----------
+    schema : Schema
+        The file's.
+    explode : str or tuple of str
+        The path of the collection, as in `numparq.read_parquet`.
+    columns : sequence of str or tuple, or None
+        As there.
+    index : sequence of str
+        The columns of the file that are levels of the index.
+    include : sequence of str
+        The virtual columns that come behind the others, `POSITION_COLUMN` perhaps among them.
+    categories : collection of str
+        Columns that become Categorical.
+
+    Attributes
+    ----------
+    columns : list of Leaf or NestedProjection
+        What is to be read: columns to repeat, then those of the index, last the exploded one.
+    virtual : list of str
+        The virtual columns of rows of the file.
+    shown : list of Leaf or NestedProjection
+        The columns of the frame.
+
+    Raises
+    ------
+    SchemaError
+        When the file has no such column, it is no collection, or a virtual column has the name of another.
+    TypeError
+        When an argument is of no use.
+    """
+
+    def __init__(
+        self, schema: Schema, explode: Any, columns: Any, index: Sequence[str], include: Any,
+        categories: Collection[str],
+    ) -> None:  # fmt: skip
+        self._include = check_include(include, (POSITION_COLUMN,))
+        self.virtual = [name for name in self._include if name != POSITION_COLUMN]
+        exploded, self._path = _collection_path(schema, explode)
+        if columns is None:
+            found: list[Sequence[Any]] = [
+                self._path.all_columns() if _position(column) == exploded.position else [column]
+                for column in select_columns(schema, None)
+            ]
+        else:
+            found = [self._selected(schema, exploded, name) for name in check_names(columns)]
+        wanted = merge_columns(merge_parts(column for columns_of_one in found for column in columns_of_one))
+        parents = [column for column in wanted if not isinstance(column, ExplodedColumn)]
+        leaves = self._leaves([column for column in wanted if isinstance(column, ExplodedColumn)])
+        shape = project_leaves(exploded.whole, leaves)
+        assert shape is not None
+        self._lists = [kept for kept in (project_leaves(node, leaves) for node in self._path.lists) if kept is not None]
+        above = [name for name in index if name != exploded.name]
+        read = NestedProjection(exploded.name, exploded.position, exploded.whole, shape, True)
+        self.columns = [*parents, *index_columns(schema, above, parents), read]
+        self._outputs = [column for column in wanted if isinstance(column, ExplodedColumn) or column.name not in above]
+        self._names = _unique_names(self._outputs)
+        self.shown = [replace(exploded, name=name, shape=column.shape) if isinstance(column, ExplodedColumn) else column
+                      for name, column in zip(self._names, self._outputs, strict=True)]  # fmt: skip
+        self._categories = set(categories)
+        for name in self._include:
+            if name in self._names:
+                raise SchemaError(f"there is a column {name!r} already; include={name!r} would make a second one")
+
+    def _selected(
+        self, schema: Schema, exploded: NestedProjection, name: Any
+    ) -> Sequence[Leaf | NestedProjection | ExplodedColumn]:
+        """Find what one name of the ``columns`` argument stands for."""
+        position, path = resolve_top_level(schema, name)
+        if position != exploded.position:
+            return [select_column(schema, name)]
+        try:
+            return self._path.items(path)
+        except KeyError:
+            raise unknown_column_error(name, _paths_of(exploded.whole)) from None
+
+    def _leaves(self, items: Sequence[ExplodedColumn]) -> set[int]:
+        """Give the leaves to read; one more, for its levels, where no column is out of the innermost list."""
+        found = {leaf.index for item in items for leaf in iter_leaves(item.shape)}
+        inside = list(iter_leaves(self._path.lists[-1]))
+        if not any(leaf.index in found for leaf in inside):
+            found.add(min(inside, key=lambda leaf: (leaf.max_repetition_level, leaf.physical == BYTE_ARRAY)).index)
+        return found
+
+    def take(self, nested: list[NestedOutput], labels: list[str | None]) -> None:
+        """Take the exploded column out of those that become columns of the file's rows.
+
+        Parameters
+        ----------
+        nested : list of NestedOutput
+            The nested columns among `columns`; the last one is taken out.
+        labels : list of str or None
+            The names of the columns, leaf by leaf; it loses its own.
+        """
+        self._read = nested.pop()
+        labels[self._read.places.start] = None
+
+    def without(self, labels: Sequence[str | None]) -> None:
+        """Leave out columns that got lost: those whose first leaf has no name any more."""
+        counts = (1 if isinstance(column, Leaf) else len(column.leaves) for column in self.columns)
+        firsts = accumulate(counts, initial=0)
+        lost = {id(column) for column, first in zip(self.columns, firsts, strict=False) if labels[first] is None}
+        stays = [id(column) not in lost for column in self._outputs]
+        self._outputs, self._names, self.shown = (
+            list(compress(columns, stays)) for columns in (self._outputs, self._names, self.shown)
+        )
+
+    def frame(
+        self, parents: pd.DataFrame, targets: Sequence[OutputType], buffers: Sequence[DecodedColumn],
+        metadata: PandasMetadata | None,
+    ) -> pd.DataFrame:  # fmt: skip
+        """Make the frame.
+
+        Parameters
+        ----------
+        parents : pandas.DataFrame
+            The columns to repeat, the virtual ones behind them, and the index: a row for each row of the file.
+        targets, buffers
+            How all leaves that were read were decoded, and to what.
+        metadata : PandasMetadata or None
+            The file's.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Raises
+        ------
+        InvalidFileError
+            When the leaves of the exploded column do not agree with each other.
+        """
+        read = self._read
+        pieces, by_leaf = read.pieces(targets, buffers), read.output_types_by_leaf(targets)
+        arrays = {_node_key(array.shape): array for array in _nodes(read.tree(pieces, buffers))}
+        lists = [arrays[_node_key(shape)] for shape in self._lists]
+        rows = _RowRepeats([array.offsets for array in lists if isinstance(array, ListArray)])
+        made = []
+        for item, name in zip(self._outputs, self._names, strict=True):
+            if not isinstance(item, ExplodedColumn):
+                continue
+            categorical = name in self._categories or item.full_name in self._categories
+            part = read.part(item.name, item.shape, "numpy_nullable" if categorical else None)
+            array = arrays.get(_node_key(item.shape)) or part.tree(pieces, buffers)
+            column = part.made(part.completed(array), by_leaf)
+            made.append(rows.take(to_categorical(column) if categorical else column, item.node.depth))
+        made += [rows.positions() for name in self._include if name == POSITION_COLUMN]
+        repeated = rows.take(parents, 0)
+        if isinstance(parents.index, pd.RangeIndex):
+            repeated.index = pd.RangeIndex(rows.count)
+        is_made = [isinstance(column, ExplodedColumn) for column in self._outputs] + [
+            name == POSITION_COLUMN for name in self._include
+        ]
+        frame = _concat_columns(repeated, made, is_made)
+        frame.columns = frame_labels(metadata, self._names, self._include)
+        frame.attrs = parents.attrs
+        return frame
+
+
+class _RowRepeats:
+    """Which rows come of what.
+
+    Parameters
+    ----------
+    offsets : list of int64
+        Of each flattened list, from the outermost on, the offsets into its elements.
+
+    Attributes
+    ----------
+    count : int
+        How many rows there are: as many as elements of the innermost list.
+    """
+
+    def __init__(self, offsets: list[np.ndarray]) -> None:
+        self._innermost = offsets[-1]
+        self.count = int(offsets[-1][-1])
+        ends = [offsets[-1]]
+        for outer in reversed(offsets[:-1]):
+            ends.append(ends[-1][outer])
+        self._ends = ends[::-1]  # place `i` at depth `d` makes the rows from ``_ends[d][i]`` to ``_ends[d][i + 1]``
+        self._sources: dict[int, np.ndarray] = {}
+
+    def take(self, values: Any, depth: int) -> Any:
+        """Repeat a column, or a frame, that has an item for each place at a depth: one for each row."""
+        if depth == len(self._ends):
+            return values
+        if depth not in self._sources:
+            ends = self._ends[depth]
+            self._sources[depth] = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+        return _take_rows(values, self._sources[depth])
+
+    def positions(self) -> np.ndarray:
+        """Give the position of each row's element in its own, innermost list."""
+        starts = self._innermost[:-1]
+        return np.arange(self.count) - np.repeat(starts, np.diff(self._innermost))
+
+
+def _take_rows(values: Any, rows: np.ndarray) -> Any:
+    """Take rows of a column or frame; in parts, where the strings are more than an Arrow array of them can hold."""
+    try:
+        return values.take(rows)
+    except ValueError as error:
+        if type(error).__name__ != "ArrowInvalid" or len(rows) < 2:
+            raise
+    middle = len(rows) // 2
+    parts = [_take_rows(values, rows[:middle]), _take_rows(values, rows[middle:])]
+    return pd.concat(parts) if isinstance(values, pd.DataFrame) else values._concat_same_type(parts)
+
+
+def _collection_path(schema: Schema, explode: Any) -> tuple[NestedProjection, CollectionPath]:
+    """Find the column to explode."""
+    if not isinstance(explode, (str, tuple)):
+        raise TypeError(f"explode is the path of one list or map, as a string or a tuple of names, not {explode!r}")
+    _, path = resolve_top_level(schema, explode)
+    column = select_column(schema, path[:1])
+    if isinstance(column, Leaf):
+        raise SchemaError(f"explode={explode!r}: the column is no list or map")
+    try:
+        return column, CollectionPath(column.whole, path)
+    except KeyError:
+        raise unknown_column_error(
+            explode, [*dict.fromkeys([*collection_paths(column.whole), *_paths_of(column.whole)])]
+        ) from None
+    except ValueError:
+        inside = [repr(name) for name in collection_paths(column.whole)][:5]
+        hint = f"; the column has {', '.join(inside)}" if inside else ""
+        raise SchemaError(f"explode={explode!r}: that is no list or map{hint}") from None
+
+
+def _paths_of(shape: NestedType) -> list[str]:
+    return [leaf.name for leaf in iter_leaves(shape)][:1000]
+
+
+def _position(column: Leaf | NestedProjection) -> int:
+    return column.column if isinstance(column, Leaf) else column.position
+
+
+def _unique_names(columns: Sequence[Leaf | NestedProjection | ExplodedColumn]) -> list[str]:
+    """Name the columns; those out of the exploded one by their whole path, where another has the same name."""
+    owners: dict[str, set[Any]] = {}
+    for column in columns:
+        owner = id(column.node) if isinstance(column, ExplodedColumn) else None
+        owners.setdefault(column.name, set()).add(owner)
+    return [column.full_name if isinstance(column, ExplodedColumn) and len(owners[column.name]) > 1 else column.name
+            for column in columns]  # fmt: skip
+
+
+def _nodes(array: NestedArray) -> Iterator[NestedArray]:
+    yield array
+    if not isinstance(array, LeafArray):
+        for child in array.children:
+            yield from _nodes(child)
+
+
+def _node_key(shape: NestedType) -> tuple:
+    """Tell nodes of one column apart, which may have equal names."""
+    return shape.path, shape.depth, tuple(leaf.index for leaf in iter_leaves(shape))
+
+
+def _concat_columns(repeated: pd.DataFrame, made: Sequence[Any], is_made: Sequence[bool]) -> pd.DataFrame:
+    """Put columns of a frame, and others, beside each other: which is next, `is_made` says; labels do not count."""
+    index, parts, others, place = repeated.index, [], iter(made), 0
+    for new, run in groupby(is_made):
+        count = len(list(run))
+        if new:
+            blocks = []
+            for number in range(count):
+                values = next(others)
+                values = values.reshape(1, -1) if isinstance(values, np.ndarray) else values
+                blocks.append((values, np.array([number], np.intp)))
+            parts.append(create_dataframe_from_blocks(blocks, index, pd.RangeIndex(count)))
+        else:
+            parts.append(repeated.iloc[:, place : place + count])
+            place += count
+    return pd.concat(parts, axis=1) if parts else repeated

@@ -1,0 +1,166 @@
+"""FILE groups (LogicalTypes.md) replaced by the bytes that they refer to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ...column.buffers import BinaryArray
+from ...column.nested.arrays import LeafArray, ListArray, NestedArray, StructArray
+from ...column.nested.nested_type import NestedType
+from ...errors import InvalidFileError, LimitError, ParquetError
+from ...format.file_reference import FileRange, FileReferenceReader, resolve_reference
+from ...format.physical_type import BYTE_ARRAY, INT64
+from ...format.schema import OPTIONAL, Leaf
+
+__all__ = ["BYTES_LEAF", "check_fields", "resolve_references"]
+
+# Field -> physical type, and the logical types that it may have; None stands for none.
+_FIELD_TYPES: dict[str, tuple[int, tuple[str | None, ...]]] = {
+    "uri": (BYTE_ARRAY, ("STRING",)),
+    "offset": (INT64, (None, "INTEGER")),
+    "size": (INT64, (None, "INTEGER")),
+    "content_type": (BYTE_ARRAY, ("STRING",)),
+    "checksum": (BYTE_ARRAY, ("STRING",)),
+    "inline": (BYTE_ARRAY, (None,)),
+}
+
+# What a FILE group becomes; its ordinal is none that a leaf of the file has.
+BYTES_LEAF = Leaf(-1, -1, (), BYTE_ARRAY, None, None, 0, 0)
+
+
+def is_file_group(shape: NestedType) -> bool:
+    """Tell whether a node is a group of the FILE type."""
+    return shape.kind == "struct" and shape.logical is not None and shape.logical.kind == "FILE"
+
+
+def check_fields(shape: NestedType) -> None:
+    """Check that the fields of a FILE group are what the specification says; others are none of its.
+
+    Raises
+    ------
+    InvalidFileError
+        For a field of another type or repetition.
+    """
+    for child in shape.children:
+        if child.name not in _FIELD_TYPES:
+            continue
+        physical, kinds = _FIELD_TYPES[child.name]
+        leaf = child.leaf
+        kind = leaf.logical.kind if leaf is not None and leaf.logical is not None else None
+        if leaf is None or leaf.physical != physical or kind not in kinds:
+            raise InvalidFileError(f"the field {child.name} of a FILE group is not of the type that it should be")
+        if leaf.repetition != OPTIONAL:
+            raise InvalidFileError(f"the field {child.name} of a FILE group is not optional")
+
+
+def resolve_references(array: NestedArray, fetcher: FileReferenceReader) -> NestedArray:
+    """Put bytes in the place of references, wherever in a nested column these are.
+
+    Parameters
+    ----------
+    array : NestedArray
+        The column.
+    fetcher : FileReferenceReader
+        What gets the bytes.
+
+    Returns
+    -------
+    NestedArray
+        With a leaf of BYTE_ARRAY values for each FILE group; a null reference is a null.
+
+    Raises
+    ------
+    ParquetError
+        For a reference that is not valid, or whose bytes cannot be had.
+    """
+    if isinstance(array, LeafArray):
+        return array
+    if isinstance(array, StructArray) and is_file_group(array.shape):
+        check_fields(array.shape)
+        return _fetch_bytes(array, fetcher)
+    children = [resolve_references(child, fetcher) for child in array.children]
+    shape = replace(array.shape, children=tuple(child.shape for child in children))
+    if isinstance(array, ListArray):
+        return ListArray(shape, array.length, array.validity, array.offsets, children)
+    return StructArray(shape, array.length, array.validity, children)
+
+
+def _fetch_bytes(array: StructArray, fetcher: FileReferenceReader) -> LeafArray:
+    """Make the leaf that a FILE group becomes."""
+    present = range(array.length) if array.validity is None else np.flatnonzero(array.validity).tolist()
+    fields = {child.shape.name: _field_values(child) for child in array.children if child.shape.name in _FIELD_TYPES}
+    found: list[tuple[int, bytes | int, Any]] = []  # size; the bytes, or where they are; checksum
+    offsets = np.zeros(len(present) + 1, np.int64)
+    for place in present:
+        reference = {name: values[place] for name, values in fields.items()}
+        try:
+            found.append(_resolve(reference, fetcher))
+        except ParquetError as error:
+            raise _with_reference(error, place) from None
+    sizes = [size for size, _, _ in found]
+    if sum(sizes) >= 1 << 62:
+        raise LimitError("the bytes of the FILE references are too many")
+    np.cumsum(sizes, out=offsets[1:])
+    try:
+        data = np.empty(int(offsets[-1]), np.uint8)
+    except MemoryError:
+        raise LimitError(f"there is not enough memory for {offsets[-1]:,} bytes of FILE references") from None
+    for (size, content, checksum), start, place in zip(found, offsets.tolist(), present, strict=False):
+        out = data[start : start + size]
+        try:
+            if isinstance(content, bytes):
+                out[:] = np.frombuffer(content, np.uint8)
+                fetcher.check(checksum, out)
+            else:
+                fetcher.read(content, out, checksum)
+        except ParquetError as error:
+            raise _with_reference(error, place) from None
+    shape = _leaf_shape(array.shape)
+    return LeafArray(shape, array.length, array.validity, [BinaryArray(offsets, data)], len(present))
+
+
+def _resolve(reference: dict[str, Any], fetcher: FileReferenceReader) -> tuple[int, bytes | int, Any]:
+    where = resolve_reference(reference)
+    checksum = reference.get("checksum")
+    if not isinstance(where, FileRange):
+        return len(where), where, checksum
+    position, size = fetcher.place(where)
+    return size, position, checksum
+
+
+def _with_reference(error: ParquetError, place: int) -> ParquetError:
+    error.message += f", in reference {place} of the column"
+    return error
+
+
+def _field_values(array: NestedArray) -> list[Any]:
+    """Give the values of a field, as Python objects with None for nulls."""
+    assert isinstance(array, LeafArray)
+    logical = array.shape.leaf.logical if array.shape.leaf is not None else None
+    if isinstance(array.values, np.ndarray):
+        values = array.values.tolist()
+    else:
+        values = [item for piece in array.values for item in _byte_strings(piece)]
+        if logical is not None:
+            values = [str(item, "utf-8", "replace") for item in values]
+    if array.validity is None:
+        return values
+    out: list[Any] = [None] * array.length
+    for place, value in zip(np.flatnonzero(array.validity).tolist(), values, strict=True):
+        out[place] = value
+    return out
+
+
+def _byte_strings(piece: BinaryArray) -> list[bytes]:
+    data, offsets = piece.data.data, piece.offsets.tolist()
+    return [bytes(data[start:stop]) for start, stop in pairwise(offsets)]
+
+
+def _leaf_shape(shape: NestedType) -> NestedType:
+    """Give the shape of a column of bytes where a FILE group is."""
+    leaf = replace(BYTES_LEAF, path=(shape.name,), max_definition_level=shape.level, max_repetition_level=shape.depth)
+    return replace(shape, kind="leaf", children=(), leaf=leaf, logical=None)

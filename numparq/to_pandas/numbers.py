@@ -1,0 +1,84 @@
+"""Integers, floats and booleans beside nulls: float64 with NaN, masked arrays, or objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..column.buffers import DecodedColumn
+from ..types.output_type import OutputType
+from . import objects
+from .objects import null_mask, take_objects
+
+_BOOLEAN_OBJECTS = np.array([False, True, None], object)
+
+_CHUNK_ROWS = 1 << 15
+
+_NULLABLE_NAMES = {
+    name.lower(): name
+    for name in ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float32", "Float64")
+} | {"float16": "Float32"}
+
+
+def boolean_objects(values: np.ndarray, validity: np.ndarray | None, null_count: int) -> np.ndarray:
+    """Make True, False and None objects of a bool array; the array itself where there are no nulls."""
+    mask = null_mask(validity, null_count)
+    if mask is None:
+        return values
+    codes = values.view(np.uint8)
+    codes[mask] = 2
+    return take_objects(_BOOLEAN_OBJECTS, codes)
+
+
+def integers_without_nulls(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
+    """Go back to integers where there was no null after all; in place, where an integer is as wide as a float64."""
+    values = buffer.fixed
+    assert target.narrow is not None
+    if buffer.null_count:
+        return values
+    if target.narrow.itemsize != values.dtype.itemsize:
+        return values.astype(target.narrow)
+    integers = values.view(target.narrow)
+    for start in range(0, num_rows, _CHUNK_ROWS):
+        integers[start : start + _CHUNK_ROWS] = values[start : start + _CHUNK_ROWS].astype(target.narrow)
+    return integers
+
+
+def floats_if_nulls(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
+    """Make float64s with NaN of integers of 8 or 16 bits, if there are nulls."""
+    values, mask = buffer.fixed, objects.null_mask(buffer.validity, buffer.null_count)
+    if mask is None:
+        return values
+    floats = values.astype(np.float64)
+    floats[mask] = np.nan
+    return floats
+
+
+def masked_array(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
+    """Return a masked array of numbers."""
+    mask = objects.null_mask(buffer.validity, buffer.null_count)
+    if mask is None:
+        mask = np.zeros(num_rows, bool)
+    return _build_masked(target, buffer.fixed, mask)
+
+
+def masked_floats(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
+    """Return a masked array of floats."""
+    return _build_masked(target, buffer.fixed, np.isnan(buffer.fixed))
+
+
+def _build_masked(target: OutputType, values: Any, mask: np.ndarray) -> Any:
+    """Make a nullable array; if its dtype is not that of the values, convert it where no value is lost."""
+    dtype = target.pandas_dtype
+    if values.dtype == dtype.numpy_dtype:
+        return dtype.construct_array_type()(values, mask, copy=False)
+    array = pd.array(values, dtype=_NULLABLE_NAMES[values.dtype.name], copy=False)
+    array[mask] = pd.NA
+    try:
+        converted = array.astype(dtype)
+        is_same = values.dtype.kind == dtype.numpy_dtype.kind or bool((converted.astype(array.dtype) == array).all())
+    except (ValueError, TypeError):
+        return array
+    return converted if is_same else array

@@ -1,0 +1,123 @@
+"""Python objects from values: each distinct object is built once, then taken by index."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from ..kernels.objects.strings import DECODE_ERROR, NULL_OBJECT
+from ..kernels.status import check_status
+
+_CHUNK_ROWS = 1 << 15  # rows at a time: their indices stay in the cache
+_SAMPLE_ROWS = 1024
+
+
+def null_mask(validity: np.ndarray | None, null_count: int) -> np.ndarray | None:
+    """Give a bool array that is True at nulls, or None where there are none."""
+    if validity is None or null_count == 0:
+        return None
+    return np.logical_not(validity.view(bool))
+
+
+def take_objects(table: np.ndarray, indices: np.ndarray, lowest: int = 0) -> np.ndarray:
+    """Look objects up: item i of the result is ``table[indices[i] - lowest]``, with every index inside of the table."""
+    out = np.empty(len(indices), object)
+    shifted = np.empty(min(_CHUNK_ROWS, len(indices)), np.intp)
+    for start in range(0, len(indices), _CHUNK_ROWS):
+        part = indices[start : start + _CHUNK_ROWS]
+        places = shifted[: len(part)]
+        np.subtract(part, lowest, out=places, casting="unsafe")
+        np.take(table, places, out=out[start : start + _CHUNK_ROWS], mode="clip")
+    return out
+
+
+def distinct_objects(values: np.ndarray, make: Callable[[np.ndarray], list]) -> np.ndarray:
+    """Make one object of each value, or of each distinct value where a sample shows many repeats.
+
+    Parameters
+    ----------
+    values : numpy.ndarray
+        Integers.
+    make : callable
+        Gives the list of objects of an array of values.
+
+    Returns
+    -------
+    numpy.ndarray
+        dtype object.
+    """
+    sample = values[:: max(1, len(values) // _SAMPLE_ROWS)]
+    out = np.empty(len(values), object)
+    if len(np.unique(sample)) * 2 < len(sample):
+        codes, distinct = pd.factorize(values)
+        table = np.empty(len(distinct), object)
+        table[:] = make(distinct)
+        return take_objects(table, codes)
+    out[:] = make(values)
+    return out
+
+
+def uuid_objects(values: np.ndarray, validity: np.ndarray | None, null_count: int) -> np.ndarray:
+    """Make `uuid.UUID` objects of 16-byte items (big-endian), None at nulls."""
+    out = np.empty(len(values), object)
+    out[:] = [uuid.UUID(int=int.from_bytes(item, "big")) for item in values.tolist()]
+    mask = null_mask(validity, null_count)
+    if mask is not None:
+        out[mask] = None
+    return out
+
+
+def str_object_array(offsets: np.ndarray, data: np.ndarray, validity: np.ndarray | None, na: object) -> np.ndarray:
+    """Make an array of str objects.
+
+    Parameters
+    ----------
+    offsets : int64, shape (n + 1,)
+        Value i is bytes offsets[i] to offsets[i + 1] of `data`.
+    data : uint8
+        UTF-8.
+    validity : uint8, shape (n,), or None
+        1 where there is a value; None where there is one everywhere.
+    na : object
+        What stands for a null.
+
+    Returns
+    -------
+    object, shape (n,)
+        The strings.
+
+    Raises
+    ------
+    CorruptPageError
+        When a value is not valid UTF-8, or the offsets are not within `data`.
+    """
+    return _binary_object_array("build_str_objects", offsets, data, validity, na)
+
+
+def bytes_object_array(offsets: np.ndarray, data: np.ndarray, validity: np.ndarray | None, na: object) -> np.ndarray:
+    """Make an array of bytes objects; the parameters are those of `str_object_array`.
+
+    Returns
+    -------
+    object, shape (n,)
+        The bytes objects.
+    """
+    return _binary_object_array("build_bytes_objects", offsets, data, validity, na)
+
+
+def _binary_object_array(
+    name: str, offsets: np.ndarray, data: np.ndarray, validity: np.ndarray | None, na: object
+) -> np.ndarray:
+    from ..kernels import object_kernels
+
+    count = len(offsets) - 1
+    constants = np.empty(2, object)
+    constants[NULL_OBJECT], constants[DECODE_ERROR] = na, UnicodeDecodeError
+    mask = data[:0] if validity is None else validity
+    out = np.empty(count, object)
+    call = getattr(object_kernels, name)
+    check_status(call(offsets, data, len(data), mask, int(validity is not None), count, constants, out))
+    return out

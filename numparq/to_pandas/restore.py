@@ -1,0 +1,90 @@
+"""Restore the dtype that a column was written with: object, Sparse, seconds, Categorical."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..format.key_values.pandas_dtypes import DtypeSpec
+
+
+def restore(column: Any, original: DtypeSpec) -> Any:
+    """Turn a column into what it was.
+
+    Parameters
+    ----------
+    column : numpy.ndarray or pandas.api.extensions.ExtensionArray
+        What was read.
+    original : DtypeSpec
+        What it was.
+
+    Returns
+    -------
+    numpy.ndarray or pandas.api.extensions.ExtensionArray
+        The column as it is, where a value would be lost.
+    """
+    try:
+        return _restore(column, original)
+    except (ValueError, TypeError, ArithmeticError):  # what pandas raises for values that are none of the dtype
+        return column
+
+
+def _restore(column: Any, wanted: DtypeSpec) -> Any:
+    if wanted.categories is not None:
+        return column if isinstance(column, pd.Categorical) else _to_categorical(column, wanted)
+    dtype = wanted.dtype
+    if isinstance(dtype, pd.SparseDtype):
+        return pd.arrays.SparseArray(_to_numpy(column, dtype.subtype), dtype=dtype)
+    if isinstance(dtype, pd.ArrowDtype):
+        return _to_arrow_dictionary(column, dtype)
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        coarse = column.as_unit(dtype.unit)
+        return coarse if (coarse.as_unit(column.unit).asi8 == column.asi8).all() else column
+    return _to_numpy(column, dtype)
+
+
+def _to_numpy(column: Any, dtype: np.dtype) -> Any:
+    """Turn a column into an array of a NumPy dtype."""
+    if column.dtype == dtype:
+        return column
+    if dtype.kind == "O":
+        return _to_objects(column)
+    if dtype.kind == "M" and column.dtype.kind == "M":
+        coarse = column.astype(dtype)
+        exact = coarse.astype(column.dtype).view("i8") == column.view("i8")
+        return coarse if exact.all() else column
+    return column
+
+
+def _to_objects(column: Any) -> np.ndarray:
+    out = np.array(pd.Index(column).astype(object), object)
+    out[np.asarray(pd.isna(column))] = None
+    return out
+
+
+def _to_categorical(column: Any, wanted: DtypeSpec) -> pd.Categorical:
+    """Make a Categorical of values; those that are no categories yet become some."""
+    assert wanted.categories is not None
+    categories = pd.Index([] if wanted.values is None else list(wanted.values), dtype=_index_dtype(wanted.categories))
+    present = np.asarray(~pd.isna(column))
+    others = [value for value in pd.unique(column[present]).tolist() if value not in categories]
+    categories = categories.append(pd.Index(others, dtype=categories.dtype)) if others else categories
+    codes = np.full(len(column), -1, np.int64)
+    codes[present] = categories.get_indexer(column[present])
+    return pd.Categorical.from_codes(codes, dtype=pd.CategoricalDtype(categories, wanted.ordered), validate=False)
+
+
+def _index_dtype(wanted: DtypeSpec) -> Any:
+    return object if wanted.dtype is None else wanted.dtype
+
+
+def _to_arrow_dictionary(column: pd.Categorical, dtype: pd.ArrowDtype) -> Any:
+    """Make a column of a dictionary type of Arrow's."""
+    import pyarrow as pa
+
+    wanted = dtype.pyarrow_dtype
+    codes = pa.array(column.codes, wanted.index_type, mask=np.asarray(column.codes) < 0)
+    values = pa.array(column.categories.array).cast(wanted.value_type)
+    return pd.arrays.ArrowExtensionArray(pa.DictionaryArray.from_arrays(codes, values, ordered=wanted.ordered))

@@ -1,0 +1,119 @@
+"""Dates, times, periods and zoned timestamps from decoded integers."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..column.buffers import DecodedColumn
+from ..types.output_type import OutputType
+from .objects import distinct_objects, null_mask, take_objects
+
+_MIN_DAY = datetime.date.min.toordinal() - datetime.date(1970, 1, 1).toordinal()
+_MAX_DAY = datetime.date.max.toordinal() - datetime.date(1970, 1, 1).toordinal()
+_SMALL_TABLE = 4096
+_US_PER_TICK = {"ms": 1000, "us": 1}
+_US_PER_DAY = 86_400_000_000
+
+
+def date_objects(days: np.ndarray, validity: np.ndarray | None, null_count: int) -> np.ndarray:
+    """Make `datetime.date` objects.
+
+    Parameters
+    ----------
+    days : numpy.ndarray
+        int32, days since 1970-01-01; 0 at nulls.
+    validity : numpy.ndarray or None
+        uint8, 1 where there is a value.
+    null_count : int
+        How many nulls there are.
+
+    Returns
+    -------
+    numpy.ndarray
+        dtype object, None at nulls. Where a day lies outside of the years 1 to 9999, which `datetime.date` cannot
+        express: datetime64[s].
+    """
+    if len(days) == 0:
+        return np.empty(0, object)
+    lowest, highest = int(days.min()), int(days.max())
+    mask = null_mask(validity, null_count)
+    if lowest < _MIN_DAY or highest > _MAX_DAY:
+        seconds = days.astype("M8[D]").astype("M8[s]")
+        if mask is not None:
+            seconds[mask] = np.datetime64("NaT")
+        return seconds
+    if highest - lowest < max(_SMALL_TABLE, len(days) // 2):
+        table = np.arange(lowest, highest + 1).astype("M8[D]").astype(object)
+        out = take_objects(table, days, lowest)
+    else:
+        out = days.astype("M8[D]").astype(object)
+    if mask is not None:
+        out[mask] = None
+    return out
+
+
+def time_objects(values: np.ndarray, unit: str, validity: np.ndarray | None, null_count: int) -> np.ndarray:
+    """Make `datetime.time` objects.
+
+    Parameters
+    ----------
+    values : numpy.ndarray
+        int32 or int64, time since midnight; 0 at nulls.
+    unit : {"ms", "us", "ns"}
+        Of `values`.
+    validity, null_count
+        As in `date_objects`.
+
+    Returns
+    -------
+    numpy.ndarray
+        dtype object, None at nulls. Where a value is not within a day or has a fraction of a microsecond, which
+        `datetime.time` cannot express: timedelta64 of the unit.
+    """
+    mask = null_mask(validity, null_count)
+    wide = values.astype(np.int64)
+    microseconds = wide * _US_PER_TICK[unit] if unit in _US_PER_TICK else wide // 1000
+    inexact = unit == "ns" and bool((microseconds * 1000 != wide).any())
+    if inexact or (len(wide) and (microseconds.min() < 0 or microseconds.max() >= _US_PER_DAY)):
+        deltas = wide.view(f"m8[{unit}]")
+        if mask is not None:
+            deltas[mask] = np.timedelta64("NaT")
+        return deltas
+    out = distinct_objects(microseconds, _to_times)
+    if mask is not None:
+        out[mask] = None
+    return out
+
+
+def _to_times(microseconds: np.ndarray) -> list[datetime.time]:
+    seconds, fraction = np.divmod(microseconds, 1_000_000)
+    minutes, seconds = np.divmod(seconds, 60)
+    hours, minutes = np.divmod(minutes, 60)
+    return list(map(datetime.time, hours.tolist(), minutes.tolist(), seconds.tolist(), fraction.tolist()))
+
+
+def zoned_timestamps(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
+    """Attach the time zone; convert to the wanted unit, unless a value does not fit it."""
+    values = buffer.fixed
+    if target.unit:
+        with contextlib.suppress(pd.errors.OutOfBoundsDatetime):
+            values = pd.DatetimeIndex(values, copy=False).as_unit(target.unit).to_numpy()
+    unit = np.datetime_data(values.dtype)[0]
+    zone = target.pandas_dtype.tz if target.pandas_dtype is not None else target.type.timezone
+    try:
+        dtype = pd.DatetimeTZDtype(unit, zone)
+    except Exception:  # zoneinfo and pandas raise several kinds for a name they do not know
+        warnings.warn(f"the time zone {zone!r} is not known here; the column is in UTC", stacklevel=2)
+        dtype = pd.DatetimeTZDtype(unit, "UTC")
+    return pd.array(values.view("i8"), dtype=dtype, copy=False)
+
+
+def period_array(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:
+    """Return an array of periods."""
+    return pd.arrays.PeriodArray(buffer.fixed, dtype=target.pandas_dtype, copy=False)

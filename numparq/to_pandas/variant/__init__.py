@@ -1,0 +1,1 @@
+"""VARIANT columns: shredded values put together."""

@@ -1,0 +1,292 @@
+"""VARIANT columns as Python objects, as pairs of bytes, or as Arrow structs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...column.nested.arrays import LeafArray, ListArray, NestedArray, StructArray
+from ...column.nested.nested_type import NestedType, is_variant, iter_leaves
+from ...errors import InvalidFileError, ParquetError, UnsupportedError
+from ...format.variant.decode import decode_metadata, decode_value, read_fields
+from ...format.variant.encode import encode_array, encode_object
+from ...types.output_type import OutputType
+from ...util.optional import import_pyarrow
+from ..arrow import validity_bitmap
+from .shredded_types import shredded_type
+from .shredding import MISSING, ShreddedVariants, binary_values, check_variant_group
+
+__all__ = [
+    "VARIANT_FORMS",
+    "MetadataDictionaries",
+    "VariantBytesBuilder",
+    "VariantColumns",
+    "VariantObjectBuilder",
+    "variant_leaves",
+]
+
+_MAX_CACHED = 4096  # dictionaries at a time
+
+VARIANT_FORMS = ("values", "bytes")
+
+
+class MetadataDictionaries:
+    """The names of fields of each variant; those of equal metadata are decoded once.
+
+    Parameters
+    ----------
+    metadata : sequence of bytes or None
+        The metadata of each variant.
+    """
+
+    def __init__(self, metadata: Sequence[bytes | None]) -> None:
+        self._metadata = metadata
+        self._names: dict[bytes, list[str]] = {}
+        self._ids: dict[bytes, dict[str, int]] = {}
+
+    def names(self, owner: int) -> list[str]:
+        """Give the names of a variant, by their ids."""
+        metadata = self._metadata[owner]
+        assert metadata is not None
+        found = self._names.get(metadata)
+        if found is None:
+            if len(self._names) >= _MAX_CACHED:
+                self._names.clear()
+            found = self._names[metadata] = decode_metadata(metadata)
+        return found
+
+    def ids(self, owner: int) -> dict[str, int]:
+        """Give the ids of a variant's names; of equal names, the first."""
+        metadata = self._metadata[owner]
+        assert metadata is not None
+        found = self._ids.get(metadata)
+        if found is None:
+            if len(self._ids) >= _MAX_CACHED:
+                self._ids.clear()
+            names = self.names(owner)
+            ids = zip(reversed(names), range(len(names) - 1, -1, -1), strict=True)
+            found = self._ids[metadata] = dict(ids)
+        return found
+
+
+class VariantObjectBuilder:
+    """Makes Python objects, as `numparq.variant.decode` does."""
+
+    null = None
+
+    def __init__(self, dictionaries: MetadataDictionaries, targets: Mapping[int, OutputType]) -> None:
+        self._dictionaries = dictionaries
+        self._targets = targets
+
+    def stored(self, value: bytes, owner: int) -> Any:
+        """Decode a value."""
+        return decode_value(value, self._dictionaries.names(owner))
+
+    def typed(self, array: LeafArray) -> list:
+        """Make the objects of a leaf's values."""
+        assert array.shape.leaf is not None
+        return shredded_type(array.shape.leaf).objects(array, self._targets[array.shape.leaf.index])
+
+    def array(self, items: list) -> list:
+        """Give an array, which is the list that it comes as."""
+        return items
+
+    def object(self, names: Sequence[str], items: Sequence[Any], owner: int) -> dict[str, Any]:
+        """Make a dict."""
+        return {name: item for name, item in zip(names, items, strict=True) if item is not MISSING}
+
+    def united(self, item: dict[str, Any], value: bytes, names: frozenset[str], owner: int) -> dict[str, Any]:
+        """Put two dicts together, in the order of the bytes of their names."""
+        rest = decode_value(value, self._dictionaries.names(owner))
+        _check_apart(names, rest)
+        return _sorted({**item, **rest}) if rest else item
+
+
+class VariantBytesBuilder:
+    """Makes values in the binary encoding, which go with the metadata that a variant has."""
+
+    null = b"\0"
+
+    def __init__(self, dictionaries: MetadataDictionaries, targets: Mapping[int, OutputType]) -> None:
+        self._dictionaries = dictionaries
+        self._targets = targets
+
+    def stored(self, value: bytes, owner: int) -> bytes:
+        """Give a value as it is."""
+        return value
+
+    def typed(self, array: LeafArray) -> list[bytes]:
+        """Encode a leaf's values."""
+        assert array.shape.leaf is not None
+        known = shredded_type(array.shape.leaf)
+        return known.encoded(array, self._targets[array.shape.leaf.index], known.kind)
+
+    def array(self, items: list[bytes]) -> bytes:
+        """Encode an array."""
+        return encode_array(items)
+
+    def object(self, names: Sequence[str], items: Sequence[Any], owner: int) -> bytes:
+        """Encode an object."""
+        ids = self._dictionaries.ids(owner)
+        fields = [(name, item) for name, item in zip(names, items, strict=True) if item is not MISSING]
+        try:
+            return encode_object([ids[name] for name, _ in fields], [item for _, item in fields])
+        except KeyError as error:
+            message = f"a shredded field {error.args[0]!r} is none of the names in the variant's metadata"
+            raise InvalidFileError(message, row=owner) from None
+
+    def united(self, item: bytes, value: bytes, names: frozenset[str], owner: int) -> bytes:
+        """Encode an object of the fields of two."""
+        known = self._dictionaries.names(owner)
+        ours, theirs = _encoded_fields(item, known), _encoded_fields(value, known)
+        _check_apart(names, theirs)
+        fields = _sorted({**ours, **theirs})
+        return self.object(list(fields), list(fields.values()), owner)
+
+
+def _encoded_fields(value: bytes, names: Sequence[str]) -> dict[str, bytes]:
+    """Take an encoded object apart."""
+    fields = read_fields(value, 0, len(value), names)
+    places = zip(fields.keys, fields.starts, fields.ends, strict=True)
+    return {str(name): value[start:end] for name, start, end in places}
+
+
+def _sorted(fields: dict[str, Any]) -> dict[str, Any]:
+    """Put fields in the order of the bytes of their names."""
+    return dict(sorted(fields.items(), key=lambda field: field[0].encode()))
+
+
+def _check_apart(names: frozenset[str], stored: Mapping[str, Any]) -> None:
+    """Refuse a stored field that has columns of its own."""
+    if not names.isdisjoint(stored):
+        name = min(names.intersection(stored))
+        raise InvalidFileError(f"a variant's value has the field {name!r}, which is shredded")
+
+
+def variant_leaves(shape: NestedType) -> Iterator[int]:
+    """Give the ordinals of the leaves of all VARIANTs in a column, and check their groups.
+
+    Raises
+    ------
+    InvalidFileError, UnsupportedError
+        As `check_variant_group` does.
+    """
+    if is_variant(shape):
+        check_variant_group(shape)
+        yield from (leaf.index for leaf in iter_leaves(shape))
+        return
+    for child in shape.children:
+        yield from variant_leaves(child)
+
+
+class VariantColumns:
+    """Makes the VARIANTs of a column, wherever in it they are.
+
+    Parameters
+    ----------
+    form : {"values", "bytes"}
+        What they become.
+    targets : mapping of int to OutputType
+        How the leaves were decoded, by their ordinals.
+    root : NestedArray
+        The whole column.
+    """
+
+    def __init__(self, form: str, targets: Mapping[int, OutputType], root: NestedArray) -> None:
+        self._form = form
+        self._targets = targets
+        self._root = root
+
+    def objects(self, array: StructArray) -> list:
+        """Make an object for each place; those at nulls are of no meaning.
+
+        Raises
+        ------
+        InvalidFileError
+            When a variant breaks the specification; ``where["row"]`` says which.
+        """
+        metadata = self._metadata(array)
+        if self._form == "values":
+            return self._items(array, VariantObjectBuilder, metadata)
+        values = self._bytes(array, metadata)
+        return [{"metadata": key, "value": value} for key, value in zip(metadata, values, strict=True)]
+
+    def arrow(self, array: StructArray, binary_of: Callable[[LeafArray], Any]) -> Any:
+        """Make an Arrow array of structs of metadata and value.
+
+        Parameters
+        ----------
+        array : StructArray
+            The variants.
+        binary_of : callable
+            Gives the Arrow array of a binary leaf.
+        """
+        pa = import_pyarrow()
+        parts = {child.shape.name: child for child in array.children}
+        metadata, value = parts["metadata"], parts.get("value")
+        assert isinstance(metadata, LeafArray)
+        checked = metadata.shape.nullable or "typed_value" in parts
+        if not checked and isinstance(value, LeafArray) and value.num_values == metadata.num_values:
+            values = binary_of(value)
+        else:
+            found = self._bytes(array, self._metadata(array))
+            if array.validity is not None:
+                found = [item if there else None for item, there in zip(found, array.validity.tolist(), strict=True)]
+            try:
+                values = pa.array(found, pa.binary())
+            except pa.ArrowInvalid as error:
+                raise UnsupportedError(f"the values are too many for one Arrow array: {error}") from error
+            if isinstance(values, pa.ChunkedArray):
+                values = pa.array(found, pa.large_binary())
+        children = [binary_of(metadata), values]
+        fields = [
+            pa.field(name, child.type, False) for name, child in zip(("metadata", "value"), children, strict=True)
+        ]
+        return pa.Array.from_buffers(
+            pa.struct(fields), array.length, [validity_bitmap(array.validity)], children=children
+        )
+
+    def _bytes(self, array: StructArray, metadata: list[bytes | None]) -> list:
+        """Make the one encoded value of each place."""
+        return self._items(array, VariantBytesBuilder, metadata)
+
+    def _items(
+        self, array: StructArray, kind: type[VariantObjectBuilder | VariantBytesBuilder], metadata: list
+    ) -> list:
+        try:
+            return ShreddedVariants(kind(MetadataDictionaries(metadata), self._targets), self._targets).items(array)
+        except ParquetError as error:
+            place = error.where.get("row")
+            if isinstance(place, int):
+                error.where["row"] = _row_of(self._root, array, place)
+            raise
+
+    def _metadata(self, array: StructArray) -> list[bytes | None]:
+        """Give the metadata of each place; None where the variant is null."""
+        (metadata,) = (child for child in array.children if child.shape.name == "metadata")
+        assert isinstance(metadata, LeafArray)
+        found: list[Any] = list(binary_values(metadata, self._targets))
+        if metadata.validity is None:
+            return found
+        values = iter(found)
+        found = [next(values) if there else None for there in metadata.validity.tolist()]
+        present = [True] * len(found) if array.validity is None else array.validity.tolist()
+        for place, (item, there) in enumerate(zip(found, present, strict=True)):
+            if item is None and there:
+                raise InvalidFileError("a variant has no metadata", row=_row_of(self._root, array, place))
+        return found
+
+
+def _row_of(node: NestedArray, array: StructArray, place: int) -> int | None:
+    """Find the row that a place of a node somewhere in a column is in; None where the node is not in it."""
+    if node is array:
+        return place
+    if isinstance(node, LeafArray):
+        return None
+    for child in node.children:
+        found = _row_of(child, array, place)
+        if found is not None:
+            return int(np.searchsorted(node.offsets, found, "right")) - 1 if isinstance(node, ListArray) else found
+    return None

@@ -1,0 +1,245 @@
+"""Check the groups of shredded VARIANTs, and reassemble their values column by column (VariantShredding.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+
+from ...column.buffers import DecodedColumn
+from ...column.nested.arrays import LeafArray, ListArray, NestedArray, StructArray
+from ...column.nested.nested_type import NestedType
+from ...errors import InvalidFileError, ParquetError, UnsupportedError
+from ...format.physical_type import BYTE_ARRAY
+from ...format.variant.primitives import OBJECT, VERSION
+from ...types.output_type import OutputType
+from ..columns import to_array
+from .shredded_types import shredded_type
+
+__all__ = ["MISSING", "ShreddedVariants", "VariantBuilder", "binary_values", "check_variant_group"]
+
+
+def _check_leaf(shape: NestedType) -> None:
+    assert shape.leaf is not None
+    shredded_type(shape.leaf)
+
+
+def _check_array(shape: NestedType) -> None:
+    (element,) = shape.children
+    if element.nullable:
+        raise _invalid("the elements of a shredded array must be required", element)
+    _check_values(element, _parts(element, ("value", "typed_value")))
+
+
+def _check_object(shape: NestedType) -> None:
+    names = [child.name for child in shape.children]
+    if len(set(names)) != len(names):
+        raise _invalid("two fields of a shredded object have one name", shape)
+    for child in shape.children:
+        if any("\ud800" <= letter <= "\udfff" for letter in child.name):
+            raise _invalid("the name of a shredded field is not valid UTF-8", shape)
+        parts = _parts(child, ("value", "typed_value"))
+        _check_values(child, parts)
+
+
+def _refuse_map(shape: NestedType) -> None:
+    raise _invalid("a VARIANT's values cannot be shredded as a MAP", shape)
+
+
+_CHECKS = {"leaf": _check_leaf, "list": _check_array, "struct": _check_object, "map": _refuse_map}
+
+MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()  # there is no value, not even a null
+
+
+def check_variant_group(shape: NestedType) -> None:
+    """Check the group of a VARIANT, and all that is in it.
+
+    Parameters
+    ----------
+    shape : NestedType
+        The group.
+
+    Raises
+    ------
+    InvalidFileError
+        When it is not made as the specification says.
+    UnsupportedError
+        When it is of another version.
+    """
+    version = shape.logical.version if shape.logical is not None else None
+    if version not in (None, VERSION):
+        message = f"the VARIANT is of version {version} of its specification, where numparq reads {VERSION}"
+        raise UnsupportedError(message, column=".".join(shape.path))
+    parts = _parts(shape, ("metadata", "value", "typed_value"))
+    metadata = parts.get("metadata")
+    # Some writers make it optional, and DuckDB up to 1.5 the groups of shredded fields: what is null is missing.
+    if metadata is None or not _is_binary(metadata):
+        raise _invalid("a VARIANT needs a field metadata, and that to be binary", shape)
+    _check_values(shape, parts)
+
+
+def _check_values(shape: NestedType, parts: dict[str, NestedType]) -> None:
+    """Check ``value`` and ``typed_value``."""
+    value, typed = parts.get("value"), parts.get("typed_value")
+    if value is None and typed is None:
+        raise _invalid("there is neither value nor typed_value", shape)
+    if value is not None and not _is_binary(value):
+        raise _invalid("the field value must be binary", shape)
+    if typed is not None:
+        _CHECKS[typed.kind](typed)
+
+
+def _is_binary(shape: NestedType) -> bool:
+    leaf = shape.leaf
+    return leaf is not None and leaf.physical == BYTE_ARRAY and leaf.logical is None
+
+
+def _parts(shape: NestedType, known: tuple[str, ...]) -> dict[str, NestedType]:
+    """Give the fields of a group by their names."""
+    parts = {child.name: child for child in shape.children}
+    unknown = [name for name in parts if name not in known]
+    if shape.kind != "struct" or unknown or len(parts) != len(shape.children):
+        raise _invalid(f"a group of {', '.join(known)} is wanted, each once, and no others", shape)
+    return parts
+
+
+def _invalid(message: str, shape: NestedType) -> InvalidFileError:
+    return InvalidFileError(message, column=".".join(shape.path))
+
+
+class VariantBuilder(Protocol):
+    """What items are made of values; `owner` is the ordinal of the whole variant that a value is in."""
+
+    null: Any  #: the item of a Variant null
+
+    def stored(self, value: bytes, owner: int) -> Any:
+        """Make an item of an encoded value."""
+
+    def typed(self, array: LeafArray) -> list:
+        """Make items of those values of a leaf that are there."""
+
+    def array(self, items: list) -> Any:
+        """Make an item of an array's."""
+
+    def object(self, names: Sequence[str], items: Sequence[Any], owner: int) -> Any:
+        """Make an item of an object's, whose names are in the order of their bytes; those MISSING are left out."""
+
+    def united(self, item: Any, value: bytes, names: frozenset[str], owner: int) -> Any:
+        """Add the fields of an encoded object to an object's item; none of them may be one of `names`."""
+
+
+class ShreddedVariants:
+    """Makes the items of a VARIANT.
+
+    Parameters
+    ----------
+    builder : VariantBuilder
+        What they are.
+    targets : mapping of int to OutputType
+        How the leaves were decoded, by their ordinals.
+    """
+
+    def __init__(self, builder: VariantBuilder, targets: Mapping[int, OutputType]) -> None:
+        self._maker = builder
+        self._targets = targets
+        self._typed: dict[str, Callable[[Any, np.ndarray], list]] = {
+            "leaf": self._leaf,
+            "list": self._arrays,
+            "struct": self._objects,
+        }
+
+    def items(self, array: StructArray) -> list:
+        """Make an item for each place of a variant; a value that is missing is a Variant null, as readers have to.
+
+        Raises
+        ------
+        InvalidFileError
+            When a value breaks the specification; ``where["row"]`` says which place it is at.
+        """
+        found = self._group(array, np.arange(array.length))
+        return [self._maker.null if item is MISSING else item for item in found]
+
+    def _group(self, group: StructArray, variant_rows: np.ndarray) -> list:
+        """Make items of ``value`` and ``typed_value``; MISSING where there is neither."""
+        parts = {child.shape.name: child for child in group.children}
+        typed = parts.get("typed_value")
+        items = [MISSING] * group.length if typed is None else self._typed[typed.shape.kind](typed, variant_rows)
+        if "value" in parts:
+            self._add_stored(parts["value"], typed, items, variant_rows)
+        return items
+
+    def _add_stored(self, value: NestedArray, typed: NestedArray | None, items: list, variant_rows: np.ndarray) -> None:
+        """Put what ``value`` holds in its places."""
+        assert isinstance(value, LeafArray)
+        places = range(value.length) if value.validity is None else np.flatnonzero(value.validity).tolist()
+        names = None
+        if isinstance(typed, StructArray):
+            names = frozenset(child.shape.name for child in typed.children)
+        for place, stored in zip(places, binary_values(value, self._targets), strict=True):
+            owner, item = int(variant_rows[place]), items[place]
+            try:
+                if item is MISSING:
+                    if names is not None and _is_object(stored):
+                        raise InvalidFileError("a variant is an object, but has no typed_value, which is one")
+                    items[place] = self._maker.stored(stored, owner)
+                elif names is None:
+                    raise InvalidFileError("a variant has both a value and a typed_value, which is no object")
+                elif not _is_object(stored):
+                    raise InvalidFileError("a variant has a value that is no object beside shredded fields")
+                else:
+                    items[place] = self._maker.united(item, stored, names, owner)
+            except ParquetError as error:
+                error.where.setdefault("row", owner)
+                raise
+
+    def _leaf(self, array: LeafArray, variant_rows: np.ndarray) -> list:
+        return _expand(self._maker.typed(array), array)
+
+    def _arrays(self, array: ListArray, variant_rows: np.ndarray) -> list:
+        (elements,) = array.children
+        assert isinstance(elements, StructArray)
+        found = self._group(elements, np.repeat(variant_rows, np.diff(array.offsets)))
+        found = [self._maker.null if item is MISSING else item for item in found]
+        offsets, make = array.offsets.tolist(), self._maker.array
+        made = [make(found[start:stop]) for start, stop in pairwise(offsets)]
+        return _without_nulls(made, array)
+
+    def _objects(self, array: StructArray, variant_rows: np.ndarray) -> list:
+        children = sorted(array.children, key=lambda child: child.shape.name.encode())
+        names = [child.shape.name for child in children]
+        columns = [self._group(child, variant_rows) for child in children if isinstance(child, StructArray)]
+        make = self._maker.object
+        there = np.ones(array.length, bool) if array.validity is None else array.validity.view(bool)
+        made = [
+            make(names, items, owner) if is_there else MISSING
+            for items, owner, is_there in zip(
+                zip(*columns, strict=True), variant_rows.tolist(), there.tolist(), strict=True
+            )
+        ]
+        return made
+
+
+def _is_object(value: bytes) -> bool:
+    return bool(value) and value[0] & 3 == OBJECT
+
+
+def _expand(dense: list, array: LeafArray) -> list:
+    """Put values in their places."""
+    if array.validity is None:
+        return dense
+    values = iter(dense)
+    return [next(values) if there else MISSING for there in array.validity.tolist()]
+
+
+def _without_nulls(made: list, array: ListArray) -> list:
+    if array.validity is None:
+        return made
+    return [item if there else MISSING for item, there in zip(made, array.validity.tolist(), strict=True)]
+
+
+def binary_values(array: LeafArray, targets: Mapping[int, OutputType]) -> list[bytes]:
+    """Give those values of a binary leaf that are there."""
+    assert array.shape.leaf is not None
+    return to_array(targets[array.shape.leaf.index], DecodedColumn(pieces=array.values), array.num_values).tolist()

@@ -1,0 +1,1 @@
+"""Layout of datasets: plan rewrites, cluster rows, check sums."""

@@ -1,0 +1,144 @@
+"""Merge the footer key-values of the files that a rewrite replaces."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...dataset.schema_merge.key_values import merge_geo_metadata
+from ...format.key_values.json_document import parse_json_object
+from ...format.key_values.spark import (
+    _FIRST_PROLEPTIC_DATES,
+    LEGACY_DATES,
+    LEGACY_INT96,
+    ROW_METADATA,
+    TIME_ZONE,
+    VERSION,
+    SparkCalendar,
+)
+from .layout import FileLayout
+
+if TYPE_CHECKING:
+    from ...format.key_values.spark import KeyValues
+
+__all__ = ["files_of_hybrid_calendar", "merge_key_values"]
+
+_GEO = "geo"
+
+
+def files_of_hybrid_calendar(files: Iterable[FileLayout]) -> list[FileLayout]:
+    """Give the files whose days and moments Spark takes for others than those of the rest; none where all are alike.
+
+    Parameters
+    ----------
+    files : iterable of FileLayout
+        All files whose rows are put together.
+    """
+    found = [(file, SparkCalendar.of(dict(file.keys))) for file in files if file.num_rows]
+    if len({calendar for _, calendar in found}) < 2:
+        return []
+    return [file for file, calendar in found if calendar.legacy_dates or calendar.legacy_int96]
+
+
+def merge_key_values(files: Sequence[FileLayout], columns: Sequence[str]) -> dict[str, str | bytes]:
+    """Give the keys of footers whose values are the same in all files, and those that can be made of all.
+
+    Parameters
+    ----------
+    files : sequence of FileLayout
+        The files; those without rows do not count, unless there are no others.
+    columns : sequence of str
+        The columns of the new files, in their order.
+
+    Returns
+    -------
+    dict of str to (str or bytes)
+        What is said of the rows of one file (an extent of GeoParquet) is not in it. Where some files are of Spark's
+        old calendar and others are not, it is that of today: see `files_of_hybrid_calendar`.
+
+    Raises
+    ------
+    SchemaError
+        When geometries of a column have different coordinate systems.
+    """
+    kinds = dict.fromkeys(file.keys for file in files if file.num_rows) or dict.fromkeys(file.keys for file in files)
+    found = list(map(dict, kinds))
+    first = found[0] if found else {}
+    made: dict[str, str | bytes] = {key: value for key, value in first.items()
+                                    if all(other.get(key) == value for other in found)}  # fmt: skip
+    for names, unite in _MERGE_RULES:
+        if any(name in keys for keys in found for name in names):
+            made = {key: value for key, value in made.items() if key not in names} | unite(found, columns)
+    return made
+
+
+# --- Spark's ----------------------------------------------------------------------------------------------------------
+
+
+def _merge_calendar(found: Sequence[KeyValues], columns: Sequence[str]) -> dict[str, str | bytes]:
+    """Say by which calendar days are to be taken."""
+    versions = [keys[VERSION] for keys in found if VERSION in keys]
+    if len({SparkCalendar.of(keys) for keys in found}) > 1:  # no day is in doubt, or this has been refused
+        newest = max(versions)
+        return {} if newest < _FIRST_PROLEPTIC_DATES else {VERSION: newest}
+    made: dict[str, str | bytes] = {VERSION: min(versions)} if versions else {}
+    return made | {key: keys[key] for keys in found for key in (LEGACY_DATES, LEGACY_INT96, TIME_ZONE) if key in keys}
+
+
+def _merge_row_metadata(found: Sequence[KeyValues], columns: Sequence[str]) -> dict[str, str | bytes]:
+    """Unite what Spark noted of the types of columns: nothing, unless all files agree about each one."""
+    known: dict[str, Any] = {}
+    for keys in found:
+        fields = (parse_json_object(keys.get(ROW_METADATA)) or {}).get("fields")
+        if not isinstance(fields, list):
+            return {}
+        for field in fields:
+            if not isinstance(field, dict) or not isinstance(field.get("name"), str):
+                return {}
+            before = known.setdefault(field["name"], field)
+            if any(before.get(key) != field.get(key) for key in ("type", "metadata")):
+                return {}
+    if not known.keys() >= set(columns):
+        return {}
+    fields = [{**known[name], "nullable": True} for name in columns]
+    return {ROW_METADATA: json.dumps({"type": "struct", "fields": fields})}
+
+
+# --- GeoParquet's -----------------------------------------------------------------------------------------------------
+
+
+def _merge_geo(found: Sequence[KeyValues], columns: Sequence[str]) -> dict[str, str | bytes]:
+    """Unite what is said of geometries: kinds of which there may be some, and no extent."""
+    stored = [keys[_GEO] for keys in found if _GEO in keys]
+    if len(found) == 1:
+        return {_GEO: stored[0]}
+    united = parse_json_object(merge_geo_metadata([("", value) for value in stored], columns))
+    if united is None:
+        return {}
+    for name, notes in united["columns"].items():
+        of_files = [_geo_column(value, name) for value in stored]
+        kinds = [some if isinstance(some := each.get("geometry_types"), list) else [] for each in of_files]
+        known = len(stored) == len(found) and all(kinds)
+        notes["geometry_types"] = sorted({str(kind) for some in kinds for kind in some}) if known else []
+        coverings = [each.get("covering") for each in of_files]
+        if coverings[0] is not None and coverings.count(coverings[0]) == len(found):
+            notes["covering"] = coverings[0]
+    return {_GEO: json.dumps(united)}
+
+
+def _geo_column(value: bytes, name: str) -> Mapping[str, Any]:
+    """Give what a value of the key says of a column, whatever else it may be."""
+    columns = (parse_json_object(value) or {}).get("columns")
+    notes = columns.get(name) if isinstance(columns, dict) else None
+    return notes if isinstance(notes, dict) else {}
+
+
+# Keys that are not just equal or not, and what makes one value of those of all files.
+_MERGE_RULES: tuple[
+    tuple[tuple[str, ...], Callable[[Sequence[KeyValues], Sequence[str]], dict[str, str | bytes]]], ...
+] = (
+    ((VERSION, TIME_ZONE, LEGACY_DATES, LEGACY_INT96), _merge_calendar),
+    ((ROW_METADATA,), _merge_row_metadata),
+    ((_GEO,), _merge_geo),
+)

@@ -1,0 +1,275 @@
+"""Plan a rewrite: folders with a poor layout, their rows in pieces, the schema of new files."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...dataset.discover.files import DatasetListing, list_files
+from ...dataset.discover.open_files import open_files
+from ...dataset.listing.files import DataFile
+from ...dataset.listing.patterns import has_wildcard
+from ...dataset.prune.pruners import select_files
+from ...dataset.schema_merge.fields import fields_of, to_arrow_field, to_schema_node
+from ...dataset.splits.split import Split
+from ...dataset.splits.table import SplitTable, split_table
+from ...errors import SchemaError
+from ...format.key_values.arrow import encode_arrow_schema
+from ...format.open_file import OpenFile
+from ...format.schema import Schema
+from ...from_pandas.user_schema import UserColumn, UserSchema
+from .layout import DatasetFolder, FileLayout, TargetLayout, group_by_folder
+
+__all__ = ["OutputSchema", "RewritePiece", "RewritePlan", "bin_pieces", "plan_rewrite", "split_by_folder"]
+
+_FILES_AT_ONCE = 1024  # files that are open together while their footers are looked at
+
+
+@dataclass(frozen=True, slots=True)
+class RewritePiece:
+    """Rows that are all for one folder.
+
+    Parameters
+    ----------
+    folder : str
+        Its name.
+    split : Split
+        The rows.
+    """
+
+    folder: str
+    split: Split
+
+
+@dataclass(frozen=True)
+class RewritePlan:
+    """What is to be rewritten.
+
+    Parameters
+    ----------
+    listing : DatasetListing
+        All files of the dataset.
+    folders : list of DatasetFolder
+        Those that are to be laid out anew.
+    fine : list of DatasetFolder
+        Those that may stay as they are.
+    keys : tuple of str
+        The partition columns.
+    """
+
+    listing: DatasetListing
+    folders: list[DatasetFolder]
+    fine: list[DatasetFolder]
+    keys: tuple[str, ...]
+
+    @property
+    def files(self) -> list[FileLayout]:
+        """The files that go."""
+        return [file for folder in self.folders for file in folder.files]
+
+    @property
+    def paths(self) -> list[str]:
+        """Their paths."""
+        return [file.file.path for file in self.files]
+
+    def table(self, columns: Sequence[str] | None, split_bytes: int, storage_options: dict | None = None) -> SplitTable:
+        """Divide their rows, all columns that are in files, partition columns excepted.
+
+        Parameters
+        ----------
+        columns : sequence of str, or None
+            Only these.
+        split_bytes : int
+            What a split has at most, about.
+        storage_options : dict, optional
+            Not used where the listing knows the file system.
+        """
+        return split_table(
+            self.paths, columns, partitioning=None, split_bytes=split_bytes, filesystem=self.listing.filesystem,
+            storage_options=None if self.listing.filesystem is not None else storage_options,
+        )  # fmt: skip
+
+
+def plan_rewrite(
+    path: Any, wanted: TargetLayout, *, where: Any = None, force: bool = False,
+    storage_options: dict[str, Any] | None = None, filesystem: Any = None,
+) -> RewritePlan:  # fmt: skip
+    """Look at all footers of a dataset, and say which folders are not laid out as they should be.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        A directory.
+    wanted : TargetLayout
+        As they should be.
+    where : expression, list of tuples, or str, optional
+        Only folders of such partitions; it may ask of partition columns only.
+    force : bool
+        Whether folders are rewritten that are laid out well.
+    storage_options, filesystem
+        As in `numparq.read_parquet`.
+
+    Raises
+    ------
+    ValueError
+        When `where` asks of something else, or the path is that of one file, or a pattern.
+    """
+    is_name = isinstance(path, (str, os.PathLike))
+    if not is_name or (has_wildcard(os.fsdecode(path)) and not os.path.isdir(path)):
+        raise ValueError(f"a dataset is a directory, which {path!r} is not")
+    listing = list_files(path, storage_options=storage_options, filesystem=filesystem)
+    if listing.is_single_file:
+        raise ValueError(f"a dataset is a directory, and {os.fsdecode(path)!r} is a file")
+    files = list(listing.files) if where is None else select_files(listing, "hive", where)
+    folders = group_by_folder(listing, _read_layouts(listing, files, storage_options))
+    fine = [folder for folder in folders if not folder.num_rows or (not force and wanted.has(folder))]
+    left = {folder.name for folder in fine}
+    return RewritePlan(listing, [folder for folder in folders if folder.name not in left], fine, listing.keys)
+
+
+def _read_layouts(
+    listing: DatasetListing, files: Sequence[DataFile], storage_options: dict | None
+) -> Iterator[FileLayout]:
+    known: dict[tuple, tuple] = {}  # the keys of files are mostly the same: one object for all
+    for start in range(0, len(files), _FILES_AT_ONCE):
+        some = list(files[start : start + _FILES_AT_ONCE])
+        opened = open_files(listing, some, storage_options=storage_options)
+        try:
+            for facts in map(FileLayout.of, some, opened):
+                yield replace(facts, keys=known.setdefault(facts.keys, facts.keys))
+        finally:
+            for file in opened:
+                file.close()
+
+
+# --- rows in pieces ---------------------------------------------------------------------------------------------------
+
+
+def split_by_folder(table: SplitTable, folder_of: Callable[[str], str]) -> list[RewritePiece]:
+    """Divide splits where folders end.
+
+    Parameters
+    ----------
+    table : SplitTable
+        Of files of any folders.
+    folder_of : callable
+        Gives the folder of a file, by the path that splits have it under.
+
+    Returns
+    -------
+    list of Piece
+        In the order of the rows.
+    """
+    pieces = []
+    for split in table.splits:
+        parts: dict[str, list[Any]] = {}
+        for part in split.parts:
+            parts.setdefault(folder_of(part.file.path), []).append(part)
+        for folder, some in parts.items():
+            whole = len(parts) == 1
+            size = split.num_bytes if whole else split.num_bytes * len(some) // len(split.parts)
+            pieces.append(RewritePiece(folder, Split(tuple(some), _num_rows(some), size)))
+    return pieces
+
+
+def _num_rows(parts: Sequence[Any]) -> int | None:
+    if any(part.groups is None for part in parts):
+        return None
+    return sum(group.stop - group.start for part in parts for group in part.groups)
+
+
+def bin_pieces(pieces: Sequence[RewritePiece], bytes_each: int) -> list[list[RewritePiece]]:
+    """Put pieces together, those of one folder as evenly as they can be divided.
+
+    Parameters
+    ----------
+    pieces : sequence of RewritePiece
+        Of whole folders, one after the other.
+    bytes_each : int
+        How much goes together, about.
+
+    Returns
+    -------
+    list of list of Piece
+        In the order of the pieces; none has pieces of two folders.
+    """
+    bins: list[list[RewritePiece]] = []
+    folders: dict[str, list[RewritePiece]] = {}
+    for piece in pieces:
+        folders.setdefault(piece.folder, []).append(piece)
+    for some in folders.values():
+        total = sum(piece.split.num_bytes for piece in some)
+        count = max(-(-total // max(bytes_each, 1)), 1)
+        made: dict[int, list[RewritePiece]] = {}
+        before = 0
+        for piece in some:
+            middle = before + piece.split.num_bytes // 2
+            made.setdefault(min(middle * count // max(total, 1), count - 1), []).append(piece)
+            before += piece.split.num_bytes
+        bins += made.values()
+    return bins
+
+
+# --- what is written --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OutputSchema:
+    """What new files are like: the columns just as files have them, united, with what their footers say of them.
+
+    Parameters
+    ----------
+    schema : UserSchema
+        The columns: how they are stored, and what they are in Arrow.
+    keys : dict of str to (str or bytes)
+        Of the footer, what tells of columns in words of pandas and, where the files had that, of Arrow.
+    flat : dict of str to Leaf
+        The columns that are one leaf, which rows can be sorted by.
+    """
+
+    schema: UserSchema
+    keys: dict[str, str | bytes]
+    flat: dict[str, Any]
+
+    @classmethod
+    def like(cls, schema_file: OpenFile) -> OutputSchema:
+        """Take them from a prototype.
+
+        Raises
+        ------
+        SchemaError
+            When a column has nothing in it, which no writer can say.
+        """
+        fields = fields_of(schema_file)
+        for name, field in zip(schema_file.schema.columns, fields, strict=True):
+            if field is None:
+                raise SchemaError("a group without fields cannot be written", column=name)
+        known = [field for field in fields if field is not None]
+        stored = schema_file.footer.key_value_metadata
+        keys: dict[str, str | bytes] = {}
+        notes = _drop_range_index(stored["pandas"]) if "pandas" in stored else None
+        if notes is not None:
+            keys["pandas"] = notes
+        if "ARROW:schema" in stored:
+            inner = {} if notes is None else {"pandas": notes}
+            keys["ARROW:schema"] = encode_arrow_schema([to_arrow_field(field) for field in known], inner)
+        columns = {field.name: UserColumn(to_schema_node(field), to_arrow_field(field)) for field in known}
+        return cls(UserSchema(columns, complete=True), keys, _leaf_columns(schema_file.schema))
+
+
+def _leaf_columns(schema: Schema) -> dict[str, Any]:
+    leaves = ((name, schema.flat_leaf(place)) for place, name in enumerate(schema.columns))
+    return {name: leaf for name, leaf in leaves if leaf is not None}
+
+
+def _drop_range_index(notes: bytes) -> str | None:
+    """Leave out of pandas' notes what they say of a range that is the index: it is that of one of the old files."""
+    try:
+        document = json.loads(notes)
+        kept = [level for level in document.get("index_columns", []) if not isinstance(level, dict)]
+    except (ValueError, AttributeError, TypeError):
+        return None
+    return json.dumps({**document, "index_columns": kept})

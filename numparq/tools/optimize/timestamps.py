@@ -1,0 +1,157 @@
+"""Refuse timestamps that a rewrite would change: INT96 nanoseconds, dates of the hybrid calendar."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ...errors import UnsupportedError
+from ...file.reader import ParquetFile
+from ...format.footer.file_metadata import Footer
+from ...format.physical_type import FIXED_LEN_BYTE_ARRAY, INT96
+from ...format.schema import Leaf
+from ...format.thrift.encode import encode_struct
+from ..verify.thrift import read_struct
+from .rewrite_plan import RewritePiece
+
+__all__ = ["check_calendar", "check_microseconds", "has_timestamps"]
+
+_INT96_BYTES = 12
+_INT96 = np.dtype([("nanoseconds", "<i8"), ("day", "<i4")])
+# From here on both calendars agree: days in all of the world; moments where its last zone had given up local mean time.
+_FIRST_DAY = np.datetime64("1582-10-15")
+_FIRST_MOMENT = np.datetime64("1900-01-01T00:00:00")
+
+
+def check_microseconds(piece: RewritePiece, columns: Sequence[str], filesystem: Any) -> None:
+    """Refuse INT96 timestamps with nanoseconds: tables have them in microseconds, so that these would be cut off.
+
+    Parameters
+    ----------
+    piece : RewritePiece
+        The rows.
+    columns : sequence of str
+        The columns that may have such timestamps.
+    filesystem : object
+        Where the files are.
+
+    Raises
+    ------
+    UnsupportedError
+        It names file, row group and column.
+    """
+    for part in piece.split.parts:
+        groups = sorted({group.row_group for group in part.groups or ()})
+        with ParquetFile(part.file.path, filesystem=filesystem) as file:
+            for group, name, values in _column_values(_with_int96_as_bytes(file), columns, groups):
+                if any(map(_has_nanoseconds, _flatten(values))):
+                    raise UnsupportedError(
+                        "INT96 timestamps with nanoseconds would be cut to microseconds: store them as "
+                        "TIMESTAMP(NANOS) first", file=part.file.name, row_group=group, column=name,
+                    )  # fmt: skip
+
+
+def has_timestamps(leaf: Leaf) -> bool:
+    """Whether the values of a leaf are dates or timestamps."""
+    return leaf.physical == INT96 or (leaf.logical is not None and leaf.logical.kind in ("DATE", "TIMESTAMP"))
+
+
+def check_calendar(filesystem: Any, path: str) -> None:
+    """Refuse days and moments of a file by Spark's old calendar that are other ones by that of today.
+
+    Parameters
+    ----------
+    filesystem : object
+        Where the file is.
+    path : str
+        Its path.
+
+    Raises
+    ------
+    UnsupportedError
+        It names file, row group and column.
+    """
+    with ParquetFile(path, filesystem=filesystem) as file:
+        columns = sorted({leaf.path[0] for leaf in file.schema if has_timestamps(leaf)})
+        for group, name, values in _column_values(file, columns, ()):
+            if any(map(_precedes_calendar_change, _flatten(values))):
+                raise UnsupportedError(
+                    "there are days before 1582, or moments before 1900, by the old calendar of Spark 2 or its LEGACY "
+                    "mode: in one file with rows of others nothing could tell how to take them. Have Spark write them "
+                    "anew first, or leave them out by 'where'",
+                    file=file.source.name, row_group=group, column=name,
+                )  # fmt: skip
+
+
+def _column_values(file: ParquetFile, columns: Sequence[str], groups: Sequence[int]) -> Iterator[tuple[int, str, Any]]:
+    """Give the values of columns that a file has, by row groups: all of these, if none are named."""
+    wanted = [name for name in columns if name in file.schema.columns]
+    for group in (groups or range(file.num_row_groups)) if wanted else ():
+        frame = file.read(wanted, dtype_backend="pyarrow", row_groups=[group], threads=1)
+        for name in wanted:
+            yield group, name, pa.chunked_array(pa.array(frame[name]))
+
+
+def _flatten(values: Any) -> Iterator[Any]:
+    """Give what is in an array, at whatever depth, as arrays that have nothing within."""
+    if isinstance(values, pa.ChunkedArray):
+        parts = values.chunks
+    elif pa.types.is_struct(values.type):
+        parts = values.flatten()
+    elif pa.types.is_map(values.type):
+        parts = [values.keys, values.items]
+    elif pa.types.is_nested(values.type):
+        parts = [values.flatten()]
+    else:
+        yield values.drop_null()
+        return
+    for part in parts:
+        yield from _flatten(part)
+
+
+def _has_nanoseconds(values: Any) -> bool:
+    """Whether of INT96 values, as bytes, there is one that is no whole number of microseconds."""
+    if values.type != pa.binary(_INT96_BYTES) or not len(values):
+        return False
+    stored = np.frombuffer(values.buffers()[1], _INT96, len(values), values.offset * _INT96_BYTES)
+    return bool((stored["nanoseconds"] % 1000).any())
+
+
+def _precedes_calendar_change(values: Any) -> bool:
+    """Whether there is a date or a timestamp from before the calendars agree."""
+    first: Any = {pa.types.is_date: _FIRST_DAY, pa.types.is_timestamp: _FIRST_MOMENT}
+    for test, limit in first.items():
+        if test(values.type):
+            return bool((values.to_numpy(zero_copy_only=False) < limit).any())
+    return False
+
+
+# --- as stored --------------------------------------------------------------------------------------------------------
+
+
+def _with_int96_as_bytes(file: ParquetFile) -> ParquetFile:
+    """Give a file as if its INT96 values were bytes, as which they are stored in just the same way."""
+    stored = file.footer.data[: file.footer.length].tobytes()
+    content, _ = read_struct("FileMetaData", stored, lambda check, message: None)
+    for element in content["schema"]:
+        if element.get("type") == INT96:
+            element.update(type=FIXED_LEN_BYTE_ARRAY, type_length=_INT96_BYTES)
+    for group in content["row_groups"]:
+        for chunk in group["columns"]:
+            if chunk["meta_data"]["type"] == INT96:
+                chunk["meta_data"] = _without_statistics(chunk["meta_data"])
+    content.pop("key_value_metadata", None)
+    footer = np.frombuffer(encode_struct("FileMetaData", content), np.uint8)
+    made = copy.copy(file)
+    for derived in ("schema", "metadata", "arrow_schema", "pandas_metadata"):
+        made.__dict__.pop(derived, None)
+    made.footer, made.indexes = Footer(footer, len(footer)), {}
+    return made
+
+
+def _without_statistics(chunk: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in chunk.items() if key != "statistics"} | {"type": FIXED_LEN_BYTE_ARRAY}

@@ -1,0 +1,254 @@
+"""Count distinct values: hashes that agree across storage types, in a mergeable HyperLogLog sketch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...format.physical_type import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32
+from ...format.schema import Leaf
+from ...kernels import statistics_kernels
+from .value_kind import ValueKind
+
+__all__ = ["DistinctSketch", "hash_keys", "hash_stored_values"]
+
+_WIDE_DECIMAL_BYTES = 32  # bytes that decimals are hashed in that do not fit 8
+
+_MAX_HASHES = 1024  # as a set they take as many bytes as the registers do
+_REGISTER_BITS = 13
+_REGISTERS = 1 << _REGISTER_BITS
+_RANK_BITS = 64 - _REGISTER_BITS  # bits of a hash that a register counts leading zeros of
+_NO_HASHES = np.empty(0, np.uint64)
+
+
+def hash_stored_values(
+    leaf: Leaf, kind: ValueKind, values: np.ndarray, starts: np.ndarray | None = None, ends: np.ndarray | None = None
+) -> np.ndarray:
+    """Hash values as they are stored.
+
+    Parameters
+    ----------
+    leaf : Leaf
+        Their column.
+    kind : ValueKind
+        What they are.
+    values : numpy.ndarray
+        Without nulls and NaNs: as `Values` has them; of INT96 ``M8``; of BYTE_ARRAY the bytes.
+    starts, ends : int64 array, optional
+        Of BYTE_ARRAY: where each value lies.
+
+    Returns
+    -------
+    uint64 array
+        An item a value.
+    """
+    if values.dtype.kind == "M":
+        return _hash_timestamps(values)
+    if kind.name.startswith("decimal"):
+        return _hash_decimals(leaf, values, starts, ends)
+    if leaf.physical == BYTE_ARRAY:
+        assert starts is not None and ends is not None
+        hashes = np.empty(len(starts), np.uint64)
+        statistics_kernels.xxh64_binary(values, np.ascontiguousarray(starts), np.ascontiguousarray(ends), len(starts),
+                                       hashes)  # fmt: skip
+        return hashes
+    if kind.keys == "float64":
+        floats = values.view("<f2") if leaf.physical == FIXED_LEN_BYTE_ARRAY else values
+        return _hash_words(floats.astype(np.float64) + 0.0)  # which makes one zero of both
+    if leaf.physical == FIXED_LEN_BYTE_ARRAY:
+        return _hash_fixed(values, leaf.type_length or 0)
+    is_unsigned = leaf.physical == INT32 and leaf.logical is not None and leaf.logical.signed is False
+    return _hash_words((values.view(np.uint32) if is_unsigned else values).astype(np.int64))
+
+
+def hash_keys(kind: ValueKind, keys: Sequence[Any]) -> np.ndarray:
+    """Hash values by their keys, to the same as `hash_stored_values` does.
+
+    Parameters
+    ----------
+    kind : ValueKind
+        What they are.
+    keys : sequence of key
+        Few of them.
+    """
+    if kind.keys == "float64":
+        return _hash_words(np.array(keys, np.float64) + 0.0)
+    if kind.keys != "object":
+        return _hash_words(np.array(keys, kind.keys))
+    if kind.name.startswith("decimal"):
+        return _hash_integers(list(keys))
+    data = np.frombuffer(b"".join(keys) + bytes(8), np.uint8)
+    ends = np.cumsum([len(key) for key in keys], dtype=np.int64)
+    starts = ends - np.array([len(key) for key in keys], np.int64)
+    hashes = np.empty(len(keys), np.uint64)
+    statistics_kernels.xxh64_binary(data, starts, ends, len(keys), hashes)
+    return hashes
+
+
+def _hash_words(values: np.ndarray) -> np.ndarray:
+    return _hash_fixed(values, 8)
+
+
+def _hash_fixed(values: np.ndarray, width: int) -> np.ndarray:
+    data = np.ascontiguousarray(values).view(np.uint8).reshape(-1)
+    hashes = np.empty(len(data) // width if width else len(values), np.uint64)
+    statistics_kernels.xxh64_fixed(data, width, len(hashes), hashes)
+    return hashes
+
+
+def _hash_timestamps(values: np.ndarray) -> np.ndarray:
+    """Hash timestamps in nanoseconds or microseconds: as microseconds, and the nanoseconds that are left."""
+    numbers = values.view(np.int64)
+    pairs = np.zeros((len(values), 2), np.int64)
+    if np.datetime_data(values.dtype)[0] == "ns":
+        pairs[:, 0], pairs[:, 1] = numbers // 1000, numbers % 1000
+    else:
+        pairs[:, 0] = numbers
+    return _hash_fixed(pairs, 16)
+
+
+def _hash_decimals(
+    leaf: Leaf, values: np.ndarray, starts: np.ndarray | None, ends: np.ndarray | None
+) -> np.ndarray:  # fmt: skip
+    if leaf.physical == BYTE_ARRAY:
+        assert starts is not None and ends is not None
+        data = values.tobytes()
+        places = zip(starts.tolist(), ends.tolist(), strict=True)
+        return _hash_integers([int.from_bytes(data[start:end], "big", signed=True) for start, end in places])
+    if leaf.physical != FIXED_LEN_BYTE_ARRAY:
+        return _hash_words(values.astype(np.int64))
+    width = leaf.type_length or 0
+    rows = np.ascontiguousarray(values).view(np.uint8).reshape(-1, width)
+    if width > _WIDE_DECIMAL_BYTES:
+        data = rows.tobytes()
+        return _hash_integers([int.from_bytes(data[at : at + width], "big", signed=True)
+                               for at in range(0, len(data), width)])  # fmt: skip
+    wide = np.empty((len(rows), _WIDE_DECIMAL_BYTES), np.uint8)
+    sign = np.where(rows[:, 0] >= 128, 255, 0).astype(np.uint8)
+    wide[:, : _WIDE_DECIMAL_BYTES - width] = sign[:, None]
+    wide[:, _WIDE_DECIMAL_BYTES - width :] = rows
+    hashes = _hash_fixed(wide, _WIDE_DECIMAL_BYTES)
+    last = np.ascontiguousarray(wide[:, -8:]).view(">i8").reshape(-1).astype(np.int64)
+    fits = (wide[:, : _WIDE_DECIMAL_BYTES - 8] == np.where(last < 0, 255, 0)[:, None]).all(axis=1)
+    hashes[fits] = _hash_words(last[fits])
+    return hashes
+
+
+def _hash_integers(numbers: list[int]) -> np.ndarray:
+    hashes = np.empty(len(numbers), np.uint64)
+    small = np.array([-(1 << 63) <= number < 1 << 63 for number in numbers], np.bool_)
+    hashes[small] = _hash_words(np.array([number for number in numbers if -(1 << 63) <= number < 1 << 63], np.int64))
+    for place in np.flatnonzero(~small).tolist():
+        number = numbers[place]
+        plain = number.to_bytes(max(_WIDE_DECIMAL_BYTES, (number.bit_length() + 8) // 8), "big", signed=True)
+        hashes[place] = _hash_fixed(np.frombuffer(plain, np.uint8), len(plain))[0]
+    return hashes
+
+
+@dataclass
+class DistinctSketch:
+    """Counts different values by 64-bit hashes of them.
+
+    Up to 1,024 hashes are kept as they are, and the count is exact (but for two values of one hash, which among so
+    few has a chance of 3e-14). More of them become the registers of a HyperLogLog: 8 KiB, a standard error of 1.2 %.
+    What comes out does not depend on the order in which hashes came, nor on how sketches were merged.
+
+    Parameters
+    ----------
+    hashes : uint64 array
+        Sorted, each once.
+    registers : uint8 array or None
+        None as long as there are few hashes.
+    """
+
+    hashes: np.ndarray = field(default_factory=lambda: _NO_HASHES)
+    registers: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, hashes: np.ndarray) -> DistinctSketch:
+        """Make one of hashes (uint64), in any order, and with any number of repeats."""
+        some = np.unique(hashes[: 2 * _MAX_HASHES])
+        if len(some) <= _MAX_HASHES:
+            some = np.unique(hashes) if len(hashes) > 2 * _MAX_HASHES else some
+        if len(some) <= _MAX_HASHES:
+            return cls(some)
+        return cls(_NO_HASHES, _fill_registers(hashes))
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it still has each hash."""
+        return self.registers is None
+
+    def __add__(self, other: DistinctSketch) -> DistinctSketch:
+        if self.registers is None and other.registers is None:
+            return DistinctSketch.of(np.concatenate([self.hashes, other.hashes]))
+        one, two = (each.registers if each.registers is not None else _fill_registers(each.hashes)
+                    for each in (self, other))  # fmt: skip
+        return DistinctSketch(_NO_HASHES, np.maximum(one, two))
+
+    def count(self) -> float:
+        """Give the number of different hashes, or estimate it."""
+        return float(len(self.hashes)) if self.registers is None else _estimate(self.registers)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DistinctSketch) or self.is_exact != other.is_exact:
+            return False
+        if self.registers is None or other.registers is None:
+            return np.array_equal(self.hashes, other.hashes)
+        return np.array_equal(self.registers, other.registers)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _fill_registers(hashes: np.ndarray) -> np.ndarray:
+    """Give for each of the first bits of hashes the largest number of leading zeros, plus one, of the rest of one."""
+    found = np.zeros(_REGISTERS, np.uint8)
+    which = (hashes >> np.uint64(_RANK_BITS)).astype(np.intp)
+    rest = hashes & np.uint64((1 << _RANK_BITS) - 1)  # of 51 bits: a float64 has them all
+    _, length = np.frexp(rest.astype(np.float64))
+    np.maximum.at(found, which, (_RANK_BITS + 1 - length).astype(np.uint8))
+    return found
+
+
+def _estimate(registers: np.ndarray) -> float:
+    """Estimate by Ertl's improved estimator, which is without bias from none to 2**64 and needs no table.
+
+    O. Ertl, "New cardinality estimation algorithms for HyperLogLog sketches" (2017), algorithm 6.
+    """
+    counts = np.bincount(registers, minlength=_RANK_BITS + 2).tolist()
+    total = _REGISTERS * _tau(1 - counts[_RANK_BITS + 1] / _REGISTERS)
+    for rank in range(_RANK_BITS, 0, -1):
+        total = 0.5 * (total + counts[rank])
+    total += _REGISTERS * _sigma(counts[0] / _REGISTERS)
+    return _REGISTERS * _REGISTERS / (2 * math.log(2) * total)
+
+
+def _sigma(share: float) -> float:
+    """Sum what registers without a hash stand for."""
+    if share == 1:
+        return math.inf
+    factor, found = 1.0, share
+    while True:
+        share *= share
+        more = found + share * factor
+        if more == found:
+            return found
+        found, factor = more, factor * 2
+
+
+def _tau(share: float) -> float:
+    """Sum what registers stand for that can count no further."""
+    if share in (0, 1):
+        return 0.0
+    factor, found = 1.0, 1 - share
+    while True:
+        share = math.sqrt(share)
+        factor *= 0.5
+        less = found - (1 - share) ** 2 * factor
+        if less == found:
+            return found / 3
+        found = less

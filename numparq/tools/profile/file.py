@@ -1,0 +1,89 @@
+"""Profile one file: footer, page indexes, then each column."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ...errors import ParquetError, error_context
+from ...format.open_file import OpenFile
+from ...format.schema import Leaf
+from .chunk_metadata import ChunkMetadataTable
+from .column import ColumnProfiler, ProfileOptions, leaves_by_path
+from .page_index import FilePageIndexes
+from .partial_profile import FileSizes, PartialProfile
+
+__all__ = ["profile_file"]
+
+UNKNOWN_WRITER = "an unknown writer"
+
+
+def profile_file(
+    file: OpenFile,
+    ordinal: int,
+    size: int | None,
+    select_leaves: Callable[[Sequence[Leaf]], Sequence[Leaf]],
+    options: ProfileOptions,
+) -> PartialProfile:
+    """Find out about a file.
+
+    Parameters
+    ----------
+    file : OpenFile
+        The file.
+    ordinal : int
+        Which of the dataset's it is.
+    size : int or None
+        Its bytes, where the listing told.
+    select_leaves : callable
+        Chooses among the leaves of a file.
+    options : ProfileOptions
+        What is read.
+
+    Returns
+    -------
+    PartialProfile
+
+    Raises
+    ------
+    ParquetError
+        When the footer is damaged.
+    """
+    with error_context(file=file.source.name):
+        facts = ChunkMetadataTable(file.footer)
+        leaves = list(leaves_by_path(list(file.schema)).values())
+        chosen = sorted(select_leaves(leaves), key=lambda leaf: leaf.index)
+        pages = FilePageIndexes(file, chosen, facts)
+    troubles: list[str] = []
+    columns = {}
+    for leaf in chosen:
+        with error_context(file=file.source.name, column=leaf.name):
+            reader = ColumnProfiler(file, ordinal, leaf, facts, pages, options)
+        columns[leaf.path] = reader.part
+        troubles += reader.troubles
+    sorted_by = Counter(_describe_sort_order(file, keys) for keys in facts.sorted_by() if keys)
+    for keys in facts.sorted_by():
+        first = [leaf for leaf in chosen if keys and leaf.index == keys[0][0]]
+        if first:
+            columns[first[0].path].declared += 1
+    stored, plain = (int(np.maximum(facts[name], 0).sum()) for name in ("compressed", "uncompressed"))
+    entry = FileSizes(file.source.size if size is None else size, file.num_rows, file.num_row_groups, stored, plain)
+    found = PartialProfile(
+        {ordinal: entry}, Counter({file.footer.created_by or UNKNOWN_WRITER: 1}), sorted_by, columns=columns
+    )
+    return found + PartialProfile.failed(ordinal, file.source.name, troubles) if troubles else found
+
+
+def _describe_sort_order(file: OpenFile, keys: Sequence[tuple[int, bool]]) -> str:
+    """Name what a row group is said to be sorted by."""
+    names = []
+    for index, descending in keys:
+        if not 0 <= index < file.schema.num_leaves:
+            return "a column that there is not"
+        try:
+            names.append(file.schema.leaf(index).name + (" descending" if descending else ""))
+        except ParquetError:
+            return "a damaged column"
+    return ", ".join(names)

@@ -1,0 +1,239 @@
+"""Look-ups on a column: prunable row groups of each file, and the expected reads over all files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from ...format.bloom_filter import DEFAULT_FPP, false_positive_rate
+from ...format.schema import Leaf
+from .bounds import KeyBounds
+from .chunk_metadata import ChunkMetadataTable
+from .lookup_model import PrunableContainers, expected_point_reads, expected_reads
+from .page_index import ChunkPageSummary, bounds_order
+from .partial_profile import FileSizes, PartialColumnProfile, PrunableRowGroups
+from .profile import LookupCost
+from .value_kind import ValueKind
+
+__all__ = ["FileOrderCounts", "count_file_orders", "estimate_lookups", "prunable_row_groups"]
+
+MAX_CONTAINERS = 64  # of a file
+_UNKNOWN_BLOOM_BYTES = 1  # bytes, of a Bloom filter whose length the footer does not tell
+_NUM_LOOKUPS = 64
+
+
+def prunable_row_groups(
+    kind: ValueKind,
+    bounds: KeyBounds,
+    rows: np.ndarray,
+    pages: Sequence[ChunkPageSummary],
+    chunk_metadata: ChunkMetadataTable,
+    leaf: Leaf,
+) -> PrunableRowGroups:
+    """Make the runs of a file for one column.
+
+    Parameters
+    ----------
+    kind : ValueKind
+        Of its values.
+    bounds : KeyBounds
+        Of its chunks.
+    rows : int64 array
+        Values of each chunk, nulls not counted.
+    pages : sequence of ChunkPageSummary
+        What is known of the pages of each chunk.
+    chunk_metadata : ChunkMetadataTable
+        What the footer says of all chunks.
+    leaf : Leaf
+        The column.
+
+    Returns
+    -------
+    PrunableRowGroups
+        At most `MAX_CONTAINERS`.
+    """
+    has_bloom = chunk_metadata["bloom_offset"][:, leaf.index] > 0
+    runs = PrunableRowGroups(
+        kind.name, bounds.lows, bounds.highs, bounds.known, rows,
+        np.maximum(chunk_metadata["compressed"], 0).sum(axis=1), np.ones(len(rows), np.int64),
+        np.array([chunk.number for chunk in pages], np.int64), np.array([chunk.share for chunk in pages]),
+        np.array([chunk.page_share for chunk in pages]),
+        np.where(has_bloom, np.maximum(chunk_metadata["bloom_length"][:, leaf.index], _UNKNOWN_BLOOM_BYTES), 0),
+    )  # fmt: skip
+    if len(rows) <= MAX_CONTAINERS:
+        return runs
+    edges = np.arange(MAX_CONTAINERS + 1) * len(rows) // MAX_CONTAINERS
+    return _merge_neighbours(runs, [np.arange(start, stop) for start, stop in pairwise(edges.tolist())])
+
+
+def _merge_neighbours(row_groups: PrunableRowGroups, parts: Sequence[np.ndarray]) -> PrunableRowGroups:
+    """Make one run of each of several neighbours."""
+    lows, highs = np.empty(len(parts), row_groups.lows.dtype), np.empty(len(parts), row_groups.highs.dtype)
+    known = np.zeros(len(parts), np.bool_)
+    shares = np.ones((len(parts), 2))
+    for place, part in enumerate(parts):
+        live = part[row_groups.rows[part] > 0]
+        known[place] = bool(len(live)) and bool(row_groups.known[live].all())
+        lows[place], highs[place] = (
+            (row_groups.lows[live].min(), row_groups.highs[live].max()) if known[place] else (0, 0)
+        )
+        shares[place] = _lookup_shares(row_groups, part)
+
+    def total(items: np.ndarray) -> np.ndarray:
+        return np.array([items[part].sum() for part in parts], np.int64)
+
+    blooms = np.array(
+        [row_groups.bloom_bytes[part].sum() if row_groups.bloom_bytes[part].all() else 0 for part in parts]
+    )
+    return PrunableRowGroups(
+        row_groups.kind,
+        lows,
+        highs,
+        known,
+        total(row_groups.rows),
+        total(row_groups.num_bytes),
+        total(row_groups.row_groups),
+        total(row_groups.pages),
+        shares[:, 0],
+        shares[:, 1],
+        blooms,
+    )
+
+
+def _lookup_shares(row_groups: PrunableRowGroups, part: np.ndarray) -> list[float]:
+    """Give the shares of the bytes, and of the pages, of some runs that a look-up of a value in one of them reads."""
+    count = len(part)
+    costs = np.stack([row_groups.num_bytes[part], np.maximum(row_groups.pages[part], 1)], axis=1).astype(np.float64)
+    within = np.stack([row_groups.share[part], row_groups.page_share[part]], axis=1)
+    stretches = PrunableContainers(
+        row_groups.lows[part],
+        row_groups.highs[part],
+        row_groups.known[part],
+        row_groups.rows[part].astype(np.float64),
+        costs,
+        within,
+        np.ones(count),
+        np.zeros(count, np.int64),
+    )
+    return expected_point_reads(stretches, _NUM_LOOKUPS)
+
+
+class FileOrderCounts(NamedTuple):
+    """How many files have row groups in order, how many have not, and how many overlap with another file."""
+
+    in_order: int = 0
+    out_of_order: int = 0
+    overlapping: int = 0
+
+
+def count_file_orders(column: PartialColumnProfile) -> FileOrderCounts:
+    """Say how the values of a column lie in files and between them, by the bounds of row groups."""
+    orders, hulls = [], []
+    for at in sorted(column.runs):
+        runs = column.runs[at]
+        live = runs.rows > 0
+        if not live.any() or not runs.known[live].all():
+            continue
+        lows, highs = runs.lows[live], runs.highs[live]
+        hulls.append((lows.min(), highs.max()))
+        order = bounds_order(lows, highs)
+        if order is not None:
+            orders.append(order)
+    in_order = sum(order != 0 for order in orders)
+    return FileOrderCounts(in_order, len(orders) - in_order, _count_overlapping(hulls))
+
+
+def _count_overlapping(hulls: Sequence[tuple]) -> int:
+    """Count ranges that overlap with another one by more than an end."""
+    order = sorted(hulls)
+    found = [False] * len(order)
+    reach = 0  # the range so far that goes the furthest
+    for at in range(1, len(order)):
+        if order[at][0] < order[reach][1]:
+            found[at] = found[reach] = True
+        if order[at][1] > order[reach][1]:
+            reach = at
+    return sum(found)
+
+
+def estimate_lookups(
+    column: PartialColumnProfile, files: Mapping[int, FileSizes], distinct: int | None, *, is_mixed: bool
+) -> tuple[LookupCost | None, LookupCost | None]:  # fmt: skip
+    """Say what look-ups on a column read.
+
+    Parameters
+    ----------
+    column : PartialColumnProfile
+        The column.
+    files : mapping of int to FileSizes
+        All files that could be read.
+    distinct : int or None
+        How many different values it has; where that is not known, each is taken for different.
+    is_mixed : bool
+        Whether files have values of several kinds, so that bounds do not compare.
+
+    Returns
+    -------
+    point, small_range : LookupCost or None
+        None where there is nothing to read.
+    """
+    runs = [(at, column.runs[at]) for at in sorted(column.runs)]
+    totals = np.array([[file.compressed, file.row_groups] for file in files.values()]).sum(axis=0)
+    if not runs or not totals.all():
+        return None, None
+    kinds = {found.kind: found.lows.dtype for _, found in runs}
+    stretches = _prunable_containers(runs, distinct, is_known=not is_mixed and len(kinds) == 1)
+    scale = np.append(stretches.costs[:, :2].sum(axis=0) / totals, 1.0)
+    found = expected_reads(stretches, len(files))
+    has_pages = all((item.pages > 0)[item.rows > 0].all() for _, item in runs)
+    return (
+        _lookup(found.point * scale, found.point_files, has_pages),
+        _lookup(found.small_range * scale, found.range_files, has_pages),
+    )
+
+
+def _lookup(shares: np.ndarray, files: float, has_pages: bool) -> LookupCost:
+    num_bytes, row_groups, pages = np.clip(shares, 0.0, 1.0).tolist()
+    return LookupCost(min(files, 1.0), row_groups, num_bytes, pages if has_pages else None)
+
+
+def _prunable_containers(
+    row_groups: Sequence[tuple[int, PrunableRowGroups]], distinct: int | None, is_known: bool
+) -> PrunableContainers:
+    def joined(name: str) -> np.ndarray:
+        return np.concatenate([getattr(found, name) for _, found in row_groups])
+
+    rows, num_bytes, groups, pages = (joined(name) for name in ("rows", "num_bytes", "row_groups", "pages"))
+    lows, highs, known = joined("lows"), joined("highs"), joined("known")
+    if not is_known:  # bounds of several kinds, which may not even be of one dtype
+        lows = highs = np.zeros(len(rows))
+        known = np.zeros(len(rows), np.bool_)
+    costs = np.stack([num_bytes, groups, np.maximum(pages, 1)], axis=1).astype(np.float64)
+    within = np.stack([joined("share"), np.ones(len(rows)), joined("page_share")], axis=1)
+    files = np.repeat([at for at, _ in row_groups], [len(found.rows) for _, found in row_groups])
+    chance = _read_probabilities(rows, groups, joined("bloom_bytes"), distinct)
+    return PrunableContainers(lows, highs, known, rows.astype(np.float64), costs, within, chance, files)
+
+
+def _read_probabilities(
+    rows: np.ndarray, groups: np.ndarray, bloom_bytes: np.ndarray, distinct: int | None
+) -> np.ndarray:
+    """Say how likely a run is read that has a value between its bounds, and not certainly itself.
+
+    Of runs with Bloom filters, if the value is in it after all, or its filter says so wrongly; values are taken as
+    occurring anywhere alike.
+    """
+    live = max(int((rows > 0).sum()), 1)
+    others = max(rows.sum() / distinct - 1, 0.0) if distinct else 0.0  # that have the same value
+    has_value = 1 - (1 - 1 / live) ** min(others, 1e9) if live > 1 else 0.0
+    rates: dict[tuple[float, float], float] = {}
+    found = np.ones(len(rows))
+    for at in np.flatnonzero(bloom_bytes > 0).tolist():
+        each = float(min(rows[at], distinct or rows[at]) / groups[at]), float(bloom_bytes[at] / groups[at])
+        if each not in rates:
+            rates[each] = DEFAULT_FPP if each[1] <= 1 else false_positive_rate(*each)  # type: ignore[arg-type]
+        found[at] = has_value + (1 - has_value) * rates[each]
+    return found

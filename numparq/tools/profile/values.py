@@ -1,0 +1,327 @@
+"""Decode a column chunk or its dictionary, and summarize the values: counts, bounds, order."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...column.read.chunk_table import ChunkTables
+from ...column.read.context import ReadContext
+from ...column.scratch import ThreadScratch
+from ...errors import error_context
+from ...expr.matchers.vectors import ColumnVector
+from ...expr.sort_keys import key_domain
+from ...format.column_order import leaf_order
+from ...format.open_file import OpenFile
+from ...format.page_bounds import compute_page_bounds
+from ...format.physical_type import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32
+from ...format.schema import Leaf
+from ...format.writer_quirks import page_quirks
+from ...io.coalesce import fetch_ranges
+from ...plan.read_plan import ReadPlan
+from ...plan.row_ranges import RowRanges
+from ...prune.dictionary_page import decode_dictionary, supports_dictionary
+from ...scan.filter_columns import FilterColumns, stored_output_type
+from ...util.worker_pool import WorkerPool
+from .distinct import DistinctSketch, hash_stored_values
+from .value_kind import ValueKind
+
+__all__ = ["ChunkValueSummary", "summarize_chunk", "summarize_dictionary", "summarize_values"]
+
+_NS_OF_US = 1000
+
+
+class ChunkValueSummary(NamedTuple):
+    """What is known of values.
+
+    Attributes
+    ----------
+    present : int
+        How many there are, without nulls; of a dictionary its entries.
+    nans : int
+        How many of them are NaN.
+    low, high : key or None
+        The smallest and the largest one; None where there are none but NaNs, or the type has no order.
+    sketch : DistinctSketch
+        Of those that are no NaN.
+    in_order : bool or None
+        Whether none is less than the one before; None of lists, of dictionaries, and where there is no order.
+    text_bytes : int
+        Bytes of all of them, of BYTE_ARRAY.
+    shortest, longest : int or None
+        Likewise.
+    """
+
+    present: int
+    nans: int
+    low: Any
+    high: Any
+    sketch: DistinctSketch
+    in_order: bool | None
+    text_bytes: int = 0
+    shortest: int | None = None
+    longest: int | None = None
+
+
+def summarize_values(
+    leaf: Leaf, kind: ValueKind, values: ColumnVector, *, is_dictionary: bool = False
+) -> ChunkValueSummary:
+    """Say what values are.
+
+    Parameters
+    ----------
+    leaf : Leaf
+        Their column.
+    kind : ValueKind
+        What it has.
+    values : ColumnVector
+        As they are stored: those of a chunk, or the entries of its dictionary.
+    is_dictionary : bool
+        Whether they are entries, which have no order among rows.
+
+    Returns
+    -------
+    ChunkValueSummary
+    """
+    found = _NonNullValues(leaf, values)
+    order = "numbers" if found.values.dtype.kind == "M" else leaf_order(leaf).kind
+    keep = ~np.isnan(found.numbers) if kind.keys == "float64" else None
+    nans = 0 if keep is None else int((~keep).sum() if found.codes is None else (~keep)[found.codes].sum())
+    low, high = (None, None) if order == "none" else _key_bounds(leaf, kind, found, keep)
+    hashed = found.values if keep is None or keep.all() else found.numbers[keep].view(found.values.dtype)
+    sketch = DistinctSketch.of(hash_stored_values(leaf, kind, hashed, found.starts, found.ends))
+    asks_order = not (is_dictionary or leaf.max_repetition_level or order == "none")
+    in_order = _is_sorted(leaf, kind, found, keep) if asks_order else None
+    return ChunkValueSummary(found.count, nans, low, high, sketch, in_order, *found.lengths())
+
+
+class _NonNullValues:
+    """The values that there are, without nulls; of coded ones the entries that are named, and the one of each value."""
+
+    def __init__(self, leaf: Leaf, found: ColumnVector) -> None:
+        self._leaf = leaf
+        self.codes: np.ndarray | None = None
+        self.starts: np.ndarray | None = None
+        self.ends: np.ndarray | None = None
+        self.values = found.values
+        is_binary = leaf.physical == BYTE_ARRAY
+        offsets = None if found.offsets is None else np.asarray(found.offsets, np.int64)
+        if is_binary:
+            assert offsets is not None
+            self.starts, self.ends = offsets[:-1], offsets[1:]
+        if leaf.is_nested:  # whose values are those that there are
+            pass
+        elif found.codes is not None:
+            self._drop_unused_entries(found.codes)
+        elif found.validity is not None:
+            there = np.asarray(found.validity[: self._items], np.bool_)
+            if is_binary:
+                assert self.starts is not None and self.ends is not None
+                self.starts, self.ends = self.starts[there], self.ends[there]
+            else:
+                self.values = self._rows()[there]
+        if not is_binary:
+            self.values = np.ascontiguousarray(self._rows()).reshape(-1)
+        self.count = self._items if self.codes is None else len(self.codes)
+
+    def _drop_unused_entries(self, codes: np.ndarray) -> None:
+        """Keep the entries that codes name, and the codes as numbers of these."""
+        assert self.starts is not None and self.ends is not None
+        named = np.bincount(codes[codes >= 0], minlength=len(self.starts)) > 0
+        self.codes = (np.cumsum(named) - 1)[codes[codes >= 0]]
+        self.starts, self.ends = self.starts[named], self.ends[named]
+
+    def _rows(self) -> np.ndarray:
+        """Give values of a fixed size an item each."""
+        values = self.values
+        if self._leaf.physical == FIXED_LEN_BYTE_ARRAY and values.dtype == np.uint8:
+            return values.view(f"V{self._leaf.type_length}") if self._leaf.type_length else values
+        return values
+
+    @property
+    def _items(self) -> int:
+        return len(self.starts) if self.starts is not None else len(self._rows())
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """The values, of types that are numbers to NumPy, as such."""
+        values, leaf = self.values, self._leaf
+        if leaf.physical == FIXED_LEN_BYTE_ARRAY:
+            return values.view("<f2")
+        if values.dtype.kind == "M":
+            return values.view(np.int64)
+        is_unsigned = leaf.logical is not None and leaf.logical.kind == "INTEGER" and not leaf.logical.signed
+        return values.view("u4" if leaf.physical == INT32 else "u8") if is_unsigned else values
+
+    def lengths(self) -> tuple[int, int | None, int | None]:
+        """Give the bytes of all values together, of the shortest and of the longest one."""
+        if self.starts is None or self.ends is None or not len(self.starts):
+            return 0, None, None
+        lengths = self.ends - self.starts
+        total = lengths.sum() if self.codes is None else lengths[self.codes].sum()
+        return int(total), int(lengths.min()), int(lengths.max())
+
+    def plain(self) -> Iterator[bytes]:
+        """Give each value of bytes; of coded ones each entry."""
+        if self.starts is None or self.ends is None:
+            yield from (bytes(item) for item in self.values.tolist())
+            return
+        data = memoryview(np.ascontiguousarray(self.values))  # type: ignore[arg-type]
+        for start, end in zip(self.starts.tolist(), self.ends.tolist(), strict=True):
+            yield bytes(data[start:end])
+
+
+def _is_numeric(leaf: Leaf, found: _NonNullValues) -> bool:
+    return found.values.dtype.kind == "M" or key_domain(leaf).kind in ("signed", "unsigned", "boolean", "float")
+
+
+def _key_bounds(leaf: Leaf, kind: ValueKind, found: _NonNullValues, keep: np.ndarray | None) -> tuple[Any, Any]:
+    """Give the keys of the smallest and the largest value."""
+    if not _is_numeric(leaf, found):
+        return _byte_string_bounds(leaf, found)
+    numbers = found.numbers if keep is None else found.numbers[keep]
+    if not len(numbers):
+        return None, None
+    low, high = numbers.min().item(), numbers.max().item()
+    if found.values.dtype.kind == "M" and np.datetime_data(found.values.dtype)[0] == "us":
+        return low * _NS_OF_US, high * _NS_OF_US
+    return (low, high) if kind.keys != "float64" else (float(low), float(high))
+
+
+def _byte_string_bounds(leaf: Leaf, found: _NonNullValues) -> tuple[Any, Any]:
+    count = len(found.starts) if found.starts is not None else len(found.values)
+    if not count:
+        return None, None
+    data = np.ascontiguousarray(found.values).view(np.uint8)
+    pages = compute_page_bounds(
+        leaf_order(leaf),
+        data,
+        np.array([0, count], np.int64),
+        starts=_contiguous(found.starts),
+        ends=_contiguous(found.ends),
+    )
+    key = key_domain(leaf).key
+    low, high = pages.min_values[0], pages.max_values[0]
+    return (None if low is None else key(low)), (None if high is None else key(high))
+
+
+def _contiguous(places: np.ndarray | None) -> np.ndarray | None:
+    return None if places is None else np.ascontiguousarray(places, np.int64)
+
+
+def _is_sorted(leaf: Leaf, kind: ValueKind, found: _NonNullValues, keep: np.ndarray | None) -> bool:
+    """Tell whether no value is less than the one before."""
+    if _is_numeric(leaf, found):
+        numbers = found.numbers if keep is None else found.numbers[keep]
+        return bool((numbers[1:] >= numbers[:-1]).all())
+    key = key_domain(leaf).key
+    if found.codes is None:
+        return all(one <= two for one, two in pairwise(map(key, found.plain())))
+    ranks = _ranks([key(item) for item in found.plain()])[found.codes]
+    return bool((ranks[1:] >= ranks[:-1]).all())
+
+
+def _ranks(keys: Sequence[Any]) -> np.ndarray:
+    """Number keys in their order, equal ones alike."""
+    ranks, rank = np.zeros(len(keys), np.int64), 0
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    for before, place in pairwise(order):
+        rank += operator.ne(keys[before], keys[place])
+        ranks[place] = rank
+    return ranks
+
+
+def summarize_chunk(
+    file: OpenFile, leaf: Leaf, kind: ValueKind, row_group: int, verify_crc: bool, threads: int
+) -> ChunkValueSummary:
+    """Decode a column chunk, and say what its values are.
+
+    Parameters
+    ----------
+    file : OpenFile
+        The file.
+    leaf : Leaf
+        The column.
+    kind : ValueKind
+        What it has.
+    row_group : int
+        The ordinal of its row group.
+    verify_crc : bool
+        Whether pages with a CRC are held against it.
+    threads : int
+        How many work on it.
+
+    Returns
+    -------
+    ChunkValueSummary
+
+    Raises
+    ------
+    ParquetError
+        When the chunk is damaged, or is one that this version does not read.
+    """
+    with error_context(file=file.source.name, row_group=row_group, column=leaf.name):
+        tables = ChunkTables(file.footer, [leaf], [row_group], file.footer_start, file.files)
+        num_rows = tables.num_rows_of(row_group)
+        if not num_rows:
+            return summarize_values(leaf, kind, _empty_values(leaf))
+        plan = ReadPlan.whole([leaf.name], [num_rows], *tables.places([row_group]), [row_group])
+        faults = page_quirks(file.footer.created_by)
+        with WorkerPool(threads) as crew:
+            context = ReadContext(file.source, [leaf.name], crew, verify_crc and faults.has_checksums, ThreadScratch(),
+                              faults.bit_packed)  # fmt: skip
+            with closing(context):
+                asked = FilterColumns(context, tables, [leaf])
+                values = asked.values(plan[row_group], RowRanges.all(num_rows), [0])[leaf.index]
+                return summarize_values(leaf, kind, values)
+
+
+def _empty_values(leaf: Leaf) -> ColumnVector:
+    """Make what a chunk without rows is decoded to."""
+    dtype = stored_output_type(leaf).dtype
+    if leaf.physical == BYTE_ARRAY:
+        return ColumnVector(np.zeros(0, np.uint8), np.zeros(1, np.int64))
+    return ColumnVector(np.zeros(0, dtype))
+
+
+def summarize_dictionary(
+    file: OpenFile, leaf: Leaf, kind: ValueKind, row_group: int, first_page: int
+) -> ChunkValueSummary | None:
+    """Decode the dictionary of a chunk all of whose pages have indices into it, and say what its entries are.
+
+    Parameters
+    ----------
+    file, leaf, kind, row_group
+        As in `summarize_chunk`.
+    first_page : int
+        Where the footer says that its first data page begins.
+
+    Returns
+    -------
+    ChunkValueSummary or None
+        None where there is no dictionary that can be read by itself.
+
+    Raises
+    ------
+    ParquetError
+        As `summarize_chunk`.
+    """
+    if not supports_dictionary(leaf):
+        return None
+    with error_context(file=file.source.name, row_group=row_group, column=leaf.name):
+        tables = ChunkTables(file.footer, [leaf], [row_group], file.footer_start)
+        starts, ends = tables.places([row_group])
+        start, end = int(starts[0, 0]), int(ends[0, 0])
+        if not start < first_page < end:
+            return None
+        (piece,) = fetch_ranges(file.source, np.array([[start, first_page - start]], np.int64), file.coalescing)
+        found = decode_dictionary(piece, row_group, 0, leaf, tables)
+        if found is None:
+            return None
+        flat = ColumnVector(found.values, found.offsets)
+        return summarize_values(leaf, kind, flat, is_dictionary=True)

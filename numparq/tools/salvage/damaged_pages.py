@@ -1,0 +1,192 @@
+"""Salvage a file with a sound footer: rewrite the undamaged rows, or keep undamaged row groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from ...api import to_parquet
+from ...errors import InvalidFileError, ParquetError
+from ...file.reader import ParquetFile
+from ...file.writer import ParquetWriter
+from ...format.footer.file_metadata import Footer
+from ...format.footer.rewrite import split_footer
+from ...format.schema import Schema
+from ...io.local_source import FileSource
+from ...io.source import read_bytes
+from ...kernels.enums import CODEC_NAMES
+from ...scan.recovery.losses import LOST_ATTR
+from ..verify.file import check_file
+from ..verify.footer import DecodedFooter
+from .output import SALVAGE_CREATED_BY, TAIL_BYTES, Salvaged, write_salvaged
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["rewrite_rows"]
+
+# Checks that fail where data are damaged, rather than what is said of them.
+_DATA_CHECKS = (
+    "page-header",
+    "page-type",
+    "page-size",
+    "page-counts",
+    "page-crc",
+    "page-decompressed",
+    "page-dictionary",
+    "page-encoding",
+    "page-levels",
+    "page-values",
+    "page-utf8",
+    "chunk-metadata",
+    "chunk-type",
+    "chunk-place",
+    "chunk-values",
+    "chunk-rows",
+    "group-columns",
+    "group-rows",
+    "thrift",
+)
+
+
+def rewrite_rows(name: str, out: Any) -> Salvaged | None:
+    """Write the rows that a read with ``on_error="skip"`` gives.
+
+    Parameters
+    ----------
+    name : str
+        The damaged file.
+    out : path
+        The file to write.
+
+    Returns
+    -------
+    Salvaged or None
+        None where that cannot be done without columns of other types than they were, or at all: then nothing is
+        written.
+    """
+    saved = Salvaged()
+    writer: ParquetWriter | None = None
+    try:
+        with ParquetFile(name) as file:
+            for frame in _read_undamaged_rows(file, saved):
+                if writer is None:
+                    if not _preserves_schema(frame, file.schema):
+                        return None
+                    writer = ParquetWriter(out, compression=_first_codec(file), progress=False)
+                writer.write(frame)
+                saved.num_rows, saved.num_row_groups = saved.num_rows + len(frame), saved.num_row_groups + 1
+        if writer is not None:
+            writer.close()
+            saved.kept.append("the rows that are whole in all columns, written anew")
+            return saved
+    except (ParquetError, TypeError, ValueError, NotImplementedError, MemoryError):
+        pass
+    finally:
+        if writer is not None:
+            writer.abort()  # which does nothing once it is closed
+    return None
+
+
+def _read_undamaged_rows(file: ParquetFile, saved: Salvaged) -> Iterator[pd.DataFrame]:
+    """Read row group by row group what is whole; what is not is noted."""
+    backend = "pyarrow" if find_spec("pyarrow") is not None else "numpy"
+    for group in range(file.num_row_groups):
+        frame = file.read(row_groups=[group], on_error="skip", dtype_backend=backend)
+        saved.lost += [_describe_loss(loss) for loss in frame.attrs.pop(LOST_ATTR, [])]
+        if not set(frame.index.names) & set(file.schema.columns):
+            frame = frame.reset_index(drop=True)
+        if len(frame):
+            yield frame
+
+
+def _preserves_schema(frame: pd.DataFrame, schema: Schema) -> bool:
+    """Tell whether a frame, written, has the columns that the file has."""
+    made = to_parquet(frame[:1])
+    assert made is not None
+    with ParquetFile(made) as file:
+        return _column_types(file.schema) == _column_types(schema)
+
+
+def _column_types(schema: Schema) -> list[tuple[Any, ...]]:
+    """Give what has to be the same of the columns of two files."""
+    return [(leaf.path, leaf.physical, leaf.type_length, leaf.logical, leaf.max_definition_level,
+             leaf.max_repetition_level) for leaf in schema]  # fmt: skip
+
+
+def _first_codec(file: ParquetFile) -> str:
+    """Give the codec of the first column, or ZSTD where numparq does not write it."""
+    groups = file.metadata.row_groups
+    name = (
+        CODEC_NAMES[codec]
+        if groups and 0 <= (codec := groups[0].columns[0].meta_data.codec) < len(CODEC_NAMES)
+        else "ZSTD"
+    )
+    return {"UNCOMPRESSED": "none", "LZO": "zstd", "LZ4": "lz4", "LZ4_RAW": "lz4"}.get(name, name.lower())
+
+
+def _describe_loss(loss: Any) -> str:
+    rows = "" if loss.rows is None else f"rows {loss.rows[0]:,} to {loss.rows[1] - 1:,}"
+    column = "" if loss.column is None else f"column {loss.column!r}"
+    return f"{' of '.join(filter(None, (rows, column)))}: {loss.reason}"
+
+
+# --- files whose footer is there --------------------------------------------------------------------------------------
+
+
+def salvage_damaged_pages(source: FileSource, tail: DecodedFooter, out: Any) -> Salvaged:
+    """Save the rows that are whole; where they cannot be written as they were, the row groups that are."""
+    report = check_file(source.name)
+    damaged: dict[int, str] = {}
+    general = [deviation for deviation in report.deviations
+               if deviation.severity == "error" and deviation.row_group is None]  # fmt: skip
+    if any(deviation.check.startswith(("schema", "thrift")) for deviation in general):
+        raise InvalidFileError(f"the schema in the footer is damaged: {general[0].message}")
+    for deviation in report.deviations:
+        if deviation.row_group is not None and deviation.check.startswith(_DATA_CHECKS):
+            damaged.setdefault(deviation.row_group, str(deviation))
+    saved = Salvaged(report.num_rows, report.num_row_groups)
+    if not damaged:
+        write_salvaged(source, out, source.size, b"")
+        saved.kept.append("the whole file: its footer and its pages are sound")
+        return saved
+    return rewrite_rows(source.name, out) or _keep_row_groups(source, tail, out, damaged)
+
+
+def _keep_row_groups(source: FileSource, tail: DecodedFooter, out: Any, damaged: dict[int, str]) -> Salvaged:
+    """Keep the row groups that are sound, as they are."""
+    saved = Salvaged()
+    data = _as_uint8(read_bytes(source, tail.start, source.size - TAIL_BYTES - tail.start))
+    footer = Footer(data, len(data))
+    groups = tail.metadata["row_groups"]
+    kept = [number for number in range(len(groups)) if number not in damaged]
+    if not kept:
+        raise InvalidFileError(f"each row group has damaged pages: {next(iter(damaged.values()))}")
+    saved.num_rows, saved.num_row_groups = sum(groups[number]["num_rows"] for number in kept), len(kept)
+    made = split_footer(footer).encode(_with_new_ordinals(footer, kept), saved.num_rows, {}, SALVAGE_CREATED_BY)
+    write_salvaged(source, out, tail.start, made)
+    saved.kept.append(f"the row groups {_format_ordinals(kept)}, as they are")
+    saved.lost += [f"row group {number} with {groups[number]['num_rows']:,} rows: {reason}"
+                   for number, reason in sorted(damaged.items())]  # fmt: skip
+    return saved
+
+
+def _with_new_ordinals(footer: Footer, kept: list[int]) -> list[Any]:
+    """Give the structs of some row groups; those whose ordinals change are made anew."""
+    structs: list[Any] = list(split_footer(footer).row_groups)
+    for place, number in enumerate(kept):
+        if place != number and footer.full.row_groups[number].ordinal is not None:
+            structs[number] = footer.full.row_groups[number].to_dict() | {"ordinal": place}
+    return [structs[number] for number in kept]
+
+
+def _format_ordinals(numbers: list[int]) -> str:
+    shown = ", ".join(map(str, numbers[:10]))
+    return shown if len(numbers) <= 10 else f"{shown} and {len(numbers) - 10} more"
+
+
+def _as_uint8(data: bytes) -> Any:
+    import numpy as np
+
+    return np.frombuffer(data, np.uint8)

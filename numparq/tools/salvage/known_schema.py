@@ -1,0 +1,111 @@
+"""The schema for a file without a footer, from a checkpoint, another file, or a pyarrow schema."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...errors import InvalidFileError, SchemaError, error_context
+from ...format.footer.file_metadata import Footer
+from ...format.schema import Leaf
+from ...io.open import open_source
+from ...io.source import read_bytes
+from ..verify.deviations import Findings
+from ..verify.footer import check_footer
+from ..verify.schema import read_schema_tree, schema_leaves
+from ..verify.thrift import read_struct
+
+__all__ = ["SalvageSchema", "schema_from_file", "schema_from_footer"]
+
+_TAIL_BYTES = 8  # length and magic number
+
+
+@dataclass(frozen=True)
+class SalvageSchema:
+    """The columns of a file, and what goes with them into its footer.
+
+    Parameters
+    ----------
+    leaves : list of Leaf
+        The columns that hold values.
+    footer : Footer
+        The footer that has them: all but the row groups is taken from it.
+    codecs : dict of int to int
+        The codec that each leaf probably has.
+    """
+
+    leaves: list[Leaf]
+    footer: Footer
+    codecs: dict[int, int] = field(default_factory=dict)
+
+
+def schema_from_footer(data: bytes) -> SalvageSchema:
+    """Make a schema of the bytes of a FileMetaData.
+
+    Raises
+    ------
+    InvalidFileError
+        When they are damaged.
+    SchemaError
+        When there are columns that cannot be read.
+    """
+    footer = Footer(np.frombuffer(data, np.uint8), len(data))
+    findings = Findings()
+    metadata, _ = read_struct("FileMetaData", data, findings.add)
+    root = read_schema_tree(metadata, findings)
+    errors = [deviation for deviation in findings.deviations if deviation.check.startswith("schema")
+              and deviation.severity == "error"]  # fmt: skip
+    if root is None or errors:
+        raise SchemaError(f"the schema is damaged: {errors[0].message if errors else 'it is no tree'}")
+    leaves = schema_leaves(root)
+    known = [leaf for leaf in leaves if leaf is not None]
+    if len(known) != len(leaves) or not known:
+        raise SchemaError("the schema has no columns, or columns that cannot be read")
+    groups = metadata.get("row_groups") or [{}]
+    chunks = [chunk.get("meta_data", {}) for chunk in groups[-1].get("columns", [])]
+    codecs = {number: chunk["codec"] for number, chunk in enumerate(chunks) if "codec" in chunk}
+    return SalvageSchema(known, footer, codecs)
+
+
+def schema_from_file(schema: Any) -> SalvageSchema:
+    """Take the schema from what the user gives.
+
+    Parameters
+    ----------
+    schema : path, bytes-like, binary file object, or pyarrow.Schema
+        A Parquet file (one without rows too, such as ``_common_metadata``), or the schema that pyarrow would write.
+
+    Returns
+    -------
+    SalvageSchema
+
+    Raises
+    ------
+    InvalidFileError
+        When the file is damaged itself.
+    SchemaError
+        As `schema_from_footer`.
+    """
+    if type(schema).__module__.partition(".")[0] == "pyarrow":
+        schema = _write_empty_file(schema)
+    source = open_source(schema)
+    try:
+        with error_context(file=source.name):
+            tail = check_footer(source, Findings())
+            if tail is None:
+                raise InvalidFileError("the file that the schema is to be taken from has no footer itself")
+            return schema_from_footer(read_bytes(source, tail.start, source.size - _TAIL_BYTES - tail.start))
+    finally:
+        source.close()
+
+
+def _write_empty_file(schema: Any) -> bytes:
+    """Write a file without rows that has a pyarrow schema."""
+    import pyarrow.parquet as pq
+
+    buffer = io.BytesIO()
+    pq.write_table(schema.empty_table(), buffer)
+    return buffer.getvalue()

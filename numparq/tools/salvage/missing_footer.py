@@ -1,0 +1,146 @@
+"""Salvage a file without a footer: last checkpoint, row groups found by their pages, new footer."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from typing import Any
+
+from ...errors import InvalidFileError, ParquetError, SchemaError
+from ...format.footer.checkpoints import find_last_footer
+from ...format.footer.rewrite import split_footer
+from ...format.footer.tail import MAGIC
+from ...io.local_source import FileSource
+from ...io.source import read_bytes
+from ...kernels.enums import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, RLE
+from ..verify.page_walk import PageSequence, walk_file_pages
+from .known_schema import schema_from_file, schema_from_footer
+from .output import SALVAGE_CREATED_BY, TAIL_BYTES, Salvaged, write_salvaged
+from .row_groups import AmbiguousPagesError, RowGroupFinder, SalvagedChunk, SalvagedRowGroup
+
+__all__ = ["build_row_group"]
+
+
+def build_row_group(found: SalvagedRowGroup, walk: PageSequence, ordinal: int) -> dict[str, Any]:
+    """Make the RowGroup struct of a row group.
+
+    Parameters
+    ----------
+    found : SalvagedRowGroup
+        The row group.
+    walk : PageSequence
+        The pages.
+    ordinal : int
+        Its number in the file.
+
+    Returns
+    -------
+    dict
+        By the field names of the IDL.
+    """
+    chunks = [_build_column_metadata(chunk, walk) for chunk in found.chunks]
+    return {
+        "columns": [{"file_offset": 0, "meta_data": chunk} for chunk in chunks],
+        "total_byte_size": sum(chunk["total_uncompressed_size"] for chunk in chunks),
+        "num_rows": found.num_rows,
+        "file_offset": walk.pages[found.chunks[0].first].offset,
+        "total_compressed_size": sum(chunk["total_compressed_size"] for chunk in chunks),
+        "ordinal": ordinal if ordinal < 1 << 15 else None,
+    }
+
+
+def _build_column_metadata(chunk: SalvagedChunk, walk: PageSequence) -> dict[str, Any]:
+    """Make the ColumnMetaData; it has no statistics, for nobody asked the values."""
+    pages = walk.pages[chunk.first : chunk.end.page]
+    counts = Counter((page.header["type"], page.about["encoding"]) for page in pages)
+    levels = {page.about.get(f"{kind}_level_encoding", RLE) for page in pages if page.header["type"] == DATA_PAGE
+              for kind in ("definition", "repetition")}  # fmt: skip
+    dictionary = pages[0].offset if pages[0].header["type"] == DICTIONARY_PAGE else None
+    data = next(page for page in pages if page.header["type"] in (DATA_PAGE, DATA_PAGE_V2))
+    return {
+        "type": chunk.leaf.physical,
+        "encodings": sorted({encoding for _, encoding in counts} | levels),
+        "path_in_schema": list(chunk.leaf.path),
+        "codec": chunk.codec,
+        "num_values": chunk.end.num_values,
+        "total_uncompressed_size": sum(
+            page.body - page.offset + page.header["uncompressed_page_size"] for page in pages
+        ),
+        "total_compressed_size": pages[-1].end - pages[0].offset,
+        "data_page_offset": data.offset,
+        "dictionary_page_offset": dictionary,
+        "encoding_stats": [{"page_type": kind, "encoding": encoding, "count": count}
+                           for (kind, encoding), count in sorted(counts.items())],
+    }  # fmt: skip
+
+
+# --- files whose footer is gone ---------------------------------------------------------------------------------------
+
+
+def salvage_missing_footer(
+    source: FileSource, out: Any, schema: Any, codec: int | None, row_group_size: int | None
+) -> Salvaged:
+    """Save what is in front of the last checkpoint, and the row groups behind it."""
+    saved = Salvaged()
+    start, known = len(MAGIC), schema_from_file(schema) if schema is not None else None
+    before: list[Any] = []
+    with contextlib.suppress(InvalidFileError):
+        checkpoint = find_last_footer(source.name)
+        start = checkpoint.end
+        length = int.from_bytes(read_bytes(source, start - TAIL_BYTES, 4), "little")
+        known = schema_from_footer(read_bytes(source, start - TAIL_BYTES - length, length))
+        before += split_footer(known.footer).row_groups
+        saved.num_rows, saved.num_row_groups = checkpoint.num_rows, checkpoint.num_row_groups
+        saved.kept.append(f"{checkpoint.num_rows:,} rows in {checkpoint.num_row_groups:,} row groups, by the footer "
+                          f"that its writer left at byte {start:,}")  # fmt: skip
+    if known is None:
+        raise SchemaError(
+            "there is no footer of a checkpoint in the file. Its row groups can perhaps be found by their pages, if "
+            "the columns are known: name a file that has the same ones as `schema`"
+        )
+    walk = walk_file_pages(source, start)
+    finder = RowGroupFinder(source, walk, known.leaves, dict(known.codecs), codec, row_group_size)
+    groups = _find_row_groups(finder, walk, saved)
+    if not groups and start == len(MAGIC):
+        raise InvalidFileError(saved.lost[0] if saved.lost else "there is no page in the file: nothing can be saved")
+    made = [build_row_group(group, walk, saved.num_row_groups + number) for number, group in enumerate(groups)]
+    rows = sum(group.num_rows for group in groups)
+    if not groups:
+        write_salvaged(source, out, start, b"")
+        return saved
+    end = walk.pages[groups[-1].end_page - 1].end
+    saved.num_rows, saved.num_row_groups = saved.num_rows + rows, saved.num_row_groups + len(groups)
+    saved.kept.append(f"{rows:,} rows in {len(groups):,} row groups, by their pages up to byte {end:,}")
+    encoded = split_footer(known.footer).encode([*before, *made], saved.num_rows, {}, SALVAGE_CREATED_BY)
+    write_salvaged(source, out, end, encoded)
+    return saved
+
+
+def _find_row_groups(finder: RowGroupFinder, walk: PageSequence, saved: Salvaged) -> list[SalvagedRowGroup]:
+    """Find row groups as long as they are whole, and say what is behind the last."""
+    groups: list[SalvagedRowGroup] = []
+    page, reason = 0, ""
+    while page < len(walk.pages):
+        try:
+            found = finder.find(page)
+        except AmbiguousPagesError as error:
+            reason = f"{error.message}; {error.what}=... would settle it"
+            break
+        except ParquetError as error:
+            reason = error.message
+            break
+        if found is None:
+            reason = (
+                f"no whole row group of these columns begins there: column {finder.failed_column!r} is cut off, or "
+                "its pages are not as the schema says"
+            )
+            break
+        groups.append(found)
+        page = found.end_page
+    left = len(walk.pages) - page
+    if left:
+        begin = walk.pages[page].offset
+        saved.lost.append(f"{left:,} pages from byte {begin:,} on, which are whole: {reason}")
+    if walk.end < finder.source.size:
+        saved.lost.append(f"{finder.source.size - walk.end:,} bytes from byte {walk.end:,} on: {walk.reason}")
+    return groups

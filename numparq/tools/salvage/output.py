@@ -1,0 +1,58 @@
+"""Write the salvaged file and report what was kept and lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...format.footer.tail import MAGIC
+from ...io.copy import copy_prefix
+from ...io.local_source import FileSource
+from ...io.open import open_sink
+from ...io.source import read_bytes
+from ...util.version import __version__
+
+__all__ = ["SALVAGE_CREATED_BY", "Salvaged"]
+
+# For footers that do not say who wrote them.
+SALVAGE_CREATED_BY = f"numparq-salvage version {__version__}"
+
+_COPY_BYTES = 1 << 20  # bytes copied at once
+TAIL_BYTES = 8
+
+
+@dataclass
+class Salvaged:
+    """What was saved of a file.
+
+    Attributes
+    ----------
+    num_rows, num_row_groups : int
+        What the new file has.
+    kept : list of str
+        What was saved, and by what, in words.
+    lost : list of str
+        What was not, and why.
+    """
+
+    num_rows: int = 0
+    num_row_groups: int = 0
+    kept: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        lines = [f"{self.num_rows:,} rows in {self.num_row_groups:,} row groups are saved"]
+        return "\n".join([*lines, *(f"kept: {line}" for line in self.kept), *(f"lost: {line}" for line in self.lost)])
+
+
+def write_salvaged(source: FileSource, out: Any, length: int, footer: bytes) -> None:
+    """Write the beginning of the file, under the magic number that belongs there, and a footer."""
+    with open_sink(out) as sink:
+        if read_bytes(source, 0, len(MAGIC)) == MAGIC:
+            copy_prefix(source.name, sink, length)
+        else:
+            sink.write(MAGIC)
+            for position in range(len(MAGIC), length, _COPY_BYTES):
+                sink.write(read_bytes(source, position, min(_COPY_BYTES, length - position)))
+        if footer:
+            sink.write(footer + len(footer).to_bytes(4, "little") + MAGIC)

@@ -1,0 +1,91 @@
+"""Recover the temporary file of a killed writer up to its last checkpoint."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+from typing import TYPE_CHECKING
+
+from ...format.footer.checkpoints import find_last_footer
+from ...io.copy import copy_prefix
+from ...io.file_lock import boot_id, try_lock
+from ...io.local_sink import TEMPORARY_SUFFIX, temporary_prefix
+from ...io.open import open_sink
+
+if TYPE_CHECKING:
+    from ...format.footer.checkpoints import Checkpoint
+
+__all__ = ["leftovers", "recover"]
+
+
+# --- recovery -------------------------------------------------------------------------------------------------------
+
+
+def recover(path: str | os.PathLike[str], output: str | os.PathLike[str] | None = None) -> Checkpoint:
+    """Make a good file of one that broke off.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        What is left of it, as one of `leftovers`.
+    output : str or os.PathLike, optional
+        The good file; by default `path` is cut off behind the last complete footer.
+
+    Returns
+    -------
+    Checkpoint
+        What was saved.
+
+    Raises
+    ------
+    InvalidFileError
+        When there is no complete footer in it.
+    BlockingIOError
+        When a process is still writing it.
+    """
+    with open(path, "rb" if output is not None else "r+b", buffering=0) as file:
+        if try_lock(file.fileno()) is False:
+            raise BlockingIOError(errno.EAGAIN, "the file is still being written", os.fspath(path))
+        found = find_last_footer(path)
+        if output is not None:
+            with open_sink(output) as sink:
+                copy_prefix(file.fileno(), sink, found.end)
+        else:
+            file.truncate(found.end)
+            os.fsync(file.fileno())
+    return found
+
+
+def leftovers(path: str | os.PathLike[str], *, of_other_systems: bool = False) -> list[str]:
+    """List the temporary files that killed writers of a file have left beside it, the latest first.
+
+    A writer locks its file, and the system gives the lock back when the process ends, however it does. So a file
+    without a lock is nobody's any more, and may be recovered or removed.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file that was being written.
+    of_other_systems : bool
+        Also list those of before a restart, or of another machine, whose locks this system may not see: only you can
+        know whether somebody still writes them.
+
+    Returns
+    -------
+    list of str
+    """
+    target = os.path.realpath(os.path.expanduser(os.fspath(path)))
+    folder = os.path.dirname(target)
+    ours = boot_id() if not of_other_systems else r"\w+"
+    form = re.compile(re.escape(temporary_prefix(target)) + ours + r"-[0-9a-f]{12}" + re.escape(TEMPORARY_SUFFIX))
+    names = [os.path.join(folder, name) for name in os.listdir(folder) if form.fullmatch(name)]
+    found = [(os.stat(name).st_mtime_ns, name) for name in names if _is_unlocked(name)]
+    return [name for _, name in sorted(found, reverse=True)]
+
+
+def _is_unlocked(name: str) -> bool:
+    with contextlib.suppress(OSError), open(name, "rb") as file:
+        return try_lock(file.fileno()) is True
+    return False

@@ -1,0 +1,187 @@
+"""Find row groups in a sequence of pages, where only one division into column chunks fits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ...column.scratch import Scratch
+from ...format.schema import Leaf
+from ...io.source import Source
+from ..verify.page_walk import PageSequence
+from .chunk_ends import ChunkEnd, ChunkEndFinder, candidate_codecs
+
+__all__ = ["AmbiguousPagesError", "RowGroupFinder", "SalvagedChunk", "SalvagedRowGroup"]
+
+_MAX_LISTED = 8
+
+
+class AmbiguousPagesError(Exception):
+    """Pages that can be divided up in several ways.
+
+    Parameters
+    ----------
+    what : str
+        What has to be told: ``"row_group_size"`` or ``"codec"``.
+    message : str
+        What is possible.
+    """
+
+    def __init__(self, what: str, message: str) -> None:
+        super().__init__(what, message)
+        self.what = what
+        self.message = message
+
+
+@dataclass(frozen=True)
+class SalvagedChunk:
+    """A column chunk: its pages, and the codec that they are in."""
+
+    leaf: Leaf
+    first: int
+    end: ChunkEnd
+
+    @property
+    def codec(self) -> int:
+        """What its pages are compressed with."""
+        return self.end.codecs[0]
+
+
+@dataclass(frozen=True)
+class SalvagedRowGroup:
+    """A row group that is whole."""
+
+    num_rows: int
+    chunks: list[SalvagedChunk]
+
+    @property
+    def end_page(self) -> int:
+        """The page behind it."""
+        return self.chunks[-1].end.page
+
+
+@dataclass
+class RowGroupFinder:
+    """Finds row groups.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    walk : PageSequence
+        Its pages.
+    leaves : list of Leaf
+        The columns.
+    codec_guesses : dict of int to int
+        The codec that each leaf probably has.
+    codec : int or None
+        The codec that all pages are in, where the user has said so.
+    row_group_size : int or None
+        Rows of each row group but a last one, where the user has said so.
+    """
+
+    source: Source
+    walk: PageSequence
+    leaves: list[Leaf]
+    codec_guesses: dict[int, int]
+    codec: int | None = None
+    row_group_size: int | None = None
+    _deepest: int = 0
+    _scratch: Scratch = field(default_factory=Scratch)
+    _ends: dict[tuple[int, int], ChunkEndFinder] = field(default_factory=dict)
+
+    def find(self, start: int) -> SalvagedRowGroup | None:
+        """Find the row group that begins with a page.
+
+        Parameters
+        ----------
+        start : int
+            The page.
+
+        Returns
+        -------
+        SalvagedRowGroup or None
+            None where no whole one begins there.
+
+        Raises
+        ------
+        AmbiguousPagesError
+            When the pages allow for several.
+        """
+        self._ends.clear()
+        self._deepest = 0
+        if len(self.leaves) == 1:
+            return self._find_single_column(start)
+        complete: list[SalvagedRowGroup] = []
+        is_open = False
+        for first in self._first_ends(start):
+            group, goes_on = self._with(start, first)
+            is_open |= goes_on
+            if group is None:
+                continue
+            if group.num_rows == self.row_group_size:
+                return self._choose([group], False)
+            complete.append(group)
+            if len(complete) > _MAX_LISTED:
+                break
+        return self._choose(complete, is_open or self._chunk_end_finder(0, start).is_open)
+
+    def _first_ends(self, start: int) -> list[ChunkEnd]:
+        """List where the first chunk may end; the place first where the user says that it does."""
+        ends = self._chunk_end_finder(0, start).find(self.row_group_size)
+        if self.row_group_size is None:
+            return ends
+        wanted = [end for end in ends if end.num_rows <= self.row_group_size]
+        return sorted(wanted, key=lambda end: end.num_rows != self.row_group_size)
+
+    def _find_single_column(self, start: int) -> SalvagedRowGroup | None:
+        """Give all pages up to the next dictionary: of one column, wherever a row group ends, the rows are the same."""
+        ends = self._chunk_end_finder(0, start).find(None)
+        wanted = [end for end in ends if end.num_rows == self.row_group_size] or ends[-1:]
+        return (
+            self._choose(
+                [SalvagedRowGroup(wanted[0].num_rows, [SalvagedChunk(self.leaves[0], start, wanted[0])])], False
+            )
+            if wanted
+            else None
+        )
+
+    def _with(self, start: int, first: ChunkEnd) -> tuple[SalvagedRowGroup | None, bool]:
+        """Give the row group whose first chunk ends somewhere, and whether the pages may break off within it."""
+        chunks = [SalvagedChunk(self.leaves[0], start, first)]
+        for leaf in self.leaves[1:]:
+            page = chunks[-1].end.page
+            if page >= len(self.walk.pages):
+                return None, True
+            ends = self._chunk_end_finder(leaf.index, page)
+            found = [end for end in ends.find(first.num_rows) if end.num_rows == first.num_rows]
+            if not found:
+                self._deepest = max(self._deepest, leaf.index)
+                return None, ends.is_open
+            chunks.append(SalvagedChunk(leaf, page, found[-1]))
+        return SalvagedRowGroup(first.num_rows, chunks), False
+
+    @property
+    def failed_column(self) -> str:
+        """Where `find` gave None, the last column that it came to."""
+        return self.leaves[self._deepest].name
+
+    def _chunk_end_finder(self, column: int, page: int) -> ChunkEndFinder:
+        key = column, page
+        if key not in self._ends:
+            codecs = (self.codec,) if self.codec is not None else candidate_codecs(self.codec_guesses.get(column))
+            self._ends[key] = ChunkEndFinder(self.source, self.walk, self.leaves[column], page, codecs, self._scratch)
+        return self._ends[key]
+
+    def _choose(self, complete: list[SalvagedRowGroup], is_open: bool) -> SalvagedRowGroup | None:
+        """Choose the one that there is."""
+        if not complete:
+            return None
+        if len(complete) > 1 or is_open:
+            sizes = ", ".join(f"{group.num_rows:,}" for group in complete[:_MAX_LISTED])
+            more = ", or of one that is cut off" if is_open else ""
+            raise AmbiguousPagesError("row_group_size", f"the pages can be those of a row group of {sizes} rows{more}")
+        for chunk in complete[0].chunks:
+            if not chunk.end.is_certain:
+                raise AmbiguousPagesError("codec", f"column {chunk.leaf.name!r} can be read with several codecs")
+            self.codec_guesses[chunk.leaf.index] = chunk.codec
+        return complete[0]

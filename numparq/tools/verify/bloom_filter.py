@@ -1,0 +1,114 @@
+"""Check a Bloom filter: header, length, and every value of its column chunk (BloomFilter.md)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...column.scratch import allocate
+from ...errors import LimitError
+from ...format.bloom_filter import BLOCK_BYTES, BloomFilter, hash_values
+from ...format.physical_type import BOOLEAN
+from ...format.schema import Leaf
+from ...io.source import Source, read_bytes
+from .deviations import Findings, Location
+from .page_values import PageValues
+from .thrift import ThriftDecodeError, read_struct
+
+__all__ = ["BloomFilterChecker", "read_bloom_filter"]
+
+_MAX_HEADER_BYTES = 1 << 10
+
+
+class BloomFilterChecker:
+    """Asks a Bloom filter for the values of a chunk, page by page.
+
+    Parameters
+    ----------
+    leaf : Leaf
+        The column.
+    bloom_filter : BloomFilter
+        Its filter.
+    """
+
+    def __init__(self, leaf: Leaf, bloom_filter: BloomFilter) -> None:
+        self._leaf = leaf
+        self._filter = bloom_filter
+        self._num_probed = 0
+        self.missing = 0
+
+    def __call__(self, page: PageValues) -> None:
+        """Ask for the values of a page; of a dictionary, for those that occur."""
+        if not page.num_values:
+            return
+        hashes = hash_values(self._leaf, page.values, page.starts, page.ends)
+        if page.codes is not None:
+            hashes = hashes[np.unique(page.codes)]
+        self._num_probed += len(hashes)
+        self.missing += int(np.count_nonzero(~np.asarray(self._filter.might_contain(hashes), bool)))
+
+    def report(self, findings: Findings, location: Location) -> None:
+        """Note what was missing."""
+        if self.missing:
+            findings.add(
+                "bloom-value",
+                f"the Bloom filter denies {self.missing:,} of {self._num_probed:,} values that are "
+                "in the chunk: readers will not find them",
+                location,
+            )
+
+
+def read_bloom_filter(
+    source: Source, metadata: dict[str, Any], leaf: Leaf, data_end: int, findings: Findings, location: Location
+) -> tuple[BloomFilterChecker | None, int]:
+    """Read the Bloom filter of a chunk.
+
+    Returns
+    -------
+    check : BloomFilterChecker or None
+        None where there is none, or none that can be used.
+    length : int
+        Bytes that it takes, or 0.
+    """
+    offset = metadata.get("bloom_filter_offset")
+    if offset is None:
+        return None, 0
+    if not 4 <= offset < data_end:
+        findings.add("bloom-place", f"the Bloom filter is said to begin at {offset:,}, outside of the file's data",
+                     location)  # fmt: skip
+        return None, 0
+    noted: list[tuple[str, str]] = []
+    try:
+        header, start = read_struct(
+            "BloomFilterHeader", read_bytes(source, offset, min(_MAX_HEADER_BYTES, data_end - offset)),
+            lambda check, text: noted.append((check, text)),
+        )  # fmt: skip
+    except ThriftDecodeError as error:
+        findings.add("bloom-header", f"the header of the Bloom filter cannot be read: {error}", location)
+        return None, 0
+    size = header.get("numBytes", 0)
+    kinds = {**header.get("algorithm", {}), **header.get("hash", {}), **header.get("compression", {})}
+    if noted or kinds.keys() != {"BLOCK", "XXHASH", "UNCOMPRESSED"} or size <= 0 or size % BLOCK_BYTES:
+        reason = noted[0][1] if noted else f"it has {size:,} bytes and is made of {', '.join(kinds)}"
+        findings.add("bloom-header", f"the Bloom filter is of no kind that there is: {reason}", location)
+        return None, 0
+    if size > data_end - offset - start:
+        findings.add("bloom-place", f"the Bloom filter claims {size:,} bytes, and ends outside of the file's data",
+                     location)  # fmt: skip
+        return None, 0
+    length = metadata.get("bloom_filter_length")
+    if length is not None and length != start + size:
+        findings.add("bloom-length", f"the Bloom filter has {start + size:,} bytes, where the footer says {length:,}",
+                     location)  # fmt: skip
+    if leaf.physical == BOOLEAN:
+        findings.add("bloom-header", "a BOOLEAN column has a Bloom filter, which is not for them", location)
+        return None, start + size
+    try:
+        bits = allocate(size)
+    except LimitError as error:
+        findings.add("not-checked", error.message, location)
+        return None, start + size
+    source.read_into(offset + start, bits)
+    findings.checked_counts["Bloom filters"] += 1
+    return BloomFilterChecker(leaf, BloomFilter(bits)), start + size

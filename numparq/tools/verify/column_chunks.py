@@ -1,0 +1,395 @@
+"""Check a column chunk: offsets, counts, encodings and statistics against its pages (ColumnMetaData)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...column.scratch import Scratch
+from ...errors import ParquetError
+from ...format.column_order import ColumnOrder
+from ...format.page_bounds import PageBounds
+from ...format.schema import Leaf
+from ...format.statistics import ValueBounds, merge_page_bounds
+from ...format.thrift.idl import enum_value
+from ...format.writer_quirks import PageQuirks
+from ...io.sibling_files import SiblingFiles
+from ...io.source import Source
+from ...kernels.enums import BIT_PACKED, DATA_PAGE, DATA_PAGE_V2, PLAIN, PLAIN_DICTIONARY, RLE
+from .bloom_filter import read_bloom_filter
+from .deviations import Findings, Location
+from .page_index import check_column_index, check_offset_index, read_page_index
+from .page_values import DistinctValueCounter
+from .page_walk import walk_chunk_pages
+from .pages import CheckedPage, DecodeBudget, PageChecker
+from .statistics import ActualStatistics, BoundsChecker, check_size_statistics, check_statistics
+
+__all__ = ["MAX_DECODED_PER_BYTE", "ColumnChunkChecker", "FileRegion"]
+
+MAX_DECODED_PER_BYTE = 256  # bytes and values that are decoded of a file, for each byte of it
+_MAGIC_BYTES = 4
+
+FileRegion = tuple[int, int, str, Location]  # begin, end, what lies there
+
+
+@dataclass
+class ColumnChunkChecker:
+    """Checks one column chunk.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    limit : int
+        Where the footer begins.
+    leaf : Leaf
+        The column.
+    order : ColumnOrder
+        How its values compare.
+    num_rows : int
+        Rows of the row group.
+    chunk : dict
+        The ColumnChunk.
+    faults : PageQuirks
+        What is wrong in the files of the writer.
+    place : Location
+        Of the chunk.
+    findings : Findings
+        What is wrong goes there.
+    scratch : Scratch
+        Buffers.
+    budget : DecodeBudget
+        What may still be decoded.
+    regions : dict of str to list of FileRegion
+        What each file is made of, by its path (empty: the file itself); the chunk's parts are added.
+    collectors : list
+        Called with each decoded page.
+    files : SiblingFiles or None
+        What opens the files that chunks may be in; None where they are not looked at.
+    """
+
+    source: Source
+    limit: int
+    leaf: Leaf
+    order: ColumnOrder
+    num_rows: int
+    chunk: dict[str, Any]
+    faults: PageQuirks
+    place: Location
+    findings: Findings
+    scratch: Scratch
+    budget: DecodeBudget
+    regions: dict[str, list[FileRegion]]
+    collectors: list[Any] = field(default_factory=list)
+    files: SiblingFiles | None = None
+
+    def run(self) -> None:
+        """Do it."""
+        facts = self.chunk.get("meta_data")
+        if "crypto_metadata" in self.chunk or "encrypted_column_metadata" in self.chunk:
+            self._add("not-checked", "the column is encrypted, which numparq does not read yet")
+            return
+        if facts is None:
+            self._add("chunk-metadata", "the footer has no metadata of the column chunk")
+            return
+        if facts.get("type") != self.leaf.physical:
+            types = [str(enum_value("Type", number)) for number in (facts.get("type", -1), self.leaf.physical)]
+            self._add("chunk-type", f"the column chunk is of {types[0]}, the schema of {types[1]}")
+            return
+        if tuple(facts.get("path_in_schema", ())) != self.leaf.path:
+            path = ".".join(facts.get("path_in_schema", ()))
+            self._add("chunk-path", f"the column chunk is that of {path!r} by its path, where the schema has "
+                                    f"{self.leaf.name!r}")  # fmt: skip
+        with self._opened() as source:
+            bounds = None if source is None else self._bounds(facts)
+            if bounds is not None:
+                self._check_pages(facts, *bounds)
+
+    def _add(self, check: str, message: str) -> None:
+        self.findings.add(check, message, self.place)
+
+    @contextmanager
+    def _opened(self) -> Iterator[Source | None]:
+        """Open the file that the chunk is in; None where that cannot be, or is not wanted."""
+        path = self.chunk.get("file_path")
+        if not path:
+            yield self.source
+            return
+        if self.files is None:
+            self._add("not-checked", f"the column chunk is in another file, {path!r}")
+            yield None
+            return
+        try:
+            source = self.files.open(path)
+        except ParquetError as error:
+            self._add("chunk-file", error.message)
+            yield None
+            return
+        try:
+            if path not in self.regions:
+                self.regions[path] = []
+                self.budget.left += MAX_DECODED_PER_BYTE * source.size
+            self.source, self.limit = source, source.size
+            yield source
+        finally:
+            source.close()
+
+    def _add_region(self, begin: int, end: int, what: str) -> None:
+        """Note where a part of the chunk lies."""
+        self.regions.setdefault(self.chunk.get("file_path", ""), []).append((begin, end, what, self.place))
+
+    def _bounds(self, metadata: dict[str, Any]) -> tuple[int, int] | None:
+        """Give where the chunk begins and ends by the footer; None where that cannot be."""
+        first, size = metadata.get("data_page_offset"), metadata.get("total_compressed_size")
+        if first is None or size is None or "codec" not in metadata or "num_values" not in metadata:
+            return None  # which has been said already
+        dictionary = metadata.get("dictionary_page_offset")
+        start = first
+        if dictionary == 0:
+            self._add("dictionary-offset-legacy", "dictionary_page_offset is 0, which some writers say for none")
+        elif dictionary is not None and (dictionary < first or first == 0):
+            start = dictionary
+        if first == 0 and not metadata["num_values"] and (start or not size):
+            self._add("data-offset-legacy", "data_page_offset is 0, which some writers say for no data pages")
+            if not start:
+                return None
+        end = start + size
+        if start < _MAGIC_BYTES or size < 0 or end > self.limit:
+            self._add("chunk-place", f"the column chunk is said to have {size:,} bytes from {start:,} on, and the data "
+                                     f"end at {self.limit:,}")  # fmt: skip
+            if not _MAGIC_BYTES <= start < self.limit or size < 0:
+                return None
+            end = min(end, self.limit)
+        if size:
+            self._add_region(start, end, "the pages")
+        return start, end
+
+    # --- pages --------------------------------------------------------------------------------------------------------
+
+    def _check_pages(self, metadata: dict[str, Any], start: int, end: int) -> None:
+        offsets = self._index("OffsetIndex")
+        columns = self._index("ColumnIndex")
+        bloom, length = read_bloom_filter(self.source, metadata, self.leaf, self.limit, self.findings, self.place)
+        if length:
+            place = metadata["bloom_filter_offset"]
+            self._add_region(place, place + length, "the Bloom filter")
+        distinct = DistinctValueCounter(self.leaf) if "distinct_count" in metadata.get("statistics", {}) else None
+        watchers = [*self.collectors, *(each for each in (bloom, distinct) if each is not None)]
+        pages = PageChecker(
+            self.source,
+            self.leaf,
+            self.order,
+            metadata["codec"],
+            self.place,
+            self.findings,
+            self.scratch,
+            self.budget,
+            self.faults,
+            watchers,
+        )
+        resume = sorted(location.get("offset", 0) for location in offsets["page_locations"]) if offsets else []
+        complete = self._take(pages, start, end, resume)
+        whole = complete and self._check_counts(metadata, pages)
+        if complete:
+            self._check_offsets(metadata, pages, start)
+            self._check_encodings(metadata, pages)
+        self._check_statistics(metadata, pages, distinct, whole)
+        if bloom is not None:
+            bloom.report(self.findings, self.place)
+        if complete:  # pages that were passed over would shift everything
+            self._check_indexes(offsets, columns, pages)
+
+    def _index(self, struct: str) -> dict[str, Any] | None:
+        found = read_page_index(struct, self.source, self.chunk, self.limit, self.findings, self.place)
+        if found is not None:
+            stem = "column_index" if struct == "ColumnIndex" else "offset_index"
+            offset = self.chunk[f"{stem}_offset"]
+            self._add_region(offset, offset + self.chunk[f"{stem}_length"], f"the {stem}")
+        return found
+
+    def _take(self, pages: PageChecker, start: int, end: int, resume: list[int]) -> bool:
+        """Walk over the pages; whether there was none whose header is damaged."""
+        furthest = min(end + self.faults.missing_bytes, self.limit)
+        walk = walk_chunk_pages(self.source, start, furthest, self.limit, resume, self.findings, self.place)
+        complete = True
+        wanted = self.chunk["meta_data"]["num_values"]
+        for page in walk:
+            if page is None:
+                complete = False
+                continue
+            if page.offset >= end and sum(facts.num_entries for facts in pages.facts) >= wanted:
+                break  # what an old writer's sizes may have left out is not there
+            pages.take(page)
+            if self.budget.left < 0:
+                self._add("not-checked", "what the file claims to have is far more than its size, and is not all "
+                                         "looked at")  # fmt: skip
+                return False
+        return complete
+
+    def _check_counts(self, metadata: dict[str, Any], pages: PageChecker) -> bool:
+        """Hold the counts of the footer against those of the pages; whether all pages could be decoded."""
+        found = sum(page.num_entries for page in pages.facts)
+        if found != metadata["num_values"]:
+            self._add(
+                "chunk-values", f"the footer says {metadata['num_values']:,} values, and the pages have {found:,}"
+            )
+        whole = all(page.num_values is not None for page in pages.facts)
+        rows = sum(page.num_rows or 0 for page in pages.facts)
+        if whole and rows != self.num_rows:
+            self._add("chunk-rows", f"the row group has {self.num_rows:,} rows, and {rows:,} begin in the pages")
+        stored, plain = pages.sizes
+        for name, check, actual in (("total_compressed_size", "chunk-compressed-size", stored),
+                                    ("total_uncompressed_size", "chunk-uncompressed-size", plain)):  # fmt: skip
+            said = metadata.get(name)
+            if said is None or said == actual:
+                continue
+            message = f"{name} is {said:,}, and the pages have {actual:,}"
+            if 0 <= actual - said <= self.faults.missing_bytes:
+                self._add("size-legacy", f"{message} (PARQUET-816)")
+            else:
+                self._add(check, message)
+        return whole
+
+    def _check_offsets(self, metadata: dict[str, Any], pages: PageChecker, start: int) -> None:
+        if pages.facts:
+            first = pages.facts[0].stored
+            said = metadata["data_page_offset"]
+            dictionary = pages.dictionary_page
+            if dictionary is not None and said == dictionary.offset and not metadata.get("dictionary_page_offset"):
+                self._add("dictionary-offset-legacy", "data_page_offset is that of the dictionary page, as some "
+                                                      "writers have it")  # fmt: skip
+            elif said != first.offset and first.ordinal <= 1:
+                self._add("chunk-data-offset", f"data_page_offset is {said:,}, and the first data page begins at "
+                                               f"{first.offset:,}")  # fmt: skip
+        wanted = metadata.get("dictionary_page_offset")
+        actual = None if pages.dictionary_page is None else pages.dictionary_page.offset
+        if wanted and wanted != actual and (actual is not None or wanted != start or pages.facts):
+            there = "there is none in the chunk" if actual is None else f"it begins at {actual:,}"
+            self._add("chunk-dictionary-offset", f"the dictionary page is said to begin at {wanted:,}, and {there}")
+
+    # --- encodings ----------------------------------------------------------------------------------------------------
+
+    def _check_encodings(self, metadata: dict[str, Any], pages: PageChecker) -> None:
+        counts: Counter[tuple[int, int]] = Counter()
+        levels: set[int] = set()
+        for page in pages.facts:
+            about = page.stored.about
+            counts[page.stored.header["type"], about["encoding"]] += 1
+            levels |= self._level_encodings(page)
+        self._check_listed(metadata, pages, {encoding for _, encoding in counts}, levels)
+        dictionary = pages.dictionary_page
+        if dictionary is not None and "encoding" in dictionary.about:
+            counts[dictionary.header["type"], dictionary.about["encoding"]] += 1
+        stats = metadata.get("encoding_stats")
+        if stats is None:
+            return
+        said: Counter[tuple[int, int]] = Counter()
+        for entry in stats:
+            said[entry.get("page_type", -1), entry.get("encoding", -1)] += entry.get("count", 0)
+        if +said != counts:
+            check = (
+                "encoding-stats-version"
+                if _ignore_page_version(said) == _ignore_page_version(counts)
+                else "chunk-encoding-stats"
+            )
+            self._add(check, f"encoding_stats have {_describe_counts(said)}, and there are {_describe_counts(counts)}")
+
+    def _check_listed(self, metadata: dict[str, Any], pages: PageChecker, used: set[int], levels: set[int]) -> None:
+        """Hold the list of encodings against those of data pages, and of what is beside them."""
+        listed, dictionary = set(metadata.get("encodings", ())), pages.dictionary_page
+        both = (PLAIN, PLAIN_DICTIONARY)  # of a dictionary page, they say the same
+        beside = levels if dictionary is None or listed & set(both) else {*levels, PLAIN}
+        unused = listed - used - {RLE, BIT_PACKED} - set(both if dictionary is not None else ())
+        kinds = (("chunk-encodings", used - listed, "are used by data pages and not listed"),
+                 ("chunk-encodings-beside", beside - listed - used, "are used by levels or the dictionary and not "
+                  "listed"),
+                 ("chunk-encodings-unused", unused if pages.facts else set(), "are listed and used by no page")
+                 )  # fmt: skip
+        for check, wrong, what in kinds:
+            if wrong:
+                names = ", ".join(str(enum_value("Encoding", encoding)) for encoding in sorted(wrong))
+                self._add(check, f"encodings {what}: {names}")
+
+    def _level_encodings(self, page: CheckedPage) -> set[int]:
+        if not page.num_entries or page.stored.header["type"] != DATA_PAGE:
+            return set()  # of version 2, they are always RLE, which need not be said
+        about, found = page.stored.about, set()
+        if self.leaf.max_definition_level:
+            found.add(about.get("definition_level_encoding", RLE))
+        if self.leaf.max_repetition_level:
+            found.add(about.get("repetition_level_encoding", RLE))
+        return found
+
+    # --- statistics and indexes ---------------------------------------------------------------------------------------
+
+    def _check_statistics(
+        self, metadata: dict[str, Any], pages: PageChecker, distinct: DistinctValueCounter | None, whole: bool
+    ) -> None:
+        """Hold the chunk's statistics against all pages; where some could not be decoded, bounds against the others."""
+        known = [page for page in pages.facts if page.bounds is not None and page.num_values is not None]
+        check = BoundsChecker(self.order, self.findings)
+        bounds = _merge_bounds(self.order, known)
+        entries = sum(page.num_entries for page in known)
+        nulls = entries - sum(page.num_values or 0 for page in known)
+        stats = metadata.get("statistics")
+        if stats is not None and whole:
+            count = None if distinct is None else distinct.count
+            check_statistics(stats, ActualStatistics(bounds, nulls, entries, count), check, self.leaf, self.place)
+        elif stats is not None and self.order.kind != "none":
+            check.check(stats.get("min_value"), stats.get("max_value"), bounds, self.place)
+        sizes = metadata.get("size_statistics")
+        if sizes is None or not whole:
+            return
+        definition = [sum(level) for level in zip(*(page.definition or () for page in known), strict=False)]
+        repetition = [sum(level) for level in zip(*(page.repetition or () for page in known), strict=False)]
+        total = sum(page.byte_array_bytes or 0 for page in known)
+        check_size_statistics(sizes, self.leaf, definition or [0] * (self.leaf.max_definition_level + 1),
+                              repetition or [0] * (self.leaf.max_repetition_level + 1), total, self.findings,
+                              self.place)  # fmt: skip
+
+    def _check_indexes(
+        self, offsets: dict[str, Any] | None, columns: dict[str, Any] | None, pages: PageChecker
+    ) -> None:
+        if columns is not None and "offset_index_offset" not in self.chunk:
+            self._add("column-index-alone", "there is a column index, and no offset index that says where pages are")
+        if offsets is not None:
+            self.findings.checked_counts["offset indexes"] += 1
+            check_offset_index(offsets, self.leaf, pages.facts, self.findings, self.place)
+        if columns is not None:
+            self.findings.checked_counts["column indexes"] += 1
+            check_column_index(columns, self.leaf, pages.facts, BoundsChecker(self.order, self.findings), self.place)
+
+
+def _merge_bounds(order: ColumnOrder, pages: list[CheckedPage]) -> ValueBounds:
+    """Give the bounds of pages together."""
+    each = [page.bounds for page in pages if page.bounds is not None]
+    nans = [bounds.nan_count or 0 for bounds in each] if order.is_float else None
+    return merge_page_bounds(
+        PageBounds(
+            order,
+            [page.num_values or 0 for page in pages],
+            [bounds.min_value for bounds in each],
+            [bounds.max_value for bounds in each],
+            nans,
+        )
+    )
+
+
+def _ignore_page_version(counts: Counter[tuple[int, int]]) -> Counter[tuple[int, int]]:
+    """Count pages of both versions together."""
+    found: Counter[tuple[int, int]] = Counter()
+    for (kind, encoding), count in counts.items():
+        found[DATA_PAGE if kind == DATA_PAGE_V2 else kind, encoding] += count
+    return +found
+
+
+def _describe_counts(counts: Counter[tuple[int, int]]) -> str:
+    parts: Iterator[str] = (
+        f"{count:,} {enum_value('PageType', kind)!s} in {enum_value('Encoding', encoding)!s}"
+        for (kind, encoding), count in sorted(counts.items())
+        if count
+    )
+    return ", ".join(parts) or "none"

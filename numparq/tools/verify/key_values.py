@@ -1,0 +1,68 @@
+"""Check key-value metadata: duplicate keys, ARROW:schema, and pandas metadata against the columns."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections import Counter
+from typing import Any
+
+from ...format.key_values.arrow import decode_schema_message
+from ...format.key_values.flatbuffer import FlatbufferError
+from .deviations import Findings
+from .schema_elements import SchemaTreeNode
+
+__all__ = ["check_key_values"]
+
+_FIELDS = 1  # of an Arrow Schema
+_NAME, _MAX_NAME_BYTES = 0, 1 << 16  # of an Arrow Field
+
+
+def check_key_values(metadata: dict[str, Any], root: SchemaTreeNode, findings: Findings) -> None:
+    """Check the keys and values of a footer."""
+    pairs = metadata.get("key_value_metadata") or []
+    counts = Counter(pair.get("key") for pair in pairs)
+    for key, count in counts.items():
+        if count > 1:
+            findings.add("key-duplicate", f"the key {key!r} is there {count} times; readers take one of them")
+    values = {pair.get("key"): pair["value"] for pair in reversed(pairs) if "value" in pair}
+    columns = [child.path[-1] for child in root.children]
+    if "ARROW:schema" in values:
+        _check_arrow_schema(values["ARROW:schema"], columns, findings)
+    if "pandas" in values:
+        _check_pandas(values["pandas"], columns, findings)
+
+
+def _check_arrow_schema(value: str, columns: list[str], findings: Findings) -> None:
+    try:
+        names = _field_names(value)
+    except (binascii.Error, UnicodeError, FlatbufferError, ValueError) as error:
+        findings.add("key-arrow-schema", f"ARROW:schema is no Arrow schema: {error}")
+        return
+    if len(names) != len(columns):
+        findings.add("key-columns", f"ARROW:schema has {len(names)} fields, the file {len(columns)} columns")
+    elif names != columns:
+        first = next(number for number, name in enumerate(names) if name != columns[number])
+        findings.add("key-columns", f"ARROW:schema calls column {first} {names[first]!r}, the file {columns[first]!r}")
+
+
+def _field_names(value: str) -> list[str]:
+    """Give the names of the fields of an encapsulated Arrow schema message, in base64."""
+    base64.b64decode(value.encode("ascii", "strict"), validate=True)
+    schema = decode_schema_message(value)
+    count = schema.vector_length(_FIELDS)
+    return [schema.vector_item(_FIELDS, number).text(_NAME, _MAX_NAME_BYTES) or "" for number in range(count)]
+
+
+def _check_pandas(value: str, columns: list[str], findings: Findings) -> None:
+    try:
+        document = json.loads(value)
+        described = [column.get("field_name") or column.get("name") for column in document.get("columns", [])]
+        index = [item for item in document.get("index_columns", []) if isinstance(item, str)]
+    except (ValueError, AttributeError, TypeError, RecursionError) as error:
+        findings.add("key-pandas", f"the pandas metadata cannot be read: {error}")
+        return
+    missing = [name for name in [*described, *index] if isinstance(name, str) and name not in columns]
+    if missing:
+        findings.add("key-columns", f"the pandas metadata describe a column {missing[0]!r}, which the file has not")

@@ -1,0 +1,393 @@
+"""Decode one page in isolation, so that a damaged page does not hide the next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...column.buffers import BinaryArray
+from ...column.read.decode import decode_binary_run
+from ...column.read.decompress import PageBatches, decompress_pages
+from ...column.read.dictionary import EMPTY_DICTIONARY, decode_binary_dictionary, decode_fixed_dictionary
+from ...column.read.pages import PageFailure, Pages, check_page
+from ...column.read.transcode import transcode
+from ...column.scratch import Scratch, allocate
+from ...compression.codecs import max_ratios
+from ...errors import LimitError, ParquetError
+from ...format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
+from ...format.schema import Leaf
+from ...format.writer_quirks import PageQuirks
+from ...kernels import kernels, nested_decode_kernels
+from ...kernels.decode.levels import STATE_FIELDS as LEVEL_FIELDS
+from ...kernels.decode.levels import STATE_LEVELS, STATE_ROWS, STATE_VALUES
+from ...kernels.decode.page_sections import STATE_FIELDS
+from ...kernels.enums import (
+    BIT_PACKED,
+    DATA_PAGE,
+    DATA_PAGE_V2,
+    DELTA_BINARY_PACKED,
+    DELTA_BYTE_ARRAY,
+    DICTIONARY_PAGE,
+    PLAIN,
+    PLAIN_DICTIONARY,
+    RLE_DICTIONARY,
+)
+from ...kernels.status import BAD_UTF8
+from ...kernels.tables import (
+    ALWAYS_COMPRESSED,
+    C_CAST,
+    C_CODEC,
+    C_DICTIONARY_SIZE,
+    C_ITEM_SIZE,
+    C_MAX_RATIO,
+    C_NULLS,
+    C_NUM_VALUES,
+    C_QUIRKS,
+    C_ROW_START,
+    C_ROW_STOP,
+    C_TYPE,
+    C_TYPE_LENGTH,
+    CHUNK_FIELDS,
+    CODES,
+    COPY,
+    NULLS_RAISE,
+    P_BODY,
+    P_COMPRESSED,
+    P_CRC,
+    P_DEFINITION_BYTES,
+    P_DEFINITION_ENCODING,
+    P_ENCODING,
+    P_IS_COMPRESSED,
+    P_NUM_NULLS,
+    P_NUM_VALUES,
+    P_REPETITION_BYTES,
+    P_REPETITION_ENCODING,
+    P_ROW,
+    P_SCRATCH,
+    P_TYPE,
+    P_UNCOMPRESSED,
+    PAGE_FIELDS,
+    PREFIX_CARRYOVER,
+    SLACK,
+)
+from .encodings import first_delta_value, max_delta_bits
+from .page_values import PageDictionary, PageValues
+from .page_walk import has_negative_counts
+
+__all__ = ["PageDecodeError", "PageDecoder"]
+
+_SIZES = {BOOLEAN: 0, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8, BYTE_ARRAY: 0}
+_DTYPES = {INT32: "i4", INT64: "i8", FLOAT: "f4", DOUBLE: "f8"}
+_DICTIONARY_ENCODINGS = (PLAIN_DICTIONARY, RLE_DICTIONARY)
+_STRINGS = (BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY)
+_TEXT_TYPES = ("STRING", "ENUM", "JSON")
+_MAX_PAGE_BYTES = 1 << 31  # that the levels and values of a page may take
+_INT32_BITS = 32
+
+_NO_QUIRKS = PageQuirks()
+
+
+class PageDecodeError(Exception):
+    """A page that cannot be decoded: which check it fails, and why."""
+
+    def __init__(self, check: str, message: str) -> None:
+        super().__init__(check, message)
+        self.check = check
+        self.message = message
+
+
+class PageDecoder:
+    """Decodes the pages of one column chunk, in their order.
+
+    Parameters
+    ----------
+    leaf : Leaf
+        The column.
+    codec : int
+        The chunk's.
+    scratch : Scratch
+        Buffers.
+    quirks : PageQuirks
+        What is wrong in the files of the writer.
+    """
+
+    def __init__(self, leaf: Leaf, codec: int, scratch: Scratch, quirks: PageQuirks = _NO_QUIRKS) -> None:
+        self._leaf = leaf
+        self._scratch = scratch
+        self._faults = quirks
+        self._last_string: bytes | None = b""  # of the page before; None where that could not be decoded
+        self._width = _SIZES.get(leaf.physical, leaf.type_length or 0)
+        self._is_text = leaf.logical is not None and leaf.logical.kind in _TEXT_TYPES and leaf.physical == BYTE_ARRAY
+        self._element_levels = np.array(leaf.element_levels, np.int64)
+        self._last = (leaf.max_definition_level, 0)  # levels of the entry before the page
+        self._began = False
+        chunk = np.zeros(CHUNK_FIELDS, np.int64)
+        chunk[C_TYPE], chunk[C_TYPE_LENGTH], chunk[C_CODEC] = leaf.physical, self._width, codec
+        chunk[C_CAST], chunk[C_NULLS], chunk[C_DICTIONARY_SIZE] = COPY, NULLS_RAISE, -1
+        chunk[C_ITEM_SIZE] = 1 if leaf.physical == BOOLEAN else self._width
+        chunk[C_MAX_RATIO] = int(max_ratios(np.array([codec]))[0])
+        chunk[C_QUIRKS] = quirks.page_flags | (quirks.string_flags if leaf.physical in _STRINGS else 0)
+        self._chunk = chunk
+
+    def dictionary(self, raw: np.ndarray, header: dict[str, Any]) -> PageDictionary:
+        """Decode a dictionary page.
+
+        Parameters
+        ----------
+        raw : uint8 array
+            The page's body, and SLACK bytes behind it.
+        header : dict
+            Its PageHeader.
+
+        Raises
+        ------
+        PageDecodeError
+        """
+        about = header["dictionary_page_header"]
+        _check_counts(header, about)
+        pages = self._pages(header, about["num_values"], about["encoding"], DICTIONARY_PAGE)
+        pages.raw = raw
+        try:
+            if self._leaf.physical == BYTE_ARRAY:
+                piece = decode_binary_dictionary(pages, self._scratch)
+            else:
+                piece = decode_fixed_dictionary(pages, self._scratch)
+        except (PageFailure, ParquetError, MemoryError) as error:
+            raise _decode_error(error, "page-values") from None
+        assert piece is not None
+        if self._leaf.physical == BYTE_ARRAY:
+            self._check_text(piece)
+            return PageDictionary(piece.data, piece.offsets[:-1].copy(), piece.offsets[1:].copy(), len(piece))
+        values = piece.data[: len(piece) * self._width]
+        return PageDictionary(values.view(_DTYPES.get(self._leaf.physical, "u1")), None, None, len(piece))
+
+    def data(self, raw: np.ndarray, header: dict[str, Any], dictionary: PageDictionary | None) -> PageValues:
+        """Decode a data page; its levels may go on with a row of the page before.
+
+        Raises
+        ------
+        PageDecodeError
+        """
+        version2 = header["data_page_header_v2"] if header["type"] == DATA_PAGE_V2 else None
+        about = version2 or header["data_page_header"]
+        _check_counts(header, about)
+        count = about["num_values"]
+        per_value = 2 + max(self._width, 8 if about["encoding"] in _DICTIONARY_ENCODINGS else 1)
+        if count * per_value > _MAX_PAGE_BYTES:
+            raise PageDecodeError("not-checked", f"the page has {count:,} values, too many to be looked at")
+        pages = self._pages(header, count, about["encoding"], header["type"])
+        pages.raw = raw
+        row = pages.pages[0]
+        is_denied = False
+        if version2 is None:
+            row[P_DEFINITION_ENCODING] = about["definition_level_encoding"]
+            row[P_REPETITION_ENCODING] = about["repetition_level_encoding"]
+        else:
+            row[P_DEFINITION_BYTES] = about["definition_levels_byte_length"]
+            row[P_REPETITION_BYTES] = about["repetition_levels_byte_length"]
+            levels = int(row[P_DEFINITION_BYTES] + row[P_REPETITION_BYTES])
+            says_so = about.get("is_compressed", True)
+            always = bool(self._chunk[C_QUIRKS] & ALWAYS_COMPRESSED)
+            row[P_IS_COMPRESSED] &= int((says_so or always) and row[P_COMPRESSED] > levels)
+            is_denied = bool(row[P_IS_COMPRESSED]) and not says_so
+        found = self._decode_page(pages, dictionary)
+        if is_denied:
+            found.faults.append(("writer-compressed", "the page is compressed, and its header says that it is not, as "
+                                                      "parquet-cpp wrote it (ARROW-10353)"))  # fmt: skip
+        return found
+
+    def skip_page(self) -> None:
+        """Say that a page could not be decoded: the next may go on with any row."""
+        self._began = True
+        self._last = (self._leaf.max_definition_level, self._leaf.max_repetition_level)
+        self._last_string = None
+
+    def _pages(self, header: dict[str, Any], count: int, encoding: int, page_type: int) -> Pages:
+        table, chunks = np.zeros((1, PAGE_FIELDS), np.int64), self._chunk.reshape(1, -1).copy()
+        row = table[0]
+        row[P_TYPE], row[P_ENCODING], row[P_NUM_VALUES], row[P_NUM_NULLS], row[P_CRC] = (
+            page_type, encoding, count, -1, -1)  # fmt: skip
+        row[P_COMPRESSED], row[P_UNCOMPRESSED] = header["compressed_page_size"], header["uncompressed_page_size"]
+        row[P_IS_COMPRESSED] = int(self._chunk[C_CODEC] != 0 and row[P_COMPRESSED] > 0)
+        if not row[P_IS_COMPRESSED]:
+            row[P_UNCOMPRESSED] = row[P_COMPRESSED]
+        chunks[0, [C_NUM_VALUES, C_ROW_STOP]] = count
+        return Pages(np.empty(0, np.uint8), chunks, table)
+
+    def _decode_page(self, pages: Pages, dictionary: PageDictionary | None) -> PageValues:
+        try:
+            placement = PageBatches(pages)
+            decompressed = self._scratch.take("decompressed", placement.decompressed)
+            decompress_pages(pages, placement.batches[0], decompressed)
+        except (PageFailure, ParquetError, MemoryError) as error:
+            raise _decode_error(error, "page-decompressed") from None
+        turned = self._reverse_level_bits(pages, decompressed)
+        try:
+            found = self._levels(pages, decompressed)
+        except (PageFailure, ParquetError, MemoryError) as error:
+            raise _decode_error(error, "page-levels") from None
+        if turned:
+            found.faults.append(("writer-level-bits", "the bits of the levels, which are BIT_PACKED, begin with the "
+                                                      "lowest, as Impala wrote them (IMPALA-3006)"))  # fmt: skip
+        if not found.num_values:
+            return found
+        row = pages.pages[0]
+        size = int(row[P_UNCOMPRESSED] if row[P_IS_COMPRESSED] else row[P_COMPRESSED])
+        pages.chunks[0, [C_NUM_VALUES, C_ROW_STOP]] = found.num_values
+        goes_on = bool(row[P_ENCODING] == DELTA_BYTE_ARRAY and self._chunk[C_QUIRKS] & PREFIX_CARRYOVER)
+        if goes_on:
+            row[P_ROW] = pages.chunks[0, C_ROW_START] = 1  # in front of which there may be a string
+            pages.chunks[0, C_ROW_STOP] += 1
+            self._scratch.strings.clear()
+            self._scratch.strings[0, 1] = self._last_string or b""
+        try:
+            self._values(pages, decompressed, dictionary, found)
+        except (PageFailure, ParquetError, MemoryError) as error:
+            if goes_on and self._last_string is None:
+                raise PageDecodeError(
+                    "not-checked", "the strings go on from a page that could not be decoded"
+                ) from None
+            raise _decode_error(error, "page-values") from None
+        self._last_string = self._scratch.strings.pop((0, found.num_values + 1)) if goes_on else b""
+        self._check_deltas(row, pages.raw, decompressed, found)
+        if row[P_ENCODING] == PLAIN:
+            found.unused = max(size - self._plain_size(found), 0)
+        return found
+
+    def _reverse_level_bits(self, pages: Pages, decompressed: np.ndarray) -> bool:
+        """Turn the bits of flat levels round, where this writer packed them the other way; whether there were any."""
+        row, leaf = pages.pages[0], self._leaf
+        turned = bool(
+            self._faults.bit_packed != BIT_PACKED
+            and row[P_TYPE] == DATA_PAGE
+            and row[P_DEFINITION_ENCODING] == BIT_PACKED
+            and (leaf.max_definition_level, leaf.max_repetition_level) == (1, 0)
+        )
+        if turned:
+            section = _page_body(row, pages.raw, decompressed)[: (int(row[P_NUM_VALUES]) + 7) // 8]
+            section[:] = np.packbits(np.unpackbits(section, bitorder="little"))
+        return turned
+
+    def _check_deltas(self, row: np.ndarray, raw: np.ndarray, decompressed: np.ndarray, found: PageValues) -> None:
+        """Note what is wrong with deltas that could be decoded; levels stand in front of them no more."""
+        encoding, body = row[P_ENCODING], _page_body(row, raw, decompressed)
+        if encoding == DELTA_BINARY_PACKED and self._leaf.physical == INT32:
+            widest = max_delta_bits(body.tobytes())
+            if widest > _INT32_BITS:
+                found.faults.append(("writer-deltas", f"deltas of INT32 values have {widest} bits"))
+        elif encoding == DELTA_BYTE_ARRAY and (shared := first_delta_value(body.tobytes())):
+            found.faults.append(("writer-prefixes", f"the first string begins with {shared:,} bytes of the last one "
+                                                    "of a page before (PARQUET-246)"))  # fmt: skip
+
+    def _levels(self, pages: Pages, decompressed: np.ndarray) -> PageValues:
+        """Decode the levels behind those of the entry before, so that the page may go on with its row."""
+        leaf, count = self._leaf, int(pages.pages[0, P_NUM_VALUES])
+        before = int(self._began)
+        definition = allocate(count + 1 + SLACK) if leaf.max_definition_level else np.empty(0, np.uint8)
+        repetition = allocate(count + 1 + SLACK) if leaf.max_repetition_level else np.empty(0, np.uint8)
+        definition[:1], repetition[:1] = self._last
+        state = np.zeros(LEVEL_FIELDS, np.int64)
+        state[STATE_LEVELS] = before
+        status = nested_decode_kernels.decode_page_levels(
+            pages.pages.reshape(-1), 0, 1, pages.raw, decompressed, leaf.max_definition_level,
+            leaf.max_repetition_level, self._element_levels, definition, repetition, state,
+        )  # fmt: skip
+        check_page(status, state)
+        pages.pages[0, P_TYPE] = DATA_PAGE
+        end = before + count
+        if count:
+            self._began = True
+            self._last = (
+                int(definition[end - 1]) if len(definition) else leaf.max_definition_level,
+                int(repetition[end - 1]) if len(repetition) else 0,
+            )
+        return PageValues(
+            definition[before:end] if len(definition) else None, repetition[before:end] if len(repetition) else None,
+            count, int(state[STATE_ROWS]), int(state[STATE_VALUES]), np.empty(0, _DTYPES.get(leaf.physical, "u1")),
+            np.empty(0, np.int64) if leaf.physical == BYTE_ARRAY else None,
+            np.empty(0, np.int64) if leaf.physical == BYTE_ARRAY else None,
+        )  # fmt: skip
+
+    def _plain_size(self, found: PageValues) -> int:
+        """Give the bytes that values take in PLAIN."""
+        if found.starts is not None and found.ends is not None:
+            return 4 * found.num_values + int((found.ends - found.starts).sum())
+        return found.num_values * self._width if self._width else (found.num_values + 7) // 8
+
+    def _values(
+        self, pages: Pages, decompressed: np.ndarray, dictionary: PageDictionary | None, found: PageValues
+    ) -> None:
+        if pages.pages[0, P_ENCODING] in _DICTIONARY_ENCODINGS:
+            if dictionary is None:
+                raise PageDecodeError(
+                    "page-dictionary", "the page needs a dictionary, and the chunk has none before it"
+                )
+            pages.chunks[0, [C_CAST, C_ITEM_SIZE, C_DICTIONARY_SIZE]] = CODES, 4, dictionary.count
+            out = self._decode_fixed(pages, decompressed, dictionary.codes, found.num_values, 4)
+            found.codes = out[: 4 * found.num_values].view(np.int32)
+            found.values, found.starts, found.ends = dictionary.values, dictionary.starts, dictionary.ends
+        elif self._leaf.physical == BYTE_ARRAY:
+            piece = self._binary(pages, decompressed, found.num_values)
+            self._check_text(piece)
+            found.values, found.starts, found.ends = piece.data, piece.offsets[:-1].copy(), piece.offsets[1:].copy()
+        else:
+            item = self._width or 1
+            out = self._decode_fixed(pages, decompressed, np.empty(SLACK, np.uint8), found.num_values, item)
+            found.values = out[: item * found.num_values].view(_DTYPES.get(self._leaf.physical, "u1"))
+
+    def _decode_fixed(
+        self, pages: Pages, decompressed: np.ndarray, dictionary: np.ndarray, count: int, item: int
+    ) -> np.ndarray:
+        out = allocate(count * item + SLACK)
+        dense, unused = self._scratch.take("dense", count * max(item, 8)), self._scratch.take("levels", count)
+        state = np.zeros(STATE_FIELDS, np.int64)
+        for part in transcode(pages, (0, 1, False), decompressed, self._scratch):
+            status = kernels.decode_fixed_pages(
+                pages.chunks.reshape(-1), part.table.reshape(-1), part.first, part.last, pages.raw, part.decompressed,
+                dictionary, dense, unused, np.empty(0, np.uint8), out, state,
+            )  # fmt: skip
+            check_page(status, state)
+        return out
+
+    def _binary(self, pages: Pages, decompressed: np.ndarray, count: int) -> BinaryArray:
+        offsets = allocate(count + 1, "i8")
+        offsets[0] = 0
+        indices, unused = self._scratch.take("indices", 4 * count), self._scratch.take("levels", count)
+        validity = self._scratch.take("validity", count)
+        out = allocate(len(pages.raw) + SLACK)
+        state = np.zeros(STATE_FIELDS, np.int64)
+        for part in transcode(pages, (0, 1, False), decompressed, self._scratch):
+            out = decode_binary_run(pages, part, EMPTY_DICTIONARY, indices, unused, validity, offsets, out, state)
+        return BinaryArray(offsets, out)
+
+    def _check_text(self, piece: BinaryArray) -> None:
+        if self._is_text and kernels.check_utf8(piece.offsets, len(piece), piece.data) == BAD_UTF8:
+            raise PageDecodeError("page-utf8", "a value is not valid UTF-8")
+
+
+def _page_body(row: np.ndarray, raw: np.ndarray, decompressed: np.ndarray) -> np.ndarray:
+    """Give the bytes of a page, decompressed where they were compressed."""
+    if row[P_IS_COMPRESSED]:
+        return decompressed[row[P_SCRATCH] :][: row[P_UNCOMPRESSED]]
+    return raw[row[P_BODY] :][: row[P_COMPRESSED]]
+
+
+def _check_counts(header: dict[str, Any], type_header: dict[str, Any]) -> None:
+    """Refuse what kernels take as checked: counts that are negative, levels that are longer than the page."""
+    if has_negative_counts(type_header):
+        raise PageDecodeError("page-counts", "a count in the page header is negative")
+    stored, plain = header["compressed_page_size"], header["uncompressed_page_size"]
+    levels = type_header.get("definition_levels_byte_length", 0) + type_header.get("repetition_levels_byte_length", 0)
+    if levels > min(stored, plain):
+        raise PageDecodeError("page-counts", f"the levels claim {levels:,} bytes of a page of {min(stored, plain):,}")
+
+
+def _decode_error(error: Exception, check: str) -> PageDecodeError:
+    """Say which check a page fails by an error of the decoders."""
+    reason = error.error if isinstance(error, PageFailure) else error
+    if isinstance(reason, MemoryError) and not isinstance(reason, LimitError):
+        return PageDecodeError("not-checked", "there is not enough memory for the page")
+    if isinstance(reason, (LimitError, NotImplementedError)):
+        return PageDecodeError("not-checked", getattr(reason, "message", str(reason)))
+    return PageDecodeError(check, getattr(reason, "message", str(reason)))

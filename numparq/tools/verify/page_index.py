@@ -1,0 +1,198 @@
+"""Check column indexes and offset indexes against the pages (PageIndex.md)."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from ...format.page_index import ASCENDING, DESCENDING
+from ...format.schema import Leaf
+from ...io.source import Source, read_bytes
+from .deviations import Findings, Location
+from .pages import CheckedPage
+from .statistics import BoundsChecker
+from .thrift import ThriftDecodeError, read_struct
+
+__all__ = ["check_column_index", "check_offset_index", "read_page_index"]
+
+_MAX_INDEX_BYTES = 1 << 30
+
+
+def read_page_index(
+    struct: str, source: Source, chunk: dict[str, Any], data_end: int, findings: Findings, place: Location
+) -> dict[str, Any] | None:
+    """Read an index of a column chunk.
+
+    Parameters
+    ----------
+    struct : str
+        ``"ColumnIndex"`` or ``"OffsetIndex"``.
+    source : Source
+        The file.
+    chunk : dict
+        The ColumnChunk.
+    data_end : int
+        Where the footer begins.
+    findings, place
+        What is wrong goes there.
+
+    Returns
+    -------
+    dict or None
+        None where there is none, or none that can be used.
+    """
+    stem = {"ColumnIndex": "column_index", "OffsetIndex": "offset_index"}[struct]
+    offset, length = chunk.get(f"{stem}_offset"), chunk.get(f"{stem}_length")
+    if offset is None and length is None:
+        return None
+    if (
+        offset is None
+        or length is None
+        or offset < 4
+        or length <= 0
+        or offset + length > data_end
+        or length > _MAX_INDEX_BYTES
+    ):
+        findings.add("index-place", f"the {stem.replace('_', ' ')} is said to have {length} bytes at {offset}, which "
+                                    "is not within the file's data", place)  # fmt: skip
+        return None
+    noted: list[tuple[str, str]] = []
+    try:
+        found, end = read_struct(
+            struct, read_bytes(source, offset, length), lambda check, text: noted.append((check, text))
+        )
+    except ThriftDecodeError as error:
+        findings.add("thrift-struct", f"the {stem.replace('_', ' ')} cannot be read: {error}", place)
+        return None
+    for check, text in noted:
+        findings.add(check, text, place)
+    if end != length:
+        findings.add("index-place", f"the {stem.replace('_', ' ')} takes {end:,} bytes, where the footer says "
+                                    f"{length:,}", place)  # fmt: skip
+    return None if any(check == "thrift-required" for check, _ in noted) else found
+
+
+def check_offset_index(
+    index: dict[str, Any], leaf: Leaf, pages: list[CheckedPage], findings: Findings, place: Location
+) -> None:
+    """Hold an OffsetIndex against the data pages of its chunk."""
+    locations = index["page_locations"]
+    if len(locations) != len(pages):
+        findings.add("index-pages", f"the offset index has {len(locations):,} pages, the chunk {len(pages):,}", place)
+        return
+    for location, page in zip(locations, pages, strict=True):
+        stored = page.stored
+        here = place._replace(page=stored.ordinal)
+        if location.get("offset") != stored.offset:
+            findings.add("offset-index-offset", f"the offset index has the page at {location.get('offset'):,}, and it "
+                                                f"begins at {stored.offset:,}", here)  # fmt: skip
+        size = stored.end - stored.offset
+        if location.get("compressed_page_size") != size:
+            findings.add("offset-index-size", f"the offset index gives the page "
+                                              f"{location.get('compressed_page_size'):,} bytes, and it has {size:,}",
+                         here)  # fmt: skip
+        if page.first_row is not None and location.get("first_row_index") != page.first_row:
+            findings.add("offset-index-row", f"the offset index has the page begin with row "
+                                             f"{location.get('first_row_index'):,}, and it begins with row "
+                                             f"{page.first_row:,}", here)  # fmt: skip
+        if not page.begins_row and "data_page_header_v2" not in stored.header:
+            findings.add("page-row-start", "the page goes on with a row of the page before, in spite of the offset "
+                                           "index", here)  # fmt: skip
+    _check_value_bytes(index, pages, findings, place)
+
+
+def _check_value_bytes(index: dict[str, Any], pages: list[CheckedPage], findings: Findings, place: Location) -> None:
+    said = index.get("unencoded_byte_array_data_bytes")
+    if not said:
+        return
+    if len(said) != len(pages):
+        findings.add("index-pages", f"the offset index has the sizes of {len(said):,} pages, the chunk has "
+                                    f"{len(pages):,}", place)  # fmt: skip
+        return
+    for size, page in zip(said, pages, strict=True):
+        if page.byte_array_bytes is not None and page.byte_array_bytes != size:
+            findings.add("offset-index-bytes", f"the offset index says {size:,} bytes of values, and they have "
+                                               f"{page.byte_array_bytes:,}", place._replace(page=page.stored.ordinal)
+                         )  # fmt: skip
+
+
+# --- column index -----------------------------------------------------------------------------------------------------
+
+
+def check_column_index(
+    index: dict[str, Any], leaf: Leaf, pages: list[CheckedPage], check: BoundsChecker, place: Location
+) -> None:
+    """Hold a ColumnIndex against the data pages of its chunk."""
+    findings = check.findings
+    lists = [name for name in ("null_pages", "min_values", "max_values", "null_counts", "nan_counts") if name in index]
+    wrong = [name for name in lists if len(index[name]) != len(pages)]
+    if wrong:
+        findings.add("index-pages", f"the column index has {len(index[wrong[0]]):,} {wrong[0]}, the chunk has "
+                                    f"{len(pages):,} data pages", place)  # fmt: skip
+        return
+    bounds = check.over("the column index", "column-index-min", "column-index-max", "column-index-bound")
+    for number, page in enumerate(pages):
+        _check_page(index, number, page, bounds, place._replace(page=page.stored.ordinal))
+    _check_order(index, bounds, place)
+    for kind, most in (("repetition", leaf.max_repetition_level), ("definition", leaf.max_definition_level)):
+        _check_histograms(index, kind, most + 1, pages, findings, place)
+
+
+def _check_page(index: dict[str, Any], number: int, page: CheckedPage, check: BoundsChecker, place: Location) -> None:
+    findings, is_null = check.findings, index["null_pages"][number]
+    low, high = index["min_values"][number], index["max_values"][number]
+    if page.num_values is not None and is_null != (page.num_values == 0):
+        values = "has no value" if page.num_values == 0 else f"has {page.num_values:,} values"
+        said = "a null page" if is_null else "no null page"
+        findings.add("column-index-null-pages", f"the column index calls the page {said}, and it {values}", place)
+    elif is_null:
+        if low or high:
+            findings.add("column-index-bound", "the column index has bounds of a page without values", place)
+    elif page.bounds is not None and check.order.kind != "none":
+        check.check(low, high, page.bounds, place)
+    counts = (("null_counts", "column-index-null-counts", "nulls", page.null_count),
+              ("nan_counts", "column-index-nan-counts", "NaNs", page.bounds and page.bounds.nan_count))  # fmt: skip
+    for name, which, things, actual in counts:
+        if name in index and index[name][number] < 0:
+            findings.add("stats-unknown", f"the column index says {index[name][number]} {things}, which stands for an "
+                                          "unknown number", place)  # fmt: skip
+        elif name in index and actual is not None and index[name][number] != actual:
+            findings.add(which, f"the column index says {index[name][number]:,} {things}, and there are {actual:,}",
+                         place)  # fmt: skip
+
+
+def _check_order(index: dict[str, Any], check: BoundsChecker, place: Location) -> None:
+    """Check that the bounds of pages with values follow each other as the boundary order says."""
+    wanted = index["boundary_order"]
+    if wanted not in (ASCENDING, DESCENDING) or check.order.kind == "none":
+        return
+    pages = [number for number, is_null in enumerate(index["null_pages"]) if not is_null]
+    for name in ("min_values", "max_values"):
+        values = [index[name][number] for number in pages]
+        if check.order.width and any(len(value) != check.order.width for value in values):
+            return  # which has been said already
+        for place_of, (one, other) in zip(pages[1:], pairwise(values), strict=True):
+            if check.exceeds(one, other, wanted == ASCENDING):
+                direction = "ascending" if wanted == ASCENDING else "descending"
+                check.findings.add("column-index-order", f"the column index is called {direction}, and item {place_of} "
+                                                         f"of its {name} does not follow the one before", place
+                                   )  # fmt: skip
+                return
+
+
+def _check_histograms(
+    index: dict[str, Any], kind: str, size: int, pages: list[CheckedPage], findings: Findings, place: Location
+) -> None:
+    counts = index.get(f"{kind}_level_histograms")
+    if not counts:
+        return
+    if len(counts) != size * len(pages):
+        findings.add("index-pages", f"the histograms of {kind} levels in the column index have {len(counts):,} items, "
+                                    f"and should have {size * len(pages):,}", place)  # fmt: skip
+        return
+    for number, page in enumerate(pages):
+        actual = getattr(page, kind)
+        if actual is not None and counts[number * size : (number + 1) * size] != actual:
+            findings.add("column-index-histograms", f"the histogram of {kind} levels in the column index is not that "
+                                                    "of the page", place._replace(page=page.stored.ordinal)
+                         )  # fmt: skip

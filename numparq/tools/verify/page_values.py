@@ -1,0 +1,93 @@
+"""Decoded values of one page or dictionary, and their distinct count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from ...format.bloom_filter import hash_values
+from ...format.physical_type import BOOLEAN
+from ...format.schema import Leaf
+from ...kernels.tables import SLACK
+
+__all__ = ["PageDictionary", "PageValues"]
+
+
+@dataclass(frozen=True)
+class PageDictionary:
+    """The values of a dictionary page.
+
+    Parameters
+    ----------
+    values : np.ndarray
+        As in `PageValues`.
+    starts, ends : int64, or None
+        Of BYTE_ARRAY.
+    """
+
+    values: np.ndarray
+    starts: np.ndarray | None
+    ends: np.ndarray | None
+    count: int
+
+    @cached_property
+    def codes(self) -> np.ndarray:
+        """All codes, as the bytes that a kernel looks them up in."""
+        codes = np.zeros(self.count + SLACK // 4, np.int32)
+        codes[: self.count] = np.arange(self.count)
+        return codes.view(np.uint8)
+
+
+@dataclass
+class PageValues:
+    """What a data page holds.
+
+    Parameters
+    ----------
+    definition, repetition : uint8, or None
+        The levels, an item an entry; None where they are 0 by the schema.
+    num_entries, num_rows, num_values : int
+        Entries, entries that begin a row, and entries with a value.
+    values, starts, ends, codes
+        As in `numparq.column.leaf_values.LeafValues`, without nulls; with `codes`, the dictionary's.
+    unused : int
+        Bytes behind the values, as far as that can be told.
+    faults : list of (str, str)
+        Checks that the page fails and could be decoded all the same, and why.
+    """
+
+    definition: np.ndarray | None
+    repetition: np.ndarray | None
+    num_entries: int
+    num_rows: int
+    num_values: int
+    values: np.ndarray
+    starts: np.ndarray | None = None
+    ends: np.ndarray | None = None
+    codes: np.ndarray | None = None
+    unused: int = 0
+    faults: list[tuple[str, str]] = field(default_factory=list)
+
+
+class DistinctValueCounter:
+    """Counts the different values of a chunk, page by page; floats by their bits."""
+
+    def __init__(self, leaf: Leaf) -> None:
+        self._leaf = leaf
+        self._hashes: list[np.ndarray] = []
+
+    def __call__(self, page: PageValues) -> None:
+        """Take the values of a page."""
+        if self._leaf.physical == BOOLEAN:
+            hashes = page.values.astype(np.uint64)
+        else:
+            hashes = hash_values(self._leaf, page.values, page.starts, page.ends)
+        used = page.codes if page.codes is not None else slice(None)
+        self._hashes.append(np.unique(hashes[used]))
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(np.unique(np.concatenate(self._hashes))) if self._hashes else 0

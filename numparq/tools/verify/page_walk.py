@@ -1,0 +1,310 @@
+"""Walk the pages of a column chunk, or of a file without a footer."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import InvalidFileError
+from ...format.footer.checkpoints import find_last_footer_in
+from ...format.thrift.idl import enum_value
+from ...io.source import Source, read_bytes
+from ...kernels.enums import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, INDEX_PAGE
+from .deviations import WHOLE_FILE, Findings, Location
+from .thrift import ThriftDecodeError, read_struct
+
+__all__ = [
+    "NOT_COUNTED",
+    "PageSequence",
+    "StoredPage",
+    "describe_remains",
+    "has_negative_counts",
+    "walk_chunk_pages",
+    "walk_file_pages",
+]
+
+NOT_COUNTED = -1  # num_nulls, as parquet-java wrote it
+_MIN_COUNTS = {"num_values": 0, "num_nulls": NOT_COUNTED, "num_rows": 0, "definition_levels_byte_length": 0,
+          "repetition_levels_byte_length": 0}  # fmt: skip
+_FIRST_READ_BYTES, _MAX_HEADER_BYTES = 1 << 12, 1 << 26
+_TYPE_HEADERS = {
+    DATA_PAGE: "data_page_header",
+    INDEX_PAGE: "index_page_header",
+    DICTIONARY_PAGE: "dictionary_page_header",
+    DATA_PAGE_V2: "data_page_header_v2",
+}
+
+_KINDS = (DATA_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2)
+_BLOCK = 1 << 16
+_MAX_METADATA_BYTES = 1 << 16
+
+_MAGIC_BYTES = 4
+
+
+@dataclass(frozen=True)
+class StoredPage:
+    """A page as it lies in the file.
+
+    Parameters
+    ----------
+    ordinal : int
+        Among the pages of its chunk.
+    offset : int
+        Where its header begins.
+    body : int
+        Where its header ends.
+    header : dict
+        The PageHeader.
+    """
+
+    ordinal: int
+    offset: int
+    body: int
+    header: dict[str, Any]
+
+    @property
+    def end(self) -> int:
+        """Where the page ends."""
+        return self.body + self.header["compressed_page_size"]
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """The header of its type."""
+        return self.header[_TYPE_HEADERS[self.header["type"]]]
+
+
+def has_negative_counts(type_header: dict[str, Any]) -> bool:
+    """Tell whether a header claims what cannot be counted or measured, of nulls but that they were not."""
+    return any(type_header.get(name, 0) < least for name, least in _MIN_COUNTS.items())
+
+
+def walk_chunk_pages(
+    source: Source,
+    start: int,
+    end: int,
+    data_end: int,
+    page_offsets: Sequence[int],
+    findings: Findings,
+    location: Location,
+) -> Iterator[StoredPage | None]:
+    """Walk over the pages that begin between two places; where a header is damaged, go on where an index says.
+
+    In place of each page that was passed over there is None.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    start, end : int
+        The chunk.
+    data_end : int
+        Where the file's data end: no page goes beyond.
+    page_offsets : sequence of int
+        Where pages begin by the offset index, ascending.
+    findings : Findings
+        Headers that are damaged are noted.
+    location : Location
+        Of the chunk.
+    """
+    position, ordinal = start, 0
+    while position < end:
+        here = location._replace(page=ordinal)
+        header, body = _read_header(source, position, data_end, findings, here)
+        if header is not None and _is_valid(header, body, data_end, findings, here):
+            page = StoredPage(ordinal, position, body, header)
+            yield page
+            position = page.end
+        else:
+            yield None
+            position = next((offset for offset in page_offsets if offset > position), end)
+        ordinal += 1
+
+
+def _read_header(
+    source: Source, position: int, data_end: int, findings: Findings, location: Location
+) -> tuple[dict[str, Any] | None, int]:
+    size = _FIRST_READ_BYTES
+    noted: list[tuple[str, str]] = []
+
+    def note(check: str, text: str) -> None:
+        noted.append((check, text))
+
+    while True:
+        size = min(size, data_end - position)
+        noted.clear()
+        try:
+            header, end = read_struct("PageHeader", read_bytes(source, position, size), note)
+        except ThriftDecodeError as error:
+            if size < min(data_end - position, _MAX_HEADER_BYTES):
+                size *= 8
+                continue
+            findings.add("page-header", f"at byte {position:,} of the file there is no page header: {error}", location)
+            return None, 0
+        findings.add_all(noted, location)
+        return header, position + end
+
+
+def _is_valid(header: dict[str, Any], body: int, data_end: int, findings: Findings, location: Location) -> bool:
+    """Check what has to be right before a page can be looked at."""
+    size, name = header.get("compressed_page_size"), _TYPE_HEADERS.get(header.get("type", -1))
+    if size is None or "type" not in header or "uncompressed_page_size" not in header:
+        return False  # which has been said already
+    if size < 0 or header["uncompressed_page_size"] < 0:
+        findings.add("page-counts", f"the page has {size:,} bytes, decompressed {header['uncompressed_page_size']:,}",
+                     location)  # fmt: skip
+        return False
+    if size > data_end - body:
+        findings.add(
+            "page-size", f"the page claims {size:,} bytes where the file has {data_end - body:,} more", location
+        )
+        return False
+    if name is not None and name not in header:
+        findings.add(
+            "page-type", f"the page is a {enum_value('PageType', header['type'])!s}, and has no {name}", location
+        )
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class PageSequence:
+    """Pages one behind the other.
+
+    Parameters
+    ----------
+    pages : list of StoredPage
+        Those that are whole: header and body are there, and the checksum, where there is one, is that of the body.
+    chunk_boundaries : set of int
+        Positions in `pages` in front of which a column chunk ends for certain: its metadata stand there.
+    end : int
+        Where the last of them ends, and what belongs to it.
+    reason : str
+        Why there is no other behind it.
+    num_checksums : int
+        How many have one.
+    """
+
+    pages: list[StoredPage]
+    chunk_boundaries: set[int]
+    end: int
+    reason: str
+    num_checksums: int
+
+
+def walk_file_pages(source: Source, start: int, progress: Callable[[int], None] = lambda count: None) -> PageSequence:
+    """Find the pages from a place on, as far as they are whole.
+
+    Between pages there may be zeros, with which writers align row groups, and the metadata of the column chunk that
+    ends there, which old writers put behind it.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    start : int
+        Where to begin: behind the magic number, or behind the footer of a checkpoint.
+    progress : callable
+        Called with the bytes of each page.
+
+    Returns
+    -------
+    PageSequence
+    """
+    pages: list[StoredPage] = []
+    breaks: set[int] = set()
+    position, checksums, reason = start, 0, ""
+    while not reason:
+        findings = Findings()
+        for page in walk_chunk_pages(source, position, source.size, source.size, (), findings, WHOLE_FILE):
+            trouble = "its header is damaged" if page is None or findings.deviations else _page_defect(source, page)
+            if page is None or trouble:
+                break
+            pages.append(page)
+            checksums += page.header.get("crc") is not None
+            progress(page.end - position)
+            position = page.end
+        else:
+            reason = "the file ends"
+            break
+        behind = _skip_zeros(source, position)
+        if behind == position:
+            behind = _skip_chunk_metadata(source, position) or position
+            breaks.add(len(pages))
+        if behind == position:
+            reason = f"at byte {position:,} there is none, or {trouble}"
+        position = behind
+    return PageSequence(pages, breaks, position, reason, checksums)
+
+
+def _page_defect(source: Source, page: StoredPage) -> str:
+    """Say what speaks against a page; empty where nothing does."""
+    if page.header["type"] not in _KINDS:
+        return "it is of a type that there is not"
+    if has_negative_counts(page.about):
+        return "its header is damaged"
+    crc = page.header.get("crc")
+    if crc is not None and zlib.crc32(read_bytes(source, page.body, page.end - page.body)) != crc & 0xFFFFFFFF:
+        return "its checksum is that of other bytes"
+    return ""
+
+
+def _skip_zeros(source: Source, position: int) -> int:
+    while position < source.size:
+        data = read_bytes(source, position, min(_BLOCK, source.size - position))
+        left = data.lstrip(b"\0")
+        if left:
+            return position + len(data) - len(left)
+        position += len(data)
+    return position
+
+
+def _skip_chunk_metadata(source: Source, position: int) -> int | None:
+    """Give where the metadata of a column chunk end that stand here; None where there are none."""
+    data = read_bytes(source, position, min(_MAX_METADATA_BYTES, source.size - position))
+    for name in ("ColumnChunk", "ColumnMetaData"):
+        noted: list[str] = []
+        try:
+            found, end = read_struct(name, data, lambda check, text, noted=noted: noted.append(check))  # type: ignore[misc]
+        except ThriftDecodeError:
+            continue
+        if not noted and (name == "ColumnMetaData" or "meta_data" in found):
+            return position + end
+    return None
+
+
+def describe_remains(source: Source) -> list[str]:
+    """Say what could be saved of a file.
+
+    Parameters
+    ----------
+    source : Source
+        The file, whose footer is gone.
+
+    Returns
+    -------
+    list of str
+        Lines for a report.
+    """
+    start = _MAGIC_BYTES
+    try:
+        checkpoint = find_last_footer_in(source)
+    except InvalidFileError as error:
+        lines = [error.message]
+    else:
+        start = checkpoint.end
+        lines = [f"a footer that was left on the way ends at byte {start:,}: up to there it is a good file of "
+                 f"{checkpoint.num_rows:,} rows in {checkpoint.num_row_groups:,} row groups"]  # fmt: skip
+    walk = walk_file_pages(source, start)
+    if not walk.pages:
+        return [*lines, f"there is no page behind it, from byte {start:,} on"] if start > _MAGIC_BYTES else lines
+    dictionaries = sum(page.header["type"] == DICTIONARY_PAGE for page in walk.pages)
+    values = sum(page.about["num_values"] for page in walk.pages if page.header["type"] != DICTIONARY_PAGE)
+    lines.append(
+        f"from byte {start:,} to {walk.end:,} there are {len(walk.pages):,} pages that look whole ({dictionaries:,} of "
+        f"them dictionaries, {walk.num_checksums:,} with a checksum that is right), with {values:,} values"
+    )
+    if walk.end < source.size:
+        lines.append(f"{source.size - walk.end:,} bytes are behind them; {walk.reason}")
+    return [*lines, "numparq salvage can make a good file of what is whole"]

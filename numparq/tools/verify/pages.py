@@ -1,0 +1,343 @@
+"""Check the pages of a column chunk: checksums, counts, encodings, levels, values."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ...column.encodings import ENCODING_PHYSICAL_TYPES
+from ...column.scratch import Scratch, allocate
+from ...errors import LimitError
+from ...format.column_order import ColumnOrder
+from ...format.page_bounds import compute_page_bounds
+from ...format.schema import Leaf
+from ...format.statistics import ValueBounds
+from ...format.thrift.idl import enum_value, load_idl
+from ...format.writer_quirks import PageQuirks
+from ...io.source import Source
+from ...kernels.enums import BYTE_ARRAY, DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN, PLAIN_DICTIONARY, UNCOMPRESSED
+from ...kernels.tables import SLACK
+from .deviations import Findings, Location
+from .page_decoder import PageDecodeError, PageDecoder
+from .page_values import PageDictionary, PageValues
+from .page_walk import NOT_COUNTED, StoredPage, has_negative_counts
+from .schema_elements import check_value_range
+from .statistics import ActualStatistics, BoundsChecker, check_statistics, int96_bounds
+
+__all__ = ["CheckedPage", "DecodeBudget", "PageChecker"]
+
+_PAGE_COST = 4096  # of the budget, however small it is
+_HEADER_STRUCTS = {
+    DATA_PAGE: "DataPageHeader",
+    DICTIONARY_PAGE: "DictionaryPageHeader",
+    DATA_PAGE_V2: "DataPageHeaderV2",
+}
+
+
+@dataclass
+class DecodeBudget:
+    """How much a file may still ask for: what a few bytes can claim is not to take days.
+
+    Parameters
+    ----------
+    left : int
+        Bytes and values that may still be decoded.
+    """
+
+    left: int
+
+    def take(self, amount: int) -> bool:
+        """Use some of it up; False where there is not so much left."""
+        self.left -= amount
+        return self.left >= 0
+
+
+@dataclass
+class CheckedPage:
+    """What a data page turned out to be; None where it could not be decoded.
+
+    Parameters
+    ----------
+    stored : StoredPage
+        The page.
+    num_entries : int
+        By its header.
+    first_row, num_rows, num_values : int or None
+        Its first row within the row group, its rows, its values without nulls.
+    bounds : ValueBounds or None
+        Of its values.
+    definition, repetition : list of int or None
+        How often each level occurs.
+    byte_array_bytes : int or None
+        Of BYTE_ARRAY, the bytes of its values.
+    begins_row : bool
+        Whether its first entry begins a row.
+    """
+
+    stored: StoredPage
+    num_entries: int
+    first_row: int | None = None
+    num_rows: int | None = None
+    num_values: int | None = None
+    bounds: ValueBounds | None = None
+    definition: list[int] | None = None
+    repetition: list[int] | None = None
+    byte_array_bytes: int | None = None
+    begins_row: bool = True
+
+    @property
+    def null_count(self) -> int | None:
+        """Entries without a value."""
+        return None if self.num_values is None else self.num_entries - self.num_values
+
+
+@dataclass
+class PageChecker:
+    """Checks the pages of one column chunk.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    leaf : Leaf
+        The column.
+    order : ColumnOrder
+        How its values compare.
+    codec : int
+        The chunk's.
+    place : Location
+        Of the chunk.
+    findings : Findings
+        What is wrong goes there.
+    scratch : Scratch
+        Buffers.
+    budget : DecodeBudget
+        What may still be decoded.
+    faults : PageQuirks
+        What is wrong in the files of the writer.
+    collectors : list
+        Called with each page that could be decoded: ``watcher(values)``.
+
+    Attributes
+    ----------
+    facts : list of CheckedPage
+        The data pages.
+    dictionary_page : StoredPage or None
+        The dictionary page.
+    sizes : tuple of int
+        Bytes of all pages as stored, and decompressed, headers counted.
+    """
+
+    source: Source
+    leaf: Leaf
+    order: ColumnOrder
+    codec: int
+    place: Location
+    findings: Findings
+    scratch: Scratch
+    budget: DecodeBudget
+    faults: PageQuirks
+    collectors: list[Any] = field(default_factory=list)
+    facts: list[CheckedPage] = field(default_factory=list)
+    dictionary_page: StoredPage | None = None
+    sizes: tuple[int, int] = (0, 0)
+    _dictionary: PageDictionary | None = None
+    _next_row: int | None = 0
+    _added: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._decoder = PageDecoder(self.leaf, self.codec, self.scratch, self.faults)
+        self._bounds = BoundsChecker(self.order, self.findings, what="the statistics in the page header")
+
+    def take(self, page: StoredPage) -> None:
+        """Check a page."""
+        place = self.place._replace(page=page.ordinal)
+        header_size = page.body - page.offset
+        self.sizes = (self.sizes[0] + page.end - page.offset,
+                      self.sizes[1] + header_size + page.header["uncompressed_page_size"])  # fmt: skip
+        self.findings.checked_counts["pages"] += 1
+        size = page.header["compressed_page_size"]
+        if not self.budget.take(_PAGE_COST + size):
+            return
+        try:
+            raw = allocate(size + SLACK)
+            self.source.read_into(page.body, raw[:size])
+        except LimitError as error:
+            self.findings.add("not-checked", error.message, place)
+            return
+        raw[size:] = 0
+        self._check_crc(page, raw[:size], place)
+        if page.header["type"] == DICTIONARY_PAGE:
+            self._check_dictionary_page(page, raw, place)
+        elif page.header["type"] in (DATA_PAGE, DATA_PAGE_V2):
+            self._check_data_page(page, raw, place)
+
+    def _check_crc(self, page: StoredPage, body: np.ndarray, location: Location) -> None:
+        crc = page.header.get("crc")
+        if crc is None:
+            return
+        if crc == 0 and not self.faults.has_checksums:
+            self._add_once("writer-checksum", "the checksum is 0, as Parquet.jl writes it everywhere", location)
+            return
+        self.findings.checked_counts["checksums"] += 1
+        actual = zlib.crc32(body.data)
+        if crc & 0xFFFFFFFF != actual:
+            self.findings.add("page-crc", f"the checksum in the header is {crc & 0xFFFFFFFF:08x}, that of the bytes "
+                                          f"{actual:08x}: the page is damaged", location)  # fmt: skip
+
+    def _add_once(self, check: str, message: str, location: Location) -> None:
+        """Note what all pages of a writer have: of the chunk's first alone."""
+        if check not in self._added:
+            self._added.add(check)
+            self.findings.add(check, message, location)
+
+    def _check_dictionary_page(self, page: StoredPage, raw: np.ndarray, location: Location) -> None:
+        about = page.about
+        if self.dictionary_page is not None or self.facts:
+            self.findings.add("page-dictionary", "the dictionary page is not the first page of the chunk, or not the "
+                                                 "only dictionary", location)  # fmt: skip
+            return
+        self.dictionary_page = page
+        if about.get("encoding") not in (PLAIN, PLAIN_DICTIONARY):
+            self.findings.add("page-encoding", f"the dictionary is in {_encoding(about)}, where it has to be PLAIN",
+                              location)  # fmt: skip
+            return
+        if not self._has_counts(page, location) or not self._may_decode(page, about):
+            return
+        try:
+            self._dictionary = self._decoder.dictionary(raw, page.header)
+        except PageDecodeError as trouble:
+            self.findings.add(trouble.check, trouble.message, location)
+            return
+        if about.get("is_sorted"):
+            self._check_sorted(self._dictionary, location)
+
+    def _check_sorted(self, dictionary: PageDictionary, location: Location) -> None:
+        if self.order.kind == "none" or dictionary.count < 2:
+            return
+        each = compute_page_bounds(
+            self.order,
+            dictionary.values,
+            np.arange(dictionary.count + 1),
+            starts=dictionary.starts,
+            ends=dictionary.ends,
+        )
+        keys = [self.order.key(value) for value in each.min_values if value is not None]
+        if any(after < before for before, after in pairwise(keys)):
+            self.findings.add("dictionary-sorted", "the dictionary is called sorted, and is not", location)
+
+    # --- data pages ---------------------------------------------------------------------------------------------------
+
+    def _check_data_page(self, page: StoredPage, raw: np.ndarray, location: Location) -> None:
+        about = page.about
+        if not self._has_counts(page, location):
+            self._skip_page()
+            return
+        facts = CheckedPage(page, about["num_values"], self._next_row)
+        self.facts.append(facts)
+        self._check_sizes(page, location)
+        if self.leaf.physical not in ENCODING_PHYSICAL_TYPES.get(about["encoding"], ()):
+            name = enum_value("Type", self.leaf.physical)
+            self.findings.add("page-encoding", f"{name!s} values are in {_encoding(about)}, which is not for them",
+                              location)  # fmt: skip
+            self._skip_page()
+            return
+        if not self._may_decode(page, about):
+            self._skip_page()
+            return
+        try:
+            values = self._decoder.data(raw, page.header, self._dictionary)
+        except PageDecodeError as trouble:
+            if trouble.check != "page-dictionary" or self.dictionary_page is None:  # else the dictionary is damaged
+                self.findings.add(trouble.check, trouble.message, location)
+            self._skip_page()
+            return
+        self._record_values(facts, values)
+        self._check(facts, values, location)
+        for watcher in self.collectors:
+            watcher(values)
+
+    def _has_counts(self, page: StoredPage, location: Location) -> bool:
+        """Check that a header has all that is required, which has been said where it has not, and no negative count."""
+        about = page.about
+        required = [
+            item.name for item in load_idl().structs[_HEADER_STRUCTS[page.header["type"]]].fields if item.required
+        ]
+        if any(name not in about for name in required):
+            return False
+        if has_negative_counts(about):
+            self.findings.add("page-counts", "a count in the page header is negative", location)
+            return False
+        return True
+
+    def _may_decode(self, page: StoredPage, type_header: dict[str, Any]) -> bool:
+        return self.budget.take(page.header["uncompressed_page_size"] + type_header["num_values"])
+
+    def _skip_page(self) -> None:
+        self._decoder.skip_page()
+        self._next_row = None
+
+    def _check_sizes(self, page: StoredPage, location: Location) -> None:
+        header = page.header
+        stored, plain = header["compressed_page_size"], header["uncompressed_page_size"]
+        if self.codec == UNCOMPRESSED and stored != plain:
+            self.findings.add("page-uncompressed-size", f"without compression, the page has {stored:,} bytes, and "
+                                                        f"claims {plain:,}", location)  # fmt: skip
+
+    def _record_values(self, facts: CheckedPage, values: PageValues) -> None:
+        leaf = self.leaf
+        facts.num_rows, facts.num_values = values.num_rows, values.num_values
+        facts.begins_row = values.repetition is None or not values.num_entries or values.repetition[0] == 0
+        if facts.first_row is not None and not facts.begins_row:
+            facts.first_row -= 1
+        if self._next_row is not None:
+            self._next_row += values.num_rows
+        facts.bounds = _page_bounds(values, self.order)
+        facts.definition = _histogram(values.definition, leaf.max_definition_level, values.num_entries)
+        facts.repetition = _histogram(values.repetition, leaf.max_repetition_level, values.num_entries)
+        if leaf.physical == BYTE_ARRAY and values.starts is not None and values.ends is not None:
+            lengths = values.ends - values.starts
+            facts.byte_array_bytes = int((lengths if values.codes is None else lengths[values.codes]).sum())
+
+    def _check(self, facts: CheckedPage, values: PageValues, location: Location) -> None:
+        about = facts.stored.about
+        nulls = values.num_entries - values.num_values
+        if "num_nulls" in about and about["num_nulls"] != nulls:
+            check = "writer-null-count" if about["num_nulls"] in (0, NOT_COUNTED) else "page-null-count"
+            self.findings.add(check, f"the header says {about['num_nulls']:,} nulls, and there are {nulls:,}", location)
+        if "num_rows" in about and about["num_rows"] != values.num_rows:
+            check = "writer-row-count" if about["num_rows"] in (0, values.num_entries) else "page-row-count"
+            self.findings.add(check, f"the header says {about['num_rows']:,} rows, and {values.num_rows:,} begin in "
+                                     "the page", location)  # fmt: skip
+        for check, message in values.faults:
+            self._add_once(check, message, location)
+        if facts.stored.header["type"] == DATA_PAGE_V2 and not facts.begins_row:
+            self.findings.add("page-row-start", "the page goes on with a row of the page before", location)
+        if values.unused:
+            self.findings.add("page-bytes", f"{values.unused:,} bytes stand behind the values", location)
+        assert facts.bounds is not None
+        check_value_range(self.leaf, self.order, facts.bounds, self.findings, location)
+        if "statistics" in about:
+            truth = ActualStatistics(facts.bounds, nulls, values.num_entries)
+            check_statistics(about["statistics"], truth, self._bounds, self.leaf, location)
+
+
+def _page_bounds(values: PageValues, order: ColumnOrder) -> ValueBounds:
+    if order.kind == "int96":
+        return int96_bounds(values.values, values.codes)
+    found = compute_page_bounds(order, values.values, np.array([0, values.num_values]), starts=values.starts,
+                        ends=values.ends, codes=values.codes)  # fmt: skip
+    nans = None if found.nan_counts is None else found.nan_counts[0]
+    return ValueBounds(found.min_values[0], found.max_values[0], nans)
+
+
+def _encoding(type_header: dict[str, Any]) -> str:
+    return str(enum_value("Encoding", type_header.get("encoding", -1)))
+
+
+def _histogram(levels: np.ndarray | None, most: int, entries: int) -> list[int]:
+    return [entries] if levels is None else np.bincount(levels, minlength=most + 1).tolist()

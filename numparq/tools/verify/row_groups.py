@@ -1,0 +1,206 @@
+"""Check row groups: sizes, ordinals, overlapping byte ranges, sort order of rows (RowGroup)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...column.scratch import Scratch
+from ...errors import ParquetError
+from ...format.column_order import ColumnOrder
+from ...format.physical_type import BYTE_ARRAY
+from ...format.schema import Leaf
+from ...format.writer_quirks import page_quirks
+from ...io.sibling_files import SiblingFiles
+from ...io.source import Source
+from .column_chunks import MAX_DECODED_PER_BYTE, ColumnChunkChecker, FileRegion
+from .deviations import Findings, Location
+from .footer import DecodedFooter
+from .page_values import PageValues
+from .pages import DecodeBudget
+
+__all__ = ["SortKeyCollector", "check_row_groups", "check_sorting", "sort_key_collectors"]
+
+_INTEGERS = {("signed", 4): "i4", ("signed", 8): "i8", ("unsigned", 4): "u4", ("unsigned", 8): "u8",
+             ("boolean", 1): "u1"}  # fmt: skip
+_FLOATS = {2: "f2", 4: "f4", 8: "f8"}
+
+_MAX_ORDINAL = (1 << 15) - 1
+_MIN_BUDGET = 1 << 32  # bytes and values that are decoded of a file, however small
+
+
+class SortKeyCollector:
+    """Gathers what the rows of a sorting column compare by, page by page.
+
+    Parameters
+    ----------
+    leaf : Leaf
+        The column, which is not repeated.
+    order : ColumnOrder
+        How its values compare.
+    """
+
+    def __init__(self, leaf: Leaf, order: ColumnOrder) -> None:
+        self._leaf = leaf
+        self._order = order
+        self._present: list[np.ndarray] = []
+        self._keys: list[np.ndarray] = []
+
+    def __call__(self, page: PageValues) -> None:
+        """Take the values of a page."""
+        keys = self._sort_keys(page)
+        if page.codes is not None:
+            keys = keys[page.codes]
+        most = self._leaf.max_definition_level
+        present = np.ones(page.num_entries, bool) if page.definition is None else page.definition == most
+        self._present.append(present)
+        self._keys.append(keys)
+
+    def _sort_keys(self, page: PageValues) -> np.ndarray:
+        kind, width = self._order.kind, self._order.width
+        if (kind, width) in _INTEGERS:
+            return page.values.view(_INTEGERS[kind, width])
+        if kind == "float":
+            return page.values.view(_FLOATS[width])
+        if self._leaf.physical == BYTE_ARRAY and page.starts is not None and page.ends is not None:
+            places = zip(page.starts.tolist(), page.ends.tolist(), strict=True)
+            items = [page.values[start:end].tobytes() for start, end in places]
+        else:
+            data = page.values.tobytes()
+            items = [data[place : place + width] for place in range(0, len(data), width)] if width else []
+        keys = np.empty(len(items), object)
+        keys[:] = [self._order.key(item) for item in items]
+        return keys
+
+    def ranks(self, descending: bool, nulls_first: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Give, row by row, what comes first (nulls or values), and the places of values in the order asked for."""
+        present = np.concatenate(self._present) if self._present else np.empty(0, bool)
+        values = np.concatenate(self._keys) if self._keys else np.empty(0, np.int64)
+        _, places = np.unique(values, return_inverse=True)  # NaNs are one, and the largest
+        rank = np.zeros(len(present), np.int64)
+        rank[present] = -places if descending else places
+        return np.where(present, int(nulls_first), int(not nulls_first)), rank
+
+
+def sort_key_collectors(
+    group: dict[str, Any], leaves: list[Leaf | None], orders: list[ColumnOrder], findings: Findings, location: Location
+) -> dict[int, SortKeyCollector]:
+    """Give what gathers the keys of each sorting column of a row group, by the ordinals of the leaves."""
+    found: dict[int, SortKeyCollector] = {}
+    for column in group.get("sorting_columns") or ():
+        number = column.get("column_idx", -1)
+        if not 0 <= number < len(leaves):
+            findings.add("sorting-column", f"the row group is sorted by column {number}, which there is not", location)
+            return {}
+        leaf = leaves[number]
+        if leaf is None or leaf.max_repetition_level or orders[number].kind in ("none", "int96"):
+            return found  # what comes behind decides only between rows that are equal in it
+        found[number] = SortKeyCollector(leaf, orders[number])
+    return found
+
+
+def check_sorting(
+    group: dict[str, Any], keys: dict[int, SortKeyCollector], findings: Findings, location: Location
+) -> None:
+    """Check that the rows are in the order that the row group says, once all pages have been taken."""
+    columns = [column for column in group.get("sorting_columns") or () if column.get("column_idx") in keys]
+    parts: list[np.ndarray] = []
+    try:
+        for column in columns:
+            parts += keys[column["column_idx"]].ranks(column.get("descending", False), column.get("nulls_first", False))
+    except (MemoryError, ParquetError):
+        findings.add("not-checked", "there is not enough memory to check the order of the rows", location)
+        return
+    if not parts or len({len(part) for part in parts}) > 1 or len(parts[0]) < 2:
+        return  # of a column, not all pages could be decoded
+    less, equal = np.zeros(len(parts[0]) - 1, bool), np.ones(len(parts[0]) - 1, bool)
+    for part in parts:
+        less |= equal & (part[1:] < part[:-1])
+        equal &= part[1:] == part[:-1]
+    if less.any():
+        row = int(np.argmax(less)) + 1
+        findings.add("sorting-rows", f"the row group is called sorted, and row {row:,} of it comes before the row in "
+                                     f"front of it ({int(less.sum()):,} such rows)", location)  # fmt: skip
+
+
+def check_row_groups(
+    source: Source, tail: DecodedFooter, leaves: list[Leaf | None], orders: list[ColumnOrder], findings: Findings,
+    progress: Callable[[int], None], files: SiblingFiles | None = None,
+) -> None:  # fmt: skip
+    """Check all row groups, and that no two parts of the file lie over each other.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    tail : DecodedFooter
+        Its footer.
+    leaves, orders
+        The columns.
+    findings : Findings
+        What is wrong goes there.
+    progress : callable
+        Called with the rows of each column chunk that is done.
+    files : SiblingFiles or None
+        As in `ColumnChunkChecker`.
+    """
+    regions: dict[str, list[FileRegion]] = {}
+    scratch, budget = Scratch(), DecodeBudget(_MIN_BUDGET + MAX_DECODED_PER_BYTE * source.size)
+    faults = page_quirks(tail.metadata.get("created_by"))
+    for number, group in enumerate(tail.metadata.get("row_groups", [])):
+        place = Location(row_group=number)
+        _check_row_group_fields(group, number, place, findings)
+        chunks = group.get("columns", [])
+        if len(chunks) != len(leaves):
+            findings.add("group-columns", f"the row group has {len(chunks)} column chunks, the schema {len(leaves)} "
+                                          "leaf columns", place)  # fmt: skip
+            continue
+        keys = sort_key_collectors(group, leaves, orders, findings, place)
+        for leaf, order, chunk in zip(leaves, orders, chunks, strict=True):
+            if leaf is not None and budget.left >= 0:
+                ColumnChunkChecker(source, tail.start, leaf, order, group.get("num_rows", 0), chunk, faults,
+                           place._replace(column=leaf.name), findings, scratch, budget, regions,
+                           [keys[leaf.index]] if leaf.index in keys else [], files).run()  # fmt: skip
+                findings.checked_counts["column chunks"] += 1
+                progress(max(group.get("num_rows", 0), 0))
+        check_sorting(group, keys, findings, place)
+        findings.checked_counts["row groups"] += 1
+    for parts in regions.values():
+        _check_overlaps(parts, findings)
+
+
+def _check_row_group_fields(group: dict[str, Any], number: int, location: Location, findings: Findings) -> None:
+    rows = group.get("num_rows", 0)
+    if rows < 0:
+        findings.add("group-rows", f"the row group claims {rows:,} rows", location)
+    ordinal = group.get("ordinal")
+    if ordinal is not None and ordinal != number and number <= _MAX_ORDINAL:
+        findings.add("group-ordinal", f"the row group says that it is number {ordinal}", location)
+    chunks = [chunk["meta_data"] for chunk in group.get("columns", []) if "meta_data" in chunk]
+    if len(chunks) != len(group.get("columns", [])):
+        return
+    for name, part, check in (("total_byte_size", "total_uncompressed_size", "group-size"),
+                              ("total_compressed_size", "total_compressed_size", "group-compressed-size")):  # fmt: skip
+        total = sum(chunk.get(part, 0) for chunk in chunks)
+        if group.get(name, total) != total:
+            findings.add(check, f"{name} is {group[name]:,}, and the column chunks have {total:,} together", location)
+    starts = [min(filter(None, (chunk.get("dictionary_page_offset"), chunk.get("data_page_offset"))), default=0)
+              for chunk in chunks]  # fmt: skip
+    if group.get("file_offset") and starts and group["file_offset"] not in (starts[0], min(starts)):
+        findings.add("group-offset", f"file_offset is {group['file_offset']:,}, and the first page is at {starts[0]:,}",
+                     location)  # fmt: skip
+
+
+def _check_overlaps(regions: list[FileRegion], findings: Findings) -> None:
+    """Check that nothing lies over anything else."""
+    furthest: FileRegion | None = None
+    for region in sorted(regions, key=lambda item: item[:2]):
+        if furthest is not None and region[0] < furthest[1]:
+            one, other = (f"{each[2]} of column {each[3].column!r} in row group {each[3].row_group}"
+                          for each in (furthest, region))  # fmt: skip
+            findings.add("overlap", f"{other} begin at {region[0]:,}, where {one} have not ended (at {furthest[1]:,})",
+                         region[3])  # fmt: skip
+        if furthest is None or region[1] > furthest[1]:
+            furthest = region

@@ -1,0 +1,235 @@
+"""Check Statistics and SizeStatistics: bounds, counts and histograms against the values."""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...format.column_order import ColumnOrder, leaf_order
+from ...format.physical_type import BYTE_ARRAY
+from ...format.schema import Leaf
+from ...format.statistics import ValueBounds
+from .deviations import Findings, Location
+
+__all__ = [
+    "ActualStatistics",
+    "BoundsChecker",
+    "check_size_statistics",
+    "check_statistics",
+    "format_value",
+    "int96_bounds",
+]
+
+_FLOATS = {2: "<e", 4: "<f", 8: "<d"}
+_SHOWN_BYTES = 24
+CHUNK_STATISTICS = "the statistics"
+
+_INT96 = np.dtype([("nanoseconds", "<i8"), ("day", "<i4")])
+
+
+def format_value(value: bytes, order: ColumnOrder) -> str:
+    """Show a PLAIN value."""
+    if order.kind == "float" and len(value) in _FLOATS:
+        return repr(struct.unpack(_FLOATS[len(value)], value)[0])
+    if order.kind in ("signed", "unsigned", "boolean", "decimal"):
+        return f"{order.key(value):,}"
+    return f"{value[:_SHOWN_BYTES]!r}" + (f"... ({len(value):,} bytes)" if len(value) > _SHOWN_BYTES else "")
+
+
+@dataclass(frozen=True)
+class BoundsChecker:
+    """Holds bounds against the smallest and largest value that there really is.
+
+    Parameters
+    ----------
+    order : ColumnOrder
+        How the values compare.
+    findings : Findings
+        What is wrong goes there.
+    min_check, max_check, bound_check : str
+        The names of the checks.
+    what : str
+        Whose bounds they are, in words.
+    """
+
+    order: ColumnOrder
+    findings: Findings
+    min_check: str = "stats-min"
+    max_check: str = "stats-max"
+    bound_check: str = "stats-bound"
+    what: str = CHUNK_STATISTICS
+
+    def check(self, low: bytes | None, high: bytes | None, actual: ValueBounds, place: Location) -> None:
+        """Check a lower and an upper bound, either of which may not be there."""
+        for bound, name, is_low in ((low, "minimum", True), (high, "maximum", False)):
+            if bound is None:
+                continue
+            if not self._is_value(bound):
+                self.findings.add(self.bound_check, f"{self.what} have a {name} of {len(bound)} bytes, which is no "
+                                                    "value of the column", place)  # fmt: skip
+                continue
+            found = actual.min_value if is_low else actual.max_value
+            self._check_bound(bound, found, name, is_low, place)
+
+    def _is_value(self, bound: bytes) -> bool:
+        return len(bound) == self.order.width if self.order.width else bool(bound) or self.order.kind == "bytes"
+
+    def _check_bound(self, bound: bytes, found: bytes | None, name: str, is_low: bool, place: Location) -> None:
+        if self.order.is_float and not self.order.total:
+            number = struct.unpack(_FLOATS[len(bound)], bound)[0]
+            if math.isnan(number):
+                self.findings.add("stats-nan", f"the {name} of {self.what} is NaN, which readers ignore", place)
+                return
+            if self.what == CHUNK_STATISTICS and number == 0 and (math.copysign(1, number) < 0) != is_low:
+                self.findings.add("stats-zero", f"the {name} of {self.what} is {number}", place)
+        if found is None or not self.exceeds(bound, found, is_low):
+            return
+        side = "below" if is_low else "above"
+        check = self.min_check if is_low else self.max_check
+        self.findings.add(check, f"{self.what} have the {name} {format_value(bound, self.order)}, and the value "
+                                 f"{format_value(found, self.order)} is {side} it", place)  # fmt: skip
+
+    def exceeds(self, bound: bytes, found: bytes, is_low: bool) -> bool:
+        """Tell whether a value lies outside of a bound; both zeros are the same where floats compare as numbers."""
+        one, other = self._key(bound), self._key(found)
+        return other < one if is_low else other > one
+
+    def _key(self, value: bytes) -> Any:
+        if self.order.is_float and not self.order.total:
+            return struct.unpack(_FLOATS[len(value)], value)[0]
+        return self.order.key(value)
+
+    def same(self, one: bytes, other: bytes) -> bool:
+        """Tell whether two bounds are equal in the column's order."""
+        return self._key(one) == self._key(other)
+
+    def over(self, what: str, min_check: str, max_check: str, bound_check: str) -> BoundsChecker:
+        """Give a check of the same column's bounds that stand elsewhere."""
+        return replace(self, what=what, min_check=min_check, max_check=max_check, bound_check=bound_check)
+
+
+def int96_bounds(values: np.ndarray, codes: np.ndarray | None) -> ValueBounds:
+    """Give the earliest and the latest of INT96 timestamps: by the day, then by the time of day.
+
+    Parameters
+    ----------
+    values : uint8 array
+        Twelve bytes each.
+    codes : int32 array or None
+        Which of them there are.
+    """
+    moments = values.view(_INT96)
+    if codes is not None:
+        moments = moments[np.unique(codes)]
+    if not len(moments):
+        return ValueBounds(None, None, None)
+    order = np.lexsort((moments["nanoseconds"], moments["day"]))
+    return ValueBounds(moments[order[0]].tobytes(), moments[order[-1]].tobytes(), None)
+
+
+@dataclass(frozen=True)
+class ActualStatistics:
+    """What there really is, in a chunk or a page.
+
+    Parameters
+    ----------
+    bounds : ValueBounds
+        The smallest and the largest value, and the number of NaNs.
+    null_count, num_entries : int
+        Nulls, and nulls and values together.
+    distinct_count : int or None
+        Different values, where they have been counted.
+    """
+
+    bounds: ValueBounds
+    null_count: int
+    num_entries: int
+    distinct_count: int | None = None
+
+
+def check_statistics(
+    stats: dict[str, Any], truth: ActualStatistics, check: BoundsChecker, leaf: Leaf, place: Location
+) -> None:
+    """Hold a Statistics struct against the data.
+
+    Parameters
+    ----------
+    stats : dict
+        The struct.
+    truth : ActualStatistics
+        What there is.
+    check : BoundsChecker
+        Knows the order of the values.
+    leaf : Leaf
+        The column.
+    place : Location
+        Of the chunk or page.
+    """
+    findings, what = check.findings, check.what
+    counts = (("null_count", "stats-null-count", "nulls", truth.null_count),
+              ("nan_count", "stats-nan-count", "NaNs", truth.bounds.nan_count),
+              ("distinct_count", "stats-distinct-count", "different values", truth.distinct_count))  # fmt: skip
+    for name, which, things, actual in counts:
+        said = stats.get(name)
+        if said is not None and said < 0:
+            findings.add("stats-unknown", f"{what} say {said} {things}, which stands for an unknown number", place)
+        elif said is not None and actual is not None and said != actual:
+            findings.add(which, f"{what} say {said:,} {things}, and there are {actual:,}", place)
+    low, high = stats.get("min_value"), stats.get("max_value")
+    if check.order.kind == "none":  # or one that is not known: of those bounds there is nothing to say
+        if leaf_order(leaf).kind == "none" and (low is not None or high is not None):
+            findings.add("stats-order", f"{what} have bounds, and the values of the column have no order", place)
+        return
+    check.check(low, high, truth.bounds, place)
+    _check_exact_flags(stats, truth.bounds, check, place)
+    _check_deprecated_bounds(stats, truth.bounds, check, place)
+
+
+def _check_exact_flags(stats: dict[str, Any], actual: ValueBounds, check: BoundsChecker, place: Location) -> None:
+    for side, found in (("min", actual.min_value), ("max", actual.max_value)):
+        bound = stats.get(f"{side}_value")
+        if not stats.get(f"is_{side}_value_exact") or bound is None or found is None:
+            continue
+        if check.order.width and len(bound) != check.order.width:
+            continue  # which has been said already
+        is_low = side == "min"
+        if not check.same(bound, found) and not check.exceeds(bound, found, is_low):
+            check.findings.add("stats-exact", f"{check.what} call {side}_value exact, and no value is it", place)
+
+
+def _check_deprecated_bounds(stats: dict[str, Any], actual: ValueBounds, check: BoundsChecker, place: Location) -> None:
+    """Check the old bounds of types that compare in the same way in the old order: signed."""
+    if check.order.kind not in ("signed", "float", "boolean") or check.order.total:
+        return
+    for side, found in (("min", actual.min_value), ("max", actual.max_value)):
+        bound = stats.get(side)
+        if bound is None or found is None or len(bound) != check.order.width:
+            continue
+        if check.exceeds(bound, found, side == "min"):
+            check.findings.add("stats-legacy", f"the old {side} of {check.what} does not bound all values", place)
+
+
+def check_size_statistics(
+    sizes: dict[str, Any], leaf: Leaf, definition: list[int], repetition: list[int], byte_array_bytes: int | None,
+    findings: Findings, place: Location,
+) -> None:  # fmt: skip
+    """Hold the SizeStatistics of a chunk against the data."""
+    said = sizes.get("unencoded_byte_array_data_bytes")
+    if said is not None:
+        actual = byte_array_bytes if leaf.physical == BYTE_ARRAY else None
+        if said != actual:
+            there = "the column has no BYTE_ARRAY values" if actual is None else f"they have {actual:,}"
+            findings.add("stats-size", f"the size statistics say {said:,} bytes of values, and {there}", place)
+    for name, counts in (("definition", definition), ("repetition", repetition)):
+        histogram = sizes.get(f"{name}_level_histogram")
+        if histogram and histogram != counts:
+            findings.add("stats-histogram", f"the histogram of {name} levels is {_short(histogram)}, and the levels "
+                                            f"are {_short(counts)}", place)  # fmt: skip
+
+
+def _short(counts: list[int]) -> str:
+    return str(counts) if len(counts) <= 8 else f"{counts[:8]} and {len(counts) - 8} more"

@@ -1,0 +1,1 @@
+"""Types: (physical, logical) to NumPy, pandas and Arrow."""

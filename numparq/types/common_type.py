@@ -1,0 +1,168 @@
+"""Common type: the smallest Arrow type that holds all values of several, and type names for messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import lru_cache
+
+from ..format.arrow_type import TIME_UNITS, ArrowType
+
+__all__ = ["common_type", "describe_type", "value_type"]
+
+_STORED_ALIKE = {
+    "large_utf8": "utf8", "utf8_view": "utf8", "large_binary": "binary", "binary_view": "binary",
+}  # fmt: skip
+# Extension types that mean something else than the values that they are stored as.
+_MEANINGFUL = ("pandas.period",)
+
+
+def value_type(arrow_type: ArrowType) -> ArrowType:
+    """Leave out of a type what does not change which values it has."""
+    extension = arrow_type.extension if arrow_type.extension in _MEANINGFUL else None
+    return ArrowType(
+        _STORED_ALIKE.get(arrow_type.kind, arrow_type.kind),
+        _decimal_width(arrow_type.precision) if arrow_type.kind == "decimal" else arrow_type.bit_width,
+        arrow_type.signed, arrow_type.unit, "UTC" if arrow_type.timezone else "",
+        arrow_type.precision, arrow_type.scale, arrow_type.byte_width,
+        extension=extension, extension_metadata=arrow_type.extension_metadata if extension else None,
+    )  # fmt: skip
+
+
+def _decimal_width(precision: int) -> int:
+    return 128 if precision <= 38 else 256
+
+
+@lru_cache(maxsize=1024)
+def common_type(types: frozenset[ArrowType]) -> ArrowType | None:
+    """Find the smallest type that holds all values of some.
+
+    Parameters
+    ----------
+    types : frozenset of ArrowType
+        As `value_type` gives them, at least one.
+
+    Returns
+    -------
+    ArrowType or None
+        None where there is none. It does not depend on any order.
+    """
+    # Types that take in others come first: an int32 and a uint32 fit a float64 each, the int64 of both does not.
+    first, *others = sorted(types, key=lambda item: (_RANKS.get(item.kind, len(_RANKS)), repr(item)))
+    found: ArrowType | None = first
+    for other in others:
+        if found is None:
+            return None
+        found = _joined(found, other)
+    return found
+
+
+_RANKS = {kind: rank for rank, kind in enumerate(("float", "decimal", "timestamp", "binary"))}
+
+
+def _joined(first: ArrowType, second: ArrowType) -> ArrowType | None:
+    if first == second:
+        return first
+    if first.extension != second.extension or first.extension_metadata != second.extension_metadata:
+        return None
+    rule = _RULES.get((first.kind, second.kind))
+    if rule is not None:
+        return rule(first, second)
+    rule = _RULES.get((second.kind, first.kind))
+    return rule(second, first) if rule is not None else None
+
+
+# --- one rule for each pair of kinds ---------------------------------------------------------------------------------
+
+
+def _integers(first: ArrowType, second: ArrowType) -> ArrowType | None:
+    if first.signed == second.signed:
+        return first if first.bit_width >= second.bit_width else second
+    signed, unsigned = (first, second) if first.signed else (second, first)
+    width = max(signed.bit_width, 2 * unsigned.bit_width)
+    return ArrowType("int", width) if width <= 64 else None
+
+
+# Bits of an integer -> bits of the smallest float that holds them all: it has 11, 24 or 53 digits.
+_FLOATS_OF = {8: 16, 16: 32, 32: 64}
+
+
+def _integer_and_float(integer: ArrowType, real: ArrowType) -> ArrowType | None:
+    needed = _FLOATS_OF.get(integer.bit_width)
+    return None if needed is None else replace(real, bit_width=max(real.bit_width, needed))
+
+
+# Bits of an integer, and whether it is signed -> the decimal digits that it may have.
+_DIGITS = {(bits, signed): len(str(2 ** (bits - signed))) for bits in (8, 16, 32, 64) for signed in (True, False)}
+
+
+def _integer_and_decimal(integer: ArrowType, decimal: ArrowType) -> ArrowType | None:
+    digits = _DIGITS[integer.bit_width, integer.signed]
+    return _decimal(max(digits, decimal.precision - decimal.scale), decimal.scale)
+
+
+def _decimals(first: ArrowType, second: ArrowType) -> ArrowType | None:
+    whole = max(first.precision - first.scale, second.precision - second.scale)
+    return _decimal(whole, max(first.scale, second.scale))
+
+
+# More digits than this are in no file that means well: each value would be made that long.
+_MOST_DIGITS = 1000
+
+
+def _decimal(whole: int, scale: int) -> ArrowType | None:
+    """Give the decimal of so many digits before the point and behind it."""
+    if whole + scale > _MOST_DIGITS:
+        return None
+    return ArrowType("decimal", _decimal_width(whole + scale), precision=whole + scale, scale=scale)
+
+
+def _finest(first: ArrowType, second: ArrowType) -> ArrowType | None:
+    if bool(first.timezone) != bool(second.timezone):
+        return None
+    return first if TIME_UNITS.index(first.unit) >= TIME_UNITS.index(second.unit) else second
+
+
+_RULES: dict[tuple[str, str], Callable[[ArrowType, ArrowType], ArrowType | None]] = {
+    ("int", "int"): _integers,
+    ("int", "float"): _integer_and_float,
+    ("int", "decimal"): _integer_and_decimal,
+    ("float", "float"): lambda first, second: first if first.bit_width >= second.bit_width else second,
+    ("decimal", "decimal"): _decimals,
+    ("date", "timestamp"): lambda date, timestamp: None if timestamp.timezone else timestamp,
+    ("timestamp", "timestamp"): _finest,
+    ("time", "time"): _finest,
+    ("duration", "duration"): _finest,
+    ("fixed_size_binary", "fixed_size_binary"): lambda first, second: ArrowType("binary"),
+    ("fixed_size_binary", "binary"): lambda fixed, binary: binary,
+}
+
+
+# --- in words --------------------------------------------------------------------------------------------------------
+
+
+def describe_type(arrow_type: ArrowType) -> str:
+    """Name a type, as messages do."""
+    named = _WORDS.get(arrow_type.kind)
+    words = named(arrow_type) if named else arrow_type.kind
+    return f"{arrow_type.extension}({arrow_type.extension_metadata})" if arrow_type.extension in _MEANINGFUL else words
+
+
+def _listed(name: str, parts: Iterable[object]) -> str:
+    return f"{name}[{', '.join(str(part) for part in parts if part != '')}]"
+
+
+_WORDS: dict[str, Callable[[ArrowType], str]] = {
+    "int": lambda item: f"{'' if item.signed else 'u'}int{item.bit_width}",
+    "float": lambda item: f"float{item.bit_width}",
+    "decimal": lambda item: f"decimal({item.precision}, {item.scale})",
+    "timestamp": lambda item: _listed("timestamp", (item.unit, item.timezone)),
+    "time": lambda item: _listed("time", (item.unit,)),
+    "duration": lambda item: _listed("duration", (item.unit,)),
+    "utf8": lambda item: "string",
+    "large_utf8": lambda item: "string",
+    "utf8_view": lambda item: "string",
+    "large_binary": lambda item: "binary",
+    "binary_view": lambda item: "binary",
+    "fixed_size_binary": lambda item: f"fixed_size_binary[{item.byte_width}]",
+}

@@ -1,0 +1,115 @@
+"""Output types that restore the pandas dtypes recorded by numparq."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..format.arrow_type import ArrowType
+from ..format.key_values.pandas_dtypes import DtypeSpec
+from ..format.schema import Leaf
+from ..kernels.enums import BOOLEAN, INT96
+from .choose import choose_output_type
+from .output_type import UTF8_KINDS, OutputType
+from .parquet_type import infer_arrow_type
+
+
+def roundtrip_output_type(
+    leaf: Leaf, hint: ArrowType | None, dtype_spec: DtypeSpec, arrow_type: Any, null_count: int | None = None
+) -> OutputType | None:
+    """Choose how to decode a flat leaf column whose pandas dtype is known.
+
+    Parameters
+    ----------
+    leaf : numparq.format.schema.Leaf
+        The column.
+    hint : ArrowType or None
+        Its type by the footer's ``ARROW:schema``.
+    dtype_spec : DtypeSpec
+        The dtype that it had.
+    arrow_type : callable
+        Gives that same type as pyarrow's, or None.
+    null_count : int or None
+        As in `numparq.types.choose.choose_output_type`.
+
+    Returns
+    -------
+    OutputType or None
+        None where the dtype cannot be made here.
+    """
+    if dtype_spec.categories is not None:
+        return _categories(leaf, hint, dtype_spec, arrow_type, null_count)
+    if dtype_spec.arrow:
+        return _arrow(leaf, hint, arrow_type)
+    dtype = dtype_spec.dtype
+    if isinstance(dtype, pd.SparseDtype):
+        return _of_dtype(leaf, hint, dtype.subtype, null_count).along(block=False, wanted=dtype_spec)
+    return _of_dtype(leaf, hint, dtype, null_count)
+
+
+def _of_dtype(leaf: Leaf, hint: ArrowType | None, dtype: Any, null_count: int | None) -> OutputType:
+    if not isinstance(dtype, np.dtype):
+        target = choose_output_type(leaf, hint, null_count=null_count, pandas_dtype=dtype)
+        if target.finish == "masked_floats":  # here, a NaN is a value
+            nulls = "mask" if leaf.max_definition_level else "refuse"
+            return replace(target, finish="masked", nulls=nulls, fill=b"")
+        if isinstance(dtype, pd.DatetimeTZDtype) and target.finish == "timestamp_tz":
+            return replace(target, unit="", wanted=DtypeSpec(dtype) if dtype.unit != target.type.unit else None)
+        return target
+    if dtype.kind == "O":
+        return _objects(leaf, hint, null_count).along(block=False, wanted=DtypeSpec(dtype))
+    unit = np.datetime_data(dtype)[0] if dtype.kind in "mM" else ""
+    if dtype.kind == "m" and hint is None:
+        hint = ArrowType("duration", unit=unit)
+    target = choose_output_type(leaf, hint, null_count=null_count)
+    if dtype.kind == "M" and unit != target.type.unit:
+        return target.along(block=False, wanted=DtypeSpec(dtype))
+    return target
+
+
+def _objects(leaf: Leaf, hint: ArrowType | None, null_count: int | None) -> OutputType:
+    target = choose_output_type(leaf, hint, null_count=null_count)
+    if target.finish == "text":
+        return replace(target, finish="text_objects")
+    if target.type.kind in ("int", "bool") and not target.type.extension:
+        return choose_output_type(leaf, hint, dtype_backend="numpy_nullable", null_count=null_count)
+    return target
+
+
+def _arrow(leaf: Leaf, hint: ArrowType | None, arrow_type: Any) -> OutputType | None:
+    wanted_type = arrow_type()
+    if wanted_type is None:
+        return None
+    dtype = pd.ArrowDtype(wanted_type)
+    if not hasattr(wanted_type, "value_type") or not hasattr(wanted_type, "index_type"):
+        return choose_output_type(leaf, hint, pandas_dtype=dtype)
+    values = DtypeSpec(categories=DtypeSpec(arrow=True), ordered=wanted_type.ordered)
+    target = _categories(leaf, hint, values, arrow_type, None)
+    return None if target is None else replace(target, wanted=DtypeSpec(dtype))
+
+
+def _categories(
+    leaf: Leaf, hint: ArrowType | None, dtype_spec: DtypeSpec, arrow_type: Any, null_count: int | None
+) -> OutputType | None:
+    """Decode codes and a dictionary; booleans, and what is nothing but nulls, have none."""
+    assert dtype_spec.categories is not None
+    if leaf.physical == INT96:
+        return None
+    plain = replace(hint, dictionary=None) if hint is not None else None
+    values = infer_arrow_type(leaf.physical, leaf.type_length, leaf.logical, plain)
+    if leaf.physical == BOOLEAN or values.kind == "null":
+        target = choose_output_type(leaf, plain, dtype_backend="numpy_nullable", null_count=null_count)
+        return target.along(block=False, wanted=dtype_spec)
+
+    def entry_type() -> Any:
+        found = arrow_type()
+        return getattr(found, "value_type", found)
+
+    entries = roundtrip_output_type(replace(leaf, max_definition_level=0), plain, dtype_spec.categories, entry_type, 0)
+    if entries is None:
+        return None
+    return OutputType("dictionary", "category", values, np.dtype("i4"), physical=leaf.physical,
+                  utf8=values.kind in UTF8_KINDS, entries=entries, wanted=dtype_spec)  # fmt: skip

@@ -1,0 +1,114 @@
+"""Schema-only output types: the same dtype whatever values, batches and files hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..format.key_values.pandas_dtypes import DtypeSpec
+from ..kernels.tables import INT96_NS
+from .dtype_backends import NULLABLE_TYPES, NUMPY_TYPES, nullable_dtype
+from .output_type import LeafType, OutputType
+
+__all__ = ["schema_only_type"]
+
+_UNITS = ("s", "ms", "us", "ns")
+_LARGEST_EXACT = {4: 2, 8: 4}  # bytes of a float, and of the widest integers that it holds all of
+
+
+def schema_only_type(output_type: OutputType, *, may_be_null: bool) -> OutputType:
+    """Give the target whose dtype holds for all values that a column can have.
+
+    Parameters
+    ----------
+    output_type : OutputType
+        Of a flat column, or of a leaf of a nested one, as `choose`, `choose_nested` or `restored_target` give it.
+    may_be_null : bool
+        Whether there may be a null in any part of the table. Where this is False, a null is an error.
+
+    Returns
+    -------
+    OutputType
+        With nothing to follow it. Integers and booleans that may be null are nullable ones; INT96 is microseconds, and
+        an error where these do not hold it. A dtype by the pandas metadata counts where every value of the stored
+        type has its place in it; else that of the stored type does.
+    """
+    if output_type.conversion == INT96_NS and output_type.on_inexact is not None:
+        output_type = output_type.on_inexact
+    if not output_type.nested:
+        rule = _RULES.get(output_type.finish)
+        output_type = output_type if rule is None else rule(output_type, may_be_null)
+    wanted = output_type.wanted if output_type.nested else _lossless_cast(output_type.wanted, output_type)
+    if output_type.on_null is None and output_type.on_inexact is None and wanted is output_type.wanted:
+        return output_type
+    return replace(output_type, wanted=wanted, on_null=None, on_inexact=None)
+
+
+def _numbers(output_type: OutputType, may_be_null: bool) -> OutputType:
+    """Settle what may be integers or booleans, and become floats or objects beside nulls."""
+    kind = output_type.type.kind
+    if kind not in ("int", "bool"):
+        return output_type
+    column = LeafType(output_type.type, output_type.physical, 0, may_be_null, False)
+    made = (NULLABLE_TYPES if may_be_null else NUMPY_TYPES)[kind](column)
+    assert made is not None
+    is_apart = output_type.categorical or output_type.wanted is not None
+    return replace(
+        made, block=made.block and not is_apart, categorical=output_type.categorical, wanted=output_type.wanted
+    )
+
+
+def _masked(output_type: OutputType, may_be_null: bool) -> OutputType:
+    """Settle nullable numbers: of another width than is stored, if it holds all values of that."""
+    stored, wanted = output_type.dtype, output_type.pandas_dtype
+    assert stored is not None
+    if _holds(stored, wanted.numpy_dtype):
+        return output_type
+    return replace(output_type, pandas_dtype=nullable_dtype(stored))
+
+
+def _holds(stored: np.dtype, wanted: np.dtype) -> bool:
+    """Whether every number of one dtype is one of the other."""
+    if stored.kind in "iu" and wanted.kind == "f":
+        return stored.itemsize <= _LARGEST_EXACT.get(wanted.itemsize, 0)
+    return np.can_cast(stored, wanted, "safe")
+
+
+def _zoned(output_type: OutputType, may_be_null: bool) -> OutputType:
+    """Settle timestamps with a zone: in another unit only if that is the coarser one, which all of them fit."""
+    is_finer = output_type.unit != "" and _UNITS.index(output_type.unit) > _UNITS.index(output_type.type.unit)
+    return replace(output_type, unit="") if is_finer else output_type
+
+
+def _arrow(output_type: OutputType, may_be_null: bool) -> OutputType:
+    """Settle Arrow's data: as the stored type has it, for pyarrow converts to another one only what fits."""
+    return replace(output_type, pandas_dtype=None, unit="")
+
+
+_RULES: dict[str, Callable[[OutputType, bool], OutputType]] = {
+    "block": _numbers,
+    "widened": _numbers,
+    "narrow_floats": _numbers,
+    "bool_objects": _numbers,
+    "masked": _masked,
+    "masked_floats": _masked,
+    "timestamp_tz": _zoned,
+    "arrow": _arrow,
+}
+
+
+def _lossless_cast(wanted: DtypeSpec | None, output_type: OutputType) -> DtypeSpec | None:
+    """Give the dtype that a column is turned into at the end, if that can be done with whatever values; else None."""
+    if wanted is None or wanted.categories is not None:
+        return wanted
+    dtype: Any = wanted.dtype
+    if isinstance(dtype, pd.SparseDtype):
+        is_same = output_type.finish == "block" and output_type.dtype == dtype.subtype
+        return wanted if is_same or dtype.subtype.kind == "O" else None
+    if isinstance(dtype, pd.ArrowDtype):  # a dictionary, of a Categorical
+        return wanted
+    return wanted if isinstance(dtype, np.dtype) and dtype.kind == "O" else None

@@ -1,0 +1,1 @@
+"""Caches, threads, progress, arguments."""

@@ -1,0 +1,59 @@
+"""Check integer arguments: counts, sizes and numbers of threads."""
+
+from __future__ import annotations
+
+import os
+from operator import index
+from typing import Any
+
+__all__ = ["check_optional_positive_int", "check_positive_int"]
+
+
+def check_positive_int(value: Any, name: str) -> int:
+    """Check a number of bytes or rows that has to be 1 at least; `what` is what messages call it."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} is a whole number, not {value!r}")
+    number = index(value)
+    if number < 1:
+        raise ValueError(f"{name} must be at least 1, not {number}")
+    return number
+
+
+def check_optional_positive_int(value: Any, name: str) -> int | None:
+    """Check the same, or None."""
+    return None if value is None else check_positive_int(value, name)
+
+
+def check_row_count(value: Any, name: str) -> int:
+    """Check a number of rows; `what` is what messages call it."""
+    try:
+        number = index(value)
+    except TypeError:
+        raise TypeError(f"{name} is a number of rows, not {value!r}") from None
+    if number < 0:
+        raise ValueError(f"{name} must not be negative, and is {number}")
+    return number
+
+
+def thread_count(threads: int | None) -> int:
+    """Settle the ``threads`` argument: None means ``NUMPARQ_THREADS``, or every core that this process may use."""
+    if threads is None:
+        chosen = os.environ.get("NUMPARQ_THREADS")
+        if chosen:
+            return _env_thread_count(chosen)
+        if hasattr(os, "sched_getaffinity"):
+            return max(len(os.sched_getaffinity(0)), 1)
+        return os.cpu_count() or 1
+    if isinstance(threads, bool) or not hasattr(threads, "__index__"):
+        raise TypeError(f"threads is a number of threads or None, not {threads!r}")
+    count = index(threads)
+    if count < 1:
+        raise ValueError(f"threads must be at least 1, not {count}")
+    return count
+
+
+def _env_thread_count(text: str) -> int:
+    """Give the number that ``NUMPARQ_THREADS`` says."""
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"NUMPARQ_THREADS is a number of threads, not {text!r}")
+    return int(text)

@@ -1,0 +1,79 @@
+"""Bounded, fork-safe caches keyed by content."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Hashable
+from functools import lru_cache
+from typing import Any, TypeVar
+
+__all__ = ["BoundedCache", "fork_safe_lru_cache"]
+
+Make = TypeVar("Make", bound=Callable[..., Any])
+Thing = TypeVar("Thing")
+
+_forgetting: list[Callable[[], None]] = []
+
+
+def fork_safe_lru_cache(max_entries: int) -> Callable[[Make], Make]:
+    """Have what a function gives kept, by its arguments: the latest ones.
+
+    Parameters
+    ----------
+    max_entries : int
+        How many; what raises is not kept.
+
+    Returns
+    -------
+    callable
+        To decorate a function of hashable arguments whose result nobody changes.
+    """
+
+    def decorate(make: Make) -> Make:
+        found = lru_cache(max_entries)(make)
+        _forgetting.append(found.cache_clear)
+        return found  # type: ignore[return-value]
+
+    return decorate
+
+
+def _forget() -> None:
+    for forget in _forgetting:
+        forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+class BoundedCache:
+    """A few things by what they are made of; the oldest makes room for another one.
+
+    Threads may ask at once: one that is too early makes again what another one is making.
+
+    Parameters
+    ----------
+    max_entries : int
+        How many.
+    """
+
+    __slots__ = ("_most", "_things")
+
+    def __init__(self, max_entries: int) -> None:
+        self._most = max_entries
+        self._things: dict[Hashable, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self._things)
+
+    def get(self, key: Hashable, make: Callable[[], Thing]) -> Thing:
+        """Give what belongs to a key, made the first time; nothing changes it afterwards."""
+        things = self._things
+        found = things.get(key, things)
+        if found is not things:
+            return found  # type: ignore[return-value]
+        made = make()
+        while len(things) >= self._most:
+            things.pop(next(iter([*things]), None), None)
+        things[key] = made
+        return made

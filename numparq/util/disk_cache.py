@@ -1,0 +1,245 @@
+"""Sealed, private cache files for compiled kernels and generated tables."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+KEEP_FOLDERS = 3
+KEEP = 8  # entries of one name that stay; more than the versions and CPUs that share a home directory at a time
+_TEMPORARY = ".numparq-"
+_DIGEST = hashlib.sha256().digest_size
+_warned = False
+
+
+def directory() -> str:
+    """Say where entries are kept: ``NUMPARQ_CACHE_DIR``, or ``numparq`` in the user's cache directory.
+
+    Returns
+    -------
+    str
+        A path, which need not exist.
+
+    Raises
+    ------
+    OSError
+        When there is no such place: the user has no home directory.
+    """
+    chosen = os.environ.get("NUMPARQ_CACHE_DIR")
+    if chosen:
+        return os.path.abspath(os.path.expanduser(chosen))
+    place = _user_cache()
+    if not os.path.isabs(place):
+        raise OSError("the user has no home directory")
+    return os.path.join(place, "numparq")
+
+
+def _user_cache() -> str:
+    if sys.platform == "win32":
+        return os.environ.get("LOCALAPPDATA") or os.path.expanduser(r"~\AppData\Local")
+    if sys.platform == "darwin":
+        return os.path.expanduser("~/Library/Caches")
+    configured = os.environ.get("XDG_CACHE_HOME", "")
+    return configured if os.path.isabs(configured) else os.path.expanduser("~/.cache")
+
+
+def load(name: str, key: bytes) -> bytes | None:
+    """Load an entry.
+
+    Parameters
+    ----------
+    name : str
+        What it is: ``"kernels"``.
+    key : bytes
+        Everything that its content depends on, or a digest of that.
+
+    Returns
+    -------
+    bytes or None
+        The content; None where there is none that is whole and safe.
+    """
+    try:
+        folder = directory()
+        if not _private(folder):
+            return None
+        with open(_path(folder, name, key), "rb") as file:
+            if not _owned(os.fstat(file.fileno())):
+                return None
+            head, content = file.read(_DIGEST), file.read()
+    except OSError:
+        return None
+    return content if head == _seal(key, content) else None
+
+
+def store(name: str, key: bytes, data: bytes) -> bool:
+    """Keep an entry, in place of any of the same name and key.
+
+    Parameters
+    ----------
+    name, key
+        As in `load`.
+    data : bytes
+        The content.
+
+    Returns
+    -------
+    bool
+        Whether it was kept. Where it was not, a warning says so, once a process.
+    """
+    folder = "any place"
+    try:
+        folder = directory()
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        if not _private(folder):
+            raise PermissionError("others can write there, or it belongs to someone else")
+        path = _path(folder, name, key)
+        _replace(path, _seal(key, data) + data)
+        _prune(folder, name, keep=path)
+    except OSError as error:
+        _warn(folder, error.strerror or str(error))
+        return False
+    return True
+
+
+def private_directory(name: str, key: bytes) -> str | None:
+    """Give a folder in which somebody else's code (Numba's own cache) may keep files.
+
+    Parameters
+    ----------
+    name, key
+        As in `load`; the folders of the same name but the newest few are removed.
+
+    Returns
+    -------
+    str or None
+        A folder that only this user can write, or None.
+    """
+    try:
+        place = directory()
+        folder = _path(place, name, key).removesuffix(".bin")
+        for path in (place, folder):
+            os.makedirs(path, mode=0o700, exist_ok=True)
+            if not _private(path):
+                return None
+        os.utime(folder)
+        found = [entry.path for entry in os.scandir(place) if entry.is_dir() and entry.name.startswith(name + "-")]
+        for path in sorted(found, key=os.path.getmtime)[:-KEEP_FOLDERS]:
+            shutil.rmtree(path, ignore_errors=True)
+    except OSError:
+        return None
+    return folder
+
+
+@contextmanager
+def build_lock(name: str, key: bytes, patience: float = 60.0) -> Iterator[None]:
+    """Hold the lock of an entry while it is made, so that processes that start together make it once.
+
+    Whoever cannot have the lock within `patience` seconds goes on without: the lock saves work, correctness does
+    not rest on it. The system lets go of a lock when its process ends.
+
+    Parameters
+    ----------
+    name, key
+        As in `load`.
+    patience : float
+        Seconds.
+    """
+    file = None
+    try:
+        folder = directory()
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        if _private(folder):
+            file = open(_path(folder, name, key) + ".lock", "ab")  # noqa: SIM115
+            _lock(file.fileno(), patience)
+    except OSError:
+        pass
+    try:
+        yield
+    finally:
+        if file is not None:
+            file.close()
+
+
+def _lock(descriptor: int, patience: float) -> None:
+    """Take the lock of an open file; raise BlockingIOError when it is not to be had in time."""
+    try:
+        import fcntl
+    except ImportError:
+        return  # on Windows two processes may both compile
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+
+
+def _path(folder: str, name: str, key: bytes) -> str:
+    return os.path.join(folder, f"{name}-{hashlib.sha256(key).hexdigest()[:24]}.bin")
+
+
+def _seal(key: bytes, content: bytes) -> bytes:
+    return hashlib.sha256(hashlib.sha256(key).digest() + content).digest()
+
+
+def _private(folder: str) -> bool:
+    """Whether only this user (and root) can put files into a folder."""
+    status = os.stat(folder)
+    return stat.S_ISDIR(status.st_mode) and _owned(status)
+
+
+def _owned(status: os.stat_result) -> bool:
+    if not hasattr(os, "geteuid"):
+        return True  # Windows: the user's profile is private, and mode bits say nothing
+    return status.st_uid in (os.geteuid(), 0) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _replace(path: str, content: bytes) -> None:
+    """Write a file so that others see all of it or nothing."""
+    descriptor, temporary = tempfile.mkstemp(prefix=_TEMPORARY, dir=os.path.dirname(path))
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        os.chmod(temporary, 0o644)  # who may look into the folder may load: root warms up an image, others run it
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _prune(folder: str, name: str, keep: str) -> None:
+    """Remove the oldest entries of a name, with their locks, and what interrupted processes left behind."""
+    age: dict[str, float] = {}
+    for path in (entry.path for entry in os.scandir(folder)):
+        with suppress(OSError):  # another process may be at the same work
+            age[path] = os.lstat(path).st_mtime
+    entries = [path for path in age if os.path.basename(path).startswith(name + "-") and path.endswith(".bin")]
+    old = sorted(entries, key=lambda path: (path == keep, age[path]))[:-KEEP]
+    yesterday = time.time() - 86400
+    stray = [path for path in age if os.path.basename(path).startswith(_TEMPORARY) and age[path] < yesterday]
+    for path in [*old, *(path + ".lock" for path in old), *stray]:
+        with suppress(OSError):
+            os.unlink(path)
+
+
+def _warn(folder: str, reason: str) -> None:
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(
+            f"numparq cannot keep its compiled code in {folder} ({reason}), and will compile again in every "
+            "process; set NUMPARQ_CACHE_DIR to a private directory that can be written",
+            RuntimeWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,113 @@
+"""Worker pool: jobs shared out over threads, from which jobs may share out parts of themselves."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+PoolJob = Callable[[], None]
+
+
+class _JobQueue:
+    """A list of jobs that several threads take from, until it is empty or one of them fails.
+
+    Attributes
+    ----------
+    error : BaseException or None
+        That of the first job, in the order of the list, that failed: the same however many threads there are, for
+        all jobs before a failed one have been taken, and are finished.
+    """
+
+    def __init__(self, jobs: Iterable[PoolJob]) -> None:
+        self._waiting = deque(enumerate(jobs))
+        self._left = len(self._waiting)
+        self._done = threading.Condition()
+        self._failed = self._left
+        self.error: BaseException | None = None
+
+    def work(self) -> None:
+        """Do jobs until none is waiting."""
+        while True:
+            try:
+                number, job = self._waiting.popleft()
+            except IndexError:
+                return
+            try:
+                job()
+            except BaseException as error:
+                self._finish(number, error)
+            else:
+                self._finish(number, None)
+
+    def _finish(self, number: int, error: BaseException | None) -> None:
+        with self._done:
+            self._left -= 1
+            if error is not None:
+                if number < self._failed:
+                    self._failed, self.error = number, error
+                self._left -= self._give_up()
+            if self._left <= 0:
+                self._done.notify_all()
+
+    def _give_up(self) -> int:
+        """Drop the jobs that nobody has taken; one by one, for others may be taking them."""
+        dropped = 0
+        while True:
+            try:
+                self._waiting.popleft()
+            except IndexError:
+                return dropped
+            dropped += 1
+
+    def wait(self) -> None:
+        """Wait for the jobs that other threads have taken."""
+        with self._done:
+            while self._left > 0:
+                self._done.wait()
+
+
+class WorkerPool:
+    """Threads that work for one read; the calling thread is one of them.
+
+    Parameters
+    ----------
+    threads : int
+        How many, at least 1.
+
+    Notes
+    -----
+    A job may call `run` itself: whoever waits has first done all that nobody else had taken, so that no thread
+    ever waits for a job that has not begun.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self._pool: ThreadPoolExecutor | None = None  # made when there is work for several
+        self._starting = threading.Lock()
+
+    def run(self, jobs: Iterable[PoolJob]) -> None:
+        """Do all jobs; the exception of the first that failed is raised once no job is running any more."""
+        jobs = list(jobs)
+        if self.threads < 2 or len(jobs) < 2:
+            for job in jobs:
+                job()
+            return
+        with self._starting:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self.threads - 1, "numparq")
+        shared = _JobQueue(jobs)
+        for _ in range(min(self.threads, len(jobs)) - 1):
+            self._pool.submit(shared.work)
+        shared.work()
+        shared.wait()
+        if shared.error is not None:
+            raise shared.error
+
+    def __enter__(self) -> WorkerPool:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True)
