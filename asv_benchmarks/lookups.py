@@ -111,6 +111,9 @@ def bytes_by_index(path: Path, wanted: Sequence[Wanted]) -> float:
             for group, end in zip(groups, ends, strict=True):
                 start, stop = (row - (end - group.num_rows) for row in one.rows)
                 if start < group.num_rows and stop > 0:
-                    total += sum(chunk_bytes(raw, chunk, start, stop) for chunk in group.columns
-                                 if ".".join(chunk.meta_data.path_in_schema) in COLUMNS)  # fmt: skip
+                    total += sum(
+                        chunk_bytes(raw, chunk, start, stop)
+                        for chunk in group.columns
+                        if ".".join(chunk.meta_data.path_in_schema) in COLUMNS
+                    )
     return total / len(wanted)

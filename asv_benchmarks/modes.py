@@ -82,8 +82,10 @@ def compare_times(out: Console, settings: Settings) -> bool:
     progress("")
     report.print_times(out, results, readers, missing)
     if settings.json:
-        plain = {workload: {name: asdict(outcome) for name, outcome in outcomes.items()}
-                 for workload, outcomes in results.items()}  # fmt: skip
+        plain = {
+            workload: {name: asdict(outcome) for name, outcome in outcomes.items()}
+            for workload, outcomes in results.items()
+        }
         versions = {reader.name: reader.version for reader in readers}
         report.save(settings.json, "times", {**settings.summary(), "versions": versions}, plain)
     own = [outcomes["numparq"] for outcomes in results.values() if "numparq" in outcomes]
@@ -166,7 +168,9 @@ def compare_startup(out: Console, settings: Settings) -> bool:
         extra = f"best {empty.best - warm.best:.2f} s, median {empty.median - warm.median:.2f} s"
         report.notes(out, [f"extra time with an empty cache: {extra} (bound: 8 s)"])
     if settings.json:
-        plain = {"small": {name: asdict(outcome) for name, outcome in small.items()},
-                 "lineitem": {name: asdict(outcome) for name, outcome in lineitem.items()}}  # fmt: skip
+        plain = {
+            "small": {name: asdict(outcome) for name, outcome in small.items()},
+            "lineitem": {name: asdict(outcome) for name, outcome in lineitem.items()},
+        }
         report.save(settings.json, "startup", settings.summary(), plain)
     return not any(outcome.failure for outcome in (*small.values(), *lineitem.values()))

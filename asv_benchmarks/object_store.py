@@ -114,9 +114,14 @@ class ObjectStore(AbstractFileSystem):
         return self._get(time.perf_counter(), path, start, end)
 
     def cat_ranges(
-        self, paths: Sequence[str], starts: Any, ends: Any, max_gap: int | None = None, on_error: str = "return",
+        self,
+        paths: Sequence[str],
+        starts: Any,
+        ends: Any,
+        max_gap: int | None = None,
+        on_error: str = "return",
         **options: Any,
-    ) -> list[Any]:  # fmt: skip
+    ) -> list[Any]:
         """Ask for many ranges at once, as asynchronous file systems do."""
         count = len(paths)
         firsts, lasts = ([given] * count if isinstance(given, int | None) else given for given in (starts, ends))
@@ -141,9 +146,11 @@ class ObjectStore(AbstractFileSystem):
 def _info(local: Path) -> dict[str, Any]:
     status, is_file = local.stat(), local.is_file()
     return {
-        "name": str(local), "size": status.st_size if is_file else 0, "type": "file" if is_file else "directory",
+        "name": str(local),
+        "size": status.st_size if is_file else 0,
+        "type": "file" if is_file else "directory",
         "mtime": status.st_mtime,
-    }  # fmt: skip
+    }
 
 
 class StoredFile(AbstractBufferedFile):

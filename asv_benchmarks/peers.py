@@ -56,22 +56,57 @@ SUBJECTS = {
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m asv_benchmarks.peers", description="numparq against its peers")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--memory", dest="mode", action="store_const", const="memory",
-                       help="peak memory over the frame, each read (write, ...) in a fresh process")  # fmt: skip
-    which.add_argument("--startup", dest="mode", action="store_const", const="startup",
-                       help="wall time of fresh processes, with a warm and an empty kernel cache")  # fmt: skip
+    which.add_argument(
+        "--memory",
+        dest="mode",
+        action="store_const",
+        const="memory",
+        help="peak memory over the frame, each read (write, ...) in a fresh process",
+    )
+    which.add_argument(
+        "--startup",
+        dest="mode",
+        action="store_const",
+        const="startup",
+        help="wall time of fresh processes, with a warm and an empty kernel cache",
+    )
     which.add_argument("--list", dest="mode", action="store_const", const="list", help="print the workloads' names")
     subject = parser.add_mutually_exclusive_group()
-    subject.add_argument("--write", dest="subject", action="store_const", const="write",
-                         help="writing instead of reading: times and sizes, or --memory")  # fmt: skip
-    subject.add_argument("--queries", dest="subject", action="store_const", const="queries",
-                         help="reading with filters: times, bytes asked and goals, or --memory")  # fmt: skip
-    subject.add_argument("--batches", dest="subject", action="store_const", const="batches",
-                         help="reading in batches, with a limit on memory: times, or --memory")  # fmt: skip
-    subject.add_argument("--partitions", dest="subject", action="store_const", const="partitions",
-                         help="writing into partitions: times, files and bytes")  # fmt: skip
-    subject.add_argument("--spark", dest="subject", action="store_const", const="spark",
-                         help="reading on Spark, beside Spark's own reader: times, goals (wants Java 17)")  # fmt: skip
+    subject.add_argument(
+        "--write",
+        dest="subject",
+        action="store_const",
+        const="write",
+        help="writing instead of reading: times and sizes, or --memory",
+    )
+    subject.add_argument(
+        "--queries",
+        dest="subject",
+        action="store_const",
+        const="queries",
+        help="reading with filters: times, bytes asked and goals, or --memory",
+    )
+    subject.add_argument(
+        "--batches",
+        dest="subject",
+        action="store_const",
+        const="batches",
+        help="reading in batches, with a limit on memory: times, or --memory",
+    )
+    subject.add_argument(
+        "--partitions",
+        dest="subject",
+        action="store_const",
+        const="partitions",
+        help="writing into partitions: times, files and bytes",
+    )
+    subject.add_argument(
+        "--spark",
+        dest="subject",
+        action="store_const",
+        const="spark",
+        help="reading on Spark, beside Spark's own reader: times, goals (wants Java 17)",
+    )
     parser.add_argument("--only", metavar="NAME,...", help="workloads to run; without it all")
     parser.add_argument("--peers", metavar="NAME,...", help=f"of {', '.join(PEERS)}; without it all")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the full size (default 1.0)")
@@ -79,10 +114,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--repeat", type=int, default=5, help="least number of timed rounds (default 5)")
     parser.add_argument("--data", type=Path, default=default_folder(), help="folder of the files (default %(default)s)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every time and the versions to a file")
-    parser.add_argument("--check", action=argparse.BooleanOptionalAction, default=True,
-                        help="hold numparq's frame against that of pandas with pyarrow (default: yes)")  # fmt: skip
-    parser.add_argument("--sync", action="store_true",
-                        help="with --write, --partitions: peers wait for the disk too, as numparq does")  # fmt: skip
+    parser.add_argument(
+        "--check",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="hold numparq's frame against that of pandas with pyarrow (default: yes)",
+    )
+    parser.add_argument(
+        "--sync", action="store_true", help="with --write, --partitions: peers wait for the disk too, as numparq does"
+    )
     parser.set_defaults(mode="times", subject="read")
     return parser
 
@@ -119,9 +159,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     limit_threads(options.threads)
     warnings.simplefilter("ignore")  # peers warn of pandas' deprecations, between the lines of the table
     settings = modes.Settings(
-        **what, peers=tuple(peers), folder=options.data.absolute(), scale=options.scale, threads=options.threads,
-        repeat=options.repeat, check=options.check, json=options.json, sync=options.sync,
-    )  # fmt: skip
+        **what,
+        peers=tuple(peers),
+        folder=options.data.absolute(),
+        scale=options.scale,
+        threads=options.threads,
+        repeat=options.repeat,
+        check=options.check,
+        json=options.json,
+        sync=options.sync,
+    )
     return 0 if subject.modes[options.mode](report.console(), settings) else 1
 
 

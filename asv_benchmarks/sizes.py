@@ -115,16 +115,21 @@ def measure(
                 progress(f"round {turn} of {repeat}: {name}")
                 kept = results[name]
                 of_turn = Measured() if turn == 0 else kept
-                of_turn.time("write", lambda options=options: numparq.to_parquet(  # type: ignore[misc]
-                    frame, path, compression, threads=threads, **options))  # fmt: skip
+                of_turn.time(
+                    "write",
+                    lambda options=options: numparq.to_parquet(  # type: ignore[misc]
+                        frame, path, compression, threads=threads, **options
+                    ),
+                )
                 of_turn.time("scan", lambda: numparq.read_parquet(path, threads=threads))
                 of_turn.time("scan_pyarrow", lambda: pyarrow.read(path, None))
                 for reader, look_up in lookups.READERS.items():
                     of_turn.time(reader, lambda look_up=look_up: look_up(path, wanted, threads), len(wanted))  # type: ignore[misc]
                 if turn == 0:
                     kept.size = path.stat().st_size
-                    kept.asked = {reader: lookups.bytes_asked(reader, path, wanted, threads)
-                                  for reader in lookups.READERS}  # fmt: skip
+                    kept.asked = {
+                        reader: lookups.bytes_asked(reader, path, wanted, threads) for reader in lookups.READERS
+                    }
                     kept.asked["by_index"] = lookups.bytes_by_index(path, wanted)
                 path.unlink()
     progress("")
@@ -138,9 +143,16 @@ def _cells(found: Measured) -> list[str]:
     best = {name: f"{min(times) * 1e3:,.2f}" for name, times in found.seconds.items()}
     asked = {name: f"{count / KB:,.1f}" for name, count in found.asked.items()}
     return [
-        f"{found.size / MB:,.2f}", best["write"], best["scan"], best["scan_pyarrow"],
-        asked["by_index"], asked["lookup"], best["lookup"], asked["lookup_pyarrow"], best["lookup_pyarrow"],
-    ]  # fmt: skip
+        f"{found.size / MB:,.2f}",
+        best["write"],
+        best["scan"],
+        best["scan_pyarrow"],
+        asked["by_index"],
+        asked["lookup"],
+        best["lookup"],
+        asked["lookup_pyarrow"],
+        best["lookup_pyarrow"],
+    ]
 
 
 def _parser() -> argparse.ArgumentParser:

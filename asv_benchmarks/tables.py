@@ -169,13 +169,15 @@ def int_lists(rng: np.random.Generator, size: int) -> pa.Table:
 def structs(rng: np.random.Generator, size: int) -> pa.Table:
     """An address of a number, a place and a position within it, each missing now and then."""
     position = pa.StructArray.from_arrays(
-        [pa.array(make.normal(rng, size)), pa.array(make.normal(rng, size))], ["lat", "lon"],
+        [pa.array(make.normal(rng, size)), pa.array(make.normal(rng, size))],
+        ["lat", "lon"],
         mask=pa.array(rng.random(size) < 0.05),
-    )  # fmt: skip
+    )
     city = pa.array(make.CITIES).take(pa.array(make.skewed(rng, size, len(make.CITIES))))
     number = pa.array(rng.integers(1, 400, size), mask=rng.random(size) < 0.1)
-    whole = pa.StructArray.from_arrays([number, city, position], ["number", "city", "position"],
-                                       mask=pa.array(rng.random(size) < 0.02))  # fmt: skip
+    whole = pa.StructArray.from_arrays(
+        [number, city, position], ["number", "city", "position"], mask=pa.array(rng.random(size) < 0.02)
+    )
     return pa.table({"address": whole})
 
 

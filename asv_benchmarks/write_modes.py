@@ -74,8 +74,9 @@ def compare_writing(out: Console, settings: Settings) -> bool:
     report.print_times(out, results, writers, missing)
     print_sizes(out, results, [writer.name for writer in writers])
     if settings.json:
-        plain = {frame: {name: asdict(outcome) for name, outcome in outcomes.items()}
-                 for frame, outcomes in results.items()}  # fmt: skip
+        plain = {
+            frame: {name: asdict(outcome) for name, outcome in outcomes.items()} for frame, outcomes in results.items()
+        }
         versions = {writer.name: writer.version for writer in writers}
         report.save(settings.json, "write", {**settings.summary(), "sync": settings.sync, "versions": versions}, plain)
     own = [outcomes["numparq"] for outcomes in results.values() if "numparq" in outcomes]

@@ -353,10 +353,16 @@ def to_parquet(
         from .dataset.write.dataset_writer import write_dataset
 
         write_dataset(
-            df, path, index, partition_cols=partition_cols, existing_data_behavior=existing_data_behavior,
-            max_rows_per_file=max_rows_per_file, max_bytes_per_file=max_bytes_per_file,
-            write_metadata_file=write_metadata_file, **options,
-        )  # fmt: skip
+            df,
+            path,
+            index,
+            partition_cols=partition_cols,
+            existing_data_behavior=existing_data_behavior,
+            max_rows_per_file=max_rows_per_file,
+            max_bytes_per_file=max_bytes_per_file,
+            write_metadata_file=write_metadata_file,
+            **options,
+        )
         return None
     if existing_data_behavior != "error":
         raise ValueError("existing_data_behavior is for datasets; partition_cols=[] makes one without partitions")
@@ -368,9 +374,15 @@ def to_parquet(
 
 
 def _open_table(
-    path: Any, schema: Any, resolve: str, on_error: str, external_files: bool, partitioning: Any, categories: Any,
+    path: Any,
+    schema: Any,
+    resolve: str,
+    on_error: str,
+    external_files: bool,
+    partitioning: Any,
+    categories: Any,
     opening: dict[str, Any],
-) -> ParquetFile | Dataset:  # fmt: skip
+) -> ParquetFile | Dataset:
     """Open what a path stands for: one file, or many as a table."""
     is_plain = schema is None and resolve == "name"
     if is_plain and _is_one_file(path, opening["filesystem"]):

@@ -23,8 +23,9 @@ COLUMNS = {
     "f8": pa.array([0.1, float("nan"), -0.0, 0.0, None, -math.inf], pa.float64()),
     "d32": pa.array([datetime.date(1, 1, 1), None, datetime.date(9999, 12, 31), *[datetime.date(1970, 1, 1)] * 3]),
     "d64": pa.array([datetime.date(1960, 1, 1), None, *[datetime.date(1970, 1, 2)] * 4], pa.date64()),
-    **{f"t{unit}": pa.array([-1, 0, None, 1, 1_500_000, -(1 << 40)], pa.timestamp(unit))
-       for unit in ("ms", "us", "ns")},
+    **{
+        f"t{unit}": pa.array([-1, 0, None, 1, 1_500_000, -(1 << 40)], pa.timestamp(unit)) for unit in ("ms", "us", "ns")
+    },
     "zoned": pa.array([MOMENT, None, MOMENT, MOMENT, MOMENT, MOMENT], pa.timestamp("us", "UTC")),
     "time32": pa.array([0, None, 1, 86_399_999, 5, 6], pa.time32("ms")),
     "time64": pa.array([0, None, 1, 86_399_999_999, 5, 6], pa.time64("us")),
@@ -39,14 +40,20 @@ COLUMNS = {
     "uuid": pa.array([uuid.UUID(int=n).bytes if n else None for n in range(6)], pa.uuid()),
     "fixed": pa.array([b"abc", None, b"\0\0\0", b"abd", b"abe", b"abc"], pa.binary(3)),
     "words": pa.DictionaryArray.from_arrays(pa.array([0, None, 1, 2, 1, 0], pa.int8()), pa.array(["x", None, "y"])),
-    "struct": pa.array([{"a": 1, "b": "x"}, None, {"a": None, "b": None}, {"a": 2}, {"b": "y"}, {"a": 1, "b": "x"}],
-                       pa.struct({"a": pa.int16(), "b": pa.string()})),
+    "struct": pa.array(
+        [{"a": 1, "b": "x"}, None, {"a": None, "b": None}, {"a": 2}, {"b": "y"}, {"a": 1, "b": "x"}],
+        pa.struct({"a": pa.int16(), "b": pa.string()}),
+    ),
     "list": pa.array([[1, 2], None, [], [None], [2, 1], [1, 2, None]], pa.list_(pa.int64())),
     "large list": pa.array([[1, 2], None, [], [None], [2, 1], [1, 2, None]], pa.large_list(pa.int64())),
     "fixed list": pa.array([[1, 2], None, [None, None], [2, 1], [0, 0], [1, 2]], pa.list_(pa.int64(), 2)),
-    "map": pa.array([[("a", 1)], None, [], [("a", None), ("b", 2)], [("b", 2), ("a", None)], [("a", 1)]],
-                    pa.map_(pa.string(), pa.int32())),
-    "deep": pa.array([[{"a": [["x"], None]}], None, [], [None], [{"a": None}], [{"a": [[]]}]],
-                     pa.list_(pa.struct({"a": pa.list_(pa.list_(pa.string()))}))),
-}  # fmt: skip
+    "map": pa.array(
+        [[("a", 1)], None, [], [("a", None), ("b", 2)], [("b", 2), ("a", None)], [("a", 1)]],
+        pa.map_(pa.string(), pa.int32()),
+    ),
+    "deep": pa.array(
+        [[{"a": [["x"], None]}], None, [], [None], [{"a": None}], [{"a": [[]]}]],
+        pa.list_(pa.struct({"a": pa.list_(pa.list_(pa.string()))})),
+    ),
+}
 TABLE = pa.table(COLUMNS)

@@ -31,7 +31,8 @@ def assert_same(got, expected):
         assert same_objects(got.iloc[:, place].to_numpy(), expected.iloc[:, place].to_numpy()), got.columns[place]
     if nested:
         flat = [place for place in range(expected.shape[1]) if place not in nested]
-        assert got.columns.tolist() == expected.columns.tolist() and got.dtypes.tolist() == expected.dtypes.tolist()
+        assert got.columns.tolist() == expected.columns.tolist()
+        assert got.dtypes.tolist() == expected.dtypes.tolist()
         got, expected = got.iloc[:, flat], expected.iloc[:, flat]
     pd.testing.assert_frame_equal(got, expected, check_exact=True, check_freq=False)
     assert type(got.index) is type(expected.index)
@@ -65,13 +66,17 @@ def same_objects(got, expected):
         known = got.dtype == expected.dtype or {got.dtype.kind, expected.dtype.kind} <= set("iufbO")
         return known and len(got) == len(expected) and all(map(same_objects, got.tolist(), expected.tolist()))
     if isinstance(expected, dict):
-        return isinstance(got, dict) and list(got) == list(expected) and all(
-            same_objects(got[key], value) for key, value in expected.items())  # fmt: skip
+        return (
+            isinstance(got, dict)
+            and list(got) == list(expected)
+            and all(same_objects(got[key], value) for key, value in expected.items())
+        )
     if isinstance(expected, (list, tuple)):
         return type(got) is type(expected) and len(got) == len(expected) and all(map(same_objects, got, expected))
     if isinstance(expected, float):
         return (isinstance(got, (int, float)) and (got == expected or (got != got and expected != expected))) or (
-            got is None and expected != expected)  # fmt: skip
+            got is None and expected != expected
+        )
     return type(got) is type(expected) and (got is expected or got == expected)
 
 

@@ -91,14 +91,16 @@ ARROW: dict[str, tuple[list, pa.DataType]] = {
 
 
 def scalars() -> st.SearchStrategy:
-    return st.sampled_from([
-        st.integers(-(1 << 63), (1 << 63) - 1),
-        st.text(max_size=4),
-        st.booleans(),
-        st.binary(max_size=4),
-        st.floats(allow_nan=False),
-        st.dates(),
-    ])  # fmt: skip
+    return st.sampled_from(
+        [
+            st.integers(-(1 << 63), (1 << 63) - 1),
+            st.text(max_size=4),
+            st.booleans(),
+            st.binary(max_size=4),
+            st.floats(allow_nan=False),
+            st.dates(),
+        ]
+    )
 
 
 @st.composite

@@ -78,9 +78,14 @@ class ObjectStore(MemoryFileSystem):
             return data
 
     def cat_ranges(
-        self, paths: list[str], starts: list[int], ends: list[int], max_gap: Any = None, on_error: str = "return",
+        self,
+        paths: list[str],
+        starts: list[int],
+        ends: list[int],
+        max_gap: Any = None,
+        on_error: str = "return",
         **options: Any,
-    ) -> list:  # fmt: skip
+    ) -> list:
         with self._asked(list(zip(starts, ends, strict=True))):
             answers: list = []
             for path, start, end in zip(paths, starts, ends, strict=True):

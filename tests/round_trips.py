@@ -193,10 +193,21 @@ def single_labels():
     yield "str-null", pd.Index(["a", None], dtype="str")
     yield "string", pd.Index(["a", "b"], dtype="string")
     yield "string-null", pd.Index(["a", None], dtype="string")
-    for values in (["a", "b"], ["a", None], ["a", np.nan], [1, "1"], [1, 2], [1.5, "x"], [b"a", b"\xff"], DAYS[::2],
-                   [(1, "a"), (2, "b")], [uuid.UUID(int=1), decimal.Decimal("1.10")], [datetime.time(1), DAY],
-                   [pd.Timestamp("2020", tz="Europe/Paris"), pd.Timedelta(1, "s")],
-                   [datetime.timedelta(1), datetime.datetime(2020, 1, 1)]):  # fmt: skip
+    for values in (
+        ["a", "b"],
+        ["a", None],
+        ["a", np.nan],
+        [1, "1"],
+        [1, 2],
+        [1.5, "x"],
+        [b"a", b"\xff"],
+        DAYS[::2],
+        [(1, "a"), (2, "b")],
+        [uuid.UUID(int=1), decimal.Decimal("1.10")],
+        [datetime.time(1), DAY],
+        [pd.Timestamp("2020", tz="Europe/Paris"), pd.Timedelta(1, "s")],
+        [datetime.timedelta(1), datetime.datetime(2020, 1, 1)],
+    ):
         yield f"object-{values}", pd.Index(values, dtype=object, tupleize_cols=False)
     for name in ("Int64", "Float64", "boolean"):
         yield name, pd.Index([1, 0], dtype=name)

@@ -43,9 +43,10 @@ def _table(rng: Rng, rows: int, first_row: int) -> pa.Table:
         "t": pa.array(_maybe(rng, [START + number * HOUR for number in numbers]), pa.timestamp("us")),
         "d": pa.array(_maybe(rng, [Decimal(number) / 2 for number in numbers]), pa.decimal128(9, 2)),
         "l": pa.array(_maybe(rng, [list(range(number % 4)) for number in numbers]), pa.list_(pa.int32())),
-        "st": pa.array([{"x": number, "y": str(number)} for number in numbers],
-                       pa.struct({"x": pa.int64(), "y": pa.string()})),
-    }  # fmt: skip
+        "st": pa.array(
+            [{"x": number, "y": str(number)} for number in numbers], pa.struct({"x": pa.int64(), "y": pa.string()})
+        ),
+    }
     fields = [pa.field("id", pa.int64(), nullable=False)]
     names = [name for name in made if rng.random() < 0.85]
     fields += [pa.field(name, made[name].type) for name in names]
@@ -62,10 +63,17 @@ def _write(rng: Rng, table: pa.Table, path: Path, int96: bool) -> None:
         numparq.to_parquet(frame, path, row_group_size=rows, data_page_size=page)
         return
     pq.write_table(
-        table, path, row_group_size=rows, data_page_size=page, write_batch_size=pick(rng, 7, 40), compression="NONE",
-        use_dictionary=bool(rng.random() < 0.6), write_page_index=bool(rng.random() < 0.6),
-        use_deprecated_int96_timestamps=int96, store_schema=True,
-    )  # fmt: skip
+        table,
+        path,
+        row_group_size=rows,
+        data_page_size=page,
+        write_batch_size=pick(rng, 7, 40),
+        compression="NONE",
+        use_dictionary=bool(rng.random() < 0.6),
+        write_page_index=bool(rng.random() < 0.6),
+        use_deprecated_int96_timestamps=int96,
+        store_schema=True,
+    )
 
 
 def _partition(rng: Rng, layout: str) -> str:
@@ -88,11 +96,20 @@ def random_table(rng: Rng, folder: Path) -> None:
 def random_filter(rng: Rng, names: set[str]) -> Any:
     """A filter of columns that there are, or None."""
     tests = [
-        ("i", col("i") < int(rng.integers(-50, 50))), ("i", ~(col("i") == 3)), ("f", col("f").between(-1, 4)),
-        ("s", col("s").isin(["text 1", "text 5"])), ("s", col("s").startswith("text 2")), ("b", col("b") == True),  # noqa: E712
-        ("t", col("t") >= START), ("p", col("p") == 2), ("q", col("q") != "7"), ("l", col("l").is_null()),
-        ("c", col("c") == "word 1"), ("id", col("id") < int(rng.integers(0, 400))), ("d", col("d").is_not_null()),
-    ]  # fmt: skip
+        ("i", col("i") < int(rng.integers(-50, 50))),
+        ("i", ~(col("i") == 3)),
+        ("f", col("f").between(-1, 4)),
+        ("s", col("s").isin(["text 1", "text 5"])),
+        ("s", col("s").startswith("text 2")),
+        ("b", col("b") == True),  # noqa: E712
+        ("t", col("t") >= START),
+        ("p", col("p") == 2),
+        ("q", col("q") != "7"),
+        ("l", col("l").is_null()),
+        ("c", col("c") == "word 1"),
+        ("id", col("id") < int(rng.integers(0, 400))),
+        ("d", col("d").is_not_null()),
+    ]
     there = [test for name, test in tests if name in names]
     if rng.random() < 0.3 or not there:
         return None

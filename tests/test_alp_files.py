@@ -39,8 +39,10 @@ def frame(missing: bool = False) -> pd.DataFrame:
 
 
 def encodings(data: bytes) -> dict[str, list]:
-    return {column.meta_data.path_in_schema[0]: list(column.meta_data.encodings)
-            for column in ParquetFile(data).metadata.row_groups[0].columns}  # fmt: skip
+    return {
+        column.meta_data.path_in_schema[0]: list(column.meta_data.encodings)
+        for column in ParquetFile(data).metadata.row_groups[0].columns
+    }
 
 
 def assert_same_bits(got: pd.DataFrame, df: pd.DataFrame) -> None:
@@ -55,8 +57,14 @@ def assert_same_bits(got: pd.DataFrame, df: pd.DataFrame) -> None:
 @pytest.mark.parametrize("missing", [False, True])
 def test_round_trip(missing, codec, version):
     df = frame(missing)
-    data = to_parquet(df, column_encoding="ALP", compression=codec, data_page_version=version, max_rows_per_page=700,
-                      row_group_size=3000)  # fmt: skip
+    data = to_parquet(
+        df,
+        column_encoding="ALP",
+        compression=codec,
+        data_page_version=version,
+        max_rows_per_page=700,
+        row_group_size=3000,
+    )
     for name, used in encodings(data).items():
         assert (Encoding.ALP in used) == (name in ("price", "share", "noise"))
     for threads in (1, 2):
@@ -84,8 +92,9 @@ def test_by_column_and_for_floats_only():
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 def test_nested_columns(version):
     rng = np.random.default_rng(2)
-    lists = [None if rng.random() < 0.2 else np.round(rng.random(int(rng.integers(0, 5))), 2).tolist()
-             for _ in range(500)]  # fmt: skip
+    lists = [
+        None if rng.random() < 0.2 else np.round(rng.random(int(rng.integers(0, 5))), 2).tolist() for _ in range(500)
+    ]
     structs = [{"x": i / 4, "y": [1.5, -0.0, i / 10]} for i in range(500)]
     df = pd.DataFrame({"lists": lists, "structs": structs})
     data = to_parquet(df, column_encoding="ALP", data_page_version=version, max_rows_per_page=70)
@@ -159,14 +168,20 @@ def test_many_small_pages_beside_others():
     octets = [plain(DOUBLE, [value]) for value in values]
     section = alp.encode(octets, 8, [(2, 0)])
     split = bytes(octet[byte] for byte in range(8) for octet in octets)
-    pages = [data_page(4, section, ALP), data_page(4, b"".join(octets)), data_page(4, split, 9),
-             data_page_v2(4, 0, b"", section, ALP), data_page(4, section, ALP)]  # fmt: skip
+    pages = [
+        data_page(4, section, ALP),
+        data_page(4, b"".join(octets)),
+        data_page(4, split, 9),
+        data_page_v2(4, 0, b"", section, ALP),
+        data_page(4, section, ALP),
+    ]
     made = file([20], [Column("a", DOUBLE, [pages])]).stored()
     assert read_parquet(made)["a"].to_numpy().tobytes() == b"".join(octets) * 5
     nulls = [data_page(5, levels([1, 1, 0, 1, 1]) + section, ALP)] * 2
     made = file([10], [Column("a", DOUBLE, [nulls], OPTIONAL)]).stored()
     got = read_parquet(made)["a"].tolist()
-    assert [value for value in got if not math.isnan(value)] == values * 2 and math.isnan(got[2])
+    assert [value for value in got if not math.isnan(value)] == values * 2
+    assert math.isnan(got[2])
 
 
 @pytest.mark.parametrize("damaged", [0, 1, 2])
@@ -199,9 +214,14 @@ from numparq.kernels import alp_kernels, alp_writing_kernels
 numparq.read_parquet(sys.argv[1])
 print(bool(alp_kernels.mode), bool(alp_writing_kernels.mode))
 """
-    said = [subprocess.run([sys.executable, "-c", code, str(tmp_path / name)], capture_output=True, text=True,
-                           check=True).stdout.split() for name in ("split", "alp")]  # fmt: skip
-    assert said[0][:2] == ["False", "False"] and said[1][:2] == ["True", "False"]
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path / name)], capture_output=True, text=True, check=True
+        ).stdout.split()
+        for name in ("split", "alp")
+    ]
+    assert said[0][:2] == ["False", "False"]
+    assert said[1][:2] == ["True", "False"]
 
 
 def test_metadata_shows_it(tmp_path, capsys):

@@ -22,11 +22,16 @@ pq = pytest.importorskip("pyarrow.parquet")
 
 def frame(rows: int = 500, first: int = 0) -> pd.DataFrame:
     numbers = np.arange(first, first + rows)
-    return pd.DataFrame({
-        "number": numbers, "real": numbers / 7, "text": [f"text {number % 40}" for number in numbers],
-        "kind": pd.Categorical.from_codes(numbers % 3, ["a", "b", "c"]),
-        "span": pd.to_timedelta(numbers, unit="s").astype("timedelta64[us]"),
-    }, index=pd.RangeIndex(first, first + rows))  # fmt: skip
+    return pd.DataFrame(
+        {
+            "number": numbers,
+            "real": numbers / 7,
+            "text": [f"text {number % 40}" for number in numbers],
+            "kind": pd.Categorical.from_codes(numbers % 3, ["a", "b", "c"]),
+            "span": pd.to_timedelta(numbers, unit="s").astype("timedelta64[us]"),
+        },
+        index=pd.RangeIndex(first, first + rows),
+    )
 
 
 def both(path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -88,7 +93,8 @@ def test_what_does_not_fit_is_refused(tmp_path: Path, change, words: str):
     before = path.read_bytes()
     with pytest.raises(SchemaError, match=words):
         numparq.to_parquet(change(frame(500, 500)), path, append=True)
-    assert path.read_bytes() == before and os.listdir(tmp_path) == ["a.parquet"]
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["a.parquet"]
 
 
 def test_only_parquet_files_on_this_machine(tmp_path: Path):
@@ -107,7 +113,8 @@ def test_somebody_else_changes_the_file(tmp_path: Path):
     with pytest.raises(OSError, match="changed by somebody else"), numparq.ParquetWriter(path, append=True) as writer:
         writer.write(frame(500, 500))
         numparq.to_parquet(frame(3), path)
-    assert len(numparq.read_parquet(path)) == 3 and os.listdir(tmp_path) == ["a.parquet"]
+    assert len(numparq.read_parquet(path)) == 3
+    assert os.listdir(tmp_path) == ["a.parquet"]
 
 
 APPEND = """
@@ -149,12 +156,14 @@ def test_a_kill_at_any_point_leaves_a_whole_file(tmp_path: Path, how: str):
     for _ in range(12):
         numparq.to_parquet(pd.DataFrame({"a": np.arange(200_000), "b": np.zeros(200_000)}), path)
         process = subprocess.Popen([sys.executable, "-c", KILLED, str(path), how], stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
         time.sleep(random.random() * 0.25)
         process.send_signal(signal.SIGKILL)
         process.communicate()
         found = numparq.read_parquet(path)
-        assert len(found) % 200_000 == 0 and (found["a"].to_numpy() == np.arange(len(found)) % 200_000).all()
+        assert len(found) % 200_000 == 0
+        assert (found["a"].to_numpy() == np.arange(len(found)) % 200_000).all()
         whole.append(len(found))
     assert len(os.listdir(tmp_path)) <= 1 + 12  # what a killed process leaves is hidden, and is no Parquet file's name
     assert all(name == "a.parquet" or name.startswith(".") for name in os.listdir(tmp_path))

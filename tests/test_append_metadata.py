@@ -64,7 +64,8 @@ def test_unchanged():
         raw = parquet_of(FRAME, **options)
         footer, start = footer_of(raw)
         parts = split_footer(footer)
-        assert len(parts.row_groups) == len(footer.row_group_num_rows) and parts.num_rows == 3
+        assert len(parts.row_groups) == len(footer.row_group_num_rows)
+        assert parts.num_rows == 3
         assert parts.key_value_metadata == footer.key_value_metadata
         assert parts.column_orders == ["TYPE_ORDER"] * 3
         made = parts.encode(parts.row_groups, parts.num_rows, {}, "somebody else")
@@ -76,7 +77,9 @@ def test_more_row_groups():
     table = pq.read_table(io.BytesIO(raw))
     assert table.column("a").to_pylist() == [1, 2, 3, 1, 2, 3]
     metadata = pq.read_metadata(io.BytesIO(raw))
-    assert metadata.num_rows == 6 and metadata.num_row_groups == 4 and metadata.metadata[b"new"] == b"value"
+    assert metadata.num_rows == 6
+    assert metadata.num_row_groups == 4
+    assert metadata.metadata[b"new"] == b"value"
     assert metadata.created_by.startswith("parquet-cpp"), "whose statistics these are"
     with ParquetFile(raw) as file:
         assert file.read()["b"].fillna("-").tolist() == ["x", "-", "z"] * 2
@@ -101,12 +104,21 @@ def test_keys_keep_their_places():
 
 
 UNKNOWN = [
-    (10, twin.I64, -5), (11, twin.TRUE, True), (12, twin.FALSE, False), (13, twin.DOUBLE, 1.5), (14, twin.I8, -3),
-    (15, twin.LIST, (twin.TRUE, [True, False])), (16, twin.SET, (twin.BINARY, [b"a" * 200, b""])), (17, twin.I16, 300),
-    (18, twin.MAP, (twin.BINARY, twin.LIST, [(b"k", (twin.I32, [1, 2]))])), (19, twin.UUID, bytes(16)),
-    (40, twin.STRUCT, [(1, twin.I32, 7), (300, twin.STRUCT, []), (301, twin.FALSE, False)]), (41, twin.BINARY, b"b"),
-    (60, twin.MAP, (twin.I32, twin.I32, [])), (32767, twin.BINARY, b"an extension"),
-]  # fmt: skip
+    (10, twin.I64, -5),
+    (11, twin.TRUE, True),
+    (12, twin.FALSE, False),
+    (13, twin.DOUBLE, 1.5),
+    (14, twin.I8, -3),
+    (15, twin.LIST, (twin.TRUE, [True, False])),
+    (16, twin.SET, (twin.BINARY, [b"a" * 200, b""])),
+    (17, twin.I16, 300),
+    (18, twin.MAP, (twin.BINARY, twin.LIST, [(b"k", (twin.I32, [1, 2]))])),
+    (19, twin.UUID, bytes(16)),
+    (40, twin.STRUCT, [(1, twin.I32, 7), (300, twin.STRUCT, []), (301, twin.FALSE, False)]),
+    (41, twin.BINARY, b"b"),
+    (60, twin.MAP, (twin.I32, twin.I32, [])),
+    (32767, twin.BINARY, b"an extension"),
+]
 
 
 def test_fields_of_the_future_stay():
@@ -128,13 +140,18 @@ def test_fields_of_the_future_stay():
     assert len(parts.encode(parts.row_groups * 2, 6, {}, "x")) == len(made) + len(parts.row_groups[0])
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    (lambda f: setattr(f, "encryption_algorithm", THRIFT.EncryptionAlgorithm(AES_GCM_V1=THRIFT.AesGcmV1())),
-     "encrypted or"),
-    (lambda f: setattr(f, "footer_signing_key_metadata", b"k"), "encrypted or signed"),
-    (lambda f: setattr(f.row_groups[0].columns[0], "file_path", "other"), "row groups of other files"),
-    (lambda f: setattr(f.row_groups[0].columns[0], "encrypted_column_metadata", b"x"), "encrypted columns"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda f: setattr(f, "encryption_algorithm", THRIFT.EncryptionAlgorithm(AES_GCM_V1=THRIFT.AesGcmV1())),
+            "encrypted or",
+        ),
+        (lambda f: setattr(f, "footer_signing_key_metadata", b"k"), "encrypted or signed"),
+        (lambda f: setattr(f.row_groups[0].columns[0], "file_path", "other"), "row groups of other files"),
+        (lambda f: setattr(f.row_groups[0].columns[0], "encrypted_column_metadata", b"x"), "encrypted columns"),
+    ],
+)
 def test_files_that_cannot_grow(change, message):
     raw = with_footer(pa.table({"a": [1]}), change)
     with pytest.raises(UnsupportedError, match=message):
@@ -157,7 +174,8 @@ def test_no_row_groups_and_many():
     meta["row_groups"] = [{"columns": [], "total_byte_size": 0, "num_rows": 1}] * 40_000
     made = encode_struct("FileMetaData", meta)
     parts = split_footer(Footer(np.frombuffer(made, np.uint8), len(made)))
-    assert len(parts.row_groups) == 40_000 and parts.encode(parts.row_groups, 40_000, {}, "x")[-3:-1] == b"\x01x"
+    assert len(parts.row_groups) == 40_000
+    assert parts.encode(parts.row_groups, 40_000, {}, "x")[-3:-1] == b"\x01x"
 
 
 # --- schemas --------------------------------------------------------------------------------------------------------
@@ -182,38 +200,71 @@ SECONDS = LogicalType("TIMESTAMP", unit="MILLIS", utc=True)
 
 
 def test_equal_schemas():
-    columns = [leaf("a"), leaf("b", BYTE_ARRAY, LogicalType("STRING")), list_of("c", "list", leaf("element")),
-               SchemaNode("d", children=(leaf("x"), leaf("y", DOUBLE)))]  # fmt: skip
+    columns = [
+        leaf("a"),
+        leaf("b", BYTE_ARRAY, LogicalType("STRING")),
+        list_of("c", "list", leaf("element")),
+        SchemaNode("d", children=(leaf("x"), leaf("y", DOUBLE))),
+    ]
     assert conform_to_file(footer_with(columns), columns) == columns
     assert conform_to_file(footer_with([]), []) == []
 
 
 def test_what_is_taken_from_the_file():
     file = [list_of("a", "bag", leaf("item", field_id=4)), leaf("b", INT32), leaf("c", field_id=9)]
-    frame = [list_of("a", "list", leaf("element")), leaf("b", INT32, LogicalType("INTEGER", bit_width=32, signed=True)),
-             leaf("c", repetition=REQUIRED)]  # fmt: skip
+    frame = [
+        list_of("a", "list", leaf("element")),
+        leaf("b", INT32, LogicalType("INTEGER", bit_width=32, signed=True)),
+        leaf("c", repetition=REQUIRED),
+    ]
     found = conform_to_file(footer_with(file), frame)
-    assert found[0] == file[0] and found[2] == file[2]
+    assert found[0] == file[0]
+    assert found[2] == file[2]
     assert found[1] == frame[1], "the same values, said in more words"
 
 
-@pytest.mark.parametrize(("file", "frame", "message", "column"), [
-    ([leaf("a"), leaf("b")], [leaf("a")], "the file has the column 'b', and the frame does not", "b"),
-    ([leaf("a")], [leaf("a"), leaf("b")], "the frame has the column 'b', and the file does not", "b"),
-    ([leaf("a"), leaf("b")], [leaf("b"), leaf("a")], "the order of the columns differs: at 0 the file has 'a'", "b"),
-    ([leaf("a"), leaf("a")], [leaf("a")], "2 columns, the frame 1, by the same names", None),
-    ([leaf("a"), leaf("b")], [leaf("a"), leaf("b", DOUBLE)], "the file has INT64, the frame DOUBLE", "b"),
-    ([leaf("a", INT64, SECONDS)], [leaf("a")], r"INT64 TIMESTAMP\(MILLIS, utc\), the frame INT64$|INT64 \(column", "a"),
-    ([leaf("a", 7, type_length=3)], [leaf("a", 7, type_length=4)], r"FIXED_LEN_BYTE_ARRAY\(3\), the frame", "a"),
-    ([leaf("a", repetition=REQUIRED)], [leaf("a")], "REQUIRED in the file, and OPTIONAL in the frame", "a"),
-    ([leaf("a")], [SchemaNode("a", children=(leaf("x"),))], "the file has INT64, the frame a group", "a"),
-    ([SchemaNode("a", children=(leaf("x"),))], [SchemaNode("a", children=(leaf("y"),))],
-     "the file has 'x' where the frame has 'y'", "a.y"),
-    ([SchemaNode("a", children=(leaf("x"),))], [SchemaNode("a", children=(leaf("x"), leaf("y")))],
-     "1 in the file, 2 in", "a"),
-    ([SchemaNode("a", children=(leaf("x"),))], [SchemaNode("a", children=(leaf("x", repetition=REQUIRED),))],
-     "OPTIONAL in the f", "a.x"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("file", "frame", "message", "column"),
+    [
+        ([leaf("a"), leaf("b")], [leaf("a")], "the file has the column 'b', and the frame does not", "b"),
+        ([leaf("a")], [leaf("a"), leaf("b")], "the frame has the column 'b', and the file does not", "b"),
+        (
+            [leaf("a"), leaf("b")],
+            [leaf("b"), leaf("a")],
+            "the order of the columns differs: at 0 the file has 'a'",
+            "b",
+        ),
+        ([leaf("a"), leaf("a")], [leaf("a")], "2 columns, the frame 1, by the same names", None),
+        ([leaf("a"), leaf("b")], [leaf("a"), leaf("b", DOUBLE)], "the file has INT64, the frame DOUBLE", "b"),
+        (
+            [leaf("a", INT64, SECONDS)],
+            [leaf("a")],
+            r"INT64 TIMESTAMP\(MILLIS, utc\), the frame INT64$|INT64 \(column",
+            "a",
+        ),
+        ([leaf("a", 7, type_length=3)], [leaf("a", 7, type_length=4)], r"FIXED_LEN_BYTE_ARRAY\(3\), the frame", "a"),
+        ([leaf("a", repetition=REQUIRED)], [leaf("a")], "REQUIRED in the file, and OPTIONAL in the frame", "a"),
+        ([leaf("a")], [SchemaNode("a", children=(leaf("x"),))], "the file has INT64, the frame a group", "a"),
+        (
+            [SchemaNode("a", children=(leaf("x"),))],
+            [SchemaNode("a", children=(leaf("y"),))],
+            "the file has 'x' where the frame has 'y'",
+            "a.y",
+        ),
+        (
+            [SchemaNode("a", children=(leaf("x"),))],
+            [SchemaNode("a", children=(leaf("x"), leaf("y")))],
+            "1 in the file, 2 in",
+            "a",
+        ),
+        (
+            [SchemaNode("a", children=(leaf("x"),))],
+            [SchemaNode("a", children=(leaf("x", repetition=REQUIRED),))],
+            "OPTIONAL in the f",
+            "a.x",
+        ),
+    ],
+)
 def test_schemas_that_differ(file, frame, message, column):
     with pytest.raises(SchemaError, match=message) as raised:
         conform_to_file(footer_with(file), frame)
@@ -244,23 +295,26 @@ def named(index: pd.Index, name: str) -> pd.Index:
     return index.rename(name)
 
 
-@pytest.mark.parametrize(("before", "after", "result"), [
-    (pd.RangeIndex(3), pd.RangeIndex(3, 5), pd.RangeIndex(5)),
-    (pd.RangeIndex(3), pd.RangeIndex(4), pd.RangeIndex(7)),
-    (pd.RangeIndex(3), pd.RangeIndex(0), pd.RangeIndex(3)),
-    (pd.RangeIndex(0), pd.RangeIndex(5, 9), pd.RangeIndex(5, 9)),
-    (pd.RangeIndex(0), pd.RangeIndex(0), pd.RangeIndex(0)),
-    (pd.RangeIndex(10, 16, 2), pd.RangeIndex(16, 20, 2), pd.RangeIndex(10, 20, 2)),
-    (pd.RangeIndex(10, 15, 2), pd.RangeIndex(16, 19, 2), pd.RangeIndex(10, 20, 2)),
-    (pd.RangeIndex(10, 16, 2), pd.RangeIndex(3), pd.RangeIndex(10, 22, 2)),
-    (pd.RangeIndex(10, 16, 2), pd.RangeIndex(10, 14, 2), pd.RangeIndex(10, 20, 2)),
-    (pd.RangeIndex(5, 2, -1), pd.RangeIndex(2, -1, -1), pd.RangeIndex(5, -1, -1)),
-    (pd.RangeIndex(3), pd.RangeIndex(3, 4), pd.RangeIndex(4)),
-    (pd.RangeIndex(0, 9, 3), pd.RangeIndex(9, 10), pd.RangeIndex(0, 12, 3)),
-    (named(pd.RangeIndex(3), "n"), named(pd.RangeIndex(3, 5), "n"), named(pd.RangeIndex(5), "n")),
-    (named(pd.RangeIndex(3), "n"), pd.RangeIndex(2), named(pd.RangeIndex(5), "n")),
-    (named(pd.RangeIndex(3), "n"), named(pd.RangeIndex(3, 5), "m"), pd.RangeIndex(5)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("before", "after", "result"),
+    [
+        (pd.RangeIndex(3), pd.RangeIndex(3, 5), pd.RangeIndex(5)),
+        (pd.RangeIndex(3), pd.RangeIndex(4), pd.RangeIndex(7)),
+        (pd.RangeIndex(3), pd.RangeIndex(0), pd.RangeIndex(3)),
+        (pd.RangeIndex(0), pd.RangeIndex(5, 9), pd.RangeIndex(5, 9)),
+        (pd.RangeIndex(0), pd.RangeIndex(0), pd.RangeIndex(0)),
+        (pd.RangeIndex(10, 16, 2), pd.RangeIndex(16, 20, 2), pd.RangeIndex(10, 20, 2)),
+        (pd.RangeIndex(10, 15, 2), pd.RangeIndex(16, 19, 2), pd.RangeIndex(10, 20, 2)),
+        (pd.RangeIndex(10, 16, 2), pd.RangeIndex(3), pd.RangeIndex(10, 22, 2)),
+        (pd.RangeIndex(10, 16, 2), pd.RangeIndex(10, 14, 2), pd.RangeIndex(10, 20, 2)),
+        (pd.RangeIndex(5, 2, -1), pd.RangeIndex(2, -1, -1), pd.RangeIndex(5, -1, -1)),
+        (pd.RangeIndex(3), pd.RangeIndex(3, 4), pd.RangeIndex(4)),
+        (pd.RangeIndex(0, 9, 3), pd.RangeIndex(9, 10), pd.RangeIndex(0, 12, 3)),
+        (named(pd.RangeIndex(3), "n"), named(pd.RangeIndex(3, 5), "n"), named(pd.RangeIndex(5), "n")),
+        (named(pd.RangeIndex(3), "n"), pd.RangeIndex(2), named(pd.RangeIndex(5), "n")),
+        (named(pd.RangeIndex(3), "n"), named(pd.RangeIndex(3, 5), "m"), pd.RangeIndex(5)),
+    ],
+)
 @pytest.mark.parametrize("arrow", [True, False])
 def test_ranges(before, after, result, arrow):
     """As pandas.concat has it where the one continues the other, and as with its ignore_index where it starts anew."""
@@ -292,17 +346,29 @@ def test_many_appends():
     assert json.loads(table.schema.metadata[b"pandas"])["index_columns"][0]["stop"] == 1_200_010, "in ARROW:schema too"
 
 
-@pytest.mark.parametrize(("before", "after", "message"), [
-    (pd.RangeIndex(3), pd.RangeIndex(7, 9),
-     r"the frame, RangeIndex\(7, 9, 1\), neither continues .* RangeIndex\(0, 3, 1\)"),
-    (pd.RangeIndex(3), pd.RangeIndex(3, 9, 2), "neither continues"),
-    (named(pd.RangeIndex(3), "n"), named(pd.RangeIndex(7, 9), "n"), "name='n'"),
-    (pd.Index([5, 7]), pd.RangeIndex(2),
-     r"RangeIndex\(0, 2, 1\) for its index, the file the column '__index_level_0__'"),
-    (pd.RangeIndex(2), pd.Index([5, 7]),
-     "the frame has the column '__index_level_0__' for its index, the file RangeIndex"),
-    (pd.Index([5, 7], name="n"), pd.Index([5, 7], name="m"), "in its columns"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        (
+            pd.RangeIndex(3),
+            pd.RangeIndex(7, 9),
+            r"the frame, RangeIndex\(7, 9, 1\), neither continues .* RangeIndex\(0, 3, 1\)",
+        ),
+        (pd.RangeIndex(3), pd.RangeIndex(3, 9, 2), "neither continues"),
+        (named(pd.RangeIndex(3), "n"), named(pd.RangeIndex(7, 9), "n"), "name='n'"),
+        (
+            pd.Index([5, 7]),
+            pd.RangeIndex(2),
+            r"RangeIndex\(0, 2, 1\) for its index, the file the column '__index_level_0__'",
+        ),
+        (
+            pd.RangeIndex(2),
+            pd.Index([5, 7]),
+            "the frame has the column '__index_level_0__' for its index, the file RangeIndex",
+        ),
+        (pd.Index([5, 7], name="n"), pd.Index([5, 7], name="m"), "in its columns"),
+    ],
+)
 def test_indexes_that_do_not_follow(before, after, message):
     with pytest.raises(SchemaError, match=message):
         extend_key_values(keys_of(with_index(before)), keys_of(with_index(after)))
@@ -317,7 +383,8 @@ def test_indexes_in_columns_stay():
 def test_frames_written_without_their_index():
     none = keys_of(with_index(pd.RangeIndex(3)), index=False)
     default, other = keys_of(with_index(pd.RangeIndex(3))), keys_of(with_index(pd.RangeIndex(5, 8)))
-    assert extend_key_values(none, none) == none and extend_key_values(none, default) == none
+    assert extend_key_values(none, none) == none
+    assert extend_key_values(none, default) == none
     assert json.loads(extend_key_values(default, none)["pandas"])["index_columns"] == []
     assert json.loads(extend_key_values(other, none, num_rows=3)["pandas"])["index_columns"][0]["stop"] == 11
     with pytest.raises(SchemaError, match="keeps no index"):
@@ -345,9 +412,11 @@ def categories(count: int, ordered: bool = False) -> dict[str, bytes]:
 def test_more_categories():
     made = extend_key_values(categories(3), categories(300))
     entry = json.loads(made["pandas"])["columns"][1]
-    assert entry["metadata"] == {"num_categories": 300, "ordered": False} and entry["numpy_type"] == "int16"
+    assert entry["metadata"] == {"num_categories": 300, "ordered": False}
+    assert entry["numpy_type"] == "int16"
     entry = json.loads(extend_key_values(categories(300), categories(3))["pandas"])["columns"][1]
-    assert entry["metadata"]["num_categories"] == 300 and entry["numpy_type"] == "int16"
+    assert entry["metadata"]["num_categories"] == 300
+    assert entry["numpy_type"] == "int16"
 
 
 def test_ordered_and_unordered_categories():

@@ -61,7 +61,8 @@ def test_fixed_values_are_not_copied():
     for arrow_type, dtype in LAYOUTS:
         values = np.zeros(9, dtype)
         array = fixed(arrow_type, values, [1] * 8 + [0])
-        assert array.null_count == 1 and array.type == pyarrow.type_to_pyarrow(arrow_type)
+        assert array.null_count == 1
+        assert array.type == pyarrow.type_to_pyarrow(arrow_type)
         chunk = array.chunk(0)
         storage = chunk.storage if isinstance(chunk, pa.ExtensionArray) else chunk
         assert storage.buffers()[1].address == values.__array_interface__["data"][0]
@@ -96,7 +97,8 @@ def test_large_strings_are_not_copied():
 
 def test_json_is_an_extension_type():
     got = binary(ArrowType("utf8", extension="arrow.json"), piece(b"{}", None))
-    assert got.type == pa.json_() and got.to_pylist() == ["{}", None]
+    assert got.type == pa.json_()
+    assert got.to_pylist() == ["{}", None]
 
 
 def test_an_extension_that_pyarrow_does_not_know_is_its_storage():
@@ -120,7 +122,8 @@ def test_dictionaries(index):
     full = DictionaryArray(np.array([0], np.int32), piece(b"c"))
     got = binary(arrow_type, coded, full, piece(b"d", None), storage="dictionary")
     assert got.to_pylist() == ["b", None, "a", "c", "d", None]
-    assert got.type == pyarrow.type_to_pyarrow(arrow_type) and got.type.ordered == index.ordered
+    assert got.type == pyarrow.type_to_pyarrow(arrow_type)
+    assert got.type.ordered == index.ordered
 
 
 def test_a_dictionary_longer_than_its_codes_can_count():
@@ -137,7 +140,7 @@ def decimal_of(bits, precision, scale=2):
     return ArrowType("decimal", bits, precision=precision, scale=scale)
 
 
-@pytest.mark.parametrize("bits, precision", [(32, 9), (64, 18), (128, 38), (256, 76)])
+@pytest.mark.parametrize(("bits", "precision"), [(32, 9), (64, 18), (128, 38), (256, 76)])
 @pytest.mark.parametrize("dtype", ["i4", "i8", "V1", "V4", "V8", "V9", "V16", "V20", "V32", "V40"])
 def test_decimals_of_every_width(bits, precision, dtype):
     integers = [0, 1, -1, 99, -128, 127]
@@ -147,7 +150,7 @@ def test_decimals_of_every_width(bits, precision, dtype):
     assert got.to_pylist() == [decimal.Decimal(value).scaleb(-2) for value in integers[:5]] + [None]
 
 
-@pytest.mark.parametrize("bits, precision", [(128, 38), (256, 76)])
+@pytest.mark.parametrize(("bits", "precision"), [(128, 38), (256, 76)])
 @pytest.mark.parametrize("width", [16, 17, 32, 33])
 def test_wide_decimals(bits, precision, width):
     largest = 10 ** (precision - 1) if bits // 8 <= width else 10**37
@@ -162,8 +165,10 @@ def test_wide_decimals(bits, precision, width):
 @pytest.mark.parametrize("value", [2**127, -(2**127) - 1, 2**130, -(2**140)])
 def test_a_value_beyond_its_decimal_is_an_error(value):
     encoded = value.to_bytes(20, "big", signed=True)
-    for read in (lambda: fixed(decimal_of(128, 38), np.array([encoded], "V20")),
-                 lambda: binary(decimal_of(128, 38), piece(encoded))):  # fmt: skip
+    for read in (
+        lambda: fixed(decimal_of(128, 38), np.array([encoded], "V20")),
+        lambda: binary(decimal_of(128, 38), piece(encoded)),
+    ):
         with pytest.raises(InvalidFileError, match=r"does not fit DECIMAL\(38, 2\)"):
             read()
 
@@ -175,4 +180,5 @@ def test_a_small_decimal_does_not_wrap():
 
 def test_nulls():
     got = arrow.to_arrow(OutputType("null", "arrow", ArrowType("null")), DecodedColumn(), 3)
-    assert got.type == pa.null() and len(got) == 3
+    assert got.type == pa.null()
+    assert len(got) == 3

@@ -15,17 +15,25 @@ PERIOD = ArrowType("int", 64, extension="pandas.period", extension_metadata='{"f
 FIELDS = {
     "null": (ArrowType("null"), pa.null()),
     "bool": (ArrowType("bool"), pa.bool_()),
-    **{f"{sign}int{bits}": (ArrowType("int", bits, not sign), getattr(pa, f"{sign}int{bits}")())
-       for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    **{
+        f"{sign}int{bits}": (ArrowType("int", bits, not sign), getattr(pa, f"{sign}int{bits}")())
+        for sign in ("", "u")
+        for bits in (8, 16, 32, 64)
+    },
     **{f"float{bits}": (ArrowType("float", bits), getattr(pa, f"float{bits}")()) for bits in (16, 32, 64)},
-    **{f"decimal{bits}": (ArrowType("decimal", bits, precision=7, scale=2), getattr(pa, f"decimal{bits}")(7, 2))
-       for bits in (32, 64, 128, 256)},
+    **{
+        f"decimal{bits}": (ArrowType("decimal", bits, precision=7, scale=2), getattr(pa, f"decimal{bits}")(7, 2))
+        for bits in (32, 64, 128, 256)
+    },
     "date": (ArrowType("date", unit="D"), pa.date32()),
     "date64": (ArrowType("date", unit="ms"), pa.date64()),
-    **{f"time-{unit}": (ArrowType("time", unit=unit), (pa.time32 if unit in ("s", "ms") else pa.time64)(unit))
-       for unit in ("s", "ms", "us", "ns")},
-    **{f"timestamp-{unit}": (ArrowType("timestamp", unit=unit), pa.timestamp(unit))
-       for unit in ("s", "ms", "us", "ns")},
+    **{
+        f"time-{unit}": (ArrowType("time", unit=unit), (pa.time32 if unit in ("s", "ms") else pa.time64)(unit))
+        for unit in ("s", "ms", "us", "ns")
+    },
+    **{
+        f"timestamp-{unit}": (ArrowType("timestamp", unit=unit), pa.timestamp(unit)) for unit in ("s", "ms", "us", "ns")
+    },
     "zoned": (ArrowType("timestamp", unit="us", timezone="Europe/Paris"), pa.timestamp("us", "Europe/Paris")),
     **{f"duration-{unit}": (ArrowType("duration", unit=unit), pa.duration(unit)) for unit in ("s", "ms", "us", "ns")},
     "utf8": (ArrowType("utf8"), pa.string()),
@@ -36,23 +44,45 @@ FIELDS = {
     "binary_view": (ArrowType("binary_view"), pa.binary_view()),
     "fixed": (ArrowType("fixed_size_binary", byte_width=5), pa.binary(5)),
     "uuid": (ArrowType("uuid", byte_width=16), pa.uuid()),
-    "dictionary": (ArrowType("utf8", dictionary=DictionaryIndex(8, True, True)),
-                   pa.dictionary(pa.int8(), pa.string(), ordered=True)),
-    "dictionary-int": (ArrowType("int", 64, dictionary=DictionaryIndex(16, False)),
-                       pa.dictionary(pa.uint16(), pa.int64())),
-}  # fmt: skip
+    "dictionary": (
+        ArrowType("utf8", dictionary=DictionaryIndex(8, True, True)),
+        pa.dictionary(pa.int8(), pa.string(), ordered=True),
+    ),
+    "dictionary-int": (
+        ArrowType("int", 64, dictionary=DictionaryIndex(16, False)),
+        pa.dictionary(pa.uint16(), pa.int64()),
+    ),
+}
 NESTED = [
-    (ArrowField("l", ArrowType("list"), (ArrowField("item", INT, nullable=False),)),
-     pa.field("l", pa.list_(pa.field("item", pa.int64(), nullable=False)))),
-    (ArrowField("f", ArrowType("fixed_size_list", byte_width=3), (ArrowField("item", INT),)),
-     pa.field("f", pa.list_(pa.field("item", pa.int64()), 3))),
-    (ArrowField("s", ArrowType("struct"), (ArrowField("a", INT), ArrowField("ü", ArrowType("utf8")))),
-     pa.field("s", pa.struct([("a", pa.int64()), ("ü", pa.string())]))),
-    (ArrowField("m", ArrowType("map"), (ArrowField("entries", ArrowType("struct"), (
-        ArrowField("key", INT, nullable=False), ArrowField("value", INT)), nullable=False),)),
-     pa.field("m", pa.map_(pa.int64(), pa.int64()))),
+    (
+        ArrowField("l", ArrowType("list"), (ArrowField("item", INT, nullable=False),)),
+        pa.field("l", pa.list_(pa.field("item", pa.int64(), nullable=False))),
+    ),
+    (
+        ArrowField("f", ArrowType("fixed_size_list", byte_width=3), (ArrowField("item", INT),)),
+        pa.field("f", pa.list_(pa.field("item", pa.int64()), 3)),
+    ),
+    (
+        ArrowField("s", ArrowType("struct"), (ArrowField("a", INT), ArrowField("ü", ArrowType("utf8")))),
+        pa.field("s", pa.struct([("a", pa.int64()), ("ü", pa.string())])),
+    ),
+    (
+        ArrowField(
+            "m",
+            ArrowType("map"),
+            (
+                ArrowField(
+                    "entries",
+                    ArrowType("struct"),
+                    (ArrowField("key", INT, nullable=False), ArrowField("value", INT)),
+                    nullable=False,
+                ),
+            ),
+        ),
+        pa.field("m", pa.map_(pa.int64(), pa.int64())),
+    ),
     (ArrowField("r", INT, nullable=False), pa.field("r", pa.int64(), nullable=False)),
-]  # fmt: skip
+]
 
 
 def read(message):
@@ -94,9 +124,11 @@ def test_other_metadata_in_anyones_schema(metadata):
         (base64.b64encode(theirs.serialize().to_pybytes()), theirs),
     ):
         changed = replace_metadata(message, metadata)
-        assert read(changed).equals(schema) and read(changed).metadata == wanted
+        assert read(changed).equals(schema)
+        assert read(changed).metadata == wanted
         again = replace_metadata(replace_metadata(changed, {"more": "z"}), metadata)
-        assert read(again).equals(schema) and read(again).metadata == wanted
+        assert read(again).equals(schema)
+        assert read(again).metadata == wanted
         assert len(again) == len(changed)
 
 

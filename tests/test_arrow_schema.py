@@ -142,7 +142,9 @@ def test_flatbuffer_offsets_are_checked():
     for read in (root.table, lambda number: root.text(number, 10), root.vector_length):
         with pytest.raises(FlatbufferError):
             read(0)
-    assert root.int32(0) == 10**6 and root.int32(1, 5) == 5 and root.table(3) is None
+    assert root.int32(0) == 10**6
+    assert root.int32(1, 5) == 5
+    assert root.table(3) is None
 
 
 def test_a_string_beyond_the_limit_is_refused():

@@ -130,7 +130,8 @@ def test_polars():
     found = pl.DataFrame(file)
     assert found.equals(pl.from_arrow(expected(written(table))))
     few = pl.DataFrame(file.iter_batches(["i64", "text"], filters=col("i64").is_null(), batch_rows=30))
-    assert few.columns == ["i64", "text"] and len(few) == N // 2
+    assert few.columns == ["i64", "text"]
+    assert len(few) == N // 2
 
 
 def test_duckdb():
@@ -152,7 +153,8 @@ def test_batches_are_streamed():
     assert max(len(batch) for batch in batches) <= 300
     found = pa.Table.from_batches(batches)
     assert found.select(["a", "s"]).equals(table)
-    assert found["row_number"].to_pylist() == list(range(10_000)) and found["file"][0].as_py() == "<BytesIO>"
+    assert found["row_number"].to_pylist() == list(range(10_000))
+    assert found["file"][0].as_py() == "<BytesIO>"
 
 
 def test_nothing_is_copied(monkeypatch):
@@ -213,4 +215,5 @@ def test_no_columns_and_no_rows():
     file = numparq.ParquetFile(written(pa.table({"a": range(10)})))
     assert file.iter_batches([]).reader().read_all().num_rows in (0, 10)
     empty = file.iter_batches(filters=col("a") > 100).reader().read_all()
-    assert empty.num_rows == 0 and empty.schema.names == ["a"]
+    assert empty.num_rows == 0
+    assert empty.schema.names == ["a"]

@@ -22,14 +22,20 @@ pytestmark = pytest.mark.usefixtures("without_key_look_ups")
 
 def table(with_nulls: bool) -> pd.DataFrame:
     rng = np.random.default_rng(with_nulls)
-    frame = pd.DataFrame({
-        "key": np.arange(ROWS) * 3, "number": rng.integers(0, 1 << 40, ROWS), "small": rng.integers(0, 99, ROWS, "i2"),
-        "few": rng.integers(0, 5, ROWS) * 1000, "float": rng.normal(size=ROWS),
-        "float32": rng.normal(size=ROWS).astype("f4"),
-        "bool": rng.random(ROWS) < 0.5, "text": [f"item {number}" for number in rng.integers(0, 1 << 40, ROWS)],
-        "city": [f"city {number}" for number in rng.integers(0, 9, ROWS)],
-        "time": pd.to_datetime(rng.integers(0, 1 << 60, ROWS)),
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "key": np.arange(ROWS) * 3,
+            "number": rng.integers(0, 1 << 40, ROWS),
+            "small": rng.integers(0, 99, ROWS, "i2"),
+            "few": rng.integers(0, 5, ROWS) * 1000,
+            "float": rng.normal(size=ROWS),
+            "float32": rng.normal(size=ROWS).astype("f4"),
+            "bool": rng.random(ROWS) < 0.5,
+            "text": [f"item {number}" for number in rng.integers(0, 1 << 40, ROWS)],
+            "city": [f"city {number}" for number in rng.integers(0, 9, ROWS)],
+            "time": pd.to_datetime(rng.integers(0, 1 << 60, ROWS)),
+        }
+    )
     if with_nulls:
         for name in frame.columns[1:]:
             frame[name] = frame[name].where(rng.random(ROWS) > 0.1)
@@ -62,9 +68,15 @@ class Counted:
     ("version", "dictionary", "split"), [("1.0", True, False), ("2.0", False, True), ("1.0", False, False)]
 )
 def test_rows_are_those_of_a_full_read(monkeypatch, with_nulls, compression, version, dictionary, split) -> None:
-    data = numparq.to_parquet(table(with_nulls), compression=compression, data_page_version=version,
-                              use_dictionary=dictionary, use_byte_stream_split=split, row_group_size=GROUP,
-                              max_rows_per_page=PAGE)  # fmt: skip
+    data = numparq.to_parquet(
+        table(with_nulls),
+        compression=compression,
+        data_page_version=version,
+        use_dictionary=dictionary,
+        use_byte_stream_split=split,
+        row_group_size=GROUP,
+        max_rows_per_page=PAGE,
+    )
     full, rng, counted = numparq.read_parquet(data), np.random.default_rng(7), Counted(monkeypatch)
     for count in (1, 2, 5, 100, 149, 151, 700):
         start = int(rng.integers(0, ROWS - count))
@@ -87,7 +99,8 @@ def test_few_rows_of_two_row_groups_are_decoded_at_once(monkeypatch, encoding) -
     found = numparq.read_parquet(data, row_range=(GROUP - 4, GROUP + 9), dtype_backend="numpy_nullable")
     pd.testing.assert_frame_equal(found, full.iloc[GROUP - 4 : GROUP + 9].reset_index(drop=True))
     assert (counted.done, counted.left) == (2 * len(frame.columns), 0)
-    assert found["time"].isna().any() and found["nullable"].isna().any()
+    assert found["time"].isna().any()
+    assert found["nullable"].isna().any()
 
 
 def test_several_runs_of_rows_of_a_page() -> None:
@@ -157,8 +170,13 @@ def test_strings_that_are_no_utf8() -> None:
 @pytest.mark.parametrize("dictionary", [False, True])
 def test_no_byte_is_fetched_twice_where_the_steps_are_left_to_do_it(monkeypatch, dictionary) -> None:
     frame = table(True)[["key", "text", "city", "number", "small"]]
-    data = numparq.to_parquet(frame, row_group_size=GROUP, max_rows_per_page=PAGE, use_dictionary=dictionary,
-                              column_encoding=None if dictionary else {"text": "DELTA_BYTE_ARRAY"})  # fmt: skip
+    data = numparq.to_parquet(
+        frame,
+        row_group_size=GROUP,
+        max_rows_per_page=PAGE,
+        use_dictionary=dictionary,
+        column_encoding=None if dictionary else {"text": "DELTA_BYTE_ARRAY"},
+    )
 
     def read() -> tuple[pd.DataFrame, int, int]:
         with numparq.ParquetFile(data) as file:

@@ -61,13 +61,29 @@ def data():
     return written(frame(), row_group_size=3000, data_page_size=4096, write_page_index=True)
 
 
-@pytest.mark.parametrize("options", [
-    {}, {"batch_rows": 700}, {"batch_rows": 3000}, {"batch_rows": 7001}, {"batch_rows": 10**6}, {"batch_bytes": 10_000},
-    {"batch_rows": 500, "nrows": 4321}, {"row_range": (2999, 6001), "batch_rows": 100}, {"row_groups": [4, 1]},
-    {"columns": ["c", "a"]}, {"columns": []}, {"nrows": 0}, {"threads": 1, "batch_rows": 999},
-    {"include": ["row_number", "row_group"], "batch_rows": 1234}, {"dtype_backend": "pyarrow", "batch_rows": 999},
-    {"dtype_backend": "numpy_nullable", "batch_rows": 4000}, {"memory_limit": 200_000}, {"memory_limit": 600_000},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"batch_rows": 700},
+        {"batch_rows": 3000},
+        {"batch_rows": 7001},
+        {"batch_rows": 10**6},
+        {"batch_bytes": 10_000},
+        {"batch_rows": 500, "nrows": 4321},
+        {"row_range": (2999, 6001), "batch_rows": 100},
+        {"row_groups": [4, 1]},
+        {"columns": ["c", "a"]},
+        {"columns": []},
+        {"nrows": 0},
+        {"threads": 1, "batch_rows": 999},
+        {"include": ["row_number", "row_group"], "batch_rows": 1234},
+        {"dtype_backend": "pyarrow", "batch_rows": 999},
+        {"dtype_backend": "numpy_nullable", "batch_rows": 4000},
+        {"memory_limit": 200_000},
+        {"memory_limit": 600_000},
+    ],
+)
 def test_together_they_are_one_read(data, options):
     checked(numparq.ParquetFile(data), **options)
 
@@ -76,7 +92,8 @@ def test_together_they_are_one_read(data, options):
 def test_rows_of_a_batch(data, batch_rows):
     nrows = min(200 * batch_rows, ROWS)
     sizes = [len(batch) for batch in numparq.ParquetFile(data).iter_batches(batch_rows=batch_rows, nrows=nrows)]
-    assert sizes[:-1] == [batch_rows] * (len(sizes) - 1) and sum(sizes) == nrows
+    assert sizes[:-1] == [batch_rows] * (len(sizes) - 1)
+    assert sum(sizes) == nrows
 
 
 def test_bytes_of_a_batch(data):
@@ -84,11 +101,25 @@ def test_bytes_of_a_batch(data):
     assert {len(batch) for batch in batches[:-1]} == {1000}
 
 
-@pytest.mark.parametrize("options", [
-    {}, {"memory_limit": 300_000}, {"nrows": 100}, {"batch_rows": 50}, {"memory_limit": 300_000, "nrows": 4000},
-])  # fmt: skip
-@pytest.mark.parametrize("expression", [col("a") < 100, col("b") > 0.5, col("c").is_null(), (col("a") % 1 == 0)
-                                        if hasattr(col("a"), "__mod__") else col("d") == 5])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"memory_limit": 300_000},
+        {"nrows": 100},
+        {"batch_rows": 50},
+        {"memory_limit": 300_000, "nrows": 4000},
+    ],
+)
+@pytest.mark.parametrize(
+    "expression",
+    [
+        col("a") < 100,
+        col("b") > 0.5,
+        col("c").is_null(),
+        (col("a") % 1 == 0) if hasattr(col("a"), "__mod__") else col("d") == 5,
+    ],
+)
 def test_filters(data, expression, options):
     checked(numparq.ParquetFile(data), None, expression, **options)
     checked(numparq.ParquetFile(data), ["f"], expression, **options)
@@ -100,7 +131,8 @@ def test_no_row_is_one_empty_batch(data):
     pd.testing.assert_frame_equal(batch, file.read(filters=col("a") < 0))
     empty = written(frame(0))
     (batch,) = numparq.ParquetFile(empty).iter_batches()
-    assert len(batch) == 0 and list(batch) == list(frame(0))
+    assert len(batch) == 0
+    assert list(batch) == list(frame(0))
     own = numparq.to_parquet(pd.DataFrame({"c": pd.Categorical(["x", "y"], ["y", "x", "z"], ordered=True)}))
     for options in ({"filters": col("c") == "z"}, {"nrows": 0}, {"row_groups": []}):
         (batch,) = numparq.ParquetFile(own).iter_batches(**options)
@@ -128,14 +160,20 @@ def test_int96_is_microseconds():
     moments = pa.array([pd.Timestamp("2020-01-01"), None]).cast(pa.timestamp("ns"))
     file = numparq.ParquetFile(written(pa.table({"a": moments}), use_deprecated_int96_timestamps=True))
     (batch,) = file.iter_batches()
-    assert batch["a"].dtype == "M8[us]" and batch["a"][0] == pd.Timestamp("2020-01-01")
+    assert batch["a"].dtype == "M8[us]"
+    assert batch["a"][0] == pd.Timestamp("2020-01-01")
 
 
-@pytest.mark.parametrize("index", [
-    pd.RangeIndex(5, 5 + 3 * 100, 3, name="n"), pd.Index(np.arange(100)[::-1], name="k"), pd.RangeIndex(100),
-    pd.MultiIndex.from_product([range(10), list("abcdefghij")], names=["x", "y"]),
-    pd.date_range("2020", periods=100, unit="us"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.RangeIndex(5, 5 + 3 * 100, 3, name="n"),
+        pd.Index(np.arange(100)[::-1], name="k"),
+        pd.RangeIndex(100),
+        pd.MultiIndex.from_product([range(10), list("abcdefghij")], names=["x", "y"]),
+        pd.date_range("2020", periods=100, unit="us"),
+    ],
+)
 def test_labels(index):
     labelled = pd.DataFrame({"a": np.arange(100)}, index=index)
     file = numparq.ParquetFile(written(labelled, row_group_size=30))
@@ -157,11 +195,15 @@ def test_categories_are_those_of_the_batch():
 
 
 def test_nested_columns():
-    table = pa.table({
-        "l": [[1, 2], [], None, [3]] * 500,
-        "s": [{"x": 1, "y": "a"}, None, {"x": None, "y": "b"}, {"x": 4, "y": None}] * 500,
-        "m": pa.array([[("k", 1.5)], None, [], [("a", None), ("b", 2.0)]] * 500, pa.map_(pa.string(), pa.float64())),
-    })  # fmt: skip
+    table = pa.table(
+        {
+            "l": [[1, 2], [], None, [3]] * 500,
+            "s": [{"x": 1, "y": "a"}, None, {"x": None, "y": "b"}, {"x": 4, "y": None}] * 500,
+            "m": pa.array(
+                [[("k", 1.5)], None, [], [("a", None), ("b", 2.0)]] * 500, pa.map_(pa.string(), pa.float64())
+            ),
+        }
+    )
     for options in ({}, {"write_page_index": True, "data_page_size": 512}, {"data_page_version": "2.0"}):
         file = numparq.ParquetFile(written(table, row_group_size=800, **options))
         checked(file, batch_rows=300)
@@ -228,8 +270,16 @@ def test_batches_that_do_not_fit_are_refused(data):
         numparq.ParquetFile(data).iter_batches(batch_rows=10_000, memory_limit=200_000)
 
 
-@pytest.mark.parametrize("options", [{"batch_rows": 0}, {"batch_rows": -1}, {"batch_bytes": 0}, {"memory_limit": 0},
-                                     {"batch_rows": 5, "batch_bytes": 5}])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"batch_rows": 0},
+        {"batch_rows": -1},
+        {"batch_bytes": 0},
+        {"memory_limit": 0},
+        {"batch_rows": 5, "batch_bytes": 5},
+    ],
+)
 def test_sizes_of_no_use(data, options):
     with pytest.raises(ValueError):
         numparq.ParquetFile(data).iter_batches(**options)
@@ -270,7 +320,8 @@ def test_errors_name_the_place(data):
     assert len(next(batches)) == 2000
     with pytest.raises(numparq.InvalidFileError) as caught:
         list(batches)
-    assert caught.value.where["row_group"] == 3 and caught.value.where["column"] == "b"
+    assert caught.value.where["row_group"] == 3
+    assert caught.value.where["column"] == "b"
     assert caught.value.where["file"] == "<bytes>"
 
 

@@ -151,7 +151,8 @@ def test_a_wrong_frame_is_reported(settings):
 
 def test_a_reader_that_is_not_there_is_named():
     found, missing = load_all(["pyarrow"], THREADS)
-    assert [reader.name for reader in found] == ["pyarrow"] and missing == {}
+    assert [reader.name for reader in found] == ["pyarrow"]
+    assert missing == {}
     if not NUMPARQ_READY:
         assert load_all(["numparq"], THREADS)[1].keys() == {"numparq"}
 
@@ -216,7 +217,8 @@ def test_start_up_of_a_failing_process(monkeypatch, tmp_path):
     monkeypatch.setattr(startup, "PROGRAMS", {"good": "pass", "bad": "raise SystemExit('broken')"})
     outcomes = startup.small_file(tmp_path, repeat=2)
     assert len(outcomes["good"].times) == 2
-    assert outcomes["bad"].failure == "broken" and outcomes["bad"].best is None
+    assert outcomes["bad"].failure == "broken"
+    assert outcomes["bad"].best is None
 
 
 @needs_numparq
@@ -281,7 +283,8 @@ def test_memory_of_one_write(settings):
     assert peak.failure is None
     assert peak.rows == len(frame)
     assert peak.frame == peak.row_group == memory.frame_bytes(frame)
-    assert peak.over > 0 and peak.size > 0
+    assert peak.over > 0
+    assert peak.size > 0
     assert write_memory.measure_write("nonsense", kind, source, settings.folder, THREADS).failure
 
 

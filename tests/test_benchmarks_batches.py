@@ -63,7 +63,8 @@ def test_limits(folder):
     assert task.limit == small.limit == LEAST_LIMIT
     assert pq.read_metadata(small.path).num_rows == 1_500
     assert 20_000_000 * 20 // TIMES_THE_LIMIT > LEAST_LIMIT  # at the full size it is the file that counts
-    assert BatchPeak(10, 10).within_limit and not BatchPeak(11, 10).within_limit
+    assert BatchPeak(10, 10).within_limit
+    assert not BatchPeak(11, 10).within_limit
 
 
 def test_other_rows_are_reported(folder):
@@ -104,14 +105,22 @@ def test_more_than_the_limit_is_an_exit_status(folder, monkeypatch, capsys):
     peak = BatchPeak(peak=11, limit=10, rows=1)
     monkeypatch.setattr(batch_modes, "measure", lambda *arguments: peak)
     monkeypatch.setattr(
-        batch_modes, "load_contenders",
+        batch_modes,
+        "load_contenders",
         lambda names, threads: ([replace(batching.load_contender("pyarrow", 2), name="numparq")], {}),
-    )  # fmt: skip
+    )
     batched = replace(BATCHED["points"], file=replace(BATCHED["points"].file, size=1_000))
     settings = modes.Settings(
-        workloads=(), peers=(), folder=folder, scale=1.0, threads=THREADS, repeat=1, check=True, json=None,
+        workloads=(),
+        peers=(),
+        folder=folder,
+        scale=1.0,
+        threads=THREADS,
+        repeat=1,
+        check=True,
+        json=None,
         batched=(batched,),
-    )  # fmt: skip
+    )
     assert not batch_modes.compare_batch_memory(console(), settings)
     assert "NO" in capsys.readouterr().out
     peak = BatchPeak(peak=10, limit=10, rows=1)
@@ -124,7 +133,8 @@ def test_batches_from_the_command_line(folder, tmp_path, capsys):
     peers.main([*common, "--only", "points", "--peers", "pyarrow"])
     assert "20 times the memory" in capsys.readouterr().out
     content = json.loads(out.read_text())
-    assert content["mode"] == "batches" and content["results"]["points"]["pyarrow"]["times"]
+    assert content["mode"] == "batches"
+    assert content["results"]["points"]["pyarrow"]["times"]
     assert peers.main(["--batches", "--list"]) == 0
     assert capsys.readouterr().out.split() == list(BATCHED)
 
@@ -157,7 +167,8 @@ def test_other_rows_in_partitions_are_reported(folder):
         patched.setattr(os, "fsync", synced.append)
         outcomes = race_writers([liar, partitioning.synced(honest)], kind, frame, folder, 0, 0.0)
     assert outcomes["numparq"].difference == f"1000 rows instead of {len(frame)}"
-    assert outcomes["pyarrow"].difference is None and len(synced) == 100
+    assert outcomes["pyarrow"].difference is None
+    assert len(synced) == 100
 
 
 def test_partitions_from_the_command_line(folder, tmp_path, capsys):
@@ -166,7 +177,8 @@ def test_partitions_from_the_command_line(folder, tmp_path, capsys):
     assert peers.main([*common, "--only", "events", "--peers", "pyarrow", "--sync"]) == 0
     assert "files written" in capsys.readouterr().out
     content = json.loads(out.read_text())
-    assert content["results"]["events"]["numparq"]["files"] == 100 and content["settings"]["sync"]
+    assert content["results"]["events"]["numparq"]["files"] == 100
+    assert content["settings"]["sync"]
     with pytest.raises(SystemExit):
         peers.main(["--partitions", "--memory"])
 
@@ -185,9 +197,12 @@ def test_asv_classes_run(folder):
     """
     settings = {"NUMPARQ_BENCH_DATA": str(folder), "NUMPARQ_BENCH_SCALE": str(SCALE), "NUMPARQ_BENCH_REPEAT": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT / "asv_benchmarks", env={**os.environ, **settings},
-        capture_output=True, text=True,
-    )  # fmt: skip
+        [sys.executable, "-c", code],
+        cwd=ROOT / "asv_benchmarks",
+        env={**os.environ, **settings},
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     figures = pd.Series(dict(line.split() for line in done.stdout.splitlines() if "track_" in line)).astype(float)
     assert {"track_peak", "track_limit", "track_bytes_written", "track_pyarrow_over_numparq"} == set(figures.index)

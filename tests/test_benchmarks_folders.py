@@ -37,14 +37,16 @@ def test_shape(folder):
     files = sorted(folder.rglob("*.parquet"))
     assert (len(files), len({file.parent for file in files})) == (300, 100)
     schemas = Counter(tuple(pq.read_schema(file).names) for file in files)
-    assert sorted(map(len, schemas)) == [4, 5, 6] and set(schemas.values()) == {100}
+    assert sorted(map(len, schemas)) == [4, 5, 6]
+    assert set(schemas.values()) == {100}
     assert len(pq.read_schema(files[0]).names) == 4
     assert {pq.read_metadata(file).num_rows for file in files[::50]} == {100}
 
 
 def test_tasks(data, folder):
     united, partition = (QUERIES[name].task(data, SCALE) for name in ("partition-united", "partition"))
-    assert united.unites and not partition.unites
+    assert united.unites
+    assert not partition.unites
     assert united.columns == in_any_file(partition.columns[:4])
     assert partition.columns == ["id", "value", "kind", "at", "year", "region"]
     assert [file.parent for file in wanted_files(united)] == [folder / "year=2020" / "region=r3"] * 3
@@ -79,9 +81,11 @@ def test_listings_of_the_object_store(folder, monkeypatch):
     assert list(found) == sorted(str(file) for file in folder.rglob("*.parquet"))
     assert (len(store.requests), round_trips(store.requests)) == (3, 3)  # 300 keys
     name, info = next(iter(found.items()))
-    assert info["size"] == Path(name).stat().st_size and info["type"] == "file"
+    assert info["size"] == Path(name).stat().st_size
+    assert info["type"] == "file"
     with_directories = store.find(str(folder), withdirs=True)
-    assert len(with_directories) == 300 + 100 + 10 + 1 and len(store.requests) == 6
+    assert len(with_directories) == 300 + 100 + 10 + 1
+    assert len(store.requests) == 6
     assert [Path(name).name for name in store.ls(str(folder), detail=False)][::9] == ["year=2015", "year=2024"]
     assert {info["type"] for info in store.ls(str(folder))} == {"directory"}
     assert len(store.requests) == 8
@@ -104,6 +108,7 @@ def test_from_the_command_line(data, folder, capsys, monkeypatch):
     common = ["--scale", str(SCALE), "--data", str(data), "--repeat", "1", "--peers", "pyarrow"]
     assert peers.main(["--queries", "--only", "partition-store", *common]) == 0
     shown = capsys.readouterr().out
-    assert "asked of the object store" in shown and "5 for 3 files" in shown
+    assert "asked of the object store" in shown
+    assert "5 for 3 files" in shown
     rows = {line.split("|")[2].strip(): line for line in shown.splitlines() if "| partition-store |" in line}
     assert {"numparq", "pyarrow", "dataset"} <= rows.keys()

@@ -283,7 +283,8 @@ def test_object_store(tmp_path):
     assert sorted(request.bytes for request in store.requests) == [0, 1, 3, 5, 10, 10]
     assert round_trips(store.requests) == 4  # what is asked for at once is one
     with store.open(str(path)) as file:
-        assert file.seek(190) == 190 and file.read() == bytes(range(190, 200))
+        assert file.seek(190) == 190
+        assert file.read() == bytes(range(190, 200))
     assert round_trips(store.requests) == 6
 
 
@@ -295,9 +296,11 @@ def test_queries_from_the_command_line(folder, tmp_path, capsys, monkeypatch):
     common = ["--queries", "--scale", str(SCALE), "--data", str(folder), "--repeat", "1", "--json", str(out)]
     peers.main([*common, "--only", "point,city"])
     shown = capsys.readouterr().out
-    assert "best peer / numparq: at least 8.00" in shown and "MB read in requests" in shown
+    assert "best peer / numparq: at least 8.00" in shown
+    assert "MB read in requests" in shown
     content = json.loads(out.read_text())
-    assert content["mode"] == "queries" and content["results"]["city"]["num_rows"] > 0
+    assert content["mode"] == "queries"
+    assert content["results"]["city"]["num_rows"] > 0
     assert content["results"]["point"]["outcomes"]["numparq"]["times"]
     assert "best peer / numparq: at least 8.00" in content["results"]["point"]["goals"]
     assert peers.main(["--queries", "--list"]) == 0
@@ -315,9 +318,16 @@ def test_numparq_that_fails_is_an_exit_status(folder, monkeypatch, capsys):
     broken = replace(stand_in(), run=failing)
     monkeypatch.setattr(query_modes, "load_contenders", lambda names, threads: ([broken], {"duckdb": "not installed"}))
     settings = modes.Settings(
-        workloads=(), peers=(), folder=folder, scale=SCALE, threads=THREADS, repeat=1, check=True, json=None,
+        workloads=(),
+        peers=(),
+        folder=folder,
+        scale=SCALE,
+        threads=THREADS,
+        repeat=1,
+        check=True,
+        json=None,
         queries=(QUERIES["point"],),
-    )  # fmt: skip
+    )
     assert not query_modes.compare_queries(console(), settings)
     shown = capsys.readouterr().out
     assert "numparq failed on point: NotImplementedError: no filters" in shown
@@ -351,10 +361,15 @@ def test_asv_classes_run(folder, name):
     """
     settings = {"NUMPARQ_BENCH_DATA": str(folder), "NUMPARQ_BENCH_SCALE": str(SCALE), "NUMPARQ_BENCH_REPEAT": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", code, name], cwd=ROOT / "asv_benchmarks", env={**os.environ, **settings},
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        [sys.executable, "-c", code, name],
+        cwd=ROOT / "asv_benchmarks",
+        env={**os.environ, **settings},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     tracked = [line.split()[1] for line in done.stdout.splitlines() if "track_" in line]
     assert np.isfinite([float(figure) for figure in tracked if figure != "None"]).all()
     assert tracked.count("None") == (2 if name == "partition" else 0)
-    assert "track_requests" in done.stdout and "track_best_peer_over_numparq" in done.stdout
+    assert "track_requests" in done.stdout
+    assert "track_best_peer_over_numparq" in done.stdout

@@ -61,9 +61,14 @@ def way(request, monkeypatch):
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize(
     ("path", "expected"),
-    [("part.0", b"part 0"), ("./part.0", b"part 0"), ("p=a:b/deep/part 1", b"part 1!"),
-     ("p=a:b/./deep/part 1", b"part 1!"), ("_metadata", b"the file itself")],
-)  # fmt: skip
+    [
+        ("part.0", b"part 0"),
+        ("./part.0", b"part 0"),
+        ("p=a:b/deep/part 1", b"part 1!"),
+        ("p=a:b/./deep/part 1", b"part 1!"),
+        ("_metadata", b"the file itself"),
+    ],
+)
 @posix
 def test_what_is_below_is_opened(folder, path, expected):
     assert opened(folder, path) == expected
@@ -120,8 +125,14 @@ def test_what_is_no_file(folder, path):
 @posix
 @pytest.mark.usefixtures("way")
 def test_links(folder):
-    links = {"inside": "part.0", "inside too": str(folder / "part.0"), "to secret": "../secret",
-             "to secret too": str(folder.parent / "secret"), "loop": "loop", "dangling": "nothing"}  # fmt: skip
+    links = {
+        "inside": "part.0",
+        "inside too": str(folder / "part.0"),
+        "to secret": "../secret",
+        "to secret too": str(folder.parent / "secret"),
+        "loop": "loop",
+        "dangling": "nothing",
+    }
     for name, target in links.items():
         (folder / name).symlink_to(target)
     (folder / "up").symlink_to("..")
@@ -253,8 +264,10 @@ def test_files_as_one(folder):
     out = np.empty(9, np.uint8)
     source.read_into(0, out)
     assert out.tobytes() == b"the first"
-    assert source.view(4, 5, 0).tobytes() == b"first" and source.view(FILE_STRIDE, 1, 0) is None
-    assert source.num_requests == 7 and source.num_bytes == 9 + 5 + sum(map(len, parts.values()))
+    assert source.view(4, 5, 0).tobytes() == b"first"
+    assert source.view(FILE_STRIDE, 1, 0) is None
+    assert source.num_requests == 7
+    assert source.num_bytes == 9 + 5 + sum(map(len, parts.values()))
     with pytest.raises(InvalidFileError, match="cut off"):
         source.read_into(FILE_STRIDE, np.empty(2, np.uint8))
     source.close()
@@ -293,7 +306,8 @@ def test_files_closed_and_opened_by_many_threads(folder, monkeypatch):
         thread.start()
     for thread in threads:
         thread.join()
-    assert not wrong and len(source._sources()) <= 6
+    assert not wrong
+    assert len(source._sources()) <= 6
     source.close()
 
 

@@ -34,9 +34,12 @@ def test_what_is_stored_is_loaded(place):
     assert disk_cache.load("kernels", b"key") is None
     assert disk_cache.store("kernels", b"key", DATA)
     assert disk_cache.load("kernels", b"key") == DATA
-    assert disk_cache.load("kernels", b"other") is None and disk_cache.load("tables", b"key") is None
-    assert disk_cache.store("kernels", b"key", b"newer") and disk_cache.load("kernels", b"key") == b"newer"
-    assert disk_cache.store("kernels", b"empty", b"") and disk_cache.load("kernels", b"empty") == b""
+    assert disk_cache.load("kernels", b"other") is None
+    assert disk_cache.load("tables", b"key") is None
+    assert disk_cache.store("kernels", b"key", b"newer")
+    assert disk_cache.load("kernels", b"key") == b"newer"
+    assert disk_cache.store("kernels", b"empty", b"")
+    assert disk_cache.load("kernels", b"empty") == b""
 
 
 @unix
@@ -65,7 +68,8 @@ def test_a_cut_file_is_not_loaded_and_is_replaced(place, keep):
     path = entry_file(place)
     path.write_bytes(path.read_bytes()[:keep])
     assert disk_cache.load("kernels", b"key") is None
-    assert disk_cache.store("kernels", b"key", DATA) and disk_cache.load("kernels", b"key") == DATA
+    assert disk_cache.store("kernels", b"key", DATA)
+    assert disk_cache.load("kernels", b"key") == DATA
 
 
 def test_an_entry_in_another_ones_place_is_not_loaded(place):
@@ -154,8 +158,10 @@ def test_old_entries_go(place):
     os.utime(stray, (1, 1))
     disk_cache.store("kernels", b"last", DATA)
     kept = [disk_cache.load("kernels", b"%d" % number) is not None for number in range(disk_cache.KEEP + 5)]
-    assert sum(kept) == disk_cache.KEEP - 1 and all(kept[-disk_cache.KEEP + 1 :])
-    assert disk_cache.load("kernels", b"last") == DATA and disk_cache.load("tables", b"key") == b"stays"
+    assert sum(kept) == disk_cache.KEEP - 1
+    assert all(kept[-disk_cache.KEEP + 1 :])
+    assert disk_cache.load("kernels", b"last") == DATA
+    assert disk_cache.load("tables", b"key") == b"stays"
     assert not stray.exists()
 
 
@@ -170,13 +176,16 @@ def test_without_a_home_directory(monkeypatch):
         assert not disk_cache.store("kernels", b"key", DATA)
 
 
-@pytest.mark.parametrize(("platform", "setting", "wanted"), [
-    ("linux", {"XDG_CACHE_HOME": "/x/y"}, "/x/y/numparq"),
-    ("linux", {"XDG_CACHE_HOME": "not/absolute"}, "/home/me/.cache/numparq"),
-    ("linux", {}, "/home/me/.cache/numparq"),
-    ("darwin", {}, "/home/me/Library/Caches/numparq"),
-    ("linux", {"NUMPARQ_CACHE_DIR": "~/mine"}, "/home/me/mine"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("platform", "setting", "wanted"),
+    [
+        ("linux", {"XDG_CACHE_HOME": "/x/y"}, "/x/y/numparq"),
+        ("linux", {"XDG_CACHE_HOME": "not/absolute"}, "/home/me/.cache/numparq"),
+        ("linux", {}, "/home/me/.cache/numparq"),
+        ("darwin", {}, "/home/me/Library/Caches/numparq"),
+        ("linux", {"NUMPARQ_CACHE_DIR": "~/mine"}, "/home/me/mine"),
+    ],
+)
 def test_where_it_is(monkeypatch, platform, setting, wanted):
     for name in ("XDG_CACHE_HOME", "NUMPARQ_CACHE_DIR"):
         monkeypatch.delenv(name, raising=False)
@@ -201,7 +210,8 @@ def test_many_threads_store_and_load_at_once(place):
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(seen) == 80 and all(seen)
+    assert len(seen) == 80
+    assert all(seen)
 
 
 LOCKER = """
@@ -247,7 +257,8 @@ def test_folders_for_others(place):
         (place / folder).mkdir(mode=0o700, exist_ok=True)
         os.utime(folder, (number, number))
     again = disk_cache.private_directory("dispatcher", b"0")
-    assert again == folders[0] and len(list(place.iterdir())) == disk_cache.KEEP_FOLDERS
+    assert again == folders[0]
+    assert len(list(place.iterdir())) == disk_cache.KEEP_FOLDERS
     assert os.path.isdir(again)
     os.chmod(again, 0o777)
     assert os.name != "posix" or disk_cache.private_directory("dispatcher", b"0") is None

@@ -26,10 +26,21 @@ def by_append(path, first, second):
 
 
 WAYS = pytest.mark.parametrize("write", [in_one_writer, by_append])
-KEPT = [("abc", "abc", "abc"), ("abc", "ab", "abc"), ("abc", "bc", "abc"), ("ab", "abc", "abc"), ("ac", "acx", "acx"),
-        ("ab", "bx", "abx"), ("ab", "xy", "abxy")]  # fmt: skip
-REFUSED = [("abc", "acb", "'b' comes behind 'c'"), ("bc", "abc", "'b' comes behind 'a'"), ("ab", "axb", "'b' comes"),
-           (["low", "high"], ["high", "low"], "'low' comes behind 'high'")]  # fmt: skip
+KEPT = [
+    ("abc", "abc", "abc"),
+    ("abc", "ab", "abc"),
+    ("abc", "bc", "abc"),
+    ("ab", "abc", "abc"),
+    ("ac", "acx", "acx"),
+    ("ab", "bx", "abx"),
+    ("ab", "xy", "abxy"),
+]
+REFUSED = [
+    ("abc", "acb", "'b' comes behind 'c'"),
+    ("bc", "abc", "'b' comes behind 'a'"),
+    ("ab", "axb", "'b' comes"),
+    (["low", "high"], ["high", "low"], "'low' comes behind 'high'"),
+]
 
 
 @WAYS
@@ -39,7 +50,8 @@ def test_an_order_that_holds_for_both(write, first, second, joined, tmp_path):
     write(path, frame(list(first)), frame(list(second)))
     found = numparq.read_parquet(path)["size"]
     assert found.tolist() == [first[-1], second[-1]]
-    assert found.cat.ordered and found.cat.categories.tolist() == list(joined)
+    assert found.cat.ordered
+    assert found.cat.categories.tolist() == list(joined)
 
 
 @WAYS

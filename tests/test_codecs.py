@@ -224,8 +224,10 @@ def test_dictionaries(form):
     codec, compress = FORMS[form]
     entries = [b"one", b"", b"three" * 9]
     codes = [0, 1, 2, 2, 1, 0, 0, 0]
-    pages = [packed_page(dictionary_page(3, plain(BYTE_ARRAY, entries)), compress),
-             packed_page(data_page(8, b"\x02" + bits(codes, 2), RLE_DICTIONARY), compress)]  # fmt: skip
+    pages = [
+        packed_page(dictionary_page(3, plain(BYTE_ARRAY, entries)), compress),
+        packed_page(data_page(8, b"\x02" + bits(codes, 2), RLE_DICTIONARY), compress),
+    ]
     assert column_of(pages, codec, BYTE_ARRAY, 8) == [entries[code] for code in codes]
     pages = [packed_page(dictionary_page(0, b""), compress), packed_page(data_page(4, levels([0] * 4)), compress)]
     assert pd.isna(column_of(pages, codec, BYTE_ARRAY, 4, OPTIONAL)).all()

@@ -21,10 +21,16 @@ from numparq.prune.statistics import column_order, row_group_statistics
 from numparq.tools.profile.job import profile_files
 
 GROUP, PAGE, ROWS = 40, 10, 160
-FRAME = pd.DataFrame({
-    "n": np.arange(ROWS), "r": np.arange(ROWS) / 2, "b": np.arange(ROWS) >= 60, "u": np.arange(ROWS, dtype=np.uint32),
-    "s": [f"{row:03}" for row in range(ROWS)], "e": pd.array([None] * 80 + [1] * 80, "Int64"),
-})  # fmt: skip
+FRAME = pd.DataFrame(
+    {
+        "n": np.arange(ROWS),
+        "r": np.arange(ROWS) / 2,
+        "b": np.arange(ROWS) >= 60,
+        "u": np.arange(ROWS, dtype=np.uint32),
+        "s": [f"{row:03}" for row in range(ROWS)],
+        "e": pd.array([None] * 80 + [1] * 80, "Int64"),
+    }
+)
 SIGNED = ("n", "r", "b", "e")  # in the order that deprecated bounds are in
 WANTED = {"n": 77, "r": 38.5, "b": True, "u": 77, "s": "077", "e": 1}
 
@@ -89,7 +95,8 @@ def test_nothing_is_pruned_by_them(how):
         nulls = 80 if name == "e" else 0  # row groups of nulls are known by their counts
         assert left(truths, col(name) == wanted) == left(lies, col(name) == wanted) == ROWS - nulls
     for data in (truths, lies):
-        assert left(data, col("e").is_null()) == 80 and left(data, col("n").is_null()) == 0
+        assert left(data, col("e").is_null()) == 80
+        assert left(data, col("n").is_null()) == 0
 
 
 @pytest.mark.parametrize("lie", [False, True])
@@ -110,9 +117,11 @@ def test_one_column_of_an_unknown_order_does_not_touch_the_others():
         return [idl().ColumnOrder(), *types(parts)[1:]]
 
     data = stored(orders)
-    assert left(data, col("n") == 77) == ROWS and left(data, col("r") == 38.5) == PAGE
+    assert left(data, col("n") == 77) == ROWS
+    assert left(data, col("r") == 38.5) == PAGE
     data = stored(orders, deprecated=True)
-    assert left(data, col("n") == 77) == GROUP and left(data, col("s") == "077") == PAGE
+    assert left(data, col("n") == 77) == GROUP
+    assert left(data, col("s") == "077") == PAGE
 
 
 def test_null_pages_need_no_order():
@@ -164,7 +173,8 @@ def test_profiles_have_no_bounds_of_no_order(tmp_path, how, data):
     """Nor do they call them wrong: where they may, they look at the values, as they do where there are none."""
     (tmp_path / "f.parquet").write_bytes(stored(UNDECLARED[how], lie=True))
     found = profile_files(tmp_path, data=data)
-    assert found["e"].nulls == 80 and not found.troubles
+    assert found["e"].nulls == 80
+    assert not found.troubles
     bounds = {name: (found[name].min, found[name].max) for name in ("n", "r", "u", "s")}
     highest = {name: FRAME[name].max() for name in bounds}
     assert bounds == {name: (FRAME[name].min(), most) if data else (None, None) for name, most in highest.items()}
@@ -178,11 +188,13 @@ def test_rows_appended_to_a_file_without_orders_have_no_bounds(tmp_path, how):
     numparq.to_parquet(FRAME, place, index=False, append=True)
     with ParquetFile(place) as file:
         groups = file.metadata.row_groups
-        assert len(groups) == 5 and groups[0].columns[0].meta_data.statistics.min_value is not None
+        assert len(groups) == 5
+        assert groups[0].columns[0].meta_data.statistics.min_value is not None
         for chunk in groups[4].columns:
             about = chunk.meta_data.statistics
             assert (about.min_value, about.max_value, about.min, about.max) == (None,) * 4
-            assert about.null_count is not None and chunk.column_index_offset is None
+            assert about.null_count is not None
+            assert chunk.column_index_offset is None
         assert file.read().equals(pd.concat([FRAME, FRAME], ignore_index=True))
     assert numparq.read_parquet(place, filters=[("n", "=", 77)])["s"].tolist() == ["077"] * 2
 
@@ -195,8 +207,14 @@ KINDS = {"INT64": "<i8", "DOUBLE": "<f8", "BOOLEAN": "?", "UINT32": "<u4"}
 def random_file(rng: np.random.Generator, kind: str) -> bytes:
     """Make a file of many row groups of one column, whose statistics say anything; only they are looked at."""
     dtype = np.dtype(KINDS[kind])
-    parts = Parts(numparq.to_parquet(pd.DataFrame({"a": np.zeros(12, dtype)}), index=False, row_group_size=1,
-                                     column_order=str(rng.choice(["type", "ieee754"]))))  # fmt: skip
+    parts = Parts(
+        numparq.to_parquet(
+            pd.DataFrame({"a": np.zeros(12, dtype)}),
+            index=False,
+            row_group_size=1,
+            column_order=str(rng.choice(["type", "ieee754"])),
+        )
+    )
     odd = [np.nan, -np.nan, np.inf, -np.inf] if dtype.kind == "f" else []
     least, behind = {"b": (0, 2), "u": (0, 4)}.get(dtype.kind, (-2, 4))
     # Of a file one zero: bounds of both are in the wrong order to the one side, and all the same to the other.
@@ -215,9 +233,7 @@ def random_file(rng: np.random.Generator, kind: str) -> bytes:
         about.min, about.max = bound(), bound()
         about.min_value, about.max_value = (None, None) if only_old and rng.random() < 0.8 else (bound(), bound())
         about.null_count, about.nan_count = (None if rng.random() < 0.5 else int(rng.integers(-1, 3)) for _ in "ab")
-        about.is_min_value_exact, about.is_max_value_exact = (
-            (None, False, True)[int(rng.integers(3))] for _ in "ab"
-        )  # fmt: skip
+        about.is_min_value_exact, about.is_max_value_exact = ((None, False, True)[int(rng.integers(3))] for _ in "ab")
     return parts.data()
 
 

@@ -90,8 +90,10 @@ def test_fixed(small, threads):
                 -1 if row is None else int.from_bytes(row, "little", signed=True) for row in rows
             ]
             assert mask[2:-2].tolist() == [int(row is not None) for row in rows]
-            assert out[[0, 1, -2, -1]].tolist() == [7] * 4 and mask[[0, 1, -2, -1]].tolist() == [9] * 4
-            assert job.chunks[0, t.C_NULL_COUNT] == rows.count(None) and not job.failed
+            assert out[[0, 1, -2, -1]].tolist() == [7] * 4
+            assert mask[[0, 1, -2, -1]].tolist() == [9] * 4
+            assert job.chunks[0, t.C_NULL_COUNT] == rows.count(None)
+            assert not job.failed
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -236,9 +238,8 @@ def test_runs_of_several_chunks_fit_into_one_window():
         table[:, t.C_END] = table[:, t.C_START] + sizes
         gap = int(rng.choice([0, 50, 32 << 10]))
         edges = list(schedule.coalesce_chunks(table, int(rng.choice([64 << 10, 100_000, 1 << 20, 1 << 40])), gap))
-        assert [first for first, _ in edges] == [0, *(last for _, last in edges)][: len(edges)] and edges[-1][
-            1
-        ] == count
+        assert [first for first, _ in edges] == [0, *(last for _, last in edges)][: len(edges)]
+        assert edges[-1][1] == count
         for first, last in edges:
             span = table[last - 1, t.C_END] - table[first, t.C_START]
             assert last - first == 1 or span <= page_walk.WINDOW_BYTES * 3 // 2

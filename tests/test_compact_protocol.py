@@ -72,7 +72,8 @@ def test_random_structs_written_by_thriftpy2(data):
     for engine in ENGINES:
         taken, found = read(engine, thrift_layout(name), encoded)
         assert (taken, plain(found)) == expected
-        assert found == found and equal_to_thriftpy2(found, by_thriftpy2(name, encoded))
+        assert found == found
+        assert equal_to_thriftpy2(found, by_thriftpy2(name, encoded))
 
 
 def equal_to_thriftpy2(found: Any, thing: Any) -> bool:
@@ -132,10 +133,17 @@ def example_footer() -> Any:
     def chunk(i: int) -> Any:
         statistics = IDL.Statistics(null_count=i, max_value=b"z" * i, min_value=b"")
         meta = IDL.ColumnMetaData(
-            type=i % 8, encodings=[0, 3, 8], path_in_schema=["a", "b"], codec=1, num_values=10 * i,
-            data_page_offset=1 << 40, total_uncompressed_size=5, total_compressed_size=-(1 << 63),
-            statistics=statistics if i % 2 else None, key_value_metadata=[IDL.KeyValue("k", "v" * i)],
-        )  # fmt: skip
+            type=i % 8,
+            encodings=[0, 3, 8],
+            path_in_schema=["a", "b"],
+            codec=1,
+            num_values=10 * i,
+            data_page_offset=1 << 40,
+            total_uncompressed_size=5,
+            total_compressed_size=-(1 << 63),
+            statistics=statistics if i % 2 else None,
+            key_value_metadata=[IDL.KeyValue("k", "v" * i)],
+        )
         return IDL.ColumnChunk(
             meta_data=meta, file_offset=7, crypto_metadata=IDL.ColumnCryptoMetaData() if i == 3 else None
         )
@@ -203,12 +211,14 @@ def position(found: Any) -> int:
 
 def test_layouts_answer():
     whole = ThriftLayout("PageHeader")
-    assert whole.slot("type") == 1 and whole.words == whole.record.words
+    assert whole.slot("type") == 1
+    assert whole.words == whole.record.words
     header = whole.record.slots["data_page_header"]
     assert (
         whole.slot("data_page_header.statistics.null_count") > whole.slot("data_page_header.statistics") > header.word
     )
-    assert whole.bit("data_page_header_v2") == 1 << 8 and whole.bit("data_page_header.encoding") == 1 << 2
+    assert whole.bit("data_page_header_v2") == 1 << 8
+    assert whole.bit("data_page_header.encoding") == 1 << 2
     assert ThriftLayout("PageHeader", ["type"]).words == 2
     for wrong in (["nothing"], ["data_page_header.nothing"], ["type.x"]):
         with pytest.raises(KeyError):
@@ -275,7 +285,9 @@ def test_a_bool_is_a_number(engine):
     for bit in (False, True):
         fields = [(3, twin.TRUE if bit else twin.FALSE, bit), (4, twin.BINARY, b"a")]
         taken, found = read(engine, element, twin.encode_struct(fields))
-        assert taken > 0 and found.repetition_type == bit and found.name == "a"
+        assert taken > 0
+        assert found.repetition_type == bit
+        assert found.name == "a"
 
 
 def test_types_that_there_are_not(engine):
@@ -343,18 +355,21 @@ def test_a_repeated_field_replaces_the_one_before(engine):
     header = [*REQUIRED, (1, twin.I32, 2), (5, twin.STRUCT, first), (5, twin.STRUCT, second)]
     found = read(engine, thrift_layout("PageHeader"), twin.encode_struct(header))[1]
     assert found.type == 2
-    assert found.data_page_header.statistics is None and found.data_page_header.num_values == 9
+    assert found.data_page_header.statistics is None
+    assert found.data_page_header.num_values == 9
     agree(engine, "PageHeader", twin.encode_struct(header))
     union = [
         (4, twin.BINARY, b"name"),
         (10, twin.STRUCT, [(5, twin.STRUCT, [(1, twin.I32, 2), (2, twin.I32, 9)]), (1, twin.STRUCT, [])]),
     ]
     found = read(engine, thrift_layout("SchemaElement"), twin.encode_struct(union))[1]
-    assert found.logicalType.which() == "STRING" and found.logicalType.DECIMAL is None
+    assert found.logicalType.which() == "STRING"
+    assert found.logicalType.DECIMAL is None
 
 
 def test_a_union_of_the_future(engine):
     element = [(4, twin.BINARY, b"name"), (10, twin.STRUCT, [(31, twin.STRUCT, [(1, twin.I32, 5)])])]
     found = read(engine, thrift_layout("SchemaElement"), twin.encode_struct(element))[1]
-    assert found.logicalType is not None and found.logicalType.which() is None
+    assert found.logicalType is not None
+    assert found.logicalType.which() is None
     assert repr(found) == "SchemaElement(name='name', logicalType=LogicalType())"

@@ -177,7 +177,8 @@ def test_what_is_not_read_yet_is_said(parquet_testing, name):
         with pytest.raises(UnsupportedError) as caught:
             read_parquet(path, threads=threads)
         assert caught.value.message == reason
-        assert caught.value.where["file"] == str(path) and caught.value.where["column"] == column
+        assert caught.value.where["file"] == str(path)
+        assert caught.value.where["column"] == column
 
 
 @pytest.mark.parametrize("name", PARTLY)
@@ -323,9 +324,13 @@ def test_columns_beside_damaged_ones(parquet_testing):
 def test_int96_beyond_nanoseconds(parquet_testing, dtype_backend):
     got = read_parquet(parquet_testing / "data/int96_from_spark.parquet", **backend(dtype_backend))["a"]
     expected = [
-        "2024-01-01T20:34:56.123456", "2024-01-01T01:00:00", "9999-12-31T03:00:00", "2024-12-30T23:00:00", "NaT",
+        "2024-01-01T20:34:56.123456",
+        "2024-01-01T01:00:00",
+        "9999-12-31T03:00:00",
+        "2024-12-30T23:00:00",
+        "NaT",
         "290000-12-30T23:00:00",
-    ]  # fmt: skip
+    ]
     assert str(got.dtype) == ("timestamp[us][pyarrow]" if dtype_backend == "pyarrow" else "datetime64[us]")
     if dtype_backend == "pyarrow":
         got = got.astype("datetime64[us]")

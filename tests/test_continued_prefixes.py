@@ -133,13 +133,16 @@ def test_beside_other_encodings():
     last = data_page(1, plain(BYTE_ARRAY, [b"plain"]))
     words = [dictionary_page(2, plain(BYTE_ARRAY, [b"x", b"y"])), coded, *pages_of(PARTS), last]
     numbers = list(range(len(WORDS) + 3))
-    columns = [Column("n", INT64, [[data_page(len(numbers), delta.encode(numbers, 64), 5)]]),
-               Column("a", BYTE_ARRAY, [words])]  # fmt: skip
+    columns = [
+        Column("n", INT64, [[data_page(len(numbers), delta.encode(numbers, 64), 5)]]),
+        Column("a", BYTE_ARRAY, [words]),
+    ]
     data = file([len(numbers)], columns, created_by=OLD).stored()
     expected = [b"y", b"x", *WORDS, b"plain"]
     for first, last in ((0, len(numbers)), (1, 4), (5, 6), (len(numbers) - 1, len(numbers))):
         got = read_parquet(data, row_range=(first, last))
-        assert got["a"].tolist() == expected[first:last] and got["n"].tolist() == numbers[first:last]
+        assert got["a"].tolist() == expected[first:last]
+        assert got["n"].tolist() == numbers[first:last]
 
 
 def test_values_of_one_length():
@@ -156,8 +159,9 @@ def test_windows_and_large_strings(options):
     rng = np.random.default_rng(0)
     head = rng.bytes(1_500_000).hex().encode()
     parts = [[head, head + b"1"], [head + b"12"]]
-    parts += [[b"%x-%d" % (number // 7, number) for number in range(start, start + 500)]
-              for start in range(0, 80_000, 500)]  # fmt: skip
+    parts += [
+        [b"%x-%d" % (number // 7, number) for number in range(start, start + 500)] for start in range(0, 80_000, 500)
+    ]
     parts += [[head], [head + b"z"]]
     words = [word.decode() for part in parts for word in part]
     data = made(pages_of(parts), len(words), element={"converted_type": 0})

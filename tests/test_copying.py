@@ -49,15 +49,19 @@ def test_into_memory_and_from_a_descriptor(source):
         os.lseek(descriptor, 77, os.SEEK_SET)
         with open_sink(None) as sink:
             copy_prefix(descriptor, sink, 250_000)
-        assert sink.getvalue() == DATA[:250_000] and os.lseek(descriptor, 0, os.SEEK_CUR) == 77
+        assert sink.getvalue() == DATA[:250_000]
+        assert os.lseek(descriptor, 0, os.SEEK_CUR) == 77
     finally:
         os.close(descriptor)
 
 
 @LINUX
 def test_no_byte_passes_through_this_process(tmp_path, source, monkeypatch):
-    monkeypatch.setattr(copy, "_copy_through_memory", lambda source, sink, done, length: pytest.fail("not copied")
-                        if done < length else None)  # fmt: skip
+    monkeypatch.setattr(
+        copy,
+        "_copy_through_memory",
+        lambda source, sink, done, length: pytest.fail("not copied") if done < length else None,
+    )
     monkeypatch.setattr(copy, "_MAX_SYSTEM_COPY", 100_000)
     with open_sink(tmp_path / "a") as sink:
         copy_prefix(source, sink, len(DATA))

@@ -49,14 +49,31 @@ def checked(dataset, *arguments, **options):
     return batches
 
 
-@pytest.mark.parametrize("options", [
-    {}, {"batch_rows": 1000}, {"batch_rows": 70_000}, {"batch_bytes": 50_000}, {"memory_limit": 1_500_000},
-    {"columns": ["s"]}, {"columns": ["year", "i"]}, {"nrows": 1234, "batch_rows": 100}, {"row_range": (100, 9000)},
-    {"filters": col("i") < 100}, {"filters": (col("year") == 2021) & (col("f") > 0.5)}, {"filters": col("kind") == "b"},
-    {"filters": col("i") < 100, "nrows": 77, "memory_limit": 1_500_000}, {"include": ["file", "row_number"]},
-    {"dtype_backend": "pyarrow"}, {"dtype_backend": "numpy_nullable", "batch_rows": 7000}, {"filters": col("i") < 0},
-    {"filters": col("year") == 1999}, {"threads": 1}, {"columns": []},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"batch_rows": 1000},
+        {"batch_rows": 70_000},
+        {"batch_bytes": 50_000},
+        {"memory_limit": 1_500_000},
+        {"columns": ["s"]},
+        {"columns": ["year", "i"]},
+        {"nrows": 1234, "batch_rows": 100},
+        {"row_range": (100, 9000)},
+        {"filters": col("i") < 100},
+        {"filters": (col("year") == 2021) & (col("f") > 0.5)},
+        {"filters": col("kind") == "b"},
+        {"filters": col("i") < 100, "nrows": 77, "memory_limit": 1_500_000},
+        {"include": ["file", "row_number"]},
+        {"dtype_backend": "pyarrow"},
+        {"dtype_backend": "numpy_nullable", "batch_rows": 7000},
+        {"filters": col("i") < 0},
+        {"filters": col("year") == 1999},
+        {"threads": 1},
+        {"columns": []},
+    ],
+)
 def test_together_they_are_one_read(folder, options):
     with numparq.Dataset(folder) as dataset:
         checked(dataset, **options)
@@ -78,8 +95,10 @@ def test_files_of_different_schemas(tmp_path):
         checked(dataset, batch_rows=1)
         checked(dataset, filters=col("c") > 2, batch_rows=1)
         table = pa.table(dataset)
-    assert table.column_names == ["a", "b", "c", "l"] and table["a"].to_pylist() == [1, 2, 2**40, None, None]
-    assert table["a"].type == pa.int64() and table["l"].to_pylist() == [None] * 4 + [[1, 2]]
+    assert table.column_names == ["a", "b", "c", "l"]
+    assert table["a"].to_pylist() == [1, 2, 2**40, None, None]
+    assert table["a"].type == pa.int64()
+    assert table["l"].to_pylist() == [None] * 4 + [[1, 2]]
 
 
 def test_memory(folder):
@@ -112,7 +131,8 @@ def test_polars_and_duckdb(folder):
         assert duckdb.sql("select count(*), count(distinct year) from dataset").fetchall() == [(rows, 3)]
         batches = dataset.iter_batches(["i", "year"], filters=col("kind") == "a", batch_rows=3000)
         frame = pl.DataFrame(batches)
-        assert frame.columns == ["i", "year"] and len(frame) == dataset.count_rows(col("kind") == "a")
+        assert frame.columns == ["i", "year"]
+        assert len(frame) == dataset.count_rows(col("kind") == "a")
 
 
 def test_a_file_that_changes_meanwhile(tmp_path):

@@ -68,7 +68,9 @@ def test_all_rows_and_whose_they_are(kind, frames, request):
 def test_a_value_for_each_cell(paths, contents):
     for decoded in (decode_paths(paths, columns=["x"]), decode_bytes(contents, columns=["x"])):
         got = decoded["x"].groupby(level=0).sum().reindex(paths.index)
-        assert got.tolist()[0] == 10.5 and np.isnan(got.tolist()[1]) and got.tolist()[3] == 150.0
+        assert got.tolist()[0] == 10.5
+        assert np.isnan(got.tolist()[1])
+        assert got.tolist()[3] == 150.0
     counted = decode_bytes(contents, columns=[]).groupby(level=0).size().reindex(contents.index, fill_value=0)
     assert counted.tolist() == [7, 0, 30, 1]
 
@@ -85,7 +87,8 @@ def test_no_cells(decode):
     assert decode(nothing).shape == (0, 0)
     assert decode(nothing, columns=["n"]).columns.tolist() == ["n"]
     typed = decode(nothing, schema=pa.schema([("n", pa.int32()), ("s", pa.string())]))
-    assert typed.dtypes.map(str).tolist() == ["Int32", "str"] and not len(typed)
+    assert typed.dtypes.map(str).tolist() == ["Int32", "str"]
+    assert not len(typed)
 
 
 def test_dtypes_do_not_depend_on_values():
@@ -94,16 +97,19 @@ def test_dtypes_do_not_depend_on_values():
         buffer = io.BytesIO()
         pq.write_table(table, buffer)
         got, which = read_small_files([buffer.getvalue()])
-        assert str(got["n"].dtype) == "Int32" and which.tolist() == [0, 0]
+        assert str(got["n"].dtype) == "Int32"
+        assert which.tolist() == [0, 0]
 
 
 def test_cells_of_several_schemas(tmp_path):
     made = [bytes_of(pd.DataFrame({"a": [1]})), bytes_of(pd.DataFrame({"b": ["x"], "a": [2]}))]
     cells = pd.Series(made, dtype=object)
     got = decode_bytes(cells)
-    assert got["a"].tolist() == [1, 2] and got["b"].isna().tolist() == [True, False]
+    assert got["a"].tolist() == [1, 2]
+    assert got["b"].isna().tolist() == [True, False]
     only = decode_bytes(cells, schema=pa.schema([("a", pa.int64()), ("c", pa.float64())]))
-    assert only.columns.tolist() == ["a", "c"] and only["c"].isna().all()
+    assert only.columns.tolist() == ["a", "c"]
+    assert only["c"].isna().all()
     clash = pd.Series([cells[0], bytes_of(pd.DataFrame({"a": ["text"]}))], dtype=object)
     with pytest.raises(SchemaError, match="cell 1"):
         decode_bytes(clash)
@@ -112,7 +118,8 @@ def test_cells_of_several_schemas(tmp_path):
 def test_an_index_that_was_stored_is_a_column(tmp_path):
     stored = pd.DataFrame({"x": [1.0, 2.0]}, index=pd.Index(["p", "q"], name="key"))
     got = decode_bytes(pd.Series([bytes_of(stored)], index=["cell"], dtype=object))
-    assert got.columns.tolist() == ["x", "key"] and got.index.tolist() == ["cell", "cell"]
+    assert got.columns.tolist() == ["x", "key"]
+    assert got.index.tolist() == ["cell", "cell"]
 
 
 def test_what_is_wrong_is_told_with_the_cell(paths, contents):

@@ -42,10 +42,18 @@ def kind(of):
     if t.is_decimal(of):
         return f"decimal of scale {of.scale}"
     named = {
-        "integer": t.is_integer, "float": t.is_floating, "bool": t.is_boolean, "null": t.is_null, "date": t.is_date,
-        "timestamp": t.is_timestamp, "time": t.is_time, "duration": t.is_duration, "struct": t.is_struct,
-        "map": t.is_map, "list": lambda o: t.is_list(o) or t.is_large_list(o) or t.is_fixed_size_list(o),
-    }  # fmt: skip
+        "integer": t.is_integer,
+        "float": t.is_floating,
+        "bool": t.is_boolean,
+        "null": t.is_null,
+        "date": t.is_date,
+        "timestamp": t.is_timestamp,
+        "time": t.is_time,
+        "duration": t.is_duration,
+        "struct": t.is_struct,
+        "map": t.is_map,
+        "list": lambda o: t.is_list(o) or t.is_large_list(o) or t.is_fixed_size_list(o),
+    }
     return next((name for name, test in named.items() if test(of)), "bytes")
 
 
@@ -144,11 +152,25 @@ def test_swapped_values_are_noticed(name):
 
 def test_what_is_told_apart():
     f8, text, lists = pa.float64(), pa.string(), pa.list_(pa.int64())
-    apart = [pa.array([0.0], f8), pa.array([-0.0], f8), pa.array([None], f8), pa.array([float("nan")], f8),
-             pa.array([0]), pa.array([""], text), pa.array([None], text), pa.array(["\0"], text), pa.array([False]),
-             pa.array([[]], lists), pa.array([[None]], lists), pa.array([[0]], lists), pa.array([[0, 0]], lists),
-             pa.array([0], pa.date32()), pa.array([0], pa.timestamp("us")), pa.array([D("0")], pa.decimal128(3, 0)),
-             pa.array([{"x": None}], pa.struct({"x": pa.int64()}))]  # fmt: skip
+    apart = [
+        pa.array([0.0], f8),
+        pa.array([-0.0], f8),
+        pa.array([None], f8),
+        pa.array([float("nan")], f8),
+        pa.array([0]),
+        pa.array([""], text),
+        pa.array([None], text),
+        pa.array(["\0"], text),
+        pa.array([False]),
+        pa.array([[]], lists),
+        pa.array([[None]], lists),
+        pa.array([[0]], lists),
+        pa.array([[0, 0]], lists),
+        pa.array([0], pa.date32()),
+        pa.array([0], pa.timestamp("us")),
+        pa.array([D("0")], pa.decimal128(3, 0)),
+        pa.array([{"x": None}], pa.struct({"x": pa.int64()})),
+    ]
     sums = {checksum([pa.table({"a": each})]) for each in apart}
     assert len(sums) == len(apart) - 1  # null has no type
     assert checksum([pa.table({"a": [1]})]) != checksum([pa.table({"b": [1]})])
@@ -158,11 +180,16 @@ def test_what_is_the_same():
     """Widths, units, dictionaries, NaNs of other bits."""
     plain = TABLE.select(["int8", "text", "tms", "f4", "list", "dec9"])
     nans = np.array([0x7FF8000000000001, 0xFFF8000000000000], np.uint64).view(np.float64)
-    wide = pa.table({
-        "int8": plain["int8"].cast(pa.int64()), "text": plain["text"].dictionary_encode(),
-        "tms": plain["tms"].cast(pa.timestamp("us")), "f4": plain["f4"].cast(pa.float64()),
-        "list": plain["list"].cast(pa.large_list(pa.int32())), "dec9": plain["dec9"].cast(pa.decimal128(20, 2)),
-    })  # fmt: skip
+    wide = pa.table(
+        {
+            "int8": plain["int8"].cast(pa.int64()),
+            "text": plain["text"].dictionary_encode(),
+            "tms": plain["tms"].cast(pa.timestamp("us")),
+            "f4": plain["f4"].cast(pa.float64()),
+            "list": plain["list"].cast(pa.large_list(pa.int32())),
+            "dec9": plain["dec9"].cast(pa.decimal128(20, 2)),
+        }
+    )
     assert checksum([wide]) == checksum([plain])
     assert len(set(row_hashes(pa.table({"a": nans})).tolist())) == 1
 
@@ -177,10 +204,13 @@ def test_layouts_of_files_do_not_matter(tmp_path):
     columns = TABLE.select(["int32", "f8", "text", "bool", "tus", "dec38", "list", "struct", "map"])
     frame = columns.to_pandas(types_mapper=pd.ArrowDtype)
     sums = set()
-    for number, options in enumerate((
-        {}, {"row_group_size": 2, "use_dictionary": False, "compression": "zstd"},
-        {"max_rows_per_page": 1, "data_page_version": "2.0", "column_encoding": {"int32": "DELTA_BINARY_PACKED"}},
-    )):  # fmt: skip
+    for number, options in enumerate(
+        (
+            {},
+            {"row_group_size": 2, "use_dictionary": False, "compression": "zstd"},
+            {"max_rows_per_page": 1, "data_page_version": "2.0", "column_encoding": {"int32": "DELTA_BINARY_PACKED"}},
+        )
+    ):
         path = str(tmp_path / f"{number}.parquet")
         numparq.to_parquet(frame, path, index=False, **options)
         with numparq.ParquetFile(path) as file:

@@ -65,9 +65,12 @@ STEPS = ("mkdir", "rename", "replace", "unlink", "rmdir", "fsync")
 WRITES = {
     "first": ({}, {}, {"1": [10, 12], "2": [11]}),
     "append": ({"append": True}, {"1": [0, 1], "3": [2]}, {"1": [0, 1, 10, 12], "2": [11], "3": [2]}),
-    "replace": ({"existing_data_behavior": "delete_matching"}, {"1": [0, 1], "3": [2]},
-                {"1": [10, 12], "2": [11], "3": [2]}),
-}  # fmt: skip
+    "replace": (
+        {"existing_data_behavior": "delete_matching"},
+        {"1": [0, 1], "3": [2]},
+        {"1": [10, 12], "2": [11], "3": [2]},
+    ),
+}
 
 
 @pytest.mark.parametrize(("kind", "finish"), [(kind, "recover") for kind in WRITES] + [("replace", "write")])
@@ -95,7 +98,10 @@ def test_a_write_that_ends_anywhere_is_there_or_not(tmp_path, kind, finish):
         step += 1
         if not ended:
             break
-    assert states == sorted(states) and states[-1] and not states[0] and step > 10
+    assert states == sorted(states)
+    assert states[-1]
+    assert not states[0]
+    assert step > 10
 
 
 def test_recovery_may_end_anywhere_too(tmp_path):
@@ -107,7 +113,8 @@ def test_recovery_may_end_anywhere_too(tmp_path):
         ended = killed_at(step, lambda folder=folder: recover(folder), STEPS)
         assert rows(folder) == expected
         recover(folder)
-        assert rows(folder) == expected and is_clean(folder)
+        assert rows(folder) == expected
+        assert is_clean(folder)
         step += 1
     assert step > 5
 
@@ -163,27 +170,32 @@ def test_an_exception_between_frames(tmp_path):
 
 def test_appends_side_by_side_all_succeed(tmp_path):
     write(tmp_path, [1], 0)
-    threads = [threading.Thread(target=write, args=(tmp_path, [1, 2], 10 * n), kwargs={"append": True})
-               for n in range(1, 9)]  # fmt: skip
+    threads = [
+        threading.Thread(target=write, args=(tmp_path, [1, 2], 10 * n), kwargs={"append": True}) for n in range(1, 9)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     found = rows(tmp_path)
-    assert sorted(found["1"]) == [0, *range(10, 90, 10)] and sorted(found["2"]) == list(range(11, 91, 10))
+    assert sorted(found["1"]) == [0, *range(10, 90, 10)]
+    assert sorted(found["2"]) == list(range(11, 91, 10))
     assert is_clean(tmp_path)
 
 
 def test_of_two_that_replace_a_partition_one_wins_whole(tmp_path):
     write(tmp_path, [1], 0)
-    writers = [DatasetWriter(tmp_path, partition_cols=["key"], existing_data_behavior="delete_matching",
-                             max_rows_per_file=1) for _ in range(2)]  # fmt: skip
+    writers = [
+        DatasetWriter(tmp_path, partition_cols=["key"], existing_data_behavior="delete_matching", max_rows_per_file=1)
+        for _ in range(2)
+    ]
     for number, writer in enumerate(writers):
         writer.write(pd.DataFrame({"key": [1, 1], "n": [10 * number, 10 * number + 1]}))
     writers[1].close()
     assert rows(tmp_path) == {"1": [10, 11]}
     writers[0].close()
-    assert rows(tmp_path) == {"1": [0, 1]} and is_clean(tmp_path)
+    assert rows(tmp_path) == {"1": [0, 1]}
+    assert is_clean(tmp_path)
 
 
 def test_of_two_that_expect_nothing_there_one_fails(tmp_path):
@@ -193,14 +205,16 @@ def test_of_two_that_expect_nothing_there_one_fails(tmp_path):
     writers[0].close()
     with pytest.raises(FileExistsError):
         writers[1].close()
-    assert rows(tmp_path) == {"1": [1]} and is_clean(tmp_path)
+    assert rows(tmp_path) == {"1": [1]}
+    assert is_clean(tmp_path)
 
 
 def test_files_in_progress_are_not_swept_away(tmp_path):
     with DatasetWriter(tmp_path, partition_cols=["key"], existing_data_behavior="overwrite_or_ignore") as writer:
         writer.write(pd.DataFrame({"key": [1], "n": [1]}))
         write(tmp_path, [2], 20)
-        assert recover(tmp_path).removed == [] and rows(tmp_path) == {"2": [20]}
+        assert recover(tmp_path).removed == []
+        assert rows(tmp_path) == {"2": [20]}
     assert rows(tmp_path) == {"1": [1], "2": [20]}
 
 
@@ -283,8 +297,7 @@ def half_way(folder: Path) -> None:
         os.rename(file.path, hidden / str(number))
         new[f"key={file.values[0]}/{os.path.basename(file.path)}"] = str(number)
     old = list_files(folder).files[0].path
-    put_record(folder, folder=hidden.name, files=new,
-               gone={os.path.relpath(old, folder): local.file_version(old)})  # fmt: skip
+    put_record(folder, folder=hidden.name, files=new, gone={os.path.relpath(old, folder): local.file_version(old)})
 
 
 def test_a_partition_is_seen_through_the_commits_of_the_whole(tmp_path):
@@ -300,7 +313,8 @@ def test_the_paths_of_a_listing_are_as_they_were_given(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for path in ("data", "data/", "./data", tmp_path / "data"):
         names = [file.name for file in list_files(path).files]
-        assert len(names) == 3 and all(name.startswith(str(path)) for name in names)
+        assert len(names) == 3
+        assert all(name.startswith(str(path)) for name in names)
     monkeypatch.chdir(tmp_path / "data")
     assert len(list_files(".").files) == 3
 
@@ -309,8 +323,12 @@ def test_a_file_that_was_made_anew_is_not_taken_for_the_one_that_goes(tmp_path):
     half_way(tmp_path / "data")
     old = next(file.path for file in list_files(tmp_path / "data").files if file.values[0] == "2")
     record = json.loads((tmp_path / "data" / record_name(JOB)).read_bytes())
-    put_record(tmp_path / "data", folder=record["folder"], files=record["files"],
-               gone={os.path.relpath(old, tmp_path / "data"): "1-1"})  # fmt: skip
+    put_record(
+        tmp_path / "data",
+        folder=record["folder"],
+        files=record["files"],
+        gone={os.path.relpath(old, tmp_path / "data"): "1-1"},
+    )
     expected = {"1": [0, 10], "2": [1], "3": [11]}
     assert {key: sorted(found) for key, found in rows(tmp_path / "data").items()} == expected
     assert recover(tmp_path / "data").completed == [JOB]

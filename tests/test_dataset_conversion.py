@@ -88,18 +88,28 @@ TIME = datetime.time(12, 30, 1, 5000)
 UTC = MOMENT.replace(tzinfo=datetime.UTC)
 
 SCALARS = [
-    ([1, -5, 127], pa.int8(), pa.int64()), ([1, -5, 127], pa.int8(), pa.float64()),
-    ([1, 255], pa.uint8(), pa.int16()), ([1, 2**32 - 1], pa.uint32(), pa.int64()),
-    ([1, 2**31 - 1], pa.int32(), pa.float64()), ([1.5, -2.25], pa.float32(), pa.float64()),
-    ([1.5, float("nan")], pa.float16(), pa.float32()), ([True, False], pa.bool_(), pa.bool_()),
-    ([1, -128], pa.int8(), pa.decimal128(6, 2)), ([2**63 - 1, -(2**63)], pa.int64(), pa.decimal128(25, 4)),
+    ([1, -5, 127], pa.int8(), pa.int64()),
+    ([1, -5, 127], pa.int8(), pa.float64()),
+    ([1, 255], pa.uint8(), pa.int16()),
+    ([1, 2**32 - 1], pa.uint32(), pa.int64()),
+    ([1, 2**31 - 1], pa.int32(), pa.float64()),
+    ([1.5, -2.25], pa.float32(), pa.float64()),
+    ([1.5, float("nan")], pa.float16(), pa.float32()),
+    ([True, False], pa.bool_(), pa.bool_()),
+    ([1, -128], pa.int8(), pa.decimal128(6, 2)),
+    ([2**63 - 1, -(2**63)], pa.int64(), pa.decimal128(25, 4)),
     ([Decimal("1.20"), Decimal("-9999999.99")], pa.decimal128(9, 2), pa.decimal128(12, 5)),
-    ([DAY, LATE], pa.date32(), pa.timestamp("ms")), ([DAY, LATE], pa.date32(), pa.timestamp("us")),
-    ([DAY, LATE], pa.date32(), pa.timestamp("ns")), ([MOMENT], pa.timestamp("ms"), pa.timestamp("us")),
-    ([MOMENT], pa.timestamp("us"), pa.timestamp("ns")), ([UTC], pa.timestamp("ms", "UTC"), pa.timestamp("ns", "UTC")),
-    ([TIME], pa.time32("ms"), pa.time64("us")), ([TIME], pa.time64("us"), pa.time64("ns")),
-    (["x", "ü"], pa.string(), pa.large_string()), ([b"abcd", b"    "], pa.binary(4), pa.binary()),
-]  # fmt: skip
+    ([DAY, LATE], pa.date32(), pa.timestamp("ms")),
+    ([DAY, LATE], pa.date32(), pa.timestamp("us")),
+    ([DAY, LATE], pa.date32(), pa.timestamp("ns")),
+    ([MOMENT], pa.timestamp("ms"), pa.timestamp("us")),
+    ([MOMENT], pa.timestamp("us"), pa.timestamp("ns")),
+    ([UTC], pa.timestamp("ms", "UTC"), pa.timestamp("ns", "UTC")),
+    ([TIME], pa.time32("ms"), pa.time64("us")),
+    ([TIME], pa.time64("us"), pa.time64("ns")),
+    (["x", "ü"], pa.string(), pa.large_string()),
+    ([b"abcd", b"    "], pa.binary(4), pa.binary()),
+]
 
 
 def in_both(values: list, kind: Any, wanted: Any, nulls: bool = False) -> tuple[ParquetFile, ParquetFile]:
@@ -148,14 +158,16 @@ def struct(*fields: tuple[str, Any]) -> Any:
 WRAPPED = [
     (lambda kind: pa.list_(kind), lambda values: [values, [], None, [*values, *values]]),
     (lambda kind: pa.list_(kind), lambda values: [[*values, None], values]),
-    (lambda kind: struct(("x", kind), ("y", pa.int64())), lambda values: [
-        *({"x": value, "y": 1} for value in values), {"x": None, "y": None}, None]),
+    (
+        lambda kind: struct(("x", kind), ("y", pa.int64())),
+        lambda values: [*({"x": value, "y": 1} for value in values), {"x": None, "y": None}, None],
+    ),
     (lambda kind: pa.map_(pa.string(), kind), lambda values: [[("k", values[0]), ("l", None)], None, []]),
     (lambda kind: pa.list_(struct(("x", kind))), lambda values: [[{"x": value} for value in values], None, [None]]),
     (lambda kind: struct(("l", pa.list_(kind))), lambda values: [{"l": values}, {"l": None}, None]),
     (lambda kind: struct(("l", pa.list_(kind))), lambda values: [{"l": [*values, None]}]),
     (lambda kind: pa.list_(pa.list_(kind)), lambda values: [[values, None, values], None]),
-]  # fmt: skip
+]
 
 
 # --- what one of the dataset's columns has, and a file has not --------------------------------------------------------
@@ -173,27 +185,52 @@ def test_fields_that_are_missing_are_none_and_come_in_the_dataset_s_order(backen
     same(as_in(file, wide, expected.dtype, dtype_backend=backend), expected)
 
 
-MISSING = ["float64", "float32", "object", "datetime64[us]", "timedelta64[ns]", "complex128", "Int64", "boolean",
-           "Float32", "str", "string", "datetime64[ms, Europe/Berlin]", "period[D]", "interval[float64, right]",
-           "interval[Int64, left]", "Sparse[float64]", "int64[pyarrow]", "category"]  # fmt: skip
+MISSING = [
+    "float64",
+    "float32",
+    "object",
+    "datetime64[us]",
+    "timedelta64[ns]",
+    "complex128",
+    "Int64",
+    "boolean",
+    "Float32",
+    "str",
+    "string",
+    "datetime64[ms, Europe/Berlin]",
+    "period[D]",
+    "interval[float64, right]",
+    "interval[Int64, left]",
+    "Sparse[float64]",
+    "int64[pyarrow]",
+    "category",
+]
 
 
 @pytest.mark.parametrize("name", MISSING)
 def test_missing_columns_are_null_in_every_dtype(name: str) -> None:
     wanted = select_columns(opened([1]).schema, None)[0]
     array = cast_column(None, None, wanted, pandas_dtype(name), num_rows=3)
-    assert len(array) == 3 and pd.isna(array).all()
+    assert len(array) == 3
+    assert pd.isna(array).all()
     assert array.dtype == pandas_dtype(name) or name == "category"
     assert len(cast_column(None, None, wanted, pandas_dtype(name), num_rows=0)) == 0
 
 
 def test_missing_columns_of_arrow_types_are_null() -> None:
     wanted = select_columns(opened([1]).schema, None)[0]
-    kinds = [pa.list_(struct(("x", pa.int8()))), pa.map_(pa.string(), pa.int8()), pa.uuid(), pa.decimal256(50, 3),
-             pa.dictionary(pa.int8(), pa.string())]  # fmt: skip
+    kinds = [
+        pa.list_(struct(("x", pa.int8()))),
+        pa.map_(pa.string(), pa.int8()),
+        pa.uuid(),
+        pa.decimal256(50, 3),
+        pa.dictionary(pa.int8(), pa.string()),
+    ]
     for kind in kinds:
         array = cast_column(None, None, wanted, pd.ArrowDtype(kind), num_rows=2)
-        assert array.dtype == pd.ArrowDtype(kind) and array.isna().all() and len(array) == 2
+        assert array.dtype == pd.ArrowDtype(kind)
+        assert array.isna().all()
+        assert len(array) == 2
 
 
 def test_what_cannot_be_null_cannot_be_missing() -> None:
@@ -230,12 +267,22 @@ def test_integers_beside_nulls_become_what_is_asked(dtype: str, backend: str) ->
         as_in(file, opened([1], pa.int64()), np.dtype("int64"), dtype_backend=backend)
 
 
-@pytest.mark.parametrize("dtype", [pd.StringDtype("python"), pd.StringDtype("pyarrow"), pd.StringDtype(na_value=np.nan),
-                                   pd.StringDtype("python", na_value=np.nan), np.dtype(object)], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        pd.StringDtype("python"),
+        pd.StringDtype("pyarrow"),
+        pd.StringDtype(na_value=np.nan),
+        pd.StringDtype("python", na_value=np.nan),
+        np.dtype(object),
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("options", [{}, {"dtype_backend": "numpy_nullable"}, {"categories": ["a"]}], ids=str)
 def test_strings_become_what_is_asked(dtype: Any, options: dict[str, Any]) -> None:
     made = as_in(opened(["x", None, "y", "x"]), opened(["x"]), dtype, **options)
-    assert made.dtype == dtype and pd.isna(made).tolist() == [False, True, False, False]
+    assert made.dtype == dtype
+    assert pd.isna(made).tolist() == [False, True, False, False]
     assert [made[0], made[2], made[3]] == ["x", "y", "x"]
     assert isinstance(dtype, pd.StringDtype) or made[1] is None
 
@@ -243,14 +290,16 @@ def test_strings_become_what_is_asked(dtype: Any, options: dict[str, Any]) -> No
 @pytest.mark.parametrize("dtype", ["Int64", "float64"])
 def test_categories_become_values(dtype: str) -> None:
     made = as_in(opened([7, None, 7, 2], pa.int32()), opened([7], pa.int64()), pandas_dtype(dtype), categories=["a"])
-    assert made.dtype == dtype and pd.Series(made).fillna(0).tolist() == [7, 0, 7, 2]
+    assert made.dtype == dtype
+    assert pd.Series(made).fillna(0).tolist() == [7, 0, 7, 2]
 
 
 def test_categories_get_the_dtype_of_the_wider_type() -> None:
     wide = opened([7, 1], pa.int64())
     dtype = array_of(wide, categories=["a"]).dtype
     made = as_in(opened([7, None, 2], pa.int8()), wide, dtype, categories=["a"])
-    assert made.categories.tolist() == [7, 2] and made.categories.dtype == "int64"
+    assert made.categories.tolist() == [7, 2]
+    assert made.categories.dtype == "int64"
     column = select_columns(wide.schema, None)[0]
     missing = cast_column(None, None, column, dtype, num_rows=2)
     joined = pd.api.types.union_categoricals([made, missing, array_of(wide, categories=["a"])])
@@ -267,14 +316,18 @@ def test_categories_get_the_dtype_of_the_wider_type() -> None:
 def test_sparse_columns_become_values() -> None:
     file = ParquetFile(numparq.to_parquet(pd.DataFrame({"a": pd.arrays.SparseArray([0.0, 1.5, 0.0])})))
     assert isinstance(array_of(file), pd.arrays.SparseArray)
-    same(cast_column(array_of(file), *[select_columns(file.schema, None)[0]] * 2, np.dtype("f8"), num_rows=3),
-         np.array([0, 1.5, 0]))  # fmt: skip
+    same(
+        cast_column(array_of(file), *[select_columns(file.schema, None)[0]] * 2, np.dtype("f8"), num_rows=3),
+        np.array([0, 1.5, 0]),
+    )
 
 
 def test_moments_of_a_zone_stay_the_same_moments() -> None:
     berlin = opened([UTC, None], pa.timestamp("ms", "Europe/Berlin"))
     made = as_in(berlin, opened([UTC], pa.timestamp("us", "UTC")), pd.DatetimeTZDtype("us", "UTC"))
-    assert made.dtype == "datetime64[us, UTC]" and made[0] == pd.Timestamp(UTC) and made[1] is pd.NaT
+    assert made.dtype == "datetime64[us, UTC]"
+    assert made[0] == pd.Timestamp(UTC)
+    assert made[1] is pd.NaT
 
 
 def test_int96_becomes_timestamps() -> None:
@@ -292,24 +345,27 @@ def test_int96_becomes_timestamps() -> None:
 
 @pytest.mark.parametrize(
     ("frame", "dtype", "wanted"),
-    [(pd.DataFrame({"a": pd.IntervalIndex.from_breaks([0, 2**60, 2**61])}), "interval[Int64, right]", None),
-     (pd.DataFrame({"a": np.array([1 + 2j], "c8")}), "complex128", np.array([1 + 2j])),
-     (pd.DataFrame({"a": pd.Categorical(["x", "y", None])}), "str", pd.array(["x", "y", None], "str")),
-     (pd.DataFrame({"a": pd.Categorical([DAY, None])}), "datetime64[us]", np.array([DAY, None], "M8[us]")),
-     (pd.DataFrame({"a": pd.Categorical(pd.to_datetime(["2024-02-29"]))}), "M8[ns]", np.array([DAY], "M8[ns]")),
-     (pd.DataFrame({"a": pd.array([1, None], "int8[pyarrow]")}), "Int64", pd.array([1, None], "Int64")),
-     (pd.DataFrame({"a": pd.array([DAY], pd.ArrowDtype(pa.date32()))}), "M8[ms]", np.array([DAY], "M8[ms]")),
-     (pd.DataFrame({"a": np.array([True, None], object)}), "boolean", pd.array([True, None], "boolean")),
-     (pd.DataFrame({"a": np.array([1, None], "M8[s]")}), "M8[us]", np.array([1, None], "M8[s]").astype("M8[us]"))],
+    [
+        (pd.DataFrame({"a": pd.IntervalIndex.from_breaks([0, 2**60, 2**61])}), "interval[Int64, right]", None),
+        (pd.DataFrame({"a": np.array([1 + 2j], "c8")}), "complex128", np.array([1 + 2j])),
+        (pd.DataFrame({"a": pd.Categorical(["x", "y", None])}), "str", pd.array(["x", "y", None], "str")),
+        (pd.DataFrame({"a": pd.Categorical([DAY, None])}), "datetime64[us]", np.array([DAY, None], "M8[us]")),
+        (pd.DataFrame({"a": pd.Categorical(pd.to_datetime(["2024-02-29"]))}), "M8[ns]", np.array([DAY], "M8[ns]")),
+        (pd.DataFrame({"a": pd.array([1, None], "int8[pyarrow]")}), "Int64", pd.array([1, None], "Int64")),
+        (pd.DataFrame({"a": pd.array([DAY], pd.ArrowDtype(pa.date32()))}), "M8[ms]", np.array([DAY], "M8[ms]")),
+        (pd.DataFrame({"a": np.array([True, None], object)}), "boolean", pd.array([True, None], "boolean")),
+        (pd.DataFrame({"a": np.array([1, None], "M8[s]")}), "M8[us]", np.array([1, None], "M8[s]").astype("M8[us]")),
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_dtypes_of_our_own_files_become_others(frame: pd.DataFrame, dtype: str, wanted: Any) -> None:
     file = ParquetFile(numparq.to_parquet(frame))
     wide = file if wanted is None or wanted.dtype.kind == "c" else opened(wanted)
     have, asked = (select_columns(item.schema, None)[0] for item in (file, wide))
     made = cast_column(array_of(file), have, asked, pandas_dtype(dtype), num_rows=len(frame))
     if wanted is None:
-        assert made.dtype == dtype and [item.left for item in made] == [0, 2**60]
+        assert made.dtype == dtype
+        assert [item.left for item in made] == [0, 2**60]
     else:
         same(made, wanted)
 
@@ -330,7 +386,8 @@ def test_variants_are_the_same_however_they_are_shredded() -> None:
         (column,) = select_columns(schema.schema, None)
         for file, values in ((first, [{"k": [1]}, None]), (second, [5])):
             (match,) = schema.matches(file, [column])
-            assert match.is_same == (file is first) and len(match.column.leaves) == 2 + (file is second)
+            assert match.is_same == (file is first)
+            assert len(match.column.leaves) == 2 + (file is second)
             array = cast_column(array_of(file), match.column, column, np.dtype(object), num_rows=len(values))
             assert array.tolist() == values
     other = opened([{"metadata": b"", "value": b""}], None, "v")
@@ -361,8 +418,11 @@ def test_dates_and_moments_beyond_nanoseconds_are_refused() -> None:
     old = datetime.date(1500, 1, 1)
     nanoseconds = pa.timestamp("ns")
     for values, kind in (([old], pa.date32()), ([datetime.datetime(1500, 1, 1)], pa.timestamp("us"))):
-        for wrap, value in ((lambda item: item, values), (pa.list_, [values]), (lambda item: struct(("x", item)), [
-                {"x": values[0]}])):  # fmt: skip
+        for wrap, value in (
+            (lambda item: item, values),
+            (pa.list_, [values]),
+            (lambda item: struct(("x", item)), [{"x": values[0]}]),
+        ):
             wide = opened(pa.nulls(1, wrap(nanoseconds)))
             with pytest.raises(numparq.SchemaError, match="beyond what 64 bits hold") as raised:
                 as_in(opened(value, wrap(kind)), wide, array_of(wide).dtype)
@@ -374,9 +434,19 @@ def test_dates_and_moments_beyond_nanoseconds_are_refused() -> None:
 
 @pytest.mark.parametrize(
     ("values", "dtype"),
-    [([2**53 + 1], "float64"), ([300], "int8"), ([-1], "uint64"), ([2**63 - 1], "Float64"), ([1], "str"),
-     ([1], "datetime64[us]"), ([1.5], "int64"), ([float("inf")], "Int64"), ([1e300], "float32"), (["x"], "Int64")],
-)  # fmt: skip
+    [
+        ([2**53 + 1], "float64"),
+        ([300], "int8"),
+        ([-1], "uint64"),
+        ([2**63 - 1], "Float64"),
+        ([1], "str"),
+        ([1], "datetime64[us]"),
+        ([1.5], "int64"),
+        ([float("inf")], "Int64"),
+        ([1e300], "float32"),
+        (["x"], "Int64"),
+    ],
+)
 def test_a_value_that_does_not_fit_is_an_error(values: list, dtype: str) -> None:
     file = opened(values)
     column = select_columns(file.schema, None)[0]

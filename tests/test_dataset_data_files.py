@@ -27,24 +27,34 @@ def some() -> DataFileList:
 
 
 def test_as_a_sequence(some):
-    assert list(some) == MADE == [some[at] for at in range(4)] and some == MADE and some == tuple(MADE)
-    assert some != MADE[:3] and len(some) == 4 and some[-1] == MADE[-1] and MADE[2] in some
-    assert some[1:3] == MADE[1:3] and some[::-2] == MADE[::-2] and isinstance(some[:2], DataFileList)
-    assert some[3:3] == [] and not some[3:3]
+    assert list(some) == MADE == [some[at] for at in range(4)]
+    assert some == MADE
+    assert some == tuple(MADE)
+    assert some != MADE[:3]
+    assert len(some) == 4
+    assert some[-1] == MADE[-1]
+    assert MADE[2] in some
+    assert some[1:3] == MADE[1:3]
+    assert some[::-2] == MADE[::-2]
+    assert isinstance(some[:2], DataFileList)
+    assert some[3:3] == []
+    assert not some[3:3]
     with pytest.raises(IndexError):
         some[4]
 
 
 def test_some_of_them(some):
     taken = some.taken(np.array([3, 2, 2]))
-    assert taken == [MADE[3], MADE[2], MADE[2]] and taken.taken(np.array([1])) == [MADE[2]]
+    assert taken == [MADE[3], MADE[2], MADE[2]]
+    assert taken.taken(np.array([1])) == [MADE[2]]
     assert some.taken(np.array([], np.intp)) == []
 
 
 def test_partitions(some):
     for files in (some, list(some)):
         partitions, which = PartitionIndex.from_files(files)
-        assert list(partitions) == [("1",), ("2",)] and which.tolist() == [0, 0, 1, 0]
+        assert list(partitions) == [("1",), ("2",)]
+        assert which.tolist() == [0, 0, 1, 0]
     assert PartitionIndex.from_files(some[2:]).first_file(0) == 1
     assert PartitionIndex.of([]).which.dtype == np.intp
 
@@ -67,5 +77,7 @@ def test_what_is_left_out_is_not_made(tmp_path, monkeypatch):
         listing_files, "data_file_from_entry", lambda entry, *rest: asked.append(entry.path) or make(entry, *rest)
     )
     found = numparq.read_parquet(tmp_path, filters=[("k", "=", 7), ("j", "=", 1)])
-    assert found["x"].tolist() == [7] and sorted(found["k"].cat.categories) == list(range(20))
-    assert asked and {path.removeprefix(f"{tmp_path}/").rpartition("/")[0] for path in asked} == {"k=7/j=1"}
+    assert found["x"].tolist() == [7]
+    assert sorted(found["k"].cat.categories) == list(range(20))
+    assert asked
+    assert {path.removeprefix(f"{tmp_path}/").rpartition("/")[0] for path in asked} == {"k=7/j=1"}

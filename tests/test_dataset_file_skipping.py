@@ -23,10 +23,14 @@ from numparq.format.open_file import OpenFile
 @pytest.fixture
 def folder(tmp_path):
     """Eight files of two row groups each, partitioned by a key, with a `_metadata` file that is younger than all."""
-    table = pa.table({
-        "n": np.arange(160), "s": [f"s{number // 20}" for number in range(160)], "k": np.arange(160) // 40,
-        "half": pa.array([number if number < 80 else None for number in range(160)]),
-    })  # fmt: skip
+    table = pa.table(
+        {
+            "n": np.arange(160),
+            "s": [f"s{number // 20}" for number in range(160)],
+            "k": np.arange(160) // 40,
+            "half": pa.array([number if number < 80 else None for number in range(160)]),
+        }
+    )
     collected = []
     for part in range(8):
         piece, key = table.slice(part * 20, 20), part // 2
@@ -79,11 +83,19 @@ def left_by_metadata(folder, filters, runtime=(), **listed):
 
 EVERY = list(range(8))
 ASKED = [
-    (col("n") == 45, [2]), ((col("n") >= 35) & (col("n") < 41), [1, 2]), (col("s") == "s7", [7]), (col("n") < 0, []),
-    ((col("k") == 1) & (col("n") > 50), [2, 3]), ((col("k") == 3) | (col("n") == 1), [0, 6, 7]), (col("k") == 9, []),
-    (col("half").is_null(), [4, 5, 6, 7]), (col("half") > 10, [0, 1, 2, 3]), (~(col("n") < 100), [5, 6, 7]),
-    (col("n") > -1, EVERY), (None, EVERY),
-]  # fmt: skip
+    (col("n") == 45, [2]),
+    ((col("n") >= 35) & (col("n") < 41), [1, 2]),
+    (col("s") == "s7", [7]),
+    (col("n") < 0, []),
+    ((col("k") == 1) & (col("n") > 50), [2, 3]),
+    ((col("k") == 3) | (col("n") == 1), [0, 6, 7]),
+    (col("k") == 9, []),
+    (col("half").is_null(), [4, 5, 6, 7]),
+    (col("half") > 10, [0, 1, 2, 3]),
+    (~(col("n") < 100), [5, 6, 7]),
+    (col("n") > -1, EVERY),
+    (None, EVERY),
+]
 
 
 @pytest.mark.parametrize(("filters", "expected"), ASKED, ids=repr)

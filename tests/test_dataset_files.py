@@ -45,10 +45,15 @@ def test_a_directory_has_pyarrows_files_in_pyarrows_order(root):
     put(root, *names)
     listing = list_files(root)
     assert paths(listing) == pyarrow.dataset.dataset(root, format="parquet", schema=SCHEMA).files
-    assert len(listing.files) == 10 and listing.base == str(root) and not listing.is_single_file
+    assert len(listing.files) == 10
+    assert listing.base == str(root)
+    assert not listing.is_single_file
     assert sorted(Path(path).name + ("/" if path.endswith("/") else "") for path in listing.hidden) == [
-        ".d/", ".x", "_d/", "_x"
-    ]  # fmt: skip
+        ".d/",
+        ".x",
+        "_d/",
+        "_x",
+    ]
 
 
 def test_a_directory_is_named_in_many_ways(root):
@@ -71,7 +76,8 @@ def test_metadata_files_are_noted_and_are_no_data(root):
     put(root, "d/_metadata", "d/_common_metadata", "d/_SUCCESS", "d/k=1/_metadata", "d/k=1/a")
     listing = list_files("d")
     assert paths(listing) == ["d/k=1/a"]
-    assert listing.metadata_file.path == "d/_metadata" and listing.common_metadata_file.path == "d/_common_metadata"
+    assert listing.metadata_file.path == "d/_metadata"
+    assert listing.common_metadata_file.path == "d/_common_metadata"
     os.remove("d/_metadata")
     assert list_files("d").metadata_file is None
 
@@ -79,7 +85,9 @@ def test_metadata_files_are_noted_and_are_no_data(root):
 def test_a_directory_with_nothing_but_a_schema_is_empty(root):
     put(root, "d/_common_metadata")
     listing = list_files("d")
-    assert not listing.files and listing.keys == () and listing.common_metadata_file is not None
+    assert not listing.files
+    assert listing.keys == ()
+    assert listing.common_metadata_file is not None
 
 
 def test_a_directory_without_files_is_an_error(root):
@@ -100,7 +108,8 @@ def test_what_is_not_there_is_an_error(root):
     put(root, "file")
     with pytest.raises(FileNotFoundError, match="matches the pattern"):
         list_files("file/*")
-    assert not is_dataset_path("nowhere") and is_dataset_path("*.parquet")
+    assert not is_dataset_path("nowhere")
+    assert is_dataset_path("*.parquet")
 
 
 def test_empty_directories_and_objects_that_stand_for_directories_do_not_count(root):
@@ -181,19 +190,26 @@ def test_patterns(root, pattern, expected):
 
 def test_a_file_whose_name_is_a_pattern_is_itself(root):
     put(root, "a[1].parquet", "a1.parquet", "b*/x")
-    assert paths(list_files("a[1].parquet")) == ["a[1].parquet"] and list_files("a[1].parquet").is_single_file
+    assert paths(list_files("a[1].parquet")) == ["a[1].parquet"]
+    assert list_files("a[1].parquet").is_single_file
     assert not is_dataset_path("a[1].parquet")
-    assert paths(list_files("b*")) == ["b*/x"] and is_dataset_path("b*")
+    assert paths(list_files("b*")) == ["b*/x"]
+    assert is_dataset_path("b*")
     os.remove("a[1].parquet")
     assert paths(list_files("a[1].parquet")) == ["a1.parquet"]
 
 
 def test_what_may_come_next_is_known_on_the_way_down():
     pattern = GlobPattern(["**", "k=*", "**", "x"])
-    assert pattern.matches("a/b/k=1/c/x") and pattern.matches("k=1/x") and pattern.matches("k=1/x/in/it")
-    assert not pattern.matches("a/b/x") and not pattern.matches("k=1/y") and not pattern.matches("k=1/_c/x")
+    assert pattern.matches("a/b/k=1/c/x")
+    assert pattern.matches("k=1/x")
+    assert pattern.matches("k=1/x/in/it")
+    assert not pattern.matches("a/b/x")
+    assert not pattern.matches("k=1/y")
+    assert not pattern.matches("k=1/_c/x")
     single = GlobPattern(["k=1"])
-    assert single.step(single.start, "k=1", True) and not single.step(single.start, "k=2", True)
+    assert single.step(single.start, "k=1", True)
+    assert not single.step(single.start, "k=2", True)
 
 
 # --- lists ------------------------------------------------------------------------------------------------------------
@@ -202,7 +218,8 @@ def test_what_may_come_next_is_known_on_the_way_down():
 def test_a_list_keeps_its_order(root):
     put(root, "d/b", "d/a", "c", "e/1.x", "e/2.x")
     listing = list_files(["e/*.x", "d", Path("c")])
-    assert paths(listing) == ["e/1.x", "e/2.x", "d/a", "d/b", "c"] and not listing.is_single_file
+    assert paths(listing) == ["e/1.x", "e/2.x", "d/a", "d/b", "c"]
+    assert not listing.is_single_file
     assert [file.size for file in list_files(["c", "d/a"]).files] == [4, 4]
     assert paths(list_files(("c", "c"))) == ["c", "c"]
     assert is_dataset_path(["c"])
@@ -213,13 +230,13 @@ def test_a_list_keeps_its_order(root):
 def test_one_file_is_one(root):
     put(root, "k=1/a")
     listing = list_files("k=1/a")
-    assert (
-        listing.is_single_file
-        and listing.keys == ()
-        and listing.files[0].name == "k=1/a"
-        and listing.files[0].size == 4
-    )
-    assert not is_dataset_path("k=1/a") and not is_dataset_path(b"PAR1") and not is_dataset_path(object())
+    assert listing.is_single_file
+    assert listing.keys == ()
+    assert listing.files[0].name == "k=1/a"
+    assert listing.files[0].size == 4
+    assert not is_dataset_path("k=1/a")
+    assert not is_dataset_path(b"PAR1")
+    assert not is_dataset_path(object())
 
 
 def test_what_does_not_go_together(root):
@@ -264,20 +281,36 @@ def test_hive_partitions(root):
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("k=a%20b", {"k": "a b"}), ("k=a+b", {"k": "a+b"}), ("k=a=b", {"k": "a=b"}), ("k=a%2Fb", {"k": "a/b"}),
-        ("k=%c3%a9", {"k": "é"}), ("k=é", {"k": "é"}), ("k=a%ZZ", {"k": "a%ZZ"}), ("k=a%2", {"k": "a%2"}),
-        ("k=%", {"k": "%"}), ("k=", {"k": ""}), ("k=%00", {"k": "\0"}), ("a%20b=1", {"a b": "1"}), ("=1", {"": "1"}),
-        ("k%3D1=5", {"k=1": "5"}), ("k= 1", {"k": " 1"}), ("k=__HIVE_DEFAULT_PARTITION__", {"k": None}),
-        ("_k=1", {"_k": "1"}), ("k", {}),
+        ("k=a%20b", {"k": "a b"}),
+        ("k=a+b", {"k": "a+b"}),
+        ("k=a=b", {"k": "a=b"}),
+        ("k=a%2Fb", {"k": "a/b"}),
+        ("k=%c3%a9", {"k": "é"}),
+        ("k=é", {"k": "é"}),
+        ("k=a%ZZ", {"k": "a%ZZ"}),
+        ("k=a%2", {"k": "a%2"}),
+        ("k=%", {"k": "%"}),
+        ("k=", {"k": ""}),
+        ("k=%00", {"k": "\0"}),
+        ("a%20b=1", {"a b": "1"}),
+        ("=1", {"": "1"}),
+        ("k%3D1=5", {"k=1": "5"}),
+        ("k= 1", {"k": " 1"}),
+        ("k=__HIVE_DEFAULT_PARTITION__", {"k": None}),
+        ("_k=1", {"_k": "1"}),
+        ("k", {}),
     ],
-)  # fmt: skip
+)
 def test_names_of_partitions(root, name, expected):
     put(root, f"d/{name}/a")
     keys, (found,) = values("d")
     assert dict(zip(keys, found, strict=True)) == expected
     if name[:1] != "_" and None not in found:  # which pyarrow leaves out, or cannot infer
-        (fragment,) = pyarrow.dataset.dataset("d", schema=SCHEMA, partitioning=pyarrow.dataset.partitioning(
-            pa.schema([(key, pa.string()) for key in keys]), flavor="hive")).get_fragments()  # fmt: skip
+        (fragment,) = pyarrow.dataset.dataset(
+            "d",
+            schema=SCHEMA,
+            partitioning=pyarrow.dataset.partitioning(pa.schema([(key, pa.string()) for key in keys]), flavor="hive"),
+        ).get_fragments()
         assert pyarrow.dataset.get_partition_keys(fragment.partition_expression) == expected
 
 

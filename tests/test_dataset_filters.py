@@ -51,30 +51,79 @@ NOON = "2024-01-01T12:00"
 DAYS = [datetime.date(2024, 1, 1), datetime.date(2024, 1, 2), None]
 # What a file has, the dataset's type, and the rows that satisfy a filter.
 WIDENED = {
-    "int32 in int64": (pa.array([1, 5, None, -7], "i4"), pa.int64(), [
-        (x == 5, [1]), (x < 2**40, [0, 1, 3]), (x > 2**40, []), (x >= -(2**40), [0, 1, 3]), (x == 5.5, []),
-        (~(x == 2**40), [0, 1, 3]), (x.isin([5, 2**33, None]), [1]), (x.not_in([5, 2**33]), [0, 3]), (x.is_null(), [2]),
-    ]),
-    "float in double": (pa.array([0.1, 0.5, NAN, None, -0.0], "f4"), pa.float64(), [
-        (x == 0.1, []), (x == 0.5, [1]), (float(np.float32(0.1)) == x, [0]), (x > 0.1, [0, 1]), (x == 0, [4]),
-        (x != 0.1, [0, 1, 2, 4]), (~(x > 0.2), [0, 2, 4]), (x < 1e300, [0, 1, 4]),
-    ]),
-    "int32 in double": (pa.array([1, 2, None], "i4"), pa.float64(), [
-        (x > 1.5, [1]), (x == 1.0, [0]), (x != 1.5, [0, 1]), (float("inf") >= x, [0, 1]),
-    ]),
-    "date in timestamp": (pa.array(DAYS), pa.timestamp("us"), [
-        (x > "2024-01-01", [1]), (x > "2024-01-01T00:00:01", [1]), (x == NOON, []), (x <= NOON, [0]),
-        (datetime.datetime(2024, 1, 2) == x, [1]),
-    ]),
-    "ms in ns": (pa.array([0, 1, 2, None], pa.timestamp("ms")), pa.timestamp("ns"), [
-        (x > np.datetime64(1, "ns"), [1, 2]), (x == np.datetime64(10**6, "ns"), [1]),
-        (x == np.datetime64(10**6 + 1, "ns"), []), (x != np.datetime64(10**6 + 1, "ns"), [0, 1, 2]),
-    ]),
-    "decimal": (pa.array([Decimal("1.25"), Decimal("-3.00"), None], pa.decimal128(5, 2)), pa.decimal128(30, 4), [
-        (x == "1.2500", [0]), (x > "1.2499", [0]), (x >= "1.2501", []), (x < 10**20, [0, 1]), (x == "1.2501", []),
-        (x != "1.2501", [0, 1]),
-    ]),
-}  # fmt: skip
+    "int32 in int64": (
+        pa.array([1, 5, None, -7], "i4"),
+        pa.int64(),
+        [
+            (x == 5, [1]),
+            (x < 2**40, [0, 1, 3]),
+            (x > 2**40, []),
+            (x >= -(2**40), [0, 1, 3]),
+            (x == 5.5, []),
+            (~(x == 2**40), [0, 1, 3]),
+            (x.isin([5, 2**33, None]), [1]),
+            (x.not_in([5, 2**33]), [0, 3]),
+            (x.is_null(), [2]),
+        ],
+    ),
+    "float in double": (
+        pa.array([0.1, 0.5, NAN, None, -0.0], "f4"),
+        pa.float64(),
+        [
+            (x == 0.1, []),
+            (x == 0.5, [1]),
+            (float(np.float32(0.1)) == x, [0]),
+            (x > 0.1, [0, 1]),
+            (x == 0, [4]),
+            (x != 0.1, [0, 1, 2, 4]),
+            (~(x > 0.2), [0, 2, 4]),
+            (x < 1e300, [0, 1, 4]),
+        ],
+    ),
+    "int32 in double": (
+        pa.array([1, 2, None], "i4"),
+        pa.float64(),
+        [
+            (x > 1.5, [1]),
+            (x == 1.0, [0]),
+            (x != 1.5, [0, 1]),
+            (float("inf") >= x, [0, 1]),
+        ],
+    ),
+    "date in timestamp": (
+        pa.array(DAYS),
+        pa.timestamp("us"),
+        [
+            (x > "2024-01-01", [1]),
+            (x > "2024-01-01T00:00:01", [1]),
+            (x == NOON, []),
+            (x <= NOON, [0]),
+            (datetime.datetime(2024, 1, 2) == x, [1]),
+        ],
+    ),
+    "ms in ns": (
+        pa.array([0, 1, 2, None], pa.timestamp("ms")),
+        pa.timestamp("ns"),
+        [
+            (x > np.datetime64(1, "ns"), [1, 2]),
+            (x == np.datetime64(10**6, "ns"), [1]),
+            (x == np.datetime64(10**6 + 1, "ns"), []),
+            (x != np.datetime64(10**6 + 1, "ns"), [0, 1, 2]),
+        ],
+    ),
+    "decimal": (
+        pa.array([Decimal("1.25"), Decimal("-3.00"), None], pa.decimal128(5, 2)),
+        pa.decimal128(30, 4),
+        [
+            (x == "1.2500", [0]),
+            (x > "1.2499", [0]),
+            (x >= "1.2501", []),
+            (x < 10**20, [0, 1]),
+            (x == "1.2501", []),
+            (x != "1.2501", [0, 1]),
+        ],
+    ),
+}
 ASKED = [(name, expression, expected) for name, (_, _, cases) in WIDENED.items() for expression, expected in cases]
 
 
@@ -108,14 +157,23 @@ def test_a_type_that_is_none_of_the_datasets_is_an_error_that_names_file_and_col
 @pytest.mark.parametrize(
     ("expression", "expected"),
     [
-        (col("b") == 1, []), (~(col("b") == 1), []), (col("b").is_null(), [0, 1, 2]), (~col("b").is_null(), []),
-        (col("b").is_not_null(), []), (col("b").not_in([1]), []), (col("b").like("%"), []), (col("l").contains(1), []),
-        (~col("l").contains(1), []), (col("l").is_null(), [0, 1, 2]), ((col("b") == 1) | (col("a") > 1), [1, 2]),
-        (col("b").is_null() & (col("a") > 1), [1, 2]), (~((col("b") == 1) & (col("a") > 1)), [0]),
+        (col("b") == 1, []),
+        (~(col("b") == 1), []),
+        (col("b").is_null(), [0, 1, 2]),
+        (~col("b").is_null(), []),
+        (col("b").is_not_null(), []),
+        (col("b").not_in([1]), []),
+        (col("b").like("%"), []),
+        (col("l").contains(1), []),
+        (~col("l").contains(1), []),
+        (col("l").is_null(), [0, 1, 2]),
+        ((col("b") == 1) | (col("a") > 1), [1, 2]),
+        (col("b").is_null() & (col("a") > 1), [1, 2]),
+        (~((col("b") == 1) & (col("a") > 1)), [0]),
         (~((col("b") == 1) | (col("a") > 1)), []),
     ],
     ids=repr,
-)  # fmt: skip
+)
 def test_a_column_that_the_file_lacks_is_null_in_every_row(expression, expected):
     kind = pa.string() if "like" in repr(expression) else pa.int64()
     file, prototype = opened(a=[1, 2, 3]), empty(a=pa.int64(), b=kind, l=pa.list_(pa.int64()))
@@ -161,17 +219,25 @@ def test_a_column_of_the_null_type_is_null_in_every_row():
 @pytest.mark.parametrize(
     ("expression", "values", "expected"),
     [
-        (col("year") == 2024, ("2024", "a"), True), (col("year") == 2024, ("2023", "a"), False),
-        (col("year") > 2023.5, ("2024", "a"), True), (~(col("year") == 2024), ("2024", "a"), False),
-        (col("year") == 2024, (None, "a"), False), (~(col("year") == 2024), (None, "a"), False),
-        (col("year").is_null(), (None, "a"), True), (col("year").is_null(), ("2024", "a"), False),
-        (~col("year").is_null(), (None, "a"), False), (col("zone").like("a%"), ("1", "abc"), True),
-        (~col("zone").like("a%"), ("1", "abc"), False), (col("zone").isin(["b", "abc"]), ("1", "abc"), True),
-        (col("zone").startswith("b") | (col("year") < 2), ("1", "abc"), True), (col("zone") >= "é", ("1", "z"), False),
-        (col("zone") == "", ("1", ""), True), (col("year").between(2000, 2030), ("2024", "a"), True),
+        (col("year") == 2024, ("2024", "a"), True),
+        (col("year") == 2024, ("2023", "a"), False),
+        (col("year") > 2023.5, ("2024", "a"), True),
+        (~(col("year") == 2024), ("2024", "a"), False),
+        (col("year") == 2024, (None, "a"), False),
+        (~(col("year") == 2024), (None, "a"), False),
+        (col("year").is_null(), (None, "a"), True),
+        (col("year").is_null(), ("2024", "a"), False),
+        (~col("year").is_null(), (None, "a"), False),
+        (col("zone").like("a%"), ("1", "abc"), True),
+        (~col("zone").like("a%"), ("1", "abc"), False),
+        (col("zone").isin(["b", "abc"]), ("1", "abc"), True),
+        (col("zone").startswith("b") | (col("year") < 2), ("1", "abc"), True),
+        (col("zone") >= "é", ("1", "z"), False),
+        (col("zone") == "", ("1", ""), True),
+        (col("year").between(2000, 2030), ("2024", "a"), True),
     ],
     ids=repr,
-)  # fmt: skip
+)
 def test_partition_keys_are_decided(expression, values, expected):
     file = opened(a=[1, 2])
     found = DatasetFilter(expression, ByName(file), YEARS).bound(file, in_partition(*values))
@@ -197,16 +263,25 @@ def test_keys_and_columns_together():
 
 def test_keys_of_other_types():
     keys = Keys(
-        d=(leaf(1, "DATE", name="d"), datetime.date.fromisoformat), f=(leaf(5, name="f"), float),
-        b=(leaf(0, name="b"), lambda raw: raw == "true"), t=(leaf(2, "TIMESTAMP", name="t", unit="MICROS", utc=False),
-        datetime.datetime.fromisoformat), n=(leaf(1, "DECIMAL", name="n", precision=5, scale=2), Decimal),
-    )  # fmt: skip
+        d=(leaf(1, "DATE", name="d"), datetime.date.fromisoformat),
+        f=(leaf(5, name="f"), float),
+        b=(leaf(0, name="b"), lambda raw: raw == "true"),
+        t=(leaf(2, "TIMESTAMP", name="t", unit="MICROS", utc=False), datetime.datetime.fromisoformat),
+        n=(leaf(1, "DECIMAL", name="n", precision=5, scale=2), Decimal),
+    )
     file, place = opened(a=[1]), in_partition("2024-05-01", "nan", "true", "2024-05-01T10:00:00", "1.50")
     for expression, expected in [
-        (col("d") >= "2024-05-01", True), (col("d") < "2024-05-01", False), (col("f") == 1.0, False),
-        (~(col("f") == 1.0), True), (col("f").is_null(), False), (col("b") == 1, True), (col("b") == 0, False),
-        (col("t") == "2024-05-01 10:00", True), (col("t") > "2024-05-01 10:00", False), (col("n") == "1.5", True),
-    ]:  # fmt: skip
+        (col("d") >= "2024-05-01", True),
+        (col("d") < "2024-05-01", False),
+        (col("f") == 1.0, False),
+        (~(col("f") == 1.0), True),
+        (col("f").is_null(), False),
+        (col("b") == 1, True),
+        (col("b") == 0, False),
+        (col("t") == "2024-05-01 10:00", True),
+        (col("t") > "2024-05-01 10:00", False),
+        (col("n") == "1.5", True),
+    ]:
         assert DatasetFilter(expression, ByName(file), keys).bound(file, place) == Constant(expected), expression
 
 
@@ -371,15 +446,24 @@ def test_types_of_partitions_are_inferred():
 
 
 TYPES = {
-    "int8": ("-5", -5), "uint8": ("200", 200), "int16": ("300", 300), "uint32": ("4000000000", 4_000_000_000),
-    "int64": ("-9000000000", -9_000_000_000), "uint64": ("18446744073709551615", 2**64 - 1), "float64": ("0.1", 0.1),
-    "float32": ("0.1", 0.1), "bool": ("true", True), "str": ("a%b", "a%b"), "date": ("2024-02-29", "2024-02-29"),
+    "int8": ("-5", -5),
+    "uint8": ("200", 200),
+    "int16": ("300", 300),
+    "uint32": ("4000000000", 4_000_000_000),
+    "int64": ("-9000000000", -9_000_000_000),
+    "uint64": ("18446744073709551615", 2**64 - 1),
+    "float64": ("0.1", 0.1),
+    "float32": ("0.1", 0.1),
+    "bool": ("true", True),
+    "str": ("a%b", "a%b"),
+    "date": ("2024-02-29", "2024-02-29"),
     "timestamp[ms]": ("2024-02-29 10:00:00.125", "2024-02-29T10:00:00.125"),
     "timestamp[ns]": ("1969-12-31 23:59:59.999999999", np.datetime64(-1, "ns")),
     "timestamp[us, Europe/Berlin]": ("2024-02-29 10:00+01:00", "2024-02-29T09:00Z"),
-    "decimal(5, 2)": ("-1.25", "-1.25"), "decimal(15, 2)": ("123456789.01", "123456789.01"),
+    "decimal(5, 2)": ("-1.25", "-1.25"),
+    "decimal(15, 2)": ("123456789.01", "123456789.01"),
     "decimal(30, 4)": ("-12345678901234567890.0001", "-12345678901234567890.0001"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", TYPES)

@@ -72,14 +72,21 @@ def kinds(wide_floats: bool) -> dict[str, Kind]:
     return {
         "i": Kind((pa.int8(), pa.int32(), pa.int64()), lambda n, kind: n % 9 - 4, exact, near_integer),
         "u": Kind((pa.uint16(), pa.uint32(), pa.int64()), lambda n, kind: n * 7 % 50, exact, near_integer),
-        "f": Kind((pa.float32(), pa.float64()) if wide_floats else (pa.float32(),), _real, exact,
-                  near_float(8 if wide_floats else 4)),
-        "t": Kind((pa.date32(), pa.timestamp("ms"), pa.timestamp("us")), _moment, _since,
-                  near_moment(1, None)),
-        "d": Kind((pa.decimal128(5, 2), pa.decimal128(9, 4), pa.decimal128(30, 3)),
-                  lambda n, kind: Decimal(n % 7 - 3) / 2, exact, near_decimal(4)),
+        "f": Kind(
+            (pa.float32(), pa.float64()) if wide_floats else (pa.float32(),),
+            _real,
+            exact,
+            near_float(8 if wide_floats else 4),
+        ),
+        "t": Kind((pa.date32(), pa.timestamp("ms"), pa.timestamp("us")), _moment, _since, near_moment(1, None)),
+        "d": Kind(
+            (pa.decimal128(5, 2), pa.decimal128(9, 4), pa.decimal128(30, 3)),
+            lambda n, kind: Decimal(n % 7 - 3) / 2,
+            exact,
+            near_decimal(4),
+        ),
         "s": Kind((pa.string(), pa.large_string()), lambda n, kind: "abcab"[n % 4 : n % 5 + 2], str, near_text, True),
-    }  # fmt: skip
+    }
 
 
 # --- a dataset --------------------------------------------------------------------------------------------------------
@@ -110,8 +117,10 @@ class Case:
                 arrays[name] = pa.array(self._values(rng, about, kind, rows), kind)
         if is_first or rng.random() < 0.7:
             kind = pick(rng, pa.int32(), pa.int64())
-            lists = [None if rng.random() < 0.2 else self._values(rng, self.kinds["i"], kind, int(rng.integers(0, 4)))
-                     for _ in range(rows)]  # fmt: skip
+            lists = [
+                None if rng.random() < 0.2 else self._values(rng, self.kinds["i"], kind, int(rng.integers(0, 4)))
+                for _ in range(rows)
+            ]
             arrays["l"] = pa.array(lists, pa.list_(kind))
         if is_first or rng.random() < 0.7:
             arrays["st"] = self._structs(rng, rows, is_first)
@@ -126,10 +135,17 @@ class Case:
         fields = {"a": pick(rng, pa.int32(), pa.int64()), "b": pa.string()}
         if not is_first and rng.random() < 0.6:
             fields.pop(pick(rng, "a", "b"))
-        parts = {name: self._values(rng, self.kinds["i" if name == "a" else "s"], kind, rows)
-                 for name, kind in fields.items()}  # fmt: skip
-        return pa.array([None if rng.random() < 0.2 else {name: values[row] for name, values in parts.items()}
-                         for row in range(rows)], pa.struct(fields))  # fmt: skip
+        parts = {
+            name: self._values(rng, self.kinds["i" if name == "a" else "s"], kind, rows)
+            for name, kind in fields.items()
+        }
+        return pa.array(
+            [
+                None if rng.random() < 0.2 else {name: values[row] for name, values in parts.items()}
+                for row in range(rows)
+            ],
+            pa.struct(fields),
+        )
 
     def _file(self, rng: Rng, table: pa.Table) -> OpenFile:
         out = io.BytesIO()

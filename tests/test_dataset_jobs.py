@@ -71,11 +71,13 @@ def left(folder: Path) -> list[str]:
 def test_nothing_counts_before_the_commit(tmp_path):
     job = SharedJob.begin(tmp_path, partition_cols=["key"])
     messages = [write(job, f"{task:05}", 10 * task) for task in range(3)]
-    assert numbers(tmp_path) == [] and seen(tmp_path) == []
+    assert numbers(tmp_path) == []
+    assert seen(tmp_path) == []
     assert [name[0] for name in os.listdir(tmp_path)] == ["."], "what is there is hidden from all readers"
     job.commit(messages)
     assert numbers(tmp_path) == [0, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23]
-    assert left(tmp_path) == [] and len(seen(tmp_path)) == 6
+    assert left(tmp_path) == []
+    assert len(seen(tmp_path)) == 6
     assert all(f"part-{job.id}-0000" in name and name.startswith("key=") for name in seen(tmp_path))
 
 
@@ -86,7 +88,8 @@ def test_files_can_be_read_before_the_commit(tmp_path):
     assert [numparq.read_parquet(path)["n"].tolist() for path in paths] == [[0, 2], [1, 3], [10, 12], [11, 13]]
     files = [file for message in messages[:2] for file in message.files]
     assert [file.folder for file in files] == ["key=0", "key=1"] * 2
-    assert [file.num_rows for file in files] == [2] * 4 and messages[0].num_rows == 4
+    assert [file.num_rows for file in files] == [2] * 4
+    assert messages[0].num_rows == 4
     assert [file.num_bytes for file in files] == [os.path.getsize(path) for path in paths]
     job.commit(messages)
     assert seen(tmp_path) == sorted(file.name for file in files)
@@ -95,7 +98,8 @@ def test_files_can_be_read_before_the_commit(tmp_path):
 def test_messages_and_jobs_are_small(tmp_path):
     job = SharedJob.begin(tmp_path)
     message = write(job, "0", 0, 100_000)
-    assert len(pickle.dumps(job)) < 3000 and len(pickle.dumps(message)) < 1000
+    assert len(pickle.dumps(job)) < 3000
+    assert len(pickle.dumps(message)) < 1000
     job.abort()
 
 
@@ -110,7 +114,8 @@ def test_a_job_that_is_given_up_leaves_nothing(tmp_path):
     job = SharedJob.begin(tmp_path / "there", mode="overwrite", partition_cols=["key"])
     write(job, "0", 10)
     job.abort()
-    assert numbers(tmp_path / "there") == [0, 1, 2, 3] and left(tmp_path / "there") == []
+    assert numbers(tmp_path / "there") == [0, 1, 2, 3]
+    assert left(tmp_path / "there") == []
 
 
 def busy_tasks(staging: str, stop: threading.Event) -> list[threading.Thread]:
@@ -157,8 +162,10 @@ def test_a_removal_that_breaks_off_is_completed_by_the_next_write(tmp_path, monk
     (name,) = left(tmp_path)
     with pytest.raises(FileNotFoundError, match="the write is over"):
         write(job, "1", 4)
-    assert numbers(tmp_path) == [0, 1, 2, 3] and name.startswith(".numparq-over-")
-    assert recover(tmp_path).removed == [job.id] and left(tmp_path) == []
+    assert numbers(tmp_path) == [0, 1, 2, 3]
+    assert name.startswith(".numparq-over-")
+    assert recover(tmp_path).removed == [job.id]
+    assert left(tmp_path) == []
 
 
 def test_an_attempt_that_fails_leaves_nothing(tmp_path):
@@ -186,7 +193,8 @@ def test_a_task_of_a_job_that_is_over_says_so(tmp_path):
     with pytest.raises(FileNotFoundError, match="the write is over"):
         job.commit([])
     job.abort()  # has nothing to do
-    assert numbers(tmp_path) == [0, 1, 2, 3] and left(tmp_path) == []
+    assert numbers(tmp_path) == [0, 1, 2, 3]
+    assert left(tmp_path) == []
 
 
 def worker(job: SharedJob, task: int, queue: multiprocessing.Queue) -> None:
@@ -207,7 +215,8 @@ def test_tasks_in_other_processes(tmp_path):
     for process in processes:
         process.join(timeout=120)
     job.commit(messages)
-    assert numbers(tmp_path) == [*range(20), *range(100, 120)] and len(seen(tmp_path)) == 4
+    assert numbers(tmp_path) == [*range(20), *range(100, 120)]
+    assert len(seen(tmp_path)) == 4
 
 
 # --- attempts ---------------------------------------------------------------------------------------------------------
@@ -221,7 +230,8 @@ def test_of_several_attempts_only_the_one_that_is_named_counts(tmp_path):
     slow = side_by_side.close()
     assert len({file.staged for message in (first, second, slow) for file in message.files}) == 6
     job.commit([second, write(job, "00001", 10)])
-    assert numbers(tmp_path) == [0, 1, 2, 3, 10, 11, 12, 13] and left(tmp_path) == []
+    assert numbers(tmp_path) == [0, 1, 2, 3, 10, 11, 12, 13]
+    assert left(tmp_path) == []
     assert len(seen(tmp_path)) == 4
 
 
@@ -267,9 +277,14 @@ def test_names_of_tasks(tmp_path, name):
 # --- modes ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("mode", "after"), [
-    ("append", [0, 1, 2, 3, 4, 5, 10, 13]), ("overwrite", [10, 13]), ("delete_matching", [2, 5, 10, 13]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("mode", "after"),
+    [
+        ("append", [0, 1, 2, 3, 4, 5, 10, 13]),
+        ("overwrite", [10, 13]),
+        ("delete_matching", [2, 5, 10, 13]),
+    ],
+)
 def test_modes(tmp_path, mode, after):
     numparq.to_parquet(frame(0, 6, keys=3), tmp_path, partition_cols=["key"], write_metadata_file=True)
     job = SharedJob.begin(tmp_path, mode=mode, partition_cols=["key"])
@@ -288,7 +303,8 @@ def test_a_dataset_that_may_not_be_there(tmp_path):
     job.abort()
     with pytest.raises(FileExistsError, match="append adds to them"):
         SharedJob.begin(tmp_path / "data", mode="error")
-    assert numbers(tmp_path / "data") == [0, 1, 2, 3] and left(tmp_path / "data") == []
+    assert numbers(tmp_path / "data") == [0, 1, 2, 3]
+    assert left(tmp_path / "data") == []
 
 
 def test_what_is_no_mode(tmp_path):
@@ -346,9 +362,11 @@ def test_a_named_file_that_is_another_one_by_now_ends_the_commit(tmp_path, chang
     word = "not there any more" if change == "removed" else "changed meanwhile"
     with pytest.raises(InvalidFileError, match=word) as caught:
         job.commit([message])
-    assert str(caught.value.where["file"]).endswith(name) and str(pickle.loads(pickle.dumps(caught.value))).count(name)
+    assert str(caught.value.where["file"]).endswith(name)
+    assert str(pickle.loads(pickle.dumps(caught.value))).count(name)
     job.abort()
-    assert {path: (tmp_path / path).read_bytes() for path in seen(tmp_path)} == before and left(tmp_path) == []
+    assert {path: (tmp_path / path).read_bytes() for path in seen(tmp_path)} == before
+    assert left(tmp_path) == []
 
 
 def test_a_named_file_that_is_not_there_to_begin_with(tmp_path):
@@ -366,14 +384,16 @@ def test_of_two_jobs_that_replace_a_file_one_fails(tmp_path):
     with pytest.raises(InvalidFileError, match="not there any more"):
         jobs[0][0].commit([jobs[0][1]])
     jobs[0][0].abort()
-    assert numbers(tmp_path) == [100] and left(tmp_path) == []
+    assert numbers(tmp_path) == [100]
+    assert left(tmp_path) == []
 
 
 def test_files_can_be_replaced_by_nothing(tmp_path):
     fill(tmp_path)
     job = SharedJob.begin(tmp_path, mode="replace", gone=[tmp_path / seen(tmp_path)[0]])
     job.commit([])
-    assert numbers(tmp_path) == [1, 3] and left(tmp_path) == []
+    assert numbers(tmp_path) == [1, 3]
+    assert left(tmp_path) == []
 
 
 # --- nothing written --------------------------------------------------------------------------------------------------
@@ -395,7 +415,9 @@ def test_a_dataset_without_rows_has_its_columns(tmp_path, partition_cols):
     assert writer.message.files == ()
     job.commit([writer.message])
     found = numparq.read_parquet(tmp_path)
-    assert len(found) == 0 and sorted(found.columns) == ["key", "n"] and str(found["n"].dtype) == "int32"
+    assert len(found) == 0
+    assert sorted(found.columns) == ["key", "n"]
+    assert str(found["n"].dtype) == "int32"
     job = SharedJob.begin(tmp_path, schema=arrow_schema(), partition_cols=partition_cols)
     job.commit([])
     assert len(seen(tmp_path)) == 1, "there is a file already"
@@ -413,7 +435,9 @@ def test_overwritten_by_nothing(tmp_path):
     assert numbers(tmp_path) == [0, 1, 2, 3]
     job = SharedJob.begin(tmp_path, mode="overwrite", partition_cols=["key"], schema=arrow_schema())
     job.commit([])
-    assert numbers(tmp_path) == [] and len(seen(tmp_path)) == 1 and left(tmp_path) == []
+    assert numbers(tmp_path) == []
+    assert len(seen(tmp_path)) == 1
+    assert left(tmp_path) == []
 
 
 # --- beside others ----------------------------------------------------------------------------------------------------
@@ -431,13 +455,20 @@ def test_what_does_not_go_with_the_files_there_is_refused(tmp_path):
     with pytest.raises(SchemaError, match="partitioned by 'key'"):
         job.commit([write(job, "0", 0)])
     job.abort()
-    assert numbers(tmp_path) == [0, 1, 2, 3] and left(tmp_path) == []
+    assert numbers(tmp_path) == [0, 1, 2, 3]
+    assert left(tmp_path) == []
 
 
-@pytest.mark.parametrize("second, ends", [
-    ({"n": ["x"]}, None), ({"n": [2], "m": [1.5]}, [1, 2]), ({"n": pd.array([3], "Int32")}, [1, 3]),
-    ({"n": [0.5]}, None),
-], ids=["string", "a column more", "narrower", "float"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("second", "ends"),
+    [
+        ({"n": ["x"]}, None),
+        ({"n": [2], "m": [1.5]}, [1, 2]),
+        ({"n": pd.array([3], "Int32")}, [1, 3]),
+        ({"n": [0.5]}, None),
+    ],
+    ids=["string", "a column more", "narrower", "float"],
+)
 def test_columns_of_tasks_that_no_table_has_together_are_refused(tmp_path, second, ends) -> None:
     """Tasks do not know of each other; without a schema only the commit sees what all have written."""
     path = tmp_path / "a"
@@ -447,7 +478,8 @@ def test_columns_of_tasks_that_no_table_has_together_are_refused(tmp_path, secon
         with job.task(name) as task:
             task.write(pd.DataFrame(content))
         messages.append(task.message)
-    assert (messages[0].columns == messages[2].columns) and messages[0].columns != messages[1].columns
+    assert messages[0].columns == messages[2].columns
+    assert messages[0].columns != messages[1].columns
     if ends is None:
         with pytest.raises(SchemaError, match="files of the write do not go together"):
             job.commit(messages)
@@ -465,7 +497,8 @@ def test_a_file_that_is_replaced_while_an_append_begins(tmp_path, monkeypatch):
     SharedJob.begin(
         tmp_path, partition_cols=["key"], schema=[SchemaNode("key", 1, INT64), SchemaNode("n", 1, INT64)]
     ).abort()
-    assert numbers(tmp_path) == [0, 1, 2, 3] and left(tmp_path) == []
+    assert numbers(tmp_path) == [0, 1, 2, 3]
+    assert left(tmp_path) == []
 
 
 @pytest.mark.parametrize("same_name", [str, str.lower])
@@ -473,8 +506,9 @@ def test_columns_whose_names_differ_in_case(tmp_path, same_name):
     """They are two, but for readers to whom they are one."""
     fill(tmp_path)
     for name in ("n", "N"):
-        job = pickle.loads(pickle.dumps(SharedJob.begin(tmp_path, partition_cols=["key"], same_name=same_name,
-                                                        outlives=True)))  # fmt: skip
+        job = pickle.loads(
+            pickle.dumps(SharedJob.begin(tmp_path, partition_cols=["key"], same_name=same_name, outlives=True))
+        )
         with job.task("0") as writer:
             writer.write(pd.DataFrame({"key": [1], name: [7]}))
         if name == "N" and same_name is str.lower:
@@ -507,9 +541,11 @@ def test_other_writers_leave_a_job_alone_that_is_under_way(tmp_path, outlives):
     with DatasetWriter(tmp_path, partition_cols=["key"], existing_data_behavior="delete_matching") as writer:
         writer.write(frame(10))
     recover(tmp_path)
-    assert len(left(tmp_path)) == 1 and numbers(tmp_path) == [10, 11, 12, 13]
+    assert len(left(tmp_path)) == 1
+    assert numbers(tmp_path) == [10, 11, 12, 13]
     pickle.loads(pickle.dumps(job)).commit([message, write(job, "1", 200)])
-    assert numbers(tmp_path) == [10, 11, 12, 13, 100, 101, 102, 103, 200, 201, 202, 203] and left(tmp_path) == []
+    assert numbers(tmp_path) == [10, 11, 12, 13, 100, 101, 102, 103, 200, 201, 202, 203]
+    assert left(tmp_path) == []
 
 
 def test_a_copy_commits_when_the_first_one_is_no_more(tmp_path):
@@ -517,7 +553,8 @@ def test_a_copy_commits_when_the_first_one_is_no_more(tmp_path):
     copy, message = pickle.loads(pickle.dumps(job)), write(job, "0", 0)
     del job
     copy.commit([message])
-    assert numbers(tmp_path) == [0, 1, 2, 3] and left(tmp_path) == []
+    assert numbers(tmp_path) == [0, 1, 2, 3]
+    assert left(tmp_path) == []
 
 
 def test_what_a_dead_job_has_left_is_removed(tmp_path):
@@ -529,13 +566,16 @@ def test_what_a_dead_job_has_left_is_removed(tmp_path):
     message = write(lasting, "0", 10)
     shutil.copytree(tmp_path / "data", tmp_path / "copy")
     found = recover(tmp_path / "data")
-    assert found.removed == [dead.id] and len(left(tmp_path / "data")) == 1
+    assert found.removed == [dead.id]
+    assert len(left(tmp_path / "data")) == 1
     with pytest.raises(FileNotFoundError, match="dead process"):
         dead.commit([])
     lasting.commit([message])
-    assert numbers(tmp_path / "data") == [10, 11, 12, 13] and left(tmp_path / "data") == []
+    assert numbers(tmp_path / "data") == [10, 11, 12, 13]
+    assert left(tmp_path / "data") == []
     found = recover(tmp_path / "copy", abandoned=True)
-    assert sorted(found.removed) == sorted([dead.id, lasting.id]) and os.listdir(tmp_path / "copy") == []
+    assert sorted(found.removed) == sorted([dead.id, lasting.id])
+    assert os.listdir(tmp_path / "copy") == []
 
 
 @pytest.mark.parametrize("change", [{"name": "../out.parquet"}, {"name": "/out.parquet"}, {"staged": "../1"}])

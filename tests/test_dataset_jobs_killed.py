@@ -97,7 +97,10 @@ def test_a_driver_that_is_killed_anywhere(tmp_path, mode, outlives, stride):
         assert is_clean(folder)
         shutil.rmtree(folder)
         step += stride
-    assert states == sorted(states) and states[-1] and not states[0] and step > 20
+    assert states == sorted(states)
+    assert states[-1]
+    assert not states[0]
+    assert step > 20
 
 
 def test_the_next_write_removes_what_a_dead_driver_has_left(tmp_path):
@@ -106,12 +109,18 @@ def test_the_next_write_removes_what_a_dead_driver_has_left(tmp_path):
         assert killed_at(step, lambda: whole_job(tmp_path, "overwrite", False))
     assert not is_clean(tmp_path)
     numparq.to_parquet(frame(100), tmp_path, partition_cols=["key"], append=True)
-    assert numbers(tmp_path) == [0, 1, 2, 100, 101, 102] and is_clean(tmp_path)
+    assert numbers(tmp_path) == [0, 1, 2, 100, 101, 102]
+    assert is_clean(tmp_path)
 
 
-@pytest.mark.parametrize(("outlives", "stride"), [
-    (True, 3), pytest.param(True, 1, marks=pytest.mark.slow), pytest.param(False, 1, marks=pytest.mark.slow),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("outlives", "stride"),
+    [
+        (True, 3),
+        pytest.param(True, 1, marks=pytest.mark.slow),
+        pytest.param(False, 1, marks=pytest.mark.slow),
+    ],
+)
 def test_a_process_that_is_killed_while_it_commits_is_followed_by_another_one(tmp_path, outlives, stride):
     fill(tmp_path / "before")
     step, killed = 0, True
@@ -130,7 +139,8 @@ def test_a_process_that_is_killed_while_it_commits_is_followed_by_another_one(tm
             recover(folder)
         else:  # all but what the commit has left
             job.abort()
-        assert numbers(folder) == NEW and is_clean(folder)
+        assert numbers(folder) == NEW
+        assert is_clean(folder)
         shutil.rmtree(folder)
         step += stride
     assert step > 10
@@ -181,4 +191,5 @@ def test_readers_see_all_of_a_commit_or_nothing_of_it_at_any_moment(tmp_path):
         for name in ("rename", "replace", "unlink"):
             patch.setattr(os, name, looked(getattr(os, name)))
         job.commit(messages)
-    assert seen == sorted(seen) and 2 < sum(seen) < len(seen)
+    assert seen == sorted(seen)
+    assert 2 < sum(seen) < len(seen)

@@ -54,23 +54,30 @@ def test_nothing_counts_before_the_commit(place):
     job = begin(place)
     messages = [task(job, "0", [1, 3], 10), task(job, "1", [1], 20)]
     task(job, "1", [1], 20)
-    assert rows(place) == {"1": [0], "2": [1]} and len(seen(place)) == 2
+    assert rows(place) == {"1": [0], "2": [1]}
+    assert len(seen(place)) == 2
     _, filesystem = place
     staged = job.staged(messages)
     assert [len(numparq.read_parquet(name, filesystem=filesystem)) for name in staged] == [1, 1, 1]
     job.commit(messages)
     assert rows(place) == {"1": [0, 10, 20], "2": [1], "3": [11]}
-    assert len(everything(place)) == 5 and set(before) < set(everything(place))
+    assert len(everything(place)) == 5
+    assert set(before) < set(everything(place))
 
 
-@pytest.mark.parametrize(("mode", "after"), [
-    ("overwrite", {"1": [10], "3": [11]}), ("delete_matching", {"1": [10], "2": [1], "3": [11]}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("mode", "after"),
+    [
+        ("overwrite", {"1": [10], "3": [11]}),
+        ("delete_matching", {"1": [10], "2": [1], "3": [11]}),
+    ],
+)
 def test_modes(place, mode, after):
     write(place, [1, 2], 0)
     job = begin(place, mode=mode)
     job.commit([task(job, "0", [1, 3], 10)])
-    assert rows(place) == after and len(everything(place)) == len(after)
+    assert rows(place) == after
+    assert len(everything(place)) == len(after)
 
 
 def test_named_files_are_replaced(place):
@@ -83,7 +90,8 @@ def test_named_files_are_replaced(place):
     with pytest.raises(InvalidFileError, match="not there any more"):
         late.commit(messages)
     late.abort()
-    assert rows(place) == {"1": [10], "2": [1]} and len(everything(place)) == 2
+    assert rows(place) == {"1": [10], "2": [1]}
+    assert len(everything(place)) == 2
     with pytest.raises(FileNotFoundError):
         begin(place, mode="replace", gone=[first])
 
@@ -120,7 +128,8 @@ def test_two_that_replace_do_not_meet(place):
     assert rows(place) == {"1": [0], "2": [1]}
     job.abort()
     recover(path, filesystem=filesystem, abandoned=True)
-    assert rows(place) == {"1": [0], "2": [1]} and len(everything(place)) == 2
+    assert rows(place) == {"1": [0], "2": [1]}
+    assert len(everything(place)) == 2
 
 
 def test_a_job_that_died_is_removed_where_it_is_said_to_be_dead(place):
@@ -129,7 +138,8 @@ def test_a_job_that_died_is_removed_where_it_is_said_to_be_dead(place):
     job = begin(place)
     task(job, "0", [1], 10)
     path, filesystem = place
-    assert recover(path, filesystem=filesystem).removed == [] and len(everything(place)) == 3
+    assert recover(path, filesystem=filesystem).removed == []
+    assert len(everything(place)) == 3
     assert recover(path, filesystem=filesystem, abandoned=True).removed == [job.id]
     assert everything(place) == before
 
@@ -155,11 +165,15 @@ def test_a_commit_that_ends_anywhere_is_there_or_not(monkeypatch):
         assert found in (old, new)
         states.append(found == new)
         recover(place[0], filesystem=store, abandoned=True)
-        assert rows(place) == found and len(everything(place)) == (2 if found == old else 3)
+        assert rows(place) == found
+        assert len(everything(place)) == (2 if found == old else 3)
         if not ended:
             break
         step += 1
-    assert states == sorted(states) and states[-1] and not states[0] and step > 5
+    assert states == sorted(states)
+    assert states[-1]
+    assert not states[0]
+    assert step > 5
 
 
 def _failing(store: Any, step: int) -> None:

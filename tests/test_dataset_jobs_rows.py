@@ -35,17 +35,20 @@ def row_groups(folder: Path, message: TaskMessage) -> list[list[int]]:
 
 
 def batches(count: int, rows: int) -> list[Any]:
-    return [pa.RecordBatch.from_pydict({"n": np.arange(first, first + rows)})
-            for first in range(0, count * rows, rows)]  # fmt: skip
+    return [pa.RecordBatch.from_pydict({"n": np.arange(first, first + rows)}) for first in range(0, count * rows, rows)]
 
 
 @pytest.mark.parametrize("kind", ["batches", "tables", "frames"])
 def test_small_pieces_make_whole_row_groups(tmp_path, kind):
-    make = {"batches": lambda batch: batch, "tables": lambda batch: pa.Table.from_batches([batch]),
-            "frames": lambda batch: batch.to_pandas()}[kind]  # fmt: skip
+    make = {
+        "batches": lambda batch: batch,
+        "tables": lambda batch: pa.Table.from_batches([batch]),
+        "frames": lambda batch: batch.to_pandas(),
+    }[kind]
     pieces = [make(batch) for batch in batches(37, 10)]
     message = written(tmp_path / "rows", pieces, row_group_size=100)
-    assert row_groups(tmp_path / "rows", message) == [[100, 100, 100, 70]] and message.num_rows == 370
+    assert row_groups(tmp_path / "rows", message) == [[100, 100, 100, 70]]
+    assert message.num_rows == 370
     message = written(tmp_path / "bytes", pieces, row_group_bytes=800)
     assert row_groups(tmp_path / "bytes", message) == [[100, 100, 100, 70]]
     message = written(tmp_path / "files", pieces, row_group_size=100, max_rows_per_file=150)
@@ -57,7 +60,8 @@ def test_small_pieces_make_whole_row_groups(tmp_path, kind):
 def test_bytes_count_as_they_are_in_memory(tmp_path):
     text = pd.DataFrame({"s": pd.Series(["x" * 92] * 1000, dtype=object), "t": "y" * 100})
     groups = row_groups(tmp_path, written(tmp_path, [text], row_group_bytes=25_000))
-    assert len(groups[0]) > 5 and sum(groups[0]) == 1000
+    assert len(groups[0]) > 5
+    assert sum(groups[0]) == 1000
 
 
 def test_no_warnings(tmp_path):
@@ -70,7 +74,8 @@ def test_files_end_by_bytes(tmp_path):
     rng = np.random.default_rng(0)
     pieces = [pa.table({"x": rng.random(1000)}) for _ in range(40)]
     message = written(tmp_path, pieces, row_group_size=1000, max_bytes_per_file=50_000)
-    assert len(message.files) > 4 and all(file.num_bytes < 65_000 for file in message.files)
+    assert len(message.files) > 4
+    assert all(file.num_bytes < 65_000 for file in message.files)
 
 
 def test_row_groups_and_files_end_where_they_are_told_to(tmp_path):
@@ -146,10 +151,15 @@ def test_rows_are_sorted(tmp_path):
     assert (second.column_idx, second.descending, second.nulls_first) == (1, False, False)
 
 
-@pytest.mark.parametrize(("descending", "nulls_first", "expected"), [
-    (False, False, "1 2 nan nan None"), (False, True, "None 1 2 nan nan"),
-    (True, False, "nan nan 2 1 None"), (True, True, "None nan nan 2 1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("descending", "nulls_first", "expected"),
+    [
+        (False, False, "1 2 nan nan None"),
+        (False, True, "None 1 2 nan nan"),
+        (True, False, "nan nan 2 1 None"),
+        (True, True, "None nan nan 2 1"),
+    ],
+)
 @pytest.mark.parametrize("kind", [pa.float64(), pa.float32()])
 def test_nan_is_above_all_numbers(tmp_path, descending, nulls_first, expected, kind):
     table = pa.table({"x": pa.array([np.nan, 2, None, 1, np.nan], kind, from_pandas=False), "n": range(5)})
@@ -189,8 +199,14 @@ def test_what_has_no_order(tmp_path):
 
 
 def test_arrow_data_leave_no_frame_to_be_restored(tmp_path):
-    table = pa.table({"n": pa.array([1, None], pa.int8()), "l": [[1, None], None], "s": [{"x": 1}, {"x": None}],
-                      "m": pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.int64()))})  # fmt: skip
+    table = pa.table(
+        {
+            "n": pa.array([1, None], pa.int8()),
+            "l": [[1, None], None],
+            "s": [{"x": 1}, {"x": None}],
+            "m": pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.int64())),
+        }
+    )
     message = written(tmp_path, [table, table], key_value_metadata={"a": "b"})
     file = numparq.ParquetFile(tmp_path / message.files[0].name)
     assert {pair.key for pair in file.metadata.key_value_metadata} == {"a", "ARROW:schema"}
@@ -241,12 +257,23 @@ def test_columns_have_to_stay_the_same(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("options", [
-    {"compression": "zip"}, {"nonsense": 1}, {"bloom_filter_options": {"x": True}}, {"sort_by": ["x"]},
-    {"row_group_size": 0}, {"max_rows_per_file": -1}, {"column_encoding": {"n": "DELTA_BYTE_ARRAY"}},
-    {"partition_cols": ["k", "k"]}, {"partition_cols": ["x"]}, {"partition_cols": ["l"]}, {"partition_cols": ["b"]},
-    {"partition_cols": ["n", "k", "l", "b"]},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"compression": "zip"},
+        {"nonsense": 1},
+        {"bloom_filter_options": {"x": True}},
+        {"sort_by": ["x"]},
+        {"row_group_size": 0},
+        {"max_rows_per_file": -1},
+        {"column_encoding": {"n": "DELTA_BYTE_ARRAY"}},
+        {"partition_cols": ["k", "k"]},
+        {"partition_cols": ["x"]},
+        {"partition_cols": ["l"]},
+        {"partition_cols": ["b"]},
+        {"partition_cols": ["n", "k", "l", "b"]},
+    ],
+)
 def test_options_that_are_wrong_are_found_at_the_beginning(tmp_path, options):
     columns = [("n", pa.int64()), ("k", pa.string()), ("l", pa.list_(pa.string())), ("b", pa.binary())]
     with pytest.raises((ValueError, TypeError, SchemaError)):

@@ -14,17 +14,23 @@ from numparq.dataset.write.dataset_writer import DatasetWriter  # noqa: E402
 from numparq.dataset.write.shared_job import SharedJob  # noqa: E402
 
 
-@pytest.mark.parametrize(("kind", "value", "gone", "stay"), [
-    (pa.int32(), 1, ["1", "01", "001"], ["10", "-1", "1.0", "_1", "x", "__HIVE_DEFAULT_PARTITION__"]),
-    (pa.float64(), 1.0, ["1", "1.0", "1e0", "01."], ["1.5", "nan", "-1", "x"]),
-    (pa.float64(), -0.0, ["-0.0", "-0"], ["0"]),
-    (pa.decimal128(38, 2), Decimal("-12345678901234567890123456789012345.50"),
-     ["-12345678901234567890123456789012345.5", "-12345678901234567890123456789012345.50"],
-     ["-12345678901234567890123456789012345.51", "12345678901234567890123456789012345.5"]),
-    (pa.bool_(), True, ["true", "True"], ["false", "1"]),
-    (pa.string(), "1", ["1"], ["01", "1.0"]),
-    (pa.int32(), None, ["__HIVE_DEFAULT_PARTITION__"], ["0"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "value", "gone", "stay"),
+    [
+        (pa.int32(), 1, ["1", "01", "001"], ["10", "-1", "1.0", "_1", "x", "__HIVE_DEFAULT_PARTITION__"]),
+        (pa.float64(), 1.0, ["1", "1.0", "1e0", "01."], ["1.5", "nan", "-1", "x"]),
+        (pa.float64(), -0.0, ["-0.0", "-0"], ["0"]),
+        (
+            pa.decimal128(38, 2),
+            Decimal("-12345678901234567890123456789012345.50"),
+            ["-12345678901234567890123456789012345.5", "-12345678901234567890123456789012345.50"],
+            ["-12345678901234567890123456789012345.51", "12345678901234567890123456789012345.5"],
+        ),
+        (pa.bool_(), True, ["true", "True"], ["false", "1"]),
+        (pa.string(), "1", ["1"], ["01", "1.0"]),
+        (pa.int32(), None, ["__HIVE_DEFAULT_PARTITION__"], ["0"]),
+    ],
+)
 @pytest.mark.parametrize("by", ["a job", "a writer"])
 def test_partitions_that_others_spell_otherwise_are_replaced(tmp_path, kind, value, gone, stay, by):
     """A month=01 that is there is the one that 1 is written to: no reader is to have the rows of both."""

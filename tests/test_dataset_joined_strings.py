@@ -51,7 +51,8 @@ def test_dictionaries_and_encodings(tmp_path, made, way, nulls):
     found = numparq.read_parquet(tmp_path)
     assert [None if value is np.nan else value for value in found["s"]] == [value for one in values for value in one]
     assert found["s"].isna().sum() == sum(value is None for one in values for value in one)
-    assert made and sum(made) == sum(pq.read_metadata(path).num_row_groups for path in tmp_path.iterdir())
+    assert made
+    assert sum(made) == sum(pq.read_metadata(path).num_row_groups for path in tmp_path.iterdir())
 
 
 def test_rows_that_do_not_follow_one_another(tmp_path, made):
@@ -75,7 +76,8 @@ def test_chunks_that_are_too_far_apart_or_too_large(tmp_path, made, monkeypatch)
     sizes = [path.stat().st_size for path in tmp_path.iterdir()]
     monkeypatch.setattr(multi_group, "MAX_COALESCED_BYTES", 5 * min(sizes) // 2)
     assert numparq.read_parquet(tmp_path)["s"].tolist() == [value for one in values for value in one]
-    assert made and sum(made) < 6
+    assert made
+    assert sum(made) < 6
 
 
 def test_sizes_that_are_guessed_too_small(tmp_path, made, monkeypatch):
@@ -101,20 +103,31 @@ def test_strings_that_are_no_text_are_told_of_their_file(tmp_path, dictionary):
     for number in range(6):
         words = [b"ok", b"\xff" if number == 4 else b"good", b"ok"]
         table = pa.table({"s": pa.array(words, pa.binary()).view(pa.string())})
-        pq.write_table(table, tmp_path / f"{number}.parquet", use_dictionary=dictionary, compression="none",
-                       row_group_size=2, store_schema=False)  # fmt: skip
+        pq.write_table(
+            table,
+            tmp_path / f"{number}.parquet",
+            use_dictionary=dictionary,
+            compression="none",
+            row_group_size=2,
+            store_schema=False,
+        )
     with pytest.raises(CorruptPageError, match="UTF-8") as caught:
         numparq.read_parquet(tmp_path)
     where = caught.value.where
-    assert where["file"].endswith("4.parquet") and (where["row_group"], where["column"]) == (0, "s")
+    assert where["file"].endswith("4.parquet")
+    assert (where["row_group"], where["column"]) == (0, "s")
     assert where["page"] == 0
 
 
 @pytest.mark.parametrize("page", ["dictionary", "data"])
 def test_damage_is_told_of_its_file(tmp_path, page):
     for number in range(5):
-        pq.write_table(pa.table({"s": ["one", "two", "one"]}), tmp_path / f"{number}.parquet", compression="none",
-                       write_page_checksum=True)  # fmt: skip
+        pq.write_table(
+            pa.table({"s": ["one", "two", "one"]}),
+            tmp_path / f"{number}.parquet",
+            compression="none",
+            write_page_checksum=True,
+        )
     path = tmp_path / "3.parquet"
     chunk = pq.read_metadata(path).row_group(0).column(0)
     data = bytearray(path.read_bytes())
@@ -126,5 +139,6 @@ def test_damage_is_told_of_its_file(tmp_path, page):
     with pytest.raises(CorruptPageError) as caught:
         numparq.read_parquet(tmp_path)
     where = caught.value.where
-    assert where["file"].endswith("3.parquet") and (where["row_group"], where["column"]) == (0, "s")
+    assert where["file"].endswith("3.parquet")
+    assert (where["row_group"], where["column"]) == (0, "s")
     assert where["page"] == (page == "data")

@@ -46,9 +46,11 @@ REPLACE = """
 
 
 def start(code: str, *arguments: object) -> subprocess.Popen:
-    process = subprocess.Popen([sys.executable, "-c", FRAME + textwrap.dedent(code), *map(str, arguments)],
-                               stdout=subprocess.PIPE)  # fmt: skip
-    assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+    process = subprocess.Popen(
+        [sys.executable, "-c", FRAME + textwrap.dedent(code), *map(str, arguments)], stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
     return process
 
 
@@ -88,7 +90,8 @@ def test_appends_that_are_killed(tmp_path, times):
         assert new == list(range(1000 * attempt, 1000 * attempt + len(new)))
         if rng.random() < 0.5:
             recover(tmp_path / "data")
-            assert is_clean(tmp_path / "data") and (numbers(tmp_path / "data") if found else set()) == found
+            assert is_clean(tmp_path / "data")
+            assert (numbers(tmp_path / "data") if found else set()) == found
         known = found
 
 
@@ -112,7 +115,8 @@ def test_replacements_that_are_killed(tmp_path, times):
         assert number == last or number >= 1000 * (attempt + 1)
         last = number
     recover(tmp_path)
-    assert numbers(tmp_path) == {last} and is_clean(tmp_path)
+    assert numbers(tmp_path) == {last}
+    assert is_clean(tmp_path)
 
 
 def test_readers_beside_writers_that_are_killed(tmp_path):
@@ -122,7 +126,8 @@ def test_readers_beside_writers_that_are_killed(tmp_path):
             time.sleep(0.01)
         for _ in range(20):
             files = list_files(tmp_path).files
-            assert len(files) == PARTITIONS and len({file.name.rpartition("/")[2] for file in files}) == 1
+            assert len(files) == PARTITIONS
+            assert len({file.name.rpartition("/")[2] for file in files}) == 1
             assert numparq.read_parquet(tmp_path)["number"].value_counts().tolist() == [PARTITIONS * ROWS]
     finally:
         kill(process)

@@ -188,10 +188,18 @@ def test_quantiles_divide_evenly():
     assert counts.max() < 40
 
 
-@pytest.mark.parametrize("values", [
-    [3, None, 1, 2, None], ["b", None, "a", "c" * 20, "", "b"], [0.5, float("nan"), None, -0.0, 0.0, float("-inf")],
-    [True, None, False], [], [None, None],
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "values",
+    [
+        [3, None, 1, 2, None],
+        ["b", None, "a", "c" * 20, "", "b"],
+        [0.5, float("nan"), None, -0.0, 0.0, float("-inf")],
+        [True, None, False],
+        [],
+        [None, None],
+    ],
+    ids=str,
+)
 def test_coordinates_are_in_the_order_of_values(values):
     array = pa.array(values)
     array = array.cast(pa.int64()) if pa.types.is_null(array.type) else array

@@ -18,10 +18,14 @@ def sorted_files(tmp_path_factory):
     path = tmp_path_factory.mktemp("sorted")
     random = np.random.default_rng(7)
     for number in range(FILES):
-        frame = pd.DataFrame({
-            "key": np.arange(ROWS) + number * ROWS, "x": random.random(ROWS),
-            "text": [f"text {n}" for n in random.integers(0, 10**9, ROWS)], "list": [[number, None]] * ROWS,
-        })  # fmt: skip
+        frame = pd.DataFrame(
+            {
+                "key": np.arange(ROWS) + number * ROWS,
+                "x": random.random(ROWS),
+                "text": [f"text {n}" for n in random.integers(0, 10**9, ROWS)],
+                "list": [[number, None]] * ROWS,
+            }
+        )
         numparq.to_parquet(frame, path / f"{number}.parquet", max_rows_per_page=500, row_group_size=20_000)
     return path
 

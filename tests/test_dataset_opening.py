@@ -79,7 +79,8 @@ def test_the_end_of_a_large_file_is_read(store):
     fill(store, 2, data)
     (file, _) = opened(store)
     assert store.requests == [(len(data) - (64 << 10), len(data))] * 2
-    assert file.tail.tobytes() == data[-(64 << 10) :] and file.num_rows == (3 << 20) // 8
+    assert file.tail.tobytes() == data[-(64 << 10) :]
+    assert file.num_rows == (3 << 20) // 8
     assert file.source.read_ranges([(4, 8)])[0][:4].tobytes() == data[4:8]
     assert len(store.requests) == 3
 
@@ -92,7 +93,8 @@ def test_long_footers_are_two_round_trips(store, monkeypatch):
     start = files[0].footer_start
     assert sorted(store.requests) == sorted([(len(DATA) - 300, len(DATA)), (start, len(DATA) - 300)] * 8)
     assert store.round_trips == 2 or store.most_at_once < 8
-    assert [file.num_rows for file in files] == [1000] * 8 and len(store.requests) == 16
+    assert [file.num_rows for file in files] == [1000] * 8
+    assert len(store.requests) == 16
     monkeypatch.setattr(discover_open_files, "_MANY_BYTES", 1)
     assert [file.num_rows for file in opened(store)] == [1000] * 8, "one by one where that would be too much"
 
@@ -100,11 +102,14 @@ def test_long_footers_are_two_round_trips(store, monkeypatch):
 def test_many_files_are_asked_for_in_parts(store, monkeypatch):
     fill(store, 20)
     monkeypatch.setattr(discover_open_files, "_MANY", 6)
-    assert len(opened(store)) == 20 and store.most_at_once <= 6
+    assert len(opened(store)) == 20
+    assert store.most_at_once <= 6
     monkeypatch.setattr(discover_open_files, "_MANY_BYTES", 2 * len(DATA))
     store.reset()
-    assert len(opened(store)) == 20 and store.most_at_once <= 2
-    assert list(discover_open_files._batches([])) == [] and list(discover_open_files._batches([10**9, 10**9])) == [
+    assert len(opened(store)) == 20
+    assert store.most_at_once <= 2
+    assert list(discover_open_files._batches([])) == []
+    assert list(discover_open_files._batches([10**9, 10**9])) == [
         (0, 1),
         (1, 2),
     ]
@@ -141,7 +146,8 @@ def test_files_whose_size_is_not_known(store):
     store.reset()
     store.latency = 0.02
     files = open_files(listing, [file._replace(size=None) for file in listing.files])
-    assert store.infos == 20 and [file.source.size for file in files] == [len(DATA)] * 20
+    assert store.infos == 20
+    assert [file.source.size for file in files] == [len(DATA)] * 20
     store.rm(names[0])
     with pytest.raises(FileNotFoundError):
         open_files(listing, [file._replace(size=None) for file in listing.files])
@@ -156,20 +162,25 @@ def test_one_connection_serves_one_after_the_other():
 
     store = OneConnection(latency=0.002)
     fill(store, 10)
-    assert len(opened(store)) == 10 and store.most_at_once == 1
+    assert len(opened(store)) == 10
+    assert store.most_at_once == 1
 
 
 def test_patterns_lists_and_urls_of_remote_files(store):
     names = fill(store, 12)
     listing = list_files("/d/k=1/*.parquet", filesystem=store)
-    assert [file.path for file in listing.files] == names[1::4] and listing.keys == ("k",)
-    assert all(file.size == len(DATA) and file.version for file in listing.files) and store.infos <= 3
+    assert [file.path for file in listing.files] == names[1::4]
+    assert listing.keys == ("k",)
+    assert all(file.size == len(DATA) and file.version for file in listing.files)
+    assert store.infos <= 3
     store.reset()
     listing = list_files([names[5], "/d/k=0"], filesystem=store)
-    assert [file.path for file in listing.files] == [names[5], *names[0::4]] and store.infos == 2
+    assert [file.path for file in listing.files] == [names[5], *names[0::4]]
+    assert store.infos == 2
     assert [file.values for file in listing.files] == [("1",)] + [("0",)] * 3
     one = list_files(names[3], filesystem=store)
-    assert one.is_single_file and one.files[0].size == len(DATA)
+    assert one.is_single_file
+    assert one.files[0].size == len(DATA)
     with pytest.raises(FileNotFoundError):
         list_files("/nowhere/", filesystem=store)
     with pytest.raises(FileNotFoundError):
@@ -190,8 +201,10 @@ def test_hidden_remote_files(store):
     for name in names:
         store.pipe(name, b"")
     listing = list_files("/d", filesystem=store)
-    assert [file.path for file in listing.files] == ["/d/k=0/0000.parquet"] and sorted(listing.hidden) == sorted(names)
-    assert listing.metadata_file.path == "/d/_metadata" and listing.common_metadata_file is None
+    assert [file.path for file in listing.files] == ["/d/k=0/0000.parquet"]
+    assert sorted(listing.hidden) == sorted(names)
+    assert listing.metadata_file.path == "/d/_metadata"
+    assert listing.common_metadata_file is None
     assert [file.path for file in list_files("/d/**", filesystem=store).files] == ["/d/k=0/0000.parquet"]
     assert [file.path for file in list_files("/d/_m*", filesystem=store).files] == ["/d/_metadata"]
     store.pipe("/e/_k=1/x", DATA)
@@ -206,9 +219,11 @@ def test_urls():
     memory = fsspec.filesystem("memory")
     memory.pipe("/urls/k=1/a.parquet", DATA)
     listing = list_files("memory://urls")
-    assert listing.files[0].name == "memory:///urls/k=1/a.parquet" and listing.files[0].values == ("1",)
+    assert listing.files[0].name == "memory:///urls/k=1/a.parquet"
+    assert listing.files[0].values == ("1",)
     (file,) = open_files(listing, listing.files)
-    assert file.num_rows == 1000 and file.source.name == "memory:///urls/k=1/a.parquet"
+    assert file.num_rows == 1000
+    assert file.source.name == "memory:///urls/k=1/a.parquet"
     assert list_files("memory://urls/k=1/a.parquet").files[0].name == "memory://urls/k=1/a.parquet"
     memory.rm("/urls", recursive=True)
 
@@ -222,7 +237,9 @@ def test_file_systems_of_pyarrow(tmp_path):
     for filesystem, path in [(local, str(tmp_path / "d")), (fs.SubTreeFileSystem(str(tmp_path), local), "d")]:
         listing = list_files(path, filesystem=filesystem)
         (file,) = open_files(listing, listing.files)
-        assert file.num_rows == 1000 and listing.keys == ("k",) and len(listing.hidden) == 1
+        assert file.num_rows == 1000
+        assert listing.keys == ("k",)
+        assert len(listing.hidden) == 1
         file.close()
     with pytest.raises(FileNotFoundError):
         list_files("nowhere", filesystem=fs.SubTreeFileSystem(str(tmp_path), local))
@@ -243,7 +260,8 @@ def test_no_more_than_so_many_local_files_are_open(folder, monkeypatch):
     monkeypatch.setattr(discover_open_files, "PooledFileSource", lambda *names: PooledFileSource(*names, pool=pool))
     listing = list_files(folder)
     files = open_files(listing, listing.files)
-    assert len(pool) == 4 and [file.num_rows for file in files] == [1000] * 12
+    assert len(pool) == 4
+    assert [file.num_rows for file in files] == [1000] * 12
     for file in [*files, *files[::-1]]:
         assert file.source.read_ranges([(4, 50)])[0][:46].tobytes() == DATA[4:50]
         assert len(pool) <= 4
@@ -270,12 +288,16 @@ def test_no_more_than_so_many_local_files_are_open(folder, monkeypatch):
 def test_a_file_that_is_being_read_stays_open(folder, monkeypatch):
     pool = FilePool(most_open=1)
     first, second = (PooledFileSource(str(folder / name), pool=pool) for name in ("00.parquet", "01.parquet"))
-    assert not first.is_open and second.is_open
+    assert not first.is_open
+    assert second.is_open
     with first._opened(), second._opened():
-        assert len(pool) == 2 and first.is_in_use
+        assert len(pool) == 2
+        assert first.is_in_use
         first.close()
         assert first.is_open
-    assert len(pool) <= 1 and not first.is_open and not first.is_in_use
+    assert len(pool) <= 1
+    assert not first.is_open
+    assert not first.is_in_use
     assert second.stamp() == (len(DATA), os.stat(folder / "01.parquet").st_mtime_ns)
     second.close()
 
@@ -331,7 +353,8 @@ def test_damaged_local_files_are_named_and_the_others_closed(folder, monkeypatch
         listing = list_files(folder)
         with pytest.raises(InvalidFileError) as caught:
             open_files(listing, listing.files)
-        assert caught.value.where["file"] == str(folder / "07.parquet") and len(pool) == 0
+        assert caught.value.where["file"] == str(folder / "07.parquet")
+        assert len(pool) == 0
     os.remove(folder / "07.parquet")
     with pytest.raises(FileNotFoundError, match=r"07\.parquet"):
         open_files(listing, listing.files)
@@ -343,11 +366,13 @@ def test_less_of_the_end_is_kept_of_very_many_files(folder, monkeypatch):
     monkeypatch.setattr(discover_open_files, "MIN_TAIL_BYTES", 20)
     listing = list_files(folder)
     files = open_files(listing, listing.files[3:5])
-    assert [len(file.tail) for file in files] == [20, 20] and files[0].num_rows == 1000
+    assert [len(file.tail) for file in files] == [20, 20]
+    assert files[0].num_rows == 1000
     assert files[0].source.name == str(folder / "03.parquet")
     for file in files:
         file.close()
 
 
 def test_the_limit_is_for_all():
-    assert file_pool.MAX_OPEN_FILES < 256 and file_pool._POOL._most == file_pool.MAX_OPEN_FILES
+    assert file_pool.MAX_OPEN_FILES < 256
+    assert file_pool._POOL._most == file_pool.MAX_OPEN_FILES

@@ -56,15 +56,45 @@ def ours(root, keys=("k",), dtype_backend="numpy", **options) -> pd.DataFrame:
 @pytest.mark.parametrize(
     "raws",
     [
-        ["1", "2"], ["2", "1", "10"], ["01", "2"], ["+1", "2"], ["-1", "2"], ["1e5"], ["1.5"], ["2020-01-01"],
-        ["2147483647"], ["2147483648", "1"], ["-2147483648"], ["-2147483649"], ["1", "a"], ["b", "a"], [""],
-        ["", "1"], ["a%20b", "c"],
-        ["%31", "2"], ["true"], ["True", "False"], [" 1"], ["1 "], ["0x10", "1"], ["0X1F"], ["0x"], ["-0x1"],
-        ["0x100000000"], ["0x00000000001"], ["00000000000000000000000000001"], ["\uff11"], ["1_0"], ["é", "z"],
-        ["-"], ["9" * 30],
-        ["0x7FFFFFFF"], ["-01", "7"], ["B", "a", "_", "~"],
+        ["1", "2"],
+        ["2", "1", "10"],
+        ["01", "2"],
+        ["+1", "2"],
+        ["-1", "2"],
+        ["1e5"],
+        ["1.5"],
+        ["2020-01-01"],
+        ["2147483647"],
+        ["2147483648", "1"],
+        ["-2147483648"],
+        ["-2147483649"],
+        ["1", "a"],
+        ["b", "a"],
+        [""],
+        ["", "1"],
+        ["a%20b", "c"],
+        ["%31", "2"],
+        ["true"],
+        ["True", "False"],
+        [" 1"],
+        ["1 "],
+        ["0x10", "1"],
+        ["0X1F"],
+        ["0x"],
+        ["-0x1"],
+        ["0x100000000"],
+        ["0x00000000001"],
+        ["00000000000000000000000000001"],
+        ["\uff11"],
+        ["1_0"],
+        ["é", "z"],
+        ["-"],
+        ["9" * 30],
+        ["0x7FFFFFFF"],
+        ["-01", "7"],
+        ["B", "a", "_", "~"],
     ],
-)  # fmt: skip
+)
 def test_inferred_as_by_pyarrow(tmp_path, raws):
     write(tmp_path, [f"k={raw}" for raw in raws])
     theirs = pd.read_parquet(tmp_path, engine="pyarrow")[["k"]]
@@ -84,11 +114,9 @@ def test_nulls_with_the_backend_of_arrow(tmp_path):
     write(tmp_path, ["k=1", f"k={NULL}"])
     theirs = pd.read_parquet(tmp_path, engine="pyarrow", dtype_backend="pyarrow").k
     found = ours(tmp_path, dtype_backend="pyarrow").k
-    assert (
-        found.dtype == theirs.dtype
-        and found.tolist() == theirs.tolist()
-        and found.isna().tolist() == [False, True, True]
-    )
+    assert found.dtype == theirs.dtype
+    assert found.tolist() == theirs.tolist()
+    assert found.isna().tolist() == [False, True, True]
 
 
 def test_two_keys_and_the_order_of_categories(tmp_path):
@@ -106,11 +134,17 @@ def test_positions(tmp_path):
 
 
 GIVEN = [
-    ("int8", ["1", "-3"]), ("int64", ["1", "9223372036854775807"]), ("uint64", ["18446744073709551615", "0"]),
-    ("float32", ["1.5", "1e3"]), ("float64", ["1.5", "-inf"]), ("string", ["1", "b"]), ("bool", ["true", "0"]),
-    ("date32", ["2020-01-01", "1969-12-31"]), ("timestamp[us]", ["2020-01-01", "2020-01-01T10%3A00%3A00Z"]),
+    ("int8", ["1", "-3"]),
+    ("int64", ["1", "9223372036854775807"]),
+    ("uint64", ["18446744073709551615", "0"]),
+    ("float32", ["1.5", "1e3"]),
+    ("float64", ["1.5", "-inf"]),
+    ("string", ["1", "b"]),
+    ("bool", ["true", "0"]),
+    ("date32", ["2020-01-01", "1969-12-31"]),
+    ("timestamp[us]", ["2020-01-01", "2020-01-01T10%3A00%3A00Z"]),
     ("timestamp[ns]", ["2020-01-01 10%3A00%3A00.123456789", "1969-12-31"]),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("dtype_backend", ["numpy", "numpy_nullable", "pyarrow"])
@@ -131,17 +165,22 @@ def test_given_types_as_by_pyarrow(tmp_path, kind, raws, dtype_backend):
 
 def test_the_null_partition():
     found = column("a", None, "b", None)
-    assert found.dtype == column("a", "b").dtype and found.codes.tolist() == [0, -1, 1, -1]
+    assert found.dtype == column("a", "b").dtype
+    assert found.codes.tolist() == [0, -1, 1, -1]
     found = column("2", None, "1")
-    assert found.categories.tolist() == [2, 1] and found.codes.tolist() == [0, -1, 1]
+    assert found.categories.tolist() == [2, 1]
+    assert found.codes.tolist() == [0, -1, 1]
     only = column(None)
-    assert only.codes.tolist() == [-1] and len(only.categories) == 0
-    assert partitions("1", None).has_nulls("k") and not partitions("1").has_nulls("k")
+    assert only.codes.tolist() == [-1]
+    assert len(only.categories) == 0
+    assert partitions("1", None).has_nulls("k")
+    assert not partitions("1").has_nulls("k")
 
 
 def test_equal_numbers_are_one_category():
     found = column("-0", "0", "00", "0x0", "1")
-    assert found.categories.tolist() == [0, 1] and found.codes.tolist() == [0, 0, 0, 0, 1]
+    assert found.categories.tolist() == [0, 1]
+    assert found.codes.tolist() == [0, 0, 0, 0, 1]
 
 
 def test_hexadecimal_numbers_that_pyarrow_takes_for_negative_ones_are_text():
@@ -170,7 +209,8 @@ def test_given_types_with_nulls(kind, raws, dtype, expected, dtype_backend):
 
 def test_floats_and_text_with_nulls():
     assert np.isnan(column("1.5", None, type=float)[1])
-    assert str(column("a", None, type=str).dtype) == "str" and column("", None, type=str)[0] == ""
+    assert str(column("a", None, type=str).dtype) == "str"
+    assert column("", None, type=str)[0] == ""
     assert str(column("a", None, type=str, dtype_backend="numpy_nullable").dtype) == "string"
     assert str(column("1", None, type="float32", dtype_backend="numpy_nullable").dtype) == "Float32"
 
@@ -178,7 +218,9 @@ def test_floats_and_text_with_nulls():
 def test_time_zones():
     zone = "datetime64[us, Europe/Berlin]"
     found = pd.Series(column("2020-01-01 00:00:00Z", "2020-07-01T10:00+02:00", None, type=zone))
-    assert str(found.dtype) == zone and found[1].isoformat() == "2020-07-01T10:00:00+02:00" and found[2] is pd.NaT
+    assert str(found.dtype) == zone
+    assert found[1].isoformat() == "2020-07-01T10:00:00+02:00"
+    assert found[2] is pd.NaT
     assert partitions("2020-01-01Z", type=zone).value("k", "2020-01-01Z").hour == 1
     with pytest.raises(SchemaError, match="is no timestamp"):
         column("2020-01-01", type=zone)
@@ -191,7 +233,8 @@ def test_categories_when_asked():
     assert isinstance(column("2", "1", type=INFERRED), np.ndarray)
     assert column("b", "a", "b", type=INFERRED, categories={"k"}).codes.tolist() == [0, 1, 0]
     found = column("1.5", "nan", "2.5", "NaN", type=float, categories=["k"])
-    assert found.categories.tolist() == [1.5, 2.5] and found.codes.tolist() == [0, -1, 1, -1]
+    assert found.categories.tolist() == [1.5, 2.5]
+    assert found.codes.tolist() == [0, -1, 1, -1]
     pa = pytest.importorskip("pyarrow")
     assert column("2", "1", type=pa.dictionary(pa.int8(), pa.int64())).categories.dtype == np.int64
 
@@ -199,9 +242,11 @@ def test_categories_when_asked():
 def test_files_are_chosen_and_repeated():
     made = DatasetPartitions(["k", "j"], [("a", "1"), ("b", "2"), (None, "3")], {"j": "int16"})
     found = made.column("k", [2, 0], [1, 3])
-    assert found.categories.tolist() == ["a", "b"] and found.codes.tolist() == [-1, 0, 0, 0]
+    assert found.categories.tolist() == ["a", "b"]
+    assert found.codes.tolist() == [-1, 0, 0, 0]
     assert made.column("j", [2, 0, 1], [2, 0, 1]).tolist() == [3, 3, 2]
-    assert made.column("j", [], []).dtype == np.int16 and len(made.column("k", [], [])) == 0
+    assert made.column("j", [], []).dtype == np.int16
+    assert len(made.column("k", [], [])) == 0
     empty = DatasetPartitions([], [])
     assert empty.keys == ()
 
@@ -209,23 +254,36 @@ def test_files_are_chosen_and_repeated():
 # --- values and leaves ------------------------------------------------------------------------------------------------
 
 VALUES = [
-    ("int32", "5", 5), ("int8", "-5", -5), ("uint64", "18446744073709551615", 2**64 - 1), ("float64", "1.5", 1.5),
-    ("float32", "0.1", float(np.float32(0.1))), ("bool", "false", False), (str, "", ""), (str, "é", "é"),
-    ("date", "0001-01-01", datetime.date(1, 1, 1)), ("date", "9999-12-31", datetime.date(9999, 12, 31)),
+    ("int32", "5", 5),
+    ("int8", "-5", -5),
+    ("uint64", "18446744073709551615", 2**64 - 1),
+    ("float64", "1.5", 1.5),
+    ("float32", "0.1", float(np.float32(0.1))),
+    ("bool", "false", False),
+    (str, "", ""),
+    (str, "é", "é"),
+    ("date", "0001-01-01", datetime.date(1, 1, 1)),
+    ("date", "9999-12-31", datetime.date(9999, 12, 31)),
     ("timestamp[ns]", "2020-01-01 00:00:00.000000001", pd.Timestamp("2020-01-01 00:00:00.000000001")),
     ("timestamp[s]", "1960-01-01 00:00:01", pd.Timestamp("1960-01-01 00:00:01")),
-    ("decimal(9, 3)", "-1.25", Decimal("-1.250")), ("decimal(18, 0)", "7", Decimal(7)),
-    ("decimal(38, 10)", "-0.5", Decimal("-0.5000000000")), ("int32", "0x10", 16),
-]  # fmt: skip
+    ("decimal(9, 3)", "-1.25", Decimal("-1.250")),
+    ("decimal(18, 0)", "7", Decimal(7)),
+    ("decimal(38, 10)", "-0.5", Decimal("-0.5000000000")),
+    ("int32", "0x10", 16),
+]
 
 
 @pytest.mark.parametrize(("kind", "raw", "value"), VALUES)
 def test_values_and_predicates(kind, raw, value):
     made = partitions(raw, None, raw, type=kind)
     found = made.value("k", raw)
-    assert found == value and type(found) is type(value) and made.value("k", None) is None
+    assert found == value
+    assert type(found) is type(value)
+    assert made.value("k", None) is None
     leaf = made.leaf("k")
-    assert leaf.index == -1 and leaf.name == "k" and not leaf.is_nested
+    assert leaf.index == -1
+    assert leaf.name == "k"
+    assert not leaf.is_nested
     schema = SimpleNamespace(positions={"k": 0}, flat_leaf=lambda position: leaf, columns=["k"])
     for expression, expected in [
         (col("k") == value, [True, False, True]),
@@ -249,16 +307,38 @@ def test_leaves_of_several_keys_have_ordinals_of_their_own():
 @pytest.mark.parametrize(
     ("kind", "raw"),
     [
-        ("int8", "128"), ("int8", "x"), ("uint8", "-1"), ("int32", "+1"), ("int64", "9" * 19), ("int64", "1" * 5000),
-        ("int32", " 1"), ("int32", "1_0"), ("int8", "0xFFF"), ("float64", "x"), ("float64", "1_0"), ("float64", " 1"),
-        ("float32", "1e300"), ("bool", "yes"), ("bool", "2"), ("date", "2020-1-1"), ("date", "2021-02-29"),
-        ("date", "20200101"), ("date", "0000-01-01"), ("timestamp[ms]", "2020-01-01 00:00:00.0001"),
+        ("int8", "128"),
+        ("int8", "x"),
+        ("uint8", "-1"),
+        ("int32", "+1"),
+        ("int64", "9" * 19),
+        ("int64", "1" * 5000),
+        ("int32", " 1"),
+        ("int32", "1_0"),
+        ("int8", "0xFFF"),
+        ("float64", "x"),
+        ("float64", "1_0"),
+        ("float64", " 1"),
+        ("float32", "1e300"),
+        ("bool", "yes"),
+        ("bool", "2"),
+        ("date", "2020-1-1"),
+        ("date", "2021-02-29"),
+        ("date", "20200101"),
+        ("date", "0000-01-01"),
+        ("timestamp[ms]", "2020-01-01 00:00:00.0001"),
         ("timestamp[us]", "now"),
-        ("timestamp[us]", "2020-01-01 25:00"), ("timestamp[ns]", "9999-01-01"), ("timestamp[us]", "2020-01-01Z9"),
-        ("timestamp[us]", "2020-01-01+99:00"), ("decimal(3, 1)", "100"), ("decimal(3, 1)", "0.55"),
-        ("decimal(3, 1)", "1e1"), ("decimal(3, 1)", "nan"), ("decimal(38, 0)", "9" * 5000),
+        ("timestamp[us]", "2020-01-01 25:00"),
+        ("timestamp[ns]", "9999-01-01"),
+        ("timestamp[us]", "2020-01-01Z9"),
+        ("timestamp[us]", "2020-01-01+99:00"),
+        ("decimal(3, 1)", "100"),
+        ("decimal(3, 1)", "0.55"),
+        ("decimal(3, 1)", "1e1"),
+        ("decimal(3, 1)", "nan"),
+        ("decimal(38, 0)", "9" * 5000),
     ],
-)  # fmt: skip
+)
 def test_values_that_are_none(kind, raw):
     made = partitions("", raw, type=kind, files=[DataFile(name, name) for name in ("one", "two")])
     with pytest.raises(SchemaError, match="is no") as caught:
@@ -294,14 +374,28 @@ def test_one_file_and_no_file_have_no_partitions(tmp_path):
 @pytest.mark.parametrize(
     ("spec", "name"),
     [
-        (int, "int64"), ("int", "int64"), (np.int16, "int16"), (np.dtype("u2"), "uint16"), (pd.Int32Dtype(), "int32"),
-        (float, "float64"), ("double", "float64"), (np.float32, "float32"), (str, "str"), ("object", "str"),
-        (np.dtype("U"), "str"), (pd.StringDtype(), "str"), (bool, "bool"), (pd.BooleanDtype(), "bool"),
+        (int, "int64"),
+        ("int", "int64"),
+        (np.int16, "int16"),
+        (np.dtype("u2"), "uint16"),
+        (pd.Int32Dtype(), "int32"),
+        (float, "float64"),
+        ("double", "float64"),
+        (np.float32, "float32"),
+        (str, "str"),
+        ("object", "str"),
+        (np.dtype("U"), "str"),
+        (pd.StringDtype(), "str"),
+        (bool, "bool"),
+        (pd.BooleanDtype(), "bool"),
         (datetime.date, "date"),
-        (datetime.datetime, "timestamp[us]"), (np.dtype("M8[ns]"), "timestamp[ns]"), ("timestamp[s]", "timestamp[ms]"),
-        (pd.DatetimeTZDtype("us", "UTC"), "timestamp[us, UTC]"), ("decimal(4,2)", "decimal(4, 2)"),
+        (datetime.datetime, "timestamp[us]"),
+        (np.dtype("M8[ns]"), "timestamp[ns]"),
+        ("timestamp[s]", "timestamp[ms]"),
+        (pd.DatetimeTZDtype("us", "UTC"), "timestamp[us, UTC]"),
+        ("decimal(4,2)", "decimal(4, 2)"),
     ],
-)  # fmt: skip
+)
 def test_types_by_many_names(spec, name):
     if isinstance(spec, type) and issubclass(spec, np.generic):
         spec = np.dtype(spec)
@@ -311,10 +405,17 @@ def test_types_by_many_names(spec, name):
 def test_types_of_pyarrow():
     pa = pytest.importorskip("pyarrow")
     types = {
-        pa.int8(): "int8", pa.float32(): "float32", pa.float64(): "float64", pa.string(): "str",
-        pa.large_string(): "str", pa.bool_(): "bool", pa.date32(): "date", pa.timestamp("us"): "timestamp[us]",
-        pa.decimal128(9, 2): "decimal(9, 2)", pa.timestamp("ms", "UTC"): "timestamp[ms, UTC]",
-    }  # fmt: skip
+        pa.int8(): "int8",
+        pa.float32(): "float32",
+        pa.float64(): "float64",
+        pa.string(): "str",
+        pa.large_string(): "str",
+        pa.bool_(): "bool",
+        pa.date32(): "date",
+        pa.timestamp("us"): "timestamp[us]",
+        pa.decimal128(9, 2): "decimal(9, 2)",
+        pa.timestamp("ms", "UTC"): "timestamp[ms, UTC]",
+    }
     for arrow_type, name in types.items():
         assert parse_partition_type(arrow_type)[0].name == name
         assert (

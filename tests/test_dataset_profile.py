@@ -39,34 +39,40 @@ def table(seed: int, count: int = 400) -> pa.Table:
 
     moments = [EPOCH + datetime.timedelta(microseconds=n) for n in numbers(-(10**15), 10**15)]
     texts = ["".join(rng.choice(list("abcdé\U0001f600"), rng.integers(0, 90))) for _ in range(200)]
-    return pa.table({
-        "i8": some(numbers(-128, 128), pa.int8()),
-        "u8": some(numbers(0, 256), pa.uint8()),
-        "i32": some(numbers(-(2**31), 2**31), pa.int32()),
-        "u32": some(numbers(0, 2**32), pa.uint32()),
-        "i64": some(numbers(-(2**63), 2**63), pa.int64()),
-        "u64": some([0, 1, 2**63, 2**64 - 1, *numbers(0, 2**62)], pa.uint64()),
-        "flag": some([True, False], pa.bool_()),
-        "f16": some([np.float16(v) for v in (0.0, -0.0, 1.5, -7.25, math.nan)], pa.float16()),
-        "f32": some([0.0, -0.0, 1.5, 1e30, math.nan, -math.inf], pa.float32()),
-        "f64": some([*rng.normal(size=250).tolist(), math.nan, 0.0, -0.0], pa.float64()),
-        "text": some(texts, pa.string()),
-        "bytes": some([text.encode() for text in texts], pa.binary()),
-        "fixed": some([uuid.UUID(int=int(n)).bytes for n in rng.integers(0, 2**62, 250)], pa.binary(16)),
-        "dec9": some([decimal.Decimal(n).scaleb(-2) for n in numbers(-(10**8), 10**8)], pa.decimal128(9, 2)),
-        "dec38": some([decimal.Decimal(n).scaleb(-3) for n in (*numbers(-(10**15), 10**15), 10**33, -(10**33))],
-                      pa.decimal128(38, 3)),
-        "date": some([(EPOCH + datetime.timedelta(days=n)).date() for n in numbers(-9000, 9000)], pa.date32()),
-        "time": some([n * 1000 for n in numbers(0, 86_400_000)], pa.time64("us")),
-        "ts": some(moments, pa.timestamp("us")),
-        "utc": some(moments, pa.timestamp("us", "UTC")),
-        "nothing": pa.nulls(count, pa.int32()),
-        "empty": pa.nulls(count),
-        "one": pa.array(["same"] * count),
-        "list": some([[1, 2, None], [], [7], None, [3] * 5], pa.list_(pa.int64())),
-        "struct": some([{"a": 1, "b": "x"}, {"a": None, "b": "y"}, {"a": 5, "b": None}, None],
-                       pa.struct([("a", pa.int32()), ("b", pa.string())])),
-    })  # fmt: skip
+    return pa.table(
+        {
+            "i8": some(numbers(-128, 128), pa.int8()),
+            "u8": some(numbers(0, 256), pa.uint8()),
+            "i32": some(numbers(-(2**31), 2**31), pa.int32()),
+            "u32": some(numbers(0, 2**32), pa.uint32()),
+            "i64": some(numbers(-(2**63), 2**63), pa.int64()),
+            "u64": some([0, 1, 2**63, 2**64 - 1, *numbers(0, 2**62)], pa.uint64()),
+            "flag": some([True, False], pa.bool_()),
+            "f16": some([np.float16(v) for v in (0.0, -0.0, 1.5, -7.25, math.nan)], pa.float16()),
+            "f32": some([0.0, -0.0, 1.5, 1e30, math.nan, -math.inf], pa.float32()),
+            "f64": some([*rng.normal(size=250).tolist(), math.nan, 0.0, -0.0], pa.float64()),
+            "text": some(texts, pa.string()),
+            "bytes": some([text.encode() for text in texts], pa.binary()),
+            "fixed": some([uuid.UUID(int=int(n)).bytes for n in rng.integers(0, 2**62, 250)], pa.binary(16)),
+            "dec9": some([decimal.Decimal(n).scaleb(-2) for n in numbers(-(10**8), 10**8)], pa.decimal128(9, 2)),
+            "dec38": some(
+                [decimal.Decimal(n).scaleb(-3) for n in (*numbers(-(10**15), 10**15), 10**33, -(10**33))],
+                pa.decimal128(38, 3),
+            ),
+            "date": some([(EPOCH + datetime.timedelta(days=n)).date() for n in numbers(-9000, 9000)], pa.date32()),
+            "time": some([n * 1000 for n in numbers(0, 86_400_000)], pa.time64("us")),
+            "ts": some(moments, pa.timestamp("us")),
+            "utc": some(moments, pa.timestamp("us", "UTC")),
+            "nothing": pa.nulls(count, pa.int32()),
+            "empty": pa.nulls(count),
+            "one": pa.array(["same"] * count),
+            "list": some([[1, 2, None], [], [7], None, [3] * 5], pa.list_(pa.int64())),
+            "struct": some(
+                [{"a": 1, "b": "x"}, {"a": None, "b": "y"}, {"a": 5, "b": None}, None],
+                pa.struct([("a", pa.int32()), ("b", pa.string())]),
+            ),
+        }
+    )
 
 
 def leaves(column: pa.ChunkedArray, name: str) -> dict[str, tuple[pa.Array, int]]:
@@ -91,8 +97,9 @@ def truth(values: pa.Array, places: int) -> dict:
         nans = int(np.isnan(floats).sum())
         items = (floats[~np.isnan(floats)] + 0.0).tolist()
     if pa.types.is_time(values.type):
-        items = [pd.Timedelta(hours=t.hour, minutes=t.minute, seconds=t.second, microseconds=t.microsecond)
-                 for t in items]  # fmt: skip
+        items = [
+            pd.Timedelta(hours=t.hour, minutes=t.minute, seconds=t.second, microseconds=t.microsecond) for t in items
+        ]
     if pa.types.is_timestamp(values.type):
         items = [pd.Timestamp(item) for item in items]
     found = {"nulls": places - len(values), "nans": nans, "distinct": len(set(items)), "num_values": places}
@@ -149,17 +156,25 @@ def check_bounds(column: object, low: object, high: object, data: bool | str) ->
 
 WRITERS = {
     "numparq": lambda rows, path, rng: numparq.to_parquet(
-        rows.to_pandas(types_mapper=pd.ArrowDtype), path, row_group_size=int(rng.integers(50, 500)),
-        max_rows_per_page=37, use_dictionary=bool(rng.integers(2)), index=False,
+        rows.to_pandas(types_mapper=pd.ArrowDtype),
+        path,
+        row_group_size=int(rng.integers(50, 500)),
+        max_rows_per_page=37,
+        use_dictionary=bool(rng.integers(2)),
+        index=False,
         compression=str(rng.choice(["snappy", "zstd", "none"])),
     ),
     "pyarrow": lambda rows, path, rng: pq.write_table(
-        rows, path, row_group_size=int(rng.integers(50, 500)), use_dictionary=bool(rng.integers(2)),
-        write_page_index=bool(rng.integers(2)), data_page_size=500,
+        rows,
+        path,
+        row_group_size=int(rng.integers(50, 500)),
+        use_dictionary=bool(rng.integers(2)),
+        write_page_index=bool(rng.integers(2)),
+        data_page_size=500,
     ),
     "pyarrow without statistics": lambda rows, path, rng: pq.write_table(rows, path, write_statistics=False),
     "pyarrow, INT96": lambda rows, path, rng: pq.write_table(rows, path, use_deprecated_int96_timestamps=True),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("data", MODES)
@@ -189,7 +204,8 @@ def test_footers_alone_say_no_more_than_they_know(tmp_path: Path) -> None:
             assert column.distinct_at_least <= wanted["distinct"] <= column.distinct_at_most
             assert column.read == 0
             if column.min is not None:
-                assert column.min <= wanted["min"] and column.max >= wanted["max"]
+                assert column.min <= wanted["min"]
+                assert column.max >= wanted["max"]
     assert found["flag"].distinct == 2
     assert (found["one"].distinct, found["one"].distinct_kind) == (1, "exact")
     assert (found["nothing"].distinct, found["nothing"].nulls) == (0, len(whole))
@@ -200,8 +216,14 @@ def test_sizes_encodings_and_codecs(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"n": np.arange(1000), "s": rng.choice(["a", "b"], 1000), "x": rng.random(1000)})
     for at, codec in enumerate(["snappy", "zstd"]):
-        numparq.to_parquet(frame, tmp_path / f"{at}.parquet", row_group_size=500, compression=codec,
-                           bloom_filter_options={"s": True}, max_rows_per_page=100)  # fmt: skip
+        numparq.to_parquet(
+            frame,
+            tmp_path / f"{at}.parquet",
+            row_group_size=500,
+            compression=codec,
+            bloom_filter_options={"s": True},
+            max_rows_per_page=100,
+        )
     found = profile_files(tmp_path, data=False)
     files = [pq.ParquetFile(tmp_path / f"{at}.parquet").metadata for at in range(2)]
     chunks = [file.row_group(g).column(c) for file in files for g in range(2) for c in range(3)]
@@ -219,7 +241,8 @@ def test_sizes_encodings_and_codecs(tmp_path: Path) -> None:
         assert (found[name].with_column_index, found[name].with_offset_index) == (4, 4)
         assert found[name].pages == 20
     assert found["s"].dictionary_share == 1.0
-    assert found["s"].with_bloom == 4 and found["s"].bloom_bytes > 4 * 32
+    assert found["s"].with_bloom == 4
+    assert found["s"].bloom_bytes > 4 * 32
     assert found["s"].page_encodings == {"RLE_DICTIONARY": 20}
     assert found["s"].mean_length == 1.0
     assert found["x"].dictionary_share == 0.0
@@ -227,10 +250,15 @@ def test_sizes_encodings_and_codecs(tmp_path: Path) -> None:
 
 
 def test_lengths_and_order_are_seen_in_the_data(tmp_path: Path) -> None:
-    frame = pd.DataFrame({
-        "up": np.arange(300), "down": -np.arange(300), "text": [f"{n:03d}" * (n % 3 + 1) for n in range(300)],
-        "coded": np.repeat(["a", "b", "c"], 100), "mixed": np.tile(["a", "b", "c"], 100),
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "up": np.arange(300),
+            "down": -np.arange(300),
+            "text": [f"{n:03d}" * (n % 3 + 1) for n in range(300)],
+            "coded": np.repeat(["a", "b", "c"], 100),
+            "mixed": np.tile(["a", "b", "c"], 100),
+        }
+    )
     numparq.to_parquet(frame, tmp_path / "a.parquet", row_group_size=100, max_rows_per_page=10)
     found = profile_files(tmp_path, data=True)
     assert (found["text"].min_length, found["text"].max_length) == (3, 9)
@@ -245,8 +273,9 @@ def test_lengths_and_order_are_seen_in_the_data(tmp_path: Path) -> None:
 
 def test_declared_order(tmp_path: Path) -> None:
     frame = pd.DataFrame({"a": np.arange(20), "b": 1})
-    numparq.to_parquet(frame, tmp_path / "a.parquet", row_group_size=10,
-                       sorting_columns=[pq.SortingColumn(0, descending=False)])  # fmt: skip
+    numparq.to_parquet(
+        frame, tmp_path / "a.parquet", row_group_size=10, sorting_columns=[pq.SortingColumn(0, descending=False)]
+    )
     found = profile_files(tmp_path)
     assert found.sorted_by == {"a": 2}
     assert (found["a"].declared, found["b"].declared) == (2, 0)
@@ -269,7 +298,8 @@ def test_statistics_of_writers_with_known_bugs_are_not_used(tmp_path: Path) -> N
     pq.write_table(pa.Table.from_pandas(frame), path)
     with_writer(path, "parquet-mr version 1.7.0")
     found = profile_files(tmp_path, data=False)
-    assert found["s"].min is None and found["s"].max is None
+    assert found["s"].min is None
+    assert found["s"].max is None
     assert any("PARQUET-251" in bug for bug in found["s"].distrusted)
     assert (found["n"].min, found["n"].max) == (1, 3)
     assert any("PARQUET-251" in line for line in found.advice)
@@ -293,8 +323,11 @@ def test_bounds_that_were_cut_are_bounds_only(tmp_path: Path) -> None:
     texts = ["a" * 100 + "x", "b" * 100 + "y"]
     numparq.to_parquet(pd.DataFrame({"s": texts}), tmp_path / "a.parquet")
     found = profile_files(tmp_path, data=False)["s"]
-    assert not found.min_exact and not found.max_exact
-    assert found.min <= texts[0] and found.max >= texts[1] and len(found.min) < 100
+    assert not found.min_exact
+    assert not found.max_exact
+    assert found.min <= texts[0]
+    assert found.max >= texts[1]
+    assert len(found.min) < 100
     found = profile_files(tmp_path, data=True)["s"]
     assert (found.min, found.max, found.min_exact, found.max_exact) == (*texts, True, True)
 
@@ -318,7 +351,8 @@ def test_statistics_that_the_data_contradicts_are_told_of(tmp_path: Path) -> Non
     path.write_bytes(stored.join(wrong))
     found = profile_files(tmp_path, data=True)
     assert found["n"].max == 77777
-    assert found.damaged_files == 1 and "outside of the bounds" in found.troubles[0]
+    assert found.damaged_files == 1
+    assert "outside of the bounds" in found.troubles[0]
 
 
 # --- files that differ, and that are damaged --------------------------------------------------------------------------
@@ -329,7 +363,8 @@ def test_integers_of_several_sizes_are_one_kind(tmp_path: Path) -> None:
         numparq.to_parquet(pd.DataFrame({"n": np.array([1, 2, 3 + at], dtype)}), tmp_path / f"{at}.parquet")
     found = profile_files(tmp_path)["n"]
     assert (found.distinct, found.min, found.max) == (6, 1, 6)
-    assert len(found.logical) >= 1 and len(found.physical) == 2
+    assert len(found.logical) >= 1
+    assert len(found.physical) == 2
 
 
 def test_columns_of_several_kinds_have_no_bounds(tmp_path: Path) -> None:
@@ -356,7 +391,8 @@ def test_damaged_files_are_counted_and_told_of(tmp_path: Path) -> None:
     (tmp_path / "1.parquet").write_bytes(b"nothing of the sort")
     found = profile_files(tmp_path)
     assert (found.num_files, found.num_rows, found.damaged_files) == (3, 2, 1)
-    assert "1.parquet" in found.troubles[0] and found["a"].max == 2
+    assert "1.parquet" in found.troubles[0]
+    assert found["a"].max == 2
     with pytest.raises(InvalidFileError, match=r"1\.parquet"):
         profile_files(tmp_path, strict=True)
 
@@ -369,9 +405,12 @@ def test_damaged_pages_are_told_of_with_their_place(tmp_path: Path) -> None:
     data[at] ^= 1
     path.write_bytes(bytes(data))
     found = profile_files(tmp_path, data=True)
-    assert found.damaged_files == 1 and found["b"].distinct == 3
-    assert "row group 0" in found.troubles[0] and "'a'" in found.troubles[0]
-    assert found["a"].distinct is None and found["a"].max == 3.5  # by the footer
+    assert found.damaged_files == 1
+    assert found["b"].distinct == 3
+    assert "row group 0" in found.troubles[0]
+    assert "'a'" in found.troubles[0]
+    assert found["a"].distinct is None
+    assert found["a"].max == 3.5
     with pytest.raises(ParquetError, match="row group 0"):
         profile_files(tmp_path, data=True, strict=True)
 
@@ -388,17 +427,22 @@ def test_files_without_rows(tmp_path: Path) -> None:
     for data in ("auto", True, False):
         found = profile_files(tmp_path, data=data)
         assert (found.num_rows, found["a"].num_values, found["a"].distinct, found["a"].min) == (0, 0, 0, None)
-        assert str(found) and found._repr_html_()
+        assert str(found)
+        assert found._repr_html_()
 
 
 # --- what is chosen ---------------------------------------------------------------------------------------------------
 
 
 def sales(folder: Path) -> None:
-    frame = pd.DataFrame({
-        "year": np.repeat([2023, 2024], 6), "shop": ["x", "y", None] * 4, "sold": np.arange(12),
-        "s": [{"a": n, "b": {"c": str(n)}} for n in range(12)],
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "year": np.repeat([2023, 2024], 6),
+            "shop": ["x", "y", None] * 4,
+            "sold": np.arange(12),
+            "s": [{"a": n, "b": {"c": str(n)}} for n in range(12)],
+        }
+    )
     numparq.to_parquet(frame, folder, partition_cols=["year", "shop"])
 
 
@@ -408,7 +452,8 @@ def test_partition_columns(tmp_path: Path) -> None:
     year, shop = found["year"], found["shop"]
     assert (year.is_partition, year.distinct, year.min, year.max, year.nulls) == (True, 2, 2023, 2024, 0)
     assert (shop.distinct, shop.min, shop.max, shop.nulls, shop.num_values) == (2, "x", "y", 4, 12)
-    assert year.lookup.files == 0.5 and year.lookup.row_groups == 0.5
+    assert year.lookup.files == 0.5
+    assert year.lookup.row_groups == 0.5
     assert [column.name for column in found][-2:] == ["year", "shop"]
 
 

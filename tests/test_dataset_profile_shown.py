@@ -25,12 +25,17 @@ from numparq.tools.profile.render import format_bytes, format_percent
 def found(tmp_path: Path) -> Profile:
     day = datetime.date(2024, 2, 29)
     for at in range(2):
-        frame = pd.DataFrame({
-            "when": pd.date_range("2024-01-01", periods=50, freq="h") + pd.Timedelta(days=at), "n": np.arange(50) * at,
-            "price": [Decimal("1.50"), Decimal("2.25")] * 25, "day": [day, None] * 25,
-            "raw": [b"\x00\xff", b"<b>"] * 25,
-            "x": [0.5, float("nan")] * 25, "<tag> [red]": ["a\nb", "c" * 100] * 25,
-        })  # fmt: skip
+        frame = pd.DataFrame(
+            {
+                "when": pd.date_range("2024-01-01", periods=50, freq="h") + pd.Timedelta(days=at),
+                "n": np.arange(50) * at,
+                "price": [Decimal("1.50"), Decimal("2.25")] * 25,
+                "day": [day, None] * 25,
+                "raw": [b"\x00\xff", b"<b>"] * 25,
+                "x": [0.5, float("nan")] * 25,
+                "<tag> [red]": ["a\nb", "c" * 100] * 25,
+            }
+        )
         folder = tmp_path / f"year={2023 + at}"
         folder.mkdir()
         numparq.to_parquet(frame, folder / "a.parquet", row_group_size=25)
@@ -40,14 +45,20 @@ def found(tmp_path: Path) -> Profile:
 
 def test_text_has_a_line_for_each_column(found: Profile) -> None:
     lines = str(found).splitlines()
-    assert "3 files" in lines[0] and "4 row groups" in lines[0] and "100 rows" in lines[0]
+    assert "3 files" in lines[0]
+    assert "4 row groups" in lines[0]
+    assert "100 rows" in lines[0]
     for name in ("when", "n", "price", "day", "raw", "x", "<tag> [red]", "year"):
         assert sum(line.startswith(name + " ") for line in lines) == 1
     (line,) = (line for line in lines if line.startswith("price "))
-    assert "DECIMAL" in line and "1.50" in line and "2.25" in line
+    assert "DECIMAL" in line
+    assert "1.50" in line
+    assert "2.25" in line
     (line,) = (line for line in lines if line.startswith("day "))
-    assert "50 %" in line and "2024-02-29" in line
-    assert "advice" in lines and "could not be read" in lines
+    assert "50 %" in line
+    assert "2024-02-29" in line
+    assert "advice" in lines
+    assert "could not be read" in lines
     assert any("b.parquet" in line for line in lines)
     assert not any("a\nb" in line for line in lines)
 
@@ -56,8 +67,11 @@ def test_a_terminal_gets_a_table(found: Profile) -> None:
     out = io.StringIO()
     Console(file=out, width=260, force_terminal=True).print(found)
     text = out.getvalue()
-    assert "\x1b[" in text and "<tag> [red]" in text and "b.parquet" in text
-    assert repr(found).startswith("<Profile of ") and "8 columns" in repr(found)
+    assert "\x1b[" in text
+    assert "<tag> [red]" in text
+    assert "b.parquet" in text
+    assert repr(found).startswith("<Profile of ")
+    assert "8 columns" in repr(found)
 
 
 class Tags(HTMLParser):
@@ -82,25 +96,33 @@ def test_a_notebook_gets_html(found: Profile) -> None:
     tags = Tags()
     tags.feed(text)
     assert not tags.open
-    assert tags.seen.count("tr") == 9 and "tag" not in tags.seen and "b" in tags.seen
-    assert "&lt;tag&gt;" in text and "<tag>" not in text
+    assert tags.seen.count("tr") == 9
+    assert "tag" not in tags.seen
+    assert "b" in tags.seen
+    assert "&lt;tag&gt;" in text
+    assert "<tag>" not in text
 
 
 def test_json_has_everything(found: Profile) -> None:
     again = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     columns = {column["name"]: column for column in again["columns"]}
-    assert columns["when"]["min"] == "2024-01-01T00:00:00" and columns["day"]["max"] == "2024-02-29"
-    assert columns["price"]["min"] == "1.50" and columns["raw"]["min"] == "00ff"
+    assert columns["when"]["min"] == "2024-01-01T00:00:00"
+    assert columns["day"]["max"] == "2024-02-29"
+    assert columns["price"]["min"] == "1.50"
+    assert columns["raw"]["min"] == "00ff"
     assert columns["x"]["nans"] + columns["x"]["nulls"] == 50
     assert columns["n"]["lookup"]["row_groups"] <= 1
-    assert again["damaged_files"] == 1 and len(again["troubles"]) == 1
+    assert again["damaged_files"] == 1
+    assert len(again["troubles"]) == 1
     assert set(columns["n"]) == set(columns["year"])
 
 
 def test_a_frame_has_a_row_for_each_column(found: Profile) -> None:
     frame = found.to_pandas()
-    assert frame.index.name == "column" and list(frame.index) == [column.name for column in found]
-    assert frame.loc["day", "nulls"] == 50 and frame.loc["day", "null_share"] == 0.5
+    assert frame.index.name == "column"
+    assert list(frame.index) == [column.name for column in found]
+    assert frame.loc["day", "nulls"] == 50
+    assert frame.loc["day", "null_share"] == 0.5
     assert frame.loc["n", "lookup_row_groups"] == found["n"].lookup.row_groups
     assert frame.loc["n", "range_num_bytes"] == found["n"].small_range.num_bytes
     assert frame["compressed"].sum() == found.compressed
@@ -120,7 +142,8 @@ def test_names_that_are_no_utf8(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(data.replace(b"odd_name", b"odd\xffname"))
     found = profile_files(tmp_path)
     assert [column.name for column in found] == ["odd\\udcffname"]
-    assert json.dumps(found.to_dict(), ensure_ascii=False).encode() and str(found).encode()
+    assert json.dumps(found.to_dict(), ensure_ascii=False).encode()
+    assert str(found).encode()
     assert list(found.to_pandas().index) == ["odd\\udcffname"]
 
 
@@ -131,16 +154,26 @@ def test_columns_by_name(found: Profile) -> None:
 
 
 @pytest.mark.parametrize(
-    "number, words",
-    [(0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 KB"), (99_499, "99.5 KB"), (99_500, "100 KB"),
-     (123_456, "123 KB"), (999_499, "999 KB"), (999_500, "1.0 MB"), (5e15, "5.0 PB"), (5e18, "5,000 PB")],
-)  # fmt: skip
+    ("number", "words"),
+    [
+        (0, "0 bytes"),
+        (999, "999 bytes"),
+        (1000, "1.0 KB"),
+        (99_499, "99.5 KB"),
+        (99_500, "100 KB"),
+        (123_456, "123 KB"),
+        (999_499, "999 KB"),
+        (999_500, "1.0 MB"),
+        (5e15, "5.0 PB"),
+        (5e18, "5,000 PB"),
+    ],
+)
 def test_bytes_in_words(number: float, words: str) -> None:
     assert format_bytes(number) == words
 
 
 @pytest.mark.parametrize(
-    "share, words",
+    ("share", "words"),
     [(0, "0 %"), (1, "100 %"), (0.5, "50 %"), (0.0333, "3.3 %"), (0.0004, "0.04 %"), (1e-9, "< 0.001 %"), (None, "")],
 )
 def test_shares_in_words(share: float | None, words: str) -> None:

@@ -22,8 +22,15 @@ def write(folder: Path, parts: list[np.ndarray], **options: object) -> None:
     for at, values in enumerate(parts):
         frame = pd.DataFrame({"key": values, "ballast": rng.random(len(values))})
         group = -(-len(values) // GROUPS)
-        numparq.to_parquet(frame, folder / f"{at}.parquet", row_group_size=group, max_rows_per_page=-(-group // 10),
-                           use_dictionary=False, compression=None, **options)  # fmt: skip
+        numparq.to_parquet(
+            frame,
+            folder / f"{at}.parquet",
+            row_group_size=group,
+            max_rows_per_page=-(-group // 10),
+            use_dictionary=False,
+            compression=None,
+            **options,
+        )
 
 
 def planned(folder: Path, wanted: list, make: object) -> tuple[float, float, float]:
@@ -64,7 +71,7 @@ LAYOUTS = {
     "texts, in no order": lambda: np.split(texts(numbers()), FILES),
     "times": lambda: np.split(np.sort(numbers()).astype("M8[s]").astype("M8[us]"), FILES),
     "few values": lambda: np.split(np.sort(numbers()) // 3000, FILES),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -105,7 +112,8 @@ def test_bloom_filters_count(tmp_path: Path) -> None:
     found = profile_files(tmp_path / "with")["key"].lookup
     wanted = np.random.default_rng(5).choice(np.concatenate(parts), 60).tolist()
     files, groups, num_bytes = planned(tmp_path / "with", wanted, lambda value: col("key") == value)
-    assert found.row_groups == pytest.approx(groups, abs=0.02) and found.files == pytest.approx(files, abs=0.05)
+    assert found.row_groups == pytest.approx(groups, abs=0.02)
+    assert found.files == pytest.approx(files, abs=0.05)
     assert found.num_bytes == pytest.approx(num_bytes, abs=0.06)
     assert found.row_groups < 0.06
 
@@ -116,7 +124,8 @@ def test_sorted_files_need_one_row_group_and_one_page(tmp_path: Path) -> None:
     assert found.lookup.files == pytest.approx(1 / FILES)
     assert found.lookup.row_groups == pytest.approx(1 / FILES / GROUPS)
     assert found.lookup.pages == pytest.approx(1 / FILES / GROUPS / 10)
-    assert found.files_overlapping == 0 and (found.files_in_order, found.files_out_of_order) == (FILES, 0)
+    assert found.files_overlapping == 0
+    assert (found.files_in_order, found.files_out_of_order) == (FILES, 0)
 
 
 def test_without_page_indexes_row_groups_are_read_whole(tmp_path: Path) -> None:
@@ -163,7 +172,8 @@ def test_advice_names_the_column_to_sort_by(tmp_path: Path) -> None:
     advice = profile_files(tmp_path).advice
     assert advice[0].startswith("small files: 10 files of ")
     assert advice[0].endswith(f" on average -> numparq spark optimize {tmp_path}")
-    assert advice[1].startswith("sort by ts: a look-up on ts reads ") and advice[1].endswith("bounds overlap")
+    assert advice[1].startswith("sort by ts: a look-up on ts reads ")
+    assert advice[1].endswith("bounds overlap")
     assert not any("kind" in line for line in advice)
 
 
@@ -174,15 +184,20 @@ def stretches(lows: list, highs: list, **more: object) -> PrunableContainers:
     count = len(lows)
     dtype = object if isinstance(lows[0], bytes) else None
     given = {
-        "lows": np.array(lows, dtype), "highs": np.array(highs, dtype), "known": np.ones(count, bool),
-        "rows": np.ones(count), "costs": np.ones((count, 1)), "within": np.ones((count, 1)),
-        "chance": np.ones(count), "files": np.arange(count),
-    }  # fmt: skip
+        "lows": np.array(lows, dtype),
+        "highs": np.array(highs, dtype),
+        "known": np.ones(count, bool),
+        "rows": np.ones(count),
+        "costs": np.ones((count, 1)),
+        "within": np.ones((count, 1)),
+        "chance": np.ones(count),
+        "files": np.arange(count),
+    }
     return PrunableContainers(**(given | more))
 
 
 @pytest.mark.parametrize(
-    "lows, highs, share",
+    ("lows", "highs", "share"),
     [
         ([0, 10, 20, 30], [9, 19, 29, 39], 1 / 4),
         ([0, 0, 0, 0], [9, 9, 9, 9], 1.0),

@@ -31,8 +31,9 @@ def test_a_file_is_kept_if_its_partition_may_satisfy():
     assert kept((col("year") == 2023) & (col("zone") == "b")) == [("2023", "b")]
     assert kept([("year", ">", 2023), ("zone", "in", ["a", "c"])]) == [("2024", "a")]
     assert kept([[("year", "=", 2022), ("zone", "=", "a")], [("zone", "=", "b"), ("year", "<", 2023)]]) == [
-        ("2022", "a"), ("2022", "b")
-    ]  # fmt: skip
+        ("2022", "a"),
+        ("2022", "b"),
+    ]
     assert kept(col("year").is_null() & col("zone").is_not_null()) == [(None, "a"), (None, "b")]
     assert kept(~(col("year") > 2022) & ~col("zone").like("b%")) == [("2022", "a")]
     assert len(kept(None)) == len(FILES)
@@ -68,14 +69,27 @@ def test_it_is_what_each_file_is_decided_to(data):
         st.builds(lambda op, n: getattr(col("zone"), op)(n), st.sampled_from(OPS), st.sampled_from("abc")),
         st.sampled_from([col("year").is_null(), col("zone").is_not_null(), col("x") == 1]),
     )
-    expression = data.draw(st.recursive(asked, lambda inner: st.one_of(
-        st.tuples(inner, inner).map(lambda pair: pair[0] & pair[1]),
-        st.tuples(inner, inner).map(lambda pair: pair[0] | pair[1]), inner.map(lambda one: ~one)), max_leaves=6,
-    ))  # fmt: skip
+    expression = data.draw(
+        st.recursive(
+            asked,
+            lambda inner: st.one_of(
+                st.tuples(inner, inner).map(lambda pair: pair[0] & pair[1]),
+                st.tuples(inner, inner).map(lambda pair: pair[0] | pair[1]),
+                inner.map(lambda one: ~one),
+            ),
+            max_leaves=6,
+        )
+    )
     pruner = PartitionPruner(expression, KEYS)
     assert pruner.keep(FILES).tolist() == [bool(pruner.keep([file])[0]) for file in FILES]
-    left, needed = set(kept(expression)), {file.values for file in FILES if any(
-        truth(expression, file.values, guess) is True for guess in (True, False, None))}  # fmt: skip
+    left, needed = (
+        set(kept(expression)),
+        {
+            file.values
+            for file in FILES
+            if any(truth(expression, file.values, guess) is True for guess in (True, False, None))
+        },
+    )
     assert left >= needed
     assert left == needed or "col('x')" in repr(expression)
 

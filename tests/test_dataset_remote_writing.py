@@ -29,21 +29,28 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str,
 
 def test_writing_appending_replacing(place):
     write(place, [1, 2, 1], 0)
-    assert rows(place) == {"1": [0, 2], "2": [1]} and len(everything(place)) == 2
+    assert rows(place) == {"1": [0, 2], "2": [1]}
+    assert len(everything(place)) == 2
     with pytest.raises(FileExistsError):
         write(place, [1], 3)
     write(place, [1, 3], 3, append=True)
     assert rows(place) == {"1": [0, 2, 3], "2": [1], "3": [4]}
     write(place, [1, 4], 5, existing_data_behavior="delete_matching", write_metadata_file=True)
-    assert rows(place) == {"1": [5], "2": [1], "3": [4], "4": [6]} and len(everything(place)) == 6
+    assert rows(place) == {"1": [5], "2": [1], "3": [4], "4": [6]}
+    assert len(everything(place)) == 6
     write(place, [5], 7, append=True)
     assert len(everything(place)) == 5, "_metadata would not be true any more"
 
 
 def test_nothing_counts_before_the_end(place):
     write(place, [1, 2], 0)
-    with DatasetWriter(place[0], partition_cols=["key"], filesystem=place[1],
-                       existing_data_behavior="overwrite_or_ignore", max_rows_per_file=1) as writer:  # fmt: skip
+    with DatasetWriter(
+        place[0],
+        partition_cols=["key"],
+        filesystem=place[1],
+        existing_data_behavior="overwrite_or_ignore",
+        max_rows_per_file=1,
+    ) as writer:
         writer.write(pd.DataFrame({"key": [1, 1, 3], "n": [10, 11, 12]}))
         assert rows(place) == {"1": [0], "2": [1]}
     assert rows(place) == {"1": [0, 10, 11], "2": [1], "3": [12]}
@@ -63,9 +70,12 @@ def test_uploads_wait_for_the_end_as_far_as_there_is_room(monkeypatch, held):
 def test_an_exception_leaves_nothing(place):
     write(place, [1, 2], 0)
     before = everything(place)
-    with pytest.raises(RuntimeError), DatasetWriter(
-        place[0], partition_cols=["key"], filesystem=place[1], existing_data_behavior="delete_matching"
-    ) as writer:  # fmt: skip
+    with (
+        pytest.raises(RuntimeError),
+        DatasetWriter(
+            place[0], partition_cols=["key"], filesystem=place[1], existing_data_behavior="delete_matching"
+        ) as writer,
+    ):
         writer.write(pd.DataFrame({"key": [1], "n": [1]}))
         raise RuntimeError
     assert everything(place) == before
@@ -85,7 +95,8 @@ def test_requests_that_fail(what):
             found = rows(place)
             assert found in (before, {"1": [10, 11], "2": [1], "3": [12]})
             recover(place[0], filesystem=place[1], abandoned=True)
-            assert rows(place) == found and not any("_numparq" in name for name in everything(place))
+            assert rows(place) == found
+            assert not any("_numparq" in name for name in everything(place))
             assert len(everything(place)) == len(found)
         else:
             break
@@ -99,21 +110,25 @@ def test_the_record_comes_first_and_uploads_are_completed_last():
     write(place, [1, 3], 10, existing_data_behavior="delete_matching")
     asked = [(what, path.rpartition("/")[2].partition("-")[0]) for what, path in place[1].asked]
     record, part = "_numparq_commit", "part"
-    assert asked[0] == ("put", record) and asked.count(("complete", part)) == 2
+    assert asked[0] == ("put", record)
+    assert asked.count(("complete", part)) == 2
     assert asked[-3:] == [("put", record), ("delete", part), ("delete", record)]
 
 
 def test_of_two_that_replace_files_at_least_one_is_refused(place):
     write(place, [1], 0)
-    first, second = (DatasetWriter(place[0], partition_cols=["key"], filesystem=place[1],
-                                   existing_data_behavior="delete_matching") for _ in range(2))  # fmt: skip
+    first, second = (
+        DatasetWriter(place[0], partition_cols=["key"], filesystem=place[1], existing_data_behavior="delete_matching")
+        for _ in range(2)
+    )
     for number, writer in enumerate((first, second)):
         writer.write(pd.DataFrame({"key": [1, 1], "n": [10 * number, 10 * number + 1]}))
     with pytest.raises(BlockingIOError, match="another write"):
         first.close()
     write(place, [2], 5, append=True)  # which replaces nothing
     second.close()
-    assert rows(place) == {"1": [10, 11], "2": [5]} and len(everything(place)) == 2
+    assert rows(place) == {"1": [10, 11], "2": [5]}
+    assert len(everything(place)) == 2
 
 
 def test_writes_that_broke_off(place):
@@ -133,7 +148,8 @@ def test_writes_that_broke_off(place):
     )
     assert rows(place) == {"2": [1]}
     write(place, [2], 5, append=True)
-    assert rows(place) == {"2": [1, 5]} and len(everything(place)) == 2
+    assert rows(place) == {"2": [1, 5]}
+    assert len(everything(place)) == 2
 
 
 def test_urls():

@@ -67,18 +67,35 @@ def column_of(schema: DatasetSchema) -> str:
 
 # Pairs for which pyarrow's permissive unification loses nothing.
 WIDENED = [
-    (pa.int8(), pa.int16()), (pa.int16(), pa.int32()), (pa.int32(), pa.int64()), (pa.uint8(), pa.uint64()),
-    (pa.int8(), pa.uint8()), (pa.int16(), pa.uint32()), (pa.int64(), pa.uint32()), (pa.int8(), pa.float16()),
-    (pa.int16(), pa.float32()), (pa.int32(), pa.float32()), (pa.uint32(), pa.float64()), (pa.float32(), pa.float64()),
-    (pa.float16(), pa.float64()), (pa.timestamp("ms"), pa.timestamp("us")), (pa.time32("ms"), pa.time64("ns")),
-    (pa.timestamp("ms", "UTC"), pa.timestamp("ns", "UTC")), (pa.duration("ms"), pa.duration("us")),
-    (pa.decimal128(9, 2), pa.decimal128(10, 5)), (pa.decimal128(38, 2), pa.decimal128(38, 10)),
-    (pa.binary(4), pa.binary()), (pa.binary(4), pa.binary(5)), (pa.string(), pa.large_string()),
-    (pa.null(), pa.int8()), (pa.null(), pa.list_(pa.string())), (pa.list_(pa.int8()), pa.list_(pa.int16())),
+    (pa.int8(), pa.int16()),
+    (pa.int16(), pa.int32()),
+    (pa.int32(), pa.int64()),
+    (pa.uint8(), pa.uint64()),
+    (pa.int8(), pa.uint8()),
+    (pa.int16(), pa.uint32()),
+    (pa.int64(), pa.uint32()),
+    (pa.int8(), pa.float16()),
+    (pa.int16(), pa.float32()),
+    (pa.int32(), pa.float32()),
+    (pa.uint32(), pa.float64()),
+    (pa.float32(), pa.float64()),
+    (pa.float16(), pa.float64()),
+    (pa.timestamp("ms"), pa.timestamp("us")),
+    (pa.time32("ms"), pa.time64("ns")),
+    (pa.timestamp("ms", "UTC"), pa.timestamp("ns", "UTC")),
+    (pa.duration("ms"), pa.duration("us")),
+    (pa.decimal128(9, 2), pa.decimal128(10, 5)),
+    (pa.decimal128(38, 2), pa.decimal128(38, 10)),
+    (pa.binary(4), pa.binary()),
+    (pa.binary(4), pa.binary(5)),
+    (pa.string(), pa.large_string()),
+    (pa.null(), pa.int8()),
+    (pa.null(), pa.list_(pa.string())),
+    (pa.list_(pa.int8()), pa.list_(pa.int16())),
     (pa.map_(pa.string(), pa.int8()), pa.map_(pa.string(), pa.int32())),
     (pa.struct([("x", pa.int8())]), pa.struct([("y", pa.int8()), ("x", pa.int16())])),
     (pa.list_(pa.struct([("x", pa.int8())])), pa.list_(pa.struct([("x", pa.float64()), ("y", pa.string())]))),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("first", "second"), WIDENED, ids=str)
@@ -109,15 +126,19 @@ def test_more_types_are_widened(first: Any, second: Any, line: str) -> None:
 
 
 CONFLICTS = [
-    (pa.int64(), pa.float64(), "int64", "float64"), (pa.int64(), pa.uint64(), "int64", "uint64"),
-    (pa.string(), pa.binary(), "string", "binary"), (pa.bool_(), pa.int8(), "bool", "int8"),
+    (pa.int64(), pa.float64(), "int64", "float64"),
+    (pa.int64(), pa.uint64(), "int64", "uint64"),
+    (pa.string(), pa.binary(), "string", "binary"),
+    (pa.bool_(), pa.int8(), "bool", "int8"),
     (pa.timestamp("us"), pa.timestamp("us", "UTC"), "timestamp[us]", "timestamp[us, UTC]"),
     (pa.date32(), pa.timestamp("us", "UTC"), "date", "timestamp[us, UTC]"),
     (pa.decimal128(9, 2), pa.float64(), "decimal(9, 2)", "float64"),
     (pa.duration("s"), pa.int64(), "duration", "int64"),
-    (pa.list_(pa.int8()), pa.int8(), "list", "int8"), (pa.struct([("x", pa.int8())]), pa.int8(), "struct", "int8"),
-    (pa.string(), pa.int8(), "string", "int8"), (pa.date32(), pa.string(), "date", "string"),
-]  # fmt: skip
+    (pa.list_(pa.int8()), pa.int8(), "list", "int8"),
+    (pa.struct([("x", pa.int8())]), pa.int8(), "struct", "int8"),
+    (pa.string(), pa.int8(), "string", "int8"),
+    (pa.date32(), pa.string(), "date", "string"),
+]
 
 
 @pytest.mark.parametrize(("first", "second", "one", "other"), CONFLICTS, ids=str)
@@ -126,7 +147,9 @@ def test_a_conflict_names_both_files_the_column_and_the_types(first: Any, second
     with pytest.raises(numparq.SchemaError) as raised:
         DatasetSchema.of(files)
     assert raised.value.where == {"file": "last.parquet", "column": "a"}
-    assert one in str(raised.value) and other in str(raised.value) and "'first.parquet'" in str(raised.value)
+    assert one in str(raised.value)
+    assert other in str(raised.value)
+    assert "'first.parquet'" in str(raised.value)
 
 
 def test_a_conflict_within_a_column_names_the_path() -> None:
@@ -220,8 +243,9 @@ def test_what_is_missing_somewhere_is_optional() -> None:
     second = opened(pa.table({"a": [1]}, required.remove(1)))
     third = opened({"b": pa.nulls(1, pa.int64()), "a": [1]})
     assert str(DatasetSchema.of([first, second]).schema).split("\n")[1:3] == [
-        "  required int64 a;", "  optional int64 b;"
-    ]  # fmt: skip
+        "  required int64 a;",
+        "  optional int64 b;",
+    ]
     schema = DatasetSchema.of([first, third])
     assert all(leaf.repetition == OPTIONAL for leaf in schema.schema)
     assert matched(schema, first) == [
@@ -241,7 +265,8 @@ def test_columns_of_nothing_but_nulls_are_missing() -> None:
 def test_the_first_file_stands_for_files_with_one_schema() -> None:
     files = [opened(pa.Table.from_pandas(pd.DataFrame({"a": range(count), "b": 1.5}))) for count in (3, 7, 1000)]
     schema = DatasetSchema.of(files)
-    assert schema.schema is files[0].schema and schema.prototype.num_row_groups == 1
+    assert schema.schema is files[0].schema
+    assert schema.prototype.num_row_groups == 1
     assert schema.prototype.pandas_metadata.index == ()
     assert files[0].pandas_metadata.index != ()
     assert DatasetSchema.of(files[:1]).prototype is files[0]
@@ -253,7 +278,8 @@ def test_the_first_file_stands_for_files_with_one_schema() -> None:
 def test_same_columns_do_not_need_the_same_bytes() -> None:
     first, second = opened({"a": [1]}), opened({"a": [1]}, store_schema=False)
     schema = DatasetSchema.of([first, second])
-    assert matched(schema, first)[0].is_same and matched(schema, second)[0].is_same
+    assert matched(schema, first)[0].is_same
+    assert matched(schema, second)[0].is_same
 
 
 def test_two_columns_of_one_name_are_told_apart_by_position_only() -> None:
@@ -273,8 +299,11 @@ def test_fields_of_structs_are_united_by_name() -> None:
     schema = DatasetSchema.of([first, second])
     assert [leaf.name for leaf in schema.schema] == ["s.x", "s.y", "s.z"]
     whole, part = matched(schema, second, ["s"])[0], matched(schema, second, ["s.x"])[0]
-    assert not whole.is_same and [leaf.name for leaf in whole.column.leaves] == ["s.z", "s.x"]
-    assert part.is_same and part.column.name == "x" and part.column.shape.kind == "leaf"
+    assert not whole.is_same
+    assert [leaf.name for leaf in whole.column.leaves] == ["s.z", "s.x"]
+    assert part.is_same
+    assert part.column.name == "x"
+    assert part.column.shape.kind == "leaf"
     assert matched(schema, second, ["s.y"]) == [MappedColumn(None, False)]
 
 
@@ -287,7 +316,8 @@ def test_what_is_around_a_missing_field_is_read_from_another() -> None:
     assert [leaf.name for leaf in match.column.leaves] == ["l.list.element.z"]  # not x, which has a list more
     given = DatasetSchema.of([second], schema=pa.schema([("l", pa.list_(pa.struct([("y", pa.int64())])))]))
     (match,) = matched(given, second)
-    assert [leaf.name for leaf in match.column.leaves] == ["l.list.element.z"] and not match.is_same
+    assert [leaf.name for leaf in match.column.leaves] == ["l.list.element.z"]
+    assert not match.is_same
     assert match.column.shape.children[0].children[0].name not in ("y", "z")  # nobody takes it for the field wanted
 
 
@@ -307,11 +337,13 @@ def test_a_list_is_a_list_however_it_is_expressed() -> None:
     bare = of_nodes(SchemaNode("l", REPEATED, INT32))
     schema = DatasetSchema.of([bag, today, two, bare])
     assert [leaf.name for leaf in schema.schema] == ["l.bag.array_element"]
-    assert matched(schema, today)[0].is_same and matched(schema, bag)[0].is_same
+    assert matched(schema, today)[0].is_same
+    assert matched(schema, bag)[0].is_same
     assert not matched(schema, two)[0].is_same  # whose elements are never null: other levels
     schema = DatasetSchema.of([two, bare])
     assert [leaf.name for leaf in schema.schema] == ["l.list.element"]
-    assert matched(schema, two)[0].is_same and not matched(schema, bare)[0].is_same
+    assert matched(schema, two)[0].is_same
+    assert not matched(schema, bare)[0].is_same
 
 
 def test_values_of_maps_are_widened() -> None:
@@ -338,7 +370,8 @@ def test_by_position_names_are_those_of_the_first_file() -> None:
     assert [leaf.name for leaf in schema.schema] == ["a", "s.x", "s.v", "r"]
     a, s, r = matched(schema, second)
     assert (a.column.name, a.is_same, r.column.name, r.is_same) == ("p", False, "r", True)
-    assert [child.name for child in s.column.shape.children] == ["x", "v"] and s.is_same
+    assert [child.name for child in s.column.shape.children] == ["x", "v"]
+    assert s.is_same
     assert [leaf.name for leaf in s.column.leaves] == ["q.u", "q.v"]
     assert matched(schema, first)[2] == MappedColumn(None, False)
     with pytest.raises(numparq.SchemaError, match="int64 here, and string"):
@@ -384,8 +417,10 @@ def test_a_given_schema_is_that_of_the_dataset() -> None:
     ):
         schema = DatasetSchema.of([file], schema=given)
         assert str(schema.schema).split("\n")[1:-1] == [
-            "  optional binary a (STRING);", "  optional int64 b;", "  optional double d;"
-        ]  # fmt: skip
+            "  optional binary a (STRING);",
+            "  optional int64 b;",
+            "  optional double d;",
+        ]
         a, b, d = matched(schema, file)
         assert (a.is_same, b.is_same, d) == (True, False, MappedColumn(None, False))
     assert DatasetSchema.of([], schema=pa.schema([("a", pa.int8())])).schema.columns == ["a"]
@@ -398,17 +433,20 @@ def test_a_given_schema_is_that_of_the_dataset() -> None:
 @pytest.mark.parametrize(
     ("have", "asked", "words"),
     [
-        (pa.int64(), pa.int32(), ("int64", "int32")), (pa.float64(), pa.int64(), ("float64", "int64")),
+        (pa.int64(), pa.int32(), ("int64", "int32")),
+        (pa.float64(), pa.int64(), ("float64", "int64")),
         (pa.timestamp("ns"), pa.timestamp("us"), ("timestamp[ns]", "timestamp[us]")),
         (pa.decimal128(9, 2), pa.decimal128(9, 3), ("decimal(9, 2)", "decimal(9, 3)")),
-        (pa.string(), pa.binary(), ("string", "binary")), (pa.string(), pa.list_(pa.string()), ("string", "list")),
+        (pa.string(), pa.binary(), ("string", "binary")),
+        (pa.string(), pa.list_(pa.string()), ("string", "list")),
     ],
-)  # fmt: skip
+)
 def test_files_have_to_fit_a_given_schema(have: Any, asked: Any, words: tuple[str, str]) -> None:
     with pytest.raises(numparq.SchemaError) as raised:
         DatasetSchema.of([of_type(have, "one.parquet")], schema=pa.schema([("a", asked)]))
     assert raised.value.where == {"file": "one.parquet", "column": "a"}
-    assert words[0] in str(raised.value) and words[1] in str(raised.value)
+    assert words[0] in str(raised.value)
+    assert words[1] in str(raised.value)
 
 
 def test_a_given_schema_says_what_int96_and_time_zones_are() -> None:
@@ -433,8 +471,12 @@ def test_fields_of_pyarrow_s_may_have_field_ids() -> None:
         return pa.field(name, kind, metadata={"PARQUET:field_id": str(number)})
 
     inner = pa.struct([numbered("u", pa.int64(), 4)])
-    first = opened(pa.table([[1], [{"x": 2}]], pa.schema([numbered("a", pa.int64(), 1), numbered(
-        "s", pa.struct([numbered("x", pa.int64(), 4)]), 2)])))  # fmt: skip
+    first = opened(
+        pa.table(
+            [[1], [{"x": 2}]],
+            pa.schema([numbered("a", pa.int64(), 1), numbered("s", pa.struct([numbered("x", pa.int64(), 4)]), 2)]),
+        )
+    )
     given = pa.schema([numbered("t", inner, 2), numbered("b", pa.int64(), 1)])
     schema = DatasetSchema.of([first], schema=given, resolve="field_id")
     s, a = matched(schema, first)
@@ -516,14 +558,21 @@ def test_decimals_of_thousands_of_digits_do_not_unite() -> None:
 
 
 def test_metadata_of_any_form_do_no_harm() -> None:
-    notes = ["{}", "[]", '{"columns": [{"field_name": 3}, 7], "index_columns": [[1], {"a": 2}, "x"]}', "no JSON",
-             '{"columns": {}, "index_columns": 7}', '{"a":' * 5000]  # fmt: skip
+    notes = [
+        "{}",
+        "[]",
+        '{"columns": [{"field_name": 3}, 7], "index_columns": [[1], {"a": 2}, "x"]}',
+        "no JSON",
+        '{"columns": {}, "index_columns": 7}',
+        '{"a":' * 5000,
+    ]
     other = framed(pd.DataFrame({"a": pd.array([1], "Int64"), "b": ["x"]}))
     for text in notes:
         bare = opened(pa.table({"a": [1]}).replace_schema_metadata({"pandas": text}))
         for files in ([bare, other], [other, bare]):
             metadata = DatasetSchema.of(files).prototype.pandas_metadata
-            assert metadata.extension_dtype("a") == pd.Int64Dtype() and metadata.index == ()
+            assert metadata.extension_dtype("a") == pd.Int64Dtype()
+            assert metadata.index == ()
 
 
 def test_durations_within_others_have_one_unit() -> None:

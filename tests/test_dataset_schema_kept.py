@@ -38,7 +38,8 @@ def ints(*names: str, rows: int = 2) -> dict:
 def test_files_with_equal_schemas_share_a_prototype():
     first = DatasetSchema.of([stored(pa.table(ints("a"))), stored(pa.table(ints("a", "b")))])
     again = DatasetSchema.of([stored(pa.table(ints("a", rows=5))), stored(pa.table(ints("a", "b", rows=3)))])
-    assert again.prototype is first.prototype and again is not first
+    assert again.prototype is first.prototype
+    assert again is not first
     assert again.schema.columns == ["a", "b"]
 
 
@@ -60,7 +61,8 @@ def test_what_differs_is_made_anew(others, how):
     dataset_schema._kept = type(dataset_schema._kept)(16)
     fields._kept = type(fields._kept)(64)
     alone = DatasetSchema.of([stored(pa.table(one)) for one in others], **how)
-    assert alone.schema.columns == made.schema.columns and list(alone.fields) == list(made.fields)
+    assert alone.schema.columns == made.schema.columns
+    assert list(alone.fields) == list(made.fields)
 
 
 @pytest.mark.parametrize("key", ["pandas", "PANDAS_ATTRS", "geo"])
@@ -103,7 +105,8 @@ def test_large_and_many_schemas_are_not_kept(monkeypatch):
     monkeypatch.setattr(schema_groups, "MAX_SHARED_BYTES", 10)
     monkeypatch.setattr(fields, "_KEPT_BYTES", 10)
     made = DatasetSchema.of([stored(pa.table(ints("a"))), stored(pa.table(ints("a", "b")))])
-    assert not len(dataset_schema._kept) and made.schema.columns == ["a", "b"]
+    assert not len(dataset_schema._kept)
+    assert made.schema.columns == ["a", "b"]
 
 
 def test_what_cannot_be_united_is_told_each_time_with_its_own_files(tmp_path):

@@ -22,12 +22,18 @@ types = pa.types
 
 # Each row has types that unite, in whatever order.
 FAMILIES = [
-    [pa.int8(), pa.int16(), pa.int32(), pa.int64()], [pa.uint8(), pa.int32(), pa.float32(), pa.float64()],
-    [pa.uint16(), pa.uint32(), pa.int64()], [pa.date32(), pa.timestamp("ms"), pa.timestamp("us"), pa.timestamp("ns")],
-    [pa.timestamp("ms", "UTC"), pa.timestamp("ns", "UTC")], [pa.bool_()], [pa.time32("ms"), pa.time64("us")],
-    [pa.decimal128(5, 2), pa.decimal128(9, 0), pa.decimal128(20, 5), pa.int16()], [pa.null(), pa.int32()],
-    [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())], [pa.binary(), pa.binary(3)],
-]  # fmt: skip
+    [pa.int8(), pa.int16(), pa.int32(), pa.int64()],
+    [pa.uint8(), pa.int32(), pa.float32(), pa.float64()],
+    [pa.uint16(), pa.uint32(), pa.int64()],
+    [pa.date32(), pa.timestamp("ms"), pa.timestamp("us"), pa.timestamp("ns")],
+    [pa.timestamp("ms", "UTC"), pa.timestamp("ns", "UTC")],
+    [pa.bool_()],
+    [pa.time32("ms"), pa.time64("us")],
+    [pa.decimal128(5, 2), pa.decimal128(9, 0), pa.decimal128(20, 5), pa.int16()],
+    [pa.null(), pa.int32()],
+    [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())],
+    [pa.binary(), pa.binary(3)],
+]
 MakeType = Callable[[], Any]
 
 
@@ -87,18 +93,24 @@ class Schemas:
             fields = [(name, make()) for name, make in self.some(list(columns.items()))]
             arrays = [pa.array([self.value(kind) for _ in range(count)], kind) for _, kind in fields]
             tables.append(pa.table(arrays, names=[name for name, _ in fields]))
-            pq.write_table(tables[-1], folder / f"{number}.parquet", store_schema=self.random.random() < 0.8,
-                           row_group_size=self.random.choice([1, 3]),
-                           use_compliant_nested_type=self.random.random() < 0.7)  # fmt: skip
+            pq.write_table(
+                tables[-1],
+                folder / f"{number}.parquet",
+                store_schema=self.random.random() < 0.8,
+                row_group_size=self.random.choice([1, 3]),
+                use_compliant_nested_type=self.random.random() < 0.7,
+            )
         return tables
 
 
 SIMPLE = [
-    (types.is_floating, [1.5, -2.25]), (types.is_boolean, [True, False]),
+    (types.is_floating, [1.5, -2.25]),
+    (types.is_boolean, [True, False]),
     (types.is_time, [datetime.time(1, 2, 3, 4000)]),
     (types.is_date, [datetime.date(1900, 1, 1), datetime.date(2024, 2, 29)]),
-    (types.is_fixed_size_binary, [b"abc"]), (types.is_binary, [b"", b"ab"]),
-]  # fmt: skip
+    (types.is_fixed_size_binary, [b"abc"]),
+    (types.is_binary, [b"", b"ab"]),
+]
 
 
 def plain(value: Any) -> Any:

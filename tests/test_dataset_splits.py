@@ -24,7 +24,8 @@ def folder(tmp_path):
 def test_splits_are_of_about_the_size_asked_for(folder):
     whole = split_table(folder, split_bytes=1 << 20)
     (one,) = whole.splits
-    assert one.num_rows == 4000 and len(one.files) == 4
+    assert one.num_rows == 4000
+    assert len(one.files) == 4
     several = split_table(folder, split_bytes=one.num_bytes // 5)
     assert 5 <= len(several) <= 8
     assert all(split.num_bytes <= one.num_bytes // 5 for split in several.splits)
@@ -47,17 +48,22 @@ def test_rows_that_the_plan_leaves_out_are_in_no_split(folder):
     table = split_table(folder, filters=(col("id") >= 1250) & (col("id") < 1260))
     (split,) = table.splits
     (part,) = split.parts
-    assert part.file.name.endswith("p=0/1.parquet") and [rows.row_group for rows in part.groups] == [2]
-    assert split.num_rows is None and table.count(split) == 10
+    assert part.file.name.endswith("p=0/1.parquet")
+    assert [rows.row_group for rows in part.groups] == [2]
+    assert split.num_rows is None
+    assert table.count(split) == 10
     assert split_table(folder, filters=col("p") == 7).splits == []
     assert split_table(folder, filters=col("id") > 9999).splits == []
 
 
-@pytest.mark.parametrize(("wanted", "names"), [
-    (col("id") == 2500, ["2.parquet"]),
-    ((col("id") == 500) | (col("p") == 1), ["0.parquet", "2.parquet", "3.parquet"]),
-    (col("id") > 9999, []),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("wanted", "names"),
+    [
+        (col("id") == 2500, ["2.parquet"]),
+        ((col("id") == 500) | (col("p") == 1), ["0.parquet", "2.parquet", "3.parquet"]),
+        (col("id") > 9999, []),
+    ],
+)
 def test_files_that_their_statistics_leave_out_are_not_planned(folder, monkeypatch, wanted, names):
     planned = []
     real = plan._planned_file
@@ -70,7 +76,8 @@ def test_row_ranges_by_the_column_index(tmp_path):
     numparq.to_parquet(some(10_000), tmp_path / "a.parquet", data_page_size=2000)
     ((part,),) = [split.parts for split in split_table(tmp_path / "a.parquet", filters=col("id") == 5000).splits]
     ((group, start, stop),) = part.groups
-    assert group == 0 and 0 < start <= 5000 < stop < 10_000
+    assert group == 0
+    assert 0 < start <= 5000 < stop < 10_000
 
 
 def test_a_large_row_group_is_divided_between_pages(tmp_path):
@@ -91,21 +98,32 @@ def test_small_files_are_together(tmp_path):
     for number in range(100):
         numparq.to_parquet(some(10, number), tmp_path / f"{number:03}.parquet")
     table = split_table(tmp_path)
-    assert len(table) == 1 and len(table.splits[0].parts) == 100
+    assert len(table) == 1
+    assert len(table.splits[0].parts) == 100
     assert [len(split.files) for split in split_table(tmp_path, min_splits=4).splits] == [25] * 4
 
 
-@pytest.mark.parametrize("sizes, capacity, want", [
-    ([], 10, []), ([5], 1, [1]), ([3, 3, 3, 3], 9, [2, 2]), ([10, 1, 1, 10], 10, [1, 2, 1]),
-    ([0, 0, 0], 5, [3]), ([5, 5, 6, 6], 100, [4]), ([1] * 10, 4, [4, 4, 2]), ([20, 1, 20], 5, [1, 1, 1]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("sizes", "capacity", "want"),
+    [
+        ([], 10, []),
+        ([5], 1, [1]),
+        ([3, 3, 3, 3], 9, [2, 2]),
+        ([10, 1, 1, 10], 10, [1, 2, 1]),
+        ([0, 0, 0], 5, [3]),
+        ([5, 5, 6, 6], 100, [4]),
+        ([1] * 10, 4, [4, 4, 2]),
+        ([20, 1, 20], 5, [1, 1, 1]),
+    ],
+)
 def test_pieces_are_packed_in_order(sizes, capacity, want):
     runs = pack_pieces([0] * len(sizes), sizes, capacity)
     assert [at for run in runs for at in run] == list(range(len(sizes)))
     assert list(map(len, runs)) == want
     for count in range(1, len(sizes) + 1):
         more = pack_pieces([0] * len(sizes), sizes, capacity, count)
-        assert len(runs) <= len(more) >= count and [at for run in more for at in run] == list(range(len(sizes)))
+        assert len(runs) <= len(more) >= count
+        assert [at for run in more for at in run] == list(range(len(sizes)))
 
 
 def test_files_that_are_opened_count():
@@ -129,7 +147,8 @@ def test_wrong_arguments(folder):
 
 def test_very_many_files_are_divided_by_their_sizes(folder):
     table = split_table(folder, split_bytes=2000, plan_files=2)
-    assert len(table) > 8 and all(split.num_rows is None for split in table.splits)
+    assert len(table) > 8
+    assert all(split.num_rows is None for split in table.splits)
     assert all(part.groups is None for split in table.splits for part in split.parts)
     assert read(table)["id"].tolist() == list(range(4000))
     assert sum(map(table.count, table.splits)) == 4000
@@ -175,14 +194,20 @@ def test_unknown_files_may_lack_columns_and_have_nulls(tmp_path):
             table = pa.table({"a": pa.array([None], pa.int32())})
         pq.write_table(table, tmp_path / f"{number:03}.parquet")
     frame = read(split_table(tmp_path, plan_files=100))
-    assert str(frame["a"].dtype) == "Int64" and frame["a"].isna().tolist() == [at == 76 for at in range(130)]
+    assert str(frame["a"].dtype) == "Int64"
+    assert frame["a"].isna().tolist() == [at == 76 for at in range(130)]
     assert frame["b"].isna().tolist() == [at == 76 for at in range(130)]
 
 
-@pytest.mark.parametrize("odd, word", [
-    ({"a": pa.array([1], pa.int32()), "new": [2]}, "new"), ({"a": [2**40]}, "int64"), ({"a": ["text"]}, "int32"),
-    ({"a": pa.array([1], pa.int32()), "st": [{"x": 1, "more": 2}]}, "more"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("odd", "word"),
+    [
+        ({"a": pa.array([1], pa.int32()), "new": [2]}, "new"),
+        ({"a": [2**40]}, "int64"),
+        ({"a": ["text"]}, "int32"),
+        ({"a": pa.array([1], pa.int32()), "st": [{"x": 1, "more": 2}]}, "more"),
+    ],
+)
 def test_an_unknown_file_with_other_columns_is_refused(tmp_path, odd, word):
     usual = pa.table({"a": pa.array([1], pa.int32()), "st": [{"x": 1}]})
     for number in range(130):
@@ -197,10 +222,15 @@ def test_an_unknown_file_with_other_columns_is_refused(tmp_path, odd, word):
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2])
-@pytest.mark.parametrize("wrap", [
-    (pa.list_, lambda value: [value]), (lambda of: pa.map_(pa.string(), of), lambda value: [("a", value)]),
-    (lambda of: pa.struct({"in": of}), lambda value: {"in": value}),
-], ids=["list", "map", "struct"])  # fmt: skip
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        (pa.list_, lambda value: [value]),
+        (lambda of: pa.map_(pa.string(), of), lambda value: [("a", value)]),
+        (lambda of: pa.struct({"in": of}), lambda value: {"in": value}),
+    ],
+    ids=["list", "map", "struct"],
+)
 def test_an_unknown_file_with_other_fields_of_structs_is_refused_at_any_depth(tmp_path, wrap, depth):
     for number in range(130):
         value = {"x": 1, "new": 2} if number == 76 else {"x": 1}

@@ -76,8 +76,10 @@ def test_errors_cross_processes_with_their_place(tmp_path):
         assert len(pool.submit(table.reader.frame, table.splits[0]).result()) == 500
         error = pool.submit(table.reader.frame, table.splits[-1]).exception()
     assert isinstance(error, numparq.ParquetError)
-    assert error.where["file"].endswith("a.parquet") and error.where["row_group"] == 1
-    assert error.where["column"] == "x" and error.where["page"] == 0
+    assert error.where["file"].endswith("a.parquet")
+    assert error.where["row_group"] == 1
+    assert error.where["column"] == "x"
+    assert error.where["page"] == 0
     for word in ("a.parquet", "row group 1", "column 'x'", "page 0"):
         assert word in str(error)
 
@@ -91,7 +93,8 @@ def test_remote_files(tmp_path):
     try:
         table = split_table(f"memory:/{base}", filters=col("id") < 50, min_splits=5)
         reader = pickle.loads(pickle.dumps(table.reader))
-        assert len(table) >= 3 and read(table, reader)["id"].tolist() == [*range(50)] * 3
+        assert len(table) >= 3
+        assert read(table, reader)["id"].tolist() == [*range(50)] * 3
         whole = split_table(f"memory:/{base}", plan_files=0, min_splits=3)
         assert read(whole)["p"].tolist() == [0] * 100 + [1] * 100 + [2] * 100
         memory.pipe_file(f"{base}/p=1/a.parquet", numparq.to_parquet(some(100, 1), row_group_size=10))

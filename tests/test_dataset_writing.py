@@ -88,7 +88,8 @@ def test_each_file_has_the_types_of_the_whole_frame(tmp_path):
     frame.index = pd.MultiIndex.from_arrays([[1, 2, None, 3]], names=["i"])
     numparq.to_parquet(frame, tmp_path, partition_cols=["key"])
     schemas = [pq.read_schema(tmp_path / name) for name in files(tmp_path)]
-    assert len(schemas) == 2 and schemas[0].equals(schemas[1], check_metadata=True)
+    assert len(schemas) == 2
+    assert schemas[0].equals(schemas[1], check_metadata=True)
     assert schemas[0].field("none here").type == pa.decimal128(4, 2)
 
 
@@ -129,23 +130,37 @@ def test_rows_of_a_partition_keep_their_order(tmp_path):
         (pd.Categorical([1, 3, 1], categories=[3, 2, 1]), ["1", "3", "1"]),
         (pd.Categorical([True, None, False]), ["true", "__HIVE_DEFAULT_PARTITION__", "false"]),
         (pd.Categorical([1e20, None, 0.5]), ["1e%2B20", "__HIVE_DEFAULT_PARTITION__", "0.5"]),
-        (pd.Categorical(pd.to_datetime(["2020-01-01", None, "2021-01-01"]).as_unit("s")),
-         ["2020-01-01%2000%3A00%3A00", "__HIVE_DEFAULT_PARTITION__", "2021-01-01%2000%3A00%3A00"]),
-        (pd.Categorical([datetime.date(2020, 1, 1), None, datetime.date(2021, 1, 1)]),
-         ["2020-01-01", "__HIVE_DEFAULT_PARTITION__", "2021-01-01"]),
+        (
+            pd.Categorical(pd.to_datetime(["2020-01-01", None, "2021-01-01"]).as_unit("s")),
+            ["2020-01-01%2000%3A00%3A00", "__HIVE_DEFAULT_PARTITION__", "2021-01-01%2000%3A00%3A00"],
+        ),
+        (
+            pd.Categorical([datetime.date(2020, 1, 1), None, datetime.date(2021, 1, 1)]),
+            ["2020-01-01", "__HIVE_DEFAULT_PARTITION__", "2021-01-01"],
+        ),
         (pd.array(["x", None, "y"], "string[python]"), ["x", "__HIVE_DEFAULT_PARTITION__", "y"]),
-        ([datetime.date(2020, 2, 29), datetime.date(1, 1, 1), None],
-         ["2020-02-29", "0001-01-01", "__HIVE_DEFAULT_PARTITION__"]),
-        ([datetime.time(1, 2, 3), datetime.time(23, 59, 59, 7), None],
-         ["01%3A02%3A03.000000", "23%3A59%3A59.000007", "__HIVE_DEFAULT_PARTITION__"]),
-        (pd.to_datetime(["2020-01-01", None, "1969-12-31 23:59:59.5"], format="mixed").as_unit("ms"),
-         ["2020-01-01%2000%3A00%3A00.000", "__HIVE_DEFAULT_PARTITION__", "1969-12-31%2023%3A59%3A59.500"]),
-        (pd.to_datetime(["2020-07-01"] * 3).as_unit("s").tz_localize("Europe/Vienna"),
-         ["2020-06-30%2022%3A00%3A00Z"] * 3),
-        ([decimal.Decimal("1.5"), decimal.Decimal("-0.25"), decimal.Decimal("1e20")],
-         ["1.50", "-0.25", "100000000000000000000.00"]),
+        (
+            [datetime.date(2020, 2, 29), datetime.date(1, 1, 1), None],
+            ["2020-02-29", "0001-01-01", "__HIVE_DEFAULT_PARTITION__"],
+        ),
+        (
+            [datetime.time(1, 2, 3), datetime.time(23, 59, 59, 7), None],
+            ["01%3A02%3A03.000000", "23%3A59%3A59.000007", "__HIVE_DEFAULT_PARTITION__"],
+        ),
+        (
+            pd.to_datetime(["2020-01-01", None, "1969-12-31 23:59:59.5"], format="mixed").as_unit("ms"),
+            ["2020-01-01%2000%3A00%3A00.000", "__HIVE_DEFAULT_PARTITION__", "1969-12-31%2023%3A59%3A59.500"],
+        ),
+        (
+            pd.to_datetime(["2020-07-01"] * 3).as_unit("s").tz_localize("Europe/Vienna"),
+            ["2020-06-30%2022%3A00%3A00Z"] * 3,
+        ),
+        (
+            [decimal.Decimal("1.5"), decimal.Decimal("-0.25"), decimal.Decimal("1e20")],
+            ["1.50", "-0.25", "100000000000000000000.00"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_values_are_printed_as_pyarrow_prints_them(tmp_path, values, texts):
     frame = pd.DataFrame({"key": values, "n": range(3)})
     numparq.to_parquet(frame, tmp_path / "ours", partition_cols=["key"])
@@ -191,9 +206,11 @@ def test_the_index_is_kept_where_it_means_something(tmp_path, index, kept):
     found = pd.read_parquet(tmp_path, engine="pyarrow")
     assert found["v"].tolist() == [2, 4, 1, 3]
     if kept is None:
-        assert isinstance(found.index, pd.RangeIndex) and found.index.equals(pd.RangeIndex(4))
+        assert isinstance(found.index, pd.RangeIndex)
+        assert found.index.equals(pd.RangeIndex(4))
     else:
-        assert list(found.index.names) == kept and found.index.tolist() == [index[i] for i in (1, 3, 0, 2)]
+        assert list(found.index.names) == kept
+        assert found.index.tolist() == [index[i] for i in (1, 3, 0, 2)]
 
 
 @pytest.mark.parametrize(("index", "columns"), [(True, ["v", "__index_level_0__"]), (False, ["v"])])
@@ -218,7 +235,8 @@ def test_bytes_of_files(tmp_path):
     frame = pd.DataFrame({"n": np.random.default_rng(1).integers(0, 2**60, 200_000)})
     numparq.to_parquet(frame, tmp_path, max_bytes_per_file=200_000)
     sizes = [(tmp_path / name).stat().st_size for name in files(tmp_path)]
-    assert 7 <= len(sizes) <= 10 and max(sizes) < 220_000
+    assert 7 <= len(sizes) <= 10
+    assert max(sizes) < 220_000
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path, engine="pyarrow"), frame)
 
 
@@ -228,7 +246,8 @@ def test_several_frames_share_files(tmp_path):
             writer.write(pd.DataFrame({"key": [0, 1] * 3, "n": range(start, start + 6)}))
         assert files(tmp_path) == [name for name in files(tmp_path) if name.startswith(".")]
     found = pd.read_parquet(tmp_path, engine="pyarrow")
-    assert found["n"].tolist() == [*range(0, 30, 2), *range(1, 30, 2)] and len(files(tmp_path)) == 6
+    assert found["n"].tolist() == [*range(0, 30, 2), *range(1, 30, 2)]
+    assert len(files(tmp_path)) == 6
 
 
 def test_more_partitions_than_files_stay_open(tmp_path, monkeypatch):
@@ -277,7 +296,8 @@ def test_existing_files_are_an_error(tmp_path):
     before = files(tmp_path)
     with pytest.raises(FileExistsError, match="has files already"):
         write(tmp_path / "a", ["x", "y"], 2)
-    assert files(tmp_path) == before and os.listdir(tmp_path / "a") == sorted(os.listdir(tmp_path / "a"))
+    assert files(tmp_path) == before
+    assert os.listdir(tmp_path / "a") == sorted(os.listdir(tmp_path / "a"))
 
 
 @pytest.mark.parametrize("how", [{"append": True}, {"existing_data_behavior": "overwrite_or_ignore"}])
@@ -297,8 +317,12 @@ def test_replacing_partitions(tmp_path):
 
 def test_replacing_all_without_partitions(tmp_path):
     for first in (0, 10):
-        numparq.to_parquet(pd.DataFrame({"n": range(first, first + 5)}), tmp_path, partition_cols=[],
-                           existing_data_behavior="delete_matching")  # fmt: skip
+        numparq.to_parquet(
+            pd.DataFrame({"n": range(first, first + 5)}),
+            tmp_path,
+            partition_cols=[],
+            existing_data_behavior="delete_matching",
+        )
     assert pd.read_parquet(tmp_path, engine="pyarrow")["n"].tolist() == [10, 11, 12, 13, 14]
 
 
@@ -314,8 +338,11 @@ def test_files_of_other_writers_are_replaced_by_their_partition(tmp_path):
 def test_other_partition_columns(tmp_path):
     write(tmp_path, ["x"], 0)
     before = files(tmp_path)
-    for frame, columns in [({"other": [1], "n": [1]}, ["other"]), ({"n": [1]}, []),
-                           ({"key": [1], "other": [1], "n": [1]}, ["key", "other"])]:  # fmt: skip
+    for frame, columns in [
+        ({"other": [1], "n": [1]}, ["other"]),
+        ({"n": [1]}, []),
+        ({"key": [1], "other": [1], "n": [1]}, ["key", "other"]),
+    ]:
         with pytest.raises(SchemaError, match="partitioned by 'key'"):
             numparq.to_parquet(pd.DataFrame(frame), tmp_path, partition_cols=columns, append=True)
         assert files(tmp_path) == before
@@ -344,8 +371,9 @@ def test_other_partition_columns(tmp_path):
     ],
 )
 def test_what_has_no_place_in_a_dataset(tmp_path, frame, options, message):
-    frame = pd.DataFrame({key: pd.Series(value, dtype=object if isinstance(value, list) else None)
-                          for key, value in frame.items()})  # fmt: skip
+    frame = pd.DataFrame(
+        {key: pd.Series(value, dtype=object if isinstance(value, list) else None) for key, value in frame.items()}
+    )
     with pytest.raises(SchemaError, match=message):
         numparq.to_parquet(frame, tmp_path / "new" / "data", **options)
     assert os.listdir(tmp_path) == [], "nothing is left, not even folders"
@@ -416,12 +444,21 @@ def test_a_schema_of_all_columns(tmp_path):
 
 
 def test_options_reach_every_file(tmp_path):
-    numparq.to_parquet(sample(), tmp_path, partition_cols=["year"], compression={"number": "zstd"}, row_group_size=6,
-                       key_value_metadata={"who": "we"}, sorting_columns=["number"])  # fmt: skip
+    numparq.to_parquet(
+        sample(),
+        tmp_path,
+        partition_cols=["year"],
+        compression={"number": "zstd"},
+        row_group_size=6,
+        key_value_metadata={"who": "we"},
+        sorting_columns=["number"],
+    )
     for name in files(tmp_path):
         found = pq.read_metadata(tmp_path / name)
-        assert found.row_group(0).column(0).compression == "ZSTD" and found.num_row_groups == 3
-        assert found.metadata[b"who"] == b"we" and found.row_group(0).sorting_columns[0].column_index == 0
+        assert found.row_group(0).column(0).compression == "ZSTD"
+        assert found.num_row_groups == 3
+        assert found.metadata[b"who"] == b"we"
+        assert found.row_group(0).sorting_columns[0].column_index == 0
     with pytest.raises(SchemaError, match="year"):  # which the files do not have
         numparq.to_parquet(sample(), tmp_path / "b", partition_cols=["year"], compression={"year": "zstd"})
 
@@ -439,7 +476,9 @@ def test_there_is_one_bar(tmp_path, monkeypatch):
             shown.append("stopped")
 
     numparq.to_parquet(sample(), tmp_path, partition_cols=["year"], max_rows_per_file=5, progress=True)
-    assert shown[-2:] == [(60, 60), "stopped"] and len(shown) == 13 and all(total == 60 for _, total in shown[:-1])
+    assert shown[-2:] == [(60, 60), "stopped"]
+    assert len(shown) == 13
+    assert all(total == 60 for _, total in shown[:-1])
 
 
 def test_names_that_are_too_long_for_a_folder(tmp_path):

@@ -36,27 +36,34 @@ def test_int96_beyond_nanoseconds_is_in_microseconds():
     data = written(table, use_deprecated_int96_timestamps=True)
     got = read_parquet(data)["a"]
     assert got.dtype == "datetime64[us]"
-    assert got[0].to_pydatetime() == far and got[1] is pd.NaT and got[2].year == 1
+    assert got[0].to_pydatetime() == far
+    assert got[1] is pd.NaT
+    assert got[2].year == 1
     arrow = read_parquet(data, dtype_backend="pyarrow")["a"]
-    assert arrow.dtype == pd.ArrowDtype(pa.timestamp("us")) and arrow[0].to_pydatetime() == far
+    assert arrow.dtype == pd.ArrowDtype(pa.timestamp("us"))
+    assert arrow[0].to_pydatetime() == far
 
 
 def test_times_with_nanoseconds_are_timedeltas():
     data = written(pa.table({"a": pa.array([1, None, 2000], pa.time64("ns"))}))
     got = read_parquet(data)["a"]
-    assert got.dtype == "timedelta64[ns]" and got[0].value == 1 and got[1] is pd.NaT
+    assert got.dtype == "timedelta64[ns]"
+    assert got[0].value == 1
+    assert got[1] is pd.NaT
 
 
 def test_days_beyond_the_year_9999_are_timestamps():
     data = written(pa.table({"a": pa.array([10**8, None, 0], pa.int32()).cast(pa.date32())}))
     got = read_parquet(data)["a"]
-    assert got.dtype == "datetime64[s]" and got.isna().tolist() == [False, True, False]
+    assert got.dtype == "datetime64[s]"
+    assert got.isna().tolist() == [False, True, False]
     assert got.astype("int64")[0] == 10**8 * 86400
 
 
 def test_boolean_labels():
     got = read_parquet(saved(pd.DataFrame([[1, 2]], columns=[True, False])))
-    assert got.columns.tolist() == [True, False] and got.columns.dtype == bool
+    assert got.columns.tolist() == [True, False]
+    assert got.columns.dtype == bool
 
 
 @pytest.mark.parametrize(
@@ -116,4 +123,5 @@ VARIANTS = dict(metadata_variants())
 def test_malformed_metadata_is_ignored(name):
     table = pa.table({"a": ["x", "y"], "i": [1, 2]}).replace_schema_metadata({"pandas": VARIANTS[name]})
     got = read_parquet(written(table, store_schema=False))
-    assert len(got) == 2 and "a" in got.columns
+    assert len(got) == 2
+    assert "a" in got.columns

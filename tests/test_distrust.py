@@ -52,13 +52,17 @@ UNSIGNED, LISTS = leaf(1, "INTEGER", bit_width=32, signed=False), leaf(1, repeat
         ("ClickHouse v25.3.2.39", ApplicationVersion("clickhouse", (25, 3, 2, 1))),
         ("cudf version 24.02", ApplicationVersion("cudf", (24, 2, 0, 1))),
         ("parquet-go version latest", ApplicationVersion("parquet-go", None)),
-        ("github.com/parquet-go/parquet-go version 0.25.0(build )",
-         ApplicationVersion("github.com/parquet-go/parquet-go", (0, 25, 0, 1))),
-        ("Arrow2 - Native Rust implementation of Arrow",
-         ApplicationVersion("arrow2 - native rust implementation of arrow", None)),
+        (
+            "github.com/parquet-go/parquet-go version 0.25.0(build )",
+            ApplicationVersion("github.com/parquet-go/parquet-go", (0, 25, 0, 1)),
+        ),
+        (
+            "Arrow2 - Native Rust implementation of Arrow",
+            ApplicationVersion("arrow2 - native rust implementation of arrow", None),
+        ),
         ("\n \udcff 1" * 2000, ApplicationVersion("\udcff", (1, 0, 0, 1))),
     ],
-)  # fmt: skip
+)
 def test_who_wrote_it(text, writer):
     assert parse_created_by(text) == writer
 
@@ -70,8 +74,10 @@ def test_what_is_before_a_release():
     after = [
         parse_created_by(f"w version {version}").is_before((1, 8, 0)) for version in ("1.8.0", "1.8.1-rc1", "1.10", "2")
     ]
-    assert all(before) and not any(after)
-    assert parse_created_by("w").is_before((0, 0, 1)) and parse_created_by("w version 9.9").is_before(None)
+    assert all(before)
+    assert not any(after)
+    assert parse_created_by("w").is_before((0, 0, 1))
+    assert parse_created_by("w version 9.9").is_before(None)
 
 
 @pytest.mark.parametrize(
@@ -145,10 +151,22 @@ def test_what_we_write_is_trusted():
 
 def test_the_order_of_int96():
     order = leaf_order(column(3), "int96")
-    assert order == ColumnOrder("int96", 12) and order.column_order == {"INT96_TIMESTAMP_ORDER": {}}
-    moments = [struct.pack("<qi", nanoseconds, day) for day, nanoseconds in
-               [(-(2**31), 5), (-1, -7), (-1, 0), (0, 0), (0, 2**62), (2440588, -1), (2440588, 86399999999999),
-                (2440589, 0), (2**31 - 1, 0)]]  # fmt: skip
+    assert order == ColumnOrder("int96", 12)
+    assert order.column_order == {"INT96_TIMESTAMP_ORDER": {}}
+    moments = [
+        struct.pack("<qi", nanoseconds, day)
+        for day, nanoseconds in [
+            (-(2**31), 5),
+            (-1, -7),
+            (-1, 0),
+            (0, 0),
+            (0, 2**62),
+            (2440588, -1),
+            (2440588, 86399999999999),
+            (2440589, 0),
+            (2**31 - 1, 0),
+        ]
+    ]
     assert sorted(set(moments), key=order.key) == moments
     assert leaf_order(column(4), "int96") == leaf_order(column(4))
 
@@ -158,7 +176,8 @@ def test_orders_as_the_file_declares_them():
     kinds = [order.kind for order in declared_orders(leaves, ["TYPE_ORDER"] * 6)]
     assert kinds == ["signed", "bytes", "float", "none", "unsigned", "decimal"]
     orders = declared_orders(leaves, ["IEEE_754_TOTAL_ORDER"] * 6)
-    assert [order.kind for order in orders] == ["none", "none", "float", "none", "none", "none"] and orders[2].total
+    assert [order.kind for order in orders] == ["none", "none", "float", "none", "none", "none"]
+    assert orders[2].total
     kinds = [order.kind for order in declared_orders(leaves, ["INT96_TIMESTAMP_ORDER"] * 6)]
     assert kinds == ["none", "none", "none", "int96", "none", "none"]
     assert declared_orders(leaves, ["SOME_ORDER", None, "", "x", "y", "z"]) == [NO_ORDER] * 6
@@ -287,7 +306,8 @@ def test_nans(form, infinity):
     assert is_nan(struct.pack(form, float("nan")))
     infinity = infinity or struct.pack("<d", float("inf"))
     signalling = bytes([1]) + infinity[1:]
-    assert is_nan(signalling) and is_nan(signalling[:-1] + bytes([signalling[-1] | 0x80]))
+    assert is_nan(signalling)
+    assert is_nan(signalling[:-1] + bytes([signalling[-1] | 0x80]))
 
 
 @pytest.mark.parametrize(("order", "trusted"), [("INT96_TIMESTAMP_ORDER", True), ("TYPE_ORDER", False), (None, False)])
@@ -298,8 +318,12 @@ def test_int96_in_a_file(order, trusted):
     bounds = module.Statistics(min_value=early, max_value=late, min=early, max=late, null_count=0)
     declared = {"TYPE_ORDER": module.TypeDefinedOrder, "INT96_TIMESTAMP_ORDER": module.Int96TimestampOrder}
     orders = None if order is None else [module.ColumnOrder(**{order: declared[order]()})]
-    made = file([2], [Column("a", INT96, [[data_page(2, early + late)]], facts={"statistics": bounds})],
-                column_orders=orders, created_by="parquet-mr version 1.14.0")  # fmt: skip
+    made = file(
+        [2],
+        [Column("a", INT96, [[data_page(2, early + late)]], facts={"statistics": bounds})],
+        column_orders=orders,
+        created_by="parquet-mr version 1.14.0",
+    )
     with ParquetFile(made.stored()) as opened:
         metadata = opened.metadata
         names = None if metadata.column_orders is None else [union.which() for union in metadata.column_orders]

@@ -51,7 +51,8 @@ def without_sizes(text: str) -> str:
 @pytest.mark.parametrize("name", MODULES)
 def test_docstrings(name: str) -> None:
     result = doctest.testmod(importlib.import_module(name))
-    assert result.attempted and not result.failed
+    assert result.attempted
+    assert not result.failed
 
 
 def test_python_of_the_readme(rides: Path, capsys: pytest.CaptureFixture) -> None:
@@ -89,7 +90,8 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     assert main(["demo", "--rows", "3000", "--keep", str(tmp_path / "kept.parquet")]) == 0
     out = capsys.readouterr().out
     assert out.count("the frames are equal") == 3
-    assert re.search(r"\n  statistics +[\d,]+ rows .*pickup", out) and "satisfy the filter" in out
+    assert re.search(r"\n  statistics +[\d,]+ rows .*pickup", out)
+    assert "satisfy the filter" in out
     assert numparq.ParquetFile(tmp_path / "kept.parquet").num_rows == 3000
 
 

@@ -100,8 +100,15 @@ def tables(nulls: bool):
 def test_what_pyarrow_writes(nulls, version, dtype_backend):
     for number, (table, encodings) in enumerate(tables(nulls)):
         codec = ("none", "snappy", "zstd")[(number + nulls + (version == "2.0")) % 3]
-        data = written(table, use_dictionary=False, column_encoding=encodings, data_page_version=version,
-                       compression=codec, data_page_size=3000, row_group_size=1700)  # fmt: skip
+        data = written(
+            table,
+            use_dictionary=False,
+            column_encoding=encodings,
+            data_page_version=version,
+            compression=codec,
+            data_page_size=3000,
+            row_group_size=1700,
+        )
         used = {column.path_in_schema: column.encodings for column in columns_of(data)}
         assert all(name in used[column] for column, name in encodings.items())
         for threads in (1, 2):
@@ -265,10 +272,13 @@ def test_pyarrow_reads_what_we_write():
     ]
     encodings = (NUMBERS, NUMBERS, LENGTHS, STRINGS, STREAMS)
     physical = (INT32, INT64, BYTE_ARRAY, BYTE_ARRAY, INT64)
-    made = file([1000], [
-        Column(str(place), kind, [[data_page(1000, out[place][: ends_at[place]].tobytes(), encoding)]])
-        for place, (kind, encoding) in enumerate(zip(physical, encodings, strict=True))
-    ]).stored()  # fmt: skip
+    made = file(
+        [1000],
+        [
+            Column(str(place), kind, [[data_page(1000, out[place][: ends_at[place]].tobytes(), encoding)]])
+            for place, (kind, encoding) in enumerate(zip(physical, encodings, strict=True))
+        ],
+    ).stored()
     expected = [small.tolist(), numbers.tolist(), words, words, numbers.tolist()]
     table = pq.read_table(pa.BufferReader(made))
     for place, values in enumerate(expected):

@@ -97,15 +97,14 @@ def test_query_2_the_items_alone(impala, dtype_backend):
 def test_query_3_the_items_of_the_inner_lists_with_id(impala):
     got = read_parquet(impala, columns=["id", "array_col"], explode=("array_col", "list", "item", "list", "item"))
     assert list(zip(*plain_columns(got), strict=True)) == ROWS
-    assert got["id"].dtype == "int64" and isinstance(got.index, pd.RangeIndex)
+    assert got["id"].dtype == "int64"
+    assert isinstance(got.index, pd.RangeIndex)
 
 
 def test_only_the_outer_lists(impala):
     for path in ("array_col", "array_col.list", "array_col.list.item"):
         got = read_parquet(impala, explode=path, include=["position"])
-        assert plain_columns(got) == [
-            [2, 3, 4, 5, 5, 6], [None, [], [None], [1, None], [2], [3]], [0, 0, 0, 0, 1, 0]
-        ]  # fmt: skip
+        assert plain_columns(got) == [[2, 3, 4, 5, 5, 6], [None, [], [None], [1, None], [2], [3]], [0, 0, 0, 0, 1, 0]]
 
 
 # --- which columns ----------------------------------------------------------------------------------------------
@@ -116,12 +115,17 @@ def orders():
     lines = [{"id": 7, "tags": ["t", "u"], "price": {"net": 1.5, "tax": 0.5}}, None]
     more = [{"id": 8, "tags": None, "price": None}]
     notes = pa.map_(pa.string(), pa.list_(pa.int32()))
-    return written(pa.table({
-        "id": [1, 2, 3, 4],
-        "order": [{"by": "ann", "lines": lines}, {"by": "bob", "lines": []}, None, {"by": None, "lines": more}],
-        "note": pa.array([[("k", [1, 2]), ("l", None)], None, [], [("m", [3])]], notes),
-        "a.b": [["x"], [], None, ["y"]],
-    }), row_group_size=3)  # fmt: skip
+    return written(
+        pa.table(
+            {
+                "id": [1, 2, 3, 4],
+                "order": [{"by": "ann", "lines": lines}, {"by": "bob", "lines": []}, None, {"by": None, "lines": more}],
+                "note": pa.array([[("k", [1, 2]), ("l", None)], None, [], [("m", [3])]], notes),
+                "a.b": [["x"], [], None, ["y"]],
+            }
+        ),
+        row_group_size=3,
+    )
 
 
 ELEMENT = "order.lines.list.element"
@@ -131,31 +135,63 @@ TAX = {"net": 1.5, "tax": 0.5}
 @pytest.mark.parametrize(
     ("explode", "columns", "names", "values"),
     [
-        ("order.lines", ["order"], ["by", "id", "tags", "price"],
-         [["ann", "ann", None], [7, None, 8], [["t", "u"], None, None], [TAX, None, None]]),
-        ("order.lines", ["id", "order.lines"], ["id", f"{ELEMENT}.id", "tags", "price"],
-         [[1, 1, 4], [7, None, 8], [["t", "u"], None, None], [TAX, None, None]]),
-        ("order.lines", [f"{ELEMENT}.price.net", "id", "order.by"], ["net", "id", "by"],
-         [[1.5, None, None], [1, 1, 4], ["ann", "ann", None]]),
-        ("order.lines", [f"{ELEMENT}.tags.list.element", f"{ELEMENT}.id"], ["tags", "id"],
-         [[["t", "u"], None, None], [7, None, 8]]),
+        (
+            "order.lines",
+            ["order"],
+            ["by", "id", "tags", "price"],
+            [["ann", "ann", None], [7, None, 8], [["t", "u"], None, None], [TAX, None, None]],
+        ),
+        (
+            "order.lines",
+            ["id", "order.lines"],
+            ["id", f"{ELEMENT}.id", "tags", "price"],
+            [[1, 1, 4], [7, None, 8], [["t", "u"], None, None], [TAX, None, None]],
+        ),
+        (
+            "order.lines",
+            [f"{ELEMENT}.price.net", "id", "order.by"],
+            ["net", "id", "by"],
+            [[1.5, None, None], [1, 1, 4], ["ann", "ann", None]],
+        ),
+        (
+            "order.lines",
+            [f"{ELEMENT}.tags.list.element", f"{ELEMENT}.id"],
+            ["tags", "id"],
+            [[["t", "u"], None, None], [7, None, 8]],
+        ),
         ("order.lines", ["id"], ["id"], [[1, 1, 4]]),
-        ("order.lines", [("order", "by"), ("order", "lines", "list", "element", "price")], ["by", "price"],
-         [["ann", "ann", None], [TAX, None, None]]),
-        (ELEMENT + ".tags", ["id", "order"], ["id", "by", f"{ELEMENT}.id", "tags", "price"],
-         [[1, 1], ["ann", "ann"], [7, 7], ["t", "u"], [TAX, TAX]]),
+        (
+            "order.lines",
+            [("order", "by"), ("order", "lines", "list", "element", "price")],
+            ["by", "price"],
+            [["ann", "ann", None], [TAX, None, None]],
+        ),
+        (
+            ELEMENT + ".tags",
+            ["id", "order"],
+            ["id", "by", f"{ELEMENT}.id", "tags", "price"],
+            [[1, 1], ["ann", "ann"], [7, 7], ["t", "u"], [TAX, TAX]],
+        ),
         (ELEMENT + ".tags.list.element", [ELEMENT + ".tags"], ["tags"], [["t", "u"]]),
         ("note", ["id", "note"], ["id", "key", "value"], [[1, 1, 4], ["k", "l", "m"], [[1, 2], None, [3]]]),
         ("note.key_value", ["note.key_value.key"], ["key"], [["k", "l", "m"]]),
-        ("note.key_value.value", ["id", "note.key_value"], ["id", "key", "value"],
-         [[1, 1, 4], ["k", "k", "m"], [1, 2, 3]]),
+        (
+            "note.key_value.value",
+            ["id", "note.key_value"],
+            ["id", "key", "value"],
+            [[1, 1, 4], ["k", "k", "m"], [1, 2, 3]],
+        ),
         ("note.key_value.value", ["note.key_value.value"], ["value"], [[1, 2, 3]]),
         ("a.b", ["a.b", "id", "order.by"], ["a.b", "id", "by"], [["x", "y"], [1, 4], ["ann", None]]),
         (("a.b", "list", "element"), [("a.b",)], ["a.b"], [["x", "y"]]),
-        ("a.b", ["order.lines.list.element.id", "order.lines.list.element.price.tax"], ["order"],
-         [[{"lines": [{"id": 7, "price": {"tax": 0.5}}, None]}, {"lines": [{"id": 8, "price": None}]}]]),
+        (
+            "a.b",
+            ["order.lines.list.element.id", "order.lines.list.element.price.tax"],
+            ["order"],
+            [[{"lines": [{"id": 7, "price": {"tax": 0.5}}, None]}, {"lines": [{"id": 8, "price": None}]}]],
+        ),
     ],
-)  # fmt: skip
+)
 def test_columns(orders, explode, columns, names, values):
     got = read_parquet(orders, columns=columns, explode=explode)
     assert got.columns.tolist() == names
@@ -169,14 +205,18 @@ def test_all_columns_in_the_order_of_the_file(orders):
 
 
 def test_parts_of_one_column_stay_together(orders):
-    got = read_parquet(written(pa.table({"c": [[{"l": [{"x": 1, "y": 2, "z": 3}]}]]})), explode="c", columns=[
-        "c.list.element.l.list.element.x", "c.list.element.l.list.element.z"])  # fmt: skip
+    got = read_parquet(
+        written(pa.table({"c": [[{"l": [{"x": 1, "y": 2, "z": 3}]}]]})),
+        explode="c",
+        columns=["c.list.element.l.list.element.x", "c.list.element.l.list.element.z"],
+    )
     assert plain_columns(got) == [[[{"x": 1, "z": 3}]]]
 
 
 def test_nothing_but_rows(orders):
     got = read_parquet(orders, explode="order.lines", columns=[])
-    assert got.shape == (3, 0) and isinstance(got.index, pd.RangeIndex)
+    assert got.shape == (3, 0)
+    assert isinstance(got.index, pd.RangeIndex)
 
 
 def test_virtual_columns(orders):
@@ -195,8 +235,10 @@ def test_rows_are_those_of_the_file(orders):
     assert read_parquet(orders, row_range=(1, 4), **read)["id"].tolist() == [4]
     assert read_parquet(orders, row_groups=[1, 0], **read)["id"].tolist() == [4, 1, 1]
     nothing, whole = (read_parquet(orders, nrows=nrows, explode="order.lines") for nrows in (0, None))
-    assert len(nothing) == 0 and nothing.columns.tolist() == whole.columns.tolist()
-    assert nothing["tags"].dtype == object and nothing["by"].dtype == "str"
+    assert len(nothing) == 0
+    assert nothing.columns.tolist() == whole.columns.tolist()
+    assert nothing["tags"].dtype == object
+    assert nothing["by"].dtype == "str"
 
 
 def test_only_the_leaves_asked_for_are_fetched():
@@ -234,7 +276,8 @@ def test_a_range_is_numbered_anew():
 def test_labels_that_are_no_strings():
     frame = pd.DataFrame({3: [1, 2], 4: [[5, 6], [7]]})
     got = read_parquet(numparq.to_parquet(frame), explode="4")
-    assert got.columns.tolist() == [3, 4] and plain_columns(got) == [[1, 1, 2], [5, 6, 7]]
+    assert got.columns.tolist() == [3, 4]
+    assert plain_columns(got) == [[1, 1, 2], [5, 6, 7]]
 
 
 # --- old forms of lists -----------------------------------------------------------------------------------------
@@ -253,14 +296,22 @@ FORMS = [
     (repeated("c", leaf("a"), text("b", OPTIONAL)), [[{"a": 1, "b": None}], []], ["c"], {"a": [1], "b": [None]}),
     (group("c", leaf("a", REPEATED)), [{"a": [1, 2]}, {"a": []}, None], ["c.a"], {"a": [1, 2]}),
     (group("c", leaf("element", REPEATED), logical=LIST), [[1, 2], None, []], ["c", "c.element"], {"c": [1, 2]}),
-    (group("c", repeated("array", leaf("array", REPEATED), logical=LIST), logical=LIST), [[[1, 2], []], None],
-     ["c.array.array"], {"c": [1, 2]}),
+    (
+        group("c", repeated("array", leaf("array", REPEATED), logical=LIST), logical=LIST),
+        [[[1, 2], []], None],
+        ["c.array.array"],
+        {"c": [1, 2]},
+    ),
     (group("c", repeated("array", text("s")), logical=LIST), [[{"s": "x"}], None, []], ["c", "c.array"], {"s": ["x"]}),
     (group("c", repeated("bag", text("s")), logical=LIST), [["x"], None, []], ["c", "c.bag", "c.bag.s"], {"c": ["x"]}),
-    (group("c", repeated("map", text("s"), leaf("n")), logical=MAP), [[("a", 1)], None, []], ["c", "c.map"],
-     {"s": ["a"], "n": [1]}),
+    (
+        group("c", repeated("map", text("s"), leaf("n")), logical=MAP),
+        [[("a", 1)], None, []],
+        ["c", "c.map"],
+        {"s": ["a"], "n": [1]},
+    ),
     (group("c", repeated("map", text("s")), logical=LIST), [["a"], None], ["c", "c.map", "c.map.s"], {"c": ["a"]}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("number", range(len(FORMS)))

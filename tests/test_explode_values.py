@@ -72,8 +72,11 @@ def test_random_collections(data):
     data_type, values = data.draw(typed(4))
     array = pa.array(data.draw(st.lists(values, min_size=1, max_size=6)), data_type)
     options = data.draw(st.sampled_from(OPTIONS))
-    check_all(written(pa.table({"c": array, "n": range(len(array))}), **options), "c",
-              dtype_backend=data.draw(st.sampled_from(["numpy", "numpy_nullable", "pyarrow"])))  # fmt: skip
+    check_all(
+        written(pa.table({"c": array, "n": range(len(array))}), **options),
+        "c",
+        dtype_backend=data.draw(st.sampled_from(["numpy", "numpy_nullable", "pyarrow"])),
+    )
 
 
 def test_rows_that_go_on_in_the_next_page():
@@ -81,7 +84,8 @@ def test_rows_that_go_on_in_the_next_page():
     data = written(pa.table({"c": values}), data_page_size=8, write_batch_size=1, use_dictionary=False)
     with numparq.ParquetFile(data) as file:
         read = read_parquet(data, explode="c.list.element.list.element", include=["position", "row_number"])
-        assert file.num_rows == 12 and len(read) == sum(n for k in range(12) for n in range(k))
+        assert file.num_rows == 12
+        assert len(read) == sum(n for k in range(12) for n in range(k))
     expected = [(n, n, k) for k in range(12) for m in range(k) for n in range(m)]
     assert list(zip(*plain_columns(read), strict=True)) == expected
 
@@ -139,12 +143,17 @@ def test_items_are_as_flat_columns(name, dtype_backend):
 
 @pytest.mark.parametrize("dtype_backend", BACKENDS)
 def test_parents_are_repeated(dtype_backend):
-    table = pa.table({
-        "n": [1, None, 3, 4], "s": ["x", "y", None, "z"], "c": [[1, 2], None, [], [3]], "d": [[1], None, [2], []],
-        "k": pa.array(["b", "a", "b", None]).dictionary_encode(),
-        "t": pa.array([1, 2, 3, 4], pa.timestamp("us", "UTC")),
-        "o": [{"a": 1}, None, {"a": 2}, {"a": 3}],
-    })  # fmt: skip
+    table = pa.table(
+        {
+            "n": [1, None, 3, 4],
+            "s": ["x", "y", None, "z"],
+            "c": [[1, 2], None, [], [3]],
+            "d": [[1], None, [2], []],
+            "k": pa.array(["b", "a", "b", None]).dictionary_encode(),
+            "t": pa.array([1, 2, 3, 4], pa.timestamp("us", "UTC")),
+            "o": [{"a": 1}, None, {"a": 2}, {"a": 3}],
+        }
+    )
     data = written(table, row_group_size=3)
     whole = oracle(data, **backend(dtype_backend))
     got = read_parquet(data, explode="c", **backend(dtype_backend))
@@ -157,7 +166,9 @@ def test_parents_are_repeated(dtype_backend):
 def test_integers_that_floats_do_not_hold():
     big = (1 << 60) + 1
     got = read_parquet(written(pa.table({"c": [[big, None], None]})), explode="c")
-    assert got["c"].dtype == "Int64" and got["c"][0] == big and got["c"][1] is pd.NA
+    assert got["c"].dtype == "Int64"
+    assert got["c"][0] == big
+    assert got["c"][1] is pd.NA
     assert read_parquet(written(pa.table({"c": [[big], None, []]})), explode="c")["c"].dtype == "int64"
 
 
@@ -165,10 +176,13 @@ def test_categories():
     table = pa.table({"p": ["x", "y", "z"], "c": [["b", "a"], ["b", None], []], "n": [[1], [], [2]]})
     data = written(table)
     got = read_parquet(data, explode="c", categories=["c", "p"])
-    assert got["c"].cat.categories.tolist() == ["b", "a"] and got["c"].cat.codes.tolist() == [0, 1, 0, -1]
-    assert got["p"].tolist() == ["x", "x", "y", "y"] and got["p"].dtype == "category"
+    assert got["c"].cat.categories.tolist() == ["b", "a"]
+    assert got["c"].cat.codes.tolist() == [0, 1, 0, -1]
+    assert got["p"].tolist() == ["x", "x", "y", "y"]
+    assert got["p"].dtype == "category"
     got = read_parquet(data, explode="n", categories=["n.list.element"])
-    assert got["n"].cat.categories.dtype == "int64" and got["n"].tolist() == [1, 2]
+    assert got["n"].cat.categories.dtype == "int64"
+    assert got["n"].tolist() == [1, 2]
 
 
 # --- annotated structs --------------------------------------------------------------------------------------------
@@ -184,7 +198,8 @@ def test_variants_are_values_of_their_own():
 
     data = with_footer(pa.table({"c": pa.array([[items[0], None], [], [items[1]]], pa.list_(fields))}), edit)
     got = read_parquet(data, explode="c")
-    assert got.columns.tolist() == ["c"] and got["c"].tolist() == [{"a": 1}, None, [2]]
+    assert got.columns.tolist() == ["c"]
+    assert got["c"].tolist() == [{"a": 1}, None, [2]]
     assert read_parquet(data, explode="c", variants="bytes")["c"].tolist() == [items[0], None, items[1]]
     for path in ("c.list.element.value", "c.list.element.metadata"):
         with pytest.raises(SchemaError, match=r"that is no list or map; the column has 'c\.list\.element'"):
@@ -215,7 +230,8 @@ def test_geometries():
 
     data = with_footer(pa.table({"c": [[points[0].wkb, None], [], [points[1].wkb]]}), edit)
     got = read_parquet(data, explode="c", geometries="geopandas")
-    assert got.geometry.name == "c" and got["c"].tolist() == [points[0], None, points[1]]
+    assert got.geometry.name == "c"
+    assert got["c"].tolist() == [points[0], None, points[1]]
     assert read_parquet(data, explode="c")["c"].tolist() == [points[0].wkb, None, points[1].wkb]
 
 
@@ -226,8 +242,13 @@ def test_damaged_files():
     """Whatever is damaged, there is a frame or numparq's own error."""
     rng = np.random.default_rng(3)
     values = [[[{"x": n, "y": [str(n)] * (n % 3)}] * (n % 4)] * (n % 3) for n in range(60)]
-    data = written(pa.table({"n": range(60), "c": values}), row_group_size=25, data_page_size=64, compression="none",
-                   store_schema=False)  # fmt: skip
+    data = written(
+        pa.table({"n": range(60), "c": values}),
+        row_group_size=25,
+        data_page_size=64,
+        compression="none",
+        store_schema=False,
+    )
     paths = ["c", "c.list.element.list.element", "c.list.element.list.element.y.list.element"]
     outcomes = {"read": 0, "refused": 0}
     for number in range(400):
@@ -259,8 +280,12 @@ def test_what_is_whole_of_damaged_files():
         return bytes(changed)
 
     got = read_parquet(damaged((0, 1)), explode="c", on_error="skip", include=["row_number"])
-    assert plain_columns(got) == [[3] * 3 + [4] * 4 + [5] * 5, [3] * 3 + [4] * 4 + [5] * 5, ["x"] * 12,
-                                  [3] * 3 + [4] * 4 + [5] * 5]  # fmt: skip
+    assert plain_columns(got) == [
+        [3] * 3 + [4] * 4 + [5] * 5,
+        [3] * 3 + [4] * 4 + [5] * 5,
+        ["x"] * 12,
+        [3] * 3 + [4] * 4 + [5] * 5,
+    ]
     assert len(got.attrs["numparq.lost"]) == 1
     got = read_parquet(damaged((0, 0), (1, 0)), explode="c", on_error="skip", include=["position"])
     assert got.columns.tolist() == ["c", "t", "position"]

@@ -19,11 +19,15 @@ NUMBERS = [3, 1, 2**62, -5]
 
 def frame(rows: int, first: int = 0) -> pd.DataFrame:
     numbers = range(first, first + rows)
-    return pd.DataFrame({
-        "a": numbers, "s": [f"s{number % 7}" for number in numbers],
-        "c": pd.Categorical([f"c{number % 3}" for number in numbers], [f"c{number}" for number in range(3)]),
-        "f": np.sqrt(np.arange(first, first + rows)), "l": [list(range(number % 4)) for number in numbers],
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "a": numbers,
+            "s": [f"s{number % 7}" for number in numbers],
+            "c": pd.Categorical([f"c{number % 3}" for number in numbers], [f"c{number}" for number in range(3)]),
+            "f": np.sqrt(np.arange(first, first + rows)),
+            "l": [list(range(number % 4)) for number in numbers],
+        }
+    )
 
 
 def footer_of(data: bytes):
@@ -74,9 +78,12 @@ def test_without_asking(parts):
     with pytest.raises(UnsupportedError, match=r"another file, 'part\.0'; with external_files=True.*column 'a'"):
         read_parquet(folder / "_metadata")
     with ParquetFile(folder / "_metadata") as opened:
-        assert opened.num_rows == 30 and opened.num_row_groups == 9 and opened.schema.columns == list("ascfl")
+        assert opened.num_rows == 30
+        assert opened.num_row_groups == 9
+        assert opened.schema.columns == list("ascfl")
         assert opened.metadata.row_groups[8].columns[2].file_path == "p=2/x/part.2"
-        assert opened.read(row_groups=[]).shape == (0, 5) and opened.read(nrows=0)["s"].dtype == "str"
+        assert opened.read(row_groups=[]).shape == (0, 5)
+        assert opened.read(nrows=0)["s"].dtype == "str"
 
 
 def test_rows_and_columns(parts):
@@ -131,7 +138,8 @@ def test_files_that_pyarrow_makes(tmp_path, writer):
     same(got, pd.concat([frame(10, 10 * number) for number in range(3)], ignore_index=True))
     assert got["c"].dtype == "category"
     got = read_parquet(tmp_path / "_common_metadata")
-    assert len(got) == 0 and got.dtypes.drop("c").to_dict() == frame(1).dtypes.drop("c").to_dict()
+    assert len(got) == 0
+    assert got.dtypes.drop("c").to_dict() == frame(1).dtypes.drop("c").to_dict()
     assert ParquetFile(tmp_path / "_common_metadata").num_rows == 0
 
 
@@ -139,8 +147,9 @@ def test_files_that_pyarrow_makes(tmp_path, writer):
 def test_files_that_fastparquet_makes(tmp_path, partition_on):
     fastparquet = pytest.importorskip("fastparquet")
     data = frame(20)[["a", "s", "f"]]
-    fastparquet.write(str(tmp_path / "set"), data, file_scheme="hive", row_group_offsets=[0, 5, 12],
-                      partition_on=partition_on)  # fmt: skip
+    fastparquet.write(
+        str(tmp_path / "set"), data, file_scheme="hive", row_group_offsets=[0, 5, 12], partition_on=partition_on
+    )
     got = read_parquet(tmp_path / "set" / "_metadata", external_files=True)
     expected = data.drop(columns=partition_on)
     pd.testing.assert_frame_equal(got.sort_values("a", ignore_index=True), expected)
@@ -151,8 +160,10 @@ def test_files_that_fastparquet_makes(tmp_path, partition_on):
 def two_columns(folder, change) -> None:
     """Write a file of the columns a and b, and its copy "other" beside it; `change` edits the first one's footer."""
     texts = [b"x", b"", b"zz", b"y"]
-    columns = [Column("a", INT64, [[data_page(4, plain(INT64, NUMBERS))]]),
-               Column("b", BYTE_ARRAY, [[data_page(4, plain(BYTE_ARRAY, texts))]])]  # fmt: skip
+    columns = [
+        Column("a", INT64, [[data_page(4, plain(INT64, NUMBERS))]]),
+        Column("b", BYTE_ARRAY, [[data_page(4, plain(BYTE_ARRAY, texts))]]),
+    ]
     made = file([4], columns)
     (folder / "other").write_bytes(made.stored())
     made.chunks[0, 0] = [data_page(4, plain(INT64, [1, 2, 3, 4]))]

@@ -82,14 +82,18 @@ def test_what_is_fetched_is_given():
             assert given_by(ahead, start, stop) is None
         settle(ahead)
         assert source.loads == [[(100, 200), (300, 400)], [(1000, 1100)]], "the next one is fetched as well"
-        assert ahead.held == 300 and ahead.num_requests == source.num_requests and ahead.num_bytes == source.num_bytes
+        assert ahead.held == 300
+        assert ahead.num_requests == source.num_requests
+        assert ahead.num_bytes == source.num_bytes
         ahead.begin(1)
         assert given_by(ahead, 1000, 1100) == DATA[1000:1100]
         ahead.end(0)
-        assert given_by(ahead, 100, 200) is None and ahead.held == 100
+        assert given_by(ahead, 100, 200) is None
+        assert ahead.held == 100
         assert len(source.loads) == 2
     assert source.size == 5000, "it stays open"
-    assert given_by(ahead, 1000, 1100) is None and ahead.held == 0
+    assert given_by(ahead, 1000, 1100) is None
+    assert ahead.held == 0
     with pytest.raises(ValueError, match="closed"):
         ahead.begin(0)
 
@@ -102,13 +106,17 @@ def test_reads_from_batches_or_behind_them():
         before = source.num_requests
         out = np.empty(50, np.uint8)
         ahead.read_into(120, out)
-        assert out.tobytes() == DATA[120:170] and source.num_requests == before
+        assert out.tobytes() == DATA[120:170]
+        assert source.num_requests == before
         ahead.read_into(180, out)
-        assert out.tobytes() == DATA[180:230] and source.num_requests == before + 1
+        assert out.tobytes() == DATA[180:230]
+        assert source.num_requests == before + 1
         pieces = ahead.read_ranges([(0, 10), (110, 120), (4990, 5000)])
         assert [piece[:10].tobytes() for piece in pieces] == [DATA[:10], DATA[110:120], DATA[4990:]]
-        assert {len(piece) for piece in pieces} == {10 + SLACK} and source.loads[-1] == [(0, 10), (4990, 5000)]
-        assert ahead.has(0, 5000) and not ahead.has(0, 5001)
+        assert {len(piece) for piece in pieces} == {10 + SLACK}
+        assert source.loads[-1] == [(0, 10), (4990, 5000)]
+        assert ahead.has(0, 5000)
+        assert not ahead.has(0, 5001)
         with pytest.raises(InvalidFileError):
             ahead.read_ranges([(0, 5001)])
         assert ahead.view(100, 10, SLACK + 1) is None
@@ -163,7 +171,8 @@ def test_no_more_is_held_than_allowed():
             asked = sorted(start for load in source.loads for start, _ in load)
             assert asked == [500 * place for place in range(min(number + 2, 10))], "this one, and the next"
             ahead.end(number)
-        assert ahead.held == 0 and source.num_bytes == 4000
+        assert ahead.held == 0
+        assert source.num_bytes == 4000
 
 
 def test_a_batch_that_is_larger_than_allowed():
@@ -171,7 +180,8 @@ def test_a_batch_that_is_larger_than_allowed():
     with prefetched(source, [[0, 3000]], [[4000, 4100]], most_bytes=2500) as ahead:
         ahead.begin(0)
         assert given_by(ahead, 0, 2000) == DATA[:2000]
-        assert given_by(ahead, 2000, 2100) is None and given_by(ahead, 1900, 2100) is None
+        assert given_by(ahead, 2000, 2100) is None
+        assert given_by(ahead, 1900, 2100) is None
         out = np.empty(200, np.uint8)
         ahead.read_into(1900, out)
         assert out.tobytes() == DATA[1900:2100]
@@ -191,7 +201,8 @@ def test_what_somebody_read_himself_is_not_fetched_any_more():
         assert given_by(ahead, 1000, 1100) is None
         ahead.end(0)
         settle(ahead)
-        assert source.loads == [[(0, 1000)]] and ahead.held == 0
+        assert source.loads == [[(0, 1000)]]
+        assert ahead.held == 0
 
 
 def test_a_batch_ends_while_it_is_on_its_way():
@@ -305,4 +316,5 @@ def test_many_threads(batches, gap, max_bytes, most_bytes):
         with ThreadPoolExecutor(3) as pool:
             list(pool.map(decode, range(len(batches))))
         settle(ahead)
-        assert ahead.held == 0 and not ahead._batches
+        assert ahead.held == 0
+        assert not ahead._batches

@@ -64,8 +64,13 @@ def check_same(ours, theirs) -> None:
 @pytest.mark.parametrize("dictionary", [False, True])
 @pytest.mark.parametrize("compression", ["snappy", "zstd"])
 def test_as_with_jobs(monkeypatch, with_nulls, dictionary, compression) -> None:
-    data = numparq.to_parquet(table(with_nulls), compression=compression, use_dictionary=dictionary,
-                              row_group_size=GROUP, max_rows_per_page=PAGE)  # fmt: skip
+    data = numparq.to_parquet(
+        table(with_nulls),
+        compression=compression,
+        use_dictionary=dictionary,
+        row_group_size=GROUP,
+        max_rows_per_page=PAGE,
+    )
     rng, seen = np.random.default_rng(5), Watched(monkeypatch)
     for backend in ("numpy", "numpy_nullable", "pyarrow"):
         for count in (1, 3, PAGE - 1, PAGE + 1, 800):
@@ -74,7 +79,8 @@ def test_as_with_jobs(monkeypatch, with_nulls, dictionary, compression) -> None:
             for how in ({"row_range": (start, start + count)}, {"filters": keys}, {"filters": keys, "nrows": 2}):
                 check_same(*both(monkeypatch, data, dtype_backend=backend, **how))
     if compression == "zstd":
-        assert seen.done <= 30 and not seen.steps  # keys that are known, and no pages
+        assert seen.done <= 30
+        assert not seen.steps
     else:
         assert seen.done > 100
 
@@ -117,18 +123,33 @@ def test_nulls_that_no_statistics_tell_of(monkeypatch) -> None:
     from pyarrow import parquet
 
     rows = np.arange(600)
-    frame = pa.table({"a": rows, "b": pa.array([None if row == 205 else row for row in rows.tolist()]), "c": rows * 2,
-                      "s": [None if row == 207 else str(row) for row in rows.tolist()]})  # fmt: skip
+    frame = pa.table(
+        {
+            "a": rows,
+            "b": pa.array([None if row == 205 else row for row in rows.tolist()]),
+            "c": rows * 2,
+            "s": [None if row == 207 else str(row) for row in rows.tolist()],
+        }
+    )
     sink = io.BytesIO()
-    parquet.write_table(frame, sink, data_page_size=400, write_batch_size=50, use_dictionary=False,
-                        write_statistics=False, write_page_index=True)  # fmt: skip
+    parquet.write_table(
+        frame,
+        sink,
+        data_page_size=400,
+        write_batch_size=50,
+        use_dictionary=False,
+        write_statistics=False,
+        write_page_index=True,
+    )
     data, seen = sink.getvalue(), Watched(monkeypatch)
     for start, stop, dtype in ((201, 209, "float64"), (205, 206, "float64"), (300, 310, "int64")):
         ours, theirs = both(monkeypatch, data, row_range=(start, stop))
         check_same(ours, theirs)
-        assert ours[0]["b"].dtype == dtype and ours[0]["a"].tolist() == list(range(start, stop))
+        assert ours[0]["b"].dtype == dtype
+        assert ours[0]["a"].tolist() == list(range(start, stop))
         assert ours[0]["s"].isna().tolist() == [row == 207 for row in range(start, stop)]
-    assert seen.done and seen.steps
+    assert seen.done
+    assert seen.steps
 
 
 @pytest.mark.parametrize("at", range(0, 900, 60))
@@ -147,7 +168,8 @@ def test_losses_are_noted(monkeypatch) -> None:
     data = bytearray(numparq.to_parquet(frame, max_rows_per_page=100, use_dictionary=False, compression=None) or b"")
     data[200] ^= 0x55
     found = numparq.read_parquet(bytes(data), row_range=(20, 150), on_error="skip")
-    assert found["number"].tolist() == frame["number"].iloc[100:150].tolist() and found.attrs["numparq.lost"]
+    assert found["number"].tolist() == frame["number"].iloc[100:150].tolist()
+    assert found.attrs["numparq.lost"]
 
 
 def test_rows_behind_those_of_other_files(monkeypatch, tmp_path) -> None:
@@ -161,5 +183,6 @@ def test_rows_behind_those_of_other_files(monkeypatch, tmp_path) -> None:
     whole = numparq.read_parquet(tmp_path)
     expected = whole[(whole["key"] >= 300) & (whole["key"] < 309)].reset_index(drop=True)
     pd.testing.assert_frame_equal(found, expected)
-    assert len(found) == 9 and found["key"].tolist() == [300, 303, 306, 301, 304, 307, 302, 305, 308]
+    assert len(found) == 9
+    assert found["key"].tolist() == [300, 303, 306, 301, 304, 307, 302, 305, 308]
     assert seen.done >= 3 * 4

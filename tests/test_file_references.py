@@ -44,8 +44,9 @@ def test_the_table_of_the_specification(given, absent):
     if absent != "left out":
         reference = dict.fromkeys(REFERENCE_FIELDS) | reference
     if absent == "empty":
-        reference = {"uri": "", "content_type": "", "checksum": ""} | {name: value for name, value in reference.items()
-                                                                       if value is not None}  # fmt: skip
+        reference = {"uri": "", "content_type": "", "checksum": ""} | {
+            name: value for name, value in reference.items() if value is not None
+        }
     expected = SET["inline"] if "inline" in given else TABLE[given]
     if expected is None:
         with pytest.raises(InvalidFileError, match="FILE reference"):
@@ -91,8 +92,12 @@ def test_what_is_no_reference(reference):
 # --- checksums -------------------------------------------------------------------------------------------------------
 
 DATA = b"The bytes."
-SUMS = {"MD5": hashlib.md5(DATA).hexdigest(), "SHA-256": hashlib.sha256(DATA).hexdigest(),
-        "CRC32": f"{zlib.crc32(DATA):08x}", "CRC32C": "f3a6e9f7"}  # fmt: skip
+SUMS = {
+    "MD5": hashlib.md5(DATA).hexdigest(),
+    "SHA-256": hashlib.sha256(DATA).hexdigest(),
+    "CRC32": f"{zlib.crc32(DATA):08x}",
+    "CRC32C": "f3a6e9f7",
+}
 
 
 def fetched(**fields):
@@ -135,8 +140,14 @@ def test_a_checksum_without_an_algorithm():
 
 # --- bytes of this file and of others ---------------------------------------------------------------------------------
 
-TYPES = {"uri": pa.string(), "offset": pa.int64(), "size": pa.int64(), "content_type": pa.string(),
-         "checksum": pa.string(), "inline": pa.binary()}  # fmt: skip
+TYPES = {
+    "uri": pa.string(),
+    "offset": pa.int64(),
+    "size": pa.int64(),
+    "content_type": pa.string(),
+    "checksum": pa.string(),
+    "inline": pa.binary(),
+}
 
 
 def stored(references, fields=tuple(TYPES), wrap=lambda array: array, edit=lambda schema: None, nullable=True) -> bytes:
@@ -153,11 +164,15 @@ def stored(references, fields=tuple(TYPES), wrap=lambda array: array, edit=lambd
 
 
 REFERENCES = [
-    {"inline": b"in line", "content_type": "text/plain"}, None, {"offset": 0, "size": 4}, {"uri": "side"},
-    {"uri": "below/side", "offset": 2, "size": 3}, {"uri": "side", "size": 2},
+    {"inline": b"in line", "content_type": "text/plain"},
+    None,
+    {"offset": 0, "size": 4},
+    {"uri": "side"},
+    {"uri": "below/side", "offset": 2, "size": 3},
+    {"uri": "side", "size": 2},
     {"uri": "side", "offset": 4, "size": 0, "checksum": "MD5:d41d8cd98f00b204e9800998ecf8427e"},
     {"inline": b"", "uri": "s3://provenance/only", "size": 7},
-]  # fmt: skip
+]
 BYTES = [b"in line", None, b"PAR1", b"side", b"low", b"si", b"", b""]
 
 
@@ -182,9 +197,11 @@ def test_references_are_dicts(folder):
 
 def test_bytes_of_references(folder):
     got = read_parquet(folder / "file", files="bytes", external_files=True)["f"]
-    assert got.tolist() == BYTES and got.dtype == object
+    assert got.tolist() == BYTES
+    assert got.dtype == object
     got = read_parquet(folder / "file", files="bytes", external_files=True, dtype_backend="pyarrow")["f"]
-    assert got.dtype == pd.ArrowDtype(pa.binary()) and got.array.__arrow_array__().to_pylist() == BYTES
+    assert got.dtype == pd.ArrowDtype(pa.binary())
+    assert got.array.__arrow_array__().to_pylist() == BYTES
     got = read_parquet(folder / "file", files="bytes", row_range=(0, 3))["f"]
     assert got.tolist() == BYTES[:3]
     assert read_parquet(folder / "file", files="bytes", nrows=0)["f"].tolist() == []
@@ -256,10 +273,15 @@ def test_a_wrong_reference_is_said_where(folder):
     assert read_parquet(folder / "wrong", files="bytes", verify_crc=False)["f"].tolist() == [b"x"]
 
 
-@pytest.mark.parametrize(("fields", "reference", "expected"), [
-    (("inline",), {"inline": b"x"}, b"x"), (("uri", "content_type"), {"uri": "side"}, b"side"),
-    (("size", "offset"), {"offset": 1, "size": 2}, b"AR"), (("inline", "future"), {"inline": b"x", "future": 1}, b"x"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("fields", "reference", "expected"),
+    [
+        (("inline",), {"inline": b"x"}, b"x"),
+        (("uri", "content_type"), {"uri": "side"}, b"side"),
+        (("size", "offset"), {"offset": 1, "size": 2}, b"AR"),
+        (("inline", "future"), {"inline": b"x", "future": 1}, b"x"),
+    ],
+)
 def test_groups_with_some_of_the_fields(folder, fields, reference, expected):
     (folder / "some").write_bytes(stored([reference, None], fields))
     got = read_parquet(folder / "some", files="bytes", external_files=True)["f"]
@@ -294,11 +316,13 @@ def test_a_field_of_a_reference_alone(folder):
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [({"name": "uri", "logicalType": None, "converted_type": None}, "uri .* not of the type"),
-     ({"name": "offset", "logicalType": THRIFT.LogicalType(DATE=THRIFT.DateType())}, "offset .* not of the type"),
-     ({"name": "inline", "converted_type": 0}, "inline .* not of the type"),
-     ({"name": "size", "converted_type": 10}, "size .* not of the type")],
-)  # fmt: skip
+    [
+        ({"name": "uri", "logicalType": None, "converted_type": None}, "uri .* not of the type"),
+        ({"name": "offset", "logicalType": THRIFT.LogicalType(DATE=THRIFT.DateType())}, "offset .* not of the type"),
+        ({"name": "inline", "converted_type": 0}, "inline .* not of the type"),
+        ({"name": "size", "converted_type": 10}, "size .* not of the type"),
+    ],
+)
 def test_fields_of_other_types(folder, change, message):
     """They are read as what they are, but they are no references."""
 
@@ -315,7 +339,8 @@ def test_fields_of_other_types(folder, change, message):
 
 def test_the_schema_names_it():
     text = str(ParquetFile(stored([None])).schema)
-    assert "optional group f (FILE) {" in text and "optional binary uri (STRING);" in text
+    assert "optional group f (FILE) {" in text
+    assert "optional binary uri (STRING);" in text
 
 
 def test_wrong_arguments(folder):

@@ -250,7 +250,8 @@ def test_errors_name_the_file(path, data):
     for name, source in sources.items():
         with pytest.raises(InvalidFileError) as caught:
             read_parquet(source)
-        assert caught.value.where == {"file": name} and repr(name) in str(caught.value)
+        assert caught.value.where == {"file": name}
+        assert repr(name) in str(caught.value)
     with open(path, "rb") as file, pytest.raises(InvalidFileError) as caught:
         read_parquet(file)
     assert caught.value.where == {"file": str(path)}

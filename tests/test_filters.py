@@ -80,8 +80,13 @@ def test_floats_with_nans_and_nulls(filters, rows, bloom, order, sizes):
     """A NaN is unequal to everything and not out of any range; bounds do not speak of it."""
     column = pd.arrays.ArrowExtensionArray(pa.array(FLOATS, from_pandas=False))
     groups, few = sizes
-    data = own(pd.Series(column), row_group_size=groups, max_rows_per_page=few, column_order=order,
-               bloom_filter_options={"x": True} if bloom else None)  # fmt: skip
+    data = own(
+        pd.Series(column),
+        row_group_size=groups,
+        max_rows_per_page=few,
+        column_order=order,
+        bloom_filter_options={"x": True} if bloom else None,
+    )
     assert numbers(data, filters) == rows
 
 
@@ -187,8 +192,10 @@ def test_pages_in_order_may_overlap():
 def test_dictionaries_that_do_not_have_all_values(forgery):
     """The writer falls back to PLAIN behind a full dictionary: what is not in it may be there all the same."""
     values = [f"value {number:04d}" for number in range(400)]
-    data = forged(one(values, dictionary_pagesize_limit=100, row_group_size=400, write_statistics=False,
-                      write_page_index=False), forgery)  # fmt: skip
+    data = forged(
+        one(values, dictionary_pagesize_limit=100, row_group_size=400, write_statistics=False, write_page_index=False),
+        forgery,
+    )
     for number in (0, 3, 17, 399):
         assert numbers(data, x == values[number]) == [number]
     assert numbers(data, x.isin(["value 0398", "other"])) == [398]
@@ -204,7 +211,8 @@ def test_bounds_that_were_cut(writer):
     data = writer(values)
     for row, value in enumerate(values):
         assert numbers(data, x == value) == [row]
-        assert row in numbers(data, x >= value) and row in numbers(data, x <= value)
+        assert row in numbers(data, x >= value)
+        assert row in numbers(data, x <= value)
         assert row not in numbers(data, x != value)
     assert numbers(data, x > LONG + "b") == [0, 3, 4, 5]
     assert numbers(data, x.startswith(LONG)) == [0, 1, 2]
@@ -279,8 +287,14 @@ def test_errors():
         read_parquet(data, ["x"], [("xx", "==", 1)])
     with pytest.raises(SchemaError):
         read_parquet(data, filters=(x == 1) | col("x.y").is_null())
-    for filters, error in (([], ValueError), ("x > 1", TypeError), ([("x", "~", 1)], ValueError), (x, TypeError),
-                           ([("x", "==")], ValueError), (True, TypeError)):  # fmt: skip
+    for filters, error in (
+        ([], ValueError),
+        ("x > 1", TypeError),
+        ([("x", "~", 1)], ValueError),
+        (x, TypeError),
+        ([("x", "==")], ValueError),
+        (True, TypeError),
+    ):
         with pytest.raises(error):
             read_parquet(data, filters=filters)
         with ParquetFile(data) as file, pytest.raises(error):
@@ -297,12 +311,14 @@ def test_a_list_is_asked_for_simple_values_only():
 # --- skipping ---------------------------------------------------------------------------------------------------------
 
 ROWS, GROUP, PAGE = 1000, 200, 20
-FRAME = pd.DataFrame({
-    "key": np.arange(ROWS) * 2,
-    "value": np.arange(ROWS) / 7,
-    "word": [f"w{row * 7 % 40:02d}" for row in range(ROWS)],
-    "note": [f"note {row * 7919 % ROWS}" for row in range(ROWS)],
-})  # fmt: skip
+FRAME = pd.DataFrame(
+    {
+        "key": np.arange(ROWS) * 2,
+        "value": np.arange(ROWS) / 7,
+        "word": [f"w{row * 7 % 40:02d}" for row in range(ROWS)],
+        "note": [f"note {row * 7919 % ROWS}" for row in range(ROWS)],
+    }
+)
 OPTIONS = {"row_group_size": GROUP, "max_rows_per_page": PAGE, "use_dictionary": ["word"], "compression": None}
 DATA = to_parquet(FRAME, **OPTIONS)
 key = col("key")
@@ -346,7 +362,8 @@ def test_a_bloom_filter_knows_what_is_absent():
     data = to_parquet(FRAME, bloom_filter_options={"key": {"fpp": 1e-6}}, **OPTIONS)
     frame, found = touched(data, filters=key == 501)
     assert_same(frame, expected([]))
-    assert {region[0] for region in found} <= {"bloom"} and found
+    assert {region[0] for region in found} <= {"bloom"}
+    assert found
     assert {region[1] for region in found} == {1}, "statistics come first"
     frame, found = touched(data, filters=key.isin([501, 700, 703]))
     assert_same(frame, expected(FRAME["key"] == 700))
@@ -425,8 +442,13 @@ def test_a_look_up_in_an_object_store():
     from object_store import ObjectStore
 
     rows = 60_000
-    big = pd.DataFrame({"key": np.arange(rows), "value": np.random.default_rng(3).random(rows),
-                        "text": [f"{row:09d}" for row in range(rows)]})  # fmt: skip
+    big = pd.DataFrame(
+        {
+            "key": np.arange(rows),
+            "value": np.random.default_rng(3).random(rows),
+            "text": [f"{row:09d}" for row in range(rows)],
+        }
+    )
     data = to_parquet(big, row_group_size=20_000, max_rows_per_page=500, use_dictionary=False)
     store = ObjectStore()
     store.pipe("/a", data)
@@ -446,8 +468,9 @@ def test_gaps_between_columns_are_not_fetched(filters):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"a": rng.random(8000), "b": rng.integers(0, 99, 8000, "i1"), "c": rng.random(8000)})
     # With something long behind the rows, for these not to come along with the footer.
-    data = to_parquet(frame, compression=None, use_dictionary=False, row_group_size=1000,
-                      key_value_metadata={"long": "x" * 100_000})  # fmt: skip
+    data = to_parquet(
+        frame, compression=None, use_dictionary=False, row_group_size=1000, key_value_metadata={"long": "x" * 100_000}
+    )
     store = ObjectStore()
     store.pipe("/a", data)
     store.reset()
@@ -483,17 +506,24 @@ def test_what_statistics_decide_is_not_fetched_to_be_asked(columns):
 
 
 BACKENDS = [{}, {"dtype_backend": "numpy_nullable"}, {"dtype_backend": "pyarrow"}]
-MIXED = pd.DataFrame({
-    "i": pd.array([1, 2, None, 4] * 5, "Int16"), "n": np.arange(20), "f": np.arange(20, dtype="f4"),
-    "s": ["a", None, "b", "c"] * 5, "b": [True, False] * 10, "t": pd.date_range("2024", periods=20, tz="UTC"),
-    "c": pd.Categorical(["x", "y", None, "z"] * 5),
-})  # fmt: skip
+MIXED = pd.DataFrame(
+    {
+        "i": pd.array([1, 2, None, 4] * 5, "Int16"),
+        "n": np.arange(20),
+        "f": np.arange(20, dtype="f4"),
+        "s": ["a", None, "b", "c"] * 5,
+        "b": [True, False] * 10,
+        "t": pd.date_range("2024", periods=20, tz="UTC"),
+        "c": pd.Categorical(["x", "y", None, "z"] * 5),
+    }
+)
 
 
 @pytest.mark.parametrize("options", BACKENDS, ids=repr)
 @pytest.mark.parametrize("writer", ["numparq", "pyarrow"])
-@pytest.mark.parametrize("filters", [col("n") > 100, col("n") == 4.5, (col("s") == "bb") & (col("n") >= 0),
-                                     col("n").isin([])])  # fmt: skip
+@pytest.mark.parametrize(
+    "filters", [col("n") > 100, col("n") == 4.5, (col("s") == "bb") & (col("n") >= 0), col("n").isin([])]
+)
 def test_nothing_left(options, writer, filters):
     """The dtypes are those of the whole."""
     data = to_parquet(MIXED, row_group_size=8) if writer == "numparq" else written(MIXED, row_group_size=8)
@@ -562,7 +592,8 @@ def test_categories():
 def test_categories_of_our_own_stay():
     data = to_parquet(MIXED, row_group_size=8)
     got = read_parquet(data, filters=col("c") == "z")
-    assert got["c"].cat.categories.tolist() == ["x", "y", "z"] and got["c"].tolist() == ["z"] * 5
+    assert got["c"].cat.categories.tolist() == ["x", "y", "z"]
+    assert got["c"].tolist() == ["z"] * 5
 
 
 @pytest.mark.parametrize("groups", [[2, 0], [4], [], [1, 1], [3, 1, 3]])
@@ -573,8 +604,10 @@ def test_row_groups(groups):
     wanted = whole[whole["key"].isin([0, 10, 798, 800, 802, 1598, 1998])].reset_index(drop=True)
     assert_same(read_parquet(DATA, filters=keep, row_groups=groups), wanted)
     assert_same(read_parquet(DATA, filters=keep, row_groups=groups, nrows=2), wanted[:2])
-    assert_same(read_parquet(DATA, filters=col("note").like("%9"), row_groups=groups, threads=3),
-                whole[whole["note"].str.endswith("9")].reset_index(drop=True))  # fmt: skip
+    assert_same(
+        read_parquet(DATA, filters=col("note").like("%9"), row_groups=groups, threads=3),
+        whole[whole["note"].str.endswith("9")].reset_index(drop=True),
+    )
 
 
 def test_rows_are_chosen_before_filters_and_counted_behind_them():
@@ -648,7 +681,8 @@ def test_a_runtime_filter_that_arrives_meanwhile(filters, given):
             source = Telling(DATA, number, partial(late.arrive, **given))
             got = read_parquet(source, ["key"], filters, runtime_filters=[late], threads=threads)["key"].tolist()
             assert [value for value in got if passes(value)] == known
-            assert set(got) <= set(whole) and got == sorted(got)
+            assert set(got) <= set(whole)
+            assert got == sorted(got)
 
 
 def test_one_file_read_many_times():

@@ -171,8 +171,30 @@ def test_everything_is_drawn():
             sources.add(case.read["source"])
             walk(case.predicate)
     assert kinds == set(KINDS)
-    assert ops >= {*COMPARE, "isin", "not_in", "between", "is_null", "is_not_null", "startswith", "like", "contains",
-                   "All", "Some", "No", "Tuples"}  # fmt: skip
-    assert options >= {"columns", "row_range", "row_groups", "nrows", "include", "dtype_backend", "categories", "small",
-                       "runtime"}  # fmt: skip
+    assert ops >= {
+        *COMPARE,
+        "isin",
+        "not_in",
+        "between",
+        "is_null",
+        "is_not_null",
+        "startswith",
+        "like",
+        "contains",
+        "All",
+        "Some",
+        "No",
+        "Tuples",
+    }
+    assert options >= {
+        "columns",
+        "row_range",
+        "row_groups",
+        "nrows",
+        "include",
+        "dtype_backend",
+        "categories",
+        "small",
+        "runtime",
+    }
     assert sources == {"bytes", "path", "file", "memory"}

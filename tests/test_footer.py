@@ -49,10 +49,17 @@ def example(num_columns: int = 4, num_row_groups: int = 3) -> Any:
     def chunk(group: int, column: int) -> Any:
         statistics = IDL.Statistics(null_count=column, max_value=b"max", min_value=b"")
         meta = IDL.ColumnMetaData(
-            type=column % 8, encodings=[0, 3], path_in_schema=[f"c{column}"], codec=1, num_values=100 * group + column,
-            total_uncompressed_size=5, total_compressed_size=1 << 33, data_page_offset=4 + column,
-            dictionary_page_offset=None if column % 2 else 0, statistics=statistics if group else None,
-        )  # fmt: skip
+            type=column % 8,
+            encodings=[0, 3],
+            path_in_schema=[f"c{column}"],
+            codec=1,
+            num_values=100 * group + column,
+            total_uncompressed_size=5,
+            total_compressed_size=1 << 33,
+            data_page_offset=4 + column,
+            dictionary_page_offset=None if column % 2 else 0,
+            statistics=statistics if group else None,
+        )
         return IDL.ColumnChunk(file_offset=0, meta_data=meta, file_path="elsewhere" if column == 3 else None)
 
     schema = [IDL.SchemaElement(name="root", num_children=num_columns)]
@@ -88,8 +95,10 @@ def agree(footer: Footer, thing: Any) -> None:
         expected = [[number(chunk, path) for chunk in group.columns] for group in thing.row_groups]
         assert table[name].tolist() == expected, name
     for name, fields in CHUNK_FLAGS.items():
-        there = [[any(getattr(chunk, field) is not None for field in fields) for chunk in group.columns]
-                 for group in thing.row_groups]  # fmt: skip
+        there = [
+            [any(getattr(chunk, field) is not None for field in fields) for chunk in group.columns]
+            for group in thing.row_groups
+        ]
         assert (table[name] != 0).tolist() == there, name
 
 
@@ -243,4 +252,5 @@ def test_damaged_anywhere(times):
             outcomes.add("read")
         except ParquetError as error:
             outcomes.add(type(error).__name__)
-    assert "InvalidFileError" in outcomes and outcomes <= {"read", "InvalidFileError"}
+    assert "InvalidFileError" in outcomes
+    assert outcomes <= {"read", "InvalidFileError"}

@@ -60,7 +60,8 @@ def test_columns_of_a_dtype_share_one_block_of_the_frame():
     ints, floats = choose(INT64, optional=False), choose(FLOAT)
     frame, layout = frame_of([ints, floats, ints], [([1, 2],), ([0.5, np.nan],), ([3, 4],)])
     assert [block.shape for block in layout.blocks] == [(2, 2), (1, 2)]
-    assert layout.block_of == [0, 1, 0] and layout.row_of == [0, 0, 1]
+    assert layout.block_of == [0, 1, 0]
+    assert layout.row_of == [0, 0, 1]
     assert len(frame._mgr.blocks) == 2
     pd.testing.assert_frame_equal(frame, pd.DataFrame({"c0": [1, 2], "c1": np.float32([0.5, np.nan]), "c2": [3, 4]}))
     for place in range(3):
@@ -96,7 +97,8 @@ def test_a_column_that_moves_leaves_its_block():
     for place in range(4):
         layout.values[place][:] = place
     layout.replace(1, fallback_type(target, NULL_FOUND))
-    assert layout.values[1].dtype == np.float64 and layout.block_of[1] is None
+    assert layout.values[1].dtype == np.float64
+    assert layout.block_of[1] is None
     layout.replace(1, fallback_type(layout.targets[1], INEXACT))
     buffers = [DecodedColumn(layout.values[place]) for place in range(4)]
     buffers[1] = fixed(layout, 1, [2**60 + 1, 0, 5], [1, 0, 1])
@@ -112,7 +114,8 @@ def test_integers_widened_in_vain_go_back():
     assert wide.finish == small.finish == "widened"
     frame, layout = frame_of([wide, small, wide], [([1, -(2**53)],), ([7, 8],), ([1.0, np.nan], [1, 0])])
     assert [str(dtype) for dtype in frame.dtypes] == ["int64", "int32", "float64"]
-    assert frame["c0"].tolist() == [1, -(2**53)] and frame["c1"].tolist() == [7, 8]
+    assert frame["c0"].tolist() == [1, -(2**53)]
+    assert frame["c1"].tolist() == [7, 8]
     assert np.shares_memory(frame["c0"].to_numpy(), layout.blocks[0])  # in place
 
 
@@ -129,7 +132,8 @@ def test_wide_frames_have_one_block():
     for values in layout.values:
         values[:] = 1
     frame = assemble(layout, [DecodedColumn(values) for values in layout.values], [f"c{i}" for i in range(1000)])
-    assert len(frame._mgr.blocks) == 1 and frame.shape == (2, 1000)
+    assert len(frame._mgr.blocks) == 1
+    assert frame.shape == (2, 1000)
 
 
 # --- index, labels, extra columns ----------------------------------------------------
@@ -154,13 +158,15 @@ def test_extra_columns_come_last():
 
 def test_rows_without_columns():
     frame = assemble(allocate_blocks([], 3), [], [])
-    assert frame.shape == (3, 0) and isinstance(frame.index, pd.RangeIndex)
+    assert frame.shape == (3, 0)
+    assert isinstance(frame.index, pd.RangeIndex)
 
 
 def test_repeated_names():
     layout = allocate_blocks([choose(INT64, optional=False)] * 2, 1)
     frame = assemble(layout, [fixed(layout, 0, [1]), fixed(layout, 1, [2])], ["a", "a"])
-    assert frame.columns.tolist() == ["a", "a"] and frame.iloc[0].tolist() == [1, 2]
+    assert frame.columns.tolist() == ["a", "a"]
+    assert frame.iloc[0].tolist() == [1, 2]
 
 
 def test_attrs():
@@ -179,10 +185,8 @@ def binary_frame(target, *pieces):
 def test_strings_in_pieces():
     got = binary_frame(choose(BYTE_ARRAY, STRING), piece(b"a", None, "grün".encode()), piece(), piece(b"", b"zz"))
     assert got.dtype == "str"
-    assert (
-        got.tolist()[0:1] + got.tolist()[2:] == ["a", "grün", "", "zz"]
-        and got.isna().tolist() == [False, True] + [False] * 3
-    )
+    assert got.tolist()[0:1] + got.tolist()[2:] == ["a", "grün", "", "zz"]
+    assert got.isna().tolist() == [False, True] + [False] * 3
 
 
 def test_no_pieces():
@@ -197,32 +201,38 @@ def coded(codes, *values):
 
 def test_categories_of_one_piece_keep_its_dictionary():
     got = binary_frame(choose(BYTE_ARRAY, STRING, categorical=True), coded([1, -1, 1], b"z", b"y"))
-    assert got.cat.categories.tolist() == ["z", "y"] and got.cat.codes.tolist() == [1, -1, 1]
-    assert got.cat.codes.dtype == np.int8 and not got.cat.ordered
+    assert got.cat.categories.tolist() == ["z", "y"]
+    assert got.cat.codes.tolist() == [1, -1, 1]
+    assert got.cat.codes.dtype == np.int8
+    assert not got.cat.ordered
 
 
 def test_categories_of_several_pieces_are_in_order_of_appearance():
     pieces = coded([0, 1], b"b", b"a"), coded([1, 0, -1], b"c", b"a"), piece(b"d", None, b"b")
     got = binary_frame(choose(BYTE_ARRAY, STRING, categorical=True), *pieces)
     assert got.cat.categories.tolist() == ["b", "a", "c", "d"]
-    assert got.tolist()[:4] == ["b", "a", "a", "c"] and got.cat.codes.tolist() == [0, 1, 1, 2, -1, 3, -1, 0]
+    assert got.tolist()[:4] == ["b", "a", "a", "c"]
+    assert got.cat.codes.tolist() == [0, 1, 1, 2, -1, 3, -1, 0]
 
 
 def test_a_repeated_category_is_one():
     got = binary_frame(choose(BYTE_ARRAY, STRING, categorical=True), coded([0, 1, 2], b"b", b"b", b"a"))
-    assert got.cat.categories.tolist() == ["b", "a"] and got.cat.codes.tolist() == [0, 0, 1]
+    assert got.cat.categories.tolist() == ["b", "a"]
+    assert got.cat.codes.tolist() == [0, 0, 1]
 
 
 def test_categories_of_bytes():
     got = binary_frame(choose(BYTE_ARRAY, categorical=True), coded([0, -1], b"\xff"))
-    assert got.cat.categories.tolist() == [b"\xff"] and got.cat.categories.dtype == object
+    assert got.cat.categories.tolist() == [b"\xff"]
+    assert got.cat.categories.dtype == object
 
 
-@pytest.mark.parametrize("count, dtype", [(126, np.int8), (127, np.int16), (40_000, np.int32)])
+@pytest.mark.parametrize(("count", "dtype"), [(126, np.int8), (127, np.int16), (40_000, np.int32)])
 def test_codes_are_as_wide_as_they_need_be(count, dtype):
     values = [str(i).encode() for i in range(count)]
     got = binary_frame(choose(BYTE_ARRAY, STRING, categorical=True), coded([count - 1, -1], *values))
-    assert got.cat.codes.dtype == dtype and got.tolist()[0] == str(count - 1)
+    assert got.cat.codes.dtype == dtype
+    assert got.tolist()[0] == str(count - 1)
     assert got.cat.codes.dtype == pd.Categorical(list(map(str, range(count)))).codes.dtype
 
 
@@ -230,12 +240,14 @@ def test_unify_gives_what_each_code_becomes():
     shared = piece(b"x", b"y")
     remaps, dictionary = merge_dictionaries([shared, piece(b"y", b"q"), shared])
     assert [remap.tolist() for remap in remaps] == [[0, 1, -1], [1, 2, -1], [0, 1, -1]]
-    assert bytes(dictionary.data) == b"xyq" and dictionary.offsets.tolist() == [0, 1, 2, 3]
+    assert bytes(dictionary.data) == b"xyq"
+    assert dictionary.offsets.tolist() == [0, 1, 2, 3]
 
 
 def test_encode():
     made = dictionary_encode(piece(b"x", None, b"", b"x"))
-    assert made.codes.tolist() == [0, -1, 1, 0] and bytes(made.dictionary.data) == b"x"
+    assert made.codes.tolist() == [0, -1, 1, 0]
+    assert bytes(made.dictionary.data) == b"x"
 
 
 def test_int96_moves_to_microseconds():

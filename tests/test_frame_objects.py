@@ -59,13 +59,15 @@ def test_many_dates(spread, with_nulls):
     expected = days.astype("M8[D]").astype(object)
     if with_nulls:
         expected[validity == 0] = None
-    assert (got == expected).all() and got.dtype == object
+    assert (got == expected).all()
+    assert got.dtype == object
 
 
 @pytest.mark.parametrize("day", [FIRST - 1, LAST + 1, 2**31 - 1, -(2**31)])
 def test_days_that_are_no_dates(day):
     got = temporal.date_objects(np.array([day, 0], np.int32), np.array([1, 0], np.uint8), 1)
-    assert got.dtype == "M8[s]" and np.isnat(got).tolist() == [False, True]
+    assert got.dtype == "M8[s]"
+    assert np.isnat(got).tolist() == [False, True]
     assert got.view("i8")[0] == day * 86400
 
 
@@ -87,12 +89,14 @@ def test_times(data, kind):
 
 
 @pytest.mark.parametrize(
-    "unit, value", [("ms", 86_400_000), ("ms", -1), ("us", 86_400_000_000), ("ns", 1), ("ns", -1000)]
+    ("unit", "value"), [("ms", 86_400_000), ("ms", -1), ("us", 86_400_000_000), ("ns", 1), ("ns", -1000)]
 )
 def test_values_that_are_no_times(unit, value):
     dtype = np.int32 if unit == "ms" else np.int64
     got = temporal.time_objects(np.array([value, 0], dtype), unit, np.array([1, 0], np.uint8), 1)
-    assert got.dtype == f"m8[{unit}]" and got.view("i8")[0] == value and np.isnat(got[1])
+    assert got.dtype == f"m8[{unit}]"
+    assert got.view("i8")[0] == value
+    assert np.isnat(got[1])
 
 
 def test_repeated_values_are_one_object():
@@ -107,7 +111,8 @@ def test_repeated_values_are_one_object():
 def test_booleans(values):
     filled, validity, nulls = masked(values, bool, False)
     got = numbers.boolean_objects(filled, validity, nulls)
-    assert got.tolist() == values and (got.dtype == object or not nulls)
+    assert got.tolist() == values
+    assert got.dtype == object or not nulls
 
 
 @FEW
@@ -115,16 +120,21 @@ def test_booleans(values):
 def test_uuids(values):
     filled, validity, nulls = masked([value and value.bytes for value in values], "V16", b"\0" * 16)
     got = objects.uuid_objects(filled, validity, nulls)
-    assert got.tolist() == values and all(isinstance(value, (uuid.UUID, type(None))) for value in got)
+    assert got.tolist() == values
+    assert all(isinstance(value, (uuid.UUID, type(None))) for value in got)
 
 
 @FEW
-@given(st.integers(1, 9).flatmap(lambda width: optional(st.binary(min_size=width, max_size=width)).map(
-    lambda values: (width, values))))  # fmt: skip
+@given(
+    st.integers(1, 9).flatmap(
+        lambda width: optional(st.binary(min_size=width, max_size=width)).map(lambda values: (width, values))
+    )
+)
 def test_bytes_of_a_fixed_size(case):
     width, values = case
     got = strings.fixed_bytes_objects(*masked(values, f"V{width}", b"\0" * width))
-    assert got.tolist() == values and all(isinstance(value, (bytes, type(None))) for value in got)
+    assert got.tolist() == values
+    assert all(isinstance(value, (bytes, type(None))) for value in got)
 
 
 @FEW

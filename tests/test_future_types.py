@@ -61,10 +61,16 @@ def test_a_logical_type_of_the_future_beside_a_converted_type(converted, backend
 
 @pytest.mark.parametrize("converted", [22, 99, -1, 2**31 - 1, -(2**31)])
 def test_a_converted_type_of_the_future(converted, backend):
-    made = file([4], [column(BYTE_ARRAY, element={"converted_type": converted}),
-                      column(name="b", element={"converted_type": converted})])  # fmt: skip
+    made = file(
+        [4],
+        [
+            column(BYTE_ARRAY, element={"converted_type": converted}),
+            column(name="b", element={"converted_type": converted}),
+        ],
+    )
     got = read(made, **backend)
-    assert got["a"].tolist() == TEXTS and got["b"].tolist() == NUMBERS
+    assert got["a"].tolist() == TEXTS
+    assert got["b"].tolist() == NUMBERS
 
 
 def test_a_logical_type_beside_a_converted_type_of_the_future():
@@ -76,12 +82,18 @@ def test_a_logical_type_beside_a_converted_type_of_the_future():
 def test_types_that_do_not_fit_their_physical_type(backend):
     """Annotations that are known, on what they cannot annotate: the physical type stands."""
     module = idl()
-    kinds = [module.LogicalType(STRING=module.StringType()), module.LogicalType(FLOAT16=module.Float16Type()),
-             module.LogicalType(UUID=module.UUIDType()), module.LogicalType(DATE=module.DateType()),
-             module.LogicalType(LIST=module.ListType()), module.LogicalType(MAP=module.MapType()),
-             module.LogicalType(VARIANT=module.VariantType()), module.LogicalType(FILE=module.FileType()),
-             module.LogicalType(INTEGER=module.IntType(bitWidth=8, isSigned=True)),
-             module.LogicalType(INTEGER=module.IntType(bitWidth=77, isSigned=True))]  # fmt: skip
+    kinds = [
+        module.LogicalType(STRING=module.StringType()),
+        module.LogicalType(FLOAT16=module.Float16Type()),
+        module.LogicalType(UUID=module.UUIDType()),
+        module.LogicalType(DATE=module.DateType()),
+        module.LogicalType(LIST=module.ListType()),
+        module.LogicalType(MAP=module.MapType()),
+        module.LogicalType(VARIANT=module.VariantType()),
+        module.LogicalType(FILE=module.FileType()),
+        module.LogicalType(INTEGER=module.IntType(bitWidth=8, isSigned=True)),
+        module.LogicalType(INTEGER=module.IntType(bitWidth=77, isSigned=True)),
+    ]
     for kind in kinds:
         assert read(file([4], [column(element={"logicalType": kind})]), **backend)["a"].tolist() == NUMBERS
 
@@ -120,8 +132,12 @@ def group(children, page, **element) -> File:
     module = idl()
     leaves = [Column(child.name, INT64, [[page]]) for child in children if child.type is not None]
     made = file([4], [column(), *leaves])
-    outer = module.SchemaElement(name="g", repetition_type=element.pop("repetition", OPTIONAL),
-                                 num_children=element.pop("num_children", 1), **element)  # fmt: skip
+    outer = module.SchemaElement(
+        name="g",
+        repetition_type=element.pop("repetition", OPTIONAL),
+        num_children=element.pop("num_children", 1),
+        **element,
+    )
     made.footer.schema[0].num_children = 2
     made.footer.schema[2:] = [outer, *children]
     return made
@@ -155,8 +171,14 @@ def test_a_group_of_an_unknown_converted_type_is_a_struct():
 @pytest.mark.parametrize("kind", ["STRING", "DATE", "UUID", "JSON", "UNKNOWN", "GEOMETRY"])
 def test_a_group_with_the_annotation_of_a_leaf_is_a_struct(kind):
     module = idl()
-    of_kind = {"STRING": "StringType", "DATE": "DateType", "UUID": "UUIDType", "JSON": "JsonType",
-               "UNKNOWN": "NullType", "GEOMETRY": "GeometryType"}[kind]  # fmt: skip
+    of_kind = {
+        "STRING": "StringType",
+        "DATE": "DateType",
+        "UUID": "UUIDType",
+        "JSON": "JsonType",
+        "UNKNOWN": "NullType",
+        "GEOMETRY": "GeometryType",
+    }[kind]
     annotation = module.LogicalType(**{kind: getattr(module, of_kind)()})
     made = group([leaf()], data_page(4, b"".join(OPTIONAL_PAGE)), logicalType=annotation)
     assert read(made)["g"].tolist() == [{"x": 5}, None, {"x": 6}, {"x": 7}]
@@ -192,7 +214,8 @@ def test_a_group_without_fields_matters_to_itself_alone():
 def test_an_unknown_repetition_matters_to_its_column_alone(repetition):
     made = file([4], [column(), Column("x", INT64, [[data_page(4, plain(INT64, NUMBERS))]], repetition)])
     assert read(made, columns=["a"])["a"].tolist() == NUMBERS
-    assert ParquetFile(made.stored()).num_rows == 4 and str(ParquetFile(made.stored()).schema)
+    assert ParquetFile(made.stored()).num_rows == 4
+    assert str(ParquetFile(made.stored()).schema)
     if repetition < 0:  # as if the file did not say it
         return
     for options in ({}, {"columns": ["x"]}):
@@ -226,6 +249,13 @@ def test_a_fixed_length_that_is_not_there_matters_to_its_column_alone(length):
 
 
 def test_the_dtypes_of_physical_types():
-    got = read(file([4], [column(element={"logicalType": future_type()}),
-                          column(INT32, "b", [1, 2, 3, 4], {"logicalType": future_type()})]))  # fmt: skip
+    got = read(
+        file(
+            [4],
+            [
+                column(element={"logicalType": future_type()}),
+                column(INT32, "b", [1, 2, 3, 4], {"logicalType": future_type()}),
+            ],
+        )
+    )
     assert got.dtypes.tolist() == [np.int64, np.int32]

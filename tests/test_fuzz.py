@@ -24,7 +24,8 @@ def check(target, folder, seed, count):
     report = watch.run(target, seed, 600, count, folder)
     found = "\n\n".join(path.read_text() for path in sorted(folder.glob("*.txt")))
     assert not report.problems, found
-    assert report.done == count and len(report.outcomes) > 5
+    assert report.done == count
+    assert len(report.outcomes) > 5
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -40,8 +41,12 @@ def test_many_cases(target, tmp_path):
 
 # --- that what is wrong is noticed ------------------------------------------------------------------------------------
 
-NOTICED = {"crash": "the process ended with -11", "hang": "it hangs", "leak": "KeyError: 'a leak'",
-           "memory": "it took too much memory"}  # fmt: skip
+NOTICED = {
+    "crash": "the process ended with -11",
+    "hang": "it hangs",
+    "leak": "KeyError: 'a leak'",
+    "memory": "it took too much memory",
+}
 
 
 def test_what_is_wrong_is_noticed(tmp_path, monkeypatch):
@@ -55,7 +60,8 @@ def test_what_is_wrong_is_noticed(tmp_path, monkeypatch):
             expected.setdefault(NOTICED[kind], []).append(number)
     assert expected.keys() == set(NOTICED.values())
     report = watch.run("driving.spoilt_reader", seed, 600, count, tmp_path)
-    assert report.problems == expected and report.done == count
+    assert report.problems == expected
+    assert report.done == count
     numbers = {number for found in expected.values() for number in found}
     assert {path.name for path in tmp_path.glob("*.parquet")} == {
         f"driving.spoilt_reader-{seed}-{number}.parquet" for number in numbers
@@ -77,7 +83,8 @@ def test_a_case_can_be_made_again():
         make = target_of(target).case
         for number in range(20):
             one, other = (make(np.random.default_rng([5, number])) for _ in range(2))
-            assert one == other and one.sample in corpus.NAMES
+            assert one == other
+            assert one.sample in corpus.NAMES
 
 
 def test_every_encoding_and_codec_is_among_the_pages():
@@ -92,4 +99,5 @@ def test_every_encoding_and_codec_is_among_the_pages():
                         versions.add(page.header.type)
                     if page.header.data_page_header is not None:
                         encodings.add(("levels", about.definition_level_encoding))
-    assert {0, 2, 3, 5, 6, 7, 8, 9, 10, ("levels", 3), ("levels", 4)} <= encodings and versions == {0, 3}
+    assert {0, 2, 3, 5, 6, 7, 8, 9, 10, ("levels", 3), ("levels", 4)} <= encodings
+    assert versions == {0, 3}

@@ -51,7 +51,8 @@ def test_row_groups_of_all_kinds_of_geometries(parquet_testing):
     )
     assert column.row_groups[-1] == (BoundingBox(10, 40, 10, 40, 30, 80, 200, 1600), (3007,))
     assert [codes for _, codes in column.row_groups[3:]] == [(code,) for code in every]
-    assert column.bbox is None and column.geospatial_types is None
+    assert column.bbox is None
+    assert column.geospatial_types is None
 
 
 @pytest.mark.parametrize("dtype_backend", ["numpy", "pyarrow"])
@@ -61,7 +62,8 @@ def test_geometries_are_what_their_text_says(parquet_testing, name, dtype_backen
     path = parquet_testing / f"data/geospatial/{name}.parquet"
     plain = read_parquet(path)
     got = read_parquet(path, geometries="geopandas", dtype_backend=None if dtype_backend == "numpy" else dtype_backend)
-    assert isinstance(got, geopandas.GeoDataFrame) and list(got.columns) == list(plain.columns)
+    assert isinstance(got, geopandas.GeoDataFrame)
+    assert list(got.columns) == list(plain.columns)
     column = got.columns[-1]
     assert got.active_geometry_name == column
     for text, geometry in zip(plain["wkt"], got[column], strict=True):
@@ -77,10 +79,12 @@ def test_columns_and_rows_of_geometries(parquet_testing):
     path = parquet_testing / "data/geospatial/geospatial.parquet"
     whole = read_parquet(path, geometries="geopandas")
     part = read_parquet(path, ["geometry", "group"], geometries="geopandas", row_range=(3, 9))
-    assert part.columns.tolist() == ["geometry", "group"] and len(part) == 6
+    assert part.columns.tolist() == ["geometry", "group"]
+    assert len(part) == 6
     assert part.geometry.tolist() == whole.geometry.tolist()[3:9]
     text = read_parquet(path, ["wkt"], geometries="geopandas")
-    assert type(text) is pd.DataFrame and not isinstance(text, geopandas.GeoDataFrame)
+    assert type(text) is pd.DataFrame
+    assert not isinstance(text, geopandas.GeoDataFrame)
 
 
 def _points(crs_notes, values=None):
@@ -98,7 +102,8 @@ def test_geoparquet():
     data = _points({})
     assert ParquetFile(data).geospatial["place"].bbox == BoundingBox(1, 3, 2, 4)
     got = read_parquet(data, geometries="geopandas")
-    assert got.active_geometry_name == "place" and got.crs.to_string() == "OGC:CRS84"
+    assert got.active_geometry_name == "place"
+    assert got.crs.to_string() == "OGC:CRS84"
     assert [point and (point.x, point.y) for point in got["other"]] == [(1, 2), None, (3, 4)]
     assert read_parquet(_points({"crs": None}), geometries="geopandas").crs is None
     spherical = read_parquet(_points({"edges": "spherical"}), geometries="geopandas")
@@ -145,7 +150,8 @@ def test_a_crs_that_is_not_understood(crs):
     pytest.importorskip("geopandas")
     with pytest.warns(UserWarning, match="the CRS of column"):
         got = read_parquet(_points({"crs": crs}), geometries="geopandas")
-    assert got.crs is None and got.attrs["numparq.format.geospatial"]["place"]["crs"] == crs
+    assert got.crs is None
+    assert got.attrs["numparq.format.geospatial"]["place"]["crs"] == crs
 
 
 @pytest.mark.parametrize("crs", ["+init={}:1", "init={}:1", " +proj=longlat +nadgrids={}"])
@@ -165,10 +171,11 @@ def test_what_a_crs_and_the_primary_column_should_not_be():
     data = numparq.to_parquet(frame, key_value_metadata={"geo": geo, "deep": "[" * 10**5})
     with pytest.warns(UserWarning, match="nested too deeply"):
         got = read_parquet(data, geometries="geopandas")
-    assert isinstance(got, geopandas.GeoDataFrame) and got.active_geometry_name == "place"
+    assert isinstance(got, geopandas.GeoDataFrame)
+    assert got.active_geometry_name == "place"
 
 
-@pytest.mark.parametrize("crs, number", [("srid:4326", 4326), ("EPSG:3857", 3857), ("srid:0", None), ("", None)])
+@pytest.mark.parametrize(("crs", "number"), [("srid:4326", 4326), ("EPSG:3857", 3857), ("srid:0", None), ("", None)])
 def test_ways_to_say_a_crs(crs, number):
     pytest.importorskip("geopandas")
     with warnings.catch_warnings():

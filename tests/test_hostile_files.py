@@ -47,9 +47,13 @@ def attack(folder: Path, tasks: list[dict]) -> dict:
     plan.write_text(json.dumps(tasks))
     path = os.pathsep.join([str(HERE), str(HERE.parent), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
-        [sys.executable, "-m", "hostile.attack", str(plan)], env={**os.environ, "PYTHONPATH": path}, timeout=SECONDS,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [sys.executable, "-m", "hostile.attack", str(plan)],
+        env={**os.environ, "PYTHONPATH": path},
+        timeout=SECONDS,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode != 0:
         now = Path(f"{plan}.now")
         last = now.read_text(errors="replace").strip() if now.exists() else "nothing yet"
@@ -72,7 +76,8 @@ def tasks_of(folder: Path, names: list[str], **how: int) -> list[dict]:
 @pytest.mark.parametrize("names", BATCHES, ids=", ".join)
 def test_cut_and_flipped(tmp_path, names):
     report = attack(tmp_path, tasks_of(tmp_path, names, cuts=12, seed=1, count=100))
-    assert report["outcomes"]["frame"] > 100 and report["outcomes"]["InvalidFileError"] > 100
+    assert report["outcomes"]["frame"] > 100
+    assert report["outcomes"]["InvalidFileError"] > 100
 
 
 @pytest.mark.parametrize("names", BATCHES, ids=", ".join)
@@ -87,11 +92,21 @@ def test_pandas_metadata_and_arrow_schema(tmp_path):
 
 # Those that are read all the same, in some ways at least, and those that ask for what is not there yet.
 READ = {
-    f"{2**40} rows, and no columns", "many empty pages", "many pages of one value", "a bomb of codec 0",
-    "names of a megabyte", "a chunk over all", "a dictionary offset beyond any number", "statistics of nothing",
-    "sizes of nothing", "many row groups", "many keys", "a large Arrow schema", "a footer of unions",
+    f"{2**40} rows, and no columns",
+    "many empty pages",
+    "many pages of one value",
+    "a bomb of codec 0",
+    "names of a megabyte",
+    "a chunk over all",
+    "a dictionary offset beyond any number",
+    "statistics of nothing",
+    "sizes of nothing",
+    "many row groups",
+    "many keys",
+    "a large Arrow schema",
+    "a footer of unions",
     "groups of nothing",
-}  # fmt: skip
+}
 NOT_YET = {"groups of nothing", "a chunk in another file", "a bomb of codec 3", "a bomb of codec 5"}
 
 

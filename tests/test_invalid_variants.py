@@ -141,26 +141,42 @@ OBJECT = twin.encode({"a": twin.Typed(3, b"\1")}, {"a": 0})
 VALUES = [
     (6, {"value": b"\0", "typed_value": 1}, "a variant has both a value and a typed_value, which is no object"),
     ([6], {"value": b"\0", "typed_value": []}, "a variant has both a value and a typed_value, which is no object"),
-    ([6], {"value": None, "typed_value": [{"value": b"\0", "typed_value": 1}]},
-     "a variant has both a value and a typed_value, which is no object"),
-    ({"a": 6}, {"value": b"\0", "typed_value": {"a": {"value": None, "typed_value": 1}}},
-     "a variant has a value that is no object beside shredded fields"),
-    ({"a": 6}, {"value": OBJECT, "typed_value": {"a": {"value": None, "typed_value": None}}},
-     "a variant's value has the field 'a', which is shredded"),
+    (
+        [6],
+        {"value": None, "typed_value": [{"value": b"\0", "typed_value": 1}]},
+        "a variant has both a value and a typed_value, which is no object",
+    ),
+    (
+        {"a": 6},
+        {"value": b"\0", "typed_value": {"a": {"value": None, "typed_value": 1}}},
+        "a variant has a value that is no object beside shredded fields",
+    ),
+    (
+        {"a": 6},
+        {"value": OBJECT, "typed_value": {"a": {"value": None, "typed_value": None}}},
+        "a variant's value has the field 'a', which is shredded",
+    ),
     ({"a": 6}, {"value": OBJECT, "typed_value": None}, "a variant is an object, but has no typed_value, which is one"),
-    ({"b": 6}, {"value": b"\2\0\0", "typed_value": None},
-     "a variant is an object, but has no typed_value, which is one"),
-    ({"a": 6}, {"value": None, "typed_value": {"a": {"value": b"\0", "typed_value": 1}}},
-     "a variant has both a value and a typed_value, which is no object"),
-]  # fmt: skip
+    (
+        {"b": 6},
+        {"value": b"\2\0\0", "typed_value": None},
+        "a variant is an object, but has no typed_value, which is one",
+    ),
+    (
+        {"a": 6},
+        {"value": None, "typed_value": {"a": {"value": b"\0", "typed_value": 1}}},
+        "a variant has both a value and a typed_value, which is no object",
+    ),
+]
 
 
 @pytest.mark.parametrize(("schema", "row", "message"), VALUES, ids=range(len(VALUES)))
 def test_values_that_break_the_specification(schema, row, message):
     fine = {"metadata": B, "value": None, "typed_value": None}
     rows = [None, fine, fine, {"metadata": B, **row}, fine]
-    data = to_parquet(pd.DataFrame({"v": pd.Series(rows, dtype=object)}), schema=[variant_node(schema)],
-                      row_group_size=2)  # fmt: skip
+    data = to_parquet(
+        pd.DataFrame({"v": pd.Series(rows, dtype=object)}), schema=[variant_node(schema)], row_group_size=2
+    )
     for form in ({}, {"variants": "bytes"}, {"dtype_backend": "pyarrow"}):
         with pytest.raises(InvalidFileError) as caught:
             read_parquet(data, **form)

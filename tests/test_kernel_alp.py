@@ -79,9 +79,13 @@ def test_the_worked_example(engine):
     stored = alp.stored(vector, 8)
     assert len(stored) == 31
     parts = (
-        bytes([4, 3, 1, 0]), bytes.fromhex("070D000000000000"), b"\x0f",
-        (11665 | 11665 << 15 | 21665 << 30).to_bytes(8, "little"), b"\x01\x00", NAN,
-    )  # fmt: skip
+        bytes([4, 3, 1, 0]),
+        bytes.fromhex("070D000000000000"),
+        b"\x0f",
+        (11665 | 11665 << 15 | 21665 << 30).to_bytes(8, "little"),
+        b"\x01\x00",
+        NAN,
+    )
     assert stored == b"".join(parts)
     section = bytes([0, 0, 10, 4, 0, 0, 0, 4, 0, 0, 0]) + stored
     assert alp.page([stored], 4) == section
@@ -93,7 +97,8 @@ def test_the_worked_example(engine):
 def test_the_example_of_bit_packing(engine, size):
     """Integers 123, 456, 789 and 12: less the smallest one, ten bits each, in five bytes."""
     deltas = [111, 444, 777, 0]
-    assert max(deltas).bit_length() == 10 and len(alp.packed(deltas, 10)) == 5
+    assert max(deltas).bit_length() == 10
+    assert len(alp.packed(deltas, 10)) == 5
     stored = alp.stored(Vector(0, 0, 12, 10, deltas, []), size)
     assert stored[5 + size :] == (111 | 444 << 10 | 777 << 20).to_bytes(5, "little")
     assert decode(engine, alp.page([stored], 4), 4, size).rows == tuple(octets([123, 456, 789, 12], size))
@@ -273,10 +278,12 @@ def test_what_is_written(engine, size):
 @given(data=st.data(), size=st.sampled_from([4, 8]))
 def test_any_floats(data, size):
     bits = st.binary(min_size=size, max_size=size)
-    decimal = st.builds(lambda number, digits: octets([number / 10**digits], size)[0], st.integers(-(10**9), 10**9),
-                        st.integers(0, 12))  # fmt: skip
-    values = data.draw(st.lists(st.one_of(bits, decimal, st.sampled_from(octets([0.0, -0.0, math.inf], size))),
-                                max_size=40))  # fmt: skip
+    decimal = st.builds(
+        lambda number, digits: octets([number / 10**digits], size)[0], st.integers(-(10**9), 10**9), st.integers(0, 12)
+    )
+    values = data.draw(
+        st.lists(st.one_of(bits, decimal, st.sampled_from(octets([0.0, -0.0, math.inf], size))), max_size=40)
+    )
     for engine in ENGINES:
         check(engine, values, size, np.random.default_rng(0))
 

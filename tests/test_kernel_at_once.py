@@ -47,11 +47,21 @@ class Run:
         stack, count = self.buffer(STACK_WORDS, "i8"), request.stop - request.start
         stack[S_TOP] = stack[S_ROOM] = header.words
         common = (
-            with_slack(self.rng, data), located.reshape(-1), len(located), verify, self.chunk,
-            self.buffer(len(located) * tables.PAGE_FIELDS, "i8"), header.table, slots, self.buffer(header.words, "i8"),
-            stack, self.buffer((len(located) + 1) * tables.BATCH_FIELDS, "i8"), self.buffer(TOTAL_FIELDS, "i8"),
-            self.buffer(STATE_FIELDS, "i8"), self.room,
-        )  # fmt: skip
+            with_slack(self.rng, data),
+            located.reshape(-1),
+            len(located),
+            verify,
+            self.chunk,
+            self.buffer(len(located) * tables.PAGE_FIELDS, "i8"),
+            header.table,
+            slots,
+            self.buffer(header.words, "i8"),
+            stack,
+            self.buffer((len(located) + 1) * tables.BATCH_FIELDS, "i8"),
+            self.buffer(TOTAL_FIELDS, "i8"),
+            self.buffer(STATE_FIELDS, "i8"),
+            self.room,
+        )
         places = np.arange(count if few or self.is_string else 0, dtype=np.int32)
         values = self.buffer(len(places), "i8")
         size = room + tables.SLACK
@@ -59,9 +69,17 @@ class Run:
             self.offsets, self.validity = self.buffer(count + 1, "i8"), self.buffer(count)
             self.out = self.buffer(LARGE + tables.SLACK)
             self.status = engine.fused_read_binary(
-                *common, self.buffer(size), self.buffer(size), places, count, values, self.validity, self.offsets,
-                self.out, LARGE,
-            )  # fmt: skip
+                *common,
+                self.buffer(size),
+                self.buffer(size),
+                places,
+                count,
+                values,
+                self.validity,
+                self.offsets,
+                self.out,
+                LARGE,
+            )
         else:
             self.out, self.mask = self.buffer(count * request.item + tables.SLACK), self.buffer(count + tables.SLACK)
             self.status = engine.fused_read_fixed(
@@ -114,7 +132,8 @@ def test_any_run_of_rows(data, few):
     located = locate(page_table(chunk))
     for engine in ENGINES:
         run = Run(engine, chunk, request, chunk.stored(), located, few)
-        assert run.status == 0 and int(run.chunk[tables.C_NULL_COUNT]) == wanted.null_count
+        assert run.status == 0
+        assert int(run.chunk[tables.C_NULL_COUNT]) == wanted.null_count
         assert run.rows == wanted.rows
         if request.nulls == tables.NULLS_MASK and case is not STRINGS:
             assert run.mask[: len(wanted.mask)].tobytes() == wanted.mask
@@ -202,5 +221,6 @@ def test_too_little_room(engine):
     chunk, data, located = three_pages(5)
     request = Request(tables.COPY, 8, tables.NULLS_FILL, 0, 5, 25)
     run = Run(engine, chunk, request, data, located, False, room=16)
-    assert run.status == NEED_ROOM and run.room.max() > 16
+    assert run.status == NEED_ROOM
+    assert run.room.max() > 16
     assert Run(engine, chunk, request, data, located, False, room=int(run.room.max())).status == 0

@@ -46,13 +46,23 @@ def unsigned(bits):
 
 DECIMAL = LogicalType("DECIMAL", precision=9, scale=2)
 CASES = [
-    Case(0, "boolean"), Case(1, "signed"), Case(2, "signed"), Case(1, "unsigned", unsigned(32)),
-    Case(2, "unsigned", unsigned(64)), Case(1, "signed", DECIMAL), Case(4, "float"), Case(5, "float"),
-    Case(7, "float", LogicalType("FLOAT16"), 2), Case(4, "float", None, 0, "ieee754"),
-    Case(5, "float", None, 0, "ieee754"), Case(7, "float", LogicalType("FLOAT16"), 2, "ieee754"),
-    Case(6, "bytes"), Case(6, "decimal", DECIMAL), *(Case(7, "bytes", None, n) for n in (1, 7, 8, 9, 16, 33)),
+    Case(0, "boolean"),
+    Case(1, "signed"),
+    Case(2, "signed"),
+    Case(1, "unsigned", unsigned(32)),
+    Case(2, "unsigned", unsigned(64)),
+    Case(1, "signed", DECIMAL),
+    Case(4, "float"),
+    Case(5, "float"),
+    Case(7, "float", LogicalType("FLOAT16"), 2),
+    Case(4, "float", None, 0, "ieee754"),
+    Case(5, "float", None, 0, "ieee754"),
+    Case(7, "float", LogicalType("FLOAT16"), 2, "ieee754"),
+    Case(6, "bytes"),
+    Case(6, "decimal", DECIMAL),
+    *(Case(7, "bytes", None, n) for n in (1, 7, 8, 9, 16, 33)),
     *(Case(7, "decimal", DECIMAL, n) for n in (1, 4, 8, 16, 17)),
-]  # fmt: skip
+]
 DTYPES = {0: "u1", 1: "i4", 2: "i8", 4: "f4", 5: "f8", 7: "u1"}
 NUMBERS = {
     "float": ("0", "-0", "1.5", "-1.5", "inf", "-inf", "nan"),
@@ -157,7 +167,7 @@ def test_any_bytes(data):
     compare(case, values, [len(values) // 2, len(values)])
 
 
-@pytest.mark.parametrize("physical, kind, length", [(6, "bytes", 0), (7, "bytes", 17), (7, "decimal", 17)])
+@pytest.mark.parametrize(("physical", "kind", "length"), [(6, "bytes", 0), (7, "bytes", 17), (7, "decimal", 17)])
 def test_what_lies_between_the_bounds_behind_another_front(engine, physical, kind, length):
     """Eight bytes or more that both bounds begin with, and values that only go on as if they lay between them."""
     case = Case(physical, kind, DECIMAL if kind == "decimal" else None, length)

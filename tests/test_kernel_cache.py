@@ -79,8 +79,12 @@ class Project:
 
     def start(self, program: str = RUN, **environment: str) -> subprocess.Popen:
         known = {name: value for name, value in os.environ.items() if not name.startswith(("NUMPARQ_", "NUMBA_"))}
-        settings = {"PYTHONPATH": str(self.root), "NUMPARQ_CACHE_DIR": str(self.place), "NUMPARQ_BUILD_PROCESSES": "1",
-                    "PYTHONDONTWRITEBYTECODE": "1"}  # fmt: skip
+        settings = {
+            "PYTHONPATH": str(self.root),
+            "NUMPARQ_CACHE_DIR": str(self.place),
+            "NUMPARQ_BUILD_PROCESSES": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         return subprocess.Popen(
             [sys.executable, "-c", program], cwd=self.root, env=known | settings | environment, text=True, **pipes
@@ -146,8 +150,15 @@ def test_no_stale_code_after_an_upgrade_of_the_sources(project):
     assert len(project.objects()) == 3
 
 
-@pytest.mark.parametrize("damage", [lambda whole: whole[:500], lambda whole: whole[:-1], lambda whole: b"",
-                                    lambda whole: whole[:700] + bytes([whole[700] ^ 4]) + whole[701:]])  # fmt: skip
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda whole: whole[:500],
+        lambda whole: whole[:-1],
+        lambda whole: b"",
+        lambda whole: whole[:700] + bytes([whole[700] ^ 4]) + whole[701:],
+    ],
+)
 def test_a_damaged_object_is_made_anew(warm, damage):
     (path,) = warm.objects()
     whole = path.read_bytes()
@@ -163,7 +174,8 @@ def test_nothing_can_be_written(project):
     (project.root / "file").write_text("")
     output, errors = project.run(NUMPARQ_CACHE_DIR=str(project.root / "file" / "cache"))
     assert output == "8 30 -7 object True False"
-    assert errors.count("RuntimeWarning") == 1 and "NUMPARQ_CACHE_DIR" in errors
+    assert errors.count("RuntimeWarning") == 1
+    assert "NUMPARQ_CACHE_DIR" in errors
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="modes are a matter of Unix")
@@ -173,7 +185,8 @@ def test_code_that_others_could_have_written_is_not_loaded(warm):
         output, errors = warm.run()
     finally:
         warm.place.chmod(0o700)
-    assert output == "8 30 -7 object True False" and "others can write" in errors
+    assert output == "8 30 -7 object True False"
+    assert "others can write" in errors
 
 
 @pytest.mark.parametrize("settings", [{"NUMPARQ_KERNELS": "dispatcher"}, {"NUMBA_BOUNDSCHECK": "1"}])
@@ -205,7 +218,8 @@ load.load_object = refuse
 def test_where_objects_cannot_be_loaded_the_dispatcher_steps_in(warm):
     output, errors = warm.run(BROKEN_LOADER + RUN)
     assert output == "8 30 -7 dispatcher True False"
-    assert errors.count("RuntimeWarning") == 1 and "no loader on this machine" in errors
+    assert errors.count("RuntimeWarning") == 1
+    assert "no loader on this machine" in errors
 
 
 FORKS = """

@@ -72,9 +72,11 @@ def content(project):
 def test_many_processes_start_on_an_empty_cache(project, prelude):
     pytest.importorskip("fcntl")
     outputs = [finish(process) for process in [project.start(prelude + RUN) for _ in range(4)]]
-    assert {output for output, _ in outputs} <= {COMPILED, LOADED} and not any(errors for _, errors in outputs)
+    assert {output for output, _ in outputs} <= {COMPILED, LOADED}
+    assert not any(errors for _, errors in outputs)
     names = [path.name for path in project.place.iterdir() if not path.name.endswith(".lock")]
-    assert names == [path.name for path in project.objects()] and len(names) == 1
+    assert names == [path.name for path in project.objects()]
+    assert len(names) == 1
     assert project.run(prelude + RUN) == (LOADED, "")
 
 
@@ -99,8 +101,11 @@ def test_a_read_only_place_without_this_entry(project, is_there):
         before = content(project)
     output, errors = project.run(READ_ONLY + RUN)
     assert output == COMPILED
-    assert errors.count("RuntimeWarning") == 1 and "Read-only file system" in errors and str(project.place) in errors
-    assert project.place.exists() == is_there and (not is_there or content(project) == before)
+    assert errors.count("RuntimeWarning") == 1
+    assert "Read-only file system" in errors
+    assert str(project.place) in errors
+    assert project.place.exists() == is_there
+    assert not is_there or content(project) == before
 
 
 def test_a_disk_that_fills_up(project):

@@ -65,8 +65,10 @@ def test_what_is_present_in_each_page(engine):
 @settings(deadline=None, max_examples=80)
 @given(
     lengths=st.lists(st.one_of(st.integers(0, 9), st.integers(0, 200)), max_size=60),
-    extra=st.integers(0, 4), max_bytes=st.integers(0, 120), max_rows=st.integers(1, 12),
-)  # fmt: skip
+    extra=st.integers(0, 4),
+    max_bytes=st.integers(0, 120),
+    max_rows=st.integers(1, 12),
+)
 def test_pages(lengths, extra, max_bytes, max_rows):
     starts = np.cumsum([0, *lengths], dtype=np.int64)[:-1]
     ends = starts + np.array(lengths, np.int64)

@@ -53,9 +53,21 @@ def index_binary(engine, values, room, room_bytes=1 << 40, probe_count=0, probe_
     known, codes = Guarded(rng, ENTRY_FIELDS * room, "i8"), Guarded(rng, len(values), "i4")
     table.array[:] = 0
     found = engine.index_binary(
-        data, len(data), starts, ends, len(values), table.array, known.array, bits, room, room_bytes, probe_count,
-        probe_entries, firsts.array, codes.array,
-    )  # fmt: skip
+        data,
+        len(data),
+        starts,
+        ends,
+        len(values),
+        table.array,
+        known.array,
+        bits,
+        room,
+        room_bytes,
+        probe_count,
+        probe_entries,
+        firsts.array,
+        codes.array,
+    )
     for guarded in (table, known, firsts, codes):
         guarded.check()
     return found if found < 0 else ([values[i] for i in firsts.array[:found].tolist()], codes.array.tolist())
@@ -164,8 +176,12 @@ def test_values_that_were_made_to_collide_end_the_attempt(engine):
 @settings(deadline=None, max_examples=60)
 @given(
     st.lists(st.one_of(st.binary(max_size=40), st.sampled_from([b"", b"a", b"a\0", b"ab" * 9, b"ab" * 9 + b"c"]))),
-    st.integers(0, 20), st.integers(0, 200), st.integers(0, 10), st.integers(0, 10), st.integers(0, 1000),
-)  # fmt: skip
+    st.integers(0, 20),
+    st.integers(0, 200),
+    st.integers(0, 10),
+    st.integers(0, 10),
+    st.integers(0, 1000),
+)
 def test_any_strings(values, room, room_bytes, probe_count, probe_entries, seed):
     refused = twin.too_many(values, room, probe_count, probe_entries, room_bytes)
     wanted = NO_DICTIONARY if refused else twin.numbered(values)

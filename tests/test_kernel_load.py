@@ -81,8 +81,10 @@ DATA = np.frombuffer(bytes([1, 2, 0, 0, 9, 0, 0, 0]), np.uint8)  # read-only
 def test_helpers_intrinsics_and_read_only_arrays(tiny):
     out = np.zeros(1, np.int64)
     assert not DATA.flags.writeable
-    assert tiny["add"](DATA, 4, out) == 8 and out[0] == 118
-    assert tiny["add"](DATA, np.int32(0), out) == 4 and out[0] == 2 * 513 + 100
+    assert tiny["add"](DATA, 4, out) == 8
+    assert out[0] == 118
+    assert tiny["add"](DATA, np.int32(0), out) == 4
+    assert out[0] == 2 * 513 + 100
 
 
 def test_arrays_of_the_same_item_size_are_seen_as_the_signature_says(tiny):
@@ -169,7 +171,8 @@ def test_both_ways_of_compiling_give_the_same():
     quick = build_module._emit(build_module._compile_with_pipeline(KERNELS), KERNELS, None, None)
     for made in (slow, quick):
         out = np.zeros(1, np.int64)
-        assert load_object(made, names)["add"]((DATA, 4, out)) == 8 and out[0] == 118
+        assert load_object(made, names)["add"]((DATA, 4, out)) == 8
+        assert out[0] == 118
 
 
 def test_an_address_of_this_process_is_refused():

@@ -69,8 +69,10 @@ def section(numbers, most, high=False):
 def page(levels, element_levels, most, version, high=False, values=b"12345678"):
     """Make a page: a row of the page table, and its body."""
     definition, repetition = [d for d, _ in levels], [r for _, r in levels]
-    sections = [section(repetition, len(element_levels) - 1, high) if len(element_levels) > 1 else b"",
-                section(definition, most, high) if most else b""]  # fmt: skip
+    sections = [
+        section(repetition, len(element_levels) - 1, high) if len(element_levels) > 1 else b"",
+        section(definition, most, high) if most else b"",
+    ]
     row = np.zeros(t.PAGE_FIELDS, np.int64)
     row[t.P_TYPE] = enums.DATA_PAGE_V2 if version == 2 else enums.DATA_PAGE
     row[t.P_ENCODING] = enums.RLE_DICTIONARY
@@ -96,9 +98,18 @@ def take(engine, pages, element_levels, most, seed=0):
     definition, repetition = np.full(room + 64, 99, np.uint8), np.full(room + 64, 99, np.uint8)
     state = np.zeros(STATE_FIELDS, np.int64)
     status = engine.decode_page_levels(
-        table.reshape(-1), 0, len(pages), raw, np.zeros(64, np.uint8), most, len(element_levels) - 1,
-        np.array(element_levels, np.int64), definition, repetition, state,
-    )  # fmt: skip
+        table.reshape(-1),
+        0,
+        len(pages),
+        raw,
+        np.zeros(64, np.uint8),
+        most,
+        len(element_levels) - 1,
+        np.array(element_levels, np.int64),
+        definition,
+        repetition,
+        state,
+    )
     return status, definition, repetition, state, table, raw
 
 
@@ -120,7 +131,8 @@ def test_levels_of_pages(way, data):
         assert definition[:count].tolist() == [d for d, _ in levels]
     if len(element_levels) > 1:
         assert repetition[:count].tolist() == [r for _, r in levels]
-    assert (definition[count:] == 99).sum() >= 56 and (repetition[count:] == 99).sum() >= 56
+    assert (definition[count:] == 99).sum() >= 56
+    assert (repetition[count:] == 99).sum() >= 56
     there = [sum(d == most for d, _ in part) for part in parts]
     assert table[:, t.P_NUM_VALUES].tolist() == there
     assert table[:, t.P_ROW].tolist() == np.cumsum([0, *there[:-1]]).tolist()
@@ -129,7 +141,8 @@ def test_levels_of_pages(way, data):
         start, end = row[t.P_BODY], row[t.P_BODY] + row[t.P_COMPRESSED]
         assert raw[start:end].tobytes() == b"12345678"
         assert row[t.P_ENCODING] == (enums.RLE_DICTIONARY if row[t.P_NUM_VALUES] else enums.PLAIN)
-    assert state[STATE_LEVELS] == count and state[STATE_VALUES] == sum(there)
+    assert state[STATE_LEVELS] == count
+    assert state[STATE_VALUES] == sum(there)
     assert state[STATE_ROWS] == sum(r == 0 for _, r in levels)
 
 
@@ -137,8 +150,9 @@ def test_levels_of_pages(way, data):
 @given(data=st.data())
 def test_levels_that_cannot_be(way, data):
     element_levels, most = data.draw(st.sampled_from(LEAVES[2:7]))
-    pairs = st.tuples(st.integers(0, (1 << most.bit_length()) - 1),
-                      st.integers(0, (1 << (len(element_levels) - 1).bit_length()) - 1))  # fmt: skip
+    pairs = st.tuples(
+        st.integers(0, (1 << most.bit_length()) - 1), st.integers(0, (1 << (len(element_levels) - 1).bit_length()) - 1)
+    )
     levels = data.draw(st.lists(pairs, min_size=1, max_size=12))
     status, *_ = take(way.engine, [page(levels, element_levels, most, 2)], element_levels, most)
     assert status == (0 if nested.are_sound(levels, most, element_levels) else BAD_LEVELS)

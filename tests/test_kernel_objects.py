@@ -68,7 +68,8 @@ def packed(values):
 def test_strings(mode):
     offsets, data, _ = packed([text.encode() for text in STRINGS])
     made = objects.str_object_array(offsets, data, None, None)
-    assert made.dtype == object and made.tolist() == STRINGS
+    assert made.dtype == object
+    assert made.tolist() == STRINGS
     assert [hash(text) for text in made] == [hash(text) for text in STRINGS]
     assert all(
         type(text) is str and text.isascii() == wanted.isascii() for text, wanted in zip(made, STRINGS, strict=True)
@@ -86,7 +87,8 @@ def test_nulls(mode, na):
     offsets, data, validity = packed([b"a", None, b"", None, b"bcd"])
     made = objects.str_object_array(offsets, data, validity, na)
     assert made[[0, 2, 4]].tolist() == ["a", "", "bcd"]
-    assert made[1] is na and made[3] is na
+    assert made[1] is na
+    assert made[3] is na
     assert objects.bytes_object_array(offsets, data, validity, na)[3] is na
 
 
@@ -126,7 +128,8 @@ def test_reference_counts(mode):
     text = made[0]
     assert sys.getrefcount(text) == 3  # the array's, ours, and the argument
     del made
-    assert sys.getrefcount(text) == 2 and sys.getrefcount(na) == before
+    assert sys.getrefcount(text) == 2
+    assert sys.getrefcount(na) == before
     bad = packed([None, b"\xff"])
     with pytest.raises(CorruptPageError):
         objects.str_object_array(*bad, na)

@@ -52,7 +52,8 @@ def test_other_pages_are_passed_over(engine):
     future = to_bytes(idl().PageHeader(type=77, uncompressed_page_size=5, compressed_page_size=5)) + rng.bytes(5)
     status, pages, _ = scan_pages_of(engine, rng, [index, page, future, index, page], 18)
     assert status == 0
-    assert pages[:, t.P_IN_CHUNK].tolist() == [1, 4] and pages[:, t.P_ROW].tolist() == [0, 9]
+    assert pages[:, t.P_IN_CHUNK].tolist() == [1, 4]
+    assert pages[:, t.P_ROW].tolist() == [0, 9]
 
 
 @pytest.mark.parametrize("delta", [-18, -9, -1, 1, 9])
@@ -200,11 +201,13 @@ def test_statistics_and_unknown_fields_are_skipped(engine):
     _column, page = one_page(rng)
     statistics = idl().Statistics(max=b"x" * 500, min=b"", null_count=0, max_value=b"\xff" * 200, min_value=b"y")
     status, pages, _ = scan_pages_of(engine, rng, [replace(page, more={**page.more, "statistics": statistics})], 9)
-    assert status == 0 and pages[0, t.P_NUM_VALUES] == 9
+    assert status == 0
+    assert pages[0, t.P_NUM_VALUES] == 9
     header = page.header
     unknown = bytes([0x98]) + b"\x05hello" + bytes([0x16]) + b"\x04"  # fields 14 and 15, before the stop byte
     status, pages, _ = scan_pages_of(engine, rng, [header[:-1] + unknown + b"\x00" + page.body], 9)
-    assert status == 0 and pages[0, t.P_COMPRESSED] == len(page.body)
+    assert status == 0
+    assert pages[0, t.P_COMPRESSED] == len(page.body)
 
 
 def test_negative_crcs_are_unsigned(engine):
@@ -212,7 +215,8 @@ def test_negative_crcs_are_unsigned(engine):
     _, page = one_page(rng)
     for crc in (0, -1, -(1 << 31), (1 << 31) - 1):
         status, pages, _ = scan_pages_of(engine, rng, [replace(page, more={**page.more, "crc": crc})], 9)
-        assert status == 0 and pages[0, t.P_CRC] == struct.unpack("<I", struct.pack("<i", crc))[0]
+        assert status == 0
+        assert pages[0, t.P_CRC] == struct.unpack("<I", struct.pack("<i", crc))[0]
 
 
 def test_pages_that_were_never_compressed(engine):

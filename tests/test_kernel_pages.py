@@ -141,7 +141,8 @@ def test_a_dictionary_page_behind_data_pages_comes_first(engine):
         row[t.C_NUM_VALUES] = row[t.C_ROW_STOP] = len(chunk.rows) + (chunk.pages[-1].type == DICTIONARY_PAGE)
     # One value more than there is: otherwise the walk is over when the last value is there.
     status, pages, state = scan(engine, with_slack(rng, data), len(data), table, 99, start_at(table))
-    assert status == BAD_COUNT and state[SCAN_CHUNK] == 0
+    assert status == BAD_COUNT
+    assert state[SCAN_CHUNK] == 0
     assert (pages == wanted(expected[expected[:, t.P_CHUNK] == 0], 0, 1 << 40)).all()
     assert table[t.C_DICTIONARY_PAGE] == 0
 
@@ -153,9 +154,11 @@ def test_the_page_table_grows(engine):
     state, found = start_at(table), None
     for room in range(len(expected)):
         status, found, state = scan(engine, with_slack(rng, data), len(data), table, room, state, found)
-        assert status == NEED_ROOM and state[SCAN_PAGES] == room
+        assert status == NEED_ROOM
+        assert state[SCAN_PAGES] == room
     status, found, state = scan(engine, with_slack(rng, data), len(data), table, len(expected), state, found)
-    assert status == 0 and (found == expected).all()
+    assert status == 0
+    assert (found == expected).all()
     expect_chunks(chunks, table)
 
 
@@ -167,11 +170,13 @@ def test_cut_at_every_byte(engine):
     for cut in range(0, len(data), 1 if engine.name == "compiled" else 5):
         whole = int((expected[:, t.P_BODY] + expected[:, t.P_COMPRESSED] <= cut).sum())
         status, pages, _ = scan(engine, with_slack(rng, data[:cut]), cut, table.copy(), 99)
-        assert status == 1 and (pages == expected[:whole]).all()
+        assert status == 1
+        assert (pages == expected[:whole]).all()
         short = table.copy()
         short[t.C_END] = cut
         status, pages, _ = scan(engine, with_slack(rng, data), len(data), short, 99)
-        assert status in (TRUNCATED, BAD_LENGTH, BAD_COUNT) and (pages == expected[:whole]).all()
+        assert status in (TRUNCATED, BAD_LENGTH, BAD_COUNT)
+        assert (pages == expected[:whole]).all()
 
 
 def test_positions_outside_of_the_window(engine):
@@ -188,7 +193,9 @@ def test_positions_outside_of_the_window(engine):
         lying = table.copy()
         lying[t.CHUNK_FIELDS + t.C_START] = start
         status, pages, state = scan(engine, with_slack(rng, data), len(data), lying, 99)
-        assert status in statuses and state[SCAN_CHUNK] == 1 and len(pages) == len(chunks[0].pages)
+        assert status in statuses
+        assert state[SCAN_CHUNK] == 1
+        assert len(pages) == len(chunks[0].pages)
 
 
 def test_damaged_headers(engine):
@@ -206,7 +213,8 @@ def test_damaged_headers(engine):
         assert 0 <= state[SCAN_POS] <= len(data)
         for page in pages:
             assert 0 <= page[t.P_HEADER] < page[t.P_BODY] <= page[t.P_BODY] + page[t.P_COMPRESSED] <= len(data)
-            assert 0 <= page[t.P_NUM_VALUES] < 1 << 31 and 0 <= page[t.P_UNCOMPRESSED] < 1 << 31
+            assert 0 <= page[t.P_NUM_VALUES] < 1 << 31
+            assert 0 <= page[t.P_UNCOMPRESSED] < 1 << 31
             levels = page[t.P_DEFINITION_BYTES] + page[t.P_REPETITION_BYTES]
             assert 0 <= levels <= min(page[t.P_COMPRESSED], page[t.P_UNCOMPRESSED])
             assert page[t.P_NUM_NULLS] <= page[t.P_NUM_VALUES]

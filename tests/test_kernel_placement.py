@@ -88,7 +88,8 @@ def test_dictionaries_lie_apart(engine):
         _, _, totals = place(engine, chunks, pages)
         sizes = pages[:, t.P_NUM_VALUES] * chunks[:, t.C_ITEM_SIZE]
         places = list(zip(chunks[:, t.C_DICTIONARY].tolist(), sizes.tolist(), strict=True))
-        assert apart(places) and all(start + size <= totals[T_DICTIONARY] for start, size in places)
+        assert apart(places)
+        assert all(start + size <= totals[T_DICTIONARY] for start, size in places)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +129,8 @@ def test_sizes_that_no_compressed_bytes_can_hold(engine):
     for size, fine in ((22 * 116, True), (22 * 117, False), (MOST, False)):
         pages[1, t.P_UNCOMPRESSED] = size
         status, _, totals = place(engine, chunks, pages)
-        assert (status > 0) == fine and totals[T_PAGE] == 1
+        assert (status > 0) == fine
+        assert totals[T_PAGE] == 1
         if not fine:
             assert status == BAD_RATIO
     chunks[0, t.C_MAX_RATIO] = 0  # not known

@@ -162,8 +162,9 @@ def test_a_search_for_a_key_goes_on_at_the_first_slot(engine):
 
 # --- bytes ------------------------------------------------------------------------------------------------------------
 
-LETTERS = st.sampled_from([b"a", b"b", b"\0", b"\xff", b"\xc3\xa9", b"\x80", b"\xe0\xa4\x85", b"\xf0\x90\x8d\x88", b"%",
-                           b"abcdefgh"])  # fmt: skip
+LETTERS = st.sampled_from(
+    [b"a", b"b", b"\0", b"\xff", b"\xc3\xa9", b"\x80", b"\xe0\xa4\x85", b"\xf0\x90\x8d\x88", b"%", b"abcdefgh"]
+)
 WORDS = st.one_of(st.lists(LETTERS, max_size=6).map(b"".join), st.binary(max_size=20))
 
 
@@ -234,9 +235,7 @@ def test_patterns(data):
     pieces = tuple(tuple(merged(piece)) for piece in pieces)
     is_text, negated = data.draw(st.booleans(), "is text"), data.draw(st.booleans(), "negated")
     filled = st.tuples(*(st.just(token) if token else LETTERS for piece in pieces for token in piece)).map(b"".join)
-    between = [
-        part for piece in pieces for part in (st.just(b"".join(token or b"a" for token in piece)), WORDS)
-    ][:-1]  # fmt: skip
+    between = [part for piece in pieces for part in (st.just(b"".join(token or b"a" for token in piece)), WORDS)][:-1]
     fitting = st.tuples(*between).map(b"".join)
     values = data.draw(st.lists(st.one_of(filled, fitting, fitting, WORDS), max_size=7), "values")
     rows = Rows(data, len(values))

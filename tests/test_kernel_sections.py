@@ -140,7 +140,8 @@ def test_indices_behind_the_dictionary(engine, column):
         for made in ([("rle", index, 8)], [("packed", [0] * 7 + [index])], [("packed", [index] + [0] * 7)]):
             outcome = decode(engine, column, [dictionary, with_body(page, b"\x08" + runs.encode(made, 8))])
             if index < 3:
-                assert outcome.rows is not None and entries[2] in outcome.rows
+                assert outcome.rows is not None
+                assert entries[2] in outcome.rows
             else:
                 assert outcome == Outcome(INDEX_OUT_OF_RANGE, 1)
 

@@ -62,8 +62,9 @@ def select(engine, pages, ranges, first=0, seed=0):
     kept = Guarded(rng, len(pages) * K_FIELDS, "i8")
     spans, state = Guarded(rng, 2 * (len(ranges) + len(pages)), "i8"), Guarded(rng, 2, "i8")
     bounds = np.array(ranges, np.int64).reshape(-1)
-    found = engine.select_pages_of_ranges(table.reshape(-1), first, first + len(pages), bounds, len(ranges), kept.array,
-                                spans.array, state.array)  # fmt: skip
+    found = engine.select_pages_of_ranges(
+        table.reshape(-1), first, first + len(pages), bounds, len(ranges), kept.array, spans.array, state.array
+    )
     for buffer in (kept, spans, state):
         buffer.check()
     rows = kept.array.reshape(-1, K_FIELDS)[: state.array[SELECTED_PAGES], [K_PAGE, K_START, K_STOP]]
@@ -75,7 +76,8 @@ def check_select(pages, ranges, first=0):
     kept, places, rows = selecting.select_pages(pages, ranges)
     for engine in ENGINES:
         got, runs, decoded = select(engine, pages, ranges, first)
-        assert got == kept and decoded == rows
+        assert got == kept
+        assert decoded == rows
         assert [place for start, count in runs for place in range(start, start + count)] == [at for at, _ in places]
         assert sum(count == 0 for _, count in runs) == sum(start == stop for _, start, stop in kept)
         assert len(runs) <= len(ranges) + len(pages)
@@ -197,13 +199,17 @@ def take_strings(engine, values, spans, start=0, seed=0):
     out_offsets.check()
     out.check()
     ends, taken = out_offsets.array.tolist(), out.array.tobytes()
-    assert ends[0] == 0 and ends[-1] == size
+    assert ends[0] == 0
+    assert ends[-1] == size
     return [taken[first:last] for first, last in itertools.pairwise(ends)]
 
 
 @few
-@given(data=st.data(), start=st.integers(0, 30),
-       values=st.lists(st.one_of(st.binary(max_size=5), st.binary(max_size=60)), max_size=60))  # fmt: skip
+@given(
+    data=st.data(),
+    start=st.integers(0, 30),
+    values=st.lists(st.one_of(st.binary(max_size=5), st.binary(max_size=60)), max_size=60),
+)
 def test_strings(data, start, values):
     spans = data.draw(runs_of(len(values)))
     for engine in ENGINES:
@@ -249,7 +255,8 @@ def test_items_one_by_one(data, size, place, seed):
         out.check()
         assert end == place + len(places) * size
         assert out.array[place:end].tobytes() == b"".join(selecting.take_at(items, places))
-        assert out.array[:place].tobytes() == before[:place] and out.array[end:].tobytes() == before[end:]
+        assert out.array[:place].tobytes() == before[:place]
+        assert out.array[end:].tobytes() == before[end:]
 
 
 @few
@@ -308,8 +315,19 @@ def scan_located(engine, data, located, column=None, codec=UNCOMPRESSED, is_flat
     table, state = Guarded(rng, count * t.PAGE_FIELDS, "i8"), Guarded(rng, 1, "i8")
     record, stack = Guarded(rng, header.words, "i8"), Guarded(rng, STACK_WORDS, "i8")
     stack.array[S_TOP] = stack.array[S_ROOM] = header.words
-    status = engine.scan_pages_at(with_slack(rng, data), located.reshape(-1), count, is_flat, chunks, table.array,
-                                       header.table, slots, record.array, stack.array, state.array)  # fmt: skip
+    status = engine.scan_pages_at(
+        with_slack(rng, data),
+        located.reshape(-1),
+        count,
+        is_flat,
+        chunks,
+        table.array,
+        header.table,
+        slots,
+        record.array,
+        stack.array,
+        state.array,
+    )
     for buffer in (table, state, record, stack):
         buffer.check()
     about = int(state.array[0]) if count else -1
@@ -376,7 +394,8 @@ def test_located_pages_that_are_cut(engine, seed):
             lying = located.copy()
             lying[number, L_END] = end
             status, page, _ = scan_located(engine, data, lying, chunk.column, chunk.codec)
-            assert status < 0 and page == number
+            assert status < 0
+            assert page == number
         # A data page ends where its header says; a dictionary page may have something behind it.
         lying = located.copy()
         lying[number, L_END] += 1
@@ -450,7 +469,8 @@ def test_headers_that_lie(engine):
         stored = one.stored()
         return scan_located(engine, stored, np.array([[0, len(stored), row, 9 * (row >= 0), 0]]))[0]
 
-    assert status(page, 0) == 0 and status(entries, -1) == 0
+    assert status(page, 0) == 0
+    assert status(entries, -1) == 0
     for count in (-1, -(1 << 31), 8, 10, (1 << 31) - 1):
         assert status(replace(page, num_values=count), 0) == BAD_COUNT
     for count in (-1, -(1 << 31)):
@@ -458,8 +478,11 @@ def test_headers_that_lie(engine):
     more = idl().DataPageHeader(num_values=9, encoding=0, definition_level_encoding=3, repetition_level_encoding=3)
     for size in (-1, -(1 << 31), 71, 73, (1 << 31) - 1):
         for sizes in ((size, 72), (72, size)):
-            header = to_bytes(idl().PageHeader(type=0, uncompressed_page_size=sizes[0], compressed_page_size=sizes[1],
-                                               data_page_header=more))  # fmt: skip
+            header = to_bytes(
+                idl().PageHeader(
+                    type=0, uncompressed_page_size=sizes[0], compressed_page_size=sizes[1], data_page_header=more
+                )
+            )
             stored = header + bytes(72)
             found = scan_located(engine, stored, np.array([[0, len(stored), 0, 9, 0]]), codec=SNAPPY)[0]
             if sizes[0] >= 0 and sizes[1] == 72:
@@ -474,4 +497,5 @@ def test_strings_have_located_pages_too():
     page = data_page(column, [b"a", None, b"long"], PLAIN, UNCOMPRESSED, 2, rng)
     located = np.array([[0, len(page.stored()), 5, 3, 2]])
     status, _, found = scan_located(CHECKED, page.stored(), located, column)
-    assert status == 0 and found[0, [t.P_ROW, t.P_IN_CHUNK, t.P_NUM_NULLS]].tolist() == [5, 2, 1]
+    assert status == 0
+    assert found[0, [t.P_ROW, t.P_IN_CHUNK, t.P_NUM_NULLS]].tolist() == [5, 2, 1]

@@ -25,8 +25,25 @@ from numparq.kernels.registry import KERNELS
 from numparq.kernels.status import BAD_LENGTH, BAD_UTF8, BAD_VALUE
 
 TEXT_KERNELS = {name: kernel for name, kernel in KERNELS.items() if kernel.function.__module__ == module.__name__}
-STRINGS = ["", "a", "seven77", "eight888", "nine99999", "é", "x" * 29, "日本語", "z" * 7 + "é", "ÿ" * 8, "ÿ" * 17,
-           "\x00\x7f", "\x80", "\u07ff\u0800", "\ud7ff\ue000", "\uffff\U00010000\U0010ffff", "q" * 300]  # fmt: skip
+STRINGS = [
+    "",
+    "a",
+    "seven77",
+    "eight888",
+    "nine99999",
+    "é",
+    "x" * 29,
+    "日本語",
+    "z" * 7 + "é",
+    "ÿ" * 8,
+    "ÿ" * 17,
+    "\x00\x7f",
+    "\x80",
+    "\u07ff\u0800",
+    "\ud7ff\ue000",
+    "\uffff\U00010000\U0010ffff",
+    "q" * 300,
+]
 NULLS = [None, np.nan, float("nan"), np.float64("nan"), pd.NA, pd.NaT, float("-nan")]
 
 
@@ -127,10 +144,14 @@ def test_objects_that_change_between_the_passes(mode):
         pytest.skip("there are no kernels")
     layout, constants = object_layout.object_layout(), object_layout.kernel_constants()
     for values, measure, copy, others in (
-        (["abc", "é"], (text_kernels.measure_str_objects, layout), text_kernels.copy_str_objects,
-         ["abcd", 5, None, Text("abc")]),
+        (
+            ["abc", "é"],
+            (text_kernels.measure_str_objects, layout),
+            text_kernels.copy_str_objects,
+            ["abcd", 5, None, Text("abc")],
+        ),
         ([b"abc", b"e"], (text_kernels.measure_bytes_objects,), text_kernels.copy_bytes_objects, [b"abcd", 5, None]),
-    ):  # fmt: skip
+    ):
         array, offsets, validity = objects(values), np.empty(3, np.int64), np.empty(2, np.uint8)
         size = measure[0](array, 2, constants, *measure[1:], offsets, validity)
         out = np.zeros(size + 8, np.uint8)

@@ -227,8 +227,10 @@ STRINGS = st.lists(
 def test_many_structs(pairs):
     """Structs that lie anywhere, each as it is read alone; one that there is none of has no fields."""
     wanted = ThriftLayout("Statistics")
-    stored = [to_bytes(idl().Statistics(max=text and text.encode(), null_count=i, min=data))
-              for i, (data, text) in enumerate(pairs)]  # fmt: skip
+    stored = [
+        to_bytes(idl().Statistics(max=text and text.encode(), null_count=i, min=data))
+        for i, (data, text) in enumerate(pairs)
+    ]
     data = b"?".join([b"", *stored])
     starts = [len(b"?".join([b"", *stored[:i]])) + 1 for i in range(len(stored))]
     for engine in ENGINES:
@@ -247,8 +249,9 @@ def _read_all(engine, layout, data, starts):
     stack.array[S_TOP], stack.array[S_ROOM] = size, size + 500
     raw = with_slack(rng, data)
     places = np.arange(len(starts), dtype=np.int64)
-    status = engine.read_thrift_structs(raw, np.array(starts, np.int64), places, len(starts), len(data), layout.table,
-                                 arena.array, stack.array)  # fmt: skip
+    status = engine.read_thrift_structs(
+        raw, np.array(starts, np.int64), places, len(starts), len(data), layout.table, arena.array, stack.array
+    )
     arena.check()
     stack.check()
     if status < 0:
@@ -293,7 +296,8 @@ def test_walks(seed, count, gap):
     data, table, expected = lay_out(make_chunks(rng, count, 5), gap)
     for engine in ENGINES:
         status, pages, _ = scan(engine, with_slack(rng, data), len(data), table.copy(), len(expected), start_at(table))
-        assert status == 0 and (pages == expected).all()
+        assert status == 0
+        assert (pages == expected).all()
 
 
 @few
@@ -557,6 +561,8 @@ def test_byte_ranges(ranges, gap, most):
         blobs.check()
         places.check()
         assert blobs.array[: 2 * count].reshape(-1, 2).tolist() == requests
-        for (start, stop), (blob, position, size) in zip(wanted.tolist(), places.array.reshape(-1, 3).tolist(),
-                                                         strict=True):  # fmt: skip
-            assert requests[blob][0] + position == start and size == stop - start
+        for (start, stop), (blob, position, size) in zip(
+            wanted.tolist(), places.array.reshape(-1, 3).tolist(), strict=True
+        ):
+            assert requests[blob][0] + position == start
+            assert size == stop - start

@@ -58,19 +58,21 @@ class Watched:
 def table() -> pd.DataFrame:
     rng = np.random.default_rng(3)
     numbers = np.arange(ROWS)
-    return pd.DataFrame({
-        "key": numbers * 3,
-        "small": (numbers - ROWS // 2).astype("i4"),
-        "near": numbers // 7,
-        "back": numbers[::-1].copy(),
-        "float": np.where(rng.random(ROWS) < 0.1, np.nan, numbers / 8),
-        "text": np.array([f"name {number:05}" for number in range(ROWS)]),
-        "maybe": [None if row % 5 == 0 else f"é{row}" for row in range(ROWS)],
-        "some": pd.array(np.where(rng.random(ROWS) < 0.3, None, numbers), "Int64"),
-        "when": pd.date_range("2020-01-01", periods=ROWS, freq="min", tz="UTC"),
-        "flag": numbers % 3 == 0,
-        "any": rng.integers(0, 50, ROWS),
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "key": numbers * 3,
+            "small": (numbers - ROWS // 2).astype("i4"),
+            "near": numbers // 7,
+            "back": numbers[::-1].copy(),
+            "float": np.where(rng.random(ROWS) < 0.1, np.nan, numbers / 8),
+            "text": np.array([f"name {number:05}" for number in range(ROWS)]),
+            "maybe": [None if row % 5 == 0 else f"é{row}" for row in range(ROWS)],
+            "some": pd.array(np.where(rng.random(ROWS) < 0.3, None, numbers), "Int64"),
+            "when": pd.date_range("2020-01-01", periods=ROWS, freq="min", tz="UTC"),
+            "flag": numbers % 3 == 0,
+            "any": rng.integers(0, 50, ROWS),
+        }
+    )
 
 
 def stored(frame: pd.DataFrame | None = None, **options) -> bytes:
@@ -106,10 +108,12 @@ def check_same(ours, theirs) -> None:
 
 
 OPTIONS = {
-    "snappy": {}, "v2": {"compression": None, "data_page_version": "2.0"},
+    "snappy": {},
+    "v2": {"compression": None, "data_page_version": "2.0"},
     "no checksums": {"write_page_checksum": False},
-    "plain": {"column_encoding": {"key": "PLAIN", "small": "PLAIN"}}, "one row group": {"row_group_size": ROWS},
-}  # fmt: skip
+    "plain": {"column_encoding": {"key": "PLAIN", "small": "PLAIN"}},
+    "one row group": {"row_group_size": ROWS},
+}
 COLUMNS = (None, ["text", "key", "some"], ["any"], ["key"], ["when", "float", "maybe", "flag"], ["small", "back"])
 
 
@@ -124,8 +128,10 @@ def test_rows_and_bytes_are_those_of_other_reads(monkeypatch, options, backend) 
             for row in (0, 1, 99, 100, 1499, 1500, 3210, ROWS - 1):
                 key = table()[name].iloc[row]
                 for filters in (col(name) == key, [(name, "=", int(key))]):
-                    check_same(read(data, columns, filters, dtype_backend=backend),
-                               read_else(data, columns, filters, dtype_backend=backend))  # fmt: skip
+                    check_same(
+                        read(data, columns, filters, dtype_backend=backend),
+                        read_else(data, columns, filters, dtype_backend=backend),
+                    )
             assert (seen.done, seen.left) == (16, 0)
 
 
@@ -135,8 +141,10 @@ def test_columns_that_are_wanted_twice(monkeypatch, backend) -> None:
     for name in ("key", "small"):
         for key in (-30, 30, 30, 4502, 3 * 1499):
             for filters in (col(name) == key, [(name, "=", key)]):
-                check_same(read(data, columns, filters, dtype_backend=backend),
-                           read_else(data, columns, filters, dtype_backend=backend))  # fmt: skip
+                check_same(
+                    read(data, columns, filters, dtype_backend=backend),
+                    read_else(data, columns, filters, dtype_backend=backend),
+                )
     assert seen.done > 10 > seen.left
 
 
@@ -169,13 +177,32 @@ def test_nothing_is_prepared_for_the_first_one(monkeypatch) -> None:
 
 
 OTHERS = [
-    col("key") > 5, col("key").isin([3]), ~(col("key") != 3), (col("key") == 3) & (col("near") == 0), col("key") == 3.0,
-    col("flag") == True, [("key", "==", "3")], [("float", "==", 3)], [("when", "==", 3)], col("any") == 7,  # noqa: E712
-    [("key", "in", [3])], [("key", "==", 3), ("near", "==", 0)], [[("key", "==", 3)], [("near", "==", 0)]],
-    [[[("key", "==", 3)]]], [col("key") == 3], ["key", "==", 3], [("key", "==", True)],
-    [("key", "==", np.timedelta64(3))], [("absent", "==", 3)], [("key", "==", np.array([3]))],
-    [("key", np.array(["=="]), 3)], [("key", "==")], [("key", "==", 3, 4)], [], [[]],
-]  # fmt: skip
+    col("key") > 5,
+    col("key").isin([3]),
+    ~(col("key") != 3),
+    (col("key") == 3) & (col("near") == 0),
+    col("key") == 3.0,
+    col("flag") == True,  # noqa: E712
+    [("key", "==", "3")],
+    [("float", "==", 3)],
+    [("when", "==", 3)],
+    col("any") == 7,
+    [("key", "in", [3])],
+    [("key", "==", 3), ("near", "==", 0)],
+    [[("key", "==", 3)], [("near", "==", 0)]],
+    [[[("key", "==", 3)]]],
+    [col("key") == 3],
+    ["key", "==", 3],
+    [("key", "==", True)],
+    [("key", "==", np.timedelta64(3))],
+    [("absent", "==", 3)],
+    [("key", "==", np.array([3]))],
+    [("key", np.array(["=="]), 3)],
+    [("key", "==")],
+    [("key", "==", 3, 4)],
+    [],
+    [[]],
+]
 
 
 @pytest.mark.parametrize("number", range(len(OTHERS)))
@@ -206,11 +233,19 @@ def test_forms_of_a_filter(monkeypatch) -> None:
 
 
 STORED_AS_INTEGERS = {
-    "price": ("i8", pa.decimal128(9, 2)), "total": ("i8", pa.decimal128(18, 2)), "day": ("i4", pa.date32()),
-    "time": ("i4", pa.time32("ms")), "clock": ("i8", pa.time64("us")), "moment": ("i8", pa.timestamp("us")),
-    "lapse": ("i8", pa.duration("us")), "tiny": ("i1", pa.int8()), "short": ("i2", pa.int16()),
-    "byte": ("u1", pa.uint8()), "unsigned": ("u4", pa.uint32()), "large": ("u8", pa.uint64()),
-}  # fmt: skip
+    "price": ("i8", pa.decimal128(9, 2)),
+    "total": ("i8", pa.decimal128(18, 2)),
+    "day": ("i4", pa.date32()),
+    "time": ("i4", pa.time32("ms")),
+    "clock": ("i8", pa.time64("us")),
+    "moment": ("i8", pa.timestamp("us")),
+    "lapse": ("i8", pa.duration("us")),
+    "tiny": ("i1", pa.int8()),
+    "short": ("i2", pa.int16()),
+    "byte": ("u1", pa.uint8()),
+    "unsigned": ("u4", pa.uint32()),
+    "large": ("u8", pa.uint64()),
+}
 
 
 @pytest.mark.parametrize("name", STORED_AS_INTEGERS)
@@ -222,9 +257,15 @@ def test_what_is_stored_as_an_integer_and_is_another_thing(monkeypatch, name) ->
     column = column.cast(pa.decimal128(30, 2)).cast(kind) if pa.types.is_decimal(kind) else column.cast(kind)
     buffer, seen = io.BytesIO(), Watched(monkeypatch)
     pq.write_table(
-        pa.table({name: column, "text": table()["text"]}), buffer, row_group_size=GROUP, data_page_size=400,
-        write_batch_size=PAGE, write_page_index=True, use_dictionary=False, store_decimal_as_integer=True,
-    )  # fmt: skip
+        pa.table({name: column, "text": table()["text"]}),
+        buffer,
+        row_group_size=GROUP,
+        data_page_size=400,
+        write_batch_size=PAGE,
+        write_page_index=True,
+        use_dictionary=False,
+        store_decimal_as_integer=True,
+    )
     data = buffer.getvalue()
     with numparq.ParquetFile(data) as file:
         assert file.schema.leaf(0).physical in (INT32, INT64)
@@ -233,12 +274,25 @@ def test_what_is_stored_as_an_integer_and_is_another_thing(monkeypatch, name) ->
     assert not seen.done
 
 
-@pytest.mark.parametrize("how", [
-    {"nrows": 0}, {"nrows": 1}, {"row_groups": []}, {"row_groups": [1]}, {"row_range": (0, 10)},
-    {"row_range": (0, 11)}, {"categories": ["text"]}, {"include": ["row_number"]}, {"memory_limit": 1 << 30},
-    {"include": np.array(["row_number"])}, {"include": pd.Index(["row_number"])}, {"include": "row_number"},
-    {"runtime_filters": numparq.RuntimeFilter("key")},
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"nrows": 0},
+        {"nrows": 1},
+        {"row_groups": []},
+        {"row_groups": [1]},
+        {"row_range": (0, 10)},
+        {"row_range": (0, 11)},
+        {"categories": ["text"]},
+        {"include": ["row_number"]},
+        {"memory_limit": 1 << 30},
+        {"include": np.array(["row_number"])},
+        {"include": pd.Index(["row_number"])},
+        {"include": "row_number"},
+        {"runtime_filters": numparq.RuntimeFilter("key")},
+    ],
+    ids=str,
+)
 def test_other_arguments_are_not_lost(monkeypatch, how) -> None:
     data, seen = stored(), Watched(monkeypatch)
     prepare(data, ["key", "text"], col("key") == 30)
@@ -273,12 +327,21 @@ def test_arguments_are_checked(threads) -> None:
         numparq.read_parquet(data, filters=col("key") == 30)
 
 
-@pytest.mark.parametrize("options", [
-    {"compression": "zstd"}, {"use_dictionary": True}, {"bloom_filter_options": {"key": True}},
-    {"write_page_index": False}, {"write_statistics": False}, {"max_rows_per_page": 1 << 20, "row_group_size": 1 << 20},
-    {"column_encoding": {"text": "RLE_DICTIONARY"}}, {"column_encoding": {"text": "DELTA_BYTE_ARRAY"}},
-    {"column_encoding": {"key": "BYTE_STREAM_SPLIT", "back": "BYTE_STREAM_SPLIT"}},
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"compression": "zstd"},
+        {"use_dictionary": True},
+        {"bloom_filter_options": {"key": True}},
+        {"write_page_index": False},
+        {"write_statistics": False},
+        {"max_rows_per_page": 1 << 20, "row_group_size": 1 << 20},
+        {"column_encoding": {"text": "RLE_DICTIONARY"}},
+        {"column_encoding": {"text": "DELTA_BYTE_ARRAY"}},
+        {"column_encoding": {"key": "BYTE_STREAM_SPLIT", "back": "BYTE_STREAM_SPLIT"}},
+    ],
+    ids=str,
+)
 def test_other_files(options) -> None:
     """Where pages would be fetched twice, that happens once at most."""
     data, more = stored(**options), 0
@@ -314,8 +377,9 @@ def test_rows_that_are_not_together_in_a_page(monkeypatch) -> None:
     nulls = pd.array(np.arange(ROWS) // 7, "Int64")
     nulls[[3, 6, 700, 706, 1405]] = pd.NA  # what stands for a null is no key
     frame = pd.DataFrame({"key": keys, "nulls": nulls, "text": table()["text"]})
-    for number, (name, key) in enumerate([("key", 150), ("key", 180), ("key", 297), ("nulls", 0), ("nulls", 100),
-                                          ("nulls", 200)]):  # fmt: skip
+    for number, (name, key) in enumerate(
+        [("key", 150), ("key", 180), ("key", 297), ("nulls", 0), ("nulls", 100), ("nulls", 200)]
+    ):
         data = stored(frame, key_value_metadata={"number": str(number)})
         prepare(data, None, col(name) == 21)
         for backend in ("numpy", "pyarrow"):
@@ -336,8 +400,10 @@ def test_runs_of_pages_in_no_order(monkeypatch) -> None:
     for backend in ("pyarrow", "numpy_nullable"):
         prepare(data, None, col("key") == 0, dtype_backend=backend)
         for key in (0, 99, 100, 399, 555):
-            check_same(read(data, None, col("key") == key, dtype_backend=backend),
-                       read_else(data, None, col("key") == key, dtype_backend=backend))  # fmt: skip
+            check_same(
+                read(data, None, col("key") == key, dtype_backend=backend),
+                read_else(data, None, col("key") == key, dtype_backend=backend),
+            )
     assert seen.done == 10
 
 
@@ -376,8 +442,10 @@ def test_columns_that_are_neither_values_nor_strings() -> None:
     for column in ("kind", "word", "nothing"):
         for key in (33, 33, 34, 36):
             for backend in ("numpy", "pyarrow"):
-                check_same(read(data, [column, "key"], col("key") == key, dtype_backend=backend),
-                           read_else(data, [column, "key"], col("key") == key, dtype_backend=backend))  # fmt: skip
+                check_same(
+                    read(data, [column, "key"], col("key") == key, dtype_backend=backend),
+                    read_else(data, [column, "key"], col("key") == key, dtype_backend=backend),
+                )
 
 
 @pytest.mark.parametrize("column", ["key", "any", "text"])
@@ -409,8 +477,14 @@ def test_dtypes_are_those_of_the_whole_file(monkeypatch) -> None:
     numbers, buffer, seen = np.arange(ROWS), io.BytesIO(), Watched(monkeypatch)
     kinds = pa.int16(), pa.int32(), pa.int64(), pa.bool_(), pa.float64(), pa.date32(), pa.string()
     columns = {str(kind): pa.array((numbers % 2).astype("i4"), mask=numbers == 7).cast(kind) for kind in kinds}
-    pq.write_table(pa.table({"key": numbers, **columns}), buffer, write_batch_size=PAGE, data_page_size=400,
-                   write_page_index=True, use_dictionary=False)  # fmt: skip
+    pq.write_table(
+        pa.table({"key": numbers, **columns}),
+        buffer,
+        write_batch_size=PAGE,
+        data_page_size=400,
+        write_page_index=True,
+        use_dictionary=False,
+    )
     for backend in ("numpy", "numpy_nullable", "pyarrow"):
         for key in (3000, 3000, 7, 3001):
             ours, theirs = (
@@ -424,9 +498,13 @@ def test_row_groups_of_other_codecs(tmp_path, monkeypatch) -> None:
     path, seen = tmp_path / "file.parquet", Watched(monkeypatch)
     for compression in ("snappy", None):
         numparq.to_parquet(
-            table().assign(key=lambda frame, more=compression is None: frame["key"] + more * 100_000), path,
-            append=compression is None, compression=compression, use_dictionary=False, max_rows_per_page=PAGE,
-        )  # fmt: skip
+            table().assign(key=lambda frame, more=compression is None: frame["key"] + more * 100_000),
+            path,
+            append=compression is None,
+            compression=compression,
+            use_dictionary=False,
+            max_rows_per_page=PAGE,
+        )
     for key in (30, 30, 100_030, 33, 100_033):
         check_same(read(path, ["text", "any"], col("key") == key), read_else(path, ["text", "any"], col("key") == key))
     assert (seen.done, seen.left) == (4, 0)
@@ -478,8 +556,14 @@ def test_large_keys_beside_nulls() -> None:
     """They are no float64, which a column with nulls otherwise becomes that says nothing of its dtype."""
     numbers, buffer = np.arange(ROWS), io.BytesIO()
     key, small = (pa.array(values, mask=numbers % 400 == 7) for values in (numbers + (1 << 62), numbers))
-    pq.write_table(pa.table({"key": key, "small": small}), buffer, write_batch_size=PAGE, data_page_size=400,
-                   write_page_index=True, use_dictionary=False)  # fmt: skip
+    pq.write_table(
+        pa.table({"key": key, "small": small}),
+        buffer,
+        write_batch_size=PAGE,
+        data_page_size=400,
+        write_page_index=True,
+        use_dictionary=False,
+    )
     data = buffer.getvalue()
     for columns in (None, ["key"], ["small"]):
         for name, key in (("key", (1 << 62) + 2051), ("small", 2051)) * 3:
@@ -488,11 +572,24 @@ def test_large_keys_beside_nulls() -> None:
     assert read(data, ["key"], col("key") == (1 << 62) + 2051)[0]["key"].tolist() == [(1 << 62) + 2051]
 
 
-@pytest.mark.parametrize("columns", [
-    lambda: iter(["text"]), lambda: ("text", "key"), lambda: {"text": 1}, lambda: "text", lambda: [("text",)],
-    lambda: [["text"]], lambda: [7], lambda: [None], lambda: ["absent"], lambda: [np.str_("text")],
-    lambda: pd.Index(["text"]), lambda: np.array(["key"]), list,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "columns",
+    [
+        lambda: iter(["text"]),
+        lambda: ("text", "key"),
+        lambda: {"text": 1},
+        lambda: "text",
+        lambda: [("text",)],
+        lambda: [["text"]],
+        lambda: [7],
+        lambda: [None],
+        lambda: ["absent"],
+        lambda: [np.str_("text")],
+        lambda: pd.Index(["text"]),
+        lambda: np.array(["key"]),
+        list,
+    ],
+)
 def test_columns_in_other_forms(columns) -> None:
     def outcome(read_so):
         try:
@@ -512,8 +609,10 @@ def test_lies_are_taken_as_by_other_reads(lie) -> None:
         data = forged(stored(row_group_size=ROWS // 2, max_rows_per_page=rows), (lie,))
         for name, key in (("key", 3 * 3210), ("near", 230), ("back", 17)):
             prepare(data, ["key", "near", "any"], col(name) == 1)
-            ours, theirs = read(data, ["key", "near", "any"], col(name) == key), read_else(
-                data, ["key", "near", "any"], col(name) == key)  # fmt: skip
+            ours, theirs = (
+                read(data, ["key", "near", "any"], col(name) == key),
+                read_else(data, ["key", "near", "any"], col(name) == key),
+            )
             check_same(ours[:1], theirs[:1])
 
 
@@ -550,10 +649,15 @@ def with_damage(created_by: str) -> bytes:
     return parts.data()
 
 
-@pytest.mark.parametrize(("created_by", "done"), [
-    ("numparq version 9.9.9", (2, 0)), ("parquet-mr version 1.13.0 (build 1)", (2, 0)),
-    ("parquet.jl version 1.0.0", (2, 2)), ("impala version 4.0.0", (0, 0)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("created_by", "done"),
+    [
+        ("numparq version 9.9.9", (2, 0)),
+        ("parquet-mr version 1.13.0 (build 1)", (2, 0)),
+        ("parquet.jl version 1.0.0", (2, 2)),
+        ("impala version 4.0.0", (0, 0)),
+    ],
+)
 def test_checksums(monkeypatch, created_by, done) -> None:
     """Also of writers whose checksums are none, and of one that packs levels in an order of its own."""
     data, seen = with_damage(created_by), Watched(monkeypatch)
@@ -709,18 +813,33 @@ def test_any_frame(data) -> None:
     column = pd.array(keys.astype(dtype.lower().replace("int", "i").replace("i64", "i8").replace("i32", "i4")))
     if dtype[0] == "I":
         column = pd.array(np.where(rng.random(rows) < 0.2, None, keys), dtype)
-    frame = pd.DataFrame({
-        "key": column, "number": rng.normal(size=rows), "text": [f"t{n}" * (n % 4) for n in range(rows)],
-        "null": [None if n % 3 else n / 2 for n in range(rows)],
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "key": column,
+            "number": rng.normal(size=rows),
+            "text": [f"t{n}" * (n % 4) for n in range(rows)],
+            "null": [None if n % 3 else n / 2 for n in range(rows)],
+        }
+    )
     buffer = io.BytesIO()
     if data.draw(st.booleans()):
-        frame.to_parquet(buffer, engine="pyarrow", row_group_size=100, write_page_index=True, data_page_size=200,
-                         use_dictionary=False)  # fmt: skip
+        frame.to_parquet(
+            buffer,
+            engine="pyarrow",
+            row_group_size=100,
+            write_page_index=True,
+            data_page_size=200,
+            use_dictionary=False,
+        )
     else:
-        numparq.to_parquet(frame, buffer, row_group_size=data.draw(st.sampled_from([50, 200, 1000])),
-                           max_rows_per_page=data.draw(st.sampled_from([7, 30, 1000])), use_dictionary=False,
-                           compression=data.draw(st.sampled_from(["snappy", None, "zstd"])))  # fmt: skip
+        numparq.to_parquet(
+            frame,
+            buffer,
+            row_group_size=data.draw(st.sampled_from([50, 200, 1000])),
+            max_rows_per_page=data.draw(st.sampled_from([7, 30, 1000])),
+            use_dictionary=False,
+            compression=data.draw(st.sampled_from(["snappy", None, "zstd"])),
+        )
     stored_as, columns = buffer.getvalue(), data.draw(st.sampled_from([None, ["text"], ["key", "null"]]))
     backend = data.draw(st.sampled_from(["numpy", "numpy_nullable", "pyarrow"]))
     for key in [*keys[:: max(rows // 5, 1)].tolist(), spread + 1, 1]:

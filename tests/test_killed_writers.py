@@ -51,7 +51,8 @@ def test_what_stands_before_a_checkpoint_is_saved(tmp_path, written, saved):
             writer.write(frame(number))
         os.kill(os.getpid(), signal.SIGKILL)
     """
-    assert run(code, path, written) == -signal.SIGKILL and not path.exists()
+    assert run(code, path, written) == -signal.SIGKILL
+    assert not path.exists()
     (left,) = leftovers(path)
     if not saved:
         with pytest.raises(InvalidFileError):
@@ -76,7 +77,8 @@ def test_a_finished_file_with_checkpoints_is_an_ordinary_one(tmp_path):
 
 def kill_at_random(code: str, path: Path, rng: random.Random) -> None:
     process = subprocess.Popen([sys.executable, "-c", FRAME + textwrap.dedent(code), str(path)], stdout=subprocess.PIPE)
-    assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
     time.sleep(rng.uniform(0, 0.03))
     process.kill()
     process.stdout.close()
@@ -105,12 +107,14 @@ def test_an_append_that_is_killed(tmp_path):
         before = numparq.read_parquet(path)
         kill_at_random(APPEND, path, rng)
         found = numparq.read_parquet(path)
-        assert len(found) % 50 == 0 and len(found) >= len(before)
+        assert len(found) % 50 == 0
+        assert len(found) >= len(before)
         pd.testing.assert_frame_equal(found.iloc[: len(before)], before)
         appended = found["number"].to_numpy()[len(before) :: 50].tolist()
         assert appended == list(range(1, len(appended) + 1)), "each append is there as a whole, or not at all"
         left = leftovers(path)
-        assert len(left) <= 1 and len(os.listdir(tmp_path)) == 1 + len(left)
+        assert len(left) <= 1
+        assert len(os.listdir(tmp_path)) == 1 + len(left)
         for name in left:
             os.remove(name)
 

@@ -88,7 +88,8 @@ def test_flat_columns_of_many_bytes(kind):
     texts = ["abcdef", None, "ghijklmnopqrs", "", "tuvwx", "yz", None, "0123456789abcdef", "x"]
     array = pa.array(texts).cast(kind)
     got = read(array)
-    assert got.dtype == pd.ArrowDtype(kind) and got.array.__arrow_array__().to_pylist() == array.to_pylist()
+    assert got.dtype == pd.ArrowDtype(kind)
+    assert got.array.__arrow_array__().to_pylist() == array.to_pylist()
 
 
 @pytest.mark.usefixtures("low_limits")
@@ -109,8 +110,7 @@ def test_parts_begin_at_zero(monkeypatch, lengths):
     data = np.arange(offsets[-1], dtype=np.uint8)
     parts = arrow._split_at_31_bits(BinaryArray(offsets, data))
     assert all(part.offsets[-1] <= 10 or len(part) == 1 for part in parts)
-    values = [part.data[start:stop].tobytes() for part in parts
-              for start, stop in pairwise(part.offsets)]  # fmt: skip
+    values = [part.data[start:stop].tobytes() for part in parts for start, stop in pairwise(part.offsets)]
     assert values == [data[start:stop].tobytes() for start, stop in pairwise(offsets)]
     assert all(part.offsets[-1] <= max(10, *lengths) for part in parts)
 
@@ -130,8 +130,10 @@ def texts_of_a_dictionary() -> bytes:
     definition = [level for length in lengths for level in ([1] * length or [0])]
     sections = b"".join(len(bits(part, 1)).to_bytes(4, "little") + bits(part, 1) for part in (repetition, definition))
     entries = [b"x" * (TEXT - 1) + b"y", b"z" * TEXT]
-    pages = [dictionary_page(2, plain(BYTE_ARRAY, entries)),
-             data_page(len(definition), sections + b"\x01" + bits(codes, 1), 8)]  # fmt: skip
+    pages = [
+        dictionary_page(2, plain(BYTE_ARRAY, entries)),
+        data_page(len(definition), sections + b"\x01" + bits(codes, 1), 8),
+    ]
     column = Column("a", BYTE_ARRAY, [pages], REPEATED, {"converted_type": 0}, {"num_values": len(definition)})
     return file([len(lengths)], [column]).stored()
 

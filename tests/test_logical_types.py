@@ -80,7 +80,7 @@ MEANINGS = [
 ]
 
 
-@pytest.mark.parametrize("physical, length, annotation, meaning", MEANINGS, ids=str)
+@pytest.mark.parametrize(("physical", "length", "annotation", "meaning"), MEANINGS, ids=str)
 def test_what_a_leaf_means(physical, length, annotation, meaning):
     assert infer_arrow_type(physical, length, annotation) == meaning
 
@@ -96,7 +96,7 @@ LIMITS = [
 ]
 
 
-@pytest.mark.parametrize("physical, length, limit", LIMITS)
+@pytest.mark.parametrize(("physical", "length", "limit"), LIMITS)
 def test_limits_of_decimals(physical, length, limit):
     assert infer_arrow_type(physical, length, decimal_type(limit)).precision == limit
     with pytest.raises(InvalidFileError, match=rf"DECIMAL\({limit + 1}, 0\) does not fit .* at most {limit} digits"):
@@ -111,7 +111,7 @@ def test_limit_by_length_is_the_formula_of_the_specification(length):
         infer_arrow_type(FIXED, length, decimal_type(digits + 1))
 
 
-@pytest.mark.parametrize("precision, scale", [(0, 0), (None, None), (-1, 0), (3, 4), (3, -1)])
+@pytest.mark.parametrize(("precision", "scale"), [(0, 0), (None, None), (-1, 0), (3, 4), (3, -1)])
 def test_decimals_that_are_none(precision, scale):
     with pytest.raises(InvalidFileError, match="is no decimal type"):
         infer_arrow_type(INT32, None, decimal_type(precision, scale))
@@ -182,7 +182,7 @@ ORIGINS = [
 ]
 
 
-@pytest.mark.parametrize("physical, annotation, origin, meaning", ORIGINS, ids=str)
+@pytest.mark.parametrize(("physical", "annotation", "origin", "meaning"), ORIGINS, ids=str)
 def test_what_the_arrow_schema_adds(physical, annotation, origin, meaning):
     assert infer_arrow_type(physical, None, annotation, origin) == meaning
 
@@ -256,7 +256,8 @@ def test_a_status_that_nothing_follows_is_an_error():
 
 def test_what_is_asked_for_holds_for_all_that_follows():
     first = choose.choose_output_type(leaf(INT96), categorical=True)
-    assert first.categorical and output_type.fallback_type(first, INEXACT).categorical
+    assert first.categorical
+    assert output_type.fallback_type(first, INEXACT).categorical
 
 
 def test_fill_is_one_item():
@@ -290,36 +291,71 @@ FILES = {
     "UNKNOWN": (pa.int32(), [None, None], {"logicalType": logical("UNKNOWN")}),
     "UNKNOWN bytes": (pa.binary(), [None, None], {"logicalType": logical("UNKNOWN")}),
     "DATE": (pa.int32(), INTS, {"converted_type": 6}),
-    **{f"ConvertedType {number}": (pa.int32(), INTS, {"converted_type": number})
-       for number in (11, 12, 13, 15, 16, 17)},
-    **{f"ConvertedType {number}": (pa.int64(), [1, None], {"converted_type": number})
-       for number in (8, 9, 10, 14, 18)},
+    **{
+        f"ConvertedType {number}": (pa.int32(), INTS, {"converted_type": number}) for number in (11, 12, 13, 15, 16, 17)
+    },
+    **{f"ConvertedType {number}": (pa.int64(), [1, None], {"converted_type": number}) for number in (8, 9, 10, 14, 18)},
     "TIME_MILLIS": (pa.int32(), [1, None, 86_399_999], {"converted_type": 7}),
-    **{f"INTEGER({bits}, {signed})": (
-        pa.int32(), INTS, {"logicalType": logical("INTEGER", bitWidth=bits, isSigned=signed)})
-       for bits in (8, 16, 32) for signed in (True, False)},
-    **{f"TIMESTAMP({unit}, {utc})": (
-        pa.int64(), [1, None, -(10**12)], {"logicalType": logical("TIMESTAMP", unit=unit, isAdjustedToUTC=utc)})
-       for unit in UNITS for utc in (True, False)},
-    **{f"TIME({unit}, {utc})": (
-        pa.int32() if unit == "MILLIS" else pa.int64(), [1000, None, 86_399_000],
-        {"logicalType": logical("TIME", unit=unit, isAdjustedToUTC=utc)})
-       for unit in UNITS for utc in (True, False)},
+    **{
+        f"INTEGER({bits}, {signed})": (
+            pa.int32(),
+            INTS,
+            {"logicalType": logical("INTEGER", bitWidth=bits, isSigned=signed)},
+        )
+        for bits in (8, 16, 32)
+        for signed in (True, False)
+    },
+    **{
+        f"TIMESTAMP({unit}, {utc})": (
+            pa.int64(),
+            [1, None, -(10**12)],
+            {"logicalType": logical("TIMESTAMP", unit=unit, isAdjustedToUTC=utc)},
+        )
+        for unit in UNITS
+        for utc in (True, False)
+    },
+    **{
+        f"TIME({unit}, {utc})": (
+            pa.int32() if unit == "MILLIS" else pa.int64(),
+            [1000, None, 86_399_000],
+            {"logicalType": logical("TIME", unit=unit, isAdjustedToUTC=utc)},
+        )
+        for unit in UNITS
+        for utc in (True, False)
+    },
     "DECIMAL on INT32": (pa.int32(), [12345, None, -5], {"converted_type": 5, "precision": 9, "scale": 2}),
     "DECIMAL on INT64": (pa.int64(), [12345, None, -5], {"converted_type": 5, "precision": 18, "scale": 0}),
-    "DECIMAL on 4 bytes": (pa.binary(4), [b"\0\0\1\0", None, b"\xff\xff\xff\xfb"],
-                           {"logicalType": logical("DECIMAL", precision=9, scale=2)}),
-    "DECIMAL on 9 bytes": (pa.binary(9), [b"\1" * 9, None, b"\xff" * 8 + b"\xfb"],
-                           {"logicalType": logical("DECIMAL", precision=20, scale=20)}),
-    "DECIMAL on 20 bytes": (pa.binary(20), [b"\0" * 19 + b"\5", None, b"\xff" * 20],
-                            {"logicalType": logical("DECIMAL", precision=40, scale=2)}),
-    "DECIMAL on 32 bytes": (pa.binary(32), [b"\7" * 32, None],
-                            {"logicalType": logical("DECIMAL", precision=76, scale=1)}),
-    "DECIMAL on bytes": (pa.binary(), [b"\0\1", None, b"\xff", b"\x80\0", b"\0" * 16],
-                         {"logicalType": logical("DECIMAL", precision=5, scale=2)}),
-    "DECIMAL on long bytes": (pa.binary(), [b"\1" * 12, None, b"\xff"],
-                              {"logicalType": logical("DECIMAL", precision=50, scale=2)}),
-}  # fmt: skip
+    "DECIMAL on 4 bytes": (
+        pa.binary(4),
+        [b"\0\0\1\0", None, b"\xff\xff\xff\xfb"],
+        {"logicalType": logical("DECIMAL", precision=9, scale=2)},
+    ),
+    "DECIMAL on 9 bytes": (
+        pa.binary(9),
+        [b"\1" * 9, None, b"\xff" * 8 + b"\xfb"],
+        {"logicalType": logical("DECIMAL", precision=20, scale=20)},
+    ),
+    "DECIMAL on 20 bytes": (
+        pa.binary(20),
+        [b"\0" * 19 + b"\5", None, b"\xff" * 20],
+        {"logicalType": logical("DECIMAL", precision=40, scale=2)},
+    ),
+    "DECIMAL on 32 bytes": (
+        pa.binary(32),
+        [b"\7" * 32, None],
+        {"logicalType": logical("DECIMAL", precision=76, scale=1)},
+    ),
+    "DECIMAL on bytes": (
+        pa.binary(),
+        [b"\0\1", None, b"\xff", b"\x80\0", b"\0" * 16],
+        {"logicalType": logical("DECIMAL", precision=5, scale=2)},
+    ),
+    "DECIMAL on long bytes": (
+        pa.binary(),
+        [b"\1" * 12, None, b"\xff"],
+        {"logicalType": logical("DECIMAL", precision=50, scale=2)},
+    ),
+}
 
 
 @pytest.mark.parametrize("dtype_backend", [None, "numpy_nullable", "pyarrow"])

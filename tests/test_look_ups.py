@@ -41,18 +41,20 @@ class Watched:
 
 def table() -> pd.DataFrame:
     rng = np.random.default_rng(3)
-    return pd.DataFrame({
-        "key": np.arange(ROWS) * 3,
-        "near": np.arange(ROWS) // 7,
-        "back": np.arange(ROWS)[::-1].copy(),
-        "float": np.where(rng.random(ROWS) < 0.1, np.nan, np.arange(ROWS) / 8),
-        "text": np.array([f"name {number:05}" for number in range(ROWS)]),
-        "some": pd.array(np.where(rng.random(ROWS) < 0.3, None, np.arange(ROWS)), "Int64"),
-        "when": pd.date_range(datetime(2020, 1, 1, tzinfo=UTC), periods=ROWS, freq="min"),
-        "any": rng.integers(0, 50, ROWS),
-        "tens": np.arange(ROWS) // 660 * 10,
-        "list": [None if row % 11 == 0 else [row, row // 9] for row in range(ROWS)],
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "key": np.arange(ROWS) * 3,
+            "near": np.arange(ROWS) // 7,
+            "back": np.arange(ROWS)[::-1].copy(),
+            "float": np.where(rng.random(ROWS) < 0.1, np.nan, np.arange(ROWS) / 8),
+            "text": np.array([f"name {number:05}" for number in range(ROWS)]),
+            "some": pd.array(np.where(rng.random(ROWS) < 0.3, None, np.arange(ROWS)), "Int64"),
+            "when": pd.date_range(datetime(2020, 1, 1, tzinfo=UTC), periods=ROWS, freq="min"),
+            "any": rng.integers(0, 50, ROWS),
+            "tens": np.arange(ROWS) // 660 * 10,
+            "list": [None if row % 11 == 0 else [row, row // 9] for row in range(ROWS)],
+        }
+    )
 
 
 def stored(**options) -> bytes:
@@ -119,10 +121,17 @@ def same(ours, planned) -> None:
 
 
 @pytest.mark.parametrize("number", range(len(FILTERS)))
-@pytest.mark.parametrize("options", [
-    {}, {"compression": None, "data_page_version": "2.0"}, {"compression": "zstd", "column_encoding": DICTIONARIES},
-    {"write_page_index": False}, {"bloom_filter_options": {"key": True, "text": True}},
-], ids=["snappy", "v2", "dictionary", "no index", "bloom"])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"compression": None, "data_page_version": "2.0"},
+        {"compression": "zstd", "column_encoding": DICTIONARIES},
+        {"write_page_index": False},
+        {"bloom_filter_options": {"key": True, "text": True}},
+    ],
+    ids=["snappy", "v2", "dictionary", "no index", "bloom"],
+)
 def test_rows_and_bytes_are_those_of_the_plan(monkeypatch, number, options) -> None:
     data, filters, frame = stored(**options), FILTERS[number], table()
     for columns in (None, ["text", "key", "some"], ["any"], ["list", "near"]):
@@ -136,7 +145,8 @@ def test_what_is_a_look_up(monkeypatch) -> None:
     data, seen = stored(), Watched(monkeypatch)
     for filters in FILTERS:
         numparq.read_parquet(data, ["key", "text"], filters=filters)
-    assert len(seen.planned) >= 12 and max(seen.planned) == 2  # of them some are left to the plan by statistics alone
+    assert len(seen.planned) >= 12
+    assert max(seen.planned) == 2
     seen.planned.clear()
     numparq.read_parquet(data, filters=col("key") == 30, nrows=1)
     numparq.read_parquet(data, filters=col("key") == 30, row_range=(0, 1000))
@@ -147,7 +157,7 @@ def test_what_is_a_look_up(monkeypatch) -> None:
     assert not seen.planned
 
 
-@pytest.mark.parametrize("bound, number", [("MAX_CHUNKS", 9), ("MAX_ROWS", PAGE - 1)])
+@pytest.mark.parametrize(("bound", "number"), [("MAX_CHUNKS", 9), ("MAX_ROWS", PAGE - 1)])
 def test_bounds_of_look_ups(monkeypatch, bound, number) -> None:
     data, seen, filters = stored(), Watched(monkeypatch), col("key") == 30
     numparq.read_parquet(data, filters=filters)
@@ -167,7 +177,8 @@ def test_row_groups_asked_for_twice(monkeypatch) -> None:
     assert found["key"].tolist() == [30]
     ours, planned = both(data, monkeypatch, ["key"], col("near") == GROUP // 7, row_groups=[1, 0])
     same(ours, planned)
-    assert len(ours[0]) == 7 and ours[0]["key"].is_monotonic_increasing is False
+    assert len(ours[0]) == 7
+    assert ours[0]["key"].is_monotonic_increasing is False
     assert seen.planned == [1, 2]
 
 
@@ -202,7 +213,8 @@ def test_files_of_one_footer_have_indexes_of_their_own() -> None:
             return file.read(["key"], filters=col("key") == 30)["key"].tolist(), file.source.num_bytes
 
     first, second, again = read(whole), read(other), read(whole)
-    assert first == again and first[0] == second[0] == [30]
+    assert first == again
+    assert first[0] == second[0] == [30]
     assert second[1] > first[1]
 
 
@@ -220,10 +232,12 @@ def test_indexes_are_read_once_for_an_open_file(monkeypatch) -> None:
         key, back = col("key") == 30, (col("key") == 30) & (col("back") == ROWS - 11)
         first, again = read(["text"], key), read(["text"], key)
         more, both_known = read(["text"], back), read(["text"], back)
-        assert first > again and more > both_known
+        assert first > again
+        assert more > both_known
         assert more - both_known < 2 * (first - again)  # the indexes of another column, and not of all
         assert read(["text"], key) == again
-    assert seen.left == 0 and set(seen.planned) == {1}
+    assert seen.left == 0
+    assert set(seen.planned) == {1}
 
 
 def test_what_indexes_tell_is_kept_for_a_few_files_only(monkeypatch) -> None:

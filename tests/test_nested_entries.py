@@ -50,16 +50,18 @@ def table() -> pa.Table:
 
     makers = {
         "list": (texts, pa.list_(pa.string())),
-        "lists": (lambda row: one(row, lambda row: [texts(row) for _ in range(rng.integers(3))]),
-                  pa.list_(pa.list_(pa.string()))),
+        "lists": (
+            lambda row: one(row, lambda row: [texts(row) for _ in range(rng.integers(3))]),
+            pa.list_(pa.list_(pa.string())),
+        ),
         "struct": (struct, pa.struct({"s": pa.string(), "n": pa.int32(), "b": pa.binary()})),
-        "structs": (lambda row: one(row, lambda row: [struct(row) for _ in range(rng.integers(3))]),
-                    pa.list_(pa.struct({"s": pa.string(), "n": pa.int32(), "b": pa.binary()}))),
+        "structs": (
+            lambda row: one(row, lambda row: [struct(row) for _ in range(rng.integers(3))]),
+            pa.list_(pa.struct({"s": pa.string(), "n": pa.int32(), "b": pa.binary()})),
+        ),
         "map": (lambda row: one(row, pairs), pa.map_(pa.string(), pa.string())),
-    }  # fmt: skip
-    return pa.table({
-        name: pa.array([make(row) for row in range(ROWS)], kind) for name, (make, kind) in makers.items()
-    })  # fmt: skip
+    }
+    return pa.table({name: pa.array([make(row) for row in range(ROWS)], kind) for name, (make, kind) in makers.items()})
 
 
 TABLE = table()

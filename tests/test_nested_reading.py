@@ -50,11 +50,13 @@ def plain(value):
 
 def arrow_table():
     rows = max(len(values) for values, _ in ARROW.values())
-    return pa.table({
-        name: pa.array(values + [None] * (rows - len(values)), data_type)
-        for name, (values, data_type) in ARROW.items()
-        if name != "list of views"  # which pyarrow makes no frame of
-    })  # fmt: skip
+    return pa.table(
+        {
+            name: pa.array(values + [None] * (rows - len(values)), data_type)
+            for name, (values, data_type) in ARROW.items()
+            if name != "list of views"  # which pyarrow makes no frame of
+        }
+    )
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
@@ -116,7 +118,8 @@ def test_many_lists():
 def test_integers_that_floats_do_not_hold():
     data = written(pa.table({"a": [[2**62 + 1, None], [1]], "s": [{"x": 2**62 + 1}, {"x": None}]}))
     got = read_parquet(data)
-    assert got["a"][0].tolist() == [2**62 + 1, None] and got["a"][0].dtype == object
+    assert got["a"][0].tolist() == [2**62 + 1, None]
+    assert got["a"][0].dtype == object
     assert got["s"].tolist() == [{"x": 2**62 + 1}, {"x": None}]
 
 
@@ -142,8 +145,10 @@ def test_flat_columns_beside_them():
 
 def test_rows_and_row_groups():
     rng = random.Random(0)
-    values = [None if rng.random() < 0.2 else [rng.choice(["", "a", None]) for _ in range(rng.randint(0, 4))]
-              for _ in range(50)]  # fmt: skip
+    values = [
+        None if rng.random() < 0.2 else [rng.choice(["", "a", None]) for _ in range(rng.randint(0, 4))]
+        for _ in range(50)
+    ]
     for options in ({}, {"data_page_size": 5, "write_batch_size": 1}, {"data_page_version": "2.0"}):
         data = written(
             pa.table({"a": values, "s": [{"l": item, "n": 1} for item in values]}), row_group_size=13, **options
@@ -261,8 +266,9 @@ def test_maps_without_values():
     """They are lists of their keys."""
     data = numparq.to_parquet(
         pd.DataFrame({"c": pd.Series(objects([["a", "b"], None, []]))}),
-        schema=[group("c", repeated("key_value", text("key")), logical=LIST)], store_schema=False,
-    )  # fmt: skip
+        schema=[group("c", repeated("key_value", text("key")), logical=LIST)],
+        store_schema=False,
+    )
 
     def edit(footer):
         footer.schema[1].converted_type, footer.schema[1].logicalType = 1, None
@@ -294,13 +300,19 @@ def rewritten(data, edit):
 
 def nested_file():
     moment = datetime.datetime(2020, 1, 1)
-    return written(pa.table({
-        "a": pa.array([{"b": 1, "c": {"d": 2, "e": "x"}, "t": moment}, {"b": None, "c": None, "t": None}, None]),
-        "l": [[{"x": 1, "y": 2}, None], [], None],
-        "m": pa.array([[("k", 1)], None, []], pa.map_(pa.string(), pa.int64())),
-        "a.b": [7, 8, 9],
-        "z": [1.5, 2.5, 3.5],
-    }))  # fmt: skip
+    return written(
+        pa.table(
+            {
+                "a": pa.array(
+                    [{"b": 1, "c": {"d": 2, "e": "x"}, "t": moment}, {"b": None, "c": None, "t": None}, None]
+                ),
+                "l": [[{"x": 1, "y": 2}, None], [], None],
+                "m": pa.array([[("k", 1)], None, []], pa.map_(pa.string(), pa.int64())),
+                "a.b": [7, 8, 9],
+                "z": [1.5, 2.5, 3.5],
+            }
+        )
+    )
 
 
 @pytest.mark.parametrize("dtype_backend", BACKENDS)
@@ -353,8 +365,11 @@ COMPLEX = {name: np.array([1 + 2j, complex("nan")], name) for name in ("complex6
 def test_pairs(name):
     values = {**INTERVALS, **COMPLEX}[name]
     index = pd.Index(values, name="i")
-    for frame in (pd.DataFrame({"c": values, "n": [1, 2]}), pd.DataFrame({"n": [1, 2]}, index=index),
-                  pd.DataFrame({"n": [1, 2]}, index=pd.MultiIndex.from_arrays([index, [3, 4]]))):  # fmt: skip
+    for frame in (
+        pd.DataFrame({"c": values, "n": [1, 2]}),
+        pd.DataFrame({"n": [1, 2]}, index=index),
+        pd.DataFrame({"n": [1, 2]}, index=pd.MultiIndex.from_arrays([index, [3, 4]])),
+    ):
         data = numparq.to_parquet(frame)
         pd.testing.assert_frame_equal(read_parquet(data), frame)
         if name in INTERVALS:
@@ -381,16 +396,20 @@ def test_pairs_that_are_none():
 def test_leaves_that_do_not_agree():
     """Each leaf of a group tells where the group is null, and they have to tell the same."""
     good = [{"x": 1, "y": 2}, {"x": 1, "y": 2}, None]
-    files = [written(pa.table({"s": rows}), compression="none", use_dictionary=False, store_schema=False)
-             for rows in (good, [None, *good[:2]])]  # fmt: skip
+    files = [
+        written(pa.table({"s": rows}), compression="none", use_dictionary=False, store_schema=False)
+        for rows in (good, [None, *good[:2]])
+    ]
     from hostile.handmade import parse
 
     first, second = map(parse, files)
     first.chunks[0, 1] = second.chunks[0, 1]
     with pytest.raises(InvalidFileError, match=r"do not agree .*row group 0, column 's'"):
         read_parquet(first.stored())
-    lists = [written(pa.table({"s": rows}), compression="none", use_dictionary=False, store_schema=False)
-             for rows in ([[good[0]] * 2, [], None], [[good[0]], [good[0]], None])]  # fmt: skip
+    lists = [
+        written(pa.table({"s": rows}), compression="none", use_dictionary=False, store_schema=False)
+        for rows in ([[good[0]] * 2, [], None], [[good[0]], [good[0]], None])
+    ]
     first, second = map(parse, lists)
     first.chunks[0, 1] = second.chunks[0, 1]
     first.footer.row_groups[0].columns[1].meta_data.num_values = 3

@@ -145,8 +145,11 @@ def test_maps_of_decimals():
 _TEXT = SchemaNode("key", REQUIRED, BYTE_ARRAY, 0, STRING)
 MAPS = {
     "misnamed, key not required": (
-        group("a", group("entry", SchemaNode("k", OPTIONAL, BYTE_ARRAY, 0, STRING), number("v"), repetition=REPEATED),
-              logical=MAP),
+        group(
+            "a",
+            group("entry", SchemaNode("k", OPTIONAL, BYTE_ARRAY, 0, STRING), number("v"), repetition=REPEATED),
+            logical=MAP,
+        ),
         [[("a", 1), ("b", None)], None, []],
     ),
     "without values": (group("a", group("map", _TEXT, repetition=REPEATED), logical=MAP), [["x", "y"], None, []]),
@@ -155,8 +158,11 @@ MAPS = {
         [[("a", 1), ("b", None)], None, []],
     ),
     "MAP_KEY_VALUE within": (
-        group("a", group("map", _TEXT, number("value"), repetition=REPEATED, logical=LogicalType("MAP_KEY_VALUE")),
-              logical=MAP),
+        group(
+            "a",
+            group("map", _TEXT, number("value"), repetition=REPEATED, logical=LogicalType("MAP_KEY_VALUE")),
+            logical=MAP,
+        ),
         [[("a", 1), ("b", None)], None, []],
     ),
     "three fields, which are no map": (
@@ -164,7 +170,7 @@ MAPS = {
         [{"map": [{"key": "a", "value": 1, "more": None}]}, None, {"map": []}],
     ),
     "a list whose field is not repeated": (group("a", number("element"), logical=LIST), [{"element": 1}, None]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("form", MAPS)

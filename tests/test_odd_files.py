@@ -73,24 +73,42 @@ def fill(thing):
         future = idl().FutureStruct
         inner = [future(number=-1, flags=[True, False], inner=[future(flag=False)]), future()]
         thing.extension = bytes(range(256))
-        thing.future = future(number=2**60, bytes=b"x" * 300, inner=inner, flag=True, fraction=0.5, flags=[True] * 20,
-                              members={1, 2}, pairs={"k": 1})  # fmt: skip
+        thing.future = future(
+            number=2**60,
+            bytes=b"x" * 300,
+            inner=inner,
+            flag=True,
+            fraction=0.5,
+            flags=[True] * 20,
+            members={1, 2},
+            pairs={"k": 1},
+        )
 
 
 def test_fields_of_the_future_are_passed_over():
     module = idl()
     string = module.LogicalType(STRING=module.StringType())
     statistics = module.Statistics(null_count=0, min_value=b"a", max_value=b"c")
-    text = Column("s", BYTE_ARRAY, [[data_page(4, plain(BYTE_ARRAY, [b"a", b"", b"c", b"b"]))]],
-                  element={"logicalType": string}, facts={"statistics": statistics})  # fmt: skip
-    made = file([4], [numbers(), text], column_orders=[module.ColumnOrder(TYPE_ORDER=module.TypeDefinedOrder())] * 2,
-                key_value_metadata=[module.KeyValue(key="k", value="v")])  # fmt: skip
+    text = Column(
+        "s",
+        BYTE_ARRAY,
+        [[data_page(4, plain(BYTE_ARRAY, [b"a", b"", b"c", b"b"]))]],
+        element={"logicalType": string},
+        facts={"statistics": statistics},
+    )
+    made = file(
+        [4],
+        [numbers(), text],
+        column_orders=[module.ColumnOrder(TYPE_ORDER=module.TypeDefinedOrder())] * 2,
+        key_value_metadata=[module.KeyValue(key="k", value="v")],
+    )
     for pages in made.chunks.values():
         for page in pages:
             fill(page.header)
     data = made.stored(fill)
     got = read_parquet(data)
-    assert got["a"].tolist() == NUMBERS and got["s"].tolist() == ["a", "", "c", "b"]
+    assert got["a"].tolist() == NUMBERS
+    assert got["s"].tolist() == ["a", "", "c", "b"]
     assert got["s"].dtype == "str"
     metadata = ParquetFile(data).metadata
     assert metadata.row_groups[0].columns[1].meta_data.statistics.max_value == b"c"
@@ -114,7 +132,8 @@ def test_a_logical_type_of_the_future_is_its_physical_type():
     module = idl()
     future = module.LogicalType(future=module.FutureStruct(number=1))
     got = read(file([4], [numbers(element={"logicalType": future})]))
-    assert got["a"].tolist() == NUMBERS and got["a"].dtype == np.int64
+    assert got["a"].tolist() == NUMBERS
+    assert got["a"].dtype == np.int64
     texts = Column("s", BYTE_ARRAY, [[data_page(1, plain(BYTE_ARRAY, [b"\xff"]))]], element={"logicalType": future})
     assert read(file([1], [texts]))["s"].tolist() == [b"\xff"]
 
@@ -127,7 +146,8 @@ def test_the_converted_type_that_unknown_had():
     """parquet-cpp wrote 24, pyarrow still knows it."""
     pages = [[data_page(3, levels([0, 0, 0]))]]
     got = read(file([3], [Column("a", INT32, pages, OPTIONAL, element={"converted_type": 24})]))
-    assert got["a"].tolist() == [None] * 3 and got["a"].dtype == object
+    assert got["a"].tolist() == [None] * 3
+    assert got["a"].dtype == object
 
 
 def test_groups_without_fields_are_left_out():
@@ -145,7 +165,8 @@ def test_groups_without_fields_are_left_out():
     assert ParquetFile(made.stored()).schema.columns == ["x", "empty", "s", "z"]
     got = read(made)
     assert got.columns.tolist() == ["x", "s", "z"]
-    assert got["z"].tolist() == NUMBERS and got["s"].tolist() == [{"y": number} for number in NUMBERS]
+    assert got["z"].tolist() == NUMBERS
+    assert got["s"].tolist() == [{"y": number} for number in NUMBERS]
     with pytest.raises(UnsupportedError, match="a group without fields"):
         read(made, columns=["empty"])
     pytest.importorskip("pyarrow")
@@ -190,9 +211,15 @@ def test_an_unknown_encoding_matters_to_its_column_alone(encoding, make):
 
 @pytest.mark.parametrize(
     ("physical", "encodings"),
-    [(INT64, (RLE, 6, 7)), (INT32, (6, 7)), (DOUBLE, (5, 6, 7)), (BOOLEAN, (5, 6, 7, 9)), (BYTE_ARRAY, (RLE, 5, 9)),
-     (INT96, (5, 6, 7, 9))],
-)  # fmt: skip
+    [
+        (INT64, (RLE, 6, 7)),
+        (INT32, (6, 7)),
+        (DOUBLE, (5, 6, 7)),
+        (BOOLEAN, (5, 6, 7, 9)),
+        (BYTE_ARRAY, (RLE, 5, 9)),
+        (INT96, (5, 6, 7, 9)),
+    ],
+)
 def test_encodings_of_other_types(physical, encodings):
     for encoding in encodings:
         made = file([4], [Column("x", physical, [[data_page(4, bytes(99), encoding)]])])
@@ -313,7 +340,8 @@ def test_a_dictionary_with_entries_twice():
     made = file([4], [Column("a", BYTE_ARRAY, [pages], element={"converted_type": 0})])
     assert read(made)["a"].tolist() == ["x", "x", "y", "x"]
     got = read(made, categories=["a"])["a"]
-    assert got.tolist() == ["x", "x", "y", "x"] and got.cat.categories.tolist() == ["x", "y"]
+    assert got.tolist() == ["x", "x", "y", "x"]
+    assert got.cat.categories.tolist() == ["x", "y"]
 
 
 PRESENT = [1, 0, 0, 1, 1, 0, 1, 1, 0, 1]
@@ -425,12 +453,15 @@ def test_empty_row_groups():
 
 def test_no_row_groups():
     got = read(file([], [numbers(), Column("s", BYTE_ARRAY, [], element={"converted_type": 0})]))
-    assert got.shape == (0, 2) and got["a"].dtype == np.int64 and got["s"].dtype == "str"
+    assert got.shape == (0, 2)
+    assert got["a"].dtype == np.int64
+    assert got["s"].dtype == "str"
 
 
 def test_no_columns():
     got = read(file([4, 2], []))
-    assert got.shape == (6, 0) and got.index.equals(pd.RangeIndex(6))
+    assert got.shape == (6, 0)
+    assert got.index.equals(pd.RangeIndex(6))
     got = read(file([4, 2], []), include=["row_group"], row_range=(3, 6))
     assert got["row_group"].tolist() == [0, 1, 1]
 
@@ -438,14 +469,16 @@ def test_no_columns():
 def test_columns_of_the_same_name():
     made = file([4], [numbers(), numbers("b"), numbers(values=[1, 2, 3, 4])])
     got = read(made)
-    assert got.columns.tolist() == ["a", "b", "a"] and got.iloc[:, 2].tolist() == [1, 2, 3, 4]
+    assert got.columns.tolist() == ["a", "b", "a"]
+    assert got.iloc[:, 2].tolist() == [1, 2, 3, 4]
     assert read(made, columns=["a"]).iloc[:, 0].tolist() == NUMBERS
 
 
 @pytest.mark.parametrize("name", ["", " ", "a.b", "'", "\n", "\x00", "ü" * 1000, "None", "0"])
 def test_strange_names(name):
     got = read(file([4], [numbers(name), numbers("other")]), columns=[name])
-    assert got.columns.tolist() == [name] and got[name].tolist() == NUMBERS
+    assert got.columns.tolist() == [name]
+    assert got[name].tolist() == NUMBERS
 
 
 def test_names_that_are_not_utf8():

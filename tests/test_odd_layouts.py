@@ -90,14 +90,20 @@ def with_empty_groups(groups, name, **more):
     for rows in groups:
         entries = sorted({b"s%d" % len(row) for row in rows})
         codes = [entries.index(b"s%d" % len(row)) for row in rows]
-        pages = [dictionary_page(len(entries), plain(BYTE_ARRAY, entries)),
-                 data_page(len(rows), b"\x02" + bits(codes, 2), RLE_DICTIONARY)]  # fmt: skip
+        pages = [
+            dictionary_page(len(entries), plain(BYTE_ARRAY, entries)),
+            data_page(len(rows), b"\x02" + bits(codes, 2), RLE_DICTIONARY),
+        ]
         texts.append(pages if rows else [])
     numbers = [[data_page(len(rows), plain(INT64, [len(row) for row in rows]))] if rows else [] for rows in groups]
-    made = file([len(rows) for rows in groups], [
-        Column("n", INT64, numbers), list_column("l", groups),
-        Column("s", BYTE_ARRAY, texts, element={"converted_type": 0}),
-    ])  # fmt: skip
+    made = file(
+        [len(rows) for rows in groups],
+        [
+            Column("n", INT64, numbers),
+            list_column("l", groups),
+            Column("s", BYTE_ARRAY, texts, element={"converted_type": 0}),
+        ],
+    )
     for group, rows in enumerate(groups):
         made.footer.row_groups[group].columns[1].meta_data.num_values = len(lists(rows)[0])
     return made
@@ -123,7 +129,8 @@ def test_row_groups_without_rows(groups, categories, backend):
 def test_rows_out_of_row_groups_of_which_some_are_empty(row_range):
     rows = list(itertools.chain(*EMPTY_OR_NOT))[slice(*row_range)]
     got = read(with_empty_groups(EMPTY_OR_NOT, "l"), row_range=row_range, include=["row_number", "row_group"])
-    assert as_lists(got["l"]) == rows and got["s"].tolist() == [f"s{len(row)}" for row in rows]
+    assert as_lists(got["l"]) == rows
+    assert got["s"].tolist() == [f"s{len(row)}" for row in rows]
     assert got["row_number"].tolist() == list(range(*row_range))[: len(rows)]
 
 
@@ -132,7 +139,8 @@ def test_row_groups_without_rows_in_any_order():
     order = [6, 5, 4, 0, 1, 2, 3, 3]
     rows = list(itertools.chain(*(EMPTY_OR_NOT[group] for group in order)))
     got = read(made, row_groups=order)
-    assert as_lists(got["l"]) == rows and got["n"].tolist() == [len(row) for row in rows]
+    assert as_lists(got["l"]) == rows
+    assert got["n"].tolist() == [len(row) for row in rows]
 
 
 def test_an_empty_row_group_may_point_anywhere():
@@ -153,8 +161,10 @@ def test_no_columns_as_pyarrow_has_it():
         data = file(rows, []).stored()
         got = read_parquet(data)
         expected = pq.read_table(io.BytesIO(data)).to_pandas()
-        assert got.shape == (sum(rows), 0) and len(expected) == len(got)
-        assert ParquetFile(data).num_rows == sum(rows) and ParquetFile(data).schema.columns == []
+        assert got.shape == (sum(rows), 0)
+        assert len(expected) == len(got)
+        assert ParquetFile(data).num_rows == sum(rows)
+        assert ParquetFile(data).schema.columns == []
         for options in ({"dtype_backend": "pyarrow"}, {"columns": []}, {"threads": 3}):
             assert read_parquet(data, **options).shape == (sum(rows), 0)
     assert read_parquet(file([5], []).stored(), nrows=3).index.tolist() == [0, 1, 2]
@@ -234,8 +244,9 @@ def test_a_list_over_very_many_pages():
     first, bodies = section([0]) + section([1]), [section([1]) + section([1])] * (MANY - 1)
     values = [struct.pack("<q", number) for number in range(MANY)]
     bodies = [levels + value for levels, value in zip([first, *bodies], values, strict=True)]
-    made = file([1], [Column("l", INT64, [[ManyPages(data_page(1, bodies[0]), bodies)]], REPEATED,
-                             facts={"num_values": MANY})])  # fmt: skip
+    made = file(
+        [1], [Column("l", INT64, [[ManyPages(data_page(1, bodies[0]), bodies)]], REPEATED, facts={"num_values": MANY})]
+    )
     assert np.array_equal(read(made)["l"][0], np.arange(MANY))
 
 
@@ -250,7 +261,8 @@ def test_very_many_row_groups():
     data = with_footer(data, footer)
     assert ParquetFile(data).num_row_groups == count
     got = read_parquet(data, include=["row_group"], row_groups=[0, 32_767, 32_768, 39_999])
-    assert got["a"].tolist() == [7] * 4 and got["row_group"].tolist() == [0, 32_767, 32_768, 39_999]
+    assert got["a"].tolist() == [7] * 4
+    assert got["row_group"].tolist() == [0, 32_767, 32_768, 39_999]
     assert read_parquet(data, nrows=2)["a"].tolist() == [7, 7]
 
 
@@ -263,10 +275,19 @@ def three_by_three(made_order, gap=b""):
     columns = [
         Column("a", INT64, [[data_page(3, plain(INT64, [group, group + 10, group + 20]))] for group in rows]),
         list_column("l", list(rows.values())),
-        Column("s", BYTE_ARRAY, [[dictionary_page(2, plain(BYTE_ARRAY, [b"x%d" % group, b"y%d" % group])),
-                                  data_page(3, b"\x01" + bits([1, 0, 1], 1), RLE_DICTIONARY)] for group in rows],
-               element={"converted_type": 0}),
-    ]  # fmt: skip
+        Column(
+            "s",
+            BYTE_ARRAY,
+            [
+                [
+                    dictionary_page(2, plain(BYTE_ARRAY, [b"x%d" % group, b"y%d" % group])),
+                    data_page(3, b"\x01" + bits([1, 0, 1], 1), RLE_DICTIONARY),
+                ]
+                for group in rows
+            ],
+            element={"converted_type": 0},
+        ),
+    ]
     made = file([3, 3, 3], columns)
     for group in rows:
         made.footer.row_groups[group].columns[1].meta_data.num_values = 4
@@ -285,10 +306,12 @@ def three_by_three(made_order, gap=b""):
                 facts.data_page_offset = facts.data_page_offset or len(data)
                 data += page.stored()
         facts.total_compressed_size = facts.total_uncompressed_size = len(data) - start
-    expected = pd.DataFrame({
-        "a": [number for group in range(3) for number in (group, group + 10, group + 20)],
-        "s": [text for group in range(3) for text in (f"y{group}", f"x{group}", f"y{group}")],
-    })  # fmt: skip
+    expected = pd.DataFrame(
+        {
+            "a": [number for group in range(3) for number in (group, group + 10, group + 20)],
+            "s": [text for group in range(3) for text in (f"y{group}", f"x{group}", f"y{group}")],
+        }
+    )
     return with_footer(data + gap, footer), expected, [row for group in rows.values() for row in group]
 
 
@@ -311,7 +334,8 @@ def test_chunks_in_any_order(order, gap, threads):
     pd.testing.assert_frame_equal(got[["a", "s"]], expected)
     assert as_lists(got["l"]) == rows
     got = read_parquet(data, columns=["s", "a"], row_groups=[2, 0], row_range=(0, 8))
-    assert got["a"].tolist() == [2, 12, 0, 10, 20] and got["s"].tolist() == ["y2", "x2", "y0", "x0", "y0"]
+    assert got["a"].tolist() == [2, 12, 0, 10, 20]
+    assert got["s"].tolist() == ["y2", "x2", "y0", "x0", "y0"]
 
 
 def test_row_groups_that_share_their_bytes():
@@ -395,8 +419,12 @@ def test_pages_of_no_values_in_lists():
 def test_pages_of_no_values_beside_a_dictionary():
     entries = dictionary_page(2, plain(BYTE_ARRAY, [b"x", b"y"]))
     coded = data_page(2, b"\x01" + bits([1, 0], 1), RLE_DICTIONARY)
-    for empty in (data_page(0, b"", RLE_DICTIONARY), data_page(0, b"\x01", RLE_DICTIONARY), data_page(0, b"", PLAIN),
-                  data_page_v2(0, 0, b"", b"", RLE_DICTIONARY)):  # fmt: skip
+    for empty in (
+        data_page(0, b"", RLE_DICTIONARY),
+        data_page(0, b"\x01", RLE_DICTIONARY),
+        data_page(0, b"", PLAIN),
+        data_page_v2(0, 0, b"", b"", RLE_DICTIONARY),
+    ):
         for pages in ([entries, empty, coded, coded], [entries, coded, empty, coded], [entries, coded, coded, empty]):
             for options in ({}, {"categories": ["a"]}):
                 got = read_parquet(one_chunk(pages, physical=BYTE_ARRAY), **options)
@@ -404,8 +432,11 @@ def test_pages_of_no_values_beside_a_dictionary():
 
 
 def test_an_index_page_in_front_of_the_dictionary():
-    pages = [other_page(INDEX_PAGE, b"x" * 9), dictionary_page(1, plain(INT64, [7])),
-             data_page(4, b"\x00" + bytes([8]), RLE_DICTIONARY)]  # fmt: skip
+    pages = [
+        other_page(INDEX_PAGE, b"x" * 9),
+        dictionary_page(1, plain(INT64, [7])),
+        data_page(4, b"\x00" + bytes([8]), RLE_DICTIONARY),
+    ]
     for dictionary in (True, False):
 
         def change(facts, dictionary=dictionary):
@@ -468,18 +499,27 @@ def test_two_dictionaries_in_a_chunk():
 def test_nulls_only(backend):
     """Pages that have levels and no values at all."""
     levels = section([0, 0, 0, 0])
-    for pages in ([data_page(4, levels)], [data_page(2, section([0, 0]))] * 2,
-                  [data_page_v2(4, 4, bits([0] * 4, 1), b"")]):  # fmt: skip
+    for pages in (
+        [data_page(4, levels)],
+        [data_page(2, section([0, 0]))] * 2,
+        [data_page_v2(4, 4, bits([0] * 4, 1), b"")],
+    ):
         for physical in (INT64, BYTE_ARRAY):
             got = read_parquet(one_chunk(pages, physical=physical, repetition=OPTIONAL), **backend)["a"]
-            assert got.isna().all() and len(got) == 4
+            assert got.isna().all()
+            assert len(got) == 4
 
 
 def test_the_schema_of_an_empty_file():
     module = idl()
-    data = file([], [Column("a", INT64, []), list_column("l", [])], version=1,
-                key_value_metadata=[module.KeyValue(key="k", value="v")]).stored()  # fmt: skip
+    data = file(
+        [],
+        [Column("a", INT64, []), list_column("l", [])],
+        version=1,
+        key_value_metadata=[module.KeyValue(key="k", value="v")],
+    ).stored()
     with ParquetFile(data) as opened:
         assert opened.num_rows == opened.num_row_groups == 0
         got = opened.read()
-    assert got.dtypes.tolist() == [np.int64, object] and got.shape == (0, 2)
+    assert got.dtypes.tolist() == [np.int64, object]
+    assert got.shape == (0, 2)

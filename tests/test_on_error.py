@@ -38,33 +38,55 @@ def table(rows: int = ROWS) -> pd.DataFrame:
     numbers = np.arange(rows)
     text = [f"some text {number * 7919 % 1000}" for number in range(rows)]
     days = datetime.date(2020, 1, 1)
-    return pd.DataFrame({
-        "int": numbers * 1_000_003,
-        "small": numbers.astype("i2"),
-        "gaps": pd.Series(numbers).astype("float64").where(numbers % 3 != 0),
-        "whole": pd.array([None if n % 5 == 0 else int(n) for n in numbers], dtype="Int32"),
-        "flag": numbers % 2 == 0,
-        "text": pd.Series(text).where(numbers % 4 != 0),
-        "few": [f"word {number % 20}" for number in range(rows)],
-        "kind": pd.Categorical([f"kind {number % 9}" for number in range(rows)]),
-        "time": pd.date_range("2020", periods=rows, freq="min"),
-        "day": [days + datetime.timedelta(int(n)) for n in numbers],
-        "price": [decimal.Decimal(int(n)) / 100 for n in numbers],
-        "list": [None if n % 7 == 0 else list(range(n % 4)) for n in range(rows)],
-        "struct": [None if n % 11 == 0 else {"x": n, "y": f"y{n}"} for n in range(rows)],
-        "map": [[(f"k{n % 3}", n), ("all", None)][: n % 3] for n in range(rows)],
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "int": numbers * 1_000_003,
+            "small": numbers.astype("i2"),
+            "gaps": pd.Series(numbers).astype("float64").where(numbers % 3 != 0),
+            "whole": pd.array([None if n % 5 == 0 else int(n) for n in numbers], dtype="Int32"),
+            "flag": numbers % 2 == 0,
+            "text": pd.Series(text).where(numbers % 4 != 0),
+            "few": [f"word {number % 20}" for number in range(rows)],
+            "kind": pd.Categorical([f"kind {number % 9}" for number in range(rows)]),
+            "time": pd.date_range("2020", periods=rows, freq="min"),
+            "day": [days + datetime.timedelta(int(n)) for n in numbers],
+            "price": [decimal.Decimal(int(n)) / 100 for n in numbers],
+            "list": [None if n % 7 == 0 else list(range(n % 4)) for n in range(rows)],
+            "struct": [None if n % 11 == 0 else {"x": n, "y": f"y{n}"} for n in range(rows)],
+            "map": [[(f"k{n % 3}", n), ("all", None)][: n % 3] for n in range(rows)],
+        }
+    )
 
 
 def own(**options) -> bytes:
     frame = options.pop("frame", None)
-    defaults = {"row_group_size": GROUP, "max_rows_per_page": PAGE, "data_page_version": "1.0",
-                "schema": {"map": pa.map_(pa.string(), pa.int64())} if frame is None else None}  # fmt: skip
+    defaults = {
+        "row_group_size": GROUP,
+        "max_rows_per_page": PAGE,
+        "data_page_version": "1.0",
+        "schema": {"map": pa.map_(pa.string(), pa.int64())} if frame is None else None,
+    }
     return numparq.to_parquet(table() if frame is None else frame, **{**defaults, **options})
 
 
-LEAVES = ["int", "small", "gaps", "whole", "flag", "text", "few", "kind", "time", "day", "price", "list.list.element",
-          "struct.x", "struct.y", "map.key_value.key", "map.key_value.value"]  # fmt: skip
+LEAVES = [
+    "int",
+    "small",
+    "gaps",
+    "whole",
+    "flag",
+    "text",
+    "few",
+    "kind",
+    "time",
+    "day",
+    "price",
+    "list.list.element",
+    "struct.x",
+    "struct.y",
+    "map.key_value.key",
+    "map.key_value.value",
+]
 
 
 def skip(data: bytes, **options) -> tuple[pd.DataFrame, list[Lost]]:
@@ -192,8 +214,16 @@ def test_damage_in_several_places() -> None:
     for row_group, leaf, page in ((0, "int", 1), (0, "int", 2), (0, "text", 3), (2, "list.list.element", 0)):
         damaged = in_body(damaged, data_pages(data, row_group, leaf)[page])
     damaged = in_header(damaged, data_pages(data, 2, "flag")[3])
-    check(damaged, data, [(0, "int", (100, 300)), (0, "text", (300, 400)), (2, "flag", (1100, 1200)),
-                          (2, "list.list.element", (800, 900))])  # fmt: skip
+    check(
+        damaged,
+        data,
+        [
+            (0, "int", (100, 300)),
+            (0, "text", (300, 400)),
+            (2, "flag", (1100, 1200)),
+            (2, "list.list.element", (800, 900)),
+        ],
+    )
 
 
 def test_all_pages_of_a_chunk_but_one() -> None:
@@ -229,8 +259,9 @@ def test_columns_that_are_not_asked_for_cost_nothing() -> None:
 def test_without_checksums_what_can_be_told_is_told() -> None:
     frame = pd.DataFrame({"a": [f"text {n % 50}" for n in range(1000)], "b": np.arange(1000)})
     for compression in ("snappy", "gzip", "zstd", "brotli", "lz4"):
-        data = numparq.to_parquet(frame, compression=compression, write_page_checksum=False, use_dictionary=False,
-                                  max_rows_per_page=250)  # fmt: skip
+        data = numparq.to_parquet(
+            frame, compression=compression, write_page_checksum=False, use_dictionary=False, max_rows_per_page=250
+        )
         page = data_pages(data, 0, "a")[1]
         damaged = data[: page.body] + bytes(page.end - page.body) + data[page.end :]
         check(damaged, data, [(0, "a", (250, 500))])
@@ -238,8 +269,9 @@ def test_without_checksums_what_can_be_told_is_told() -> None:
 
 def test_text_that_is_none_costs_its_page() -> None:
     frame = pd.DataFrame({"a": [f"text {n}" for n in range(1000)]})
-    data = numparq.to_parquet(frame, compression=None, write_page_checksum=False, use_dictionary=False,
-                              max_rows_per_page=250)  # fmt: skip
+    data = numparq.to_parquet(
+        frame, compression=None, write_page_checksum=False, use_dictionary=False, max_rows_per_page=250
+    )
     page = data_pages(data, 0, "a")[1]
     found = check(flipped(data, data.index(b"text", page.body), by=0x80), data, [(0, "a", (250, 500))])
     assert "UTF-8" in found[0].reason
@@ -262,9 +294,18 @@ def mixed(**options) -> tuple[bytes, pd.DataFrame]:
     rows = 4000
     frame = pd.DataFrame({"n": np.arange(rows), "t": [f"{'a' if n < 1000 else n} text" for n in range(rows)]})
     out = io.BytesIO()
-    pq.write_table(pa.Table.from_pandas(frame), out, **{
-        "dictionary_pagesize_limit": 4000, "write_batch_size": 100, "data_page_size": 1000,
-        "write_page_checksum": True, "write_page_index": True, **options})  # fmt: skip
+    pq.write_table(
+        pa.Table.from_pandas(frame),
+        out,
+        **{
+            "dictionary_pagesize_limit": 4000,
+            "write_batch_size": 100,
+            "data_page_size": 1000,
+            "write_page_checksum": True,
+            "write_page_index": True,
+            **options,
+        },
+    )
     return out.getvalue(), frame
 
 
@@ -329,8 +370,13 @@ def test_columns_that_would_leave_no_row_are_left_out_the_least_damaged_ones_las
     data = damaged = own(write_page_index=False)
     for row_group, leaf, page in ((0, "int", 0), (1, "int", 2), (1, "flag", 0), (2, "text", 1), (2, "day", 0)):
         damaged = in_header(damaged, data_pages(data, row_group, leaf)[page])
-    lost = [(0, "int", (0, 400)), (1, "int", (600, 800)), (1, "flag", (400, 800)), (2, "text", (900, 1200)),
-            (2, "day", (800, 1200))]  # fmt: skip
+    lost = [
+        (0, "int", (0, 400)),
+        (1, "int", (600, 800)),
+        (1, "flag", (400, 800)),
+        (2, "text", (900, 1200)),
+        (2, "day", (800, 1200)),
+    ]
     check(damaged, data, lost, ["int"])
 
 
@@ -447,9 +493,11 @@ def test_damaged_indexes_and_filters_cost_nothing() -> None:
     for group in footer.row_groups:
         for chunk in group.columns:
             facts = chunk.meta_data
-            for start, length in ((chunk.offset_index_offset, chunk.offset_index_length),
-                                  (chunk.column_index_offset, chunk.column_index_length),
-                                  (facts.bloom_filter_offset, facts.bloom_filter_length)):  # fmt: skip
+            for start, length in (
+                (chunk.offset_index_offset, chunk.offset_index_length),
+                (chunk.column_index_offset, chunk.column_index_length),
+                (facts.bloom_filter_offset, facts.bloom_filter_length),
+            ):
                 if start:
                     damaged[start : start + length] = b"\xff" * length
     frame, lost = skip(bytes(damaged))
@@ -486,7 +534,8 @@ def test_a_wrong_count_costs_its_page_by_the_index_and_else_the_chunk() -> None:
             frame, found = skip(with_header(data, page, edit))
             assert [item.column for item in found] == ["int"]
             first, stop = found[0].rows
-            assert first <= 500 and (stop == 800 or index)
+            assert first <= 500
+            assert stop == 800 or index
             assert first >= lost[0]
             pd.testing.assert_frame_equal(frame, numparq.read_parquet(data).drop(index=range(first, stop)))
 
@@ -536,8 +585,14 @@ def test_rows_keep_their_labels(kind: str) -> None:
 
 def test_rows_of_other_writers_are_numbered_as_if_none_were_lost() -> None:
     out = io.BytesIO()
-    pq.write_table(pa.table({"a": pa.array(range(1000), pa.int64())}), out, data_page_size=800, write_batch_size=100,
-                   use_dictionary=False, write_page_checksum=True)  # fmt: skip
+    pq.write_table(
+        pa.table({"a": pa.array(range(1000), pa.int64())}),
+        out,
+        data_page_size=800,
+        write_batch_size=100,
+        use_dictionary=False,
+        write_page_checksum=True,
+    )
     data = out.getvalue()
     pages = data_pages(data, 0, "a")
     damaged = in_body(data, pages[2])
@@ -566,8 +621,17 @@ def test_files_of_pyarrow(version: str, index: bool, codec: str) -> None:
     frame = table(2000)
     arrow = pa.Table.from_pandas(frame.drop(columns="map"))
     out = io.BytesIO()
-    pq.write_table(arrow, out, row_group_size=1000, data_page_size=500, write_batch_size=50, compression=codec,
-                   data_page_version=version, write_page_checksum=True, write_page_index=index)  # fmt: skip
+    pq.write_table(
+        arrow,
+        out,
+        row_group_size=1000,
+        data_page_size=500,
+        write_batch_size=50,
+        compression=codec,
+        data_page_version=version,
+        write_page_checksum=True,
+        write_page_index=index,
+    )
     data = out.getvalue()
     expected = numparq.read_parquet(data)
     for leaf in ("int", "text", "few", "list.list.element", "struct.y"):
@@ -590,8 +654,14 @@ def test_rows_that_go_on_from_page_to_page() -> None:
     """Without an offset index, pages of version 1 may end within a row: the row before a damaged page goes, too."""
     lists = [list(range(n % 97)) for n in range(400)]
     out = io.BytesIO()
-    pq.write_table(pa.table({"l": lists, "n": list(range(400))}), out, data_page_size=300, write_batch_size=64,
-                   use_dictionary=False, write_page_checksum=True)  # fmt: skip
+    pq.write_table(
+        pa.table({"l": lists, "n": list(range(400))}),
+        out,
+        data_page_size=300,
+        write_batch_size=64,
+        use_dictionary=False,
+        write_page_checksum=True,
+    )
     data = out.getvalue()
     pages = data_pages(data, 0, "l.list.element")
     starts = np.cumsum([0, *(max(len(item), 1) for item in lists)])
@@ -624,13 +694,22 @@ def test_exploded_lists() -> None:
 # --- any damage at all ------------------------------------------------------------------------------------------------
 
 SMALL = {
-    "numbers": lambda n: {"a": n * 1_000_003, "f": np.sin(n), "g": pd.Series(n * 1.0).where(n % 3 != 0),
-                          "b": n % 2 == 0},
-    "texts": lambda n: {"t": [f"text {i * 7919 % 1000}" for i in n], "few": [f"w{i % 7}" for i in n],
-                        "gaps": pd.Series([f"w{i % 50}" for i in n]).where(n % 4 != 0)},
-    "nested": lambda n: {"l": [None if i % 7 == 0 else list(range(i, i + i % 4)) for i in n],
-                         "s": [None if i % 11 == 0 else {"x": int(i), "y": f"y{i % 5}"} for i in n]},
-}  # fmt: skip
+    "numbers": lambda n: {
+        "a": n * 1_000_003,
+        "f": np.sin(n),
+        "g": pd.Series(n * 1.0).where(n % 3 != 0),
+        "b": n % 2 == 0,
+    },
+    "texts": lambda n: {
+        "t": [f"text {i * 7919 % 1000}" for i in n],
+        "few": [f"w{i % 7}" for i in n],
+        "gaps": pd.Series([f"w{i % 50}" for i in n]).where(n % 4 != 0),
+    },
+    "nested": lambda n: {
+        "l": [None if i % 7 == 0 else list(range(i, i + i % 4)) for i in n],
+        "s": [None if i % 11 == 0 else {"x": int(i), "y": f"y{i % 5}"} for i in n],
+    },
+}
 
 
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
@@ -638,9 +717,14 @@ SMALL = {
 @pytest.mark.parametrize("kind", SMALL)
 def test_a_flipped_byte_never_gives_a_wrong_value(kind: str, index: bool, version: str) -> None:
     """The footer excepted: no checksum of the format covers it."""
-    data = numparq.to_parquet(pd.DataFrame(SMALL[kind](np.arange(120))), max_rows_per_page=40, row_group_size=60,
-                              data_page_version=version, write_page_index=index,
-                              compression="snappy" if index else None)  # fmt: skip
+    data = numparq.to_parquet(
+        pd.DataFrame(SMALL[kind](np.arange(120))),
+        max_rows_per_page=40,
+        row_group_size=60,
+        data_page_version=version,
+        write_page_index=index,
+        compression="snappy" if index else None,
+    )
     expected = numparq.read_parquet(data)
     rng = np.random.default_rng([len(kind), index, int(version[0])])
     noticed = 0
@@ -661,8 +745,13 @@ def test_a_flipped_byte_never_gives_a_wrong_value(kind: str, index: bool, versio
 
 @pytest.mark.parametrize("kind", SMALL)
 def test_damage_without_checksums_is_skipped_or_not_noticed_but_no_error(kind: str) -> None:
-    data = numparq.to_parquet(pd.DataFrame(SMALL[kind](np.arange(120))), max_rows_per_page=40, row_group_size=60,
-                              write_page_checksum=False, compression=None)  # fmt: skip
+    data = numparq.to_parquet(
+        pd.DataFrame(SMALL[kind](np.arange(120))),
+        max_rows_per_page=40,
+        row_group_size=60,
+        write_page_checksum=False,
+        compression=None,
+    )
     rng = np.random.default_rng(len(kind))
     for _ in range(80):
         positions = rng.integers(4, footer_start(data), 3).tolist()
@@ -716,15 +805,23 @@ def test_bad_data_of_the_conformance_suite(parquet_testing) -> None:
         assert {item.file for item in frame.attrs["numparq.lost"]} <= {str(path)}
         found[path.stem] = frame.shape, [item[1:4] for item in frame.attrs["numparq.lost"]]
     assert found == {
-        "ARROW-GH-41321": ((3, 78), [(0, "int64", (0, 3)), (0, "large_binary", (0, 3)),
-                                     (1, "fixed_size_list_float64.list.item", (3, 5)),
-                                     (1, "map_float32.key_value.value", (3, 5))]),
+        "ARROW-GH-41321": (
+            (3, 78),
+            [
+                (0, "int64", (0, 3)),
+                (0, "large_binary", (0, 3)),
+                (1, "fixed_size_list_float64.list.item", (3, 5)),
+                (1, "map_float32.key_value.value", (3, 5)),
+            ],
+        ),
         "ARROW-GH-43605": ((21186, 1), []),  # its writer left a width of 0 where the dictionary has one entry
         "ARROW-GH-47662": ((1000, 0), [(0, "flba_field", (0, 1000))]),
-        "ARROW-RS-GH-6229-DICTHEADER": ((25, 0), [(0, name, (0, 25))
-                                                  for name in ("nation_key", "name", "region_key", "comment_col")]),
+        "ARROW-RS-GH-6229-DICTHEADER": (
+            (25, 0),
+            [(0, name, (0, 25)) for name in ("nation_key", "name", "region_key", "comment_col")],
+        ),
         "PARQUET-1481": ((34, 0), [(None, "Handle", None)]),
-    }  # fmt: skip
+    }
 
 
 # --- the list of losses -----------------------------------------------------------------------------------------------
@@ -736,7 +833,10 @@ def test_ranges_that_follow_each_other_for_one_reason_are_one() -> None:
     losses.add(1, 0, [LostRows(30, 40, bad), LostRows(0, 10, bad), LostRows(10, 20, bad), LostRows(20, 30, worse)])
     losses.add(0, 1, [LostRows(5, 5, bad)])
     losses.add(1, 0, [LostRows(30, 40, bad)])
-    assert losses.listed(["a", "b"]) == [Lost("f", 1, "a", (100, 120), "bad"), Lost("f", 1, "a", (120, 130), "worse"),
-                                         Lost("f", 1, "a", (130, 140), "bad")]  # fmt: skip
+    assert losses.listed(["a", "b"]) == [
+        Lost("f", 1, "a", (100, 120), "bad"),
+        Lost("f", 1, "a", (120, 130), "worse"),
+        Lost("f", 1, "a", (130, 140), "bad"),
+    ]
     losses.forget(1, 0)
     assert not losses

@@ -38,10 +38,12 @@ def test_each_type(name, start, stop):
 
 def test_dictionaries_within():
     words = pa.array(["x", None, "y", "x"]).dictionary_encode()
-    table = pa.table({
-        "list": pa.ListArray.from_arrays(pa.array([0, 2, 2, 4]), words),
-        "struct": pa.StructArray.from_arrays([words], ["w"]).slice(0, 3),
-    })  # fmt: skip
+    table = pa.table(
+        {
+            "list": pa.ListArray.from_arrays(pa.array([0, 2, 2, 4]), words),
+            "struct": pa.StructArray.from_arrays([words], ["w"]).slice(0, 3),
+        }
+    )
     got = carried_there_and_back(table)
     assert got["list"].to_pylist() == [["x", None], [], ["y", "x"]]
     assert got["struct"].to_pylist() == [{"w": "x"}, {"w": None}, {"w": "y"}]
@@ -82,8 +84,11 @@ def test_keys_sort_as_values_do(name):
 
 def test_folders_come_back_with_their_rows():
     packing = RowPacker(TABLE.schema, ["", "k=a", "k=b"])
-    batches = [*packing.pack(TABLE.slice(0, 2), ""), *packing.pack(TABLE.slice(2, 1), "k=b"),
-               *packing.pack(TABLE.slice(3), "k=a")]  # fmt: skip
+    batches = [
+        *packing.pack(TABLE.slice(0, 2), ""),
+        *packing.pack(TABLE.slice(2, 1), "k=b"),
+        *packing.pack(TABLE.slice(3), "k=a"),
+    ]
     (batch,) = sorted_as_spark_does(packing, batches).combine_chunks().to_batches()
     found = dict(packing.unpack(batch))
     assert list(found) == ["", "k=a", "k=b"]

@@ -30,8 +30,10 @@ def facts(folder, *keys):
 
 
 def united(folder, *keys, columns=("a",)):
-    return {key: bytes(value, "utf-8") if isinstance(value, str) else value
-            for key, value in merge_key_values(facts(folder, *keys), columns).items()}  # fmt: skip
+    return {
+        key: bytes(value, "utf-8") if isinstance(value, str) else value
+        for key, value in merge_key_values(facts(folder, *keys), columns).items()
+    }
 
 
 def test_keys_stay_that_are_equal_in_all_files(tmp_path):
@@ -56,8 +58,10 @@ def test_the_extent_of_one_file_is_not_that_of_all(tmp_path):
     other = geo(bbox=[5, 5, 6, 6], geometry_types=["Polygon"], covering=covering)
     found = united(tmp_path, geo(covering=covering), other)
     assert json.loads(found["geo"])["columns"]["a"] == {
-        "encoding": "WKB", "geometry_types": ["Point", "Polygon"], "covering": covering,
-    }  # fmt: skip
+        "encoding": "WKB",
+        "geometry_types": ["Point", "Polygon"],
+        "covering": covering,
+    }
 
 
 @pytest.mark.parametrize("other", [{}, geo(geometry_types=[]), geo(geometry_types=7)])
@@ -88,14 +92,22 @@ def test_types_of_spark_are_those_of_all_files(tmp_path):
     found = united(tmp_path, row_metadata(interval), row_metadata(("b", "long", True), interval), columns=("i", "b"))
     fields = json.loads(found[ROW_METADATA])["fields"]
     assert [(field["name"], field["type"], field["nullable"]) for field in fields] == [
-        ("i", "interval day to second", True), ("b", "long", True)
-    ]  # fmt: skip
+        ("i", "interval day to second", True),
+        ("b", "long", True),
+    ]
 
 
-@pytest.mark.parametrize("other", [
-    {}, row_metadata(("a", "integer", True)), {ROW_METADATA: "{"}, {ROW_METADATA: '{"fields": [{"name": []}]}'},
-    {ROW_METADATA: '{"fields": [7]}'}, row_metadata(("b", "long", True)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "other",
+    [
+        {},
+        row_metadata(("a", "integer", True)),
+        {ROW_METADATA: "{"},
+        {ROW_METADATA: '{"fields": [{"name": []}]}'},
+        {ROW_METADATA: '{"fields": [7]}'},
+        row_metadata(("b", "long", True)),
+    ],
+)
 def test_types_of_spark_that_files_do_not_agree_about(tmp_path, other):
     assert ROW_METADATA not in united(tmp_path, row_metadata(("a", "long", True)), other, columns=("a", "c"))
 
@@ -103,17 +115,20 @@ def test_types_of_spark_that_files_do_not_agree_about(tmp_path, other):
 # --- calendars of Spark's ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("keys", "after", "old"), [
-    ([{VERSION: "3.5.0"}, {VERSION: "4.0.0"}, {}], {VERSION: b"3.5.0"}, 0),
-    ([{VERSION: "2.4.8"}, {VERSION: "2.4.0"}], {VERSION: b"2.4.0"}, 0),
-    ([{VERSION: "3.5.0", OLD_DATES: "", ZONE: "UTC"}] * 2, {VERSION: b"3.5.0", OLD_DATES: b"", ZONE: b"UTC"}, 0),
-    ([{VERSION: "2.4.8"}, {VERSION: "4.0.0"}], {VERSION: b"4.0.0"}, 1),
-    ([{VERSION: "3.5.0"}, {VERSION: "4.0.0", OLD_DATES: ""}], {VERSION: b"4.0.0"}, 1),
-    ([{VERSION: "3.5.0"}, {VERSION: "3.5.0", OLD_INT96: ""}], {VERSION: b"3.5.0"}, 1),
-    ([{VERSION: "3.0.1"}, {VERSION: "3.5.0"}], {VERSION: b"3.5.0"}, 1),
-    ([{VERSION: "2.4.8"}, {}], {}, 1),
-    ([{VERSION: "2.4.8"}, {VERSION: "2.4.8", ZONE: "Asia/Tokyo"}], {}, 2),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("keys", "after", "old"),
+    [
+        ([{VERSION: "3.5.0"}, {VERSION: "4.0.0"}, {}], {VERSION: b"3.5.0"}, 0),
+        ([{VERSION: "2.4.8"}, {VERSION: "2.4.0"}], {VERSION: b"2.4.0"}, 0),
+        ([{VERSION: "3.5.0", OLD_DATES: "", ZONE: "UTC"}] * 2, {VERSION: b"3.5.0", OLD_DATES: b"", ZONE: b"UTC"}, 0),
+        ([{VERSION: "2.4.8"}, {VERSION: "4.0.0"}], {VERSION: b"4.0.0"}, 1),
+        ([{VERSION: "3.5.0"}, {VERSION: "4.0.0", OLD_DATES: ""}], {VERSION: b"4.0.0"}, 1),
+        ([{VERSION: "3.5.0"}, {VERSION: "3.5.0", OLD_INT96: ""}], {VERSION: b"3.5.0"}, 1),
+        ([{VERSION: "3.0.1"}, {VERSION: "3.5.0"}], {VERSION: b"3.5.0"}, 1),
+        ([{VERSION: "2.4.8"}, {}], {}, 1),
+        ([{VERSION: "2.4.8"}, {VERSION: "2.4.8", ZONE: "Asia/Tokyo"}], {}, 2),
+    ],
+)
 def test_calendars(tmp_path, keys, after, old):
     found = facts(tmp_path, *keys)
     assert merge_key_values(found, ("a",)) == after
@@ -122,23 +137,33 @@ def test_calendars(tmp_path, keys, after, old):
 
 def test_files_without_rows_say_nothing(tmp_path):
     facts(tmp_path, {VERSION: "4.0.0"}, {VERSION: "2.4.8"})
-    pq.write_table(pa.table({"a": pa.array([], pa.int64())}).replace_schema_metadata({VERSION: "2.4.8"}),
-                   tmp_path / "1.parquet")  # fmt: skip
+    pq.write_table(
+        pa.table({"a": pa.array([], pa.int64())}).replace_schema_metadata({VERSION: "2.4.8"}), tmp_path / "1.parquet"
+    )
     found = [file for one in plan_rewrite(tmp_path, TargetLayout(), force=True).folders for file in one.files]
     assert files_of_hybrid_calendar(found) == []
     assert merge_key_values(found, ("a",)) == {VERSION: b"4.0.0"}
 
 
-@pytest.mark.parametrize(("day", "moment", "refused"), [
-    (-141_427, -2_208_988_800_000_000, ""), (-141_428, 0, "'day'"), (0, -2_208_988_800_000_001, "'moments'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("day", "moment", "refused"),
+    [
+        (-141_427, -2_208_988_800_000_000, ""),
+        (-141_428, 0, "'day'"),
+        (0, -2_208_988_800_000_001, "'moments'"),
+    ],
+)
 def test_days_of_the_old_calendar_stay_by_themselves(tmp_path, monkeypatch, day, moment, refused):
     """Where both calendars agree about all days of a file, it is put together with files of the other calendar."""
     monkeypatch.setattr(run, "run_each", lambda spark, items, do, text: [do(item) for item in items])
-    old = {"day": pa.array([0, None, day], pa.int32()).cast(pa.date32()),
-           "moments": pa.array([[0], None, [None, moment]], pa.list_(pa.timestamp("us")))}  # fmt: skip
-    new = {"day": pa.array([-200_000], pa.int32()).cast(pa.date32()),
-           "moments": pa.array([[-(10**16)]], pa.list_(pa.timestamp("us")))}  # fmt: skip
+    old = {
+        "day": pa.array([0, None, day], pa.int32()).cast(pa.date32()),
+        "moments": pa.array([[0], None, [None, moment]], pa.list_(pa.timestamp("us"))),
+    }
+    new = {
+        "day": pa.array([-200_000], pa.int32()).cast(pa.date32()),
+        "moments": pa.array([[-(10**16)]], pa.list_(pa.timestamp("us"))),
+    }
     for name, columns, version in (("old", old, "2.4.8"), ("new", new, "4.0.0")):
         pq.write_table(pa.table(columns).replace_schema_metadata({VERSION: version}), tmp_path / f"{name}.parquet")
     before = sorted(os.listdir(tmp_path))

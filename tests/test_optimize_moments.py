@@ -27,8 +27,13 @@ def stored(day, nanoseconds):
 
 def int96_file(path, column):
     """Write bytes of twelve, and let the footer say that they are INT96."""
-    pq.write_table(pa.table({"t": column, "n": [1] * len(column)}), path, store_schema=False, write_statistics=False,
-                   row_group_size=2)  # fmt: skip
+    pq.write_table(
+        pa.table({"t": column, "n": [1] * len(column)}),
+        path,
+        store_schema=False,
+        write_statistics=False,
+        row_group_size=2,
+    )
     with numparq.ParquetFile(path) as file:
         content, _ = read_struct("FileMetaData", file.footer.data.tobytes(), lambda check, message: None)
         start = file.footer_start
@@ -45,10 +50,16 @@ def int96_file(path, column):
 
 
 @pytest.mark.parametrize("kind", ["flat", "list", "map"])
-@pytest.mark.parametrize(("moment", "is_fine"), [
-    (stored(LAST_DAY, 86_399_999_999_999), True), (stored(LAST_DAY, 86_399_999_999_000), False),
-    (stored(FIRST_DAY, 1), True), (stored(SOME_DAY, 1_000_500), True), (stored(SOME_DAY, 0), False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("moment", "is_fine"),
+    [
+        (stored(LAST_DAY, 86_399_999_999_999), True),
+        (stored(LAST_DAY, 86_399_999_999_000), False),
+        (stored(FIRST_DAY, 1), True),
+        (stored(SOME_DAY, 1_000_500), True),
+        (stored(SOME_DAY, 0), False),
+    ],
+)
 def test_beside_days_that_nanoseconds_do_not_reach(tmp_path, kind, moment, is_fine):
     values = [stored(SOME_DAY, 1000), None, moment, stored(LAST_DAY, 0)]
     types = {"flat": pa.binary(12), "list": pa.list_(pa.binary(12)), "map": pa.map_(pa.string(), pa.binary(12))}

@@ -41,8 +41,14 @@ def test_names_of_directories(optimize, tmp_path, monkeypatch, name):
         (tmp_path / "ds" / "k=01").mkdir(parents=True, exist_ok=True)
         numparq.to_parquet(pd.DataFrame({"a": [number, 7]}), tmp_path / "ds" / "k=01" / f"{number}.parquet")
     monkeypatch.chdir(tmp_path)
-    report = optimize({"relative": "ds", "with a slash": "./ds/", "URL": f"file://{tmp_path}/ds",
-                       "as Hadoop names it": f"file:{tmp_path}/ds"}[name])  # fmt: skip
+    report = optimize(
+        {
+            "relative": "ds",
+            "with a slash": "./ds/",
+            "URL": f"file://{tmp_path}/ds",
+            "as Hadoop names it": f"file:{tmp_path}/ds",
+        }[name]
+    )
     assert (report.status, report.before.files, report.after.files) == ("done", 3, 1)
     (file,) = files_of(tmp_path / "ds")
     assert file.startswith("k=01/part-")
@@ -51,8 +57,11 @@ def test_names_of_directories(optimize, tmp_path, monkeypatch, name):
 
 def test_columns_that_rows_cannot_be_sorted_by(optimize, tmp_path):
     pq.write_table(pa.table({"User": [1], "list": [[1]], "none": pa.nulls(1)}), tmp_path / "0.parquet")
-    for name, words in (("user", "no column 'user'; did you mean 'User'"), ("list", "nested values.*'list'"),
-                        ("none", "values of the type null.*'none'")):  # fmt: skip
+    for name, words in (
+        ("user", "no column 'user'; did you mean 'User'"),
+        ("list", "nested values.*'list'"),
+        ("none", "values of the type null.*'none'"),
+    ):
         for what in ("sort_by", "cluster_by"):
             if (what, name) != ("cluster_by", "none"):
                 with pytest.raises(SchemaError, match=words):
@@ -91,15 +100,19 @@ def test_columns_that_are_stored_in_other_ways(optimize, tmp_path):
     from numparq.format.schema_node import SchemaNode
 
     nodes = [
-        SchemaNode("id", REQUIRED, INT64, field_id=7), SchemaNode("at", 1, INT96),
+        SchemaNode("id", REQUIRED, INT64, field_id=7),
+        SchemaNode("at", 1, INT96),
         SchemaNode("price", 1, INT32, logical=LogicalType("DECIMAL", precision=7, scale=2)),
-    ]  # fmt: skip
+    ]
     import decimal
 
-    frame = pd.DataFrame({
-        "id": [1, 2, 3], "at": pd.to_datetime(["2026-01-02 03:04:05", None, "1900-01-01 00:00:00"]),
-        "price": [decimal.Decimal("1.50"), None, decimal.Decimal("-0.01")],
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "id": [1, 2, 3],
+            "at": pd.to_datetime(["2026-01-02 03:04:05", None, "1900-01-01 00:00:00"]),
+            "price": [decimal.Decimal("1.50"), None, decimal.Decimal("-0.01")],
+        }
+    )
     for number in range(3):
         numparq.to_parquet(frame, tmp_path / f"{number}.parquet", index=False, schema=nodes)
     before = numparq.read_parquet(tmp_path)
@@ -163,8 +176,11 @@ def test_bloom_filters_of_columns_with_many_values():
 
 
 def test_encodings_that_make_columns_much_smaller():
-    sizes = {"": {"a": 100, "b": 100, "c": 100}, "BYTE_STREAM_SPLIT": {"a": 60, "b": 90, "c": 100},
-             "DELTA_BYTE_ARRAY": {"a": 100, "b": 100, "c": 20}}  # fmt: skip
+    sizes = {
+        "": {"a": 100, "b": 100, "c": 100},
+        "BYTE_STREAM_SPLIT": {"a": 60, "b": 90, "c": 100},
+        "DELTA_BYTE_ARRAY": {"a": 100, "b": 100, "c": 20},
+    }
     pilots = [TrialWrite(1, 1, 1, 1, {}, sizes), TrialWrite()]
     assert tune_options(TargetLayout(), pilots, {"a": leaf("a"), "b": leaf("b")}, ()).encodings == {
         "a": "BYTE_STREAM_SPLIT"

@@ -187,7 +187,8 @@ def test_where_the_hook_is_refused_nothing_is_changed(monkeypatch):
 @pytest.mark.parametrize("name", ["numparq.pandas", "numparq.pandas.hook"])
 def test_docstrings(name):
     result = doctest.testmod(sys.modules[name])
-    assert result.attempted and not result.failed
+    assert result.attempted
+    assert not result.failed
 
 
 # --- reading and writing ----------------------------------------------------------------------------------------------
@@ -222,7 +223,8 @@ def test_bytes_and_file_objects(registered, tmp_path):
 def test_columns_filters_and_index(registered):
     data = FRAME.to_parquet(engine="numparq", index=False)
     read = pd.read_parquet(data, "numparq", columns=["c", "a"])
-    assert read.columns.tolist() == ["c", "a"] and read.index.tolist() == [0, 1, 2]
+    assert read.columns.tolist() == ["c", "a"]
+    assert read.index.tolist() == [0, 1, 2]
     for filters in ([("a", ">", 1)], [[("a", "==", 2)], [("b", "==", "z")]], numparq.col("a") > 1):
         assert pd.read_parquet(data, "numparq", filters=filters)["a"].tolist() == [2, 3]
 
@@ -230,7 +232,8 @@ def test_columns_filters_and_index(registered):
 def test_numparqs_own_arguments(registered, tmp_path):
     FRAME.to_parquet(tmp_path / "file", engine="numparq", row_group_size=1, key_value_metadata={"who": "me"})
     with numparq.ParquetFile(tmp_path / "file") as file:
-        assert file.num_row_groups == 3 and file.footer.key_value_metadata["who"] == b"me"
+        assert file.num_row_groups == 3
+        assert file.footer.key_value_metadata["who"] == b"me"
     read = pd.read_parquet(tmp_path / "file", engine="numparq", row_groups=[2], include=["row_number"])
     assert read["row_number"].tolist() == [2]
     with pytest.raises(TypeError, match="no_such_argument"):
@@ -391,22 +394,26 @@ def test_maps_as_dicts(registered, tmp_path):
     pa = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")
     counts = pa.map_(pa.string(), pa.int64())
-    table = pa.table({
-        "m": pa.array([[("a", 1), ("b", 2)], None, []], counts),
-        "l": pa.array([[[("a", 1)], None], [], None], pa.list_(counts)),
-        "s": pa.array([{"x": [("a", 1)], "y": 1}, None, {"x": None, "y": 2}],
-                      pa.struct([("x", counts), ("y", pa.int64())])),
-        "n": pa.array([[("k", [("a", 1)])], None, None], pa.map_(pa.string(), counts)),
-        "p": pa.array([[1], [2], None], pa.list_(pa.int64())),
-        "f": [1, 2, 3],
-    })  # fmt: skip
+    table = pa.table(
+        {
+            "m": pa.array([[("a", 1), ("b", 2)], None, []], counts),
+            "l": pa.array([[[("a", 1)], None], [], None], pa.list_(counts)),
+            "s": pa.array(
+                [{"x": [("a", 1)], "y": 1}, None, {"x": None, "y": 2}], pa.struct([("x", counts), ("y", pa.int64())])
+            ),
+            "n": pa.array([[("k", [("a", 1)])], None, None], pa.map_(pa.string(), counts)),
+            "p": pa.array([[1], [2], None], pa.list_(pa.int64())),
+            "f": [1, 2, 3],
+        }
+    )
     pq.write_table(table, tmp_path / "file")
     read = [
         pd.read_parquet(tmp_path / "file", engine=engine, to_pandas_kwargs={"maps_as_pydicts": "strict"})
         for engine in ("numparq", "pyarrow")
     ]
     tm.assert_frame_equal(*read)
-    assert read[0]["n"][0] == {"k": {"a": 1}} and read[0]["l"][0].tolist() == [{"a": 1}, None]
+    assert read[0]["n"][0] == {"k": {"a": 1}}
+    assert read[0]["l"][0].tolist() == [{"a": 1}, None]
 
 
 def test_maps_with_a_key_twice(registered):
@@ -491,7 +498,9 @@ def test_accessor_lost(registered):
     data[2000] ^= 1
     read = pd.read_parquet(bytes(data), engine="numparq", on_error="skip")
     (lost,) = read.numparq.lost
-    assert lost[1] == 0 and lost[2] == "a" and len(read) == 1000
+    assert lost[1] == 0
+    assert lost[2] == "a"
+    assert len(read) == 1000
 
 
 # --- many files -------------------------------------------------------------------------------------------------------

@@ -222,4 +222,6 @@ def test_integers_that_the_metadata_call_floats_are_not_rounded(value, dtype):
     buffer = io.BytesIO()
     pq.write_table(table, buffer)
     found = read_parquet(buffer)["a"]
-    assert found.dtype == dtype and int(found[0]) == value and found[1] is pd.NA
+    assert found.dtype == dtype
+    assert int(found[0]) == value
+    assert found[1] is pd.NA

@@ -35,10 +35,12 @@ def test_what_it_says():
     metadata = PandasMetadata.parse(metadata_of(FRAME))
     assert metadata.index == metadata.index_fields == ("i",)
     assert metadata.index_name("i") == "i"
-    assert metadata.timezone("t") == "Europe/Paris" and metadata.timezone("a") is None
+    assert metadata.timezone("t") == "Europe/Paris"
+    assert metadata.timezone("a") is None
     assert metadata.extension_dtype("n") == pd.Int64Dtype()
     assert [metadata.extension_dtype(name) for name in "atcdi?"] == [None] * 6
-    assert metadata.label("a") == "a" and metadata.label("?") == "?"
+    assert metadata.label("a") == "a"
+    assert metadata.label("?") == "?"
 
 
 def test_generated_names_of_levels_are_no_names():
@@ -58,14 +60,16 @@ def test_files_of_before_2018():
         ],
     }
     metadata = PandasMetadata.parse(json.dumps(old))
-    assert metadata.index_name("__index_level_0__") == "i" and metadata.label("a") == "a"
+    assert metadata.index_name("__index_level_0__") == "i"
+    assert metadata.label("a") == "a"
 
 
 def test_pandas_own_attrs_come_first():
     assert PandasMetadata.parse('{"attributes": {"a": 1}}', '{"b": 2}').attrs == {"b": 2}
     assert PandasMetadata.parse('{"attributes": {"a": 1}}').attrs == {"a": 1}
     assert PandasMetadata.parse(None, '{"b": 2}').attrs == {"b": 2}
-    assert PandasMetadata.parse(None) is None and PandasMetadata.parse("[]", "5") is None
+    assert PandasMetadata.parse(None) is None
+    assert PandasMetadata.parse("[]", "5") is None
 
 
 # --- large documents ----------------------------------------------------
@@ -85,10 +89,12 @@ def large_frame(**attrs) -> pd.DataFrame:
 def test_a_large_document_says_the_same(attrs):
     text = metadata_of(large_frame(**attrs))
     document, columns = json_document.parse_pandas_json(text)
-    assert columns is not None and "columns" not in document
+    assert columns is not None
+    assert "columns" not in document
     assert document == {key: value for key, value in json.loads(text).items() if key != "columns"}
     assert columns.all() == json.loads(text)["columns"]
-    assert columns.find(PLAIN)["numpy_type"] == "Int8" and columns.find(WITH_BRACE) is None
+    assert columns.find(PLAIN)["numpy_type"] == "Int8"
+    assert columns.find(WITH_BRACE) is None
     few, whole = PandasMetadata.parse(text), PandasMetadata(json.loads(text))
     for name in [PLAIN, NAMES[250], WITH_BRACE, "not there", *NAMES]:
         assert few.label(name) == whole.label(name)
@@ -145,7 +151,7 @@ def test_a_level_that_was_not_read_is_left_out():
     pd.testing.assert_index_equal(row_index(metadata, {}, 2), pd.RangeIndex(2), exact=True)
 
 
-@pytest.mark.parametrize("length, step", [(0, 1), (1, 1), (7, 2), (7, -2), (10**15, 1), (10**15, -7)])
+@pytest.mark.parametrize(("length", "step"), [(0, 1), (1, 1), (7, 2), (7, -2), (10**15, 1), (10**15, -7)])
 def test_lengths_of_ranges(length, step):
     stop = length * step
     metadata = with_index({"kind": "range", "start": 0, "stop": stop, "step": step})
@@ -175,7 +181,8 @@ def test_labels_that_are_not_what_the_metadata_say_stay_names():
 def test_labels_that_are_no_tuples_stay_names(name):
     metadata = PandasMetadata({"column_indexes": [{}, {}]})
     labels = column_labels(metadata, ["('x', 'y')", name])
-    assert not isinstance(labels, pd.MultiIndex) and labels.tolist() == ["('x', 'y')", name]
+    assert not isinstance(labels, pd.MultiIndex)
+    assert labels.tolist() == ["('x', 'y')", name]
 
 
 def test_repeated_names():

@@ -143,7 +143,8 @@ def test_what_is_known_without_looking(expression, nullable, required):
 
 def test_tests_of_one_column_become_one():
     (bound,) = [bind((col("x") > 3.5) & (col("x") != 6) & (col("x") <= 8), INTEGER)]
-    assert isinstance(bound, ValuePredicate) and bound.ranges == ((4, 6), (7, 9))
+    assert isinstance(bound, ValuePredicate)
+    assert bound.ranges == ((4, 6), (7, 9))
     assert bind((col("x") == 3) | (col("x") == 4), INTEGER).ranges == ((3, 5),)
 
 
@@ -181,7 +182,8 @@ NOON = datetime.datetime(2020, 1, 1, 12)
 def test_literals_that_do_not_fit(column, literal, why):
     with pytest.raises(SchemaError, match=why) as caught:
         bind(col("x") == literal, FlatSchema([column]))
-    assert "'x'" in str(caught.value) and repr(literal) in str(caught.value)
+    assert "'x'" in str(caught.value)
+    assert repr(literal) in str(caught.value)
 
 
 def test_conditions_that_are_nested_too_deeply():
@@ -266,7 +268,8 @@ def test_numbers_beside_floats():
     assert bind(np.float64(0.1) == col("x"), FlatSchema([single])) == NEVER
     assert ranges(leaf(5), col("x") == 2**53 + 1) == ranges(leaf(5), col("x") == 2.0**53)
     pandas = pd.Series(np.array([0.1], "f4"))
-    assert (pandas == 0.1).all() and not (pandas == np.float64(0.1)).any()
+    assert (pandas == 0.1).all()
+    assert not (pandas == np.float64(0.1)).any()
 
 
 @pytest.fixture(scope="module")
@@ -306,8 +309,12 @@ def test_nulls_of_groups(nested):
 
 def test_lists_contain(nested):
     there = np.array([1, 1, 0, 1])
-    column = ColumnVector(np.array([1, 2, 0, 3]), validity=np.array([1, 1, 0, 1]), levels={1: there},
-                    list_offsets=np.array([0, 2, 2, 2, 4]))  # fmt: skip
+    column = ColumnVector(
+        np.array([1, 2, 0, 3]),
+        validity=np.array([1, 1, 0, 1]),
+        levels={1: there},
+        list_offsets=np.array([0, 2, 2, 2, 4]),
+    )
     bound = bind(col("l").contains(3), nested)
     assert isinstance(bound, ContainsPredicate)
     assert evaluate(bound, {0: column}, 4).tolist() == [False, False, False, True]

@@ -36,9 +36,16 @@ def table(numbers):
 
 
 TESTS = [
-    col("int64") > 2, col("int64") != 3, col("string") < "d", col("string").like("%c"), ~col("string").like("_"),
-    col("bool") > 0, col("double").isin([1.0, 2.0, 4.0]), col("string").is_null(), col("bool").is_not_null(),
-]  # fmt: skip
+    col("int64") > 2,
+    col("int64") != 3,
+    col("string") < "d",
+    col("string").like("%c"),
+    ~col("string").like("_"),
+    col("bool") > 0,
+    col("double").isin([1.0, 2.0, 4.0]),
+    col("string").is_null(),
+    col("bool").is_not_null(),
+]
 BOUND = [bind(test, SCHEMA) for test in TESTS]
 TREES = st.recursive(
     st.sampled_from([*BOUND, Constant(True), Constant(False)]),

@@ -157,11 +157,17 @@ def test_what_must_match(column, expression, known, expected):
 def test_a_null_count_within_groups_decides_nothing():
     column = replace(INTEGER, path=("s", "x"), max_definition_level=2)
     schema = SimpleNamespace(
-        columns=["s"], positions={"s": 0}, num_leaves=1, flat_leaf=lambda place: None, column_element=lambda place: 1,
-        leaf=lambda place: column, leaves_of=lambda place: range(1),
-        describe=lambda number: SimpleNamespace(name=".sx"[number], repetition=1, leaf=None if number == 1 else 0,
-                                                children=[2]),
-    )  # fmt: skip
+        columns=["s"],
+        positions={"s": 0},
+        num_leaves=1,
+        flat_leaf=lambda place: None,
+        column_element=lambda place: 1,
+        leaf=lambda place: column,
+        leaves_of=lambda place: range(1),
+        describe=lambda number: SimpleNamespace(
+            name=".sx"[number], repetition=1, leaf=None if number == 1 else 0, children=[2]
+        ),
+    )
     none, every = facts(INTEGER, 1, 5, null_count=0), facts(INTEGER, 1, 5, null_count=10)
     for expression in (col("s.x").is_null(), col("s.x").is_not_null(), col("s").is_null(), col("s").is_not_null()):
         for known in (none, every):
@@ -174,20 +180,30 @@ def test_a_null_count_within_groups_decides_nothing():
 
 def test_columns_of_which_nothing_is_known():
     bound = bind((X > 5) & col("y").is_null(), FlatSchema([INTEGER, leaf(1, name="y")]))
-    assert may_match(bound, {}) and not must_match(bound, {})
+    assert may_match(bound, {})
+    assert not must_match(bound, {})
     assert not may_match(bound, {0: facts(INTEGER, 1, 5)})
 
 
 def test_facts_of_statistics():
-    statistics = SimpleNamespace(min_value=b"a", max_value=b"b", min=None, max=None, null_count=2, nan_count=None,
-                                 is_min_value_exact=True, is_max_value_exact=None)  # fmt: skip
+    statistics = SimpleNamespace(
+        min_value=b"a",
+        max_value=b"b",
+        min=None,
+        max=None,
+        null_count=2,
+        nan_count=None,
+        is_min_value_exact=True,
+        is_max_value_exact=None,
+    )
     found = facts_of(statistics, 10, TEXT, leaf_order(TEXT), None)
     assert found == ContainerStatistics(10, b"a", b"b", 2, None, False, order=leaf_order(TEXT))
     statistics.is_max_value_exact = True
     assert facts_of(statistics, 10, TEXT, leaf_order(TEXT), None).is_exact
     assert facts_of(None, 10, TEXT, leaf_order(TEXT), None).min_value is None
-    deprecated = SimpleNamespace(**{**vars(statistics), "min_value": None, "max_value": None, "min": plain(INTEGER, 1),
-                                    "max": plain(INTEGER, 5)})  # fmt: skip
+    deprecated = SimpleNamespace(
+        **{**vars(statistics), "min_value": None, "max_value": None, "min": plain(INTEGER, 1), "max": plain(INTEGER, 5)}
+    )
     assert not may(X > 5, INTEGER, facts_of(deprecated, 10, INTEGER, leaf_order(INTEGER), None))
     assert may(X > 5, UNSIGNED, facts_of(deprecated, 10, UNSIGNED, leaf_order(UNSIGNED), None))
 
@@ -217,7 +233,8 @@ def test_what_bloom_filters_are_not_asked():
         assert probes(X == 1, column) is None
     assert probes(X == "1970-01-01", MOMENT) is None
     assert probes(X != NAN, DOUBLE) is None
-    assert probes(~X.like("a%b"), TEXT) is None and probes(X.like("a%b"), TEXT) is None
+    assert probes(~X.like("a%b"), TEXT) is None
+    assert probes(X.like("a%b"), TEXT) is None
 
 
 def test_what_bloom_filters_are_asked():

@@ -49,8 +49,14 @@ def asked(draw, name):
         percent, one = ("%", "_") if isinstance(literal, str) else (b"%", b"_")
         pieces = st.lists(st.sampled_from([percent, one, literal[:1], literal[1:2], literal]), max_size=5)
         return column.like(type(literal)().join(draw(pieces)))
-    return {"==": column.__eq__, "!=": column.__ne__, "<": column.__lt__, "<=": column.__le__, ">": column.__gt__,
-            ">=": column.__ge__}[op](draw(kind.literals))  # fmt: skip
+    return {
+        "==": column.__eq__,
+        "!=": column.__ne__,
+        "<": column.__lt__,
+        "<=": column.__le__,
+        ">": column.__gt__,
+        ">=": column.__ge__,
+    }[op](draw(kind.literals))
 
 
 def expressions(*names):
@@ -70,8 +76,9 @@ def expressions(*names):
 def columns(draw, name, most=8):
     """Stored values of a kind, and which of them are there."""
     items = draw(st.lists(KINDS[name].stored, max_size=most))
-    validity = draw(st.one_of(st.just([True] * len(items)), st.lists(st.booleans(), min_size=len(items),
-                                                                     max_size=len(items))))  # fmt: skip
+    validity = draw(
+        st.one_of(st.just([True] * len(items)), st.lists(st.booleans(), min_size=len(items), max_size=len(items)))
+    )
     return items, validity
 
 
@@ -86,8 +93,9 @@ def rows_of(name, items, validity):
 
 def by_twin(expression, names, *columns_):
     rows = zip(*columns_, strict=True)
-    found = [truth(expression, dict(zip(names, row, strict=True)), lambda name, v: KINDS[name].meaning(v))
-             for row in rows]  # fmt: skip
+    found = [
+        truth(expression, dict(zip(names, row, strict=True)), lambda name, v: KINDS[name].meaning(v)) for row in rows
+    ]
     return [answer is True for answer in found]
 
 
@@ -156,8 +164,10 @@ def facts_about(draw, name, items, validity):
     exact = len(widened) == len(numbers)
     if order.is_float and numbers:
         negative = kind.plain(-0.0)
-        low, high = (kind.plain(draw(st.sampled_from([0.0, -0.0]))) if bound in (negative, bytes(len(negative)))
-                     else bound for bound in (low, high))  # fmt: skip
+        low, high = (
+            kind.plain(draw(st.sampled_from([0.0, -0.0]))) if bound in (negative, bytes(len(negative))) else bound
+            for bound in (low, high)
+        )
     if order.is_float and numbers and not order.total and draw(st.integers(0, 9)) == 0:
         low, high = draw(st.sampled_from([(kind.plain(math.nan), high), (low, kind.plain(math.nan))]))
     if low is not None and order.cut != "whole" and draw(st.booleans()):
@@ -207,9 +217,14 @@ def every_statistics(items):
             low, high = (kind.plain(bound * flipped if bound == 0 else bound) for bound in (numbers[0], numbers[-1]))
         elif present and total:
             low = high = kind.plain(math.nan)
-        yield ContainerStatistics(len(items), low, high, len(items) - len(present) if nulls else None,
-                    len(present) - len(numbers) if nans else None,
-                    order=leaf_order(kind.leaf, TOTAL_ORDER if total else TYPE_ORDER))  # fmt: skip
+        yield ContainerStatistics(
+            len(items),
+            low,
+            high,
+            len(items) - len(present) if nulls else None,
+            len(present) - len(numbers) if nans else None,
+            order=leaf_order(kind.leaf, TOTAL_ORDER if total else TYPE_ORDER),
+        )
 
 
 def test_statistics_of_all_small_pages_of_floats():

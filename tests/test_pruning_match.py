@@ -121,36 +121,91 @@ def strings(*pairs):
         data += value
     ends = np.array(places, np.int64).reshape(-1, 2, 2)
     known = PruningStatistics.unknown(np.full(len(pairs), 9))
-    return replace(known, data=np.frombuffer(data, np.uint8), lows=ends[:, 0], highs=ends[:, 1],
-                   order=leaf_order(KINDS["string"].leaf))  # fmt: skip
+    return replace(
+        known,
+        data=np.frombuffer(data, np.uint8),
+        lows=ends[:, 0],
+        highs=ends[:, 1],
+        order=leaf_order(KINDS["string"].leaf),
+    )
 
 
 ZERO, NAN = 0.0, float("nan")
 PAIRS = {
-    "double": [(None, None), (5.0, 5.0), (5.0, 6.0), (None, 6.0), (5.0, None), (6.0, 5.0), (NAN, 6.0), (NAN, NAN),
-               (5.0, NAN), (ZERO, 1.0), (-1.0, -ZERO), (ZERO, -ZERO)],
+    "double": [
+        (None, None),
+        (5.0, 5.0),
+        (5.0, 6.0),
+        (None, 6.0),
+        (5.0, None),
+        (6.0, 5.0),
+        (NAN, 6.0),
+        (NAN, NAN),
+        (5.0, NAN),
+        (ZERO, 1.0),
+        (-1.0, -ZERO),
+        (ZERO, -ZERO),
+    ],
     "int64": [(None, None), (5, 5), (5, 6), (None, 6), (5, None), (6, 5), (b"\6\0\0\0", 6), (5, b"")],
     "int8": [(5, 6), (257, 6), (5, 257), (-129, 6), (128, None), (127, None), (None, -128)],
-    "string": [(None, None), (b"b", b"b"), (b"a", b"b"), (b"b1", b"b2"), (b"c", b"d"), (b"d", b"e"), (b"d", b"a"),
-               (b"c", None)],
-}  # fmt: skip
+    "string": [
+        (None, None),
+        (b"b", b"b"),
+        (b"a", b"b"),
+        (b"b1", b"b2"),
+        (b"c", b"d"),
+        (b"d", b"e"),
+        (b"d", b"a"),
+        (b"c", None),
+    ],
+}
 ASKED = {
-    "double": [lambda x: x > 5.5, lambda x: x >= 5, lambda x: ~(x > 6), lambda x: ~(x > 0), lambda x: x != 5,
-               lambda x: x.isin([4, 5, 7]), lambda x: x.not_in([5, 6]), lambda x: x == 0, lambda x: x <= -ZERO,
-               lambda x: x == float("inf"), lambda x: x == float("-inf"), lambda x: ~(x > 5.5) | (x > 5.5)],
-    "int64": [lambda x: x > 5, lambda x: x >= 5, lambda x: x < 5, lambda x: x != 5, lambda x: x.isin([4, 5, 7]),
-              lambda x: x.not_in([5, 6]), lambda x: x.isin([1, 9]), lambda x: x == 2**63 - 1, lambda x: x == -(2**63)],
+    "double": [
+        lambda x: x > 5.5,
+        lambda x: x >= 5,
+        lambda x: ~(x > 6),
+        lambda x: ~(x > 0),
+        lambda x: x != 5,
+        lambda x: x.isin([4, 5, 7]),
+        lambda x: x.not_in([5, 6]),
+        lambda x: x == 0,
+        lambda x: x <= -ZERO,
+        lambda x: x == float("inf"),
+        lambda x: x == float("-inf"),
+        lambda x: ~(x > 5.5) | (x > 5.5),
+    ],
+    "int64": [
+        lambda x: x > 5,
+        lambda x: x >= 5,
+        lambda x: x < 5,
+        lambda x: x != 5,
+        lambda x: x.isin([4, 5, 7]),
+        lambda x: x.not_in([5, 6]),
+        lambda x: x.isin([1, 9]),
+        lambda x: x == 2**63 - 1,
+        lambda x: x == -(2**63),
+    ],
     "int8": [lambda x: x > 5, lambda x: x == 127, lambda x: x == -128, lambda x: x.isin([1, 6, 127])],
-    "string": [lambda x: x == "b", lambda x: x != "b", lambda x: x.startswith("b"), lambda x: ~x.startswith("b"),
-               lambda x: x.like("b%x"), lambda x: ~x.like("b%x"), lambda x: x.isin(["a", "z"])],
-}  # fmt: skip
+    "string": [
+        lambda x: x == "b",
+        lambda x: x != "b",
+        lambda x: x.startswith("b"),
+        lambda x: ~x.startswith("b"),
+        lambda x: x.like("b%x"),
+        lambda x: ~x.like("b%x"),
+        lambda x: x.isin(["a", "z"]),
+    ],
+}
 
 
 def every_run(name, order):
     """Runs of all bounds with all counts that can be: of values, nulls and NaNs, each known or not."""
     flags, nans = (False, True), (UNKNOWN, 0, 1, 2, 3) if name == "double" else (UNKNOWN,)
-    known = [(n, *some) for n, *some in product((UNKNOWN, 0, 3), (UNKNOWN, 0, 1, 3), nans)
-              if n < 0 or sum(max(count, 0) for count in some) <= n]  # fmt: skip
+    known = [
+        (n, *some)
+        for n, *some in product((UNKNOWN, 0, 3), (UNKNOWN, 0, 1, 3), nans)
+        if n < 0 or sum(max(count, 0) for count in some) <= n
+    ]
     every = list(product(PAIRS[name], known, flags, flags if name == "string" else (False,)))
     data, ends = b"", []
     for value in (value for pair, *_ in every for value in pair):

@@ -42,7 +42,8 @@ def test_what_cut_a_plan():
         PlanCut("statistics", "a < 5 & b == '<&>'", 30, 600),
         PlanCut("column index", "a < 5", 20, 296),
     )
-    assert plan[0].rows == RowRanges([(10, 20)]) and not plan[1].rows
+    assert plan[0].rows == RowRanges([(10, 20)])
+    assert not plan[1].rows
     assert plan.requests().tolist() == [
         [200, 300, 0, 0, 1],
         [400, 450, 0, 1, DICTIONARY_PAGE_ORDINAL],
@@ -65,7 +66,8 @@ def test_an_offset_index_that_comes_after_the_rows_are_known():
 
 
 def test_plans_are_values():
-    assert example() == example() and hash(example()) == hash(example())
+    assert example() == example()
+    assert hash(example()) == hash(example())
     assert example() != WHOLE
     plan = example()
     assert narrow(plan, {0: RowRanges.all(30)}) == plan == narrow(plan, {})
@@ -158,7 +160,8 @@ def test_in_words():
     assert repr(example()) == "<ReadPlan: 2 columns, 10 of 60 rows, 400 of 1,296 bytes>"
     many = ReadPlan.whole([f"c{n}" for n in range(9)], [1] * 23, *(np.full((23, 9), n) for n in (4, 5)))
     lines = many.explain().splitlines()
-    assert lines[-1] == "  and 3 more row groups" and len(lines) == 23
+    assert lines[-1] == "  and 3 more row groups"
+    assert len(lines) == 23
     assert lines[2] == "  row group 0: the row; c0, c1, c2, c3, c4, c5: all pages; 3 more columns"
     apart = narrow(WHOLE, {0: RowRanges([(0, 1), (20, 21)]), 1: RowRanges()})
     assert apart.explain().endswith("  row group 0: 2 of 30 rows in 2 ranges; a, b: all pages")
@@ -180,7 +183,8 @@ def test_pictures_stay_small():
     chunk = ChunkPages(4, 4 + num_pages, num_pages, np.stack([first + 4, np.ones_like(first), first], axis=1))
     plan = with_offset_indexes(ReadPlan.whole(["<x>"], [num_pages], [[4]], [[4 + num_pages]]), {(0, 0): chunk})
     picture = narrow(plan, {0: RowRanges.from_indices(first[::2])})._repr_html_()
-    assert len(picture) < 3_000 and "&lt;x&gt;" in picture
+    assert len(picture) < 3_000
+    assert "&lt;x&gt;" in picture
     wide = ReadPlan.whole([f"c{n}" for n in range(99)], [1], np.full((1, 99), 4), np.full((1, 99), 5))
     assert "and 59 more columns" in wide._repr_html_()
     assert "<svg" not in ReadPlan.whole(["a"], [], np.empty((0, 1)), np.empty((0, 1)))._repr_html_()
@@ -207,7 +211,8 @@ def test_what_a_step_cut_is_counted_when_it_is_asked_for():
     counted = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(RowGroupPlan, "num_bytes", property(lambda group: counted.append(group) or 7))
-        assert narrow(plan, {0: RowRanges()}, "three") is plan and not counted
+        assert narrow(plan, {0: RowRanges()}, "three") is plan
+        assert not counted
         assert [(cut.level, cut.num_bytes) for cut in narrow(WHOLE, {0: RowRanges([(3, 5)])}, "one").cuts] == [
             ("one", 0)
         ]
@@ -223,5 +228,7 @@ def test_rows_of_one_range_with_those_of_several():
     several, one = RowRanges([(0, 5), (10, 30), (40, 50)]), RowRanges([(3, 45)])
     for left in (several & one, one & several):
         assert left == RowRanges([(3, 5), (10, 30), (40, 45)])
-    assert (several & RowRanges.all(50)) is several and (RowRanges.all(50) & several) is several
-    assert not (several & RowRanges([(5, 10)])) and (RowRanges([(12, 14)]) & several) == RowRanges([(12, 14)])
+    assert (several & RowRanges.all(50)) is several
+    assert (RowRanges.all(50) & several) is several
+    assert not (several & RowRanges([(5, 10)]))
+    assert (RowRanges([(12, 14)]) & several) == RowRanges([(12, 14)])

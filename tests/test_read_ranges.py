@@ -44,8 +44,10 @@ def test_each_range_has_its_bytes_and_slack(source):
         pieces = source.read_ranges(ranges)
         assert [len(piece) for piece in pieces] == [stop - start + SLACK for start, stop in wanted]
         for piece, (start, stop) in zip(pieces, wanted, strict=True):
-            assert piece.dtype == np.uint8 and piece[: stop - start].tobytes() == DATA[start:stop]
-    assert source.read_ranges([]) == [] and source.is_remote is False
+            assert piece.dtype == np.uint8
+            assert piece[: stop - start].tobytes() == DATA[start:stop]
+    assert source.read_ranges([]) == []
+    assert source.is_remote is False
 
 
 def test_what_the_file_does_not_have_is_refused_before_memory_is_taken(source):
@@ -54,7 +56,8 @@ def test_what_the_file_does_not_have_is_refused_before_memory_is_taken(source):
         assert not source.has(start, stop)
         with pytest.raises(InvalidFileError, match="there are only 3000"):
             source.read_ranges([(0, 10), (start, stop)])
-    assert source.num_requests == before and source.has(0, 3000)
+    assert source.num_requests == before
+    assert source.has(0, 3000)
 
 
 def test_too_little_memory(monkeypatch):
@@ -83,7 +86,8 @@ def test_ranges_of_several_files(tmp_path):
     a, b = source.place_of("a")[0], source.place_of("b")[0]
     pieces = source.read_ranges([(b + 10, b + 60), (0, 5), (a, a + 50), (b, b + 1)])
     assert [piece[: len(piece) - SLACK].tobytes() for piece in pieces] == [b"b" * 50, DATA[:5], b"a" * 50, b"b"]
-    assert source.num_requests == 4 and source.num_bytes == 106
+    assert source.num_requests == 4
+    assert source.num_bytes == 106
     for start, stop in (
         (a, a + 51),
         (a, b + 1),
@@ -104,18 +108,22 @@ def test_the_end_is_read_once():
     behind = FileObjectSource(io.BytesIO(DATA))
     source = TailSource(behind, 1000)
     assert source.num_requests == 0
-    assert source.tail.tobytes() == DATA[2000:] and not source.tail.flags.writeable
+    assert source.tail.tobytes() == DATA[2000:]
+    assert not source.tail.flags.writeable
     for start, stop in ((2000, 3000), (2000, 2001), (2999, 3000), (2500, 2500)):
         assert source.view(start, stop - start, SLACK)[: stop - start].tobytes() == DATA[start:stop]
         out = np.empty(stop - start, np.uint8)
         source.read_into(start, out)
         assert out.tobytes() == DATA[start:stop]
         source.read_ranges([(start, stop)])
-    assert source.num_requests == 1 and source.num_bytes == 1000
-    assert source.view(1999, 2, 0) is None and source.view(2999, 2, 0) is None
+    assert source.num_requests == 1
+    assert source.num_bytes == 1000
+    assert source.view(1999, 2, 0) is None
+    assert source.view(2999, 2, 0) is None
     assert source.view(2990, 10, SLACK + 1) is None
     source.read_ranges([(2100, 2200), (1990, 2010), (0, 5), (2300, 2400)])
-    assert source.num_requests == 3 and source.num_bytes == 1000 + 25
+    assert source.num_requests == 3
+    assert source.num_bytes == 1000 + 25
     with pytest.raises(InvalidFileError):
         source.read_into(2999, np.empty(2, np.uint8))
 
@@ -126,7 +134,8 @@ def test_a_file_that_was_opened_keeps_its_end(tmp_path, frame, monkeypatch):
     for path in (tmp_path / "file.parquet", io.BytesIO(data), data):
         with ParquetFile(path) as file:
             assert file.source.num_requests == 2, "the end, and the first four bytes"
-            assert file.tail.tobytes() == data[-(64 << 10) :] and file.coalescing is LOCAL_COALESCING
+            assert file.tail.tobytes() == data[-(64 << 10) :]
+            assert file.coalescing is LOCAL_COALESCING
             before = file.source.num_requests
             chunk = file.metadata.row_groups[0].columns[0]
             start, length = chunk.column_index_offset, chunk.column_index_length
@@ -135,7 +144,8 @@ def test_a_file_that_was_opened_keeps_its_end(tmp_path, frame, monkeypatch):
             assert file.source.num_requests - before == (path is data), "views of bytes count"
     monkeypatch.setattr(footer_module, "TAIL_BYTES", 100)
     with ParquetFile(tmp_path / "file.parquet") as file:
-        assert file.source.num_requests == 3 and file.source.num_bytes == len(data) - file.footer_start - 8 + 8 + 4
+        assert file.source.num_requests == 3
+        assert file.source.num_bytes == len(data) - file.footer_start - 8 + 8 + 4
         assert len(file.tail) == 100
 
 

@@ -25,46 +25,72 @@ def view(thing):
 
 
 META = IDL.ColumnMetaData(
-    type=1, encodings=[0, 8, 77], path_in_schema=["a", "é"], codec=6, num_values=5, total_uncompressed_size=6,
-    total_compressed_size=7, data_page_offset=4,
+    type=1,
+    encodings=[0, 8, 77],
+    path_in_schema=["a", "é"],
+    codec=6,
+    num_values=5,
+    total_uncompressed_size=6,
+    total_compressed_size=7,
+    data_page_offset=4,
     statistics=IDL.Statistics(max_value=b"\xff" * 60, is_max_value_exact=True),
     key_value_metadata=[IDL.KeyValue("k", "v")] * 9,
     geospatial_statistics=IDL.GeospatialStatistics(IDL.BoundingBox(-0.5, 2.0, 1e300, 0.0), [1, 3001]),
-)  # fmt: skip
+)
 
 
 def test_fields_by_name():
     meta = view(META)
-    assert meta.type is idl.Type.INT32 and meta.type == 1 and isinstance(meta.type, FormatEnum)
-    assert meta.encodings == [idl.Encoding.PLAIN, 8, 77] and not isinstance(meta.encodings[2], FormatEnum)
+    assert meta.type is idl.Type.INT32
+    assert meta.type == 1
+    assert isinstance(meta.type, FormatEnum)
+    assert meta.encodings == [idl.Encoding.PLAIN, 8, 77]
+    assert not isinstance(meta.encodings[2], FormatEnum)
     assert meta.path_in_schema == ["a", "é"]
-    assert meta.statistics.max_value == b"\xff" * 60 and meta.statistics.is_max_value_exact is True
-    assert meta.statistics.null_count is None and meta.size_statistics is None and meta.encoding_stats is None
-    assert meta.geospatial_statistics.bbox.ymin == 1e300 and meta.geospatial_statistics.bbox.xmin == -0.5
+    assert meta.statistics.max_value == b"\xff" * 60
+    assert meta.statistics.is_max_value_exact is True
+    assert meta.statistics.null_count is None
+    assert meta.size_statistics is None
+    assert meta.encoding_stats is None
+    assert meta.geospatial_statistics.bbox.ymin == 1e300
+    assert meta.geospatial_statistics.bbox.xmin == -0.5
     assert meta.geospatial_statistics.geospatial_types == [1, 3001]
     with pytest.raises(AttributeError, match="ColumnMetaData has no field 'compression'; it has type, encodings"):
         meta.compression  # noqa: B018
 
 
 def test_defaults_of_the_format():
-    header = IDL.DataPageHeaderV2(num_values=1, num_nulls=0, num_rows=1, encoding=0, definition_levels_byte_length=0,
-                                  repetition_levels_byte_length=0, is_compressed=None)  # fmt: skip
+    header = IDL.DataPageHeaderV2(
+        num_values=1,
+        num_nulls=0,
+        num_rows=1,
+        encoding=0,
+        definition_levels_byte_length=0,
+        repetition_levels_byte_length=0,
+        is_compressed=None,
+    )
     assert view(header).is_compressed is True
     assert "is_compressed" not in view(header).to_dict()
 
 
 def test_lists_are_sequences():
     pairs = view(META).key_value_metadata
-    assert len(pairs) == 9 and pairs[-1].key == "k" and [pair.value for pair in pairs] == ["v"] * 9
-    assert pairs[2:4] == [pairs[0], pairs[1]] and pairs == list(pairs) and pairs != pairs[1:]
-    assert pairs[0] in pairs and next(reversed(pairs)) == pairs[0]
+    assert len(pairs) == 9
+    assert pairs[-1].key == "k"
+    assert [pair.value for pair in pairs] == ["v"] * 9
+    assert pairs[2:4] == [pairs[0], pairs[1]]
+    assert pairs == list(pairs)
+    assert pairs != pairs[1:]
+    assert pairs[0] in pairs
+    assert next(reversed(pairs)) == pairs[0]
     with pytest.raises(IndexError):
         pairs[9]
 
 
 def test_unions_say_which():
     element = view(IDL.SchemaElement(name="x", logicalType=IDL.LogicalType(DECIMAL=IDL.DecimalType(2, 9))))
-    assert element.logicalType.which() == "DECIMAL" and element.logicalType.DECIMAL.precision == 9
+    assert element.logicalType.which() == "DECIMAL"
+    assert element.logicalType.DECIMAL.precision == 9
     assert element.logicalType.STRING is None
     assert view(IDL.SchemaElement(name="x", logicalType=IDL.LogicalType())).logicalType.which() is None
 
@@ -73,18 +99,25 @@ def test_as_dict_and_as_text():
     meta = view(META)
     found = meta.to_dict()
     assert found["statistics"] == {"max_value": b"\xff" * 60, "is_max_value_exact": True}
-    assert found["key_value_metadata"][0] == {"key": "k", "value": "v"} and "size_statistics" not in found
+    assert found["key_value_metadata"][0] == {"key": "k", "value": "v"}
+    assert "size_statistics" not in found
     shown = repr(meta)
     assert shown.startswith("ColumnMetaData(type=Type.INT32, encodings=[Encoding.PLAIN, Encoding.RLE_DICTIONARY, 77], ")
-    assert "codec=CompressionCodec.ZSTD" in shown and "... (60 in all)" in shown and "... (9 in all)" in shown
-    assert {"type", "codec", "to_dict"} <= set(dir(meta)) and str(idl.CompressionCodec.ZSTD) == "ZSTD"
+    assert "codec=CompressionCodec.ZSTD" in shown
+    assert "... (60 in all)" in shown
+    assert "... (9 in all)" in shown
+    assert {"type", "codec", "to_dict"} <= set(dir(meta))
+    assert str(idl.CompressionCodec.ZSTD) == "ZSTD"
 
 
 def test_records_are_compared_copied_and_pickled():
     meta = view(META)
-    assert meta == view(META) and meta != view(IDL.KeyValue("k", "v")) and meta != 5
+    assert meta == view(META)
+    assert meta != view(IDL.KeyValue("k", "v"))
+    assert meta != 5
     for twin_of in (pickle.loads(pickle.dumps(meta)), copy.deepcopy(meta), copy.copy(meta)):
-        assert twin_of == meta and twin_of.codec is idl.CompressionCodec.ZSTD
+        assert twin_of == meta
+        assert twin_of.codec is idl.CompressionCodec.ZSTD
     with pytest.raises(TypeError):
         hash(meta)
 
@@ -106,4 +139,5 @@ def test_the_idl_is_kept_in_the_cache(tmp_path, monkeypatch):
         assert load_idl() == expected
     finally:
         load_idl.cache_clear()
-    assert idl_path().name == "parquet.thrift" and len(expected.structs) > 50
+    assert idl_path().name == "parquet.thrift"
+    assert len(expected.structs) > 50

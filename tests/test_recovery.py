@@ -105,9 +105,15 @@ def test_broken_off_anywhere(tmp_path, monkeypatch, block):
 
 
 LOOKALIKES = [
-    b"PAR1", b"PAR1" * 500, bytes(100_000), b"\x15" * 5000 + b"\x00\x10\x00\x00PAR1", b"\xff\xff\xff\xffPAR1", b"PARE",
-    RAW[: ENDS[0]], RAW[ENDS[0] - 300 : ENDS[0]],
-]  # fmt: skip
+    b"PAR1",
+    b"PAR1" * 500,
+    bytes(100_000),
+    b"\x15" * 5000 + b"\x00\x10\x00\x00PAR1",
+    b"\xff\xff\xff\xffPAR1",
+    b"PARE",
+    RAW[: ENDS[0]],
+    RAW[ENDS[0] - 300 : ENDS[0]],
+]
 
 
 @pytest.mark.parametrize("tail", LOOKALIKES, ids=range(len(LOOKALIKES)))
@@ -124,8 +130,21 @@ def test_a_file_within_a_file(tmp_path):
     assert find_last_footer(path).end == ENDS[2]
 
 
-@pytest.mark.parametrize("raw", [b"", b"PAR1", b"PAR1PAR1", b"PAR1\0\0\0\0PAR1", b"PAR1\1\0\0\0PAR1", b"no file" * 99,
-                                 b"PAR1" + bytes(5000), b"PAR1" * 5000, RAW[4:], RAW[: ENDS[0] - 1]])  # fmt: skip
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"PAR1",
+        b"PAR1PAR1",
+        b"PAR1\0\0\0\0PAR1",
+        b"PAR1\1\0\0\0PAR1",
+        b"no file" * 99,
+        b"PAR1" + bytes(5000),
+        b"PAR1" * 5000,
+        RAW[4:],
+        RAW[: ENDS[0] - 1],
+    ],
+)
 def test_nothing_to_recover(tmp_path, raw):
     path = put(tmp_path, raw)
     with pytest.raises(InvalidFileError) as raised:
@@ -156,7 +175,8 @@ def test_damaged_bytes(tmp_path):
 def test_into_another_file(tmp_path):
     path = put(tmp_path, RAW[: ENDS[2] + 50])
     found = recover(path, tmp_path / "good")
-    assert found.num_rows == 300 and path.stat().st_size == ENDS[2] + 50
+    assert found.num_rows == 300
+    assert path.stat().st_size == ENDS[2] + 50
     assert (tmp_path / "good").read_bytes() == RAW[: ENDS[2]]
 
 
@@ -173,7 +193,8 @@ def test_what_a_killed_writer_leaves(tmp_path):
         os.kill(os.getpid(), signal.SIGKILL)
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=False)
-    assert done.returncode == -signal.SIGKILL and not path.exists()
+    assert done.returncode == -signal.SIGKILL
+    assert not path.exists()
     with open_sink(path) as sink, open_sink(tmp_path / "other"):
         sink.write(b"somebody else at work")
         (left,) = leftovers(path)
@@ -183,16 +204,23 @@ def test_what_a_killed_writer_leaves(tmp_path):
         assert recover(left).num_rows == 400
         sink.abort()
     os.replace(left, path)
-    assert pq.read_table(path).num_rows == 400 and leftovers(path) == []
+    assert pq.read_table(path).num_rows == 400
+    assert leftovers(path) == []
 
 
 def test_leftovers_of_other_systems(tmp_path):
     path = tmp_path / "a"
-    names = {f".a.{boot_id()}-0123456789ab.numparq": 2, ".a.another-0123456789ab.numparq": 1,
-             ".ab.another-0123456789ab.numparq": 3, ".a.another.numparq": 4, "a": 5}  # fmt: skip
+    names = {
+        f".a.{boot_id()}-0123456789ab.numparq": 2,
+        ".a.another-0123456789ab.numparq": 1,
+        ".ab.another-0123456789ab.numparq": 3,
+        ".a.another.numparq": 4,
+        "a": 5,
+    }
     for name, when in names.items():
         (tmp_path / name).write_bytes(b"")
         os.utime(tmp_path / name, (when, when))
     found = [str(tmp_path / name) for name in list(names)[:2]]
     if os.name == "posix":
-        assert leftovers(path) == found[:1] and leftovers(path, of_other_systems=True) == found
+        assert leftovers(path) == found[:1]
+        assert leftovers(path, of_other_systems=True) == found

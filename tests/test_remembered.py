@@ -27,7 +27,8 @@ def test_kept_makes_once_and_lets_go_of_the_oldest() -> None:
         return kept.get(number, lambda: made.append(number) or -number)  # type: ignore[func-returns-value]
 
     assert [make(number) for number in (1, 2, 3, 1, 4, 2, 3, 1)] == [-1, -2, -3, -1, -4, -2, -3, -1]
-    assert made == [1, 2, 3, 4, 1] and len(kept) == 3
+    assert made == [1, 2, 3, 4, 1]
+    assert len(kept) == 3
 
 
 def test_kept_keeps_none_and_nothing_that_raised() -> None:
@@ -57,7 +58,8 @@ def test_kept_is_asked_by_several_threads() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert not wrong and len(kept) <= 8  # several threads may make room, and then add, at once
+    assert not wrong
+    assert len(kept) <= 8
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -78,8 +80,9 @@ def test_a_forked_process_begins_with_nothing() -> None:
 
 def _written(path: Path, values: np.ndarray) -> Path:
     frame = pd.DataFrame({"key": np.arange(len(values)), "value": values})
-    numparq.to_parquet(frame, path, row_group_size=len(values) // 2, max_rows_per_page=100, use_dictionary=False,
-                       compression=None)  # fmt: skip
+    numparq.to_parquet(
+        frame, path, row_group_size=len(values) // 2, max_rows_per_page=100, use_dictionary=False, compression=None
+    )
     return path
 
 
@@ -88,13 +91,15 @@ def test_equal_footers_are_one_and_others_are_not(tmp_path: Path) -> None:
     first, same = _written(tmp_path / "a", values), _written(tmp_path / "b", values)
     other = _written(tmp_path / "c", values + 1)
     with numparq.ParquetFile(first) as a, numparq.ParquetFile(same) as b, numparq.ParquetFile(other) as c:
-        assert a.footer is b.footer and a.footer is not c.footer
+        assert a.footer is b.footer
+        assert a.footer is not c.footer
 
 
 def test_footers_of_a_table_of_many_files_are_all_kept() -> None:
     files = [numparq.to_parquet(pd.DataFrame({"a": [number]})) for number in range(100)]
     first, again = ([numparq.ParquetFile(data).footer for data in files] for _ in range(2))
-    assert len({*map(id, first)}) == 100 and [*map(id, first)] == [*map(id, again)]
+    assert len({*map(id, first)}) == 100
+    assert [*map(id, first)] == [*map(id, again)]
 
 
 def test_what_is_in_a_footer_does_not_follow_the_array_that_it_was_read_from() -> None:
@@ -105,14 +110,16 @@ def test_what_is_in_a_footer_does_not_follow_the_array_that_it_was_read_from() -
     names = footer.schema_part.text
     view[:] = 0
     assert parse_footer(np.frombuffer(bytes(footer.data), np.uint8), length) is footer
-    assert names is not None and footer.content(0, 4) == bytes(footer.data[:4])
+    assert names is not None
+    assert footer.content(0, 4) == bytes(footer.data[:4])
 
 
 def test_a_large_footer_is_not_kept() -> None:
     frame = pd.DataFrame(np.zeros((2, 3000)), columns=[f"column {number}" for number in range(3000)])
     data = numparq.to_parquet(frame)
     with numparq.ParquetFile(data) as a, numparq.ParquetFile(data) as b:
-        assert a.footer.length > 128 << 10 and a.footer is not b.footer
+        assert a.footer.length > 128 << 10
+        assert a.footer is not b.footer
 
 
 def test_files_with_one_footer_and_other_pages_are_read_as_they_are(tmp_path: Path) -> None:
@@ -150,7 +157,8 @@ def test_pages_are_held_against_the_chunk_that_they_are_asked_for() -> None:
     index = OffsetIndex(np.array([[100, 90, 0], [190, 110, 10], [300, 100, 20]]))
     whole = ChunkPages.whole(100, 400, 30)
     pages = index_pages(index, whole)
-    assert pages is not None and index_pages(index, whole) is pages
+    assert pages is not None
+    assert index_pages(index, whole) is pages
     assert index_pages(index, ChunkPages.whole(100, 401, 30)) is None
     assert index_pages(index, ChunkPages.whole(100, 400, 15)) is None
     assert index_pages(index, ChunkPages.whole(100, 400, 40)).num_rows == 40  # type: ignore[union-attr]

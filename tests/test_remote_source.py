@@ -47,11 +47,14 @@ def opened(store, data: bytes, **options):
 
 def test_opening_a_file_is_one_request(store):
     with ParquetFile("/folder/file.parquet", filesystem=store) as file:
-        assert store.requests == [(len(DATA) - TAIL, len(DATA))] and store.infos == 1
-        assert file.source.is_remote and file.coalescing is OBJECT_STORE_COALESCING
+        assert store.requests == [(len(DATA) - TAIL, len(DATA))]
+        assert store.infos == 1
+        assert file.source.is_remote
+        assert file.coalescing is OBJECT_STORE_COALESCING
         assert (file.num_rows, file.num_row_groups, file.schema.columns) == (50_000, 5, ["number", "text"])
         assert file.metadata.created_by.startswith("numparq")
-        assert file.source.num_requests == 1 and file.source.num_bytes == TAIL == store.num_bytes
+        assert file.source.num_requests == 1
+        assert file.source.num_bytes == TAIL == store.num_bytes
         for group in file.metadata.row_groups:
             for chunk in group.columns:
                 start = chunk.offset_index_offset
@@ -98,9 +101,13 @@ def test_ranges_are_asked_for_side_by_side(kind):
     wanted = [(number * 1000, number * 1000 + 10 + number) for number in range(12)]
     pieces = source.read_ranges(wanted)
     for piece, (start, stop) in zip(pieces, wanted, strict=True):
-        assert len(piece) == stop - start + SLACK and piece[: stop - start].tobytes() == DATA[start:stop]
-    assert sorted(store.requests) == wanted and store.most_at_once == 12 and store.round_trips == 1
-    assert source.num_requests == 12 and source.num_bytes == store.num_bytes == sum(b - a for a, b in wanted)
+        assert len(piece) == stop - start + SLACK
+        assert piece[: stop - start].tobytes() == DATA[start:stop]
+    assert sorted(store.requests) == wanted
+    assert store.most_at_once == 12
+    assert store.round_trips == 1
+    assert source.num_requests == 12
+    assert source.num_bytes == store.num_bytes == sum(b - a for a, b in wanted)
     source.read_ranges([(0, 5)])
     assert store.round_trips == 2
     source.close()
@@ -113,9 +120,12 @@ def test_who_can_serve_only_one_serves_one_after_the_other():
     store = OneConnection(latency=0.01)
     source = opened(store, DATA)
     assert [piece[:5].tobytes() for piece in source.read_ranges([(0, 5), (10, 15), (20, 25)])] == [
-        DATA[:5], DATA[10:15], DATA[20:25]
-    ]  # fmt: skip
-    assert store.most_at_once == 1 and store.round_trips == 3
+        DATA[:5],
+        DATA[10:15],
+        DATA[20:25],
+    ]
+    assert store.most_at_once == 1
+    assert store.round_trips == 3
 
 
 def test_file_systems_of_coroutines():
@@ -151,7 +161,8 @@ def test_file_systems_of_coroutines():
 
 def test_no_bytes_are_no_request(store):
     source = opened(store, DATA)
-    assert source.read_ranges([]) == [] and [len(piece) for piece in source.read_ranges([(5, 5)])] == [SLACK]
+    assert source.read_ranges([]) == []
+    assert [len(piece) for piece in source.read_ranges([(5, 5)])] == [SLACK]
     source.read_into(9, np.empty(0, np.uint8))
     assert not store.requests
     source.read_ranges([(5, 5), (1, 2), (7, 7), (3, 5)])
@@ -170,7 +181,8 @@ def test_many_threads_read_one_file(store):
 
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(read, range(6)))
-    assert source.num_requests == 240 and source.num_bytes == 24_000
+    assert source.num_requests == 240
+    assert source.num_bytes == 24_000
     source.close()
 
 
@@ -179,13 +191,19 @@ def test_row_groups_fetched_ahead():
     store.pipe("/it", DATA)
     with ParquetFile("/it", filesystem=store) as file:
         columns = [group.columns for group in file.metadata.row_groups]
-        starts = [[chunk.meta_data.dictionary_page_offset or chunk.meta_data.data_page_offset for chunk in chunks]
-                  for chunks in columns]  # fmt: skip
+        starts = [
+            [chunk.meta_data.dictionary_page_offset or chunk.meta_data.data_page_offset for chunk in chunks]
+            for chunks in columns
+        ]
         batches = [
-            np.array([[start, start + chunk.meta_data.total_compressed_size]
-                      for start, chunk in zip(firsts, chunks, strict=True)])
+            np.array(
+                [
+                    [start, start + chunk.meta_data.total_compressed_size]
+                    for start, chunk in zip(firsts, chunks, strict=True)
+                ]
+            )
             for firsts, chunks in zip(starts, columns, strict=True)
-        ]  # fmt: skip
+        ]
         store.reset()
         with PrefetchedSource(file.source, batches, file.coalescing) as ahead:
             for number, batch in enumerate(batches):
@@ -203,7 +221,8 @@ def test_urls():
     to_parquet(FRAME, "memory://remote/file.parquet")
     pd.testing.assert_frame_equal(read_parquet("memory://remote/file.parquet"), FRAME)
     with ParquetFile("memory://remote/file.parquet", storage_options={}) as file:
-        assert file.source.name == "memory://remote/file.parquet" and file.source.is_remote
+        assert file.source.name == "memory://remote/file.parquet"
+        assert file.source.is_remote
     with pytest.raises(FileNotFoundError):
         read_parquet("memory://remote/none.parquet")
     pd.testing.assert_frame_equal(read_parquet("memory://remote"), FRAME)
@@ -246,7 +265,9 @@ def test_local_file_systems_are_read_as_local_files(tmp_path):
         open_source(f"local://{path}"),
         open_source(path),
     ):
-        assert isinstance(source, FileSource) and not source.is_remote and source.size == len(DATA)
+        assert isinstance(source, FileSource)
+        assert not source.is_remote
+        assert source.size == len(DATA)
         source.close()
     with ParquetFile(path, filesystem=local) as file:
         assert file.coalescing is LOCAL_COALESCING
@@ -263,10 +284,12 @@ def test_file_systems_of_pyarrow(tmp_path, store):
     local = fs.LocalFileSystem()
     assert isinstance(open_source(str(tmp_path / "file.parquet"), filesystem=local), FileSource)
     source = open_source("file.parquet", filesystem=fs.SubTreeFileSystem(str(tmp_path), local))
-    assert source.is_remote and source.size == len(DATA)
+    assert source.is_remote
+    assert source.size == len(DATA)
     pieces = source.read_ranges([(number * 100, number * 100 + 50) for number in range(40)])
     assert b"".join(piece[:50].tobytes() for piece in pieces) == b"".join(DATA[i * 100 :][:50] for i in range(40))
-    assert source.num_requests == 40 and source.num_bytes == 2000
+    assert source.num_requests == 40
+    assert source.num_bytes == 2000
     source.close()
     with pytest.raises(ValueError, match="closed"):
         source.read_ranges([(0, 1)])

@@ -102,8 +102,9 @@ def test_names_of_the_index(name):
         check(back(frame, index=True), frame) if not isinstance(index, pd.RangeIndex) else None
 
 
-@pytest.mark.parametrize("attrs", [{}, {"a": 1, "b": [1, {"c": None}]}, {1: 2}, {"t": (1, 2)}, {"day": pd.Timestamp(1)},
-                                   {("a", 1): b"x"}])  # fmt: skip
+@pytest.mark.parametrize(
+    "attrs", [{}, {"a": 1, "b": [1, {"c": None}]}, {1: 2}, {"t": (1, 2)}, {"day": pd.Timestamp(1)}, {("a", 1): b"x"}]
+)
 def test_attrs(attrs):
     frame = pd.DataFrame({"a": [1]})
     frame.attrs = attrs
@@ -142,12 +143,14 @@ def test_categories_of_several_frames_are_joined_in_order(make):
     data = written(category(first, first), category([second[1], second[0], None], second))
     got = numparq.read_parquet(data)["a"]
     assert got.cat.categories.tolist() == [*first, second[0], second[2]]
-    assert got.tolist()[:4] == [*first, second[1], second[0]] and got.isna().tolist() == [False] * 4 + [True]
+    assert got.tolist()[:4] == [*first, second[1], second[0]]
+    assert got.isna().tolist() == [False] * 4 + [True]
 
 
 def test_zeros_of_both_signs_are_one_category():
     got = numparq.read_parquet(written(category([0.0, 1.0], [0.0, 1.0]), category([-0.0, 2.0], [-0.0, 2.0])))["a"]
-    assert got.cat.categories.tolist() == [0.0, 1.0, 2.0] and got.tolist() == [0.0, 1.0, 0.0, 2.0]
+    assert got.cat.categories.tolist() == [0.0, 1.0, 2.0]
+    assert got.tolist() == [0.0, 1.0, 0.0, 2.0]
 
 
 @pytest.mark.parametrize("count", [1000, 300_000])
@@ -202,7 +205,9 @@ def test_other_backends_and_categories_as_asked_for():
 
 def test_categories_of_booleans_that_come_later():
     got = numparq.read_parquet(written(category([True], [True]), category([False, None], [False])))["a"]
-    assert got.cat.categories.tolist() == [True, False] and got.tolist()[:2] == [True, False] and got.isna()[2]
+    assert got.cat.categories.tolist() == [True, False]
+    assert got.tolist()[:2] == [True, False]
+    assert got.isna()[2]
 
 
 @settings(max_examples=60, deadline=None)
@@ -235,21 +240,40 @@ def test_what_others_wrote_stays_what_pyarrow_makes_of_it(tmp_path):
 def test_values_that_do_not_fit_the_dtype_are_not_lost():
     exact, finer = pd.DataFrame({"a": np.array([1, 2], "M8[s]")}), pd.DataFrame({"a": np.array([1, 2001], "M8[ms]")})
     got = numparq.read_parquet(written(exact, finer))["a"]
-    assert got.dtype == "datetime64[ms]" and got.astype("int64").tolist() == [1000, 2000, 1, 2001]
+    assert got.dtype == "datetime64[ms]"
+    assert got.astype("int64").tolist() == [1000, 2000, 1, 2001]
     zoned = [frame.apply(lambda column: column.dt.tz_localize("Europe/Paris")) for frame in (exact, finer)]
     assert numparq.read_parquet(written(*zoned))["a"].dtype == "datetime64[ms, Europe/Paris]"
     numbers = written(pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": pd.array([None, 3], "Int64")}))
     assert numparq.read_parquet(numbers)["a"].tolist()[3] == 3
 
 
-@pytest.mark.parametrize("note", [None, 5, "nonsense", {}, {"sparse": "int64"}, {"sparse": 5, "fill_value": 0},
-                                  {"categories": {}}, {"categories": {"categories": "int64"}}, "datetime64",
-                                  "datetime64[D]", {"categories": "datetime64[s]"}, {"categories": "Sparse[int64, 0]"},
-                                  {"sparse": "datetime64[s]", "fill_value": "x"},
-                                  {"categories": "int64", "values": 5}, {"string": "str"},
-                                  {"timestamp": "D", "zone": "UTC"}, {"timestamp": "s", "zone": "Not/There"},
-                                  {"arrow": True}, {"categories": {"categories": {"categories": {"categories": {}}}}},
-                                  "a" * 10_000, ["x"]])  # fmt: skip
+@pytest.mark.parametrize(
+    "note",
+    [
+        None,
+        5,
+        "nonsense",
+        {},
+        {"sparse": "int64"},
+        {"sparse": 5, "fill_value": 0},
+        {"categories": {}},
+        {"categories": {"categories": "int64"}},
+        "datetime64",
+        "datetime64[D]",
+        {"categories": "datetime64[s]"},
+        {"categories": "Sparse[int64, 0]"},
+        {"sparse": "datetime64[s]", "fill_value": "x"},
+        {"categories": "int64", "values": 5},
+        {"string": "str"},
+        {"timestamp": "D", "zone": "UTC"},
+        {"timestamp": "s", "zone": "Not/There"},
+        {"arrow": True},
+        {"categories": {"categories": {"categories": {"categories": {}}}}},
+        "a" * 10_000,
+        ["x"],
+    ],
+)
 def test_notes_that_cannot_be_understood_are_left_out(note, monkeypatch):
     from numparq.format.key_values import pandas
 

@@ -26,7 +26,8 @@ def twin(ranges):
     pairs = list(ranges)
     assert all(start < stop for start, stop in pairs)
     assert all(before[1] < after[0] for before, after in pairwise(pairs))
-    assert ranges.bounds.dtype == np.int64 and ranges.bounds.shape == (len(pairs), 2)
+    assert ranges.bounds.dtype == np.int64
+    assert ranges.bounds.shape == (len(pairs), 2)
     assert not ranges.bounds.flags.writeable
     return {row for start, stop in pairs for row in range(start, stop)}
 
@@ -109,7 +110,8 @@ def test_as_a_value():
     assert repr(RowRanges.from_indices(np.arange(0, 40, 2))).endswith("(14, 15), ... 12 more])")
     assert pickle.loads(pickle.dumps(ranges)) == ranges
     assert len({ranges, RowRanges(ranges.bounds), RowRanges()}) == 2
-    assert ranges != [(0, 5), (10, 30)] and not RowRanges.all(0)
+    assert ranges != [(0, 5), (10, 30)]
+    assert not RowRanges.all(0)
     with pytest.raises(ValueError, match="read-only"):
         ranges.bounds[0, 0] = 1
 

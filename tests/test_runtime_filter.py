@@ -154,8 +154,9 @@ def test_statistics_and_filters_of_files_say_nothing_of_a_member():
 
 def rows(runtime_filter, name, items):
     bound = runtime_filter.bound(schema_of(name))
-    return evaluate(bound, {0: KINDS[name].values([item or 0 for item in items], [item is not None for item in items])},
-                    len(items)).tolist()  # fmt: skip
+    return evaluate(
+        bound, {0: KINDS[name].values([item or 0 for item in items], [item is not None for item in items])}, len(items)
+    ).tolist()
 
 
 def test_what_passes():
@@ -178,15 +179,20 @@ def test_nothing_passes_of_no_values():
 
 
 @FEW
-@given(numbers=st.lists(st.one_of(st.integers(-(2**65), 2**65), st.integers(-9, 9)), max_size=30),
-       name=st.sampled_from(["int32", "int64", "int8", "uint16", "uint32", "uint64", "double"]))  # fmt: skip
+@given(
+    numbers=st.lists(st.one_of(st.integers(-(2**65), 2**65), st.integers(-9, 9)), max_size=30),
+    name=st.sampled_from(["int32", "int64", "int8", "uint16", "uint32", "uint64", "double"]),
+)
 def test_many_integers_are_bound_as_one_by_one(numbers, name):
     check_many(name, numbers, Decimal("0.3"))
 
 
 @FEW
-@given(numbers=st.lists(st.one_of(st.floats(), st.sampled_from([0.0, -0.0, math.nan, math.inf, 5e-324])), max_size=30),
-       typed=st.booleans(), name=st.sampled_from(["double", "float", "int64"]))  # fmt: skip
+@given(
+    numbers=st.lists(st.one_of(st.floats(), st.sampled_from([0.0, -0.0, math.nan, math.inf, 5e-324])), max_size=30),
+    typed=st.booleans(),
+    name=st.sampled_from(["double", "float", "int64"]),
+)
 def test_many_floats_are_bound_as_one_by_one(numbers, typed, name):
     check_many(name, [np.float64(number) for number in numbers] if typed else numbers, Decimal("0.3"))
 

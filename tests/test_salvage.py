@@ -22,12 +22,16 @@ ROWS = 40  # of a row group
 
 
 def frame(count):
-    return pd.DataFrame({
-        "i": np.arange(count), "s": [None if i % 7 == 0 else f"key {i % 9}" for i in range(count)],
-        "f": np.arange(count) / 3, "l": [[None] * (i % 2) + list(range(i % 4)) for i in range(count)],
-        "b": np.arange(count) % 3 == 0,
-        "st": [None if i % 5 == 0 else {"x": i, "y": ["z"] * (i % 3)} for i in range(count)],
-    }).astype({"s": "str"})  # fmt: skip
+    return pd.DataFrame(
+        {
+            "i": np.arange(count),
+            "s": [None if i % 7 == 0 else f"key {i % 9}" for i in range(count)],
+            "f": np.arange(count) / 3,
+            "l": [[None] * (i % 2) + list(range(i % 4)) for i in range(count)],
+            "b": np.arange(count) % 3 == 0,
+            "st": [None if i % 5 == 0 else {"x": i, "y": ["z"] * (i % 3)} for i in range(count)],
+        }
+    ).astype({"s": "str"})
 
 
 def rows_of(count):
@@ -44,7 +48,7 @@ OPTIONS = {
     "lz4": {"compression": "lz4", "write_page_checksum": False, "data_page_version": "2.0"},
     "brotli": {"compression": "brotli"},
     "deltas": {"column_encoding": {"i": "DELTA_BINARY_PACKED", "s": "DELTA_BYTE_ARRAY"}, "use_dictionary": False},
-}  # fmt: skip
+}
 
 
 def written(count, name, **more):
@@ -91,7 +95,8 @@ def test_cut_off_around_each_row_group(tmp_path, name):
             continue
         report, path = saved(tmp_path, data[:cut], schema)
         check(path, report, rows_of(3 * ROWS)[: whole * ROWS])
-        assert report.num_row_groups == whole and (cut not in ends or not report.lost)
+        assert report.num_row_groups == whole
+        assert cut not in ends or not report.lost
 
 
 def test_cut_off_at_every_byte(tmp_path):
@@ -105,7 +110,8 @@ def test_cut_off_at_every_byte(tmp_path):
         except InvalidFileError:
             assert not whole
         else:
-            assert report.num_rows == 3 * whole and whole
+            assert report.num_rows == 3 * whole
+            assert whole
             pd.testing.assert_frame_equal(numparq.read_parquet(path).reset_index(drop=True), rows[: 3 * whole])
 
 
@@ -116,12 +122,23 @@ def by_writer(writer, count, tmp_path):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pa.table({"i": np.arange(count), "s": [f"{i % 40}" for i in range(count)], "x": np.arange(count) / 3,
-                      "l": [[i] * (i % 3) for i in range(count)]})  # fmt: skip
+    table = pa.table(
+        {
+            "i": np.arange(count),
+            "s": [f"{i % 40}" for i in range(count)],
+            "x": np.arange(count) / 3,
+            "l": [[i] * (i % 3) for i in range(count)],
+        }
+    )
     buffer = io.BytesIO()
     if writer.startswith("pyarrow"):
-        pq.write_table(table, buffer, row_group_size=2048, data_page_version="2.0" if "v2" in writer else "1.0",
-                       data_page_size=4000)  # fmt: skip
+        pq.write_table(
+            table,
+            buffer,
+            row_group_size=2048,
+            data_page_version="2.0" if "v2" in writer else "1.0",
+            data_page_size=4000,
+        )
     elif writer == "polars":
         pytest.importorskip("polars").from_arrow(table).write_parquet(buffer, row_group_size=2048)
     else:
@@ -161,7 +178,8 @@ def test_metadata_behind_chunks_as_old_writers_put_it(tmp_path):
             meta = chunk.meta_data
             out += data[meta.data_page_offset : meta.data_page_offset + meta.total_compressed_size] + h.to_bytes(chunk)
     report, path = saved(tmp_path, out, schema)
-    assert report.num_rows == 2 * ROWS and report.lost == []
+    assert report.num_rows == 2 * ROWS
+    assert report.lost == []
     pd.testing.assert_frame_equal(numparq.read_parquet(path).reset_index(drop=True), rows_of(2 * ROWS))
 
 
@@ -209,7 +227,8 @@ def test_a_file_that_is_cut_off_is_described():
     cut = data[: ends_of(data)[1] + 5]
     notes = check_file(cut).notes
     assert f"a footer that was left on the way ends at byte {footers[0]:,}" in notes[0]
-    assert "pages that look whole" in notes[1] and "with a checksum that is right" in notes[1]
+    assert "pages that look whole" in notes[1]
+    assert "with a checksum that is right" in notes[1]
     assert notes[-1] == "numparq salvage can make a good file of what is whole"
 
 
@@ -218,8 +237,17 @@ def test_a_file_that_is_cut_off_is_described():
 
 def two_of_a_kind(groups, pages):
     """Two columns without dictionaries that look the same, in pages of 3 rows."""
-    columns = [Column(name, h.INT64, [[data_page(3, plain(h.INT64, [100 * g + 10 * p + i for i in range(3)]))
-                                       for p in range(pages)] for g in range(groups)]) for name in "ab"]  # fmt: skip
+    columns = [
+        Column(
+            name,
+            h.INT64,
+            [
+                [data_page(3, plain(h.INT64, [100 * g + 10 * p + i for i in range(3)])) for p in range(pages)]
+                for g in range(groups)
+            ],
+        )
+        for name in "ab"
+    ]
     return h.file([3 * pages] * groups, columns)
 
 
@@ -289,7 +317,8 @@ def test_rows_beside_damaged_pages_are_kept(tmp_path):
     pytest.importorskip("pyarrow")
     report, path = saved(tmp_path, one_damaged_page("version 2"))
     rows = rows_of(3 * ROWS)
-    assert numparq.verify(path) == [] and report.kept == ["the rows that are whole in all columns, written anew"]
+    assert numparq.verify(path) == []
+    assert report.kept == ["the rows that are whole in all columns, written anew"]
     kept = numparq.read_parquet(path)
     assert report.num_rows == len(kept) > 2 * ROWS
     assert kept["i"].tolist() == [i for i in rows["i"] if i < 2 * ROWS - (3 * ROWS - len(kept)) or i >= 2 * ROWS]
@@ -303,7 +332,8 @@ def test_row_groups_with_damaged_pages_are_left_out(tmp_path, monkeypatch):
     rows = rows_of(3 * ROWS)
     check(path, report, pd.concat([rows[:ROWS], rows[2 * ROWS :]], ignore_index=True))
     (lost,) = report.lost
-    assert "row group 1 with 40 rows" in lost and "the checksum in the header" in lost
+    assert "row group 1 with 40 rows" in lost
+    assert "the checksum in the header" in lost
 
 
 def test_types_are_not_changed(tmp_path):
@@ -313,24 +343,34 @@ def test_types_are_not_changed(tmp_path):
 
     buffer = io.BytesIO()
     table = pa.table({"t": pa.array(np.arange(300).astype("M8[ns]"))})
-    pq.write_table(table, buffer, use_deprecated_int96_timestamps=True, row_group_size=100, use_dictionary=False,
-                   write_page_checksum=True, compression="none")  # fmt: skip
+    pq.write_table(
+        table,
+        buffer,
+        use_deprecated_int96_timestamps=True,
+        row_group_size=100,
+        use_dictionary=False,
+        write_page_checksum=True,
+        compression="none",
+    )
     data = bytearray(buffer.getvalue())
     data[ends_of(data)[1] - 1] ^= 1
     report, path = saved(tmp_path, bytes(data))
-    assert report.num_rows == 200 and pq.ParquetFile(path).schema.column(0).physical_type == "INT96"
+    assert report.num_rows == 200
+    assert pq.ParquetFile(path).schema.column(0).physical_type == "INT96"
 
 
 def test_a_sound_file_is_copied(tmp_path):
     data = base()
     report, path = saved(tmp_path, data)
-    assert path.read_bytes() == data and report.lost == []
+    assert path.read_bytes() == data
+    assert report.lost == []
 
 
 def test_a_file_that_does_not_begin_as_it_should_gets_its_magic_number_back(tmp_path):
     data = base()
     report, path = saved(tmp_path, b"\0\0\0\0" + data[4:])
-    assert path.read_bytes() == data and report.lost == []
+    assert path.read_bytes() == data
+    assert report.lost == []
 
 
 @pytest.mark.parametrize("part", range(3))
@@ -385,10 +425,12 @@ def test_the_command(tmp_path, capsys):
     (tmp_path / "damaged").write_bytes(data[: ends_of(data)[1] - 1])
     (tmp_path / "schema").write_bytes(schema)
     words = ["salvage", str(tmp_path / "damaged"), str(tmp_path / "out")]
-    assert main(words) == 2 and "name a file that has the same ones" in capsys.readouterr().err
+    assert main(words) == 2
+    assert "name a file that has the same ones" in capsys.readouterr().err
     assert main([*words, "--schema", str(tmp_path / "schema")]) == 1
     assert capsys.readouterr().out.startswith(f"{ROWS} rows in 1 row groups are saved\nkept: ")
-    assert main(words) == 2 and "is there already" in capsys.readouterr().err
+    assert main(words) == 2
+    assert "is there already" in capsys.readouterr().err
     assert main([*words, "--schema", str(tmp_path / "schema"), "--force"]) == 1
     assert main(["salvage", str(tmp_path / "schema"), str(tmp_path / "other")]) == 0
 
@@ -397,6 +439,5 @@ def test_a_file_of_one_column_needs_no_help(tmp_path):
     pages = [data_page(3, plain(h.INT64, [10 * p, 10 * p + 1, 10 * p + 2])) for p in range(4)]
     data = made(Column("a", h.INT64, [pages]), rows=12)
     report, path = saved(tmp_path, data[:-9], data)
-    assert (
-        report.num_rows == 12 and numparq.read_parquet(path)["a"].tolist() == numparq.read_parquet(data)["a"].tolist()
-    )
+    assert report.num_rows == 12
+    assert numparq.read_parquet(path)["a"].tolist() == numparq.read_parquet(data)["a"].tolist()

@@ -88,8 +88,9 @@ def test_every_file_as_pyarrow_sees_it(parquet_testing):
             leaves = schema.leaves_of(position)
             assert all(schema.leaf(index).path[0] == name and schema.leaf(index).column == position for index in leaves)
             assert flat is None or (list(leaves) == [flat.index] and schema.leaf(flat.index) == flat)
-            assert (flat is None) == (len(leaves) != 1 or len(schema.leaf(leaves[0]).path) > 1
-                                      or schema.leaf(leaves[0]).repetition == 2)  # fmt: skip
+            assert (flat is None) == (
+                len(leaves) != 1 or len(schema.leaf(leaves[0]).path) > 1 or schema.leaf(leaves[0]).repetition == 2
+            )
         assert schema.is_flat == all(schema.flat_leaf(i) is not None for i in range(len(schema.columns)))
     assert compared > 500
 
@@ -125,8 +126,18 @@ def test_random_trees(columns):
     for column, (tree, repetition) in enumerate(columns):
         add(tree, repetition, (f"c{column}",), (0, 0), column)
     schema = schema_of(elements)
-    assert [(leaf.index, leaf.column, leaf.path, leaf.max_definition_level, leaf.max_repetition_level, leaf.repetition,
-             leaf.element) for leaf in schema] == expected  # fmt: skip
+    assert [
+        (
+            leaf.index,
+            leaf.column,
+            leaf.path,
+            leaf.max_definition_level,
+            leaf.max_repetition_level,
+            leaf.repetition,
+            leaf.element,
+        )
+        for leaf in schema
+    ] == expected
     assert schema.columns == [f"c{i}" for i in range(len(columns))]
     assert str(schema) == "\n".join([*text, "}"])
     elements.pop()
@@ -155,8 +166,14 @@ def test_what_is_no_tree(elements, message):
 
 
 def test_columns_that_are_wrong_are_the_trouble_of_those_who_read_them():
-    elements = [group("root", 5, None), value("a", 99), value("b", 7), value("c", 2, 9), value("d", 2, None),
-                value("e", 7, type_length=-4)]  # fmt: skip
+    elements = [
+        group("root", 5, None),
+        value("a", 99),
+        value("b", 7),
+        value("c", 2, 9),
+        value("d", 2, None),
+        value("e", 7, type_length=-4),
+    ]
     schema = schema_of(elements)
     for position, message in enumerate(
         ["no physical type of this format", "how long its values are", "repetition type 9"]
@@ -172,8 +189,11 @@ def test_columns_that_are_wrong_are_the_trouble_of_those_who_read_them():
 
 def test_a_group_without_anything_in_it_has_no_leaf():
     schema = schema_of([group("root", 3, None), value("a"), IDL.SchemaElement(name="g", repetition_type=1), value("b")])
-    assert schema.num_leaves == 2 and schema.columns == ["a", "g", "b"]
-    assert schema.flat_leaf(1) is None and list(schema.leaves_of(1)) == [] and list(schema.leaves_of(2)) == [1]
+    assert schema.num_leaves == 2
+    assert schema.columns == ["a", "g", "b"]
+    assert schema.flat_leaf(1) is None
+    assert list(schema.leaves_of(1)) == []
+    assert list(schema.leaves_of(2)) == [1]
     assert "optional group g {}" in str(schema)
     assert not schema.is_flat
 
@@ -186,8 +206,12 @@ def test_of_equal_names_the_first_counts():
 
 def test_names_that_are_not_utf8_are_kept():
     fields = [(4, twin.BINARY, b"\xff\xfeA"), (1, twin.I32, 1), (3, twin.I32, 0)]
-    whole = [(1, twin.I32, 1), (2, twin.LIST, (twin.STRUCT, [twin.fields_of(ROOT), fields])), (3, twin.I64, 0),
-             (4, twin.LIST, (twin.STRUCT, []))]  # fmt: skip
+    whole = [
+        (1, twin.I32, 1),
+        (2, twin.LIST, (twin.STRUCT, [twin.fields_of(ROOT), fields])),
+        (3, twin.I64, 0),
+        (4, twin.LIST, (twin.STRUCT, [])),
+    ]
     encoded = twin.encode_struct(whole)
     schema = Schema(Footer(np.frombuffer(encoded, np.uint8), len(encoded)))
     assert schema.columns[0].encode("utf-8", "surrogateescape") == b"\xff\xfeA"
@@ -207,34 +231,69 @@ L = IDL.LogicalType
         ({"converted_type": 21}, LogicalType("INTERVAL"), " (INTERVAL)"),
         ({"converted_type": 5}, LogicalType("DECIMAL", precision=-1, scale=0), " (DECIMAL(-1, 0))"),
         ({"converted_type": 5, "precision": 9}, LogicalType("DECIMAL", precision=9, scale=0), " (DECIMAL(9, 0))"),
-        ({"converted_type": 5, "precision": 9, "scale": 2}, LogicalType("DECIMAL", precision=9, scale=2),
-         " (DECIMAL(9, 2))"),
+        (
+            {"converted_type": 5, "precision": 9, "scale": 2},
+            LogicalType("DECIMAL", precision=9, scale=2),
+            " (DECIMAL(9, 2))",
+        ),
         ({"converted_type": 10}, LogicalType("TIMESTAMP", unit="MICROS", utc=True), " (TIMESTAMP(MICROS, utc))"),
         ({"converted_type": 12}, LogicalType("INTEGER", bit_width=16, signed=False), " (INTEGER(16, unsigned))"),
         ({"converted_type": 0, "logicalType": L(ENUM=IDL.EnumType())}, LogicalType("ENUM"), " (ENUM)"),
         ({"converted_type": 0, "logicalType": L()}, None, ""),
-        ({"precision": 1, "logicalType": L(DECIMAL=IDL.DecimalType(2, 12))},
-         LogicalType("DECIMAL", precision=12, scale=2), " (DECIMAL(12, 2))"),
-        ({"logicalType": L(TIME=IDL.TimeType(False, IDL.TimeUnit(NANOS=IDL.NanoSeconds())))},
-         LogicalType("TIME", unit="NANOS", utc=False), " (TIME(NANOS, local))"),
-        ({"logicalType": L(TIMESTAMP=IDL.TimestampType(True, IDL.TimeUnit()))},
-         LogicalType("TIMESTAMP", unit=None, utc=True), " (TIMESTAMP(None, utc))"),
-        ({"logicalType": L(INTEGER=IDL.IntType(8, True))}, LogicalType("INTEGER", bit_width=8, signed=True),
-         " (INTEGER(8, signed))"),
-        ({"logicalType": L(GEOMETRY=IDL.GeometryType("OGC:CRS84"))}, LogicalType("GEOMETRY", crs="OGC:CRS84"),
-         " (GEOMETRY(OGC:CRS84))"),
+        (
+            {"precision": 1, "logicalType": L(DECIMAL=IDL.DecimalType(2, 12))},
+            LogicalType("DECIMAL", precision=12, scale=2),
+            " (DECIMAL(12, 2))",
+        ),
+        (
+            {"logicalType": L(TIME=IDL.TimeType(False, IDL.TimeUnit(NANOS=IDL.NanoSeconds())))},
+            LogicalType("TIME", unit="NANOS", utc=False),
+            " (TIME(NANOS, local))",
+        ),
+        (
+            {"logicalType": L(TIMESTAMP=IDL.TimestampType(True, IDL.TimeUnit()))},
+            LogicalType("TIMESTAMP", unit=None, utc=True),
+            " (TIMESTAMP(None, utc))",
+        ),
+        (
+            {"logicalType": L(INTEGER=IDL.IntType(8, True))},
+            LogicalType("INTEGER", bit_width=8, signed=True),
+            " (INTEGER(8, signed))",
+        ),
+        (
+            {"logicalType": L(GEOMETRY=IDL.GeometryType("OGC:CRS84"))},
+            LogicalType("GEOMETRY", crs="OGC:CRS84"),
+            " (GEOMETRY(OGC:CRS84))",
+        ),
         ({"logicalType": L(GEOMETRY=IDL.GeometryType())}, LogicalType("GEOMETRY"), " (GEOMETRY)"),
-        ({"logicalType": L(GEOGRAPHY=IDL.GeographyType("x", 4))}, LogicalType("GEOGRAPHY", crs="x", algorithm="KARNEY"),
-         " (GEOGRAPHY(x, KARNEY))"),
-        ({"logicalType": L(GEOGRAPHY=IDL.GeographyType(None, 44))}, LogicalType("GEOGRAPHY", algorithm="44"),
-         " (GEOGRAPHY(44))"),
-        *(({"logicalType": L(**{kind: getattr(IDL, struct)()})}, LogicalType(kind), f" ({kind})")
-          for kind, struct in [("STRING", "StringType"), ("MAP", "MapType"), ("LIST", "ListType"), ("DATE", "DateType"),
-                               ("UNKNOWN", "NullType"), ("JSON", "JsonType"), ("BSON", "BsonType"),
-                               ("UUID", "UUIDType"), ("FLOAT16", "Float16Type"), ("VARIANT", "VariantType"),
-                               ("FILE", "FileType")]),
+        (
+            {"logicalType": L(GEOGRAPHY=IDL.GeographyType("x", 4))},
+            LogicalType("GEOGRAPHY", crs="x", algorithm="KARNEY"),
+            " (GEOGRAPHY(x, KARNEY))",
+        ),
+        (
+            {"logicalType": L(GEOGRAPHY=IDL.GeographyType(None, 44))},
+            LogicalType("GEOGRAPHY", algorithm="44"),
+            " (GEOGRAPHY(44))",
+        ),
+        *(
+            ({"logicalType": L(**{kind: getattr(IDL, struct)()})}, LogicalType(kind), f" ({kind})")
+            for kind, struct in [
+                ("STRING", "StringType"),
+                ("MAP", "MapType"),
+                ("LIST", "ListType"),
+                ("DATE", "DateType"),
+                ("UNKNOWN", "NullType"),
+                ("JSON", "JsonType"),
+                ("BSON", "BsonType"),
+                ("UUID", "UUIDType"),
+                ("FLOAT16", "Float16Type"),
+                ("VARIANT", "VariantType"),
+                ("FILE", "FileType"),
+            ]
+        ),
     ],
-)  # fmt: skip
+)
 def test_logical_types(fields, expected, text):
     schema = schema_of([ROOT, value("a", **fields)])
     assert schema.leaf(0).logical == expected

@@ -14,7 +14,7 @@ from numparq.errors import SchemaError
 from numparq.format.footer.file_metadata import Footer
 from numparq.format.footer.tail import read_footer
 from numparq.format.logical_type import LogicalType
-from numparq.format.physical_type import (  # fmt: skip
+from numparq.format.physical_type import (
     BOOLEAN,
     BYTE_ARRAY,
     DOUBLE,
@@ -24,7 +24,7 @@ from numparq.format.physical_type import (  # fmt: skip
     INT64,
     INT96,
 )
-from numparq.format.schema import OPTIONAL, REPEATED, REQUIRED, Schema  # fmt: skip
+from numparq.format.schema import OPTIONAL, REPEATED, REQUIRED, Schema
 from numparq.format.schema_node import SchemaNode, to_schema_elements
 from numparq.format.thrift.encode import encode_struct
 from numparq.io.local_source import BytesSource
@@ -34,8 +34,16 @@ def footer_of(columns: list[SchemaNode]) -> bytes:
     """Encode a FileMetaData without row groups."""
     elements = to_schema_elements(columns)
     leaves = sum("type" in element for element in elements)
-    return encode_struct("FileMetaData", {"version": 1, "schema": elements, "num_rows": 0, "row_groups": [],
-                                   "column_orders": [{"TYPE_ORDER": {}}] * leaves})  # fmt: skip
+    return encode_struct(
+        "FileMetaData",
+        {
+            "version": 1,
+            "schema": elements,
+            "num_rows": 0,
+            "row_groups": [],
+            "column_orders": [{"TYPE_ORDER": {}}] * leaves,
+        },
+    )
 
 
 def file_of(columns: list[SchemaNode]) -> bytes:
@@ -64,32 +72,61 @@ def temporal(kind: str, unit: str, utc: bool) -> LogicalType:
     return LogicalType(kind, unit=unit, utc=utc)
 
 
-LIST_OF_INT = SchemaNode("a", logical=LogicalType("LIST"), children=(
-    SchemaNode("list", REPEATED, children=(leaf(INT64, name="element"),)),))  # fmt: skip
-MAP = SchemaNode("a", logical=LogicalType("MAP"), children=(SchemaNode("key_value", REPEATED, children=(
-    leaf(BYTE_ARRAY, LogicalType("STRING"), name="key", repetition=REQUIRED), leaf(INT32, name="value"))),
-))  # fmt: skip
+LIST_OF_INT = SchemaNode(
+    "a", logical=LogicalType("LIST"), children=(SchemaNode("list", REPEATED, children=(leaf(INT64, name="element"),)),)
+)
+MAP = SchemaNode(
+    "a",
+    logical=LogicalType("MAP"),
+    children=(
+        SchemaNode(
+            "key_value",
+            REPEATED,
+            children=(
+                leaf(BYTE_ARRAY, LogicalType("STRING"), name="key", repetition=REQUIRED),
+                leaf(INT32, name="value"),
+            ),
+        ),
+    ),
+)
 
 # A node, and the type of pyarrow that it writes in the same way.
 AS_PYARROW = [
-    (leaf(BOOLEAN), pa.bool_()), (leaf(INT32), pa.int32()), (leaf(INT64), pa.int64()), (leaf(FLOAT), pa.float32()),
-    (leaf(DOUBLE), pa.float64()), (leaf(BYTE_ARRAY), pa.binary()), (leaf(FIXED_LEN_BYTE_ARRAY, length=5), pa.binary(5)),
-    (leaf(BYTE_ARRAY, LogicalType("STRING")), pa.string()), (leaf(BYTE_ARRAY, LogicalType("JSON")), pa.json_()),
-    (leaf(FIXED_LEN_BYTE_ARRAY, LogicalType("UUID"), 16), pa.uuid()), (leaf(INT32, LogicalType("DATE")), pa.date32()),
-    (leaf(FIXED_LEN_BYTE_ARRAY, LogicalType("FLOAT16"), 2), pa.float16()), (leaf(INT32, integer(8, True)), pa.int8()),
-    (leaf(INT32, LogicalType("UNKNOWN")), pa.null()), (leaf(INT32, integer(16, True)), pa.int16()),
-    (leaf(INT32, integer(8, False)), pa.uint8()), (leaf(INT32, integer(16, False)), pa.uint16()),
-    (leaf(INT32, integer(32, False)), pa.uint32()), (leaf(INT64, integer(64, False)), pa.uint64()),
+    (leaf(BOOLEAN), pa.bool_()),
+    (leaf(INT32), pa.int32()),
+    (leaf(INT64), pa.int64()),
+    (leaf(FLOAT), pa.float32()),
+    (leaf(DOUBLE), pa.float64()),
+    (leaf(BYTE_ARRAY), pa.binary()),
+    (leaf(FIXED_LEN_BYTE_ARRAY, length=5), pa.binary(5)),
+    (leaf(BYTE_ARRAY, LogicalType("STRING")), pa.string()),
+    (leaf(BYTE_ARRAY, LogicalType("JSON")), pa.json_()),
+    (leaf(FIXED_LEN_BYTE_ARRAY, LogicalType("UUID"), 16), pa.uuid()),
+    (leaf(INT32, LogicalType("DATE")), pa.date32()),
+    (leaf(FIXED_LEN_BYTE_ARRAY, LogicalType("FLOAT16"), 2), pa.float16()),
+    (leaf(INT32, integer(8, True)), pa.int8()),
+    (leaf(INT32, LogicalType("UNKNOWN")), pa.null()),
+    (leaf(INT32, integer(16, True)), pa.int16()),
+    (leaf(INT32, integer(8, False)), pa.uint8()),
+    (leaf(INT32, integer(16, False)), pa.uint16()),
+    (leaf(INT32, integer(32, False)), pa.uint32()),
+    (leaf(INT64, integer(64, False)), pa.uint64()),
     (leaf(FIXED_LEN_BYTE_ARRAY, decimal(20, 3), 9), pa.decimal128(20, 3)),
     (leaf(FIXED_LEN_BYTE_ARRAY, decimal(5, 0), 3), pa.decimal128(5, 0)),
     (leaf(FIXED_LEN_BYTE_ARRAY, decimal(76, 76), 32), pa.decimal256(76, 76)),
-    *((leaf(INT64, temporal("TIMESTAMP", unit, utc)), pa.timestamp(short, "UTC" if utc else None))
-      for unit, short in (("MILLIS", "ms"), ("MICROS", "us"), ("NANOS", "ns")) for utc in (False, True)),
+    *(
+        (leaf(INT64, temporal("TIMESTAMP", unit, utc)), pa.timestamp(short, "UTC" if utc else None))
+        for unit, short in (("MILLIS", "ms"), ("MICROS", "us"), ("NANOS", "ns"))
+        for utc in (False, True)
+    ),
     (leaf(INT64, temporal("TIME", "NANOS", False)), pa.time64("ns")),
-    (LIST_OF_INT, pa.list_(pa.int64())), (MAP, pa.map_(pa.string(), pa.int32())),
-    (SchemaNode("a", children=(leaf(INT32, name="x"), leaf(FLOAT, name="y"))), 
-     pa.struct({"x": pa.int32(), "y": pa.float32()})),
-]  # fmt: skip
+    (LIST_OF_INT, pa.list_(pa.int64())),
+    (MAP, pa.map_(pa.string(), pa.int32())),
+    (
+        SchemaNode("a", children=(leaf(INT32, name="x"), leaf(FLOAT, name="y"))),
+        pa.struct({"x": pa.int32(), "y": pa.float32()}),
+    ),
+]
 
 
 def pyarrow_elements(kind: pa.DataType, nullable: bool = True) -> list[dict]:
@@ -107,28 +144,38 @@ def shown(value: object) -> str:
 
 @pytest.mark.parametrize(("node", "kind"), AS_PYARROW, ids=shown)
 def test_as_pyarrow_writes_it(node, kind):
-    ours = [{name: value for name, value in element.items() if value is not None}
-            for element in to_schema_elements([node])]  # fmt: skip
+    ours = [
+        {name: value for name, value in element.items() if value is not None} for element in to_schema_elements([node])
+    ]
     assert ours == pyarrow_elements(kind)
     pq.read_table(io.BytesIO(file_of([node])))  # it does not throw
 
 
 # The converted type beside each logical type; None where there is none.
 CONVERTED = [
-    (leaf(INT32, temporal("TIME", "MILLIS", True)), 7), (leaf(INT32, temporal("TIME", "MILLIS", False)), 7),
-    (leaf(INT64, temporal("TIME", "MICROS", True)), 8), (leaf(INT64, temporal("TIME", "MICROS", False)), 8),
-    (leaf(INT64, temporal("TIME", "NANOS", True)), None), (leaf(INT64, temporal("TIMESTAMP", "NANOS", False)), None),
+    (leaf(INT32, temporal("TIME", "MILLIS", True)), 7),
+    (leaf(INT32, temporal("TIME", "MILLIS", False)), 7),
+    (leaf(INT64, temporal("TIME", "MICROS", True)), 8),
+    (leaf(INT64, temporal("TIME", "MICROS", False)), 8),
+    (leaf(INT64, temporal("TIME", "NANOS", True)), None),
+    (leaf(INT64, temporal("TIMESTAMP", "NANOS", False)), None),
     (leaf(INT64, temporal("TIMESTAMP", "MILLIS", False)), 9),
     (leaf(INT64, temporal("TIMESTAMP", "MICROS", False)), 10),
-    (leaf(INT32, integer(32, True)), 17), (leaf(INT64, integer(64, True)), 18),
+    (leaf(INT32, integer(32, True)), 17),
+    (leaf(INT64, integer(64, True)), 18),
     (leaf(BYTE_ARRAY, LogicalType("ENUM")), 4),
-    (leaf(BYTE_ARRAY, LogicalType("BSON")), 20), (leaf(INT32, decimal(9, 9)), 5), (leaf(INT64, decimal(18, 0)), 5),
-    (leaf(BYTE_ARRAY, decimal(76, 7)), 5), (leaf(BYTE_ARRAY, LogicalType("GEOMETRY", crs="OGC:CRS84")), None),
-    (leaf(BYTE_ARRAY, LogicalType("GEOMETRY")), None), (leaf(BYTE_ARRAY, LogicalType("GEOGRAPHY")), None),
+    (leaf(BYTE_ARRAY, LogicalType("BSON")), 20),
+    (leaf(INT32, decimal(9, 9)), 5),
+    (leaf(INT64, decimal(18, 0)), 5),
+    (leaf(BYTE_ARRAY, decimal(76, 7)), 5),
+    (leaf(BYTE_ARRAY, LogicalType("GEOMETRY", crs="OGC:CRS84")), None),
+    (leaf(BYTE_ARRAY, LogicalType("GEOMETRY")), None),
+    (leaf(BYTE_ARRAY, LogicalType("GEOGRAPHY")), None),
     (leaf(BYTE_ARRAY, LogicalType("GEOGRAPHY", crs="srid:4326", algorithm="KARNEY")), None),
-    (leaf(FIXED_LEN_BYTE_ARRAY, LogicalType("INTERVAL"), 12), 21), (leaf(INT96), None),
+    (leaf(FIXED_LEN_BYTE_ARRAY, LogicalType("INTERVAL"), 12), 21),
+    (leaf(INT96), None),
     (leaf(DOUBLE, LogicalType("UNKNOWN")), None),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("node", "converted"), CONVERTED, ids=lambda value: str(getattr(value, "logical", "")))
@@ -149,8 +196,11 @@ def test_decimals_have_their_digits_in_the_element_too():
 
 
 def test_variant_groups():
-    node = SchemaNode("v", logical=LogicalType("VARIANT"), children=(
-        leaf(BYTE_ARRAY, name="metadata", repetition=REQUIRED), leaf(BYTE_ARRAY, name="value")))  # fmt: skip
+    node = SchemaNode(
+        "v",
+        logical=LogicalType("VARIANT"),
+        children=(leaf(BYTE_ARRAY, name="metadata", repetition=REQUIRED), leaf(BYTE_ARRAY, name="value")),
+    )
     elements = to_schema_elements([node])
     assert elements[1]["logicalType"] == {"VARIANT": {"specification_version": 1}}
     assert "optional group v (VARIANT)" in str(read_back([node]))
@@ -166,7 +216,8 @@ def test_the_order_of_a_tree():
     assert [element["name"] for element in elements] == ["root", "a", "d", "x", "e", "y", "a"]
     assert [element.get("num_children") for element in elements] == [3, None, 2, None, 1, None, None]
     assert [element.get("field_id") for element in elements] == [None, 0, None, None, None, 7, None]
-    assert "repetition_type" not in elements[0] and "type" not in elements[2]
+    assert "repetition_type" not in elements[0]
+    assert "type" not in elements[2]
     schema = read_back(columns)
     assert [item.path for item in schema] == [("a",), ("d", "x"), ("d", "e", "y"), ("a",)]
     assert [item.max_repetition_level for item in schema] == [0, 0, 1, 0]
@@ -185,27 +236,36 @@ def test_as_deep_as_may_be():
     assert read_back([node]).leaf(0).max_definition_level == 251
 
 
-@pytest.mark.parametrize(("node", "message"), [
-    (SchemaNode("g"), "a group without fields"),
-    (leaf(INT32, repetition=3), "no repetition type 3"), (leaf(9), "no physical type 9"),
-    (SchemaNode("a", physical=INT32, children=(leaf(INT32),)), "both a physical type and fields"),
-    (leaf(FIXED_LEN_BYTE_ARRAY), "length of at least 1"),
-    (leaf(INT32, LogicalType("STRING")), "STRING takes BYTE_ARRAY"),
-    (leaf(INT32, LogicalType("LIST")), "LIST annotates groups only"),
-    (SchemaNode("a", logical=LogicalType("DATE"), children=(leaf(INT32),)), "DATE does not annotate a group"),
-    (leaf(FIXED_LEN_BYTE_ARRAY, LogicalType("UUID"), 15), "UUID takes FIXED_LEN_BYTE_ARRAY of length 16"),
-    (leaf(INT64, LogicalType("DATE")), "DATE takes INT32"), (leaf(INT64, integer(32, True)), "takes INT32"),
-    (leaf(INT32, integer(64, True)), "takes INT64"), (leaf(INT32, integer(12, True)), "8, 16, 32 or 64 bits"),
-    (leaf(INT64, temporal("TIME", "MILLIS", True)), "TIME.MILLIS, utc. takes INT32"),
-    (leaf(INT96, temporal("TIMESTAMP", "NANOS", True)), "takes INT64"),
-    (leaf(INT64, temporal("TIMESTAMP", "DAYS", True)), "a unit of MILLIS, MICROS or NANOS"),
-    (leaf(INT32, decimal(10, 2)), "more than the 9 digits"), (leaf(INT64, decimal(19, 2)), "more than the 18 digits"),
-    (leaf(FIXED_LEN_BYTE_ARRAY, decimal(7, 2), 3), "more than the 6 digits"),
-    (leaf(DOUBLE, decimal(3, 1)), "takes INT32, INT64"),
-    (leaf(INT32, decimal(3, 4)), "the scale is from 0"), (leaf(INT32, decimal(3, -1)), "the scale is from 0"),
-    (leaf(INT32, decimal(0, 0)), "at least 1"), (leaf(INT32, LogicalType("COLOUR")), "no logical type COLOUR"),
-    (leaf(BYTE_ARRAY, LogicalType("GEOGRAPHY", algorithm="FLAT")), "no algorithm FLAT"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("node", "message"),
+    [
+        (SchemaNode("g"), "a group without fields"),
+        (leaf(INT32, repetition=3), "no repetition type 3"),
+        (leaf(9), "no physical type 9"),
+        (SchemaNode("a", physical=INT32, children=(leaf(INT32),)), "both a physical type and fields"),
+        (leaf(FIXED_LEN_BYTE_ARRAY), "length of at least 1"),
+        (leaf(INT32, LogicalType("STRING")), "STRING takes BYTE_ARRAY"),
+        (leaf(INT32, LogicalType("LIST")), "LIST annotates groups only"),
+        (SchemaNode("a", logical=LogicalType("DATE"), children=(leaf(INT32),)), "DATE does not annotate a group"),
+        (leaf(FIXED_LEN_BYTE_ARRAY, LogicalType("UUID"), 15), "UUID takes FIXED_LEN_BYTE_ARRAY of length 16"),
+        (leaf(INT64, LogicalType("DATE")), "DATE takes INT32"),
+        (leaf(INT64, integer(32, True)), "takes INT32"),
+        (leaf(INT32, integer(64, True)), "takes INT64"),
+        (leaf(INT32, integer(12, True)), "8, 16, 32 or 64 bits"),
+        (leaf(INT64, temporal("TIME", "MILLIS", True)), "TIME.MILLIS, utc. takes INT32"),
+        (leaf(INT96, temporal("TIMESTAMP", "NANOS", True)), "takes INT64"),
+        (leaf(INT64, temporal("TIMESTAMP", "DAYS", True)), "a unit of MILLIS, MICROS or NANOS"),
+        (leaf(INT32, decimal(10, 2)), "more than the 9 digits"),
+        (leaf(INT64, decimal(19, 2)), "more than the 18 digits"),
+        (leaf(FIXED_LEN_BYTE_ARRAY, decimal(7, 2), 3), "more than the 6 digits"),
+        (leaf(DOUBLE, decimal(3, 1)), "takes INT32, INT64"),
+        (leaf(INT32, decimal(3, 4)), "the scale is from 0"),
+        (leaf(INT32, decimal(3, -1)), "the scale is from 0"),
+        (leaf(INT32, decimal(0, 0)), "at least 1"),
+        (leaf(INT32, LogicalType("COLOUR")), "no logical type COLOUR"),
+        (leaf(BYTE_ARRAY, LogicalType("GEOGRAPHY", algorithm="FLAT")), "no algorithm FLAT"),
+    ],
+)
 def test_what_cannot_be(node, message):
     with pytest.raises(SchemaError, match=message) as raised:
         to_schema_elements([SchemaNode("top", children=(node,))])

@@ -75,13 +75,17 @@ def test_matrix(about, backend):
 def test_alp(version):
     rng = np.random.default_rng(1)
     values = rng.integers(0, 10_000, 3000) / 100
-    frame = pd.DataFrame({
-        "double": values, "single": values.astype("f4"),
-        "odd": np.where(rng.random(3000) < 0.2, np.pi * values, values),
-        "nulls": pd.array(np.where(rng.random(3000) < 0.3, None, values), "Float64"),
-    })  # fmt: skip
-    data = to_parquet(frame, column_encoding="ALP", data_page_version=version, max_rows_per_page=170,
-                      row_group_size=1300, index=False)  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "double": values,
+            "single": values.astype("f4"),
+            "odd": np.where(rng.random(3000) < 0.2, np.pi * values, values),
+            "nulls": pd.array(np.where(rng.random(3000) < 0.3, None, values), "Float64"),
+        }
+    )
+    data = to_parquet(
+        frame, column_encoding="ALP", data_page_version=version, max_rows_per_page=170, row_group_size=1300, index=False
+    )
     check(data, rng)
 
 
@@ -91,11 +95,24 @@ def test_dictionaries_that_are_given_up():
     few, many = rng.integers(0, 9, 900), rng.integers(0, 1 << 40, 600)
     numbers = np.concatenate([few, many])
     names = [f"name {number}" if number % 7 else None for number in numbers.tolist()]
-    table = pa.table({"n": numbers, "s": pa.array(names), "b": pa.array([name and name.encode() for name in names]),
-                      "f": pa.array([b"%012d" % (number % 10**12) for number in numbers], pa.binary(12))})  # fmt: skip
+    table = pa.table(
+        {
+            "n": numbers,
+            "s": pa.array(names),
+            "b": pa.array([name and name.encode() for name in names]),
+            "f": pa.array([b"%012d" % (number % 10**12) for number in numbers], pa.binary(12)),
+        }
+    )
     out = io.BytesIO()
-    pq.write_table(table, out, dictionary_pagesize_limit=2000, data_page_size=400, write_batch_size=50,
-                   write_page_index=True, row_group_size=1200)  # fmt: skip
+    pq.write_table(
+        table,
+        out,
+        dictionary_pagesize_limit=2000,
+        data_page_size=400,
+        write_batch_size=50,
+        write_page_index=True,
+        row_group_size=1200,
+    )
     data = out.getvalue()
     encodings = pq.ParquetFile(io.BytesIO(data)).metadata.row_group(0).column(0).encodings
     assert {"PLAIN", "RLE_DICTIONARY"} <= set(encodings)
@@ -116,26 +133,42 @@ def arrow_table(rows=500):
     word_lists = [value and [f"w{k}" for k in value] for value in lists]
     structs = [None if value is None else {"a": len(value), "b": value} for value in lists]
     maps = [value and [(f"k{k}", k) for k in value] for value in lists]
-    return pa.table({
-        "i1": pa.array(numbers, pa.int8()), "u2": pa.array(numbers + 100, pa.uint16()),
-        "i4": pa.array(numbers, pa.int32()), "i8": pa.array(numbers, pa.int64(), mask=nulls),
-        "f4": pa.array(numbers / 8, pa.float32(), mask=nulls), "f8": numbers / 8,
-        "bool": pa.array(numbers > 0, mask=nulls), "text": pa.array(text, mask=nulls),
-        "bytes": [value.encode() for value in text], "fixed": pa.array([b"%7d" % n for n in numbers], pa.binary(7)),
-        "wide": pa.array([b"%16d" % n for n in numbers], pa.binary(16)),
-        "moment": pa.array(moments, pa.timestamp("ns"), mask=nulls),
-        "decimal": pa.array(numbers.tolist(), pa.decimal128(20, 2)), "nothing": pa.nulls(rows, pa.int32()),
-        "no type": pa.nulls(rows), "list": pa.array(lists, pa.list_(pa.int64())), "words": pa.array(word_lists),
-        "struct": pa.array(structs), "map": pa.array(maps, pa.map_(pa.string(), pa.int64())),
-        "deep": pa.array([[value, [], value] for value in lists]),
-        "one": pa.array([{"a": number} for number in numbers.tolist()]),
-    })  # fmt: skip
+    return pa.table(
+        {
+            "i1": pa.array(numbers, pa.int8()),
+            "u2": pa.array(numbers + 100, pa.uint16()),
+            "i4": pa.array(numbers, pa.int32()),
+            "i8": pa.array(numbers, pa.int64(), mask=nulls),
+            "f4": pa.array(numbers / 8, pa.float32(), mask=nulls),
+            "f8": numbers / 8,
+            "bool": pa.array(numbers > 0, mask=nulls),
+            "text": pa.array(text, mask=nulls),
+            "bytes": [value.encode() for value in text],
+            "fixed": pa.array([b"%7d" % n for n in numbers], pa.binary(7)),
+            "wide": pa.array([b"%16d" % n for n in numbers], pa.binary(16)),
+            "moment": pa.array(moments, pa.timestamp("ns"), mask=nulls),
+            "decimal": pa.array(numbers.tolist(), pa.decimal128(20, 2)),
+            "nothing": pa.nulls(rows, pa.int32()),
+            "no type": pa.nulls(rows),
+            "list": pa.array(lists, pa.list_(pa.int64())),
+            "words": pa.array(word_lists),
+            "struct": pa.array(structs),
+            "map": pa.array(maps, pa.map_(pa.string(), pa.int64())),
+            "deep": pa.array([[value, [], value] for value in lists]),
+            "one": pa.array([{"a": number} for number in numbers.tolist()]),
+        }
+    )
 
 
 def by_pyarrow(table, **options):
     out = io.BytesIO()
-    given = {"data_page_size": 200, "write_batch_size": 13, "row_group_size": 220, "write_page_index": True,
-             "use_deprecated_int96_timestamps": "moment" in table.column_names}  # fmt: skip
+    given = {
+        "data_page_size": 200,
+        "write_batch_size": 13,
+        "row_group_size": 220,
+        "write_page_index": True,
+        "use_deprecated_int96_timestamps": "moment" in table.column_names,
+    }
     pq.write_table(table, out, **given | options)
     return out.getvalue()
 
@@ -144,8 +177,13 @@ def by_pyarrow(table, **options):
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("dictionary", [False, True])
 def test_pyarrow(codec, version, dictionary):
-    data = by_pyarrow(arrow_table(), compression=codec, data_page_version=version, use_dictionary=dictionary,
-                      write_page_checksum=codec == "zstd")  # fmt: skip
+    data = by_pyarrow(
+        arrow_table(),
+        compression=codec,
+        data_page_version=version,
+        use_dictionary=dictionary,
+        write_page_checksum=codec == "zstd",
+    )
     assert max(map(len, locations_of(data).values())) > 5
     check(data, np.random.default_rng(7), repetitions=3)
     check(data, np.random.default_rng(8), repetitions=2, dtype_backend="numpy_nullable")
@@ -154,11 +192,19 @@ def test_pyarrow(codec, version, dictionary):
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 def test_encodings_of_pyarrow(version):
     encodings = {
-        "i4": "DELTA_BINARY_PACKED", "i8": "DELTA_BINARY_PACKED", "u2": "BYTE_STREAM_SPLIT", "f4": "BYTE_STREAM_SPLIT",
-        "f8": "BYTE_STREAM_SPLIT", "fixed": "BYTE_STREAM_SPLIT", "text": "DELTA_BYTE_ARRAY", "bool": "RLE",
-        "bytes": "DELTA_LENGTH_BYTE_ARRAY", "wide": "DELTA_BYTE_ARRAY", "list.list.element": "DELTA_BINARY_PACKED",
+        "i4": "DELTA_BINARY_PACKED",
+        "i8": "DELTA_BINARY_PACKED",
+        "u2": "BYTE_STREAM_SPLIT",
+        "f4": "BYTE_STREAM_SPLIT",
+        "f8": "BYTE_STREAM_SPLIT",
+        "fixed": "BYTE_STREAM_SPLIT",
+        "text": "DELTA_BYTE_ARRAY",
+        "bool": "RLE",
+        "bytes": "DELTA_LENGTH_BYTE_ARRAY",
+        "wide": "DELTA_BYTE_ARRAY",
+        "list.list.element": "DELTA_BINARY_PACKED",
         "words.list.element": "DELTA_BYTE_ARRAY",
-    }  # fmt: skip
+    }
     data = by_pyarrow(arrow_table(), data_page_version=version, use_dictionary=False, column_encoding=encodings)
     check(data, np.random.default_rng(9), repetitions=8)
 
@@ -176,12 +222,17 @@ def test_columns_whose_dtype_follows_from_what_is_found(statistics, masked):
     rng, rows = np.random.default_rng(13), 400
     nulls, few = rng.random(rows) < 0.3, np.arange(rows) % 97 == 96
     numbers = np.where(np.arange(rows) % 50 == 7, (1 << 53) + 1, np.arange(rows))
-    table = pa.table({
-        "none": pa.array(np.arange(rows)), "some": pa.array(np.arange(rows), mask=nulls),
-        "few": pa.array(np.arange(rows), mask=few), "large": pa.array(numbers, mask=nulls),
-        "single": pa.array(numbers.astype("i4"), mask=few), "bool": pa.array(nulls[::-1], mask=few),
-        "text": pa.array([f"text {number % 30}" for number in range(rows)], mask=nulls),
-    })  # fmt: skip
+    table = pa.table(
+        {
+            "none": pa.array(np.arange(rows)),
+            "some": pa.array(np.arange(rows), mask=nulls),
+            "few": pa.array(np.arange(rows), mask=few),
+            "large": pa.array(numbers, mask=nulls),
+            "single": pa.array(numbers.astype("i4"), mask=few),
+            "bool": pa.array(nulls[::-1], mask=few),
+            "text": pa.array([f"text {number % 30}" for number in range(rows)], mask=nulls),
+        }
+    )
     for options in ({"use_dictionary": False}, {"compression": "snappy"}):
         data = by_pyarrow(table, write_statistics=statistics, **options)
         check(data, rng, repetitions=4, masked=masked)

@@ -124,7 +124,8 @@ def test_pages_are_held_against_the_index(version, dictionary, lie):
         except InvalidFileError as error:
             refused += 1
             if "within the column chunk" not in str(error):  # that is said before anything is read
-                assert error.where["row_group"] == 0 and error.where["column"] == names[leaf]
+                assert error.where["row_group"] == 0
+                assert error.where["column"] == names[leaf]
             continue
         assert_same(got, full.iloc[rows].reset_index(drop=True), loose=True)
     assert refused or lie in (swapped_places, other_starts)
@@ -145,7 +146,8 @@ def test_rows_that_lies_move_from_one_page_to_another(name):
 
     with pytest.raises(InvalidFileError) as caught:
         read_rows(data, {0: [0, second - 1]}, moved)
-    assert caught.value.where["row_group"] == 0 and caught.value.where["column"] in leaves_of(data)
+    assert caught.value.where["row_group"] == 0
+    assert caught.value.where["column"] in leaves_of(data)
     got = read_rows(data, {0: [0, second - 1]})
     assert_same(got, expected_rows(data, {0: [0, second - 1]}), loose=True)
 
@@ -153,8 +155,10 @@ def test_rows_that_lies_move_from_one_page_to_another(name):
 def test_pages_that_begin_within_a_row():
     """There is no offset index of such pages: a list that goes on would become one of what is in front of a gap."""
     stored = [([0, 1, 0], [1, 2, 3]), ([0, 0], [4, 5]), ([1, 0], [6, 7])]
-    pages = [data_page(len(values), levels(repetition) + levels([1] * len(values)) + plain(INT64, values))
-             for repetition, values in stored]  # fmt: skip
+    pages = [
+        data_page(len(values), levels(repetition) + levels([1] * len(values)) + plain(INT64, values))
+        for repetition, values in stored
+    ]
     data = file([5], [Column("a", INT64, [pages], 2, facts={"num_values": 7})]).stored()
     rows = [[1, 2], [3], [4], [5, 6], [7]]
     assert [list(row) for row in read_parquet(data)["a"]] == rows
@@ -170,7 +174,8 @@ def test_pages_that_begin_within_a_row():
         try:
             got = read_rows(data, {0: some}, told)["a"].tolist()
         except InvalidFileError as error:
-            assert error.where["column"] == "a" and wanted[4]
+            assert error.where["column"] == "a"
+            assert wanted[4]
         else:
             assert [list(row) for row in got] == [rows[row] for row in some]
 
@@ -194,7 +199,8 @@ def test_files_that_lie(lie):
             got = read_parquet(parts.data(), row_range=(start, stop))
         except InvalidFileError as error:
             where = error.where
-            assert (where["row_group"], where["column"]) == (0, names[leaf]) and 0 <= where["page"] <= len(rows)
+            assert (where["row_group"], where["column"]) == (0, names[leaf])
+            assert 0 <= where["page"] <= len(rows)
         else:
             assert_same(got, full.iloc[start:stop].reset_index(drop=True), loose=True)
 

@@ -45,10 +45,18 @@ def whole(data):
 
 @pytest.mark.parametrize(
     "columns",
-    [[], ["text"], ["moment", "number"], ["flag", "fraction", "text", "number", "moment", "a.b"], ("text", "flag"),
-     ["a.b"], np.array(["text", "number"]), pd.Index(["flag"])],
+    [
+        [],
+        ["text"],
+        ["moment", "number"],
+        ["flag", "fraction", "text", "number", "moment", "a.b"],
+        ("text", "flag"),
+        ["a.b"],
+        np.array(["text", "number"]),
+        pd.Index(["flag"]),
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_columns_in_the_order_asked_for(data, columns):
     got = read_parquet(data, columns=columns)
     assert got.columns.tolist() == list(columns)
@@ -78,9 +86,17 @@ def test_columns_by_path(data, whole):
 
 @pytest.mark.parametrize(
     ("name", "suggestion"),
-    [("numbers", "'number'"), ("Text", "'text'"), ("fractoin", "'fraction'"), ("zzz", None), ("", None), (5, None),
-     (None, None), (b"text", "'text'")],
-)  # fmt: skip
+    [
+        ("numbers", "'number'"),
+        ("Text", "'text'"),
+        ("fractoin", "'fraction'"),
+        ("zzz", None),
+        ("", None),
+        (5, None),
+        (None, None),
+        (b"text", "'text'"),
+    ],
+)
 def test_a_column_that_is_not_there(data, name, suggestion):
     with pytest.raises(SchemaError) as caught:
         read_parquet(data, columns=["number", name])
@@ -154,8 +170,21 @@ def test_row_groups_are_a_list_of_ordinals(data, groups):
         read_parquet(data, row_groups=groups)
 
 
-RANGES = [(0, 23), (0, 0), (5, 5), (0, 1), (22, 23), (6, 8), (7, 14), (3, 20), (20, 99), (99, 200), (5, None),
-          (None, 5), (None, None)]  # fmt: skip
+RANGES = [
+    (0, 23),
+    (0, 0),
+    (5, 5),
+    (0, 1),
+    (22, 23),
+    (6, 8),
+    (7, 14),
+    (3, 20),
+    (20, 99),
+    (99, 200),
+    (5, None),
+    (None, 5),
+    (None, None),
+]
 
 
 @pytest.mark.parametrize("rows", RANGES, ids=str)
@@ -184,10 +213,19 @@ def test_row_range_as_a_range_or_a_slice(data, whole):
 
 @pytest.mark.parametrize(
     ("rows", "kind"),
-    [((5, 3), ValueError), ((-1, 3), ValueError), ((0, -1), ValueError), (5, TypeError), ((1, 2, 3), TypeError),
-     ("ab", TypeError), ((0.5, 2), TypeError), (("0", "2"), TypeError), ((), TypeError)],
+    [
+        ((5, 3), ValueError),
+        ((-1, 3), ValueError),
+        ((0, -1), ValueError),
+        (5, TypeError),
+        ((1, 2, 3), TypeError),
+        ("ab", TypeError),
+        ((0.5, 2), TypeError),
+        (("0", "2"), TypeError),
+        ((), TypeError),
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_row_ranges_that_make_no_sense(data, rows, kind):
     with pytest.raises(kind, match="row_range"):
         read_parquet(data, row_range=rows)
@@ -225,9 +263,12 @@ def test_rows_of_a_frame_with_an_index():
 def test_include(data, whole):
     got = read_parquet(data, columns=["number"], include=["row_number", "file", "row_group"])
     assert got.columns.tolist() == ["number", "row_number", "file", "row_group"]
-    assert got["row_number"].tolist() == list(range(ROWS)) and got["row_number"].dtype == np.int64
-    assert got["row_group"].tolist() == [0] * 7 + [1] * 7 + [2] * 7 + [3] * 2 and got["row_group"].dtype == np.int64
-    assert got["file"].tolist() == ["<bytes>"] * ROWS and got["file"].dtype == "str"
+    assert got["row_number"].tolist() == list(range(ROWS))
+    assert got["row_number"].dtype == np.int64
+    assert got["row_group"].tolist() == [0] * 7 + [1] * 7 + [2] * 7 + [3] * 2
+    assert got["row_group"].dtype == np.int64
+    assert got["file"].tolist() == ["<bytes>"] * ROWS
+    assert got["file"].dtype == "str"
 
 
 def test_include_counts_over_the_whole_file(data):
@@ -239,7 +280,8 @@ def test_include_counts_over_the_whole_file(data):
 def test_include_without_columns_and_rows(data):
     assert read_parquet(data, columns=[], include=["row_number"])["row_number"].tolist() == list(range(ROWS))
     got = read_parquet(data, nrows=0, include=["file", "row_group"])
-    assert len(got) == 0 and got.columns.tolist()[-2:] == ["file", "row_group"]
+    assert len(got) == 0
+    assert got.columns.tolist()[-2:] == ["file", "row_group"]
     assert read_parquet(data, include=["file", "file"]).columns.tolist().count("file") == 1
     assert read_parquet(data, include="file").columns[-1] == "file"
 
@@ -316,8 +358,12 @@ def test_threads_that_make_no_sense(data, threads, kind):
 
 
 def test_verify_crc():
-    sound = written(pa.table({"a": [1, 2, 3], "b": ["x", "y", "z"]}), write_page_checksum=True, compression="none",
-                    use_dictionary=False)  # fmt: skip
+    sound = written(
+        pa.table({"a": [1, 2, 3], "b": ["x", "y", "z"]}),
+        write_page_checksum=True,
+        compression="none",
+        use_dictionary=False,
+    )
     damaged = bytearray(sound)
     damaged[sound.index(b"y\x01\x00\x00\x00z")] = ord("q")
     damaged = bytes(damaged)
@@ -352,8 +398,17 @@ def test_what_goes_with_names_of_files(data, option):
 
 
 def test_defaults_of_what_is_not_there_yet(data, whole):
-    options = {"filters": None, "storage_options": {}, "filesystem": None, "partitioning": None, "schema": None,
-               "resolve": "name", "decryption": None, "on_error": "raise", "memory_limit": None}  # fmt: skip
+    options = {
+        "filters": None,
+        "storage_options": {},
+        "filesystem": None,
+        "partitioning": None,
+        "schema": None,
+        "resolve": "name",
+        "decryption": None,
+        "on_error": "raise",
+        "memory_limit": None,
+    }
     assert_same(read_parquet(data, **options), whole)
     with pytest.raises(TypeError):
         read_parquet(data, no_such_option=1)

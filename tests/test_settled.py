@@ -54,7 +54,8 @@ def test_integers_and_booleans(physical, logical, nullable, plain, null_count):
     target = schema_only_type(chosen, may_be_null=True)
     assert (target.finish, target.nulls, str(target.pandas_dtype)) == ("masked", "mask", nullable)
     target = schema_only_type(chosen, may_be_null=False)
-    assert (target.finish, target.nulls, target.dtype) == ("block", "refuse", np.dtype(plain)) and target.block
+    assert (target.finish, target.nulls, target.dtype) == ("block", "refuse", np.dtype(plain))
+    assert target.block
 
 
 @pytest.mark.parametrize("backend", choose.DTYPE_BACKENDS)
@@ -64,15 +65,19 @@ def test_nothing_follows(physical, backend):
         target = schema_only_type(
             choose.choose_output_type(leaf(physical), dtype_backend=backend), may_be_null=may_be_null
         )
-        assert target.on_null is None and target.on_inexact is None
+        assert target.on_null is None
+        assert target.on_inexact is None
 
 
 @pytest.mark.parametrize("backend", choose.DTYPE_BACKENDS)
 def test_int96_is_microseconds(backend):
     target = schema_only_type(choose.choose_output_type(leaf(INT96), dtype_backend=backend), may_be_null=True)
-    assert target.conversion == INT96_US and target.type.unit == "us"
+    assert target.conversion == INT96_US
+    assert target.type.unit == "us"
     nested = schema_only_type(choose.choose_nested_output_type(leaf(INT96)), may_be_null=True)
-    assert nested.nested and nested.conversion == INT96_US and nested.dtype == "M8[us]"
+    assert nested.nested
+    assert nested.conversion == INT96_US
+    assert nested.dtype == "M8[us]"
 
 
 def test_what_does_not_depend_on_values_stays():
@@ -102,7 +107,8 @@ def test_nullable_numbers_of_another_width(physical, wanted, becomes):
 def test_zones_in_a_unit_that_holds_all():
     moments = leaf(INT64, LogicalType("TIMESTAMP", unit="MICROS", utc=True))
     chosen = choose.choose_output_type(moments, timezone="Europe/Berlin")
-    assert chosen.unit == "ns" and schema_only_type(chosen, may_be_null=True) == replace(chosen, unit="")
+    assert chosen.unit == "ns"
+    assert schema_only_type(chosen, may_be_null=True) == replace(chosen, unit="")
     coarse = replace(chosen, unit="ms")
     assert schema_only_type(coarse, may_be_null=True) == coarse
 
@@ -124,7 +130,8 @@ def test_arrow_types_are_those_stored():
 def test_dtypes_of_our_own_files(wanted, may_be_null, kept):
     chosen = roundtrip_output_type(leaf(INT64), None, wanted, lambda: None)
     target = schema_only_type(chosen, may_be_null=may_be_null)
-    assert (target.wanted == wanted) == kept and not target.block
+    assert (target.wanted == wanted) == kept
+    assert not target.block
 
 
 def test_seconds_come_back_in_the_unit_stored():
@@ -159,7 +166,8 @@ def test_required_columns_have_masks_too():
 def test_fields_of_structs():
     table = pa.table({"s": [{"a": 1, "b": 1.5, "c": "x"}, {"a": 2, "b": None, "c": None}]})
     frame = decoded(table, True, ["s.a", "s.b", "s.c"])
-    assert frame.dtypes.astype(str).tolist() == ["Int64", "float64", "str"] and frame["a"].tolist() == [1, 2]
+    assert frame.dtypes.astype(str).tolist() == ["Int64", "float64", "str"]
+    assert frame["a"].tolist() == [1, 2]
     assert str(decoded(table, False, ["s.a"]).dtypes["a"]) == "Int64"  # counts of nulls in structs are not trusted
     schema = pa.schema([pa.field("s", pa.struct([pa.field("a", pa.int64(), False)]), False)])
     assert str(decoded(pa.table({"s": [{"a": 1}]}, schema), False, ["s.a"]).dtypes["a"]) == "int64"

@@ -18,7 +18,8 @@ def written(*columns: str, attrs: dict | None = None, **options: object) -> byte
 def test_files_of_one_schema_share_it() -> None:
     first, second = (numparq.ParquetFile(data) for data in (written("a", "b"), written("a", "b", row_group_size=2)))
     assert first.schema is second.schema
-    assert first.arrow_schema is second.arrow_schema and first.pandas_metadata is second.pandas_metadata
+    assert first.arrow_schema is second.arrow_schema
+    assert first.pandas_metadata is second.pandas_metadata
     assert first.schema.flat_leaf(1) is second.schema.flat_leaf(1)
 
 
@@ -29,14 +30,16 @@ def test_files_of_one_schema_share_it() -> None:
 )
 def test_other_schemas_are_not_shared(other: bytes) -> None:
     first, second = numparq.ParquetFile(written("a", "b")), numparq.ParquetFile(other)
-    assert first.schema is not second.schema and str(first.schema) != str(second.schema)
+    assert first.schema is not second.schema
+    assert str(first.schema) != str(second.schema)
 
 
 def test_large_schemas_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_metadata, "_SHARED_SCHEMA_BYTES", 100)
     data = written("c", "d")
     first, second = numparq.ParquetFile(data), numparq.ParquetFile(written("c", "d", row_group_size=2))
-    assert first.schema is not second.schema and str(first.schema) == str(second.schema)
+    assert first.schema is not second.schema
+    assert str(first.schema) == str(second.schema)
     assert numparq.read_parquet(data).columns.tolist() == ["c", "d"]
 
 
@@ -53,7 +56,8 @@ def test_frames_share_no_labels_that_they_name() -> None:
     first = numparq.read_parquet(data)
     first.columns.name = "mine"
     second = numparq.read_parquet(data)
-    assert second.columns.name is None and second.columns.tolist() == ["a", "b"]
+    assert second.columns.name is None
+    assert second.columns.tolist() == ["a", "b"]
 
 
 def test_frames_share_no_attrs() -> None:

@@ -24,15 +24,18 @@ def objects(values: list) -> np.ndarray:
 def test_every_day_of_many_years():
     ordinals = [*range(1, 1000), *range(EPOCH - 200_000, EPOCH + 200_000, 7), *range(3_652_059 - 1000, 3_652_060)]
     found = days_by_kernel(objects([datetime.date.fromordinal(ordinal) for ordinal in ordinals]))
-    assert found is not None and found.validity is None
+    assert found is not None
+    assert found.validity is None
     assert (found.values == np.array(ordinals) - EPOCH).all()
 
 
 @pytest.mark.skipif(date_layout() is None, reason="another interpreter")
 def test_nulls_of_all_kinds():
     found = days_by_kernel(objects([None, datetime.date(1970, 1, 2), float("nan"), pd.NaT, pd.NA, np.float64("nan")]))
-    assert found is not None and found.validity is not None
-    assert found.values.tolist() == [0, 1, 0, 0, 0, 0] and found.validity.tolist() == [0, 1, 0, 0, 0, 0]
+    assert found is not None
+    assert found.validity is not None
+    assert found.values.tolist() == [0, 1, 0, 0, 0, 0]
+    assert found.validity.tolist() == [0, 1, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("other", [datetime.datetime(2020, 1, 1), "2020-01-01", 1.5, 0, True])

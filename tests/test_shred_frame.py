@@ -38,8 +38,31 @@ def test_labels(name):
     check(pd.DataFrame([[1, 2], [3, 4]], columns=LABELS[name]))
 
 
-@pytest.mark.parametrize("dtype", ["bool", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "M8[s]",
-                                   "M8[ms]", "M8[us]", "M8[ns]", "m8[s]", "m8[ms]", "m8[us]", "m8[ns]"])  # fmt: skip
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        "bool",
+        "i1",
+        "i2",
+        "i4",
+        "i8",
+        "u1",
+        "u2",
+        "u4",
+        "u8",
+        "f2",
+        "f4",
+        "f8",
+        "M8[s]",
+        "M8[ms]",
+        "M8[us]",
+        "M8[ns]",
+        "m8[s]",
+        "m8[ms]",
+        "m8[us]",
+        "m8[ns]",
+    ],
+)
 def test_numpy_dtypes(dtype):
     rng = np.random.default_rng(5)
     size = np.dtype(dtype).itemsize
@@ -61,11 +84,21 @@ def chunked(arrow_type, *chunks):
     return pd.arrays.ArrowExtensionArray(pa.chunked_array([pa.array(chunk, arrow_type) for chunk in chunks]))
 
 
-@pytest.mark.parametrize("arrow_type, values", [
-    (pa.string(), ["a", None, "bcd"]), (pa.large_string(), ["a", "é", None]), (pa.string_view(), ["a" * 20, None]),
-    (pa.int16(), [1, None, 3]), (pa.bool_(), [True] * 9), (pa.binary(2), [b"ab", None]), (pa.float16(), [1.0, 2.0]),
-    (pa.decimal128(5, 1), [5, None]), (pa.dictionary(pa.int8(), pa.string()), ["x", None, "y"]),
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    ("arrow_type", "values"),
+    [
+        (pa.string(), ["a", None, "bcd"]),
+        (pa.large_string(), ["a", "é", None]),
+        (pa.string_view(), ["a" * 20, None]),
+        (pa.int16(), [1, None, 3]),
+        (pa.bool_(), [True] * 9),
+        (pa.binary(2), [b"ab", None]),
+        (pa.float16(), [1.0, 2.0]),
+        (pa.decimal128(5, 1), [5, None]),
+        (pa.dictionary(pa.int8(), pa.string()), ["x", None, "y"]),
+    ],
+    ids=str,
+)
 def test_several_chunks(arrow_type, values):
     check(pd.DataFrame({"a": chunked(arrow_type, values, [], values[::-1], values[:1])}))
     sliced = chunked(arrow_type, values * 2, values)[2:]
@@ -85,7 +118,8 @@ def test_numbers_are_views():
     for values in (np.arange(9), np.arange(9.0), np.arange(9).astype("M8[ns]"), np.arange(9, dtype="u4")):
         frame = pd.DataFrame({"a": values})
         (leaf,) = shred_frame(frame).columns[0].leaves(3, 5)
-        assert np.shares_memory(leaf.values, frame["a"].to_numpy()) and leaf.validity is None
+        assert np.shares_memory(leaf.values, frame["a"].to_numpy())
+        assert leaf.validity is None
 
 
 def test_other_byte_orders():
@@ -105,7 +139,8 @@ def test_labels_that_are_there_twice_become_different_names():
 
 def test_rows_without_columns():
     apart = check(pd.DataFrame(index=pd.RangeIndex(5)))
-    assert apart.num_rows == 5 and apart.columns == []
+    assert apart.num_rows == 5
+    assert apart.columns == []
     check(pd.DataFrame(index=["x", "y"]))
     assert shred_frame(pd.DataFrame(index=range(3)), index=False).num_rows == 3
     check(pd.DataFrame())
@@ -133,17 +168,20 @@ def test_what_is_no_frame():
         shred_frame(pd.Series([1]))
 
 
-@pytest.mark.parametrize("arrays", [
-    [[1, 1, 2], ["x", "y", "x"]],
-    [[1, None, 2], ["x", None, "x"]],
-    [pd.Index([1, None, 2], dtype="Int64"), pd.Index(["é", None, "x"], dtype="string")],
-    [pd.Index([0.5, np.nan, 1]), pd.Index([1.5, 2, 3], dtype="f4")],
-    [pd.DatetimeIndex(["2020", None, "2021"]), pd.date_range("2020", periods=3, tz="Asia/Tokyo").as_unit("s")],
-    [pd.Categorical(["u", None, "u"]), pd.interval_range(0, 3)],
-    [pd.period_range("2020", periods=3), pd.timedelta_range(0, periods=3)],
-    [pd.Index([True, False, True]), pd.Index([None, None, None], dtype=object)],
-    [pd.Index([b"a", None, b"b"], dtype=object), pd.array([1, None, 2], "int8[pyarrow]")],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        [[1, 1, 2], ["x", "y", "x"]],
+        [[1, None, 2], ["x", None, "x"]],
+        [pd.Index([1, None, 2], dtype="Int64"), pd.Index(["é", None, "x"], dtype="string")],
+        [pd.Index([0.5, np.nan, 1]), pd.Index([1.5, 2, 3], dtype="f4")],
+        [pd.DatetimeIndex(["2020", None, "2021"]), pd.date_range("2020", periods=3, tz="Asia/Tokyo").as_unit("s")],
+        [pd.Categorical(["u", None, "u"]), pd.interval_range(0, 3)],
+        [pd.period_range("2020", periods=3), pd.timedelta_range(0, periods=3)],
+        [pd.Index([True, False, True]), pd.Index([None, None, None], dtype=object)],
+        [pd.Index([b"a", None, b"b"], dtype=object), pd.array([1, None, 2], "int8[pyarrow]")],
+    ],
+)
 def test_levels_of_an_index(arrays):
     index = pd.MultiIndex.from_arrays(arrays, names=["one", None])
     check(BASE.set_index(index))
@@ -154,4 +192,5 @@ def test_levels_of_an_index_are_not_spread_out():
     index = pd.MultiIndex.from_product([range(1000), ["a", "b"]], names=["n", "s"])
     apart = shred_frame(pd.DataFrame({"v": np.zeros(2000)}, index=index))
     (leaf,) = apart.columns[2].leaves(500, 700)
-    assert len(leaf.values) == 2 and leaf.starts.tolist() == [0, 1] * 100
+    assert len(leaf.values) == 2
+    assert leaf.starts.tolist() == [0, 1] * 100

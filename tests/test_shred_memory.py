@@ -83,9 +83,10 @@ def test_threads():
         column, (start, stop) = job
         return [
             [None if array is None else array.tobytes() for array in (leaf.values, leaf.validity, leaf.definition)]
-            if leaf.starts is None or name_of(column) != "str" else (leaf.ends - leaf.starts).tobytes()
+            if leaf.starts is None or name_of(column) != "str"
+            else (leaf.ends - leaf.starts).tobytes()
             for leaf in column.leaves(start, stop)
-        ]  # fmt: skip
+        ]
 
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(contents, jobs)) == [contents(job) for job in jobs]

@@ -271,20 +271,31 @@ def test_what_is_repeated_without_a_list_around_it():
 def test_elements_are_taken_as_the_schema_says():
     cases: list[tuple[SchemaNode, list, list]] = [
         (SchemaNode("e", OPTIONAL, INT64), [1, 2.0, None, NAN, True], [1, 2, 1]),
-        (SchemaNode("e", OPTIONAL, INT32, logical=LogicalType("TIME", unit="MILLIS", utc=False)),
-         [datetime.time(0, 0, 1, 2000)], [1002]),
-        (SchemaNode("e", OPTIONAL, INT64, logical=LogicalType("TIMESTAMP", unit="MILLIS", utc=True)), [MOMENT.replace(
-            microsecond=6000), ZONED], [1577934245006, 1577930640000]),
-        (SchemaNode("e", OPTIONAL, INT64, logical=LogicalType("TIMESTAMP", unit="NANOS", utc=False)),
-         np.array(["2020-01-01"], "M8[s]"), [1577836800 * 10**9]),
+        (
+            SchemaNode("e", OPTIONAL, INT32, logical=LogicalType("TIME", unit="MILLIS", utc=False)),
+            [datetime.time(0, 0, 1, 2000)],
+            [1002],
+        ),
+        (
+            SchemaNode("e", OPTIONAL, INT64, logical=LogicalType("TIMESTAMP", unit="MILLIS", utc=True)),
+            [MOMENT.replace(microsecond=6000), ZONED],
+            [1577934245006, 1577930640000],
+        ),
+        (
+            SchemaNode("e", OPTIONAL, INT64, logical=LogicalType("TIMESTAMP", unit="NANOS", utc=False)),
+            np.array(["2020-01-01"], "M8[s]"),
+            [1577836800 * 10**9],
+        ),
         (SchemaNode("e", OPTIONAL, FIXED_LEN_BYTE_ARRAY, 2), [b"ab", None, b"cd"], [97, 98, 99, 100]),
-    ]  # fmt: skip
+    ]
     for node, elements, expected in cases:
         assert leaf([elements], listed("c", node)).values.tolist() == expected
     texts = leaf([["a", b"b"]], listed("c", SchemaNode("e", OPTIONAL, BYTE_ARRAY, logical=STRING)))
     assert texts.values.tobytes() == b"ab"
-    tens = leaf([[decimal.Decimal("1.5"), 2]], listed("c", SchemaNode("e", OPTIONAL, FIXED_LEN_BYTE_ARRAY, 2,
-                LogicalType("DECIMAL", precision=4, scale=1))))  # fmt: skip
+    tens = leaf(
+        [[decimal.Decimal("1.5"), 2]],
+        listed("c", SchemaNode("e", OPTIONAL, FIXED_LEN_BYTE_ARRAY, 2, LogicalType("DECIMAL", precision=4, scale=1))),
+    )
     assert tens.values.tolist() == [0, 15, 0, 20]
 
 

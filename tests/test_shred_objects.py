@@ -76,17 +76,37 @@ def test_objects(name):
     check(pd.DataFrame({"a": objects(OBJECTS[name])}))
 
 
-@pytest.mark.parametrize("values", [["a", 1], [True, 2], [b"a", "b"], [datetime.date(2020, 1, 1), MOMENT], [D(1), 1.5],
-                                    [MOMENT, MOMENT.replace(tzinfo=TOKYO)], [uuid.UUID(int=1), "x"]])  # fmt: skip
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["a", 1],
+        [True, 2],
+        [b"a", "b"],
+        [datetime.date(2020, 1, 1), MOMENT],
+        [D(1), 1.5],
+        [MOMENT, MOMENT.replace(tzinfo=TOKYO)],
+        [uuid.UUID(int=1), "x"],
+    ],
+)
 def test_mixed_types_are_refused(values):
     with pytest.raises(SchemaError, match=r"column 'odd'") as caught:
         shred_frame(pd.DataFrame({"odd": objects([None, *values])}))
     assert "datetimes" in str(caught.value) or all(type(value).__name__ in str(caught.value) for value in values)
 
 
-@pytest.mark.parametrize("values", [[object()], [2**64], [-1, 2**63], [D("Infinity")], [D("1e80")],
-                                    [datetime.time(1, tzinfo=datetime.UTC)], [1.5, 2**53 + 1],
-                                    [datetime.datetime(1, 1, 1), pd.Timestamp(5)]])  # fmt: skip
+@pytest.mark.parametrize(
+    "values",
+    [
+        [object()],
+        [2**64],
+        [-1, 2**63],
+        [D("Infinity")],
+        [D("1e80")],
+        [datetime.time(1, tzinfo=datetime.UTC)],
+        [1.5, 2**53 + 1],
+        [datetime.datetime(1, 1, 1), pd.Timestamp(5)],
+    ],
+)
 def test_values_that_parquet_has_no_type_for(values):
     with pytest.raises(SchemaError, match="'odd'"):
         shred_frame(pd.DataFrame({"odd": objects(values)})).columns[0].leaves(0, len(values))
@@ -104,11 +124,18 @@ def test_unsigned_integers_where_signed_ones_do_not_reach():
     assert str(apart.columns[0].node.logical) == "INTEGER(64, unsigned)"
 
 
-@pytest.mark.parametrize("value, unit, expected", [
-    (pd.Timedelta(5), "ns", 5), (pd.Timedelta(5000), "us", 5), (np.timedelta64(5, "s"), "s", 5),
-    (pd.Timestamp(5), "ns", 5), (pd.Timestamp(5000), "us", 5), (np.datetime64(5, "s"), "s", 5000),
-    (np.datetime64(5, "D"), "s", 5 * 86_400_000),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "unit", "expected"),
+    [
+        (pd.Timedelta(5), "ns", 5),
+        (pd.Timedelta(5000), "us", 5),
+        (np.timedelta64(5, "s"), "s", 5),
+        (pd.Timestamp(5), "ns", 5),
+        (pd.Timestamp(5000), "us", 5),
+        (np.datetime64(5, "s"), "s", 5000),
+        (np.datetime64(5, "D"), "s", 5 * 86_400_000),
+    ],
+)
 def test_nanoseconds_where_microseconds_do_not_do(value, unit, expected):
     apart = shred_frame(pd.DataFrame({"a": objects([None, value])}))
     assert apart.columns[0].field.type.unit == unit
@@ -148,14 +175,17 @@ def test_categoricals(name):
     assert name == "bools" or leaf.codes.tolist() == array.codes[:rows].tolist()
 
 
-@pytest.mark.parametrize("array", [
-    pd.arrays.IntervalArray.from_breaks([0, 1, 2]),
-    pd.arrays.IntervalArray.from_tuples([(0.5, 1.0), None, (1.0, 2.0)], closed="both"),
-    pd.arrays.IntervalArray.from_breaks(pd.date_range("2020", periods=3)),
-    pd.arrays.IntervalArray.from_breaks(pd.date_range("2020", periods=3, tz="Asia/Tokyo")),
-    pd.arrays.IntervalArray.from_tuples([(pd.Timestamp(0), pd.Timestamp(1)), None], closed="left"),
-    pd.arrays.IntervalArray.from_breaks(pd.timedelta_range(0, periods=3)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "array",
+    [
+        pd.arrays.IntervalArray.from_breaks([0, 1, 2]),
+        pd.arrays.IntervalArray.from_tuples([(0.5, 1.0), None, (1.0, 2.0)], closed="both"),
+        pd.arrays.IntervalArray.from_breaks(pd.date_range("2020", periods=3)),
+        pd.arrays.IntervalArray.from_breaks(pd.date_range("2020", periods=3, tz="Asia/Tokyo")),
+        pd.arrays.IntervalArray.from_tuples([(pd.Timestamp(0), pd.Timestamp(1)), None], closed="left"),
+        pd.arrays.IntervalArray.from_breaks(pd.timedelta_range(0, periods=3)),
+    ],
+)
 def test_intervals(array):
     check(pd.DataFrame({"a": array}))
 
@@ -168,14 +198,26 @@ def test_intervals_and_periods_as_objects_or_categories():
     some = pd.Categorical.from_codes([1, -1, 0], intervals)
     assert rows_of(shred_frame(pd.DataFrame({"b": some})), 0, 3) == [[1, None, 0], [2, None, 1]]
     apart = shred_frame(pd.DataFrame({"a": objects([pd.Period("2020"), None])}))
-    assert rows_of(apart, 0, 2) == [[50, None]] and apart.columns[0].field.type.extension == "pandas.period"
+    assert rows_of(apart, 0, 2) == [[50, None]]
+    assert apart.columns[0].field.type.extension == "pandas.period"
     with pytest.raises(SchemaError, match="different sorts"):
         shred_frame(pd.DataFrame({"a": objects([pd.Period("2020"), pd.Period("2020-01-01")])}))
 
 
-@pytest.mark.parametrize("zone", ["UTC", "Europe/Paris", TOKYO, datetime.UTC, dateutil.tz.gettz("Europe/Paris"),
-                                  dateutil.tz.tzutc(), datetime.timezone(datetime.timedelta(hours=5, minutes=30)),
-                                  datetime.timezone(-datetime.timedelta(hours=5, minutes=30))], ids=repr)  # fmt: skip
+@pytest.mark.parametrize(
+    "zone",
+    [
+        "UTC",
+        "Europe/Paris",
+        TOKYO,
+        datetime.UTC,
+        dateutil.tz.gettz("Europe/Paris"),
+        dateutil.tz.tzutc(),
+        datetime.timezone(datetime.timedelta(hours=5, minutes=30)),
+        datetime.timezone(-datetime.timedelta(hours=5, minutes=30)),
+    ],
+    ids=repr,
+)
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 def test_time_zones(zone, unit):
     moments = pd.DatetimeIndex(["2020-03-04 05:06:07", None, "1900-01-01"]).as_unit(unit).tz_localize(zone)
@@ -201,7 +243,8 @@ def test_complex_numbers(dtype):
     values = np.array([1 + 2j, complex("nan"), -0.0 - 1j, 5], dtype)
     apart = shred_frame(pd.DataFrame({"a": values}))
     real, imag = rows_of(apart, 0, 4)
-    assert real == [value.tobytes() for value in values.real] and imag == [value.tobytes() for value in values.imag]
+    assert real == [value.tobytes() for value in values.real]
+    assert imag == [value.tobytes() for value in values.imag]
     assert [child.name for child in apart.columns[0].node.children] == ["real", "imag"]
     assert f'"numpy_type": "{dtype}"' in apart.key_value_metadata["pandas"]
     assert rows_of(apart, 1, 2) == [real[1:2], imag[1:2]]
@@ -214,11 +257,19 @@ def test_complex_objects():
     assert rows_of(apart, 1, 2) == [[None], [None]]
 
 
-@pytest.mark.parametrize("dense, fill", [
-    ([0, 0, 1, 0, 5], 0), ([np.nan, 1.5, np.nan], np.nan), ([0.0, np.nan, 2.0], 0.0), ([True, False], False),
-    (np.array([3, 1, 3], "u1"), 3), (np.array(["2020", "NaT", "1970"], "M8[s]"), np.datetime64("NaT", "s")), ([], 0),
-    (np.array([1j, 0, 0]), 0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("dense", "fill"),
+    [
+        ([0, 0, 1, 0, 5], 0),
+        ([np.nan, 1.5, np.nan], np.nan),
+        ([0.0, np.nan, 2.0], 0.0),
+        ([True, False], False),
+        (np.array([3, 1, 3], "u1"), 3),
+        (np.array(["2020", "NaT", "1970"], "M8[s]"), np.datetime64("NaT", "s")),
+        ([], 0),
+        (np.array([1j, 0, 0]), 0),
+    ],
+)
 def test_sparse(dense, fill):
     array = pd.arrays.SparseArray(dense, fill_value=fill)
     apart, plain = shred_frame(pd.DataFrame({"a": array})), shred_frame(pd.DataFrame({"a": np.array(dense)}))

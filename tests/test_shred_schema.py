@@ -86,10 +86,24 @@ EXACT = {
     "fixed-binary": (pd.array([b"ab", None], pd.ArrowDtype(pa.binary(2))), pa.binary(), [b"ab", None]),
     "category": (pd.Categorical([300, 1, None], categories=[1, 300]), pa.int16(), [300, 1, None]),
     "category-str": (pd.Categorical(["a", None]), pa.dictionary(pa.int32(), pa.string()), [b"a", None]),
-    **{f"null-{kind}": ([None, np.nan], kind, [None, None]) for kind in (
-        pa.int8(), pa.int64(), pa.bool_(), pa.float16(), pa.float64(), pa.string(), pa.binary(3), pa.date32(),
-        pa.timestamp("ns", "UTC"), pa.decimal128(20, 2), pa.duration("s"), pa.null())},
-}  # fmt: skip
+    **{
+        f"null-{kind}": ([None, np.nan], kind, [None, None])
+        for kind in (
+            pa.int8(),
+            pa.int64(),
+            pa.bool_(),
+            pa.float16(),
+            pa.float64(),
+            pa.string(),
+            pa.binary(3),
+            pa.date32(),
+            pa.timestamp("ns", "UTC"),
+            pa.decimal128(20, 2),
+            pa.duration("s"),
+            pa.null(),
+        )
+    },
+}
 
 
 def frame_of(values):
@@ -174,12 +188,18 @@ PHYSICAL = {
     "binary": ([D("1.5"), D("-2")], decimal_node(BYTE_ARRAY, 5), big(3, 15, -20)),
     "required": ([1, 2], SchemaNode("x", REQUIRED, INT64), [1, 2]),
     "enum": (["a"], SchemaNode("x", OPTIONAL, BYTE_ARRAY, logical=LogicalType("STRING")), [b"a"]),
-    "int96": (np.array([0, "NaT", -1], "M8[ns]"), SchemaNode("x", OPTIONAL, INT96),
-              [bytes(8) + (2_440_588).to_bytes(4, "little"), None,
-               (86_400 * 10**9 - 1).to_bytes(8, "little") + (2_440_587).to_bytes(4, "little")]),
+    "int96": (
+        np.array([0, "NaT", -1], "M8[ns]"),
+        SchemaNode("x", OPTIONAL, INT96),
+        [
+            bytes(8) + (2_440_588).to_bytes(4, "little"),
+            None,
+            (86_400 * 10**9 - 1).to_bytes(8, "little") + (2_440_587).to_bytes(4, "little"),
+        ],
+    ),
     "uuid": ([b"x" * 16], SchemaNode("x", OPTIONAL, FIXED_LEN_BYTE_ARRAY, 16, LogicalType("UUID")), [b"x" * 16]),
     "field-id": (np.array([1]), SchemaNode("x", OPTIONAL, INT64, field_id=7), [1]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", PHYSICAL)
@@ -193,8 +213,14 @@ def test_nodes_say_how_values_are_stored(name):
     assert plain(leaf, column.node, len(expected)) == expected, PHYSICAL_NAMES[node.physical]
 
 
-@pytest.mark.parametrize("node", [decimal_node(INT32, 10), decimal_node(FIXED_LEN_BYTE_ARRAY, 20, 3),
-                                  SchemaNode("x", OPTIONAL, INT64, logical=LogicalType("STRING"))])  # fmt: skip
+@pytest.mark.parametrize(
+    "node",
+    [
+        decimal_node(INT32, 10),
+        decimal_node(FIXED_LEN_BYTE_ARRAY, 20, 3),
+        SchemaNode("x", OPTIONAL, INT64, logical=LogicalType("STRING")),
+    ],
+)
 def test_nodes_that_are_wrong(node):
     with pytest.raises((SchemaError, ValueError)):
         shred_frame(frame_of([D("1.5")]), schema={"a": node}).columns[0].leaves(0, 1)
@@ -220,8 +246,14 @@ def test_a_column_that_is_not_there():
 
 
 def test_a_frame_without_rows_or_columns():
-    schema = pa.schema([("a", pa.int8()), ("b", pa.list_(pa.string())), ("c", pa.struct([("x", pa.int8())])),
-                        ("d", pa.timestamp("us", "UTC"))])  # fmt: skip
+    schema = pa.schema(
+        [
+            ("a", pa.int8()),
+            ("b", pa.list_(pa.string())),
+            ("c", pa.struct([("x", pa.int8())])),
+            ("d", pa.timestamp("us", "UTC")),
+        ]
+    )
     apart = shred_frame(pd.DataFrame(), index=False, schema=schema)
     assert [column.node.name for column in apart.columns] == ["a", "b", "c", "d"]
     for column in apart.columns:

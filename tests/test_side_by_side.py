@@ -15,11 +15,15 @@ pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
 KINDS = {
-    "a": pa.array([1, None, 3, 2**60], pa.int64()), "b": pa.array([1, 2, None, 4], pa.int32()),
-    "c": pa.array([0.5, None, 1.5, 2.5], pa.float64()), "d": pa.array([True, None, False, True]),
-    "e": pa.array([1, 2, 3, 4], pa.int16()), "f": pa.array([1, None, 3, 4], pa.timestamp("us")),
-    "s": pa.array(["x", None, "y", "x"]), "g": pa.array([1.5, 2.5, 3.5, None], pa.float32()),
-}  # fmt: skip
+    "a": pa.array([1, None, 3, 2**60], pa.int64()),
+    "b": pa.array([1, 2, None, 4], pa.int32()),
+    "c": pa.array([0.5, None, 1.5, 2.5], pa.float64()),
+    "d": pa.array([True, None, False, True]),
+    "e": pa.array([1, 2, 3, 4], pa.int16()),
+    "f": pa.array([1, None, 3, 4], pa.timestamp("us")),
+    "s": pa.array(["x", None, "y", "x"]),
+    "g": pa.array([1.5, 2.5, 3.5, None], pa.float32()),
+}
 
 
 def written(columns: str, **options: object) -> bytes:
@@ -61,7 +65,8 @@ def test_damage_is_told_of_its_column() -> None:
     data[place.data_page_offset + place.total_compressed_size - 1] ^= 0xFF
     with pytest.raises(numparq.CorruptPageError) as failure:
         numparq.read_parquet(bytes(data))
-    assert failure.value.where["column"] == "f" and failure.value.where["row_group"] == 0
+    assert failure.value.where["column"] == "f"
+    assert failure.value.where["row_group"] == 0
 
 
 def test_what_one_of_them_loses_is_lost_of_it_only() -> None:
@@ -70,4 +75,6 @@ def test_what_one_of_them_loses_is_lost_of_it_only() -> None:
         place = file.metadata.row_groups[0].columns[1].meta_data
     data[place.data_page_offset + place.total_compressed_size - 1] ^= 0xFF
     found = numparq.read_parquet(bytes(data), on_error="skip")
-    assert found.columns.tolist() == ["i", "b"] and found["i"].tolist() == list(range(5)) and found["b"].all()
+    assert found.columns.tolist() == ["i", "b"]
+    assert found["i"].tolist() == list(range(5))
+    assert found["b"].all()

@@ -41,9 +41,12 @@ def put(path, *parts, **options) -> None:
 def test_bytes_in_memory():
     with open_sink(None) as target:
         assert isinstance(target, BytesSink)
-        assert target.write(b"PAR1") == 4 and target.position == 4 and target.getvalue() == b"PAR1"
+        assert target.write(b"PAR1") == 4
+        assert target.position == 4
+        assert target.getvalue() == b"PAR1"
         target.write(np.arange(3, dtype="<i4"))
-    assert target.getvalue() == b"PAR1" + bytes([0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0]) and target.position == 16
+    assert target.getvalue() == b"PAR1" + bytes([0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0])
+    assert target.position == 16
 
 
 def test_any_sizes_in_any_order(tmp_path, monkeypatch):
@@ -96,7 +99,8 @@ def test_local_paths(tmp_path, form):
             open_sink(form(path))
         return
     put(form(path), b"new")
-    assert path.read_bytes() == b"new" and names(tmp_path) == ["some file.parquet"]
+    assert path.read_bytes() == b"new"
+    assert names(tmp_path) == ["some file.parquet"]
 
 
 def test_the_home_folder(tmp_path, monkeypatch):
@@ -132,8 +136,11 @@ def test_the_old_file_stays_until_the_commit(tmp_path):
         target.write(b"n" * 10_000_000)
         assert path.read_bytes() == b"old"
         beside = [name for name in names(tmp_path) if name != "a"]
-        assert len(beside) == 1 and beside[0].startswith(".a.") and beside[0].endswith(".numparq")
-    assert path.stat().st_size == 10_000_000 and names(tmp_path) == ["a"]
+        assert len(beside) == 1
+        assert beside[0].startswith(".a.")
+        assert beside[0].endswith(".numparq")
+    assert path.stat().st_size == 10_000_000
+    assert names(tmp_path) == ["a"]
 
 
 @pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt, SystemExit])
@@ -169,7 +176,8 @@ def test_finished_is_finished(tmp_path):
     for call in (other.commit, other.flush, lambda: other.write(b"z")):
         with pytest.raises(ValueError, match="is aborted"):
             call()
-    assert (tmp_path / "a").read_bytes() == b"x" and names(tmp_path) == ["a"]
+    assert (tmp_path / "a").read_bytes() == b"x"
+    assert names(tmp_path) == ["a"]
 
 
 def test_an_abort_or_an_error_within_a_block(tmp_path, monkeypatch):
@@ -195,7 +203,8 @@ def test_two_writers_at_once(tmp_path):
     second.commit()
     assert (tmp_path / "a").read_bytes() == b"2" * 1000
     first.commit()
-    assert (tmp_path / "a").read_bytes() == b"1" * 1000 and names(tmp_path) == ["a"]
+    assert (tmp_path / "a").read_bytes() == b"1" * 1000
+    assert names(tmp_path) == ["a"]
 
 
 @POSIX
@@ -220,8 +229,10 @@ def test_links_stay_links(tmp_path):
     (tmp_path / "link").symlink_to("there/a")
     put(tmp_path / "link", b"1")  # a link to nothing
     put(tmp_path / "link", b"2")
-    assert (tmp_path / "link").is_symlink() and (tmp_path / "there" / "a").read_bytes() == b"2"
-    assert names(tmp_path) == ["link", "there"] and names(tmp_path / "there") == ["a"]
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "there" / "a").read_bytes() == b"2"
+    assert names(tmp_path) == ["link", "there"]
+    assert names(tmp_path / "there") == ["a"]
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(OSError) as raised:
         open_sink(tmp_path / "loop")
@@ -300,9 +311,11 @@ def test_a_system_that_fails(tmp_path, monkeypatch, number, advice, step):
         target.write(b"n" * 300_000)
         target.commit()
     monkeypatch.undo()
-    assert raised.value.errno == number and raised.value.filename == str(path)
+    assert raised.value.errno == number
+    assert raised.value.filename == str(path)
     assert f"after {200_000 if step == 'write' else 300_000:,} bytes" in str(raised.value)
-    assert names(tmp_path) == ["a"] and path.read_bytes() == b"old"
+    assert names(tmp_path) == ["a"]
+    assert path.read_bytes() == b"old"
     with pytest.raises(ValueError, match="is aborted"):
         target.commit()
 
@@ -337,7 +350,8 @@ def test_a_file_that_may_not_be_so_large(tmp_path):
             print(error.errno, error)
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith(f"{errno.EFBIG} ") and "after 1,000,000 bytes; files as large" in done.stdout
+    assert done.stdout.startswith(f"{errno.EFBIG} ")
+    assert "after 1,000,000 bytes; files as large" in done.stdout
     assert names(tmp_path) == []
 
 
@@ -354,14 +368,16 @@ def test_devices_and_pipes_are_written_as_they_are(tmp_path):
     reader.start()
     put(tmp_path / "pipe", b"x" * 300_000, b"y")
     reader.join()
-    assert found == [b"x" * 300_000 + b"y"] and names(tmp_path) == ["pipe"]
+    assert found == [b"x" * 300_000 + b"y"]
+    assert names(tmp_path) == ["pipe"]
 
 
 def test_a_file_object_is_left_open(tmp_path):
     with open(tmp_path / "a", "wb") as file:
         file.write(b"before ")
         with open_sink(file) as target:
-            assert isinstance(target, StreamSink) and target.name == str(tmp_path / "a")
+            assert isinstance(target, StreamSink)
+            assert target.name == str(tmp_path / "a")
             target.write(b"PAR1")
             assert target.position == 4
         assert not file.closed
@@ -456,7 +472,8 @@ def test_an_upload_is_given_up():
             target.write(b"n" * size)
             raise ZeroDivisionError
         del target
-        assert store == {"/a": b"old"} and done.pop() == "discarded"
+        assert store == {"/a": b"old"}
+        assert done.pop() == "discarded"
         put("/b", b"n" * size, filesystem=Store())
         assert store.pop("/b") == b"n" * size
 
@@ -478,7 +495,8 @@ def test_pyarrow_file_systems(tmp_path):
     with pytest.raises(ZeroDivisionError), open_sink("a", filesystem=inside) as target:
         target.write(b"2")
         raise ZeroDivisionError
-    assert names(tmp_path) == ["a"] and (tmp_path / "a").read_bytes() == b"1"
+    assert names(tmp_path) == ["a"]
+    assert (tmp_path / "a").read_bytes() == b"1"
 
 
 # --- a process that is killed ---------------------------------------------------------------------------------------
@@ -505,7 +523,8 @@ def test_kill_at_any_time(tmp_path):
     rng = random.Random(8)
     for _ in range(8):
         with subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE) as process:
-            assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
             time.sleep(rng.uniform(0, 0.05))
             process.send_signal(signal.SIGKILL)
         assert is_whole(path.read_bytes())
@@ -514,7 +533,6 @@ def test_kill_at_any_time(tmp_path):
         put(path, b"old")
         assert path.read_bytes() == b"old", "what was left behind is in nobody's way"
         for name in left:
-            assert name.startswith(local_sink.temporary_prefix(str(path))) and name.endswith(
-                local_sink.TEMPORARY_SUFFIX
-            )
+            assert name.startswith(local_sink.temporary_prefix(str(path)))
+            assert name.endswith(local_sink.TEMPORARY_SUFFIX)
             (tmp_path / name).unlink()

@@ -80,14 +80,29 @@ D = T.DecimalType
 INT, LONG, FLOAT, DOUBLE, TEXT = T.IntegerType(), T.LongType(), T.FloatType(), T.DoubleType(), T.StringType()
 DATE, LOCAL, INSTANT, BYTES = T.DateType(), T.TimestampNTZType(), T.TimestampType(), T.BinaryType()
 SAME = [
-    (T.ByteType(), LONG), (INT, D(20, 2)), (D(9, 1), D(12, 2)), (FLOAT, DOUBLE), (TEXT, TEXT), (DATE, LOCAL),
-    (INSTANT, INSTANT), (BYTES, BYTES),
-]  # fmt: skip
+    (T.ByteType(), LONG),
+    (INT, D(20, 2)),
+    (D(9, 1), D(12, 2)),
+    (FLOAT, DOUBLE),
+    (TEXT, TEXT),
+    (DATE, LOCAL),
+    (INSTANT, INSTANT),
+    (BYTES, BYTES),
+]
 OTHERS = [
-    (D(3, 1), DOUBLE), (LONG, DOUBLE), (INT, FLOAT), (D(38, 37), LONG), (D(38, 0), D(38, 10)), (TEXT, DATE),
-    (TEXT, INT), (DATE, INSTANT), (LOCAL, INSTANT), (TEXT, BYTES), (T.BooleanType(), INT),
+    (D(3, 1), DOUBLE),
+    (LONG, DOUBLE),
+    (INT, FLOAT),
+    (D(38, 37), LONG),
+    (D(38, 0), D(38, 10)),
+    (TEXT, DATE),
+    (TEXT, INT),
+    (DATE, INSTANT),
+    (LOCAL, INSTANT),
+    (TEXT, BYTES),
+    (T.BooleanType(), INT),
     (T.ArrayType(INT), T.ArrayType(INT)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("first", "second"), SAME + OTHERS, ids=str)

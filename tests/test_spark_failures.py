@@ -10,8 +10,15 @@ import pytest
 from numparq import errors
 from numparq.spark.worker_errors import parse_parquet_error, raise_worker_errors
 
-KINDS = [errors.ParquetError, errors.CorruptPageError, errors.InvalidFileError, errors.UnsupportedError,
-         errors.DecryptionError, errors.SchemaError, errors.LimitError]  # fmt: skip
+KINDS = [
+    errors.ParquetError,
+    errors.CorruptPageError,
+    errors.InvalidFileError,
+    errors.UnsupportedError,
+    errors.DecryptionError,
+    errors.SchemaError,
+    errors.LimitError,
+]
 PLACES = [
     {},
     {"file": "/data/a.parquet"},
@@ -49,30 +56,36 @@ def test_the_class_the_text_and_the_place_are_those_of_the_worker(message, where
 def test_the_place_is_data_again():
     where = {"file": "/data/it's.parquet", "row_group": 3, "column": "a", "page": 2}
     found = parse_parquet_error(raised(errors.CorruptPageError("damaged", **where)))
-    assert found.where == where and found.message == "damaged"
+    assert found.where == where
+    assert found.message == "damaged"
 
 
 @pytest.mark.parametrize("after", ["\n\tat org.apache.spark.X(X.scala:3)\n\tat java.Y\nCaused by: z", "\n"])
 def test_what_java_says_below_is_left_out(after):
     found = parse_parquet_error(raised(errors.SchemaError("no", column="a"), "[X] ", after))
-    assert found.where == {"column": "a"} and found.message == "no"
+    assert found.where == {"column": "a"}
+    assert found.message == "no"
 
 
 def test_notes_stay():
     error = errors.CorruptPageError("damaged", column="a")
     error.add_note("and a note")
     found = parse_parquet_error(raised(error))
-    assert found.where == {"column": "a"} and found.__notes__ == ["and a note"]
+    assert found.where == {"column": "a"}
+    assert found.__notes__ == ["and a note"]
 
 
-@pytest.mark.parametrize("failure", [
-    RuntimeError("java.lang.OutOfMemoryError"),
-    RuntimeError("numparq.errors.SchemaError: said, not raised"),
-    raised(ValueError("numparq.errors.SchemaError: in a message")),
-    raised(ValueError("x\nnumparq.errors.SchemaError: in the second line")),
-    KeyError("x"),
-    errors.SchemaError("is one itself"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "failure",
+    [
+        RuntimeError("java.lang.OutOfMemoryError"),
+        RuntimeError("numparq.errors.SchemaError: said, not raised"),
+        raised(ValueError("numparq.errors.SchemaError: in a message")),
+        raised(ValueError("x\nnumparq.errors.SchemaError: in the second line")),
+        KeyError("x"),
+        errors.SchemaError("is one itself"),
+    ],
+)
 def test_what_failed_otherwise_is_left_alone(failure):
     assert parse_parquet_error(failure) is None
     with pytest.raises(type(failure)) as caught, raise_worker_errors():

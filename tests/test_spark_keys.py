@@ -46,11 +46,14 @@ SETS = {
     "of an unknown column": (None, keys("a", "b"), "isin(['a', 'b'])"),
     "none": (LONG, keys(kind=pa.int64()), "isin([])"),
     "durations": (DURATION, keys(7), "isin([np.timedelta64(7,'ms')])"),
-    "times": (column(INT64, LogicalType("TIME", unit="NANOS")), keys(7, kind=pa.time64("ns")),
-              "isin([np.timedelta64(7,'ns')])"),
+    "times": (
+        column(INT64, LogicalType("TIME", unit="NANOS")),
+        keys(7, kind=pa.time64("ns")),
+        "isin([np.timedelta64(7,'ns')])",
+    ),
     "instants": (moments("MICROS", utc=True), keys(MOMENT.replace(tzinfo=UTC), kind=PARIS), "2024, 2, 29, 12"),
     "UUIDs": (UUIDS, keys(UUID, UUID.upper(), "none", UUID.replace("-", "")), f"isin(['{UUID}'])"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -87,9 +90,14 @@ def test_dates_are_moments_of_a_finer_column():
 
 
 BOUNDED = [
-    keys(2, 9, 4), keys(b"b", b"a", b"\xff"), keys("b", "a"), keys(True, False), keys(decimal.Decimal("1.5")),
-    keys(MOMENT.date(), datetime.date(1, 1, 1)), keys(1.5, -0.0),
-]  # fmt: skip
+    keys(2, 9, 4),
+    keys(b"b", b"a", b"\xff"),
+    keys("b", "a"),
+    keys(True, False),
+    keys(decimal.Decimal("1.5")),
+    keys(MOMENT.date(), datetime.date(1, 1, 1)),
+    keys(1.5, -0.0),
+]
 
 
 @pytest.mark.parametrize("given", BOUNDED, ids=str)
@@ -104,9 +112,10 @@ def test_keys_of_which_there_is_no_filter():
         assert cast_keys(keys(1.0, float("nan")), known) is None
     assert cast_keys(keys(MOMENT.replace(tzinfo=UTC)), None) is None
     beyond = {
-        "a year after 9999": keys(1 << 60, kind=pa.timestamp("us", "UTC")), "a day": keys(1 << 30, kind=pa.date32()),
+        "a year after 9999": keys(1 << 60, kind=pa.timestamp("us", "UTC")),
+        "a day": keys(1 << 30, kind=pa.date32()),
         "no text": pa.chunked_array([pa.array([b"\xff"]).view(pa.string())]),
-    }  # fmt: skip
+    }
     for name, given in beyond.items():
         assert value_filters("x", cast_keys(given, PARTITION), PARTITION) == [], name
         assert range_filters("x", cast_keys(given, PARTITION), PARTITION) == [], name
@@ -114,10 +123,11 @@ def test_keys_of_which_there_is_no_filter():
 
 
 HASHED = [
-    (LONG, keys(1, 2), np.array([1, 2], "<i8")), (LONG, keys(1, kind=pa.int8()), np.array([1], "<i8")),
+    (LONG, keys(1, 2), np.array([1, 2], "<i8")),
+    (LONG, keys(1, kind=pa.int8()), np.array([1], "<i8")),
     (column(INT32), keys(1, 1 << 40), np.array([1], "<i4")),
     (column(INT32, LogicalType("DATE")), keys(datetime.date(1970, 1, 2)), np.array([1], "<i4")),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("known", "given", "plain"), HASHED)
@@ -137,13 +147,17 @@ def test_hashes_of_texts():
 
 
 NOT_HASHED = [
-    (PARTITION, keys(1)), (column(INT32, LogicalType("INTEGER", bit_width=8, signed=True)), keys(1)),
-    (column(INT64, LogicalType("INTEGER", bit_width=64, signed=False)), keys(1)), (LONG, keys(decimal.Decimal(1))),
-    (column(BYTE_ARRAY, LogicalType("STRING")), keys(b"a")), (column(BYTE_ARRAY), keys("a")),
+    (PARTITION, keys(1)),
+    (column(INT32, LogicalType("INTEGER", bit_width=8, signed=True)), keys(1)),
+    (column(INT64, LogicalType("INTEGER", bit_width=64, signed=False)), keys(1)),
+    (LONG, keys(decimal.Decimal(1))),
+    (column(BYTE_ARRAY, LogicalType("STRING")), keys(b"a")),
+    (column(BYTE_ARRAY), keys("a")),
     (column(INT32, LogicalType("DATE")), keys(MOMENT)),
     (column(INT64, LogicalType("DECIMAL", precision=9, scale=1)), keys(1)),
-    (moments("MICROS", utc=True), keys(MOMENT)), (UUIDS, keys(UUID)),
-]  # fmt: skip
+    (moments("MICROS", utc=True), keys(MOMENT)),
+    (UUIDS, keys(UUID)),
+]
 
 
 @pytest.mark.parametrize(("known", "given"), NOT_HASHED)

@@ -42,44 +42,72 @@ SIZE, COUNT, TRUTH = "is bytes, as 67108864 or 64m, not", "is a number from 1 on
 NAMES, PATHS, COLUMNS = "is names, separated by commas", "is a list of names, or of lists", "the dataset has no column"
 LEVELS, TYPES = "is hive, none, the names of levels", "is types of partition columns, .*and 'k' is of none"
 WRONG = {
-    "splitBytes": dict.fromkeys(["", "x", "0", "-1", "1x", "1e3", "1.5m", "1t", "nan", "1kk", "64mm", "gb", "9" * 25,
-                                 "9" * 18 + "g"], SIZE),
-    **{name: dict.fromkeys(["", "x", "0", "-1", "1.5", "9" * 25, "1_0", "٣", "null"], COUNT)
-       for name in ("minSplits", "planFiles", "rowsPerBatch")},
-    **{name: dict.fromkeys(["", "no", "1", "null"], TRUTH)
-       for name in ("verifyCrc", "pushdown", "partitionColumnTypeInference", "caseSensitive")},
+    "splitBytes": dict.fromkeys(
+        ["", "x", "0", "-1", "1x", "1e3", "1.5m", "1t", "nan", "1kk", "64mm", "gb", "9" * 25, "9" * 18 + "g"], SIZE
+    ),
+    **{
+        name: dict.fromkeys(["", "x", "0", "-1", "1.5", "9" * 25, "1_0", "٣", "null"], COUNT)
+        for name in ("minSplits", "planFiles", "rowsPerBatch")
+    },
+    **{
+        name: dict.fromkeys(["", "no", "1", "null"], TRUTH)
+        for name in ("verifyCrc", "pushdown", "partitionColumnTypeInference", "caseSensitive")
+    },
     "columns": {
-        **dict.fromkeys(["a,,b", ",", "[", '["a"'], NAMES), **dict.fromkeys(["[[]]", "[1]", "[[1]]"], PATHS),
-        **dict.fromkeys(["nope", "A", "a, nope", '["nope"]', '[["s", "nope"]]', '[["a", "x"]]', '{"a": 1}', "null",
-                         "x.y"], COLUMNS),
+        **dict.fromkeys(["a,,b", ",", "[", '["a"'], NAMES),
+        **dict.fromkeys(["[[]]", "[1]", "[[1]]"], PATHS),
+        **dict.fromkeys(
+            ["nope", "A", "a, nope", '["nope"]', '[["s", "nope"]]', '[["a", "x"]]', '{"a": 1}', "null", "x.y"], COLUMNS
+        ),
         "a, a": "two columns are called so",
     },
     "filter": {
-        **dict.fromkeys(["", " ", "a", "a >", "a = 1 and", "a in ()", "a = t", "((a = 1", "a is", "not", "a = NaN"],
-                        "the filter cannot be read"),
-        "nope = 1": COLUMNS, "A = 1": COLUMNS, "s.nope > 1": "has no column",
-        "a = 'x'": "cannot be compared with the column 'a'", "k = 'x'": "cannot be compared with the column 'k'",
-        "s = 1": "the column is nested", "l = 1": "the column is a list", "t like 1": "like takes a string",
+        **dict.fromkeys(
+            ["", " ", "a", "a >", "a = 1 and", "a in ()", "a = t", "((a = 1", "a is", "not", "a = NaN"],
+            "the filter cannot be read",
+        ),
+        "nope = 1": COLUMNS,
+        "A = 1": COLUMNS,
+        "s.nope > 1": "has no column",
+        "a = 'x'": "cannot be compared with the column 'a'",
+        "k = 'x'": "cannot be compared with the column 'k'",
+        "s = 1": "the column is nested",
+        "l = 1": "the column is a list",
+        "t like 1": "like takes a string",
         "t like 'a' escape 'bb'": "escape is one character",
     },
     "partitioning": {
-        **dict.fromkeys(["", "[]", "k, k", '[["k", "int32"]]'], LEVELS), "hive,": NAMES, "[1]": PATHS,
-        "{": "is a JSON object, not", "none, k": "not deep enough for a directory each of 'none', 'k'",
-        **dict.fromkeys(['{"k": "nope"}', '{"k": 1}', '{"k": null}', '{"k": {}}', '{"k": ["int32"]}',
-                         '{"k": "decimal(50,2)"}'], TYPES),
-        **dict.fromkeys(['{"k": "bool"}', '{"k": "date"}', '{"k": "timestamp[us]"}'],
-                        "the partition value '[12]' is no"),
+        **dict.fromkeys(["", "[]", "k, k", '[["k", "int32"]]'], LEVELS),
+        "hive,": NAMES,
+        "[1]": PATHS,
+        "{": "is a JSON object, not",
+        "none, k": "not deep enough for a directory each of 'none', 'k'",
+        **dict.fromkeys(
+            ['{"k": "nope"}', '{"k": 1}', '{"k": null}', '{"k": {}}', '{"k": ["int32"]}', '{"k": "decimal(50,2)"}'],
+            TYPES,
+        ),
+        **dict.fromkeys(
+            ['{"k": "bool"}', '{"k": "date"}', '{"k": "timestamp[us]"}'], "the partition value '[12]' is no"
+        ),
         '{"j": "int32"}': "a type is given for the partition column 'j', and the files are partitioned by 'k'",
     },
     "resolve": {**dict.fromkeys(["", "luck"], "is name or position or field_id"), "field_id": "has no field id"},
-    "include": {**dict.fromkeys(["nope", "file, nope", "FILE", "a", '{"x": 1}', '[["file"]]'],
-                                "is any of file, row_group, row_number"), "[": NAMES, "[1]": PATHS},
+    "include": {
+        **dict.fromkeys(
+            ["nope", "file, nope", "FILE", "a", '{"x": 1}', '[["file"]]'], "is any of file, row_group, row_number"
+        ),
+        "[": NAMES,
+        "[1]": PATHS,
+    },
     "nanoseconds": dict.fromkeys(["", "luck"], "is exact or floor"),
-    "storageOptions": {**dict.fromkeys(["", "[]", "{", "null", "1"], "is a JSON object"),
-                       '{"anon": true}': "storage_options are for URLs"},
-    "paths": dict.fromkeys(["[1]", '{"a": 1}', '["a", 1]', "[", '"x"', "nope", "null", "[null]"],
-                           'is a JSON list of paths, as ["a", "b"]'),
-}  # fmt: skip
+    "storageOptions": {
+        **dict.fromkeys(["", "[]", "{", "null", "1"], "is a JSON object"),
+        '{"anon": true}': "storage_options are for URLs",
+    },
+    "paths": dict.fromkeys(
+        ["[1]", '{"a": 1}', '["a", 1]', "[", '"x"', "nope", "null", "[null]"], 'is a JSON list of paths, as ["a", "b"]'
+    ),
+}
 CASES = [(name, text, said) for name, of in WRONG.items() for text, said in of.items()]
 
 
@@ -97,14 +125,28 @@ def test_every_option_is_here():
 @pytest.mark.parametrize(
     "options",
     [
-        {"splitBytes": " 64 M "}, {"minSplits": " 5 "}, {"planFiles": "1"}, {"rowsPerBatch": "+7"}, {"columns": ""},
-        {"columns": '["a", ["s", "x"]]'}, {"columns": "s.x, k"}, {"filter": '`a` > 0 and "k" < 9'},
-        {"partitioning": "HIVE"}, {"partitioning": "none"}, {"partitioning": "level"}, {"partitioning": "{}"},
-        {"partitioning": '{"k": "decimal(9, 2)"}'}, {"resolve": "NAME"}, {"include": ""}, {"include": '["file"]'},
-        {"verifyCrc": "TRUE"}, {"nanoseconds": " Floor"}, {"pushdown": "false"},
+        {"splitBytes": " 64 M "},
+        {"minSplits": " 5 "},
+        {"planFiles": "1"},
+        {"rowsPerBatch": "+7"},
+        {"columns": ""},
+        {"columns": '["a", ["s", "x"]]'},
+        {"columns": "s.x, k"},
+        {"filter": '`a` > 0 and "k" < 9'},
+        {"partitioning": "HIVE"},
+        {"partitioning": "none"},
+        {"partitioning": "level"},
+        {"partitioning": "{}"},
+        {"partitioning": '{"k": "decimal(9, 2)"}'},
+        {"resolve": "NAME"},
+        {"include": ""},
+        {"include": '["file"]'},
+        {"verifyCrc": "TRUE"},
+        {"nanoseconds": " Floor"},
+        {"pushdown": "false"},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_what_options_can_be(folder, options):
     assert count(folder, **options) == 4
 

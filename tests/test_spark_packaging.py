@@ -25,7 +25,8 @@ def module_file():
     if (REPOSITORY / SOURCE).exists():
         return REPOSITORY / SOURCE
     found = importlib.util.find_spec("pyspark_numparq")
-    assert found is not None and found.origin is not None
+    assert found is not None
+    assert found.origin is not None
     return Path(found.origin)
 
 
@@ -35,7 +36,8 @@ def test_the_build_puts_it_at_the_top():
         pytest.skip("not in a checkout")
     wheel = tomllib.loads(project.read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     assert wheel["force-include"][SOURCE] == "pyspark_numparq.py"
-    assert (REPOSITORY / SOURCE).exists() and str(Path(SOURCE).parent) in wheel["exclude"]
+    assert (REPOSITORY / SOURCE).exists()
+    assert str(Path(SOURCE).parent) in wheel["exclude"]
 
 
 def test_an_installed_distribution_has_it():
@@ -70,11 +72,13 @@ def test_it_gives_the_data_source(module_file, monkeypatch):
 
     monkeypatch.syspath_prepend(str(module_file.parent))
     source = importlib.import_module("pyspark_numparq").DefaultSource
-    assert issubclass(source, DataSource) and source.name() == "numparq"
+    assert issubclass(source, DataSource)
+    assert source.name() == "numparq"
 
 
 def test_what_wants_pyspark_is_marked():
     """A test that skips where pyspark is not installed, and that no stage with pyspark picks, is never run."""
     wanting = [path for path in TESTS.rglob("test_*.py") if 'importorskip("pyspark' in path.read_text()]
     unmarked = [path.name for path in wanting if not re.search(r"mark\.(py)?spark\b", path.read_text())]
-    assert len(wanting) > 5 and not unmarked
+    assert len(wanting) > 5
+    assert not unmarked

@@ -16,16 +16,53 @@ NULL = "__HIVE_DEFAULT_PARTITION__"
 INFERRED = {
     "int32": [["5"], ["-5", "05"], ["-2147483648", NULL], ["2020"]],
     "int64": [["2147483648"], ["1", "-9223372036854775808"]],
-    "decimal(19, 0)": [["9223372036854775808"]], "decimal(20, 0)": [["9" * 20], ["9" * 20, "3000000000", "1"]],
-    "decimal(38, 0)": [["9" * 38]], "decimal(1, 0)": [["5."], ["1."]], "decimal(10, 0)": [["5.", "3"]],
-    "float64": [["1.0"], ["NaN"], ["NaN", "1"], ["NaN", "1.5"], ["Infinity", "-Infinity"], [".5"], ["1e-3"],
-                ["1.0", "2"],
-                ["9" * 39], ["9" * 39, "1"], [NULL, "1.5"], ["-0.0"]],
+    "decimal(19, 0)": [["9223372036854775808"]],
+    "decimal(20, 0)": [["9" * 20], ["9" * 20, "3000000000", "1"]],
+    "decimal(38, 0)": [["9" * 38]],
+    "decimal(1, 0)": [["5."], ["1."]],
+    "decimal(10, 0)": [["5.", "3"]],
+    "float64": [
+        ["1.0"],
+        ["NaN"],
+        ["NaN", "1"],
+        ["NaN", "1.5"],
+        ["Infinity", "-Infinity"],
+        [".5"],
+        ["1e-3"],
+        ["1.0", "2"],
+        ["9" * 39],
+        ["9" * 39, "1"],
+        [NULL, "1.5"],
+        ["-0.0"],
+    ],
     "date": [["2020-01-01"], ["0001-01-01", NULL]],
-    "str": [["nan"], ["inf"], ["a", "1"], ["1.0", "3000000000"], ["9" * 20, "1.5"], ["2020-01-01", "5"], ["2020-1-1"],
-            ["2020-02-30"], ["12020-01-01"], ["true"], [NULL], ["null"], ["1_000"], ["--5"], ["."], ["e5"],
-            ["1.5", "a"], ["+5"], ["1e3"], ["1.5f"], ["0x10"], [" 5"], ["2020-01-01 00:00:00"], ["12:00:00"]],
-}  # fmt: skip
+    "str": [
+        ["nan"],
+        ["inf"],
+        ["a", "1"],
+        ["1.0", "3000000000"],
+        ["9" * 20, "1.5"],
+        ["2020-01-01", "5"],
+        ["2020-1-1"],
+        ["2020-02-30"],
+        ["12020-01-01"],
+        ["true"],
+        [NULL],
+        ["null"],
+        ["1_000"],
+        ["--5"],
+        ["."],
+        ["e5"],
+        ["1.5", "a"],
+        ["+5"],
+        ["1e3"],
+        ["1.5f"],
+        ["0x10"],
+        [" 5"],
+        ["2020-01-01 00:00:00"],
+        ["12:00:00"],
+    ],
+}
 CASES = [(kind, values) for kind, several in INFERRED.items() for values in several]
 
 
@@ -59,11 +96,20 @@ def test_one_file_has_no_partition(tmp_path):
 
 def test_types_of_a_schema():
     kinds = {
-        "a": T.StringType(), "b": T.ByteType(), "c": T.DecimalType(9, 2), "d": T.DateType(), "e": T.TimestampType(),
-        "f": T.ArrayType(T.LongType()), "g": T.TimestampNTZType(),
-    }  # fmt: skip
+        "a": T.StringType(),
+        "b": T.ByteType(),
+        "c": T.DecimalType(9, 2),
+        "d": T.DateType(),
+        "e": T.TimestampType(),
+        "f": T.ArrayType(T.LongType()),
+        "g": T.TimestampNTZType(),
+    }
     schema = T.StructType([T.StructField(name, kind) for name, kind in kinds.items()])
     assert user_partition_types(schema) == {
-        "a": "str", "b": "int8", "c": "decimal(9, 2)", "d": "date", "g": "timestamp[us]"
-    }  # fmt: skip
+        "a": "str",
+        "b": "int8",
+        "c": "decimal(9, 2)",
+        "d": "date",
+        "g": "timestamp[us]",
+    }
     assert user_partition_types(None) == {}

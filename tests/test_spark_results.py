@@ -61,19 +61,25 @@ GOOD = [
     (pd.Series([DAY, None], dtype=object), T.DateType(), [DAY, None]),
     (pd.Series([pd.Timestamp(DAY)]), T.DateType(), [DAY]),
     (pd.Series([pd.Timestamp(NOON)]), T.TimestampNTZType(), [NOON]),
-    (pd.Series([pd.Timestamp(NOON, tz="UTC").tz_convert("Asia/Tokyo")]), T.TimestampType(),
-     [NOON.replace(tzinfo=datetime.UTC)]),
+    (
+        pd.Series([pd.Timestamp(NOON, tz="UTC").tz_convert("Asia/Tokyo")]),
+        T.TimestampType(),
+        [NOON.replace(tzinfo=datetime.UTC)],
+    ),
     (pd.Series([pd.Timestamp(NOON)]), T.TimestampType(), [NOON.replace(tzinfo=datetime.UTC)]),
     (pd.Series([pd.Timedelta(90, "s"), None]), T.DayTimeIntervalType(), [datetime.timedelta(seconds=90), None]),
     (pd.Series([np.array([1, 2]), None, []], dtype=object), T.ArrayType(T.LongType()), [[1, 2], None, []]),
     (pd.Series([{"p": 1}, [("q", None)], None], dtype=object), PAIRS, [[("p", 1)], [("q", None)], None]),
-    (pd.Series([{"x": 1.5, "tags": ["t"]}, Row(x=2.0, tags=None), np.nan], dtype=object), POINT,
-     [{"x": 1.5, "tags": ["t"]}, {"x": 2.0, "tags": None}, None]),
+    (
+        pd.Series([{"x": 1.5, "tags": ["t"]}, Row(x=2.0, tags=None), np.nan], dtype=object),
+        POINT,
+        [{"x": 1.5, "tags": ["t"]}, {"x": 2.0, "tags": None}, None],
+    ),
     (pd.Series([[{"p": 1}], None], dtype=object), T.ArrayType(PAIRS), [[[("p", 1)]], None]),
     (pd.Series([None, None], dtype=object), T.LongType(), [None, None]),
     (pd.Series([np.nan, np.nan]), T.StringType(), [None, None]),
     (pd.Series([pd.NaT, pd.NaT]), T.TimestampType(), [None, None]),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("values", "kind", "wanted"), GOOD, ids=lambda value: str(getattr(value, "dtype", value))[:30])

@@ -93,7 +93,8 @@ def test_a_worker_has_all_that_it_reads_with(found):
 
 def test_workers_draw_numbers_of_their_own(found):
     (first, first_random), (second, second_random) = found["drawn"]
-    assert first != second and first_random != second_random
+    assert first != second
+    assert first_random != second_random
 
 
 def test_what_a_worker_forks_is_left_alone(found):
@@ -112,7 +113,8 @@ print("heard", flush=True)
 """
     done = run(code)
     assert done.stdout == "heard\n"
-    assert "printed" in done.stderr and "by a child" in done.stderr
+    assert "printed" in done.stderr
+    assert "by a child" in done.stderr
 
 
 @pytest.mark.parametrize("fault", ["ImportError('no such symbol')", "RuntimeError('anything')"])
@@ -129,7 +131,8 @@ print("numpy" in sys.modules)
     known = os.environ.get("PYTHONPATH", "")
     done = run(code, PYTHONPATH=os.pathsep.join([str(tmp_path), *filter(None, [known])]))
     assert done.stdout == "True\n"
-    assert "left to the workers: pyspark_of_a_kind" in done.stderr and "not.installed" not in done.stderr
+    assert "left to the workers: pyspark_of_a_kind" in done.stderr
+    assert "not.installed" not in done.stderr
 
 
 def test_settings_are_put_back(monkeypatch):
@@ -139,7 +142,8 @@ def test_settings_are_put_back(monkeypatch):
     monkeypatch.delenv("ANOTHER", raising=False)
     with _environment({"A_SETTING": "ours", "ANOTHER": "ours"}):
         assert (os.environ["A_SETTING"], os.environ["ANOTHER"]) == ("own", "ours")
-    assert os.environ["A_SETTING"] == "own" and "ANOTHER" not in os.environ
+    assert os.environ["A_SETTING"] == "own"
+    assert "ANOTHER" not in os.environ
 
 
 def test_nothing_is_compiled_but_what_every_read_needs(tmp_path):

@@ -118,10 +118,15 @@ def test_cut_text_is_a_bound_and_text(value, length):
     raw = value.encode()
     low, low_exact = truncate_min_value(raw, length, TEXT)
     high, high_exact = truncate_max_value(raw, length, TEXT)
-    assert low is not None and low <= raw and len(low) <= length and value.startswith(low.decode())
+    assert low is not None
+    assert low <= raw
+    assert len(low) <= length
+    assert value.startswith(low.decode())
     assert low_exact == high_exact == (len(raw) <= length)
     if high is not None:
-        assert high >= raw and len(high) <= length + 1 and high.decode() >= value
+        assert high >= raw
+        assert len(high) <= length + 1
+        assert high.decode() >= value
     else:
         assert all(letter == "\U0010ffff" for letter in raw[:length].decode(errors="ignore"))
 
@@ -146,16 +151,21 @@ def test_nans_are_counted_and_never_bounds_of_the_type_order():
     assert build_page_statistics(found, 1, 5) == {"null_count": 5, "nan_count": 2}
     assert build_page_statistics(found, 2, 5) == {"null_count": 5, "nan_count": 0}
     assert build_chunk_statistics(found, 7) == {
-        "null_count": 7, "nan_count": 3, "min_value": double(-3.0), "max_value": double(2.0),
-        "is_min_value_exact": True, "is_max_value_exact": True,
-    }  # fmt: skip
+        "null_count": 7,
+        "nan_count": 3,
+        "min_value": double(-3.0),
+        "max_value": double(2.0),
+        "is_min_value_exact": True,
+        "is_max_value_exact": True,
+    }
     assert build_chunk_statistics(floats("type", [NAN]), 0) == {"null_count": 0, "nan_count": 1}
 
 
 def test_pages_of_nans_have_bounds_under_the_total_order():
     found = floats("ieee754", [NAN, 1.0], [NAN, -NAN])
     assert found.nan_counts == [1, 2]
-    assert found.min_values == [double(1.0), double(-NAN)] and found.max_values == [double(1.0), double(NAN)]
+    assert found.min_values == [double(1.0), double(-NAN)]
+    assert found.max_values == [double(1.0), double(NAN)]
     assert merge_page_bounds(found) == (double(1.0), double(1.0), 3)
     assert merge_page_bounds(floats("ieee754", [NAN], [NAN, -NAN])) == (double(-NAN), double(NAN), 3)
 
@@ -187,8 +197,11 @@ def test_exactness_and_what_is_left_out():
     long = b"\xff" * 99
     pages_ = PageBounds(BYTES, [1, 0, 2], [b"b" * 99, None, b"a" * 80], [long, None, b"c"])
     assert build_chunk_statistics(pages_, 3, distinct_count=2) == {
-        "null_count": 3, "distinct_count": 2, "min_value": b"a" * 64, "is_min_value_exact": False,
-    }  # fmt: skip
+        "null_count": 3,
+        "distinct_count": 2,
+        "min_value": b"a" * 64,
+        "is_min_value_exact": False,
+    }
     assert build_page_statistics(pages_, 2, 0, length=100)["max_value"] == b"c"
     assert build_page_statistics(pages_, 1, 9) == {"null_count": 9}
     encode_struct("Statistics", build_chunk_statistics(pages_, 3))

@@ -42,20 +42,22 @@ def table(rows=ROWS, nulls=True, seed=0):
     def column(arrow_type, values):
         return pa.array(values, arrow_type, mask=missing)
 
-    return pa.table({
-        "int64": column(pa.int64(), numbers),
-        "digits": column(pa.int64(), numbers + 2**60),  # more than a float64 holds
-        "int8": column(pa.int8(), (numbers % 100).astype("i1")),
-        "float": column(pa.float32(), numbers.astype("f4")),
-        "bool": column(pa.bool_(), numbers > 0),
-        "moment": column(pa.timestamp("us"), numbers),
-        "text": column(pa.string(), words),
-        "distinct": column(pa.string(), distinct),
-        "bytes": column(pa.binary(), [text.encode() for text in distinct]),
-        "fixed": column(pa.binary(4), [number.tobytes() for number in numbers.astype("<i4")]),
-        "category": column(pa.string(), words).dictionary_encode(),
-        "decimal": column(pa.int32(), numbers.astype("i4")).cast(pa.decimal128(12, 2)),
-    })  # fmt: skip
+    return pa.table(
+        {
+            "int64": column(pa.int64(), numbers),
+            "digits": column(pa.int64(), numbers + 2**60),  # more than a float64 holds
+            "int8": column(pa.int8(), (numbers % 100).astype("i1")),
+            "float": column(pa.float32(), numbers.astype("f4")),
+            "bool": column(pa.bool_(), numbers > 0),
+            "moment": column(pa.timestamp("us"), numbers),
+            "text": column(pa.string(), words),
+            "distinct": column(pa.string(), distinct),
+            "bytes": column(pa.binary(), [text.encode() for text in distinct]),
+            "fixed": column(pa.binary(4), [number.tobytes() for number in numbers.astype("<i4")]),
+            "category": column(pa.string(), words).dictionary_encode(),
+            "decimal": column(pa.int32(), numbers.astype("i4")).cast(pa.decimal128(12, 2)),
+        }
+    )
 
 
 FILES = {
@@ -149,8 +151,9 @@ def test_a_huge_chunk_is_shared_out(monkeypatch, column, nulls):
     assert_same(got, oracle(big))
     assert_same(read_parquet(big, threads=1), got)
     part = read_parquet(big, threads=4, row_range=(70_123, 130_321))
-    pd.testing.assert_frame_equal(part, got.iloc[70_123:130_321].reset_index(drop=True), check_dtype=False,
-                                  check_categorical=False)  # fmt: skip
+    pd.testing.assert_frame_equal(
+        part, got.iloc[70_123:130_321].reset_index(drop=True), check_dtype=False, check_categorical=False
+    )
 
 
 @pytest.mark.parametrize("compression", ["none", "zstd"])
@@ -158,11 +161,13 @@ def test_chunks_larger_than_a_window(tmp_path, compression):
     """As they are in large files, with nothing made smaller for the test."""
     rng = np.random.default_rng(3)
     rows = page_walk.WINDOW_BYTES // 4
-    big = pa.table({
-        "int": pa.array(rng.integers(0, 2**62, rows)),
-        "gaps": pa.array(rng.random(rows), mask=rng.random(rows) < 0.3),
-        "text": [f"{number:020d}" for number in rng.integers(0, 2**62, rows // 2).tolist()] * 2,
-    })  # fmt: skip
+    big = pa.table(
+        {
+            "int": pa.array(rng.integers(0, 2**62, rows)),
+            "gaps": pa.array(rng.random(rows), mask=rng.random(rows) < 0.3),
+            "text": [f"{number:020d}" for number in rng.integers(0, 2**62, rows // 2).tolist()] * 2,
+        }
+    )
     data = written(big, use_dictionary=False, compression=compression)
     path = tmp_path / "file.parquet"
     path.write_bytes(data)
@@ -186,7 +191,8 @@ def test_the_same_error_by_any_number_of_threads(threads):
     for _ in range(5):
         with pytest.raises(CorruptPageError, match="checksum") as caught:
             read_parquet(bytes(damaged), threads=threads)
-        assert caught.value.where["row_group"] == 1 and caught.value.where["column"] == "distinct"
+        assert caught.value.where["row_group"] == 1
+        assert caught.value.where["column"] == "distinct"
 
 
 def test_no_thread_is_left_behind(data):
@@ -256,8 +262,9 @@ def test_many_files_opened_by_many_threads(data, expected):
     with ThreadPoolExecutor(8) as users:
         for number, (columns, got) in enumerate(users.map(use, range(40))):
             assert got["row_number"].tolist() == list(range(number * 50))
-            pd.testing.assert_frame_equal(got[columns], expected[columns].iloc[: number * 50], check_dtype=False,
-                                          check_categorical=False)  # fmt: skip
+            pd.testing.assert_frame_equal(
+                got[columns], expected[columns].iloc[: number * 50], check_dtype=False, check_categorical=False
+            )
 
 
 FORK = """
@@ -297,6 +304,11 @@ def test_a_fork_reads_too(tmp_path):
     path = tmp_path / "file.parquet"
     path.write_bytes(written(table(2000), row_group_size=500))
     # Without warnings: Python itself warns of forks while there are threads.
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORK, str(path)], timeout=300, check=False,
-                          capture_output=True, text=True)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORK, str(path)],
+        timeout=300,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr

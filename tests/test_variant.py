@@ -65,15 +65,22 @@ def test_what_the_twin_encodes_in_the_widest_form(value, backwards, width):
 
 
 NICE = (
-    st.none() | st.booleans() | st.integers(-(10**38) + 1, 10**38 - 1) | st.floats() | st.text(max_size=70)
-    | st.binary(max_size=70) | st.uuids() | st.dates()
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**38) + 1, 10**38 - 1)
+    | st.floats()
+    | st.text(max_size=70)
+    | st.binary(max_size=70)
+    | st.uuids()
+    | st.dates()
     | (st.times() | st.datetimes() | st.datetimes(timezones=st.just(UTC))).map(lambda moment: moment.replace(fold=0))
     | st.decimals(allow_nan=False, allow_infinity=False, places=5, min_value=-(10**20), max_value=10**20)
-)  # fmt: skip
+)
 nice = st.recursive(
-    NICE, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    NICE,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
     max_leaves=12,
-)  # fmt: skip
+)
 
 
 def as_decoded(value):
@@ -103,16 +110,37 @@ def test_encode_then_decode(value):
 
 def test_smallest_types():
     kinds = [
-        (None, 0), (True, 1), (127, 3), (-129, 4), (1 << 20, 5), (1 << 40, 6), (1 << 63, 10), (1.5, 7),
+        (None, 0),
+        (True, 1),
+        (127, 3),
+        (-129, 4),
+        (1 << 20, 5),
+        (1 << 40, 6),
+        (1 << 63, 10),
+        (1.5, 7),
         (np.float32(1.5), 14),
-        (decimal.Decimal("1.25"), 8), (decimal.Decimal("1234567890"), 9), (decimal.Decimal("1E+20"), 10),
-        (datetime.date(2020, 1, 1), 11), (datetime.datetime(2020, 1, 1, tzinfo=UTC), 12),
-        (datetime.datetime(2020, 1, 1), 13), (b"x", 15), ("x" * 64, 16), (datetime.time(1), 17),
-        (pd.Timestamp(5, unit="ns", tz="Europe/Berlin"), 18), (pd.Timestamp(5, unit="ns"), 19), (uuid.UUID(int=1), 20),
-        (pd.Timestamp("2020-01-01"), 13), (np.datetime64("2020-01-01"), 11), (np.datetime64(5, "ns"), 19),
-        (np.datetime64("2020-01-01T00:00:01"), 13), (np.int16(5), 3), (np.bool_(False), 2), (pd.NaT, 0), (pd.NA, 0),
+        (decimal.Decimal("1.25"), 8),
+        (decimal.Decimal("1234567890"), 9),
+        (decimal.Decimal("1E+20"), 10),
+        (datetime.date(2020, 1, 1), 11),
+        (datetime.datetime(2020, 1, 1, tzinfo=UTC), 12),
+        (datetime.datetime(2020, 1, 1), 13),
+        (b"x", 15),
+        ("x" * 64, 16),
+        (datetime.time(1), 17),
+        (pd.Timestamp(5, unit="ns", tz="Europe/Berlin"), 18),
+        (pd.Timestamp(5, unit="ns"), 19),
+        (uuid.UUID(int=1), 20),
+        (pd.Timestamp("2020-01-01"), 13),
+        (np.datetime64("2020-01-01"), 11),
+        (np.datetime64(5, "ns"), 19),
+        (np.datetime64("2020-01-01T00:00:01"), 13),
+        (np.int16(5), 3),
+        (np.bool_(False), 2),
+        (pd.NaT, 0),
+        (pd.NA, 0),
         (np.datetime64("NaT"), 0),
-    ]  # fmt: skip
+    ]
     for value, kind in kinds:
         assert variant.encode(value)[1][0] == kind << 2, repr(value)
     assert variant.encode("x" * 63)[1][0] == 63 << 2 | 1
@@ -121,19 +149,22 @@ def test_smallest_types():
     assert variant.decode(*variant.encode(aware)) == datetime.datetime(2020, 1, 1, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(("value", "kind", "message"), [
-    ({1: 2}, TypeError, "the fields of a variant have strings for names, not 1"),
-    (1j, TypeError, "a variant cannot hold 1j, which is a complex"),
-    (np.timedelta64(5, "us"), TypeError, "which is a timedelta64"),
-    (10**38, ValueError, "a variant's numbers have at most 38 digits, which 1000"),
-    (decimal.Decimal("1E-39"), ValueError, "a variant's decimals have at most 38 digits, which 1E-39 has not"),
-    (decimal.Decimal("1E+999999"), ValueError, "which 1E+999999 has not"),
-    (decimal.Decimal("NaN"), ValueError, "a variant has no decimal NaN; a float can be NaN or infinite"),
-    (datetime.time(1, tzinfo=UTC), ValueError, "a variant's times have no time zone"),
-    ("\ud800", ValueError, "a string is not Unicode text: '\\ud800'"),
-    ({"\ud800": 1}, ValueError, "a field's name is not Unicode text"),
-    (np.datetime64(10**15, "s"), ValueError, "is out of range"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "kind", "message"),
+    [
+        ({1: 2}, TypeError, "the fields of a variant have strings for names, not 1"),
+        (1j, TypeError, "a variant cannot hold 1j, which is a complex"),
+        (np.timedelta64(5, "us"), TypeError, "which is a timedelta64"),
+        (10**38, ValueError, "a variant's numbers have at most 38 digits, which 1000"),
+        (decimal.Decimal("1E-39"), ValueError, "a variant's decimals have at most 38 digits, which 1E-39 has not"),
+        (decimal.Decimal("1E+999999"), ValueError, "which 1E+999999 has not"),
+        (decimal.Decimal("NaN"), ValueError, "a variant has no decimal NaN; a float can be NaN or infinite"),
+        (datetime.time(1, tzinfo=UTC), ValueError, "a variant's times have no time zone"),
+        ("\ud800", ValueError, "a string is not Unicode text: '\\ud800'"),
+        ({"\ud800": 1}, ValueError, "a field's name is not Unicode text"),
+        (np.datetime64(10**15, "s"), ValueError, "is out of range"),
+    ],
+)
 def test_what_cannot_be_encoded(value, kind, message):
     with pytest.raises(kind) as caught:
         variant.encode(value)
@@ -155,9 +186,13 @@ def test_values_that_are_too_deep_to_encode():
 # --- damage -----------------------------------------------------------------------------------------------------------
 
 SAMPLE = {
-    "a": [1, -5.5, "text", None, {"b": True, "c": [[], {}]}], "b": b"\0\1", "c": decimal.Decimal("12.345"),
-    "d": {"a": datetime.date(2020, 2, 3), "e": "x" * 80}, "é": uuid.UUID(int=7), "f": datetime.time(5, 6),
-}  # fmt: skip
+    "a": [1, -5.5, "text", None, {"b": True, "c": [[], {}]}],
+    "b": b"\0\1",
+    "c": decimal.Decimal("12.345"),
+    "d": {"a": datetime.date(2020, 2, 3), "e": "x" * 80},
+    "é": uuid.UUID(int=7),
+    "f": datetime.time(5, 6),
+}
 
 
 def same_verdict(metadata, data):
@@ -220,37 +255,67 @@ def test_damaged_values(value, data):
     same_verdict(metadata, bytes(encoded))
 
 
-@pytest.mark.parametrize(("metadata", "value", "kind", "message"), [
-    (b"", b"\0", InvalidFileError, "a variant has no metadata"),
-    (b"\x02\0\0", b"\0", UnsupportedError, "a variant's metadata is of version 2, where numparq reads 1"),
-    (b"\x01\x05\0", b"\0", InvalidFileError, "a variant's metadata ends within the 5 names that it counts"),
-    (b"\x01\x01\0\x02a", b"\0", InvalidFileError, "the offsets in a variant's metadata do not divide its names"),
-    (b"\x01\x01\0\x01\xff", b"\0", InvalidFileError, "a string in a variant is not valid UTF-8"),
-    (EMPTY, b"", InvalidFileError, "a variant's value has no bytes"),
-    (EMPTY, b"\x0c", InvalidFileError, "a variant's value ends at byte 2, where its place ends at byte 1"),
-    (EMPTY, b"\x0c\1\1", InvalidFileError, "a variant's value ends at byte 2, where its place ends at byte 3"),
-    (EMPTY, b"\x05\xff", InvalidFileError, "a string in a variant is not valid UTF-8"),
-    (EMPTY, b"\x09a", InvalidFileError, "a variant's short string ends at byte 3, where its place ends at byte 2"),
-    (EMPTY, b"\x40\xff\xff\xff\xffa", InvalidFileError,
-     "a variant's string of bytes ends at byte 4294967300, where its place ends at byte 6"),
-    (EMPTY, b"\x20\x27\1\0\0\0", InvalidFileError,
-     "a decimal in a variant has the scale 39, where 38 is the largest"),
-    (EMPTY, b"\x54", UnsupportedError,
-     "a variant has a value of the primitive type 21, which numparq does not know"),
-    (EMPTY, b"\x02\x01\x00\x00\x01\x00", InvalidFileError,
-     "an object in a variant has a field 0, where its metadata have 0 names"),
-    (b"\x01\x02\0\1\2aa", b"\x02\x02\0\1\0\1\2\0\0", InvalidFileError,
-     "an object in a variant has two fields 'a'"),
-    (EMPTY, b"\x03\x02\0\0\1\0", InvalidFileError, "values in a variant overlap, or have gaps in between"),
-    (EMPTY, b"\x03\x02\0\2\3\0\0\0", InvalidFileError,
-     "a variant's value ends at byte 6, where its place ends at byte 7"),
-    (EMPTY, b"\x03\x01\1\2\0\0", InvalidFileError, "values in a variant overlap, or have gaps in between"),
-    (EMPTY, b"\x03\x00\1\0", InvalidFileError, "values in a variant overlap, or have gaps in between"),
-    (EMPTY, b"\x13\xff\xff\xff\xff\0", InvalidFileError,
-     "an array in a variant ends within the offsets of its 4294967295 values"),
-    (EMPTY, b"\x03\x01\0\x05\0", InvalidFileError,
-     "an array in a variant ends at byte 9, where its place ends at byte 5"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("metadata", "value", "kind", "message"),
+    [
+        (b"", b"\0", InvalidFileError, "a variant has no metadata"),
+        (b"\x02\0\0", b"\0", UnsupportedError, "a variant's metadata is of version 2, where numparq reads 1"),
+        (b"\x01\x05\0", b"\0", InvalidFileError, "a variant's metadata ends within the 5 names that it counts"),
+        (b"\x01\x01\0\x02a", b"\0", InvalidFileError, "the offsets in a variant's metadata do not divide its names"),
+        (b"\x01\x01\0\x01\xff", b"\0", InvalidFileError, "a string in a variant is not valid UTF-8"),
+        (EMPTY, b"", InvalidFileError, "a variant's value has no bytes"),
+        (EMPTY, b"\x0c", InvalidFileError, "a variant's value ends at byte 2, where its place ends at byte 1"),
+        (EMPTY, b"\x0c\1\1", InvalidFileError, "a variant's value ends at byte 2, where its place ends at byte 3"),
+        (EMPTY, b"\x05\xff", InvalidFileError, "a string in a variant is not valid UTF-8"),
+        (EMPTY, b"\x09a", InvalidFileError, "a variant's short string ends at byte 3, where its place ends at byte 2"),
+        (
+            EMPTY,
+            b"\x40\xff\xff\xff\xffa",
+            InvalidFileError,
+            "a variant's string of bytes ends at byte 4294967300, where its place ends at byte 6",
+        ),
+        (
+            EMPTY,
+            b"\x20\x27\1\0\0\0",
+            InvalidFileError,
+            "a decimal in a variant has the scale 39, where 38 is the largest",
+        ),
+        (
+            EMPTY,
+            b"\x54",
+            UnsupportedError,
+            "a variant has a value of the primitive type 21, which numparq does not know",
+        ),
+        (
+            EMPTY,
+            b"\x02\x01\x00\x00\x01\x00",
+            InvalidFileError,
+            "an object in a variant has a field 0, where its metadata have 0 names",
+        ),
+        (b"\x01\x02\0\1\2aa", b"\x02\x02\0\1\0\1\2\0\0", InvalidFileError, "an object in a variant has two fields 'a'"),
+        (EMPTY, b"\x03\x02\0\0\1\0", InvalidFileError, "values in a variant overlap, or have gaps in between"),
+        (
+            EMPTY,
+            b"\x03\x02\0\2\3\0\0\0",
+            InvalidFileError,
+            "a variant's value ends at byte 6, where its place ends at byte 7",
+        ),
+        (EMPTY, b"\x03\x01\1\2\0\0", InvalidFileError, "values in a variant overlap, or have gaps in between"),
+        (EMPTY, b"\x03\x00\1\0", InvalidFileError, "values in a variant overlap, or have gaps in between"),
+        (
+            EMPTY,
+            b"\x13\xff\xff\xff\xff\0",
+            InvalidFileError,
+            "an array in a variant ends within the offsets of its 4294967295 values",
+        ),
+        (
+            EMPTY,
+            b"\x03\x01\0\x05\0",
+            InvalidFileError,
+            "an array in a variant ends at byte 9, where its place ends at byte 5",
+        ),
+    ],
+)
 def test_what_is_said_of_damage(metadata, value, kind, message):
     with pytest.raises(kind) as caught:
         variant.decode(metadata, value)
@@ -311,8 +376,12 @@ def test_reserved_bits_are_ignored():
 # What JSON cannot say.
 SPECIAL = {
     "object_primitive": {
-        "boolean_false_field": False, "boolean_true_field": True, "double_field": decimal.Decimal("1.23456789"),
-        "int_field": 1, "null_field": None, "string_field": "Apache Parquet",
+        "boolean_false_field": False,
+        "boolean_true_field": True,
+        "double_field": decimal.Decimal("1.23456789"),
+        "int_field": 1,
+        "null_field": None,
+        "string_field": "Apache Parquet",
         "timestamp_field": "2025-04-16T12:34:56.78",
     },
     "long_string": "This string is for sure and certainly longer than 64 bytes",
@@ -328,7 +397,7 @@ SPECIAL = {
     "primitive_timestamp_nanos": pd.Timestamp("2024-11-07T12:33:54.123456789Z"),
     "primitive_timestampntz_nanos": pd.Timestamp("2024-11-07T12:33:54.123456789"),
     "primitive_uuid": uuid.UUID("f24f9b64-81fa-49d1-b74e-8c09a6e31c56"),
-}  # fmt: skip
+}
 
 
 def test_the_examples_of_the_conformance_suite(parquet_testing):
@@ -358,7 +427,8 @@ def test_the_examples_of_the_conformance_suite(parquet_testing):
 def test_examples_of_docstrings(name):
     importlib.import_module(name)
     result = doctest.testmod(sys.modules[name])  # `numparq.variant.encode` is the function
-    assert result.attempted and not result.failed
+    assert result.attempted
+    assert not result.failed
 
 
 def test_reads_without_variants_do_not_load_what_decodes_them():

@@ -140,10 +140,13 @@ def storable(value):
 @given(st.lists(st.none() | values.filter(storable), min_size=1, max_size=6), schemas, st.integers(1, 3))
 def test_what_the_twin_has_shredded(rows, schema, group_size):
     metadata = twin.metadata(NAMES)
-    stored = [row if row is None else {"metadata": metadata, **without_typed(twin.shredded(row, schema, IDS), schema)}
-              for row in rows]  # fmt: skip
-    data = to_parquet(pd.DataFrame({"v": pd.Series(stored, dtype=object)}), schema=[variant_node(schema)],
-                      row_group_size=group_size)  # fmt: skip
+    stored = [
+        row if row is None else {"metadata": metadata, **without_typed(twin.shredded(row, schema, IDS), schema)}
+        for row in rows
+    ]
+    data = to_parquet(
+        pd.DataFrame({"v": pd.Series(stored, dtype=object)}), schema=[variant_node(schema)], row_group_size=group_size
+    )
     expected = [None if row is None else twin.unshredded(row) for row in rows]
     assert exact_all(read_parquet(data)["v"]) == exact_all(expected)
     kept = read_parquet(data, variants="bytes")["v"]
@@ -202,17 +205,25 @@ def test_decimals_beyond_those_of_a_variant():
 # --- beyond what Python's types hold ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("kind", "numbers"), [
-    (11, [0, 2**31 - 1, -(2**31)]), (12, [0, 2**62, -(2**62)]), (13, [0, 2**62, -(2**62)]),
-    (17, [0, -1, 86_400_000_000, 86_399_999_999]), (18, [2**63 - 1, -(2**63) + 1]), (19, [2**63 - 1, -(2**63) + 1]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "numbers"),
+    [
+        (11, [0, 2**31 - 1, -(2**31)]),
+        (12, [0, 2**62, -(2**62)]),
+        (13, [0, 2**62, -(2**62)]),
+        (17, [0, -1, 86_400_000_000, 86_399_999_999]),
+        (18, [2**63 - 1, -(2**63) + 1]),
+        (19, [2**63 - 1, -(2**63) + 1]),
+    ],
+)
 def test_dates_and_times_beyond_those_of_python(kind, numbers):
     """Shredded or not, they are the same; pyarrow writes them as plain numbers."""
     physical, logical, _ = LEAVES[kind]
     numbers_type = pa.int32() if physical == INT32 else pa.int64()
     typed = pa.array([*numbers, None], numbers_type)
-    raw = [None] * len(numbers) + [twin.Typed(kind, numbers[1].to_bytes(4 if physical == INT32 else 8, "little",
-                                                                       signed=True)).encoded]  # fmt: skip
+    raw = [None] * len(numbers) + [
+        twin.Typed(kind, numbers[1].to_bytes(4 if physical == INT32 else 8, "little", signed=True)).encoded
+    ]
     data = shredded_by_hand(typed, raw, logical)
     width = 4 if physical == INT32 else 8
     expected = [twin.plain(kind, n.to_bytes(width, "little", signed=True)) for n in [*numbers, numbers[1]]]
@@ -226,8 +237,11 @@ THRIFT_UNITS = {"MICROS": "MicroSeconds", "NANOS": "NanoSeconds"}
 
 def shredded_by_hand(typed, raw, logical=None, edit=lambda footer: None):
     """Write a column ``v`` with a ``typed_value`` as pyarrow has it, annotated by hand."""
-    fields = [pa.field("metadata", pa.binary(), False), pa.field("value", pa.binary()),
-              pa.field("typed_value", typed.type)]  # fmt: skip
+    fields = [
+        pa.field("metadata", pa.binary(), False),
+        pa.field("value", pa.binary()),
+        pa.field("typed_value", typed.type),
+    ]
     parts = [pa.array([EMPTY] * len(typed), pa.binary()), pa.array(raw, pa.binary()), typed]
     table = pa.table({"v": pa.StructArray.from_arrays(parts, fields=fields)})
 
@@ -251,9 +265,12 @@ def shredded_by_hand(typed, raw, logical=None, edit=lambda footer: None):
 
 def test_nulls():
     """SQL's null and a Variant null are both None; as bytes they are told apart. A missing value is a Variant null."""
-    rows = [None, {"metadata": EMPTY, "value": b"\0", "typed_value": None},
-            {"metadata": EMPTY, "value": None, "typed_value": None},
-            {"metadata": EMPTY, "value": None, "typed_value": 0}]  # fmt: skip
+    rows = [
+        None,
+        {"metadata": EMPTY, "value": b"\0", "typed_value": None},
+        {"metadata": EMPTY, "value": None, "typed_value": None},
+        {"metadata": EMPTY, "value": None, "typed_value": 0},
+    ]
     data = to_parquet(pd.DataFrame({"v": pd.Series(rows, dtype=object)}), schema=[variant_node(6)])
     assert read_parquet(data)["v"].tolist() == [None, None, None, 0]
     kept = read_parquet(data, variants="bytes")["v"].tolist()
@@ -265,9 +282,17 @@ def test_nulls():
 
 
 def test_missing_elements_are_nulls():
-    rows = [{"metadata": EMPTY, "value": None, "typed_value": [
-        {"value": None, "typed_value": 1}, {"value": None, "typed_value": None}, {"value": b"\0", "typed_value": None}
-    ]}]  # fmt: skip
+    rows = [
+        {
+            "metadata": EMPTY,
+            "value": None,
+            "typed_value": [
+                {"value": None, "typed_value": 1},
+                {"value": None, "typed_value": None},
+                {"value": b"\0", "typed_value": None},
+            ],
+        }
+    ]
     data = to_parquet(pd.DataFrame({"v": rows}), schema=[variant_node([6])])
     assert read_parquet(data)["v"].tolist() == [[1, None, None]]
     kept = read_parquet(data, variants="bytes")["v"][0]
@@ -279,8 +304,9 @@ def test_fields_in_the_order_of_their_names():
     ids = {name: number for number, name in enumerate(names)}
     value = {"z": twin.Typed(3, b"\1"), "é": twin.Typed(3, b"\2"), "a": twin.Typed(3, b"\3")}
     parts = twin.shredded(value, {"z": 3, "é": 3}, ids)
-    data = to_parquet(pd.DataFrame({"v": [{"metadata": twin.metadata(names), **parts}]}),
-                      schema=[variant_node({"z": 3, "é": 3})])  # fmt: skip
+    data = to_parquet(
+        pd.DataFrame({"v": [{"metadata": twin.metadata(names), **parts}]}), schema=[variant_node({"z": 3, "é": 3})]
+    )
     assert list(read_parquet(data)["v"][0].items()) == [("a", 3), ("z", 1), ("é", 2)]
     kept = read_parquet(data, variants="bytes")["v"][0]
     assert list(variant.decode(**kept)) == ["a", "z", "é"]
@@ -297,11 +323,16 @@ def test_lists_of_variants():
         part = read_parquet(data, row_range=rows)["l"]
         assert [None if items is None else items.tolist() for items in part] == expected[slice(*rows)]
     kept = read_parquet(data, variants="bytes")["l"]
-    assert [None if items is None else [None if item is None else variant.decode(**item) for item in items]
-            for items in kept] == expected  # fmt: skip
+    assert [
+        None if items is None else [None if item is None else variant.decode(**item) for item in items]
+        for items in kept
+    ] == expected
     arrow = pa.array(read_parquet(data, dtype_backend="pyarrow")["l"])
-    assert arrow.type == pa.list_(pa.field("element", pa.struct([
-        pa.field("metadata", pa.binary(), False), pa.field("value", pa.binary(), False)])))  # fmt: skip
+    assert arrow.type == pa.list_(
+        pa.field(
+            "element", pa.struct([pa.field("metadata", pa.binary(), False), pa.field("value", pa.binary(), False)])
+        )
+    )
     assert arrow.to_pylist() == [None if items is None else items.tolist() for items in kept]
 
 
@@ -348,14 +379,17 @@ def test_other_forms():
 # --- other writers ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("query", [
-    "select case when i % 5 = 0 then null when i % 5 = 1 then i::variant when i % 5 = 2 then ('s' || i)::variant "
-    "else {'a': i, 'b': [i, i + 1], 'c': {'d': i / 2}}::variant end v from range(300) t(i)",
-    "select {'a': i, 'b': ['x' || i], 'c': date '2020-01-01' + i::int, 'd': i::decimal(9, 2)}::variant v "
-    "from range(300) t(i)",
-    "select {'t': make_timestamp(i * 1000003), 'u': uuid(), 'f': i::float, "
-    "'b': i % 2 = 0, 'x': 'y'::blob, 'h': i::hugeint}::variant v from range(300) t(i)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select case when i % 5 = 0 then null when i % 5 = 1 then i::variant when i % 5 = 2 then ('s' || i)::variant "
+        "else {'a': i, 'b': [i, i + 1], 'c': {'d': i / 2}}::variant end v from range(300) t(i)",
+        "select {'a': i, 'b': ['x' || i], 'c': date '2020-01-01' + i::int, 'd': i::decimal(9, 2)}::variant v "
+        "from range(300) t(i)",
+        "select {'t': make_timestamp(i * 1000003), 'u': uuid(), 'f': i::float, "
+        "'b': i % 2 = 0, 'x': 'y'::blob, 'h': i::hugeint}::variant v from range(300) t(i)",
+    ],
+)
 def test_files_of_duckdb(tmp_path, query):
     """DuckDB shreds by what it finds; what it reads is the oracle, but where its types are others."""
     connection = pytest.importorskip("duckdb").connect()

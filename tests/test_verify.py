@@ -40,11 +40,19 @@ def test_what_breaks_one_thing_is_named_and_nothing_else(check):
 
 
 PLACES = {
-    "page-crc": (0, "a", 0), "stats-min": (0, "a", None), "chunk-values": (0, "a", None),
-    "column-index-min": (0, "i", 0), "offset-index-row": (0, "i", 1), "column-index-null-counts": (0, "i", 1),
-    "group-ordinal": (0, None, None), "footer-rows": (None, None, None), "bloom-value": (0, "i", None),
-    "page-header": (0, "i", 0), "sorting-rows": (0, None, None), "schema-decimal": (None, "a", None),
-}  # fmt: skip
+    "page-crc": (0, "a", 0),
+    "stats-min": (0, "a", None),
+    "chunk-values": (0, "a", None),
+    "column-index-min": (0, "i", 0),
+    "offset-index-row": (0, "i", 1),
+    "column-index-null-counts": (0, "i", 1),
+    "group-ordinal": (0, None, None),
+    "footer-rows": (None, None, None),
+    "bloom-value": (0, "i", None),
+    "page-header": (0, "i", 0),
+    "sorting-rows": (0, None, None),
+    "schema-decimal": (None, "a", None),
+}
 
 
 @pytest.mark.parametrize("check", PLACES)
@@ -62,10 +70,10 @@ WORDS = {
     "bloom-value": "the Bloom filter denies 60 of 60 values that are in the chunk: readers will not find them",
     "chunk-type": "the column chunk is of DOUBLE, the schema of INT64",
     "sorting-rows": "the row group is called sorted, and row 1 of it comes before the row in front of it (59 such "
-                    "rows)",
+    "rows)",
     "thrift-required": "FileMetaData has no num_rows, which is required",
     "page-null-count": "the header says 2 nulls, and there are 1",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("check", WORDS)
@@ -85,9 +93,12 @@ def test_bounds_of_int96():
     cases = ((1, 0, set()), (2, 0, {"stats-min"}), (1, 2, {"stats-max"}), (0, 1, {"stats-min", "stats-max"}))
     for low, high, wrong in cases:
         bounds = {"min_value": moments[low], "max_value": moments[high]}
-        data = one(pages=[h.data_page(3, b"".join(moments))], physical=h.INT96,
-                   facts={"statistics": idl().Statistics(**bounds)},
-                   column_orders=[idl().ColumnOrder(INT96_TIMESTAMP_ORDER=idl().Int96TimestampOrder())])  # fmt: skip
+        data = one(
+            pages=[h.data_page(3, b"".join(moments))],
+            physical=h.INT96,
+            facts={"statistics": idl().Statistics(**bounds)},
+            column_orders=[idl().ColumnOrder(INT96_TIMESTAMP_ORDER=idl().Int96TimestampOrder())],
+        )
         assert {deviation.check for deviation in numparq.verify(data)} == wrong
 
 
@@ -100,7 +111,8 @@ def test_bounds_of_no_declared_order():
         return [deviation.check for deviation in numparq.verify(data)]
 
     assert found(min_value=2, max_value=2) == ["column-orders-bounds", "stats-min", "stats-max"]
-    assert found(min=1, max=3) == [] and found(min=2, max=3) == ["stats-legacy"]
+    assert found(min=1, max=3) == []
+    assert found(min=2, max=3) == ["stats-legacy"]
 
     def change(footer):
         footer.column_orders = None
@@ -139,7 +151,9 @@ def test_what_lies_behind_a_damaged_page_is_checked():
     data[second.data_page_offset + second.total_compressed_size - 1] ^= 1
     found = numparq.verify(bytes(data))
     assert [(deviation.check, deviation.row_group, deviation.page) for deviation in found][:2] == [
-        ("page-header", 0, 0), ("page-crc", 1, 2)]  # fmt: skip
+        ("page-header", 0, 0),
+        ("page-crc", 1, 2),
+    ]
     assert check_file(bytes(data)).checked_counts["pages"] == check_file(base()).checked_counts["pages"] - 1
 
 
@@ -153,19 +167,29 @@ def arrow_table(count=3000):
     import pyarrow as pa
 
     rng = np.random.default_rng(1)
-    return pa.table({
-        "i": np.arange(count), "i1": rng.integers(-100, 100, count).astype("i1"),
-        "f": [None if i % 7 == 0 else float(i) for i in range(count)],
-        "nan": np.where(np.arange(count) % 5 == 0, np.nan, 1.5), "zero": [-0.0, 1.0, 2.0] * (count // 3),
-        "s": [f"key {i % 50}" for i in range(count)], "long": [f"a long string {i} " * 9 for i in range(count)],
-        "b": rng.integers(0, 2, count).astype(bool), "d": [datetime.date(2020, 1, 1 + i % 9) for i in range(count)],
-        "ts": np.arange(count).astype("M8[us]"), "null": pa.array([None] * count, pa.int32()),
-        "dec": [decimal.Decimal(int(value)).scaleb(-2) for value in rng.integers(-(10**6), 10**6, count)],
-        "l": [[1, 2, None] if i % 3 else None if i % 2 else [] for i in range(count)],
-        "st": [{"a": i, "b": [str(i % 9)]} for i in range(count)],
-        "m": pa.array([[(str(k), i) for k in range(i % 3)] for i in range(count)], pa.map_(pa.string(), pa.int64())),
-        "bin": [b"\xff\x00"] * count, "fixed": pa.array([b"abcd"] * count, pa.binary(4)),
-    })  # fmt: skip
+    return pa.table(
+        {
+            "i": np.arange(count),
+            "i1": rng.integers(-100, 100, count).astype("i1"),
+            "f": [None if i % 7 == 0 else float(i) for i in range(count)],
+            "nan": np.where(np.arange(count) % 5 == 0, np.nan, 1.5),
+            "zero": [-0.0, 1.0, 2.0] * (count // 3),
+            "s": [f"key {i % 50}" for i in range(count)],
+            "long": [f"a long string {i} " * 9 for i in range(count)],
+            "b": rng.integers(0, 2, count).astype(bool),
+            "d": [datetime.date(2020, 1, 1 + i % 9) for i in range(count)],
+            "ts": np.arange(count).astype("M8[us]"),
+            "null": pa.array([None] * count, pa.int32()),
+            "dec": [decimal.Decimal(int(value)).scaleb(-2) for value in rng.integers(-(10**6), 10**6, count)],
+            "l": [[1, 2, None] if i % 3 else None if i % 2 else [] for i in range(count)],
+            "st": [{"a": i, "b": [str(i % 9)]} for i in range(count)],
+            "m": pa.array(
+                [[(str(k), i) for k in range(i % 3)] for i in range(count)], pa.map_(pa.string(), pa.int64())
+            ),
+            "bin": [b"\xff\x00"] * count,
+            "fixed": pa.array([b"abcd"] * count, pa.binary(4)),
+        }
+    )
 
 
 def by_pyarrow(**options):
@@ -178,10 +202,16 @@ def by_pyarrow(**options):
 
 PYARROW = {
     "default": {},
-    "all": {"write_page_index": True, "write_page_checksum": True, "data_page_size": 2000, "row_group_size": 900,
-            "compression": "zstd", "data_page_version": "2.0"},
+    "all": {
+        "write_page_index": True,
+        "write_page_checksum": True,
+        "data_page_size": 2000,
+        "row_group_size": 900,
+        "compression": "zstd",
+        "data_page_version": "2.0",
+    },
     "plain": {"use_dictionary": False, "compression": "none", "write_page_index": True},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("options", PYARROW)
@@ -189,7 +219,8 @@ def test_files_of_pyarrow(options):
     pytest.importorskip("pyarrow")
     found = numparq.verify(by_pyarrow(**PYARROW[options]))
     # It counts pages of version 2 as those of version 1.
-    assert {deviation.check for deviation in found} <= {"encoding-stats-version"} and bool(found) == (options == "all")
+    assert {deviation.check for deviation in found} <= {"encoding-stats-version"}
+    assert bool(found) == (options == "all")
 
 
 def test_empty_files_of_pyarrow():
@@ -224,13 +255,27 @@ def test_files_of_duckdb(tmp_path, options):
 
 NUMPARQ = {
     "default": {},
-    "all": {"row_group_size": 700, "data_page_size": 999, "data_page_version": "2.0", "sorting_columns": ["i"],
-            "bloom_filter_options": {"i": {}, "s": {}, "f": {}, "nan": {}}, "column_order": "ieee754",
-            "compression": "zstd"},
-    "plain": {"use_dictionary": False, "write_page_checksum": False, "compression": "none",
-              "column_encoding": {"i": "DELTA_BINARY_PACKED", "s": "DELTA_BYTE_ARRAY", "f": "BYTE_STREAM_SPLIT",
-                                  "long": "DELTA_LENGTH_BYTE_ARRAY"}},
-}  # fmt: skip
+    "all": {
+        "row_group_size": 700,
+        "data_page_size": 999,
+        "data_page_version": "2.0",
+        "sorting_columns": ["i"],
+        "bloom_filter_options": {"i": {}, "s": {}, "f": {}, "nan": {}},
+        "column_order": "ieee754",
+        "compression": "zstd",
+    },
+    "plain": {
+        "use_dictionary": False,
+        "write_page_checksum": False,
+        "compression": "none",
+        "column_encoding": {
+            "i": "DELTA_BINARY_PACKED",
+            "s": "DELTA_BYTE_ARRAY",
+            "f": "BYTE_STREAM_SPLIT",
+            "long": "DELTA_LENGTH_BYTE_ARRAY",
+        },
+    },
+}
 
 
 @pytest.mark.parametrize("options", NUMPARQ)
@@ -240,7 +285,9 @@ def test_files_of_numparq(options, rows):
     pytest.importorskip("pyarrow")
     frame = arrow_table().to_pandas(types_mapper=pd.ArrowDtype).iloc[:rows]
     report = check_file(numparq.to_parquet(frame, **NUMPARQ[options]))
-    assert report.deviations == [] and report.num_rows == rows and report.is_valid
+    assert report.deviations == []
+    assert report.num_rows == rows
+    assert report.is_valid
 
 
 def test_what_was_looked_at():
@@ -300,7 +347,9 @@ def test_encrypted_files(parquet_testing):
         numparq.verify(parquet_testing / "data" / "uniform_encryption.parquet.encrypted")
     found = numparq.verify(parquet_testing / "data" / "encrypt_columns_plaintext_footer.parquet.encrypted")
     assert {(deviation.check, deviation.column) for deviation in found} == {
-        ("not-checked", "double_field"), ("not-checked", "float_field")}  # fmt: skip
+        ("not-checked", "double_field"),
+        ("not-checked", "float_field"),
+    }
 
 
 # --- hostile files ----------------------------------------------------------------------------------------------------
@@ -338,8 +387,11 @@ def test_deviations_are_bounded():
     footer = base()[:4] + b"\x15\x02\x19\xfc\xff\xff\x03" + b"\x00" * 65535
     data = footer + (len(footer) - 4).to_bytes(4, "little") + b"PAR1"
     report = check_file(data)
-    assert len(report.deviations) <= 1002 and {d.check for d in report.deviations} == {"thrift-required",
-                                                                                         "thrift-struct"}  # fmt: skip
+    assert len(report.deviations) <= 1002
+    assert {d.check for d in report.deviations} == {
+        "thrift-required",
+        "thrift-struct",
+    }
 
 
 @pytest.mark.parametrize("name", ["num_values", "encoding", "definition_level_encoding", "repetition_level_encoding"])
@@ -348,7 +400,9 @@ def test_page_headers_that_lack_something(name):
     from driving.broken_files import first_page
 
     found = numparq.verify(first_page(**{name: None}))
-    assert found[0].check == "thrift-required" and name in found[0].message and found[0].page == 0
+    assert found[0].check == "thrift-required"
+    assert name in found[0].message
+    assert found[0].page == 0
 
 
 def test_what_claims_to_be_huge():
@@ -375,8 +429,16 @@ def folder(tmp_path):
     return tmp_path
 
 
-STATUSES = {("good",): 0, ("bad",): 1, ("odd",): 0, ("odd", "--strict"): 1, ("none",): 2, ("missing",): 2,
-            ("good", "bad"): 1, ("none", "bad", "good"): 2}  # fmt: skip
+STATUSES = {
+    ("good",): 0,
+    ("bad",): 1,
+    ("odd",): 0,
+    ("odd", "--strict"): 1,
+    ("none",): 2,
+    ("missing",): 2,
+    ("good", "bad"): 1,
+    ("none", "bad", "good"): 2,
+}
 
 
 @pytest.mark.parametrize("arguments", STATUSES, ids=" ".join)
@@ -391,12 +453,18 @@ def test_lines_in_a_pipe(folder):
     command = [sys.executable, "-m", "numparq", "verify", str(folder / "good"), str(folder / "bad")]
     done = subprocess.run(command, capture_output=True, text=True)
     lines = done.stdout.replace(f"{folder}/", "").splitlines()
-    assert done.returncode == 1 and done.stderr == ""
-    assert lines[0] == "good: sound" and lines[2] == "bad: 1 error"
-    assert lines[1].endswith("checked 2 row groups, 8 column chunks, 26 pages, 26 checksums, 8 column indexes, "
-                             "8 offset indexes, 4 Bloom filters")  # fmt: skip
-    assert lines[4] == ("bad: error: row group 0, column 'a': the statistics have the minimum 2, and the value 1 is "
-                        "below it [stats-min]")  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == ""
+    assert lines[0] == "good: sound"
+    assert lines[2] == "bad: 1 error"
+    assert lines[1].endswith(
+        "checked 2 row groups, 8 column chunks, 26 pages, 26 checksums, 8 column indexes, "
+        "8 offset indexes, 4 Bloom filters"
+    )
+    assert lines[4] == (
+        "bad: error: row group 0, column 'a': the statistics have the minimum 2, and the value 1 is "
+        "below it [stats-min]"
+    )
 
 
 def test_colors_in_a_terminal(folder, capsys, monkeypatch):

@@ -37,7 +37,8 @@ def checks(path, **options):
 
 def test_what_is_elsewhere_is_checked(folder):
     report = check_file(folder / "_metadata", external_files=True)
-    assert report.deviations == [] and report.checked_counts == check_file(base()).checked_counts
+    assert report.deviations == []
+    assert report.checked_counts == check_file(base()).checked_counts
     assert checks(folder / "_metadata") == {"not-checked"}
 
 
@@ -52,8 +53,10 @@ def test_damage_elsewhere_is_found(folder):
 def test_files_that_are_not_there(folder):
     (folder / PATH).rename(folder / "part" / "b.parquet")
     found = numparq.verify(folder / "_metadata", external_files=True)
-    assert {deviation.check for deviation in found} == {"chunk-file"} and len(found) == 8
-    assert "No such file" in found[0].message and (found[0].row_group, found[0].column) == (0, "i")
+    assert {deviation.check for deviation in found} == {"chunk-file"}
+    assert len(found) == 8
+    assert "No such file" in found[0].message
+    assert (found[0].row_group, found[0].column) == (0, "i")
 
 
 @pytest.mark.parametrize("path", ["../a.parquet", "/etc/passwd", "https://example.org/a.parquet"])

@@ -36,14 +36,17 @@ def test_the_table_names_checks():
 def test_of_others_it_is_an_error(check, created_by):
     make, _, expected = FAULTS[check]
     found = checks(make(created_by))
-    assert found and found <= expected
+    assert found
+    assert found <= expected
 
 
 LATER = {
-    "writer-variant": "DuckDB version v1.6.0", "writer-prefixes": "parquet-mr version 1.8.0",
-    "writer-row-count": "parquet-cpp-arrow version 12.0.0", "writer-null-count": "parquet-cpp-arrow version 12.0.0",
+    "writer-variant": "DuckDB version v1.6.0",
+    "writer-prefixes": "parquet-mr version 1.8.0",
+    "writer-row-count": "parquet-cpp-arrow version 12.0.0",
+    "writer-null-count": "parquet-cpp-arrow version 12.0.0",
     "writer-compressed": "parquet-cpp-arrow version 3.0.0",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("check", LATER)
@@ -53,11 +56,15 @@ def test_of_later_releases_it_is_an_error(check):
 
 def test_what_it_says():
     (found,) = numparq.verify(faults.prefixes(faults.PARQUET_MR))
-    assert str(found) == ("warning: row group 0, column 'a', page 1: the first string begins with 10 bytes of the last "
-                          "one of a page before (PARQUET-246) [writer-prefixes]")  # fmt: skip
+    assert str(found) == (
+        "warning: row group 0, column 'a', page 1: the first string begins with 10 bytes of the last "
+        "one of a page before (PARQUET-246) [writer-prefixes]"
+    )
     (found,) = numparq.verify(FAULTS["writer-bool"][0](FAULTS["writer-bool"][1]))
-    assert found.message == ("FileMetaData.schema[1].repetition_type is a bool on the wire, and an enum by the format "
-                             "(fastparquet does so where it infers nulls)")  # fmt: skip
+    assert found.message == (
+        "FileMetaData.schema[1].repetition_type is a bool on the wire, and an enum by the format "
+        "(fastparquet does so where it infers nulls)"
+    )
 
 
 # --- the values are read rightly --------------------------------------------------------------------------------------
@@ -74,9 +81,11 @@ def with_statistics(data, **bounds):
 WRONG = {
     "writer-level-bits": {"null_count": (3, "stats-null-count"), "max_value": (struct.pack("<q", 8), "stats-max")},
     "writer-prefixes": {"min_value": (b"other1", "stats-min"), "max_value": (b"strawberr", "stats-max")},
-    "writer-compressed": {"min_value": (struct.pack("<q", 8), "stats-min"),
-                          "max_value": (struct.pack("<q", 8), "stats-max")},
-}  # fmt: skip
+    "writer-compressed": {
+        "min_value": (struct.pack("<q", 8), "stats-min"),
+        "max_value": (struct.pack("<q", 8), "stats-max"),
+    },
+}
 
 
 @pytest.mark.parametrize("check", WRONG)
@@ -139,15 +148,18 @@ def test_files_of_fastparquet(tmp_path):
     path = str(tmp_path / "a.parquet")
     fastparquet.write(path, pd.DataFrame({"a": [1.0, 2, 3], "s": ["a", None, "b"]}), has_nulls="infer")
     report = check_file(path)
-    assert report.is_valid and "writer-bool" in {deviation.check for deviation in report.deviations}
+    assert report.is_valid
+    assert "writer-bool" in {deviation.check for deviation in report.deviations}
 
 
 def test_deltas_of_duckdb(tmp_path):
     duckdb = pytest.importorskip("duckdb")
     path = tmp_path / "a.parquet"
     numbers = "case i % 3 when 0 then -2147483648 when 1 then 2147483647 - i else i end"
-    duckdb.sql(f"copy (select ({numbers})::integer a from range(5000) r(i)) to '{path}' "
-               "(format parquet, parquet_version v2, dictionary_size_limit 1)")  # fmt: skip
+    duckdb.sql(
+        f"copy (select ({numbers})::integer a from range(5000) r(i)) to '{path}' "
+        "(format parquet, parquet_version v2, dictionary_size_limit 1)"
+    )
     assert checks(path) <= {"writer-deltas", "chunk-encodings-beside"}
 
 

@@ -62,7 +62,7 @@ def files(tmp_path_factory):
             kept[name, len(cases)] = path, *matrix.write(cases, path)[1:]
         return kept[name, len(cases)]
 
-    yield write
+    return write
 
 
 def label(file):

@@ -48,7 +48,7 @@ COLUMNS = {
     **{dtype: lambda numbers, dtype=dtype: numbers.astype(dtype) for dtype in ("int32", "int64", "float32", "float64")},
     "text": lambda numbers: pd.array([f"text of {number}" for number in numbers], "str"),
     "fixed": lambda numbers: pd.array([int(number).to_bytes(8) for number in numbers], pd.ArrowDtype(pa.binary(8))),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,10 @@ def test_duckdb_asks_ours(tmp_path):
     numbers = np.arange(0, 3000, 3)
     frame = pd.DataFrame({name: make(numbers) for name, make in COLUMNS.items()})
     numparq.to_parquet(frame, path, index=False, bloom_filter_options=dict.fromkeys(COLUMNS, True))
-    of = {name: (lambda number, kind=kind: f"{number}::{kind}") for name, kind in
-          {"int32": "integer", "int64": "bigint", "float32": "float", "float64": "double"}.items()}  # fmt: skip
+    of = {
+        name: (lambda number, kind=kind: f"{number}::{kind}")
+        for name, kind in {"int32": "integer", "int64": "bigint", "float32": "float", "float64": "double"}.items()
+    }
     of["text"] = lambda number: f"'text of {number}'"
     found = filters_of(path)
     with duckdb.connect() as connection:
@@ -99,8 +101,9 @@ def test_zeros_and_nans_are_found_by_value(tmp_path, dtype, bits, use_dictionary
     nan = np.array([np.nan], dtype).view(bits) | 1
     values = {"a": np.array([-0.0, nan.view(dtype)[0], 2] * 9, dtype), "b": np.array([1, 2, 3] * 9, dtype)}
     frame = pd.DataFrame({name: pd.arrays.ArrowExtensionArray(pa.array(each)) for name, each in values.items()})
-    numparq.to_parquet(frame, tmp_path / "a", use_dictionary=use_dictionary,
-                       bloom_filter_options={"a": True, "b": True})  # fmt: skip
+    numparq.to_parquet(
+        frame, tmp_path / "a", use_dictionary=use_dictionary, bloom_filter_options={"a": True, "b": True}
+    )
     found = filters_of(tmp_path / "a")
     about = {"f2": leaf(FIXED_LEN_BYTE_ARRAY, 2, LogicalType("FLOAT16")), "f4": leaf(FLOAT), "f8": leaf(DOUBLE)}[dtype]
     assert found["a"].might_contain(hash_values(about, np.array([0.0, -0.0, np.nan, 2], dtype))).all()
@@ -137,14 +140,20 @@ def test_those_of_others_answer_here(tmp_path, writer):
 @pytest.fixture(scope="module")
 def frame():
     draw = np.random.default_rng(5)
-    return pd.DataFrame({
-        "n": np.arange(ROWS), "f": draw.normal(size=ROWS), "u": draw.integers(0, 2**64, ROWS, "u8", endpoint=False),
-        "s": pd.array([None if row % 7 == 0 else f"key {row:05}" for row in range(ROWS)], "str"),
-        "t": pd.date_range("2020-01-01", periods=ROWS, freq="h", unit="us"),
-        "d": pd.array([decimal.Decimal(int(unit)).scaleb(-2) for unit in draw.integers(-(10**6), 10**6, ROWS)],
-                      pd.ArrowDtype(pa.decimal128(20, 2))),
-        "l": pd.array([[row, row + 1] for row in range(ROWS)], pd.ArrowDtype(pa.list_(pa.int64()))),
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "n": np.arange(ROWS),
+            "f": draw.normal(size=ROWS),
+            "u": draw.integers(0, 2**64, ROWS, "u8", endpoint=False),
+            "s": pd.array([None if row % 7 == 0 else f"key {row:05}" for row in range(ROWS)], "str"),
+            "t": pd.date_range("2020-01-01", periods=ROWS, freq="h", unit="us"),
+            "d": pd.array(
+                [decimal.Decimal(int(unit)).scaleb(-2) for unit in draw.integers(-(10**6), 10**6, ROWS)],
+                pd.ArrowDtype(pa.decimal128(20, 2)),
+            ),
+            "l": pd.array([[row, row + 1] for row in range(ROWS)], pd.ArrowDtype(pa.list_(pa.int64()))),
+        }
+    )
 
 
 def in_memory(frame, **options):
@@ -159,15 +168,17 @@ def test_pyarrow_takes_statistics_for_what_they_are(frame):
         about = file.metadata.row_group(group)
         part = frame.iloc[2000 * group : 2000 * (group + 1)]
         assert [(each.column_index, each.descending, each.nulls_first) for each in about.sorting_columns] == [
-            (0, False, False), (3, True, True)
-        ]  # fmt: skip
+            (0, False, False),
+            (3, True, True),
+        ]
         for place, name in enumerate(frame.columns[:-1]):
             chunk = about.column(place)
             values = part[name].dropna()
             assert (chunk.statistics.min, chunk.statistics.max) == (values.min(), values.max()), name
             assert chunk.statistics.null_count == part[name].isna().sum()
             assert chunk.statistics.num_values == len(values)
-            assert chunk.has_column_index and chunk.has_offset_index
+            assert chunk.has_column_index
+            assert chunk.has_offset_index
         chunk = about.column(6)
         assert chunk.num_values == 2 * len(part)
         assert (chunk.statistics.min, chunk.statistics.max) == (part.index[0], part.index[-1] + 1)
@@ -176,11 +187,19 @@ def test_pyarrow_takes_statistics_for_what_they_are(frame):
 
 @pytest.mark.parametrize(
     "asked",
-    [pc.field("n") == 2345, pc.field("n") > 4990, (pc.field("n") < 10) | (pc.field("n") == 4999), pc.field("f") > 3,
-     pc.field("u") >= pa.scalar(2**63, pa.uint64()), pc.field("s") == "key 01234", pc.field("s").is_null(),
-     pc.field("t") < pd.Timestamp("2020-01-02"), pc.field("d") > decimal.Decimal("9990.00")],
+    [
+        pc.field("n") == 2345,
+        pc.field("n") > 4990,
+        (pc.field("n") < 10) | (pc.field("n") == 4999),
+        pc.field("f") > 3,
+        pc.field("u") >= pa.scalar(2**63, pa.uint64()),
+        pc.field("s") == "key 01234",
+        pc.field("s").is_null(),
+        pc.field("t") < pd.Timestamp("2020-01-02"),
+        pc.field("d") > decimal.Decimal("9990.00"),
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_filters_of_pyarrow(frame, asked):
     file = in_memory(frame)
     whole = pq.read_table(file)

@@ -50,8 +50,9 @@ def test_objects(options):
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_arrow_data(options):
     rows = max(len(values) for values, _ in ARROW.values())
-    arrays = {name: pa.array(values + [None] * (rows - len(values)), data_type)
-              for name, (values, data_type) in ARROW.items()}  # fmt: skip
+    arrays = {
+        name: pa.array(values + [None] * (rows - len(values)), data_type) for name, (values, data_type) in ARROW.items()
+    }
     twice = {name: pa.chunked_array([array, array.slice(1)]) for name, array in arrays.items()}
     frame = pd.DataFrame({name: pd.arrays.ArrowExtensionArray(array) for name, array in twice.items()})
     table = written(frame, **options)
@@ -102,8 +103,9 @@ def test_levels_are_those_of_pyarrows_file():
     from twins.nesting import levels_in_file
 
     values = COLUMNS["structs of lists"] * 50
-    data = numparq.to_parquet(pd.DataFrame({"c": pd.Series(objects(values))}), compression=None, use_dictionary=False,
-                              column_encoding="PLAIN")  # fmt: skip
+    data = numparq.to_parquet(
+        pd.DataFrame({"c": pd.Series(objects(values))}), compression=None, use_dictionary=False, column_encoding="PLAIN"
+    )
     assert levels_in_file(data) == levels_by_pyarrow(pa.table({"c": pa.array(values)}))
 
 
@@ -116,7 +118,8 @@ def test_extension_types_come_back():
         pd.ArrowDtype(pa.array(pd.arrays.IntervalArray.from_breaks([1, 2])).type)
     )
     table = written(frame)
-    assert table["c"].type.value_type == pa.uuid() and table["c"].to_pylist() == [[number, None], None]
+    assert table["c"].type.value_type == pa.uuid()
+    assert table["c"].to_pylist() == [[number, None], None]
     assert table["i"].type == frame["i"].dtype.pyarrow_dtype
 
 

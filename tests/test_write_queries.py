@@ -47,7 +47,7 @@ KINDS = {
     "timestamp-ns": (pa.timestamp("ns"), MOMENTS),
     "date": (pa.date32(), [DAY.replace(year=year) for year in (1, 1969, 1970, 2020)]),
     "time": (pa.time64("us"), [datetime.time(0), datetime.time(1, 2, 3, 4), datetime.time(23, 59, 59, 999999)]),
-}  # fmt: skip
+}
 OPERATIONS = ("==", "!=", "<", "<=", ">", ">=")
 
 
@@ -61,10 +61,13 @@ def tables(draw, kinds=tuple(KINDS)):
         value for value, count in draw(st.lists(st.tuples(some, st.integers(1, 9)), max_size=14)) for _ in range(count)
     ]
     options = {
-        "max_rows_per_page": draw(st.integers(1, 12)), "row_group_size": draw(st.integers(5, 40)),
-        "data_page_version": draw(st.sampled_from(["1.0", "2.0"])), "use_dictionary": draw(st.booleans()),
-        "write_page_index": draw(st.booleans()), "column_order": draw(st.sampled_from(["type", "type", "ieee754"])),
-    }  # fmt: skip
+        "max_rows_per_page": draw(st.integers(1, 12)),
+        "row_group_size": draw(st.integers(5, 40)),
+        "data_page_version": draw(st.sampled_from(["1.0", "2.0"])),
+        "use_dictionary": draw(st.booleans()),
+        "write_page_index": draw(st.booleans()),
+        "column_order": draw(st.sampled_from(["type", "type", "ieee754"])),
+    }
     if draw(st.booleans()) and kind != "bool":
         options["bloom_filter_options"] = {"value": True}
     table = pa.table({"row": pa.array(range(len(rows)), pa.int64()), "value": pa.array(rows, arrow)})
@@ -114,11 +117,26 @@ def rows_of(connection, source, condition, value):
     return connection.execute(f"select row from {source} where {condition} order by row", parameters).fetchall()
 
 
-DUCKDB_TYPES = {"int8": "tinyint", "int32": "integer", "uint32": "uinteger", "uint64": "ubigint", "float16": "float",
-                "float32": "float", "float64": "double", "bool": "boolean", "string": "varchar", "binary": "blob",
-                "fixed": "blob", "decimal-7-2": "decimal(7,2)", "decimal-18-2": "decimal(18,2)",
-                "decimal-38-2": "decimal(38,2)", "timestamp-us": "timestamp", "timestamp-ns": "timestamp_ns",
-                "date": "date", "time": "time"}  # fmt: skip
+DUCKDB_TYPES = {
+    "int8": "tinyint",
+    "int32": "integer",
+    "uint32": "uinteger",
+    "uint64": "ubigint",
+    "float16": "float",
+    "float32": "float",
+    "float64": "double",
+    "bool": "boolean",
+    "string": "varchar",
+    "binary": "blob",
+    "fixed": "blob",
+    "decimal-7-2": "decimal(7,2)",
+    "decimal-18-2": "decimal(18,2)",
+    "decimal-38-2": "decimal(38,2)",
+    "timestamp-us": "timestamp",
+    "timestamp-ns": "timestamp_ns",
+    "date": "date",
+    "time": "time",
+}
 
 
 @pytest.fixture(scope="module")
@@ -155,8 +173,14 @@ def test_polars(drawn):
     whole = pl.read_parquet(data)
     value = pl.lit(value, whole["value"].dtype) if kind != "float16" else pl.lit(float(value))
     column = pl.col("value")
-    conditions = {"==": column == value, "!=": column != value, "<": column < value, "<=": column <= value,
-                  ">": column > value, ">=": column >= value}  # fmt: skip
+    conditions = {
+        "==": column == value,
+        "!=": column != value,
+        "<": column < value,
+        "<=": column <= value,
+        ">": column > value,
+        ">=": column >= value,
+    }
     for condition in (conditions[operation], column.is_null(), column.is_not_null()):
         got = pl.scan_parquet(io.BytesIO(data)).filter(condition).select("row").collect()
         assert got.equals(whole.filter(condition).select("row")), condition

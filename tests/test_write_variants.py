@@ -27,8 +27,19 @@ def written(values, **options):
     return numparq.to_parquet(pd.DataFrame({"v": series}), schema=schema(), **options)
 
 
-ROWS = [{"user": "Ada", "at": datetime.date(2025, 3, 1)}, ["a", 1.5, None], 7, None, "text", True, b"bytes",
-        {"metadata": "no bytes", "value": 1}, decimal.Decimal("1.25"), [], {}]  # fmt: skip
+ROWS = [
+    {"user": "Ada", "at": datetime.date(2025, 3, 1)},
+    ["a", 1.5, None],
+    7,
+    None,
+    "text",
+    True,
+    b"bytes",
+    {"metadata": "no bytes", "value": 1},
+    decimal.Decimal("1.25"),
+    [],
+    {},
+]
 
 
 @pytest.mark.parametrize("size", [1, 4, 100])
@@ -36,8 +47,9 @@ def test_values_of_any_type(size):
     data = written(ROWS, row_group_size=size)
     assert numparq.read_parquet(data)["v"].tolist() == ROWS
     stored = numparq.read_parquet(data, variants="bytes")["v"].tolist()
-    assert stored == [None if row is None else dict(zip(("metadata", "value"), variant.encode(row), strict=True))
-                      for row in ROWS]  # fmt: skip
+    assert stored == [
+        None if row is None else dict(zip(("metadata", "value"), variant.encode(row), strict=True)) for row in ROWS
+    ]
 
 
 @pytest.mark.parametrize(

@@ -20,14 +20,16 @@ pq = pytest.importorskip("pyarrow.parquet")
 
 def frame(rows: int = 1000) -> pd.DataFrame:
     random = np.random.default_rng(7)
-    return pd.DataFrame({
-        "number": np.arange(rows),
-        "code": random.integers(0, 50, rows).astype("int32"),
-        "real": np.where(random.random(rows) < 0.1, np.nan, random.standard_normal(rows)),
-        "flag": random.random(rows) < 0.5,
-        "moment": np.datetime64("2026-01-01", "us") + random.integers(0, 10**9, rows),
-        "text": pd.Series([None if i % 7 == 0 else f"text {i % 90}" for i in range(rows)], dtype="str"),
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "number": np.arange(rows),
+            "code": random.integers(0, 50, rows).astype("int32"),
+            "real": np.where(random.random(rows) < 0.1, np.nan, random.standard_normal(rows)),
+            "flag": random.random(rows) < 0.5,
+            "moment": np.datetime64("2026-01-01", "us") + random.integers(0, 10**9, rows),
+            "text": pd.Series([None if i % 7 == 0 else f"text {i % 90}" for i in range(rows)], dtype="str"),
+        }
+    )
 
 
 def pages_of(data: bytes, column: int, row_group: int = 0) -> list[tuple[int, int]]:
@@ -60,7 +62,8 @@ def test_a_frame_comes_back_from_bytes_path_and_file_object(tmp_path: Path):
     assert isinstance(data, bytes)
     assert numparq.to_parquet(df, tmp_path / "a.parquet") is None
     stream = io.BytesIO()
-    assert numparq.to_parquet(df, stream) is None and not stream.closed
+    assert numparq.to_parquet(df, stream) is None
+    assert not stream.closed
     assert (tmp_path / "a.parquet").read_bytes() == data == stream.getvalue()
     pd.testing.assert_frame_equal(numparq.read_parquet(data), df)
     pd.testing.assert_frame_equal(pd.read_parquet(io.BytesIO(data), engine="pyarrow"), df)
@@ -108,7 +111,8 @@ def test_row_groups_by_rows_and_bytes():
     by_bytes = metadata(numparq.to_parquet(df, row_group_bytes=100_000))
     sizes = [by_bytes.row_group(i).num_rows for i in range(by_bytes.num_row_groups)]
     plain = df.memory_usage(index=False, deep=False).sum() / len(df)
-    assert 50_000 < sizes[0] * plain < 200_000 and sum(sizes) == len(df)
+    assert 50_000 < sizes[0] * plain < 200_000
+    assert sum(sizes) == len(df)
     both = metadata(numparq.to_parquet(df, row_group_bytes=1 << 30, row_group_size=5000))
     assert both.num_row_groups == 2
 
@@ -119,7 +123,8 @@ def test_pages_by_rows_and_bytes():
     assert [row for row, _ in pages_of(data, 2)] == list(range(0, 10_000, 1000))
     data = numparq.to_parquet(df, data_page_size=2048, use_dictionary=False, compression=None)
     pages = pages_of(data, 2)
-    assert all(size < 2048 + 300 for _, size in pages) and len(pages) > 30
+    assert all(size < 2048 + 300 for _, size in pages)
+    assert len(pages) > 30
     pd.testing.assert_frame_equal(numparq.read_parquet(data), df)
 
 
@@ -143,15 +148,19 @@ def test_footer():
     )
     with numparq.ParquetFile(data) as file:
         footer = file.metadata
-        assert footer.version == 1 and footer.created_by.startswith("numparq version ")
+        assert footer.version == 1
+        assert footer.created_by.startswith("numparq version ")
         assert [key.key for key in footer.key_value_metadata if key.key in ("who", "raw")] == ["who", "raw"]
         group = footer.row_groups[0]
         assert [(one.column_idx, one.descending) for one in group.sorting_columns] == [(0, False), (1, True)]
-        assert all(chunk.file_offset == 0 for chunk in group.columns) and group.ordinal == 0
+        assert all(chunk.file_offset == 0 for chunk in group.columns)
+        assert group.ordinal == 0
         assert group.total_compressed_size == sum(chunk.meta_data.total_compressed_size for chunk in group.columns)
         real = group.columns[2].meta_data
-        assert real.statistics.nan_count == 0 and real.statistics.null_count == frame()["real"].isna().sum()
-        assert real.statistics.is_min_value_exact and real.size_statistics is None
+        assert real.statistics.nan_count == 0
+        assert real.statistics.null_count == frame()["real"].isna().sum()
+        assert real.statistics.is_min_value_exact
+        assert real.size_statistics is None
         assert group.columns[5].meta_data.size_statistics.unencoded_byte_array_data_bytes > 0
         assert [str(order.which()) for order in footer.column_orders] == ["TYPE_ORDER"] * 6
     assert b"ARROW:schema" not in numparq.to_parquet(frame(), store_schema=False)
@@ -164,12 +173,18 @@ def test_indexes_stand_together_before_the_footer():
     with numparq.ParquetFile(data) as file:
         groups = [list(group.columns) for group in file.metadata.row_groups]
     last_page = max(chunk.meta_data.data_page_offset for chunks in groups for chunk in chunks)
-    blooms = [chunk.meta_data.bloom_filter_offset for chunks in groups for chunk in chunks
-              if chunk.meta_data.bloom_filter_offset]  # fmt: skip
+    blooms = [
+        chunk.meta_data.bloom_filter_offset
+        for chunks in groups
+        for chunk in chunks
+        if chunk.meta_data.bloom_filter_offset
+    ]
     columns = [[chunk.column_index_offset for chunk in chunks] for chunks in groups]
     offsets = [[chunk.offset_index_offset for chunk in chunks] for chunks in groups]
     order = [*blooms, *(place for pair in zip(columns, offsets, strict=True) for part in pair for place in part)]
-    assert len(blooms) == 6 and order == sorted(order) and last_page < order[0]
+    assert len(blooms) == 6
+    assert order == sorted(order)
+    assert last_page < order[0]
 
 
 def test_no_index_means_statistics_in_page_headers():
@@ -178,8 +193,10 @@ def test_no_index_means_statistics_in_page_headers():
         assert file.metadata.row_groups[0].columns[0].offset_index_offset is None
     none = numparq.to_parquet(frame(), write_statistics=["code"])
     found = metadata(none).row_group(0)
-    assert found.column(1).statistics is not None and found.column(0).statistics is None
-    assert found.column(1).has_column_index and not found.column(0).has_column_index
+    assert found.column(1).statistics is not None
+    assert found.column(0).statistics is None
+    assert found.column(1).has_column_index
+    assert not found.column(0).has_column_index
 
 
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
@@ -195,14 +212,19 @@ def test_checksums(version: str):
 
 def test_columns_of_their_own_codec_level_and_encoding():
     data = numparq.to_parquet(
-        frame(), compression={"number": "zstd", "text": "gzip", "real": None}, compression_level={"number": 19},
+        frame(),
+        compression={"number": "zstd", "text": "gzip", "real": None},
+        compression_level={"number": 19},
         column_encoding={"number": "DELTA_BINARY_PACKED", "real": "BYTE_STREAM_SPLIT", "text": "DELTA_BYTE_ARRAY"},
-    )  # fmt: skip
+    )
     group = metadata(data).row_group(0)
     codecs = [group.column(i).compression for i in range(6)]
     assert codecs == ["ZSTD", "SNAPPY", "UNCOMPRESSED", "SNAPPY", "SNAPPY", "GZIP"]
     assert [group.column(i).encodings[-1] for i in (0, 2, 5)] == [
-        "DELTA_BINARY_PACKED", "BYTE_STREAM_SPLIT", "DELTA_BYTE_ARRAY"]  # fmt: skip
+        "DELTA_BINARY_PACKED",
+        "BYTE_STREAM_SPLIT",
+        "DELTA_BYTE_ARRAY",
+    ]
     pd.testing.assert_frame_equal(pd.read_parquet(io.BytesIO(data), engine="pyarrow"), frame())
     pd.testing.assert_frame_equal(numparq.read_parquet(data), frame())
 
@@ -234,8 +256,15 @@ def test_a_group_means_all_leaves_below_it_and_the_closest_name_counts():
     given = {"struct": "gzip", "struct.numbers": "zstd", "map": "none", VALUE: "brotli"}
     chunks = chunks_of(compression=given, compression_level={"struct.numbers": 3})
     found = {path: chunk.compression for path, chunk in chunks.items()}
-    assert found == {NUMBERS: "ZSTD", TEXT: "GZIP", FLAG: "GZIP", KEY: "UNCOMPRESSED", VALUE: "BROTLI",
-                     "flags.list.element": "SNAPPY", "flat": "SNAPPY"}  # fmt: skip
+    assert found == {
+        NUMBERS: "ZSTD",
+        TEXT: "GZIP",
+        FLAG: "GZIP",
+        KEY: "UNCOMPRESSED",
+        VALUE: "BROTLI",
+        "flags.list.element": "SNAPPY",
+        "flat": "SNAPPY",
+    }
 
 
 def test_lists_and_dicts_of_flags_name_groups():
@@ -249,8 +278,10 @@ def test_lists_and_dicts_of_flags_name_groups():
 
 
 def test_an_encoding_or_filter_of_a_group_concerns_the_leaves_that_it_is_for():
-    chunks = chunks_of(column_encoding={"struct": "DELTA_BYTE_ARRAY", "map": "BYTE_STREAM_SPLIT"},
-                       bloom_filter_options={"struct": True, TEXT: False})  # fmt: skip
+    chunks = chunks_of(
+        column_encoding={"struct": "DELTA_BYTE_ARRAY", "map": "BYTE_STREAM_SPLIT"},
+        bloom_filter_options={"struct": True, TEXT: False},
+    )
     assert encoded("DELTA_BYTE_ARRAY", chunks) == [TEXT]
     assert encoded("BYTE_STREAM_SPLIT", chunks) == [VALUE]
     assert [path for path, chunk in chunks.items() if chunk.bloom_filter_offset] == [NUMBERS]
@@ -264,7 +295,8 @@ def test_a_dictionary_that_grows_too_large_is_left():
     df = pd.DataFrame({"a": [f"value number {i % 5000}" for i in range(20_000)]})
     with_one = metadata(numparq.to_parquet(df)).row_group(0).column(0)
     without = metadata(numparq.to_parquet(df, dictionary_pagesize_limit=10_000)).row_group(0).column(0)
-    assert "RLE_DICTIONARY" in with_one.encodings and "RLE_DICTIONARY" not in without.encodings
+    assert "RLE_DICTIONARY" in with_one.encodings
+    assert "RLE_DICTIONARY" not in without.encodings
 
 
 def test_categories_of_bools_have_no_dictionary():
@@ -321,7 +353,8 @@ def test_an_exception_leaves_the_earlier_file(tmp_path: Path):
     df["text"] = [b"bytes", "text"] * 5
     with pytest.raises(SchemaError, match="text"):
         numparq.to_parquet(df.astype({"text": object}), path)
-    assert path.read_bytes() == before and os.listdir(tmp_path) == ["a.parquet"]
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["a.parquet"]
     with pytest.raises(ValueError, match="closed"):
         writer.write(frame(1))
 

@@ -22,16 +22,23 @@ IDS = {name: number for number, name in enumerate(NAMES)}
 
 # By the primitive type: the physical and logical type, and the length.
 LEAVES = {
-    1: (BOOLEAN, None, 0), 3: (INT32, LogicalType("INTEGER", bit_width=8, signed=True), 0),
-    4: (INT32, LogicalType("INTEGER", bit_width=16, signed=True), 0), 5: (INT32, None, 0), 6: (INT64, None, 0),
-    7: (DOUBLE, None, 0), 14: (FLOAT, None, 0), 15: (BYTE_ARRAY, None, 0), 16: (BYTE_ARRAY, STRING, 0),
-    20: (FIXED_LEN_BYTE_ARRAY, LogicalType("UUID"), 16), 11: (INT32, LogicalType("DATE"), 0),
+    1: (BOOLEAN, None, 0),
+    3: (INT32, LogicalType("INTEGER", bit_width=8, signed=True), 0),
+    4: (INT32, LogicalType("INTEGER", bit_width=16, signed=True), 0),
+    5: (INT32, None, 0),
+    6: (INT64, None, 0),
+    7: (DOUBLE, None, 0),
+    14: (FLOAT, None, 0),
+    15: (BYTE_ARRAY, None, 0),
+    16: (BYTE_ARRAY, STRING, 0),
+    20: (FIXED_LEN_BYTE_ARRAY, LogicalType("UUID"), 16),
+    11: (INT32, LogicalType("DATE"), 0),
     17: (INT64, LogicalType("TIME", unit="MICROS", utc=False), 0),
     12: (INT64, LogicalType("TIMESTAMP", unit="MICROS", utc=True), 0),
     13: (INT64, LogicalType("TIMESTAMP", unit="MICROS", utc=False), 0),
     18: (INT64, LogicalType("TIMESTAMP", unit="NANOS", utc=True), 0),
     19: (INT64, LogicalType("TIMESTAMP", unit="NANOS", utc=False), 0),
-}  # fmt: skip
+}
 schemas = st.recursive(
     st.none() | st.sampled_from(sorted(LEAVES)),
     lambda inner: st.tuples(inner).map(list) | st.dictionaries(st.sampled_from(NAMES), inner, min_size=1, max_size=3),
@@ -47,8 +54,11 @@ def node_of(schema, name="typed_value"):
     if isinstance(schema, list):
         element = SchemaNode("element", REQUIRED, children=parts_of(schema[0]))
         return SchemaNode(name, OPTIONAL, None, 0, LIST, (SchemaNode("list", REPEATED, children=(element,)),))
-    return SchemaNode(name, OPTIONAL, children=tuple(SchemaNode(key, REQUIRED, children=parts_of(inner))
-                                               for key, inner in schema.items()))  # fmt: skip
+    return SchemaNode(
+        name,
+        OPTIONAL,
+        children=tuple(SchemaNode(key, REQUIRED, children=parts_of(inner)) for key, inner in schema.items()),
+    )
 
 
 def parts_of(schema):

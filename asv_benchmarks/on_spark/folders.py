@@ -67,20 +67,29 @@ def pd_arrow(kind: pa.DataType) -> object:
 def trips(rng: np.random.Generator, first: int, size: int) -> pa.Table:
     """Six columns: numbers of 8 and 4 bytes, floats, a short text, a time."""
     seconds = rng.integers(0, 10**7, size).astype("m8[s]")
-    return pa.table({
-        "id": np.arange(first, first + size), "seats": rng.integers(1, 300, size).astype("i4"),
-        "price": rng.normal(40, 12, size), "share": rng.random(size),
-        "kind": rng.choice(np.array(KINDS), size),
-        "at": (np.datetime64("2024-01-01", "s") + seconds).astype("M8[us]"),
-    })  # fmt: skip
+    return pa.table(
+        {
+            "id": np.arange(first, first + size),
+            "seats": rng.integers(1, 300, size).astype("i4"),
+            "price": rng.normal(40, 12, size),
+            "share": rng.random(size),
+            "kind": rng.choice(np.array(KINDS), size),
+            "at": (np.datetime64("2024-01-01", "s") + seconds).astype("M8[us]"),
+        }
+    )
 
 
 def keyed(rng: np.random.Generator, first: int, size: int) -> pa.Table:
     """A number that counts all rows, a key that is in no order, and two values; `key_of` finds the key of a row."""
     ids = np.arange(first, first + size)
-    return pa.table({
-        "id": ids, "key": key_of(ids), "value": rng.normal(size=size), "cents": rng.integers(0, 10_000, size),
-    })  # fmt: skip
+    return pa.table(
+        {
+            "id": ids,
+            "key": key_of(ids),
+            "value": rng.normal(size=size),
+            "cents": rng.integers(0, 10_000, size),
+        }
+    )
 
 
 def key_of(ids: np.ndarray) -> np.ndarray:

@@ -50,21 +50,32 @@ def _partial() -> Callable[[pd.DataFrame], pd.DataFrame]:
     """Give the partial aggregate: a function of its own, so that it travels by value to where this is not installed."""
 
     def partial(frame: pd.DataFrame) -> pd.DataFrame:
-        return pd.DataFrame({
-            "rows": [len(frame)], "seats": [int(frame["seats"].sum())], "price": [frame["price"].sum()],
-            "share": [frame["share"].sum()], "trams": [int((frame["kind"] == "tram").sum())],
-            "latest": [frame["at"].max()], "ids": [int(frame["id"].sum())],
-        })  # fmt: skip
+        return pd.DataFrame(
+            {
+                "rows": [len(frame)],
+                "seats": [int(frame["seats"].sum())],
+                "price": [frame["price"].sum()],
+                "share": [frame["share"].sum()],
+                "trams": [int((frame["kind"] == "tram").sum())],
+                "latest": [frame["at"].max()],
+                "ids": [int(frame["id"].sum())],
+            }
+        )
 
     return partial
 
 
 def _final(parts: Any) -> pd.DataFrame:
     """Aggregate what the workers gave."""
-    return (
-        parts.selectExpr("sum(rows)", "sum(seats)", "round(sum(price), 3)", "round(sum(share), 3)", "sum(trams)",
-                         "max(latest)", "sum(ids)").toPandas()
-    )  # fmt: skip
+    return parts.selectExpr(
+        "sum(rows)",
+        "sum(seats)",
+        "round(sum(price), 3)",
+        "round(sum(share), 3)",
+        "sum(trams)",
+        "max(latest)",
+        "sum(ids)",
+    ).toPandas()
 
 
 def aggregated_by_numparq(spark: Any, path: str, num_rows: int) -> pd.DataFrame:
@@ -154,14 +165,21 @@ def _look_up(name: str, column: str) -> SparkQuery:
 QUERIES: dict[str, SparkQuery] = {
     query.name: query
     for query in (
-        SparkQuery("aggregate", TRIPS, {
-            "numparq": aggregated_by_numparq, "native": aggregated_natively,
-            "large batches": with_large_batches(aggregated_natively),
-        }, (Faster(1.3, ("native",)), Faster(1.3, ("large batches",)))),
-        SparkQuery("sums", TRIPS, {"numparq": summed_by_numparq, "native": summed_natively},
-                   (Faster(1.0, ("native",)),)),
+        SparkQuery(
+            "aggregate",
+            TRIPS,
+            {
+                "numparq": aggregated_by_numparq,
+                "native": aggregated_natively,
+                "large batches": with_large_batches(aggregated_natively),
+            },
+            (Faster(1.3, ("native",)), Faster(1.3, ("large batches",))),
+        ),
+        SparkQuery(
+            "sums", TRIPS, {"numparq": summed_by_numparq, "native": summed_natively}, (Faster(1.0, ("native",)),)
+        ),
         _look_up("look-up", "id"),
         _look_up("look-up-bloom", "key"),
     )
-}  # fmt: skip
+}
 """All by name, in the order in which they are run."""

@@ -15,12 +15,16 @@ YEARS, REGIONS = 10, 10
 
 def events(rng: np.random.Generator, size: int) -> pa.Table:
     """A serial number, two measured values, a text, and two keys of ten values each; the rows are in no order."""
-    return pa.table({
-        "id": np.arange(size), "value": rng.normal(size=size), "cents": rng.integers(0, 10_000, size),
-        "kind": rng.choice(np.array(["bus", "car", "ferry", "train", "tram"]), size),
-        "year": 2015 + rng.integers(0, YEARS, size),
-        "region": np.array([f"r{number}" for number in range(REGIONS)])[rng.integers(0, REGIONS, size)],
-    })  # fmt: skip
+    return pa.table(
+        {
+            "id": np.arange(size),
+            "value": rng.normal(size=size),
+            "cents": rng.integers(0, 10_000, size),
+            "kind": rng.choice(np.array(["bus", "car", "ferry", "train", "tram"]), size),
+            "year": 2015 + rng.integers(0, YEARS, size),
+            "region": np.array([f"r{number}" for number in range(REGIONS)])[rng.integers(0, REGIONS, size)],
+        }
+    )
 
 
 def sorted_events(rng: np.random.Generator, size: int) -> pa.Table:

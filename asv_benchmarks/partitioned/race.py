@@ -58,9 +58,13 @@ def _difference_read_back(kind: PartitionedFrame, frame: pd.DataFrame, folder: P
 
 
 def race_writers(
-    writers: Sequence[PartsWriter], kind: PartitionedFrame, frame: pd.DataFrame, folder: Path, repeat: int,
+    writers: Sequence[PartsWriter],
+    kind: PartitionedFrame,
+    frame: pd.DataFrame,
+    folder: Path,
+    repeat: int,
     min_seconds: float = MIN_SECONDS,
-) -> dict[str, Parts]:  # fmt: skip
+) -> dict[str, Parts]:
     """Time all writers on one frame, in turns.
 
     Parameters

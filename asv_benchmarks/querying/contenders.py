@@ -39,9 +39,12 @@ def _read_all(threads: int) -> Run:
 def _pyarrow(threads: int) -> Run:
     def run(task: Task) -> pd.DataFrame:
         return pd.read_parquet(
-            str(task.path), engine="pyarrow", columns=task.columns, filters=conditions.for_pyarrow(task.terms),
+            str(task.path),
+            engine="pyarrow",
+            columns=task.columns,
+            filters=conditions.for_pyarrow(task.terms),
             filesystem=task.store,
-        )  # fmt: skip
+        )
 
     return run
 

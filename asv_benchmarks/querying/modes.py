@@ -129,8 +129,10 @@ def compare_queries(out: Console, settings: Settings) -> bool:
     print_goals(out, goals)
     report.notes(out, (f"{name}: left out, {reason}" for name, reason in missing.items()))
     report.notes(out, report.failures({name: answers.outcomes for name, answers in results.items()}))
-    report.notes(out, (f"requests of {name} not counted: {answers.failure}"
-                       for name, answers in results.items() if answers.failure))  # fmt: skip
+    report.notes(
+        out,
+        (f"requests of {name} not counted: {answers.failure}" for name, answers in results.items() if answers.failure),
+    )
     if settings.json:
         plain = {name: _plain(answers, judged) for name, (answers, judged) in timed.items()}
         versions = {contender.name: contender.version for contender in contenders}

@@ -69,12 +69,17 @@ QUERIES: dict[str, Query] = {
     for query in (
         Query("point", POINTS, _POINT, (Faster(8.0, ALL), ReadsOnly(needed.of_sorted_key))),
         Query("range-1", POINTS, _ONE_PERCENT, (Faster(2.0, ALL), ReadsOnly(needed.of_sorted_key))),
-        Query("absent-bloom", SHUFFLED, (Term("key", "==", At(0.5, plus=1)),),
-              (Faster(1.0, ("duckdb",)), ReadsOnly(needed.of_absent_key))),
+        Query(
+            "absent-bloom",
+            SHUFFLED,
+            (Term("key", "==", At(0.5, plus=1)),),
+            (Faster(1.0, ("duckdb",)), ReadsOnly(needed.of_absent_key)),
+        ),
         Query("scattered-0.003", MIXED, (Term("draw", "<", 3 * DRAWS // 100_000),), (Faster(1.0, ("polars",)),)),
         Query("scattered-1", MIXED, (Term("draw", "<", DRAWS // 100),), (Faster(1.0, ("polars",)),)),
-        Query("half", MIXED, (Term("draw", "<", DRAWS // 2),), (Faster(1 / 1.1, ("read-all",)),),
-              besides=("read-all",)),
+        Query(
+            "half", MIXED, (Term("draw", "<", DRAWS // 2),), (Faster(1 / 1.1, ("read-all",)),), besides=("read-all",)
+        ),
         Query("point-store", POINTS, _POINT, (RoundTrips(4),), remote=True),
         Query("wide-three-20", WIDE, (), (Faster(2.0, ("polars",)),), first_middle_last),
         Query("startswith-1", MIXED, (Term("name", "startswith", "item42"),)),
@@ -82,9 +87,15 @@ QUERIES: dict[str, Query] = {
         Query("city", MIXED, (Term("city", "==", "Port haven"),)),
         Query("partition", FOLDER, ONE_PARTITION, (Faster(3.0, ("pyarrow",)),), in_all_files),
         Query("partition-united", FOLDER, ONE_PARTITION, (), in_any_file, unites=True),
-        Query("partition-store", FOLDER, ONE_PARTITION,
-              (RoundTrips(3), Requests(2, needed.num_files), ReadsOnly(needed.of_files)), in_all_files, remote=True),
+        Query(
+            "partition-store",
+            FOLDER,
+            ONE_PARTITION,
+            (RoundTrips(3), Requests(2, needed.num_files), ReadsOnly(needed.of_files)),
+            in_all_files,
+            remote=True,
+        ),
         Query("whole-folder", FOLDER, (), (), in_all_files),
     )
-}  # fmt: skip
+}
 """All queries by name, in the order in which they are run."""

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from ..errors import ParquetError
+from numparq.errors import ParquetError
+
 from .commands import COMMAND_GROUPS, COMMANDS
 
 

@@ -14,10 +14,11 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from ..api import to_parquet
-from ..expr.expression import col
-from ..file.reader import ParquetFile
-from ..kernels import warmup
+from numparq.api import to_parquet
+from numparq.expr.expression import col
+from numparq.file.reader import ParquetFile
+from numparq.kernels import warmup
+
 from .plan import page_map, wrap_line
 
 ROW_GROUPS = 8
@@ -44,8 +45,12 @@ def demo(rows: int, keep: str | None) -> None:
         _compare_read(console, path, {}, lambda: pd.read_parquet(path, engine="pyarrow"))
         console.print(f"\n[bold]two columns, rows {first:,} to {stop:,}[/]")
         columns = ["pickup", "fare"]
-        _compare_read(console, path, {"columns": columns, "row_range": (first, stop)},
-                 lambda: pd.read_parquet(path, engine="pyarrow", columns=columns).iloc[first:stop])  # fmt: skip
+        _compare_read(
+            console,
+            path,
+            {"columns": columns, "row_range": (first, stop)},
+            lambda: pd.read_parquet(path, engine="pyarrow", columns=columns).iloc[first:stop],
+        )
         _read_filtered(console, path)
         if keep:
             console.print(f"\nthe file is kept as {keep}")
@@ -77,16 +82,18 @@ def make_rides(rows: int) -> pd.DataFrame:
     random = np.random.default_rng(2026)
     seconds = np.sort(random.integers(0, 31_536_000, rows))
     zones = np.array([f"zone {number}" for number in range(260)], dtype=object)
-    frame = pd.DataFrame({
-        "ride": np.arange(rows),
-        "pickup": np.datetime64("2026-01-01", "us") + seconds * np.timedelta64(1, "s"),
-        "zone": zones[random.integers(0, len(zones), rows)],
-        "passengers": random.integers(1, 7, rows).astype("int8"),
-        "fare": np.round(random.gamma(3.0, 6.0, rows), 2),
-        "tip": np.round(random.gamma(1.0, 3.0, rows), 2),
-        "shared": random.random(rows) < 0.1,
-        "note": np.array([None, "lost and found"], dtype=object)[(random.random(rows) < 0.02).astype(int)],
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "ride": np.arange(rows),
+            "pickup": np.datetime64("2026-01-01", "us") + seconds * np.timedelta64(1, "s"),
+            "zone": zones[random.integers(0, len(zones), rows)],
+            "passengers": random.integers(1, 7, rows).astype("int8"),
+            "fare": np.round(random.gamma(3.0, 6.0, rows), 2),
+            "tip": np.round(random.gamma(1.0, 3.0, rows), 2),
+            "shared": random.random(rows) < 0.1,
+            "note": np.array([None, "lost and found"], dtype=object)[(random.random(rows) < 0.02).astype(int)],
+        }
+    )
     frame.loc[random.random(rows) < 0.2, "tip"] = np.nan
     return frame.astype({"zone": "str", "note": "str"})
 
@@ -109,8 +116,11 @@ def _compare_read(console: Console, path: str, options: dict[str, Any], peer: Ca
     if _has_pyarrow():
         pd.testing.assert_frame_equal(ours.reset_index(drop=True), peer().reset_index(drop=True))
         other = _best_time(peer)
-        table.add_row("pandas with pyarrow", f"{other * 1e3:.1f} ms",
-                      f"numparq took {own / other:.0%} of that; the frames are equal")  # fmt: skip
+        table.add_row(
+            "pandas with pyarrow",
+            f"{other * 1e3:.1f} ms",
+            f"numparq took {own / other:.0%} of that; the frames are equal",
+        )
     console.print(table)
 
 
@@ -120,8 +130,12 @@ def _read_filtered(console: Console, path: str) -> None:
     wanted = (col("pickup") >= days[0]) & (col("pickup") < days[1]) & (col("fare") > 60)
     tuples = [("pickup", ">=", pd.Timestamp(days[0])), ("pickup", "<", pd.Timestamp(days[1])), ("fare", ">", 60)]
     console.print(f"\n[bold]three columns of the rows with[/] {wanted}")
-    _compare_read(console, path, {"columns": columns, "filters": wanted},
-             lambda: pd.read_parquet(path, engine="pyarrow", columns=columns, filters=tuples))  # fmt: skip
+    _compare_read(
+        console,
+        path,
+        {"columns": columns, "filters": wanted},
+        lambda: pd.read_parquet(path, engine="pyarrow", columns=columns, filters=tuples),
+    )
     with ParquetFile(path) as file:
         plan = file.plan(columns, wanted)
         found = len(file.read(columns, wanted))

@@ -11,12 +11,12 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from ..dataset.dataset import Dataset
-from ..dataset.discover.files import is_dataset_path
-from ..expr.parse import parse_filter_for_schema
-from ..file.reader import ParquetFile
-from ..plan.explain import pluralize
-from ..plan.read_plan import ReadPlan, RowGroupPlan
+from numparq.dataset.dataset import Dataset
+from numparq.dataset.discover.files import is_dataset_path
+from numparq.expr.parse import parse_filter_for_schema
+from numparq.file.reader import ParquetFile
+from numparq.plan.explain import pluralize
+from numparq.plan.read_plan import ReadPlan, RowGroupPlan
 
 __all__ = ["page_map", "plan", "wrap_line"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from ..errors import ParquetError
-from ..tools.salvage.file import salvage as save
+from numparq.errors import ParquetError
+from numparq.tools.salvage.file import salvage as save
 
 COMPLETE, PARTIAL, NOTHING = 0, 1, 2
 

@@ -7,7 +7,7 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from ..file.reader import ParquetFile
+from numparq.file.reader import ParquetFile
 
 
 def schema(file: str) -> None:
@@ -24,8 +24,9 @@ def meta(file: str) -> None:
         console.print(
             f"{file}: {parquet.source.size:,} bytes, {metadata.num_rows:,} rows, row groups: {parquet.num_row_groups}, "
             f"version {metadata.version}, written by {metadata.created_by or 'an unknown writer'}",
-            soft_wrap=True, markup=False,
-        )  # fmt: skip
+            soft_wrap=True,
+            markup=False,
+        )
         for pair in metadata.key_value_metadata or ():
             console.print(f"  key {pair.key}: {len(pair.value or ''):,} characters", markup=False)
         console.print(_column_table(parquet))

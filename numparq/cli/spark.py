@@ -7,8 +7,8 @@ import sys
 
 from rich.console import Console
 
-from ..spark.session import open_session
-from ..tools.profile.profile import Profile
+from numparq.spark.session import open_session
+from numparq.tools.profile.profile import Profile
 
 __all__ = ["optimize", "parse_size", "print_report", "profile"]
 
@@ -23,11 +23,20 @@ def split_names(text: str | None) -> list[str] | None:
 
 
 def optimize(
-    path: str, sort_by: str | None, cluster_by: str | None, target_file_bytes: str, out: str | None, where: str | None,
-    bloom: str | None, dry_run: bool, force: bool, master: str | None, conf: list[str],
-) -> None:  # fmt: skip
+    path: str,
+    sort_by: str | None,
+    cluster_by: str | None,
+    target_file_bytes: str,
+    out: str | None,
+    where: str | None,
+    bloom: str | None,
+    dry_run: bool,
+    force: bool,
+    master: str | None,
+    conf: list[str],
+) -> None:
     """Optimize a dataset, and print what was done."""
-    from ..spark.optimization.optimize import optimize as optimized
+    from numparq.spark.optimization.optimize import optimize as optimized
 
     file_bytes = parse_size(target_file_bytes)
     with open_session(master, conf, f"numparq spark optimize {path}") as spark:
@@ -80,9 +89,15 @@ def parse_size(text: str) -> int:
 
 
 def profile(
-    path: str, columns: str | None, data: str, where: str | None, json: bool, strict: bool, master: str | None,
+    path: str,
+    columns: str | None,
+    data: str,
+    where: str | None,
+    json: bool,
+    strict: bool,
+    master: str | None,
     conf: list[str],
-) -> int:  # fmt: skip
+) -> int:
     """Print the profile of a dataset.
 
     Returns
@@ -90,7 +105,7 @@ def profile(
     int
         1 where a file could not be read in full, else 0.
     """
-    from ..spark.profiler import profile as profile_of
+    from numparq.spark.profiler import profile as profile_of
 
     with open_session(master, conf, f"numparq spark profile {path}") as spark:
         found = profile_of(spark, path, split_names(columns), data=_DATA_MODES[data], where=where, strict=strict)

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from ..dataset.discover.snapshot import DatasetSnapshot
-from ..dataset.scan.query import DatasetQuery
-from ..expr.expression import Expression, col
-from ..scan.options import ScanOptions
-from ..spark.session import open_session
+from numparq.dataset.discover.snapshot import DatasetSnapshot
+from numparq.dataset.scan.query import DatasetQuery
+from numparq.expr.expression import Expression, col
+from numparq.scan.options import ScanOptions
+from numparq.spark.session import open_session
+
 from .spark import print_report
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def demo(files: int, rows: int, keep: str | None, master: str | None, conf: list
     """Make a dataset, optimize it, compare."""
     if keep and os.path.lexists(keep):
         raise FileExistsError(errno.EEXIST, "there is something of this name already, and the demo makes it anew", keep)
-    from ..spark.optimization.optimize import optimize
+    from numparq.spark.optimization.optimize import optimize
 
     console = Console(highlight=False)
     with tempfile.TemporaryDirectory() as folder, open_session(master, conf, "numparq spark demo") as spark:
@@ -38,8 +39,10 @@ def demo(files: int, rows: int, keep: str | None, master: str | None, conf: list
         console.print(f"Spark {spark.version} ({spark.sparkContext.master}) writes {files:,} files, {rows:,} events")
         write_events(spark, path, files, rows)
         wanted = _sample_event(path)
-        looks: dict[str, Expression] = {"one user": col("user") == wanted["user"],
-                                        "one event": col("event") == wanted["event"]}  # fmt: skip
+        looks: dict[str, Expression] = {
+            "one user": col("user") == wanted["user"],
+            "one event": col("event") == wanted["event"],
+        }
         before = {what: measure_lookup(path, filters) for what, filters in looks.items()}
         console.print("numparq optimizes them: sorted by user and time, Bloom filters where they help")
         print_report(optimize(spark, path, sort_by=["user", "time"]))
@@ -73,7 +76,7 @@ def write_events(spark: SparkSession, path: str, files: int, rows: int) -> None:
 
 
 def _sample_event(path: str) -> Any:
-    from ..api import read_parquet
+    from numparq.api import read_parquet
 
     return read_parquet(path, ["event", "user"], nrows=1).iloc[0]
 

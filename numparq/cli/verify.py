@@ -7,9 +7,9 @@ import sys
 from rich.console import Console
 from rich.markup import escape
 
-from ..errors import ParquetError
-from ..tools.verify.deviations import Deviation
-from ..tools.verify.file import VerificationReport, check_file
+from numparq.errors import ParquetError
+from numparq.tools.verify.deviations import Deviation
+from numparq.tools.verify.file import VerificationReport, check_file
 
 VALID, INVALID, UNREADABLE = 0, 1, 2
 _COLORS = {"error": "bold red", "warning": "yellow"}
@@ -56,8 +56,10 @@ def summary(report: VerificationReport) -> str:
     """Say what a file is, and what of it was looked at."""
     looked_at = [f"{report.checked_counts[what]:,} {what}" for what in _CHECKED_PARTS if what in report.checked_counts]
     written = f", written by {report.created_by}" if report.created_by else ""
-    return (f"{report.size:,} bytes, {report.num_rows:,} rows, {report.num_columns:,} columns{written}; "
-            f"checked {', '.join(looked_at) or 'nothing more'}")  # fmt: skip
+    return (
+        f"{report.size:,} bytes, {report.num_rows:,} rows, {report.num_columns:,} columns{written}; "
+        f"checked {', '.join(looked_at) or 'nothing more'}"
+    )
 
 
 _CHECKED_PARTS = (

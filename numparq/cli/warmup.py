@@ -6,9 +6,9 @@ import time
 
 from rich.console import Console
 
-from ..format.footer.file_metadata import warm_up as keep_tables
-from ..kernels import warmup as compile_kernels
-from ..util import disk_cache
+from numparq.format.footer.file_metadata import warm_up as keep_tables
+from numparq.kernels import warmup as compile_kernels
+from numparq.util import disk_cache
 
 
 def warmup() -> None:

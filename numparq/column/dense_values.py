@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import SchemaError
-from ..format.schema import Leaf
-from ..kernels import writing_kernels
-from ..kernels.enums import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
+from numparq.errors import SchemaError
+from numparq.format.schema import Leaf
+from numparq.kernels import writing_kernels
+from numparq.kernels.enums import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
+
 from .leaf_values import LeafValues
 
 PHYSICAL_DTYPES: dict[int, np.dtype] = {

@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import UnsupportedError
-from ..kernels import alp_writing_kernels, delta_writing_kernels, writing_kernels
-from ..kernels.encodings.alp import max_alp_bytes
-from ..kernels.encodings.alp_scaling import WORK_SIZE
-from ..kernels.encodings.byte_stream_split import max_byte_stream_split_bytes
-from ..kernels.encodings.delta_binary_packed import max_delta_bytes
-from ..kernels.encodings.delta_byte_arrays import max_delta_byte_array_bytes, max_delta_length_bytes
-from ..kernels.encodings.hybrid_rle import max_hybrid_bytes
-from ..kernels.enums import (
+from numparq.errors import UnsupportedError
+from numparq.kernels import alp_writing_kernels, delta_writing_kernels, writing_kernels
+from numparq.kernels.encodings.alp import max_alp_bytes
+from numparq.kernels.encodings.alp_scaling import WORK_SIZE
+from numparq.kernels.encodings.byte_stream_split import max_byte_stream_split_bytes
+from numparq.kernels.encodings.delta_binary_packed import max_delta_bytes
+from numparq.kernels.encodings.delta_byte_arrays import max_delta_byte_array_bytes, max_delta_length_bytes
+from numparq.kernels.encodings.hybrid_rle import max_hybrid_bytes
+from numparq.kernels.enums import (
     ALP,
     BOOLEAN,
     BYTE_ARRAY,
@@ -34,6 +34,7 @@ from ..kernels.enums import (
     RLE,
     RLE_DICTIONARY,
 )
+
 from .dense_values import DenseLeaf
 
 __all__ = ["ENCODING_PHYSICAL_TYPES"]
@@ -293,7 +294,8 @@ def can_encode(encoding: int, physical: int) -> bool:
 
 def _num_bytes(dense: DenseLeaf, first: int, last: int) -> int:
     values = dense.values
-    assert values.starts is not None and values.ends is not None
+    assert values.starts is not None
+    assert values.ends is not None
     return int((values.ends[first:last] - values.starts[first:last]).sum())
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 if TYPE_CHECKING:
-    from ..format.schema_node import SchemaNode
+    from numparq.format.schema_node import SchemaNode
 
 __all__ = ["LeafValues", "SourceColumn"]
 

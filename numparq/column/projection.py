@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import SchemaError, error_context
-from ..format.schema import Leaf, Schema
+from numparq.errors import SchemaError, error_context
+from numparq.format.schema import Leaf, Schema
 
 if TYPE_CHECKING:
     from .nested.nested_type import NestedType

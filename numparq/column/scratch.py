@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import LimitError
-from ..kernels.tables import SLACK
+from numparq.errors import LimitError
+from numparq.kernels.tables import SLACK
 
 # What is kept between reads: the buffers of so many threads, none of them larger than so many bytes.
 MAX_IDLE_THREADS = 16

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..kernels.enums import BROTLI, CODEC_NAMES, GZIP, LZ4, LZ4_RAW, LZO, SNAPPY, UNCOMPRESSED, ZSTD
+from numparq.kernels.enums import BROTLI, CODEC_NAMES, GZIP, LZ4, LZ4_RAW, LZO, SNAPPY, UNCOMPRESSED, ZSTD
+
 from .codecs import decompressor, max_ratios
 
 __all__ = [

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import CorruptPageError, UnsupportedError
-from ..kernels.enums import BROTLI, CODEC_NAMES, GZIP, LZ4, LZ4_RAW, LZO, SNAPPY, UNCOMPRESSED, ZSTD
+from numparq.errors import CorruptPageError, UnsupportedError
+from numparq.kernels.enums import BROTLI, CODEC_NAMES, GZIP, LZ4, LZ4_RAW, LZO, SNAPPY, UNCOMPRESSED, ZSTD
+
 from . import lz4_lzo
 from .lz4_lzo import Decompress, lz4_compressor, lz4_raw_compressor
 from .zstd import zstd_compressor, zstd_decompressor

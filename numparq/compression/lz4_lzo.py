@@ -116,7 +116,7 @@ def lzo_decompressor() -> Decompress:
     """
     import numpy as np
 
-    from ..kernels import lzo_kernels
+    from numparq.kernels import lzo_kernels
 
     lzo_kernels.load()
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..format.schema import Schema
-from ..io.source import Source
-from ..plan.dataset_plan import DatasetPlan
-from ..scan.options import ScanOptions
-from ..util.arguments import check_row_count
+from numparq.format.schema import Schema
+from numparq.io.source import Source
+from numparq.plan.dataset_plan import DatasetPlan
+from numparq.scan.options import ScanOptions
+from numparq.util.arguments import check_row_count
+
 from .discover.snapshot import DatasetSnapshot
 from .prune.pruners import FilePruner
 from .scan.dataset_scan import DatasetScan, FileSelection
@@ -18,8 +19,8 @@ from .scan.query import DatasetQuery
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..io.coalesce import Coalescing
-    from ..scan.stream.batches import Batches
+    from numparq.io.coalesce import Coalescing
+    from numparq.scan.stream.batches import Batches
 
 __all__ = ["Dataset"]
 
@@ -88,9 +89,7 @@ class Dataset:
         threads: int | None = None,
     ) -> None:
         self._path = path
-        self._opening = (
-            path, partitioning, categories, schema, resolve, storage_options, filesystem, coalescing
-        )  # fmt: skip
+        self._opening = (path, partitioning, categories, schema, resolve, storage_options, filesystem, coalescing)
         self._pruners = tuple(pruners)
         self._threads = threads
         self._contents = DatasetSnapshot(*self._opening)
@@ -152,10 +151,20 @@ class Dataset:
             The partition columns come last, unless `columns` says otherwise.
         """
         choices = ScanOptions(
-            filters=filters, runtime_filters=runtime_filters, dtype_backend=dtype_backend, row_range=row_range,
-            nrows=nrows, categories=categories, include=include, geometries=geometries, variants=variants, files=files,
-            verify_crc=verify_crc, threads=self._threads if threads is None else threads, memory_limit=memory_limit,
-        )  # fmt: skip
+            filters=filters,
+            runtime_filters=runtime_filters,
+            dtype_backend=dtype_backend,
+            row_range=row_range,
+            nrows=nrows,
+            categories=categories,
+            include=include,
+            geometries=geometries,
+            variants=variants,
+            files=files,
+            verify_crc=verify_crc,
+            threads=self._threads if threads is None else threads,
+            memory_limit=memory_limit,
+        )
 
         def read() -> pd.DataFrame:
             query = self._query(columns, choices)
@@ -217,15 +226,25 @@ class Dataset:
         [5, 7]
         [9]
         """
-        from ..scan.stream.batches import Batches
-        from ..scan.stream.units import BatchSize
+        from numparq.scan.stream.batches import Batches
+        from numparq.scan.stream.units import BatchSize
+
         from .scan.units import DatasetUnitReader
 
         choices = ScanOptions(
-            filters=filters, runtime_filters=runtime_filters, dtype_backend=dtype_backend, row_range=row_range,
-            nrows=nrows, categories=categories, include=include, geometries=geometries, variants=variants, files=files,
-            verify_crc=verify_crc, threads=self._threads if threads is None else threads,
-        )  # fmt: skip
+            filters=filters,
+            runtime_filters=runtime_filters,
+            dtype_backend=dtype_backend,
+            row_range=row_range,
+            nrows=nrows,
+            categories=categories,
+            include=include,
+            geometries=geometries,
+            variants=variants,
+            files=files,
+            verify_crc=verify_crc,
+            threads=self._threads if threads is None else threads,
+        )
         sizes = BatchSize(memory_limit, batch_rows, batch_bytes)
 
         def begin(chosen: ScanOptions) -> tuple[DatasetScan, list[FileSelection]]:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..column.read.row_selection import RowSlice
-from ..expr.dnf import as_expression
-from ..expr.runtime_filter import check_runtime_filters
-from ..format.open_file import OpenFile
-from ..io.filesystem import resolve_paths
-from ..io.local_source import BytesSource
-from ..scan.options import ScanOptions
+from numparq.column.read.row_selection import RowSlice
+from numparq.expr.dnf import as_expression
+from numparq.expr.runtime_filter import check_runtime_filters
+from numparq.format.open_file import OpenFile
+from numparq.io.filesystem import resolve_paths
+from numparq.io.local_source import BytesSource
+from numparq.scan.options import ScanOptions
+
 from .discover.files import DatasetListing
 from .discover.open_files import open_files
 from .listing.files import DataFile

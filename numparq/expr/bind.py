@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..errors import SchemaError
-from ..format.arrow_type import ArrowType
-from ..format.bloom_filter import BloomFilter
-from ..format.physical_type import PHYSICAL_NAMES
-from ..format.schema import Leaf, Schema
+from numparq.errors import SchemaError
+from numparq.format.arrow_type import ArrowType
+from numparq.format.bloom_filter import BloomFilter
+from numparq.format.physical_type import PHYSICAL_NAMES
+from numparq.format.schema import Leaf, Schema
+
 from .bound import BloomPredicate, BoundPredicate, ContainsPredicate, NullPredicate, ValuePredicate
 from .expression import And, ColumnName, ColumnPredicate, ColumnReference, Constant, Expression, LiteralError, Not, Or
 from .key_ranges import KeyRanges, complement, prefix_range, union

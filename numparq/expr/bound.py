@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
-from ..format.bloom_filter import BloomFilter
-from ..format.schema import Leaf
+from numparq.format.bloom_filter import BloomFilter
+from numparq.format.schema import Leaf
+
 from .expression import And, Constant, Expression, Or
 from .key_ranges import KeyRanges
 from .like import LikePattern

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..format.physical_type import FIXED_LEN_BYTE_ARRAY
-from ..kernels import predicate_kernels
+from numparq.format.physical_type import FIXED_LEN_BYTE_ARRAY
+from numparq.kernels import predicate_kernels
+
 from .bound import BloomPredicate, ContainsPredicate, NullPredicate, ValuePredicate, bound_predicates
 from .expression import And, Constant, Expression, Or
 from .matchers.compile import match_values

@@ -9,8 +9,14 @@ from typing import Any
 ColumnName = str | tuple[str, ...]
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
-_METHODS = {"in": "isin", "not in": "not_in", "is null": "is_null", "is not null": "is_not_null",
-            "startswith": "startswith", "contains": "contains"}  # fmt: skip
+_METHODS = {
+    "in": "isin",
+    "not in": "not_in",
+    "is null": "is_null",
+    "is not null": "is_not_null",
+    "startswith": "startswith",
+    "contains": "contains",
+}
 _SHOWN = 10
 
 

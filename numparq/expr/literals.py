@@ -12,8 +12,9 @@ from uuid import UUID
 
 import numpy as np
 
-from ..format.arrow_type import ArrowType
-from ..format.column_order import ColumnOrder
+from numparq.format.arrow_type import ArrowType
+from numparq.format.column_order import ColumnOrder
+
 from .expression import LiteralError
 from .key_ranges import KeyRanges
 from .sort_keys import KeyDomain, float_bits
@@ -80,12 +81,19 @@ def _binary(value: Any, arrow_type: ArrowType) -> bytes:
 
 
 _READERS: dict[str, Callable[[Any, ArrowType], Any]] = {
-    "bool": exact_number, "int": exact_number, "float": exact_number, "decimal": _unscaled,
-    "date": date_number, "time": time_number, "timestamp": timestamp_number, "duration": duration_number,
-    "uuid": _uuid, "enum": _text_or_binary,
+    "bool": exact_number,
+    "int": exact_number,
+    "float": exact_number,
+    "decimal": _unscaled,
+    "date": date_number,
+    "time": time_number,
+    "timestamp": timestamp_number,
+    "duration": duration_number,
+    "uuid": _uuid,
+    "enum": _text_or_binary,
     **dict.fromkeys(("utf8", "large_utf8", "utf8_view"), _text),
     **dict.fromkeys(("binary", "large_binary", "binary_view", "fixed_size_binary"), _binary),
-}  # fmt: skip
+}
 
 _INTS = {int, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64}
 _FLOATS = {float, np.float64}

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, NamedTuple, NoReturn
 
-from ..errors import SchemaError
-from ..format.schema import Schema
+from numparq.errors import SchemaError
+from numparq.format.schema import Schema
+
 from .expression import Expression, col
 from .resolve import resolve_column
 
@@ -36,11 +37,15 @@ _TOKENS = re.compile(
     re.VERBOSE,
 )
 _COMPARED: dict[str, Callable[[Any, Any], Expression]] = {
-    "=": lambda column, value: column == value, "==": lambda column, value: column == value,
-    "!=": lambda column, value: column != value, "<>": lambda column, value: column != value,
-    "<": lambda column, value: column < value, "<=": lambda column, value: column <= value,
-    ">": lambda column, value: column > value, ">=": lambda column, value: column >= value,
-}  # fmt: skip
+    "=": lambda column, value: column == value,
+    "==": lambda column, value: column == value,
+    "!=": lambda column, value: column != value,
+    "<>": lambda column, value: column != value,
+    "<": lambda column, value: column < value,
+    "<=": lambda column, value: column <= value,
+    ">": lambda column, value: column > value,
+    ">=": lambda column, value: column >= value,
+}
 _CONSTANTS = {"true": True, "false": False}
 _WORDS = {"and", "or", "not", "in", "between", "is", "null", "like", "escape", "startswith", "contains", *_CONSTANTS}
 _DEEPEST = 100
@@ -260,6 +265,9 @@ def _unquoted(text: str) -> str:
 
 
 _OPERATORS: dict[str, Callable[[_Parser, str], Expression]] = {
-    "in": _Parser._in, "between": _Parser._between, "like": _Parser._like, "startswith": _Parser._startswith,
+    "in": _Parser._in,
+    "between": _Parser._between,
+    "like": _Parser._like,
+    "startswith": _Parser._startswith,
     "contains": _Parser._contains,
-}  # fmt: skip
+}

@@ -6,8 +6,9 @@ import difflib
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ..errors import SchemaError
-from ..format.schema import OPTIONAL, REPEATED, Leaf, Schema, SchemaElement
+from numparq.errors import SchemaError
+from numparq.format.schema import OPTIONAL, REPEATED, Leaf, Schema, SchemaElement
+
 from .expression import ColumnName
 
 

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 from threading import Lock
 from typing import Any
 
-from ..errors import SchemaError
-from ..format.arrow_type import ArrowType
-from ..format.bloom_filter import BloomFilter
-from ..format.schema import Leaf, Schema
+from numparq.errors import SchemaError
+from numparq.format.arrow_type import ArrowType
+from numparq.format.bloom_filter import BloomFilter
+from numparq.format.schema import Leaf, Schema
+
 from .bind import bind, bind_bloom_filter
 from .expression import ColumnName, Constant, Expression, col, comparison
 from .normalize import all_of, any_of

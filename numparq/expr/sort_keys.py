@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from ..format.arrow_type import ArrowType
-from ..format.column_order import ColumnOrder
-from ..format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
-from ..format.schema import Leaf
-from ..types.parquet_type import infer_arrow_type
+from numparq.format.arrow_type import ArrowType
+from numparq.format.column_order import ColumnOrder
+from numparq.format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
+from numparq.format.schema import Leaf
+from numparq.types.parquet_type import infer_arrow_type
+
 from .key_ranges import TOP, KeyRanges
 
 _WIDTHS = {INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8, BYTE_ARRAY: 0}

@@ -9,17 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from ..format.arrow_type import ArrowType
+from numparq.format.arrow_type import ArrowType
+
 from .expression import LiteralError
 
 _NS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _NS_OF_DAY = 86_400 * 10**9
 # Nanoseconds of one of NumPy's units.
 _NUMPY_NS: dict[str, Fraction] = {
-    "W": Fraction(7 * _NS_OF_DAY), "D": Fraction(_NS_OF_DAY), "h": Fraction(3600 * 10**9), "m": Fraction(60 * 10**9),
+    "W": Fraction(7 * _NS_OF_DAY),
+    "D": Fraction(_NS_OF_DAY),
+    "h": Fraction(3600 * 10**9),
+    "m": Fraction(60 * 10**9),
     **{unit: Fraction(ns) for unit, ns in _NS.items()},
-    "ps": Fraction(1, 10**3), "fs": Fraction(1, 10**6), "as": Fraction(1, 10**9),
-}  # fmt: skip
+    "ps": Fraction(1, 10**3),
+    "fs": Fraction(1, 10**6),
+    "as": Fraction(1, 10**9),
+}
 _MONTHS = {"Y": 12, "M": 1}
 _YEARS_OF_CYCLE, _DAYS_OF_CYCLE = 400, 146_097  # after which the calendar begins anew
 _EPOCH = datetime.datetime(1970, 1, 1)

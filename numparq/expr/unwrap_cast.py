@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..format.arrow_type import ArrowType
-from ..format.schema import Leaf
+from numparq.format.arrow_type import ArrowType
+from numparq.format.schema import Leaf
+
 from .bound import ValuePredicate
 from .expression import LiteralError
 from .key_ranges import KeyRanges, union

@@ -7,17 +7,18 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..errors import SchemaError, error_context
-from ..format.column_order import NO_ORDER, ColumnOrder, leaf_orders
-from ..format.footer.rewrite import split_footer
-from ..format.footer.tail import read_footer
-from ..format.key_values.arrow import replace_metadata
-from ..format.key_values.json_document import parse_json_object
-from ..format.schema_node import SchemaNode
-from ..io.copy import copy_prefix
-from ..io.file_lock import LockedFile
-from ..io.open import open_source
-from ..io.sink import Sink
+from numparq.errors import SchemaError, error_context
+from numparq.format.column_order import NO_ORDER, ColumnOrder, leaf_orders
+from numparq.format.footer.rewrite import split_footer
+from numparq.format.footer.tail import read_footer
+from numparq.format.key_values.arrow import replace_metadata
+from numparq.format.key_values.json_document import parse_json_object
+from numparq.format.schema_node import SchemaNode
+from numparq.io.copy import copy_prefix
+from numparq.io.file_lock import LockedFile
+from numparq.io.open import open_source
+from numparq.io.sink import Sink
+
 from .append_schema import conform_to_file
 
 __all__ = ["extend_key_values"]
@@ -35,8 +36,11 @@ def _reset_geo_extents(value: bytes) -> bytes:
     columns = None if document is None else document.get("columns")
     if document is None or not isinstance(columns, dict):
         return value
-    kept = {name: {**{key: part for key, part in notes.items() if key != "bbox"}, "geometry_types": []}
-            for name, notes in columns.items() if isinstance(notes, dict)}  # fmt: skip
+    kept = {
+        name: {**{key: part for key, part in notes.items() if key != "bbox"}, "geometry_types": []}
+        for name, notes in columns.items()
+        if isinstance(notes, dict)
+    }
     return json.dumps({**document, "columns": kept}).encode()
 
 
@@ -179,8 +183,10 @@ def _describe_level(level: Any) -> str:
 def _extend_columns(before: list, after: list) -> list:
     """Combine what is said of categoricals: their number counts, and the type of codes for so many."""
     by_field = {entry.get("field_name"): entry for entry in after if isinstance(entry, dict)}
-    return [_extend_column(entry, by_field.get(entry.get("field_name"))) if isinstance(entry, dict) else entry
-            for entry in before]  # fmt: skip
+    return [
+        _extend_column(entry, by_field.get(entry.get("field_name"))) if isinstance(entry, dict) else entry
+        for entry in before
+    ]
 
 
 def _extend_column(before: dict, after: dict | None) -> dict:
@@ -190,8 +196,10 @@ def _extend_column(before: dict, after: dict | None) -> dict:
     if not isinstance(mine, dict) or not isinstance(theirs, dict) or mine == theirs:
         return before
     if bool(mine.get("ordered")) != bool(theirs.get("ordered")):
-        raise SchemaError("the categories are ordered in one of the file and the frame, and unordered in the other",
-                          column=str(before.get("field_name")))  # fmt: skip
+        raise SchemaError(
+            "the categories are ordered in one of the file and the frame, and unordered in the other",
+            column=str(before.get("field_name")),
+        )
     counts = [about.get("num_categories") for about in (mine, theirs)]
     if not all(type(count) is int for count in counts):
         return before

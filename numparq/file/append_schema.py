@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import SchemaError
-from ..format.footer.file_metadata import Footer
-from ..format.logical_type import LogicalType, LogicalTypeReader
-from ..format.thrift.idl import enum_value
+from numparq.errors import SchemaError
+from numparq.format.footer.file_metadata import Footer
+from numparq.format.logical_type import LogicalType, LogicalTypeReader
+from numparq.format.thrift.idl import enum_value
 
 __all__ = ["conform_to_file"]
 
@@ -120,8 +120,10 @@ def _conform(elements: list[_FileElement], number: int, node: Any, path: tuple[s
     names_are_free = (node.logical is not None and node.logical.kind in _NAMED_FREELY) or (
         names_are_free and node.repetition == _REPEATED
     )
-    children = tuple(_conform(elements, child, inner, (*path, inner.name), names_are_free)
-                     for child, inner in zip(inside, node.children, strict=True))  # fmt: skip
+    children = tuple(
+        _conform(elements, child, inner, (*path, inner.name), names_are_free)
+        for child, inner in zip(inside, node.children, strict=True)
+    )
     return dataclasses.replace(
         node, name=element.name, repetition=repetition, children=children, field_id=element.field_id
     )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..column.write.chunk import EncodedChunk
-from ..format.column_order import ColumnOrder
-from ..format.footer.rewrite import FooterParts
-from ..format.footer.tail import MAGIC
-from ..format.schema_node import SchemaNode, leaf_columns, to_schema_elements
-from ..format.thrift.encode import EncodedThrift, encode_struct
-from ..io.sink import Sink
-from ..util.version import CREATED_BY
+from numparq.column.write.chunk import EncodedChunk
+from numparq.format.column_order import ColumnOrder
+from numparq.format.footer.rewrite import FooterParts
+from numparq.format.footer.tail import MAGIC
+from numparq.format.schema_node import SchemaNode, leaf_columns, to_schema_elements
+from numparq.format.thrift.encode import EncodedThrift, encode_struct
+from numparq.io.sink import Sink
+from numparq.util.version import CREATED_BY
 
 
 class FileAssembler:
@@ -32,8 +32,14 @@ class FileAssembler:
         That of the file whose row groups stand in the sink already.
     """
 
-    def __init__(self, sink: Sink, columns: Sequence[SchemaNode], version: str, orders: Sequence[ColumnOrder],
-                 existing: FooterParts | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        sink: Sink,
+        columns: Sequence[SchemaNode],
+        version: str,
+        orders: Sequence[ColumnOrder],
+        existing: FooterParts | None = None,
+    ) -> None:
         self._sink = sink
         self.leaves = leaf_columns(list(columns))
         self._schema = to_schema_elements(columns)
@@ -114,10 +120,18 @@ class FileAssembler:
         if self._existing:
             return self._existing.encode(self._row_groups, self.num_rows, key_value_metadata, self._created_by)
         pairs = [{"key": key, "value": value} for key, value in key_value_metadata.items()]
-        return encode_struct("FileMetaData", {
-            "version": 1, "schema": self._schema, "num_rows": self.num_rows, "row_groups": self._row_groups,
-            "key_value_metadata": pairs or None, "created_by": self._created_by, "column_orders": self._orders,
-        })  # fmt: skip
+        return encode_struct(
+            "FileMetaData",
+            {
+                "version": 1,
+                "schema": self._schema,
+                "num_rows": self.num_rows,
+                "row_groups": self._row_groups,
+                "key_value_metadata": pairs or None,
+                "created_by": self._created_by,
+                "column_orders": self._orders,
+            },
+        )
 
     def _write_indexes(self) -> None:
         """Write the Bloom filters and page indexes of the row groups that wait for it, and settle their structs."""

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..errors import SchemaError
+from numparq.errors import SchemaError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,8 +58,9 @@ def _merge_ranks(ranks: dict[Any, int], categories: pd.Index, name: str) -> dict
         if rank < last:
             raise SchemaError(
                 f"ordered categories are in another order than in the rows before: {category!r} comes behind "
-                f"{before!r} here, and before it there (new ones come last)", column=name,
-            )  # fmt: skip
+                f"{before!r} here, and before it there (new ones come last)",
+                column=name,
+            )
         last, before = rank, category
     return joined
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import error_context
-from ..format.open_file import OpenFile
-from ..scan.error_policy import RaiseOnDamage
-from ..scan.file_scan import FileScan
-from ..scan.options import ScanOptions
+from numparq.errors import error_context
+from numparq.format.open_file import OpenFile
+from numparq.scan.error_policy import RaiseOnDamage
+from numparq.scan.file_scan import FileScan
+from numparq.scan.options import ScanOptions
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..plan.read_plan import ReadPlan
-    from ..scan.stream.batches import Batches
+    from numparq.plan.read_plan import ReadPlan
+    from numparq.scan.stream.batches import Batches
 
 
 class ParquetFile(OpenFile):
@@ -93,13 +93,24 @@ class ParquetFile(OpenFile):
         pandas.DataFrame
         """
         choices = ScanOptions(
-            filters=filters, runtime_filters=runtime_filters, explode=explode, dtype_backend=dtype_backend,
-            row_groups=row_groups, row_range=row_range, nrows=nrows, categories=categories, include=include,
-            geometries=geometries, variants=variants, files=files, verify_crc=verify_crc, threads=threads,
+            filters=filters,
+            runtime_filters=runtime_filters,
+            explode=explode,
+            dtype_backend=dtype_backend,
+            row_groups=row_groups,
+            row_range=row_range,
+            nrows=nrows,
+            categories=categories,
+            include=include,
+            geometries=geometries,
+            variants=variants,
+            files=files,
+            verify_crc=verify_crc,
+            threads=threads,
             memory_limit=memory_limit,
-        )  # fmt: skip
+        )
         if on_error == "raise" and filters is not None:
-            from ..scan.point_lookup import point_lookup
+            from numparq.scan.point_lookup import point_lookup
 
             found = point_lookup(self, columns, choices)
             if found is not None:
@@ -109,7 +120,7 @@ class ParquetFile(OpenFile):
                 return FileScan(self, columns, choices).frame(RaiseOnDamage())
             if on_error != "skip":
                 raise ValueError(f"on_error is 'raise' or 'skip', not {on_error!r}")
-            from ..scan.recovery.skip_damaged import SkipDamaged
+            from numparq.scan.recovery.skip_damaged import SkipDamaged
 
             recovery = SkipDamaged(self.source.name, self.footer)
             return recovery.read(
@@ -183,15 +194,26 @@ class ParquetFile(OpenFile):
         ...     sum(batch["a"].sum() for batch in file.iter_batches(["a"], batch_rows=30))
         np.int64(4950)
         """
-        from ..scan.stream.batches import Batches
-        from ..scan.stream.file_units import FileUnitReader
-        from ..scan.stream.units import BatchSize
+        from numparq.scan.stream.batches import Batches
+        from numparq.scan.stream.file_units import FileUnitReader
+        from numparq.scan.stream.units import BatchSize
 
         choices = ScanOptions(
-            filters=filters, runtime_filters=runtime_filters, explode=explode, dtype_backend=dtype_backend,
-            row_groups=row_groups, row_range=row_range, nrows=nrows, categories=categories, include=include,
-            geometries=geometries, variants=variants, files=files, verify_crc=verify_crc, threads=threads,
-        )  # fmt: skip
+            filters=filters,
+            runtime_filters=runtime_filters,
+            explode=explode,
+            dtype_backend=dtype_backend,
+            row_groups=row_groups,
+            row_range=row_range,
+            nrows=nrows,
+            categories=categories,
+            include=include,
+            geometries=geometries,
+            variants=variants,
+            files=files,
+            verify_crc=verify_crc,
+            threads=threads,
+        )
         sizes = BatchSize(memory_limit, batch_rows, batch_bytes)
         with error_context(file=self.source.name):
             return Batches(FileUnitReader(self, columns, choices, sizes))
@@ -253,7 +275,7 @@ class ParquetFile(OpenFile):
         -------
         bytes
         """
-        from ..format.file_reference import FileReferenceReader
+        from numparq.format.file_reference import FileReferenceReader
 
         with error_context(file=self.source.name):
             return FileReferenceReader(self.source, self.files, verify_checksum).bytes_of(reference)
@@ -265,8 +287,10 @@ class ParquetFile(OpenFile):
         self.close()
 
     def __repr__(self) -> str:
-        return (f"<numparq.ParquetFile {self.source.name!r}: {self.num_rows} rows, {len(self.schema.columns)} columns, "
-                f"{self.num_row_groups} row groups>")  # fmt: skip
+        return (
+            f"<numparq.ParquetFile {self.source.name!r}: {self.num_rows} rows, {len(self.schema.columns)} columns, "
+            f"{self.num_row_groups} row groups>"
+        )
 
 
 def file_bytes(

@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..column.leaf_values import LeafValues, SourceColumn
-from ..column.scratch import ThreadScratch
-from ..column.write.chunk import EncodedChunk, encode_chunk
-from ..column.write.options import ColumnOptions
-from ..errors import SchemaError, error_context
-from ..format.column_order import ColumnOrder, leaf_orders
-from ..format.key_values.arrow import ArrowField, arrow_schema_value
-from ..format.schema import Leaf
-from ..format.schema_node import SchemaNode
-from ..from_pandas.frame import ShreddedFrame, shred_frame
-from ..io.open import open_sink
-from ..io.sink import BytesSink, Sink
-from ..util.arguments import check_optional_positive_int, thread_count
-from ..util.progress import ProgressBar
-from ..util.transaction import TransactionalWriter
-from ..util.version import __version__
-from ..util.worker_pool import WorkerPool
+from numparq.column.leaf_values import LeafValues, SourceColumn
+from numparq.column.scratch import ThreadScratch
+from numparq.column.write.chunk import EncodedChunk, encode_chunk
+from numparq.column.write.options import ColumnOptions
+from numparq.errors import SchemaError, error_context
+from numparq.format.column_order import ColumnOrder, leaf_orders
+from numparq.format.key_values.arrow import ArrowField, arrow_schema_value
+from numparq.format.schema import Leaf
+from numparq.format.schema_node import SchemaNode
+from numparq.from_pandas.frame import ShreddedFrame, shred_frame
+from numparq.io.open import open_sink
+from numparq.io.sink import BytesSink, Sink
+from numparq.util.arguments import check_optional_positive_int, thread_count
+from numparq.util.progress import ProgressBar
+from numparq.util.transaction import TransactionalWriter
+from numparq.util.version import __version__
+from numparq.util.worker_pool import WorkerPool
+
 from . import writer_options
 from .append import extend_key_values, open_existing
 from .assemble import FileAssembler

@@ -8,23 +8,23 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..column.encodings import ENCODING_NAMES, can_encode
-from ..column.leaf_values import LeafValues, SourceColumn
-from ..column.write.options import (
+from numparq.column.encodings import ENCODING_NAMES, can_encode
+from numparq.column.leaf_values import LeafValues, SourceColumn
+from numparq.column.write.options import (
     DATA_PAGE_SIZE,
     DICTIONARY_PAGE_SIZE,
     MAX_ROWS_PER_PAGE,
     BloomFilterOptions,
     ColumnOptions,
 )
-from ..compression.codecs import COMPRESSION_LEVELS, compressor
-from ..errors import SchemaError
-from ..format.column_order import COLUMN_ORDERS
-from ..format.physical_type import BOOLEAN, PHYSICAL_NAMES
-from ..format.schema import Leaf
-from ..kernels import enums
-from ..kernels.enums import RLE_DICTIONARY
-from ..util.arguments import check_optional_positive_int, check_positive_int
+from numparq.compression.codecs import COMPRESSION_LEVELS, compressor
+from numparq.errors import SchemaError
+from numparq.format.column_order import COLUMN_ORDERS
+from numparq.format.physical_type import BOOLEAN, PHYSICAL_NAMES
+from numparq.format.schema import Leaf
+from numparq.kernels import enums
+from numparq.kernels.enums import RLE_DICTIONARY
+from numparq.util.arguments import check_optional_positive_int, check_positive_int
 
 _CODECS = {
     "none": enums.UNCOMPRESSED,
@@ -144,8 +144,15 @@ class WriterOptions:
         for leaf in leaves:
             for name in _option_names(leaf):
                 below.setdefault(name, []).append(leaf)
-        for option in ("compression", "compression_level", "use_dictionary", "column_encoding",
-                       "use_byte_stream_split", "write_statistics", "bloom_filter_options"):  # fmt: skip
+        for option in (
+            "compression",
+            "compression_level",
+            "use_dictionary",
+            "column_encoding",
+            "use_byte_stream_split",
+            "write_statistics",
+            "bloom_filter_options",
+        ):
             given = getattr(self, option)
             named: Iterable = given if isinstance(given, (Mapping, list, tuple, set, frozenset)) else ()
             for name in named:
@@ -213,8 +220,9 @@ def _codec(name: Any) -> int:
     if codec == enums.LZ4:
         warnings.warn(
             "lz4_hadoop writes the deprecated LZ4 codec, whose framing readers do not agree on; lz4 is read by all",
-            DeprecationWarning, stacklevel=6,
-        )  # fmt: skip
+            DeprecationWarning,
+            stacklevel=6,
+        )
     return codec
 
 
@@ -283,8 +291,12 @@ class RowGroupSize:
             return self._rows
         sample = min(num_rows, _SAMPLE_ROWS)
         starts = sorted({0, (num_rows - sample) // 2, num_rows - sample})
-        size = sum(_plain_bytes(leaf) for start in starts for column in columns
-                   for leaf in column.leaves(start, start + sample))  # fmt: skip
+        size = sum(
+            _plain_bytes(leaf)
+            for start in starts
+            for column in columns
+            for leaf in column.leaves(start, start + sample)
+        )
         return max(min(self._rows, int(self._bytes * sample * len(starts) / max(size, 1))), 1)
 
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import SchemaError
-from ..kernels import kernels, statistics_kernels
-from ..kernels.tables import SLACK
-from ..util.bounded_cache import fork_safe_lru_cache
+from numparq.errors import SchemaError
+from numparq.kernels import kernels, statistics_kernels
+from numparq.kernels.tables import SLACK
+from numparq.util.bounded_cache import fork_safe_lru_cache
+
 from .physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
 from .schema import Leaf
 from .thrift.decode import decoder_stack

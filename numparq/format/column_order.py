@@ -42,9 +42,14 @@ def _int96(value: bytes) -> tuple[int, int]:
 
 
 _KEYS: dict[str, Callable[[bytes], Any]] = {
-    "signed": _signed, "unsigned": _unsigned, "boolean": _unsigned, "float": _float, "bytes": bytes,
-    "decimal": _decimal, "int96": _int96,
-}  # fmt: skip
+    "signed": _signed,
+    "unsigned": _unsigned,
+    "boolean": _unsigned,
+    "float": _float,
+    "bytes": bytes,
+    "decimal": _decimal,
+    "int96": _int96,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +102,15 @@ class ColumnOrder:
 NO_ORDER = ColumnOrder("none")
 
 _PHYSICAL = {
-    BOOLEAN: ("boolean", 1), INT32: ("signed", 4), INT64: ("signed", 8), INT96: ("none", 12), FLOAT: ("float", 4),
-    DOUBLE: ("float", 8), BYTE_ARRAY: ("bytes", 0), FIXED_LEN_BYTE_ARRAY: ("bytes", -1),
-}  # fmt: skip
+    BOOLEAN: ("boolean", 1),
+    INT32: ("signed", 4),
+    INT64: ("signed", 8),
+    INT96: ("none", 12),
+    FLOAT: ("float", 4),
+    DOUBLE: ("float", 8),
+    BYTE_ARRAY: ("bytes", 0),
+    FIXED_LEN_BYTE_ARRAY: ("bytes", -1),
+}
 _WITHOUT = {"INTERVAL", "GEOMETRY", "GEOGRAPHY", "UNKNOWN", "VARIANT", "LIST", "MAP", "MAP_KEY_VALUE", "FILE"}
 _CUT = {None: "bytes", "STRING": "text", "ENUM": "text"}  # of BYTE_ARRAY: half of a JSON document is none
 

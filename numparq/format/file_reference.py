@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..errors import InvalidFileError, LimitError, UnsupportedError
-from ..io.sibling_files import split_sibling_path
-from ..io.source import Source
+from numparq.errors import InvalidFileError, LimitError, UnsupportedError
+from numparq.io.sibling_files import split_sibling_path
+from numparq.io.source import Source
 
 __all__ = [
     "REFERENCE_FIELDS",
@@ -26,8 +26,13 @@ __all__ = [
 
 # The fields that the group may have: name -> what a value of it is. The first three say where the bytes are.
 REFERENCE_FIELDS: dict[str, type] = {
-    "uri": str, "offset": int, "size": int, "content_type": str, "checksum": str, "inline": bytes
-}  # fmt: skip
+    "uri": str,
+    "offset": int,
+    "size": int,
+    "content_type": str,
+    "checksum": str,
+    "inline": bytes,
+}
 
 # algorithm -> hexadecimal digits of its digest, and what computes it. An ETAG is nothing that can be computed.
 _ALGORITHMS: dict[str, tuple[int, Callable[[np.ndarray], str]]] = {
@@ -155,7 +160,7 @@ def verify_checksum(checksum: str | None, data: np.ndarray) -> None:
 
 
 def _crc32c(data: np.ndarray) -> int:
-    from ..kernels import checksum_kernels
+    from numparq.kernels import checksum_kernels
 
     return checksum_kernels.crc32c(data, len(data))
 

@@ -154,9 +154,13 @@ def merge_bounding_boxes(boxes: Sequence[BoundingBox]) -> BoundingBox:
     """Give the smallest box around some; one that crosses the antimeridian makes the whole cross it."""
     xmin, xmax = _longitudes([(box.xmin, box.xmax) for box in boxes])
     return BoundingBox(
-        xmin, xmax, min(box.ymin for box in boxes), max(box.ymax for box in boxes),
-        *_axis((box.zmin, box.zmax) for box in boxes), *_axis((box.mmin, box.mmax) for box in boxes),
-    )  # fmt: skip
+        xmin,
+        xmax,
+        min(box.ymin for box in boxes),
+        max(box.ymax for box in boxes),
+        *_axis((box.zmin, box.zmax) for box in boxes),
+        *_axis((box.mmin, box.mmax) for box in boxes),
+    )
 
 
 def _axis(bounds: Iterable[tuple[float | None, float | None]]) -> tuple[float | None, float | None]:
@@ -189,9 +193,12 @@ def _geoparquet_column(leaf: Leaf, notes: Mapping[str, Any]) -> GeospatialColumn
     crs = notes.get("crs", DEFAULT_CRS)
     spherical = notes.get("edges") == "spherical"
     return GeospatialColumn(
-        leaf, "GEOGRAPHY" if spherical else "GEOMETRY", crs if crs is None or isinstance(crs, str) else json.dumps(crs),
-        DEFAULT_ALGORITHM if spherical else None, _geoparquet_box(notes.get("bbox")),
-    )  # fmt: skip
+        leaf,
+        "GEOGRAPHY" if spherical else "GEOMETRY",
+        crs if crs is None or isinstance(crs, str) else json.dumps(crs),
+        DEFAULT_ALGORITHM if spherical else None,
+        _geoparquet_box(notes.get("bbox")),
+    )
 
 
 def _geoparquet_box(numbers: Any) -> BoundingBox | None:

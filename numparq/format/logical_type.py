@@ -61,14 +61,28 @@ def _integer(bit_width: int, signed: bool) -> LogicalType:
 # ConvertedType -> LogicalType. TIME and TIMESTAMP of old files count as adjusted to UTC. DECIMAL (5) is not here: it
 # takes its parameters from the SchemaElement.
 CONVERTED_TYPES: dict[int, LogicalType] = {
-    0: LogicalType("STRING"), 1: LogicalType("MAP"), 2: LogicalType("MAP_KEY_VALUE"), 3: LogicalType("LIST"),
-    4: LogicalType("ENUM"), 6: LogicalType("DATE"),
-    7: LogicalType("TIME", unit="MILLIS", utc=True), 8: LogicalType("TIME", unit="MICROS", utc=True),
-    9: LogicalType("TIMESTAMP", unit="MILLIS", utc=True), 10: LogicalType("TIMESTAMP", unit="MICROS", utc=True),
-    11: _integer(8, False), 12: _integer(16, False), 13: _integer(32, False), 14: _integer(64, False),
-    15: _integer(8, True), 16: _integer(16, True), 17: _integer(32, True), 18: _integer(64, True),
-    19: LogicalType("JSON"), 20: LogicalType("BSON"), 21: LogicalType("INTERVAL"),
-}  # fmt: skip
+    0: LogicalType("STRING"),
+    1: LogicalType("MAP"),
+    2: LogicalType("MAP_KEY_VALUE"),
+    3: LogicalType("LIST"),
+    4: LogicalType("ENUM"),
+    6: LogicalType("DATE"),
+    7: LogicalType("TIME", unit="MILLIS", utc=True),
+    8: LogicalType("TIME", unit="MICROS", utc=True),
+    9: LogicalType("TIMESTAMP", unit="MILLIS", utc=True),
+    10: LogicalType("TIMESTAMP", unit="MICROS", utc=True),
+    11: _integer(8, False),
+    12: _integer(16, False),
+    13: _integer(32, False),
+    14: _integer(64, False),
+    15: _integer(8, True),
+    16: _integer(16, True),
+    17: _integer(32, True),
+    18: _integer(64, True),
+    19: LogicalType("JSON"),
+    20: LogicalType("BSON"),
+    21: LogicalType("INTERVAL"),
+}
 _CONVERTED_DECIMAL = 5
 LEGACY_NULL_TYPE = 24  # never of the format: what parquet-cpp wrote for UNKNOWN before that was
 
@@ -129,8 +143,9 @@ class LogicalTypeReader:
         make = _PARAMETER_READERS.get(kind.field.name)
         if make is None or kind.record is None:
             return LogicalType(kind.field.name)
-        fields = {name: words[kind.word + slot.word : kind.word + slot.word + 2]
-                  for name, slot in kind.record.slots.items()}  # fmt: skip
+        fields = {
+            name: words[kind.word + slot.word : kind.word + slot.word + 2] for name, slot in kind.record.slots.items()
+        }
         return make(kind.field.name, fields, self._text)
 
 

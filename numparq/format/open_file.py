@@ -6,9 +6,10 @@ from collections.abc import Callable
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidFileError, ParquetError, UnsupportedError, error_context
-from ..io.open import open_source
-from ..io.source import Source
+from numparq.errors import InvalidFileError, ParquetError, UnsupportedError, error_context
+from numparq.io.open import open_source
+from numparq.io.source import Source
+
 from .footer.file_metadata import Footer
 from .footer.tail import buffer_tail, read_footer, tail_bytes
 from .key_values.arrow import ArrowSchema
@@ -18,8 +19,9 @@ from .schema import Schema, footer_schema
 if TYPE_CHECKING:
     import numpy as np
 
-    from ..io.coalesce import Coalescing
-    from ..io.multi_file_source import MultiFileSource
+    from numparq.io.coalesce import Coalescing
+    from numparq.io.multi_file_source import MultiFileSource
+
     from .geospatial import GeospatialColumn
     from .thrift.decode import Record
 
@@ -60,9 +62,14 @@ class OpenFile:
     """
 
     def __init__(
-        self, path: Any, *, storage_options: dict[str, Any] | None = None, filesystem: Any = None,
-        coalescing: Coalescing | None = None, external_files: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        path: Any,
+        *,
+        storage_options: dict[str, Any] | None = None,
+        filesystem: Any = None,
+        coalescing: Coalescing | None = None,
+        external_files: bool = False,
+    ) -> None:
         if coalescing is not None:
             _check_coalescing(coalescing)
         self.user_coalescing = coalescing
@@ -96,7 +103,7 @@ class OpenFile:
     @cached_property
     def coalescing(self) -> Coalescing:
         """Which byte ranges are fetched together."""
-        from ..io.coalesce import LOCAL_COALESCING, OBJECT_STORE_COALESCING
+        from numparq.io.coalesce import LOCAL_COALESCING, OBJECT_STORE_COALESCING
 
         return self.user_coalescing or (OBJECT_STORE_COALESCING if self.source.is_remote else LOCAL_COALESCING)
 
@@ -178,7 +185,7 @@ def _parse_with_lru(make: Callable[..., Any], *values: Any) -> Any:
 
 
 def _check_coalescing(coalescing: Any) -> None:
-    from ..io.coalesce import Coalescing
+    from numparq.io.coalesce import Coalescing
 
     if not isinstance(coalescing, Coalescing):
         raise TypeError(f"coalescing is a numparq.Coalescing or None, not {type(coalescing).__name__}")
@@ -186,8 +193,8 @@ def _check_coalescing(coalescing: Any) -> None:
 
 def _with_sibling_files(source: Source, path: Any) -> MultiFileSource:
     """Let a file name others that are beside it."""
-    from ..io.multi_file_source import MultiFileSource
-    from ..io.sibling_files import SiblingFiles
+    from numparq.io.multi_file_source import MultiFileSource
+    from numparq.io.sibling_files import SiblingFiles
 
     if source.is_remote:
         raise UnsupportedError("external_files=True needs a local file: nothing beside a remote one is opened")

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels import statistics_kernels
+from numparq.kernels import statistics_kernels
+
 from .column_order import ColumnOrder
 
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..util.bounded_cache import BoundedCache
+from numparq.util.bounded_cache import BoundedCache
+
 from .column_order import ColumnOrder
 from .page_bounds import DEFAULT_TRUNCATE_LENGTH, PageBounds, truncate_max_value, truncate_min_value
 from .thrift.decode import read_record
 from .thrift.layout import ThriftLayout, thrift_layout
 
 if TYPE_CHECKING:
-    from ..plan.chunk_pages import ChunkPages
+    from numparq.plan.chunk_pages import ChunkPages
+
     from .size_statistics import PageSizeStatistics
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..kernels.enums import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
+from numparq.kernels.enums import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
 
 __all__ = ["BOOLEAN", "BYTE_ARRAY", "DOUBLE", "FIXED_LEN_BYTE_ARRAY", "FLOAT", "INT32", "INT64", "INT96"]
 

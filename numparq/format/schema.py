@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import InvalidFileError
+from numparq.errors import InvalidFileError
+
 from .footer.file_metadata import Footer, SchemaElements
 from .logical_type import LogicalType, LogicalTypeReader
 from .physical_type import FIXED_LEN_BYTE_ARRAY, PHYSICAL_NAMES

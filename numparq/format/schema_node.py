@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ..errors import SchemaError
+from numparq.errors import SchemaError
+
 from .logical_type import CONVERTED_TYPES, LogicalType
 from .schema import OPTIONAL, REPEATED, Leaf
 from .thrift.idl import load_idl
@@ -55,8 +56,14 @@ _PARAMETERS: dict[str, Callable[[LogicalType], dict[str, Any]]] = {
 _GROUPS = ("LIST", "MAP", "MAP_KEY_VALUE", "VARIANT", "FILE")
 _BYTES = ("STRING", "ENUM", "JSON", "BSON", "GEOMETRY", "GEOGRAPHY")
 _LENGTHS = {"UUID": 16, "FLOAT16": 2, "INTERVAL": 12}  # of FIXED_LEN_BYTE_ARRAY
-_UNITS = {("TIME", "MILLIS"): _INT32, ("TIME", "MICROS"): _INT64, ("TIME", "NANOS"): _INT64,
-          ("TIMESTAMP", "MILLIS"): _INT64, ("TIMESTAMP", "MICROS"): _INT64, ("TIMESTAMP", "NANOS"): _INT64}  # fmt: skip
+_UNITS = {
+    ("TIME", "MILLIS"): _INT32,
+    ("TIME", "MICROS"): _INT64,
+    ("TIME", "NANOS"): _INT64,
+    ("TIMESTAMP", "MILLIS"): _INT64,
+    ("TIMESTAMP", "MICROS"): _INT64,
+    ("TIMESTAMP", "NANOS"): _INT64,
+}
 _WIDTHS = {8: _INT32, 16: _INT32, 32: _INT32, 64: _INT64}
 
 
@@ -115,8 +122,20 @@ def leaf_columns(columns: list[SchemaNode]) -> list[Leaf]:
         repetition += node.repetition == REPEATED
         if node.physical is not None:
             length = node.type_length or None
-            found.append(Leaf(len(found), column, path, node.physical, length, node.logical, definition, repetition,
-                              node.repetition, element))  # fmt: skip
+            found.append(
+                Leaf(
+                    len(found),
+                    column,
+                    path,
+                    node.physical,
+                    length,
+                    node.logical,
+                    definition,
+                    repetition,
+                    node.repetition,
+                    element,
+                )
+            )
         for child in node.children:
             walk(child, column, path, definition, repetition)
 

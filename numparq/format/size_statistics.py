@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels import statistics_kernels
+from numparq.kernels import statistics_kernels
+
 from .physical_type import BYTE_ARRAY
 from .schema import Leaf
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..kernels.enums import BIT_PACKED
-from ..kernels.tables import ALWAYS_COMPRESSED, BIT_PACKED_LOW, PREFIX_CARRYOVER
+from numparq.kernels.enums import BIT_PACKED
+from numparq.kernels.tables import ALWAYS_COMPRESSED, BIT_PACKED_LOW, PREFIX_CARRYOVER
+
 from .column_order import leaf_order
 from .physical_type import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY
 from .schema import Leaf
@@ -158,8 +159,13 @@ STATISTICS_QUIRKS: tuple[StatisticsQuirk, ...] = (
     StatisticsQuirk("hyparquet", None, "decimal", _BOTH, "hyparam/hyparquet-writer#38: not the stored numbers"),
 )
 
-_GO = ("parquet-go", "github.com/xitongsys/parquet-go", "github.com/fraugster/parquet-go",
-       "github.com/segmentio/parquet-go", "github.com/parquet-go/parquet-go")  # fmt: skip
+_GO = (
+    "parquet-go",
+    "github.com/xitongsys/parquet-go",
+    "github.com/fraugster/parquet-go",
+    "github.com/segmentio/parquet-go",
+    "github.com/parquet-go/parquet-go",
+)
 
 
 @dataclass(frozen=True, slots=True)

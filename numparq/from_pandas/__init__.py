@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..format.key_values.arrow import arrow_schema_value
+from numparq.format.key_values.arrow import arrow_schema_value
+
 from .frame import ShreddedFrame, shred_frame
 
 __all__ = ["ShreddedFrame", "arrow_schema_value", "shred_frame"]

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..column.leaf_values import LeafValues
-from ..format.arrow_type import ArrowType
-from ..types.parquet_type import parquet_type
-from ..types.pyarrow import type_from_pyarrow
+from numparq.column.leaf_values import LeafValues
+from numparq.format.arrow_type import ArrowType
+from numparq.types.parquet_type import parquet_type
+from numparq.types.pyarrow import type_from_pyarrow
+
 from .column_values import ColumnValues, validity_bytes
 from .decimals import big_endian
 from .dictionary import dictionary_values
@@ -257,14 +258,17 @@ def concat_leaves(parts: list[LeafValues], counts: list[int]) -> LeafValues:
         return parts[0]
     validity = None
     if any(part.validity is not None for part in parts):
-        full = [np.ones(count, np.uint8) if part.validity is None else part.validity
-                for part, count in zip(parts, counts, strict=True)]  # fmt: skip
+        full = [
+            np.ones(count, np.uint8) if part.validity is None else part.validity
+            for part, count in zip(parts, counts, strict=True)
+        ]
         validity = np.concatenate(full)
     if parts[0].starts is None:
         return LeafValues(np.concatenate([part.values for part in parts]), validity=validity)
     data, starts, ends, end = [], [], [], 0
     for part in parts:
-        assert part.starts is not None and part.ends is not None
+        assert part.starts is not None
+        assert part.ends is not None
         first, last = int(part.starts[0]), int(part.ends[-1])
         data.append(part.values[first:last])
         starts.append(part.starts + (end - first))

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ..column.leaf_values import LeafValues
-from ..errors import error_context
-from ..format.arrow_type import ArrowType
-from ..format.key_values.arrow import ArrowField
-from ..format.schema_node import SchemaNode
-from ..types.parquet_type import parquet_type
+from numparq.column.leaf_values import LeafValues
+from numparq.errors import error_context
+from numparq.format.arrow_type import ArrowType
+from numparq.format.key_values.arrow import ArrowField
+from numparq.format.schema_node import SchemaNode
+from numparq.types.parquet_type import parquet_type
 
 Convert = Callable[[np.ndarray], LeafValues]
 LeafSlicer = Callable[[int, int], list[LeafValues]]

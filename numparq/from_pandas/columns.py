@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..column.leaf_values import LeafValues
-from ..errors import SchemaError
+from numparq.column.leaf_values import LeafValues
+from numparq.errors import SchemaError
+
 from .column_values import ColumnValues, NestedValuesError
 from .dictionary import categorical_values
 from .numbers import masked_number_values, numpy_number_values
@@ -75,7 +76,8 @@ def _sparse_values(array: Any) -> ColumnValues:
 
 
 def _arrow_values(array: Any) -> ColumnValues:
-    from ..types.pyarrow import is_nested_type
+    from numparq.types.pyarrow import is_nested_type
+
     from .arrow import arrow_values
 
     data = array.__arrow_array__()
@@ -87,7 +89,8 @@ def _arrow_values(array: Any) -> ColumnValues:
 def _extension_values(array: Any) -> ColumnValues:
     """Give the source of an extension array that pandas does not bring along."""
     if hasattr(array, "__arrow_array__"):
-        from ..types.pyarrow import is_nested_type
+        from numparq.types.pyarrow import is_nested_type
+
         from .arrow import arrow_values
 
         data = array.__arrow_array__()

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ..errors import SchemaError
-from ..format.arrow_type import ArrowType
-from ..types.parquet_type import parquet_type
+from numparq.errors import SchemaError
+from numparq.format.arrow_type import ArrowType
+from numparq.types.parquet_type import parquet_type
+
 from .column_values import ColumnValues, drop_nulls, flat_object_values
 
 _CHUNK_ROWS = 1 << 16

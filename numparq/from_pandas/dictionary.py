@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..column.leaf_values import LeafValues
-from ..format.arrow_type import DictionaryIndex
+from numparq.column.leaf_values import LeafValues
+from numparq.format.arrow_type import DictionaryIndex
+
 from .column_values import ColumnValues, validity_bytes
 
 _MAX_DEFINITION = 2  # the definition level of a leaf of a struct, where neither is null

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..column.leaf_values import LeafValues, SourceColumn
-from ..errors import SchemaError, error_context
-from ..format.key_values.arrow import ArrowField
-from ..format.key_values.pandas import attrs_entries, column_entry, encode_document, label_entries
-from ..format.key_values.pandas_labels import add_label_note
-from ..format.schema import OPTIONAL
-from ..types.arrow_fields import field_from_node
+from numparq.column.leaf_values import LeafValues, SourceColumn
+from numparq.errors import SchemaError, error_context
+from numparq.format.key_values.arrow import ArrowField
+from numparq.format.key_values.pandas import attrs_entries, column_entry, encode_document, label_entries
+from numparq.format.key_values.pandas_labels import add_label_note
+from numparq.format.schema import OPTIONAL
+from numparq.types.arrow_fields import field_from_node
+
 from .cast.table import cast_values
 from .column_values import ColumnValues, FlatColumn, NestedValuesError, flat_values
 from .columns import array_values
@@ -60,11 +61,13 @@ class ShreddedFrame:
     def given(self) -> UserSchema:
         """Give the types of the columns whose type follows from their values: to take some of the rows apart by."""
         return UserSchema(
-            {column.node.name: UserColumn(column.node, field)
-             for column, field in zip(self.columns, self.arrow_fields, strict=True)
-             if column.node.name in self.inferred},
+            {
+                column.node.name: UserColumn(column.node, field)
+                for column, field in zip(self.columns, self.arrow_fields, strict=True)
+                if column.node.name in self.inferred
+            },
             complete=False,
-        )  # fmt: skip
+        )
 
 
 class _SlicedColumn:
@@ -118,11 +121,16 @@ def shred_frame(
         raise SchemaError(f"the schema names {missing[0]!r}, which is no column of the frame")
     columns = [shred_column(part.name, part.values, given.columns.get(part.name)) for part in parts]
     fields = [field_of_column(column) for column in columns]
-    entries = [add_label_note(column_entry(part.values, part.label, field), part.note)
-               for part, field in zip(parts, fields, strict=True)]  # fmt: skip
+    entries = [
+        add_label_note(column_entry(part.values, part.label, field), part.note)
+        for part, field in zip(parts, fields, strict=True)
+    ]
     dtypes = {part.name: part.values.dtype for part in parts}
-    ordered = {name: dtype.categories for name, dtype in dtypes.items()
-               if isinstance(dtype, pd.CategoricalDtype) and dtype.ordered}  # fmt: skip
+    ordered = {
+        name: dtype.categories
+        for name, dtype in dtypes.items()
+        if isinstance(dtype, pd.CategoricalDtype) and dtype.ordered
+    }
     spread = [level for level in levels if isinstance(level, str)] if isinstance(df.index, pd.MultiIndex) else []
     inferred = frozenset(name for name, dtype in dtypes.items() if name in spread or dtype == np.dtype(object))
     return ShreddedFrame(

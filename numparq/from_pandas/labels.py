@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..errors import SchemaError
-from ..format.key_values.pandas import range_entry
-from ..format.key_values.pandas_labels import LabelNote, label_note, label_notes
+from numparq.errors import SchemaError
+from numparq.format.key_values.pandas import range_entry
+from numparq.format.key_values.pandas_labels import LabelNote, label_note, label_notes
+
 from .column_values import ColumnValues
 from .dictionary import lookup_values
 from .user_schema import UserSchema
@@ -212,15 +213,20 @@ def frame_columns(
     """
     names = unique_names(list(df.columns))
     notes = label_notes(df.columns)
-    parts = [FrameColumn(name, label_text(label), values, note)
-             for name, note, (label, values) in zip(names, notes, df.items(), strict=True)]  # fmt: skip
+    parts = [
+        FrameColumn(name, label_text(label), values, note)
+        for name, note, (label, values) in zip(names, notes, df.items(), strict=True)
+    ]
     levels: list[Any] = []
     if index is False:
         return parts, levels
     strange = [name for name in df.index.names if name is not None and not isinstance(name, str)]
     if strange:
-        warnings.warn(f"names of the index that are no strings become strings to other readers: {strange}",
-                      UserWarning, stacklevel=4)  # fmt: skip
+        warnings.warn(
+            f"names of the index that are no strings become strings to other readers: {strange}",
+            UserWarning,
+            stacklevel=4,
+        )
     taken = {part.label for part in parts} | set(names) | set(reserved)
     for number, level in enumerate(_index_levels(df.index)):
         if isinstance(level, pd.RangeIndex) and index is None:

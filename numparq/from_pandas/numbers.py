@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..column.leaf_values import LeafValues
-from ..errors import SchemaError
-from ..format.arrow_type import ArrowType
+from numparq.column.leaf_values import LeafValues
+from numparq.errors import SchemaError
+from numparq.format.arrow_type import ArrowType
+
 from .column_values import (
     ColumnValues,
     Convert,

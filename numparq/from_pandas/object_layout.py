@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
-from ..kernels import text_kernels
+from numparq.kernels import text_kernels
 
 # Where the bits of a str's state are: kind (3 bits), compact, ASCII. CPython to 3.13, and from 3.14.
 _STATES = ((2, 5, 6), (16, 19, 20))
@@ -36,12 +36,15 @@ def object_layout() -> np.ndarray | None:
         For the kernels; None where it is none of the ways that they know.
     """
     # New strings: one that is in use may have its UTF-8 attached, which counts as its size.
-    samples = [("".join(("ab", tail)), kind, ascii_) for tail, kind, ascii_ in
-               (("c", 1, 1), ("é", 1, 0), ("中", 2, 0), ("\U0001f600", 4, 0))]  # fmt: skip
+    samples = [
+        ("".join(("ab", tail)), kind, ascii_)
+        for tail, kind, ascii_ in (("c", 1, 1), ("é", 1, 0), ("中", 2, 0), ("\U0001f600", 4, 0))
+    ]
     sizes = [sample.__sizeof__() - 4 * kind for sample, kind, _ in samples]
     heads = [sizes[0], sizes[1], bytes.__basicsize__ - 1]
-    contents = [ctypes.string_at(id(sample) + size, 3 * kind) for (sample, kind, _), size in
-                zip(samples, sizes, strict=True)]  # fmt: skip
+    contents = [
+        ctypes.string_at(id(sample) + size, 3 * kind) for (sample, kind, _), size in zip(samples, sizes, strict=True)
+    ]
     if contents != [sample.encode(_CODECS[kind]) for sample, kind, _ in samples] or len(set(sizes[1:])) > 1:
         return None
     if ctypes.string_at(id(_SAMPLE_BYTES) + heads[2], len(_SAMPLE_BYTES)) != _SAMPLE_BYTES:

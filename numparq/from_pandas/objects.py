@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..column.leaf_values import LeafValues
-from ..errors import SchemaError
-from ..format.arrow_type import ArrowType
+from numparq.column.leaf_values import LeafValues
+from numparq.errors import SchemaError
+from numparq.format.arrow_type import ArrowType
+
 from . import decimals, numbers, struct_dtypes, temporal
 from .column_values import ColumnValues, flat_object_values
 from .object_layout import distinct_classes

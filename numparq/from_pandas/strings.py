@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..column.leaf_values import LeafValues
-from ..errors import SchemaError
-from ..format.arrow_type import ArrowType
-from ..kernels import text_kernels
-from ..kernels.status import BAD_UTF8, BAD_VALUE, check_status
+from numparq.column.leaf_values import LeafValues
+from numparq.errors import SchemaError
+from numparq.format.arrow_type import ArrowType
+from numparq.kernels import text_kernels
+from numparq.kernels.status import BAD_UTF8, BAD_VALUE, check_status
+
 from .column_values import ColumnValues, validity_bytes
 from .object_layout import kernel_constants, object_layout
 
@@ -75,8 +76,9 @@ def encode_bytes(values: np.ndarray, first_row: int = 0) -> EncodedStrings:
     if size == BAD_VALUE:
         return _encode_slowly(values, first_row, _bytes)
     data = np.empty(check_status(size), np.uint8)
-    check_status(text_kernels.copy_bytes_objects(objects, len(objects), known, layout, offsets, validity, data),
-          SchemaError)  # fmt: skip
+    check_status(
+        text_kernels.copy_bytes_objects(objects, len(objects), known, layout, offsets, validity, data), SchemaError
+    )
     return data, offsets, validity
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..column.leaf_values import LeafValues
-from ..format.arrow_type import ArrowType
+from numparq.column.leaf_values import LeafValues
+from numparq.format.arrow_type import ArrowType
+
 from .column_values import ColumnValues, drop_nulls
 from .numbers import number_type
 

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..column.leaf_values import LeafValues
-from ..errors import SchemaError
-from ..format.arrow_type import ArrowType
-from ..format.key_values.time_zones import portable_zone_name
-from ..kernels import text_kernels
-from ..kernels.status import BAD_VALUE, check_status
+from numparq.column.leaf_values import LeafValues
+from numparq.errors import SchemaError
+from numparq.format.arrow_type import ArrowType
+from numparq.format.key_values.time_zones import portable_zone_name
+from numparq.kernels import text_kernels
+from numparq.kernels.status import BAD_VALUE, check_status
+
 from .column_values import (
     ColumnValues,
     Convert,
@@ -150,12 +151,18 @@ def _finest_unit(values: np.ndarray, classes: Iterable[type]) -> str:
     scalars = [cls for cls in classes if issubclass(cls, (np.datetime64, np.timedelta64))]
     finest = 0 if scalars else _UNITS.index("us")
     if scalars:
-        found = {np.datetime_data(value.dtype)[0] if hasattr(value, "dtype") else "us"
-                 for part in present_chunks(values) for value in part}  # fmt: skip
+        found = {
+            np.datetime_data(value.dtype)[0] if hasattr(value, "dtype") else "us"
+            for part in present_chunks(values)
+            for value in part
+        }
         finest = max(_UNITS.index(unit) if unit in _UNITS else 0 for unit in found)
     if any(issubclass(cls, (pd.Timestamp, pd.Timedelta)) for cls in classes):
-        odd = any(getattr(value, "nanosecond", getattr(value, "nanoseconds", 0))
-                  for part in present_chunks(values) for value in part)  # fmt: skip
+        odd = any(
+            getattr(value, "nanosecond", getattr(value, "nanoseconds", 0))
+            for part in present_chunks(values)
+            for value in part
+        )
         finest = _UNITS.index("ns") if odd else finest
     return _UNITS[finest]
 

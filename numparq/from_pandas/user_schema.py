@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..format.arrow_type import ArrowType
-from ..format.key_values.arrow import ArrowField
-from ..format.schema import OPTIONAL, REPEATED
-from ..format.schema_node import SchemaNode
-from ..types.arrow_fields import field_from_node
-from ..types.parquet_type import parquet_type
+from numparq.format.arrow_type import ArrowType
+from numparq.format.key_values.arrow import ArrowField
+from numparq.format.schema import OPTIONAL, REPEATED
+from numparq.format.schema_node import SchemaNode
+from numparq.types.arrow_fields import field_from_node
+from numparq.types.parquet_type import parquet_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +114,8 @@ def parse_column(name: str, kind: Any) -> UserColumn:
         return UserColumn(SchemaNode(name, OPTIONAL, physical, length, logical), ArrowField(name, kind))
     if not type(kind).__module__.startswith("pyarrow"):
         raise TypeError(f"the type of column {name!r} is a Node, a pyarrow type or an ArrowType, not {kind!r}")
-    from ..types.arrow_fields import node_from_field
-    from ..types.pyarrow import field_from_pyarrow
+    from numparq.types.arrow_fields import node_from_field
+    from numparq.types.pyarrow import field_from_pyarrow
 
     nullable = getattr(kind, "nullable", True)
     field = field_from_pyarrow(name, kind.type if hasattr(kind, "nullable") else kind, nullable)

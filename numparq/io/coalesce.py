@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..kernels import kernels
-from ..kernels.byte_ranges import G_OFFSET, G_REQUEST, G_SIZE, RANGE_FIELDS
-from ..kernels.tables import SLACK
+from numparq.kernels import kernels
+from numparq.kernels.byte_ranges import G_OFFSET, G_REQUEST, G_SIZE, RANGE_FIELDS
+from numparq.kernels.tables import SLACK
+
 from .source import Source
 
 __all__ = ["LOCAL_COALESCING", "OBJECT_STORE_COALESCING", "CoalescedRanges", "Coalescing", "coalesce", "fetch_ranges"]

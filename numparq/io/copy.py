@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..errors import InvalidFileError
+from numparq.errors import InvalidFileError
+
 from .sink import Sink
 
 __all__ = ["copy_prefix"]

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from ..errors import InvalidFileError
+from numparq.errors import InvalidFileError
+
 from .local_source import FileSource
 from .source import ByteRanges, ReadLoopSource
 
@@ -50,9 +51,10 @@ class FilePool:
     def _close_one(self) -> bool:
         """Close the file that was not used for the longest time; False where all are in use."""
         idle = (
-            number for number, reference in self._open.items()
+            number
+            for number, reference in self._open.items()
             if (source := reference()) is None or not source.is_in_use
-        )  # fmt: skip
+        )
         number = next(idle, None)
         if number is None:
             return False

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.tables import SLACK
+from numparq.kernels.tables import SLACK
+
 from .source import (
     ByteRanges,
     CountingSource,

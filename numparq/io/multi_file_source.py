@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import InvalidFileError, LimitError
+from numparq.errors import InvalidFileError, LimitError
+
 from .local_source import FileSource
 from .sibling_files import SiblingFiles
 from .source import ByteRanges, Source, check_byte_ranges

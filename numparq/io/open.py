@@ -7,7 +7,8 @@ import os
 import stat
 from typing import Any
 
-from ..errors import UnsupportedError
+from numparq.errors import UnsupportedError
+
 from .local_sink import DeviceSink, FileSink
 from .local_source import BytesSource, FileObjectSource, FileSource
 from .remote_sink import ArrowSink, FsspecSink

@@ -12,8 +12,9 @@ from types import TracebackType
 
 import numpy as np
 
-from ..errors import ParquetError
-from ..kernels.tables import SLACK
+from numparq.errors import ParquetError
+from numparq.kernels.tables import SLACK
+
 from .coalesce import OBJECT_STORE_COALESCING, Coalescing, coalesce
 from .source import ByteRanges, Source, allocate_with_slack, check_byte_ranges, read_missing_ranges
 
@@ -157,9 +158,12 @@ class PrefetchedSource:
     """
 
     def __init__(
-        self, source: Source, batches: Sequence[np.ndarray], coalescing: Coalescing = OBJECT_STORE_COALESCING,
+        self,
+        source: Source,
+        batches: Sequence[np.ndarray],
+        coalescing: Coalescing = OBJECT_STORE_COALESCING,
         max_bytes: int = MAX_PREFETCHED_BYTES,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._source = source
         self.name = source.name
         self.size = source.size

@@ -11,8 +11,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ..errors import InvalidFileError, UnsupportedError
-from ..util.worker_pool import WorkerPool
+from numparq.errors import InvalidFileError, UnsupportedError
+from numparq.util.worker_pool import WorkerPool
+
 from .source import ByteRanges, ReadLoopSource, Source, allocate_with_slack, check_byte_ranges, truncated_file_error
 
 __all__ = ["ArrowSource", "FsspecSource", "RemoteSource", "read_ranges_of_files"]

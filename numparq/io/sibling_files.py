@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..errors import InvalidFileError, ParquetError, UnsupportedError
+from numparq.errors import InvalidFileError, ParquetError, UnsupportedError
+
 from .local_source import FileSource
 
 __all__ = ["SiblingFiles", "split_sibling_path"]

@@ -8,8 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from ..errors import InvalidFileError, LimitError
-from ..kernels.tables import SLACK
+from numparq.errors import InvalidFileError, LimitError
+from numparq.kernels.tables import SLACK
 
 __all__ = [
     "ByteRanges",

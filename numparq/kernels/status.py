@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..errors import CorruptPageError, LimitError, UnsupportedError
+from numparq.errors import CorruptPageError, LimitError, UnsupportedError
 
 if TYPE_CHECKING:
-    from ..errors import ParquetError
+    from numparq.errors import ParquetError
 
 # Statuses that kernels return. Zero and above is a position or a count.
 TRUNCATED = -1

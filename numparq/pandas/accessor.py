@@ -6,14 +6,14 @@ from typing import Any
 
 import pandas as pd
 
-from .. import api
-from ..file.assemble import FileAssembler
-from ..file.reader import ParquetFile
-from ..format.column_order import leaf_orders
-from ..format.schema import Schema
-from ..from_pandas.frame import shred_frame
-from ..io.sink import BytesSink
-from ..util.version import __version__
+from numparq import api
+from numparq.file.assemble import FileAssembler
+from numparq.file.reader import ParquetFile
+from numparq.format.column_order import leaf_orders
+from numparq.format.schema import Schema
+from numparq.from_pandas.frame import shred_frame
+from numparq.io.sink import BytesSink
+from numparq.util.version import __version__
 
 __all__ = ["NumparqAccessor"]
 

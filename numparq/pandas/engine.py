@@ -12,7 +12,8 @@ from pandas.api.types import is_file_like
 from pandas.io import parquet
 from pandas.io.common import check_parent_directory
 
-from .. import api
+from numparq import api
+
 from .maps import cast_maps
 from .pyarrow_arguments import ReadArguments, translate_write
 from .strings import apply_string_options
@@ -100,9 +101,15 @@ class NumparqImpl(parquet.BaseImpl):
         if is_one and filesystem is None and _is_local(target):
             check_parent_directory(os.path.expanduser(target))
         api.to_parquet(
-            df, target, compression, index, partition_cols, storage_options=storage_options, filesystem=filesystem,
+            df,
+            target,
+            compression,
+            index,
+            partition_cols,
+            storage_options=storage_options,
+            filesystem=filesystem,
             **options,
-        )  # fmt: skip
+        )
 
 
 def check_filesystem(filesystem: Any, storage_options: dict[str, Any] | None) -> None:

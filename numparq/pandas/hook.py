@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from ..errors import UnsupportedError
+from numparq.errors import UnsupportedError
 
 __all__ = ["NAME", "register", "unregister"]
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..column.nested.nested_type import NestedType, is_variant, resolve_nested_type
-from ..dataset.dataset import Dataset
-from ..dataset.discover.files import is_dataset_path
-from ..errors import SchemaError
-from ..file.reader import ParquetFile
-from ..format.schema import Schema
+from numparq.column.nested.nested_type import NestedType, is_variant, resolve_nested_type
+from numparq.dataset.dataset import Dataset
+from numparq.dataset.discover.files import is_dataset_path
+from numparq.errors import SchemaError
+from numparq.file.reader import ParquetFile
+from numparq.format.schema import Schema
 
 __all__ = ["cast_maps"]
 

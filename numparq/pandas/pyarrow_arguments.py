@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import UnsupportedError
+from numparq.errors import UnsupportedError
 
 __all__ = ["ReadArguments", "translate_write"]
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidFileError
-from ..format.page_index import PAGE_OFFSET, PAGE_ROW, PAGE_SIZE
-from ..kernels.tables import L_END, L_IN_CHUNK, L_ROW, L_ROWS, L_START, LOCATION_FIELDS
+from numparq.errors import InvalidFileError
+from numparq.format.page_index import PAGE_OFFSET, PAGE_ROW, PAGE_SIZE
+from numparq.kernels.tables import L_END, L_IN_CHUNK, L_ROW, L_ROWS, L_START, LOCATION_FIELDS
+
 from .row_ranges import RowRanges
 
 __all__ = ["DICTIONARY_PAGE_ORDINAL", "ChunkPages"]

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..io.coalesce import LOCAL_COALESCING, CoalescedRanges, Coalescing, coalesce
+from numparq.io.coalesce import LOCAL_COALESCING, CoalescedRanges, Coalescing, coalesce
+
 from .chunk_pages import DICTIONARY_PAGE_ORDINAL, ChunkPages
 from .row_ranges import RowRanges
 
@@ -231,9 +232,12 @@ class ReadPlan:
 
     @classmethod
     def from_chunks(
-        cls, columns: Sequence[str], num_rows: Sequence[int], chunks: Sequence[Sequence[ChunkPages]],
+        cls,
+        columns: Sequence[str],
+        num_rows: Sequence[int],
+        chunks: Sequence[Sequence[ChunkPages]],
         ordinals: Sequence[int],
-    ) -> ReadPlan:  # fmt: skip
+    ) -> ReadPlan:
         """Make the plan that reads all rows of some row groups.
 
         Parameters

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels import predicate_kernels
+from numparq.kernels import predicate_kernels
 
 __all__ = ["RowRanges"]
 

@@ -8,10 +8,10 @@ from threading import Lock
 
 import numpy as np
 
-from ..format.bloom_filter import BLOCK_BYTES, MAX_BYTES, BloomFilter, decode_header
-from ..format.open_file import OpenFile
-from ..io.coalesce import fetch_ranges
-from ..kernels.tables import SLACK
+from numparq.format.bloom_filter import BLOCK_BYTES, MAX_BYTES, BloomFilter, decode_header
+from numparq.format.open_file import OpenFile
+from numparq.io.coalesce import fetch_ranges
+from numparq.kernels.tables import SLACK
 
 __all__ = ["BloomFilterBlocks", "BloomFilterCache", "FilterLocation", "fetch_blocks"]
 
@@ -287,7 +287,7 @@ def _header(piece: np.ndarray, start: int, limit: int) -> BloomFilterBlocks | No
 
 def _read_blocks(
     file: OpenFile, filters: Mapping[FilterLocation, BloomFilterBlocks], wanted: Mapping[FilterLocation, np.ndarray]
-) -> None:  # fmt: skip
+) -> None:
     """Read the blocks that are missing."""
     todo = [(found, part) for place, found in filters.items() for part in found.missing(wanted[place])]
     pieces = _fetched(file, [lies for found, part in todo for lies in _places(found, [part])])

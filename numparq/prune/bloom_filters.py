@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ..expr.bound import (
+from numparq.expr.bound import (
     BloomPredicate,
     BoundPredicate,
     ContainsPredicate,
@@ -17,13 +17,14 @@ from ..expr.bound import (
     conjuncts,
     filter_leaves,
 )
-from ..expr.expression import Expression
-from ..expr.key_ranges import TOP
-from ..expr.sort_keys import has_canonical_bytes
-from ..format.bloom_filter import hash_values
-from ..format.open_file import OpenFile
-from ..format.physical_type import BYTE_ARRAY
-from ..format.schema import Leaf
+from numparq.expr.expression import Expression
+from numparq.expr.key_ranges import TOP
+from numparq.expr.sort_keys import has_canonical_bytes
+from numparq.format.bloom_filter import hash_values
+from numparq.format.open_file import OpenFile
+from numparq.format.physical_type import BYTE_ARRAY
+from numparq.format.schema import Leaf
+
 from .bloom_blocks import BloomFilterBlocks, fetch_blocks
 from .index_locations import BLOOM_FILTER, IndexLocations
 

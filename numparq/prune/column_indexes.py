@@ -7,15 +7,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..expr.bound import combine_results
-from ..expr.expression import Expression
-from ..format.open_file import OpenFile
-from ..format.page_index import ColumnIndex
-from ..format.schema import Leaf
-from ..plan.chunk_pages import ChunkPages
-from ..plan.read_plan import RowGroupPlan
-from ..plan.row_ranges import RowRanges
-from ..util.bounded_cache import BoundedCache
+from numparq.expr.bound import combine_results
+from numparq.expr.expression import Expression
+from numparq.format.open_file import OpenFile
+from numparq.format.page_index import ColumnIndex
+from numparq.format.schema import Leaf
+from numparq.plan.chunk_pages import ChunkPages
+from numparq.plan.read_plan import RowGroupPlan
+from numparq.plan.row_ranges import RowRanges
+from numparq.util.bounded_cache import BoundedCache
+
 from .index_reader import PageIndexReader
 from .match import predicate_may_match
 from .statistics import PruningStatistics, column_order, page_statistics
@@ -126,7 +127,7 @@ def _all_rows(group: RowGroupPlan) -> RowRanges:
 
 def _pages_and_index(
     indexes: PageIndexReader, group: RowGroupPlan, place: int, leaf: int
-) -> tuple[ChunkPages, ColumnIndex] | None:  # fmt: skip
+) -> tuple[ChunkPages, ColumnIndex] | None:
     """Give the pages of a chunk and its column index, where there are both, and of the same pages."""
     index = indexes.column_index(group.ordinal, leaf)
     if index is None:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..column.read.chunk_table import ChunkTables
-from ..expr.bound import (
+from numparq.column.read.chunk_table import ChunkTables
+from numparq.expr.bound import (
     BloomPredicate,
     ContainsPredicate,
     ValuePredicate,
@@ -18,13 +18,14 @@ from ..expr.bound import (
     conjuncts,
     filter_leaves,
 )
-from ..expr.evaluate import evaluate_predicate
-from ..expr.expression import Expression
-from ..expr.matchers.vectors import ColumnVector
-from ..format.open_file import OpenFile
-from ..format.schema import Leaf
-from ..io.coalesce import fetch_ranges
-from ..plan.read_plan import ReadPlan, RowGroupPlan
+from numparq.expr.evaluate import evaluate_predicate
+from numparq.expr.expression import Expression
+from numparq.expr.matchers.vectors import ColumnVector
+from numparq.format.open_file import OpenFile
+from numparq.format.schema import Leaf
+from numparq.io.coalesce import fetch_ranges
+from numparq.plan.read_plan import ReadPlan, RowGroupPlan
+
 from .dictionary_page import (
     decode_dictionary,
     dictionary_range,
@@ -117,9 +118,12 @@ class DictionaryPruner:
         return located | (first_data_pages(self._file, others, leaf) if others else {})
 
     def _asked(
-        self, group: RowGroupPlan, part: Expression, firsts: Mapping[int, Mapping[int, int]],
+        self,
+        group: RowGroupPlan,
+        part: Expression,
+        firsts: Mapping[int, Mapping[int, int]],
         answered: set[tuple[int, int]],
-    ) -> list[_DictionaryRequest]:  # fmt: skip
+    ) -> list[_DictionaryRequest]:
         """Find the dictionaries of a row group by which a part of the predicate may be refuted; all or none."""
         found: dict[int, tuple[Leaf, tuple[int, int]]] = {}
         for test in bound_predicates(part):

@@ -7,21 +7,21 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..column.jobs.slice import DictionaryJob
-from ..column.read.chunk_table import ChunkTables, chunk_template
-from ..column.read.context import ReadContext
-from ..column.read.dictionary import EMPTY_DICTIONARY
-from ..column.read.output import FixedOutput
-from ..column.read.row_selection import RowSlice
-from ..errors import ParquetError
-from ..expr.matchers.vectors import ColumnVector
-from ..format.arrow_type import ArrowType
-from ..format.open_file import OpenFile
-from ..format.physical_type import BYTE_ARRAY
-from ..format.schema import Leaf
-from ..format.thrift.layout import ThriftLayout, thrift_layout
-from ..io.local_source import BytesSource
-from ..kernels.enums import (
+from numparq.column.jobs.slice import DictionaryJob
+from numparq.column.read.chunk_table import ChunkTables, chunk_template
+from numparq.column.read.context import ReadContext
+from numparq.column.read.dictionary import EMPTY_DICTIONARY
+from numparq.column.read.output import FixedOutput
+from numparq.column.read.row_selection import RowSlice
+from numparq.errors import ParquetError
+from numparq.expr.matchers.vectors import ColumnVector
+from numparq.format.arrow_type import ArrowType
+from numparq.format.open_file import OpenFile
+from numparq.format.physical_type import BYTE_ARRAY
+from numparq.format.schema import Leaf
+from numparq.format.thrift.layout import ThriftLayout, thrift_layout
+from numparq.io.local_source import BytesSource
+from numparq.kernels.enums import (
     DATA_PAGE,
     DATA_PAGE_V2,
     DOUBLE,
@@ -32,10 +32,10 @@ from ..kernels.enums import (
     PLAIN_DICTIONARY,
     RLE_DICTIONARY,
 )
-from ..kernels.tables import C_END, C_START, SLACK
-from ..plan.chunk_pages import ChunkPages
-from ..types.output_type import OutputType
-from ..util.worker_pool import WorkerPool
+from numparq.kernels.tables import C_END, C_START, SLACK
+from numparq.plan.chunk_pages import ChunkPages
+from numparq.types.output_type import OutputType
+from numparq.util.worker_pool import WorkerPool
 
 __all__ = [
     "decode_dictionary",
@@ -113,8 +113,17 @@ def decode_dictionary(
     table[0, C_START], table[0, C_END] = 0, len(data) - SLACK
     with WorkerPool(1) as crew:
         context = ReadContext(BytesSource(memoryview(data)), [leaf.name], crew, True)  # type: ignore[arg-type]
-        job = DictionaryJob(context, row_group, [0], table, False, codes=np.empty(0, np.int32), utf8=False,
-                            size_hint=0, output=FixedOutput(_NONE, _NONE))  # fmt: skip
+        job = DictionaryJob(
+            context,
+            row_group,
+            [0],
+            table,
+            False,
+            codes=np.empty(0, np.int32),
+            utf8=False,
+            size_hint=0,
+            output=FixedOutput(_NONE, _NONE),
+        )
         try:
             job()
         except ParquetError:

@@ -7,11 +7,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..errors import ParquetError
-from ..format.footer.file_metadata import Footer
-from ..format.open_file import OpenFile
-from ..format.thrift.layout import ThriftLayout, thrift_layout
-from ..util.bounded_cache import BoundedCache
+from numparq.errors import ParquetError
+from numparq.format.footer.file_metadata import Footer
+from numparq.format.open_file import OpenFile
+from numparq.format.thrift.layout import ThriftLayout, thrift_layout
+from numparq.util.bounded_cache import BoundedCache
 
 __all__ = ["BLOOM_FILTER", "COLUMN_INDEX", "OFFSET_INDEX", "IndexLocations"]
 

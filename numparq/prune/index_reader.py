@@ -7,16 +7,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import ParquetError
-from ..format import writer_quirks
-from ..format.open_file import OpenFile
-from ..format.page_index import ColumnIndex, OffsetIndex
-from ..format.schema import Leaf
-from ..io.coalesce import Coalescing, coalesce, split_fetched
-from ..io.source import Source
-from ..kernels.tables import SLACK
-from ..plan.chunk_pages import ChunkPages
-from ..util.bounded_cache import BoundedCache, fork_safe_lru_cache
+from numparq.errors import ParquetError
+from numparq.format import writer_quirks
+from numparq.format.open_file import OpenFile
+from numparq.format.page_index import ColumnIndex, OffsetIndex
+from numparq.format.schema import Leaf
+from numparq.io.coalesce import Coalescing, coalesce, split_fetched
+from numparq.io.source import Source
+from numparq.kernels.tables import SLACK
+from numparq.plan.chunk_pages import ChunkPages
+from numparq.util.bounded_cache import BoundedCache, fork_safe_lru_cache
+
 from .index_locations import COLUMN_INDEX, OFFSET_INDEX, IndexLocations
 
 __all__ = ["IndexBatch", "IndexKey", "LoadedIndexes", "PageIndexReader"]
@@ -86,8 +87,9 @@ class PageIndexReader:
         self._places = places
         created_by = file.footer.created_by
         wrong = {leaf.index: writer_quirks.untrusted_statistics(created_by, leaf) for leaf in leaves}
-        self._distrusted = {what: {leaf for leaf, bugs in wrong.items() if bug in bugs}
-                            for what, bug in _DISTRUST.items()}  # fmt: skip
+        self._distrusted = {
+            what: {leaf for leaf, bugs in wrong.items() if bug in bugs} for what, bug in _DISTRUST.items()
+        }
 
     def there(self, what: str, chunks: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         """Give the chunks that have an index, as far as the footer says, which is trusted; nothing is fetched.

@@ -8,14 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..column.read.chunk_table import ChunkTables
-from ..expr.expression import Expression
-from ..expr.sort_keys import KeyDomain
-from ..format.open_file import OpenFile
-from ..format.schema import Leaf, leaf_ordinal
-from ..plan.read_plan import RowGroupPlan
-from ..plan.row_ranges import RowRanges
-from ..util.bounded_cache import BoundedCache
+from numparq.column.read.chunk_table import ChunkTables
+from numparq.expr.expression import Expression
+from numparq.expr.sort_keys import KeyDomain
+from numparq.format.open_file import OpenFile
+from numparq.format.schema import Leaf, leaf_ordinal
+from numparq.plan.read_plan import RowGroupPlan
+from numparq.plan.row_ranges import RowRanges
+from numparq.util.bounded_cache import BoundedCache
+
 from .column_indexes import ColumnIndexPruner
 from .index_locations import BLOOM_FILTER, COLUMN_INDEX, OFFSET_INDEX, IndexLocations
 from .index_reader import IndexBatch, PageIndexReader
@@ -54,9 +55,13 @@ class LookupPlanner:
     """
 
     def __init__(
-        self, file: OpenFile, leaves: Sequence[Leaf], asked: Sequence[Leaf], tables: ChunkTables,
+        self,
+        file: OpenFile,
+        leaves: Sequence[Leaf],
+        asked: Sequence[Leaf],
+        tables: ChunkTables,
         row_groups: Sequence[int],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._leaves = leaves
         self._tables = tables
         self._row_groups = row_groups
@@ -70,9 +75,13 @@ class LookupPlanner:
 
     @classmethod
     def of(
-        cls, file: OpenFile, leaves: Sequence[Leaf], asked: Sequence[Leaf], tables: ChunkTables,
+        cls,
+        file: OpenFile,
+        leaves: Sequence[Leaf],
+        asked: Sequence[Leaf],
+        tables: ChunkTables,
         row_groups: Sequence[int],
-    ) -> LookupPlanner | None:  # fmt: skip
+    ) -> LookupPlanner | None:
         """Give what plans look-ups; None where these would be of more than a few chunks. Parameters as above."""
         if len(row_groups) > MAX_ROW_GROUPS or len(row_groups) * len(leaves) > MAX_CHUNKS:
             return None
@@ -140,9 +149,10 @@ class LookupPlanner:
         return (
             len(self._indexes(file).there(COLUMN_INDEX, asked)) == len(asked)
             and not places.of(BLOOM_FILTER, asked)
-            and not any(self._tables.has_dictionary(place, group) for place, _ in self._asked
-                        for group in self._row_groups)
-        )  # fmt: skip
+            and not any(
+                self._tables.has_dictionary(place, group) for place, _ in self._asked for group in self._row_groups
+            )
+        )
 
     def _indexes(self, file: OpenFile) -> PageIndexReader:
         return PageIndexReader(file, self._leaves, IndexLocations.for_file(file))
@@ -189,7 +199,7 @@ class KeyPageFinder:
 
     def __init__(
         self, file: OpenFile, leaves: Sequence[Leaf], asked: Leaf, domain: KeyDomain, tables: ChunkTables
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._leaves = leaves
         self._asked = asked
         self._domain = domain

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..expr.bound import BloomPredicate, ContainsPredicate, NullPredicate, ValuePredicate, combine_results
-from ..expr.expression import Expression
-from ..expr.key_ranges import TOP, KeyRanges
-from ..format.page_index import UNKNOWN
+from numparq.expr.bound import BloomPredicate, ContainsPredicate, NullPredicate, ValuePredicate, combine_results
+from numparq.expr.expression import Expression
+from numparq.expr.key_ranges import TOP, KeyRanges
+from numparq.format.page_index import UNKNOWN
+
 from .match_one import may_match, must_match
 from .statistics import PruningStatistics, has_numeric_keys
 
@@ -56,9 +57,11 @@ def _may_be_member(predicate: BloomPredicate, statistics: PruningStatistics) -> 
 
 
 _MAY: dict[type, Callable[[Any, PruningStatistics], np.ndarray]] = {
-    NullPredicate: _may_be_null, ContainsPredicate: _may_in_list, ValuePredicate: _may_be_value,
+    NullPredicate: _may_be_null,
+    ContainsPredicate: _may_in_list,
+    ValuePredicate: _may_be_value,
     BloomPredicate: _may_be_member,
-}  # fmt: skip
+}
 
 
 def _must_be_null(predicate: NullPredicate, statistics: PruningStatistics) -> np.ndarray:
@@ -83,8 +86,11 @@ def _must_be_value(predicate: ValuePredicate, statistics: PruningStatistics) -> 
 
 
 _MUST: dict[type, Callable[[Any, PruningStatistics], np.ndarray]] = {
-    NullPredicate: _must_be_null, ContainsPredicate: _never, ValuePredicate: _must_be_value, BloomPredicate: _never,
-}  # fmt: skip
+    NullPredicate: _must_be_null,
+    ContainsPredicate: _never,
+    ValuePredicate: _must_be_value,
+    BloomPredicate: _never,
+}
 
 
 def compare_prefixes(predicate: ValuePredicate, statistics: PruningStatistics) -> tuple[np.ndarray, np.ndarray]:

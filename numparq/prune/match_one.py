@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ..expr.bound import BloomPredicate, BoundPredicate, ContainsPredicate, NullPredicate, ValuePredicate, combine_bools
-from ..expr.expression import Expression
-from ..expr.key_ranges import covers, overlaps, prefix_end
-from ..expr.sort_keys import KeyDomain
-from ..format.column_order import NO_ORDER, ColumnOrder
-from ..format.schema import Leaf
-from ..format.statistics import is_nan
+from numparq.expr.bound import (
+    BloomPredicate,
+    BoundPredicate,
+    ContainsPredicate,
+    NullPredicate,
+    ValuePredicate,
+    combine_bools,
+)
+from numparq.expr.expression import Expression
+from numparq.expr.key_ranges import covers, overlaps, prefix_end
+from numparq.expr.sort_keys import KeyDomain
+from numparq.format.column_order import NO_ORDER, ColumnOrder
+from numparq.format.schema import Leaf
+from numparq.format.statistics import is_nan
 
 _MOST_YEARS = 290_000  # INT96 moments beyond are read as what Spark meant by them, which is in no order
 _NS_OF_YEAR = 31_556_952 * 10**9

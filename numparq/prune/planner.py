@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
-from ..column.read.chunk_table import ChunkTables
-from ..expr.bound import conjuncts, describe, filter_leaves
-from ..expr.expression import Constant, Expression
-from ..format.open_file import OpenFile
-from ..format.schema import Leaf
-from ..plan.read_plan import ReadPlan, RowGroupPlan, narrow, with_offset_indexes
-from ..plan.row_ranges import RowRanges
+from numparq.column.read.chunk_table import ChunkTables
+from numparq.expr.bound import conjuncts, describe, filter_leaves
+from numparq.expr.expression import Constant, Expression
+from numparq.format.open_file import OpenFile
+from numparq.format.schema import Leaf
+from numparq.plan.read_plan import ReadPlan, RowGroupPlan, narrow, with_offset_indexes
+from numparq.plan.row_ranges import RowRanges
+
 from .bloom_filters import BloomFilterPruner
 from .column_indexes import ColumnIndexPruner
 from .dictionaries import DictionaryPruner

@@ -9,21 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ParquetError
-from ..expr.sort_keys import KeyDomain
-from ..format.column_order import NO_ORDER, ColumnOrder, declared_orders, may_have_nans
-from ..format.open_file import OpenFile
-from ..format.page_index import UNKNOWN
-from ..format.physical_type import BYTE_ARRAY
-from ..format.schema import Leaf
-from ..format.statistics import deprecated_order
-from ..format.thrift.layout import ThriftLayout, thrift_layout
-from ..format.writer_quirks import MIN_MAX, NULL_COUNT, untrusted_statistics
-from ..util.bounded_cache import BoundedCache
+from numparq.errors import ParquetError
+from numparq.expr.sort_keys import KeyDomain
+from numparq.format.column_order import NO_ORDER, ColumnOrder, declared_orders, may_have_nans
+from numparq.format.open_file import OpenFile
+from numparq.format.page_index import UNKNOWN
+from numparq.format.physical_type import BYTE_ARRAY
+from numparq.format.schema import Leaf
+from numparq.format.statistics import deprecated_order
+from numparq.format.thrift.layout import ThriftLayout, thrift_layout
+from numparq.format.writer_quirks import MIN_MAX, NULL_COUNT, untrusted_statistics
+from numparq.util.bounded_cache import BoundedCache
+
 from .match_one import ContainerStatistics
 
 if TYPE_CHECKING:
-    from ..format.page_index import ColumnIndex
+    from numparq.format.page_index import ColumnIndex
 
 __all__ = ["PruningStatistics", "column_order", "row_group_statistics", "valid_counts"]
 
@@ -82,10 +83,16 @@ class PruningStatistics:
 
     def _at(self, chosen: np.ndarray) -> PruningStatistics:
         made = PruningStatistics(
-            self.data, self.lows.take(chosen, axis=0), self.highs.take(chosen, axis=0), self.num_values.take(chosen),
-            self.null_counts.take(chosen), self.nan_counts.take(chosen), self.all_null.take(chosen),
-            self.is_exact.take(chosen), self.order,
-        )  # fmt: skip
+            self.data,
+            self.lows.take(chosen, axis=0),
+            self.highs.take(chosen, axis=0),
+            self.num_values.take(chosen),
+            self.null_counts.take(chosen),
+            self.nan_counts.take(chosen),
+            self.all_null.take(chosen),
+            self.is_exact.take(chosen),
+            self.order,
+        )
         for domain, (low, high) in self._intervals.items():
             made._intervals[domain] = low.take(chosen), high.take(chosen)
         return made

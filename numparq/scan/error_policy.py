@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..column.buffers import DecodedColumn
-from ..column.jobs.schedule import JobScheduler
-from ..column.read.chunk_table import ChunkTables
-from ..column.read.context import ReadContext
-from ..column.read.row_selection import RowSlice
-from ..format.footer.file_metadata import Footer
-from ..format.schema import Leaf
+from numparq.column.buffers import DecodedColumn
+from numparq.column.jobs.schedule import JobScheduler
+from numparq.column.read.chunk_table import ChunkTables
+from numparq.column.read.context import ReadContext
+from numparq.column.read.row_selection import RowSlice
+from numparq.format.footer.file_metadata import Footer
+from numparq.format.schema import Leaf
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..column.read.output import ReplaceableMemory
-    from ..column.read.row_selection import RowSelection
-    from ..format.key_values.pandas import PandasMetadata
-    from ..io.multi_file_source import MultiFileSource
-    from ..to_pandas.frame import BlockLayout
-    from ..to_pandas.nested.column import NestedOutput
-    from ..types.output_type import OutputType
+    from numparq.column.read.output import ReplaceableMemory
+    from numparq.column.read.row_selection import RowSelection
+    from numparq.format.key_values.pandas import PandasMetadata
+    from numparq.io.multi_file_source import MultiFileSource
+    from numparq.to_pandas.frame import BlockLayout
+    from numparq.to_pandas.nested.column import NestedOutput
+    from numparq.types.output_type import OutputType
+
     from .file_rows import FileRowReader
 
 __all__ = ["RaiseOnDamage"]
@@ -49,25 +50,32 @@ class RaiseOnDamage:
 
     @staticmethod
     def few(
-        context: ReadContext, chunk_tables: ChunkTables, leaves: Sequence[Leaf], memory: ReplaceableMemory,
-        slices: Sequence[RowSlice | RowSelection], columns: Collection[int],
-    ) -> dict[int, DecodedColumn]:  # fmt: skip
+        context: ReadContext,
+        chunk_tables: ChunkTables,
+        leaves: Sequence[Leaf],
+        memory: ReplaceableMemory,
+        slices: Sequence[RowSlice | RowSelection],
+        columns: Collection[int],
+    ) -> dict[int, DecodedColumn]:
         """Decode the columns that take no jobs: of few rows that are one run."""
         if len(slices) != 1 or isinstance(slices[0], RowSlice):
             return {}
-        from ..column.jobs.inline_read import InlineRead
+        from numparq.column.jobs.inline_read import InlineRead
 
         return InlineRead(context, chunk_tables, leaves, memory, slices[0]).decode(columns)
 
     @staticmethod
     def job_maker(
-        context: ReadContext, chunk_tables: ChunkTables, leaves: Sequence[Leaf], memory: ReplaceableMemory,
+        context: ReadContext,
+        chunk_tables: ChunkTables,
+        leaves: Sequence[Leaf],
+        memory: ReplaceableMemory,
         slices: Sequence[RowSlice | RowSelection],
-    ) -> JobScheduler:  # fmt: skip
+    ) -> JobScheduler:
         """Make what makes the jobs: that for rows here and there where some are so."""
         if all(isinstance(part, RowSlice) for part in slices):
             return JobScheduler(context, chunk_tables, leaves, memory)
-        from ..column.jobs.schedule_selection import SelectionScheduler
+        from numparq.column.jobs.schedule_selection import SelectionScheduler
 
         return SelectionScheduler(context, chunk_tables, leaves, memory)
 

@@ -8,25 +8,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..column.buffers import DecodedColumn
-from ..column.jobs.schedule import decode_columns
-from ..column.read.chunk_table import ChunkTables
-from ..column.read.context import MAX_GAP_BYTES, ReadContext
-from ..column.read.output import ReplaceableMemory
-from ..column.read.row_selection import RowSlice
-from ..column.scratch import ThreadScratch
-from ..format.open_file import OpenFile
-from ..format.schema import Leaf, leaf_ordinal
-from ..format.writer_quirks import NULL_COUNT, page_quirks, untrusted_statistics
-from ..io.source import Source
-from ..types.output_type import OutputType
-from ..util.worker_pool import WorkerPool
+from numparq.column.buffers import DecodedColumn
+from numparq.column.jobs.schedule import decode_columns
+from numparq.column.read.chunk_table import ChunkTables
+from numparq.column.read.context import MAX_GAP_BYTES, ReadContext
+from numparq.column.read.output import ReplaceableMemory
+from numparq.column.read.row_selection import RowSlice
+from numparq.column.scratch import ThreadScratch
+from numparq.format.open_file import OpenFile
+from numparq.format.schema import Leaf, leaf_ordinal
+from numparq.format.writer_quirks import NULL_COUNT, page_quirks, untrusted_statistics
+from numparq.io.source import Source
+from numparq.types.output_type import OutputType
+from numparq.util.worker_pool import WorkerPool
+
 from .error_policy import RaiseOnDamage
 from .prefetch import ScanPrefetcher, selection_byte_ranges
 
 if TYPE_CHECKING:
-    from ..column.read.row_selection import RowSelection
-    from ..plan.read_plan import ReadPlan
+    from numparq.column.read.row_selection import RowSelection
+    from numparq.plan.read_plan import ReadPlan
+
     from .predicate import ScanPredicate
     from .recovery.skip_damaged import SkipDamaged
     from .select_rows import RowSelectionBuilder
@@ -163,9 +165,14 @@ class FileRowReader:
         """
         faults = page_quirks(self.file.footer.created_by)
         self._context: ReadContext = self._policy.context(
-            self.file.source, self.tables.names, crew, verify_crc and faults.has_checksums,
-            bit_packed=faults.bit_packed, local=local or ThreadScratch(), gap=self._gap,
-        )  # fmt: skip
+            self.file.source,
+            self.tables.names,
+            crew,
+            verify_crc and faults.has_checksums,
+            bit_packed=faults.bit_packed,
+            local=local or ThreadScratch(),
+            gap=self._gap,
+        )
         self._ahead = ScanPrefetcher(self._context, self.file)
 
     @property

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..column.read.row_selection import RowSlice
-from ..errors import LimitError, ParquetError
-from ..format.open_file import OpenFile
-from ..format.schema import Leaf
-from ..to_pandas.frame import allocate_blocks
-from ..to_pandas.strings import default_string_array
-from ..types.choose import choose_output_type
-from ..types.output_type import OutputType
-from ..util.arguments import check_row_count, thread_count
-from ..util.worker_pool import WorkerPool
+from numparq.column.read.row_selection import RowSlice
+from numparq.errors import LimitError, ParquetError
+from numparq.format.open_file import OpenFile
+from numparq.format.schema import Leaf
+from numparq.to_pandas.frame import allocate_blocks
+from numparq.to_pandas.strings import default_string_array
+from numparq.types.choose import choose_output_type
+from numparq.types.output_type import OutputType
+from numparq.util.arguments import check_row_count, thread_count
+from numparq.util.worker_pool import WorkerPool
+
 from .error_policy import RaiseOnDamage
 from .file_rows import FileRowReader
 from .options import ScanOptions, select_row_slices
@@ -25,7 +26,8 @@ from .projected_columns import project_columns
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..plan.read_plan import ReadPlan
+    from numparq.plan.read_plan import ReadPlan
+
     from .predicate import ScanPredicate
     from .recovery.skip_damaged import SkipDamaged
 
@@ -137,7 +139,7 @@ class FileScan:
 
     def _check_memory(
         self, leaves: Sequence[Leaf], output_types: Sequence[OutputType], slices: Sequence[Any], limit: int
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Refuse rows that take more memory than is allowed."""
         if not slices:
             return

@@ -9,27 +9,27 @@ from typing import Any
 
 import numpy as np
 
-from ..column.buffers import BinaryArray, DecodedColumn, DictionaryArray
-from ..column.jobs.inline_read import InlineRead
-from ..column.jobs.predicate_cache import CachedBinary, CachedFixed
-from ..column.jobs.schedule import decode_columns
-from ..column.jobs.schedule_selection import SelectionScheduler
-from ..column.nested.levels import NestedLeaf
-from ..column.read.chunk_table import ChunkTables
-from ..column.read.context import ReadContext
-from ..column.read.row_selection import RowSelection, RowSlice
-from ..column.read.take import dictionary_decode
-from ..column.scratch import Scratch
-from ..errors import LimitError, UnsupportedError
-from ..expr.matchers.vectors import ColumnVector
-from ..format.arrow_type import ArrowType
-from ..format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
-from ..format.schema import Leaf, leaf_ordinal
-from ..kernels.tables import INT96_NS, INT96_US, SLACK
-from ..plan.read_plan import RowGroupPlan
-from ..plan.row_ranges import RowRanges
-from ..types.output_type import UTF8_KINDS, OutputType
-from ..types.parquet_type import infer_arrow_type
+from numparq.column.buffers import BinaryArray, DecodedColumn, DictionaryArray
+from numparq.column.jobs.inline_read import InlineRead
+from numparq.column.jobs.predicate_cache import CachedBinary, CachedFixed
+from numparq.column.jobs.schedule import decode_columns
+from numparq.column.jobs.schedule_selection import SelectionScheduler
+from numparq.column.nested.levels import NestedLeaf
+from numparq.column.read.chunk_table import ChunkTables
+from numparq.column.read.context import ReadContext
+from numparq.column.read.row_selection import RowSelection, RowSlice
+from numparq.column.read.take import dictionary_decode
+from numparq.column.scratch import Scratch
+from numparq.errors import LimitError, UnsupportedError
+from numparq.expr.matchers.vectors import ColumnVector
+from numparq.format.arrow_type import ArrowType
+from numparq.format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
+from numparq.format.schema import Leaf, leaf_ordinal
+from numparq.kernels.tables import INT96_NS, INT96_US, SLACK
+from numparq.plan.read_plan import RowGroupPlan
+from numparq.plan.row_ranges import RowRanges
+from numparq.types.output_type import UTF8_KINDS, OutputType
+from numparq.types.parquet_type import infer_arrow_type
 
 __all__ = ["FilterColumns", "cacheable_values", "leaf_positions"]
 
@@ -210,8 +210,10 @@ def concat_pieces(pieces: Sequence[BinaryArray]) -> BinaryArray:
         offsets.append(piece.offsets[1:] + start)
     validity = None
     if any(piece.validity is not None for piece in pieces):
-        parts = [np.ones(len(piece), np.uint8) if piece.validity is None else piece.validity[: len(piece)]
-                 for piece in pieces]  # fmt: skip
+        parts = [
+            np.ones(len(piece), np.uint8) if piece.validity is None else piece.validity[: len(piece)]
+            for piece in pieces
+        ]
         validity = np.concatenate(parts)
     return BinaryArray(np.concatenate(offsets), data, validity)
 

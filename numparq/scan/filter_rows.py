@@ -7,19 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..column.jobs.predicate_cache import CachedBinary, CachedFixed
-from ..column.read.chunk_table import ChunkTables
-from ..column.read.context import ReadContext
-from ..column.read.take import ValueIndices, ValueRanges, ValueSelection
-from ..errors import error_context
-from ..expr.bound import filter_leaves
-from ..expr.evaluate import evaluate
-from ..expr.expression import And, Constant, Expression
-from ..expr.normalize import all_of
-from ..format.schema import Leaf
-from ..plan.read_plan import ReadPlan, RowGroupPlan
-from ..plan.row_ranges import RowRanges
-from ..types.output_type import OutputType
+from numparq.column.jobs.predicate_cache import CachedBinary, CachedFixed
+from numparq.column.read.chunk_table import ChunkTables
+from numparq.column.read.context import ReadContext
+from numparq.column.read.take import ValueIndices, ValueRanges, ValueSelection
+from numparq.errors import error_context
+from numparq.expr.bound import filter_leaves
+from numparq.expr.evaluate import evaluate
+from numparq.expr.expression import And, Constant, Expression
+from numparq.expr.normalize import all_of
+from numparq.format.schema import Leaf
+from numparq.plan.read_plan import ReadPlan, RowGroupPlan
+from numparq.plan.row_ranges import RowRanges
+from numparq.types.output_type import OutputType
+
 from .filter_columns import FilterColumns, cacheable_values, leaf_positions
 from .prefetch import ScanPrefetcher
 
@@ -100,9 +101,12 @@ class RowFilter:
         self._filter_columns = FilterColumns(context, chunk_tables, leaves)
 
     def find(
-        self, plan: ReadPlan, narrow: Callable[[RowGroupPlan], tuple[RowGroupPlan, Expression]],
-        prefetcher: ScanPrefetcher, limit: int | None = None,
-    ) -> dict[int, FilteredRows]:  # fmt: skip
+        self,
+        plan: ReadPlan,
+        narrow: Callable[[RowGroupPlan], tuple[RowGroupPlan, Expression]],
+        prefetcher: ScanPrefetcher,
+        limit: int | None = None,
+    ) -> dict[int, FilteredRows]:
         """Find the rows of all row groups of a plan.
 
         Parameters

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ..column.buffers import BinaryArray, DecodedColumn, DictionaryArray
-from ..column.read.decompress import BATCH_BYTES
-from ..column.read.page_walk import WINDOW_BYTES
-from ..errors import LimitError
-from ..format.open_file import OpenFile
-from ..format.schema import Leaf
-from ..to_pandas.frame import BlockLayout
-from ..types.output_type import OutputType
+from numparq.column.buffers import BinaryArray, DecodedColumn, DictionaryArray
+from numparq.column.read.decompress import BATCH_BYTES
+from numparq.column.read.page_walk import WINDOW_BYTES
+from numparq.errors import LimitError
+from numparq.format.open_file import OpenFile
+from numparq.format.schema import Leaf
+from numparq.to_pandas.frame import BlockLayout
+from numparq.types.output_type import OutputType
 
 __all__ = [
     "MemoryEstimate",
@@ -98,9 +98,14 @@ class MemoryEstimate:
     """
 
     def __init__(
-        self, file: OpenFile, leaves: Sequence[Leaf], output_types: Sequence[OutputType], row_groups: Sequence[int],
-        as_objects: bool = True, extra_row_bytes: int = 0,
-    ) -> None:  # fmt: skip
+        self,
+        file: OpenFile,
+        leaves: Sequence[Leaf],
+        output_types: Sequence[OutputType],
+        row_groups: Sequence[int],
+        as_objects: bool = True,
+        extra_row_bytes: int = 0,
+    ) -> None:
         groups = list(dict.fromkeys(row_groups))
         facts = file.footer.chunks.table(groups, [leaf.index for leaf in leaves])
         num_rows = np.maximum(file.footer.row_group_num_rows[groups], 1).astype(np.float64)

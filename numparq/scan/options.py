@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from operator import index
 from typing import Any
 
-from ..column.read.row_selection import RowSlice
-from ..util.arguments import check_row_count
+from numparq.column.read.row_selection import RowSlice
+from numparq.util.arguments import check_row_count
 
 __all__ = ["ScanOptions"]
 
@@ -37,11 +37,11 @@ class ScanOptions:
 
     def __post_init__(self) -> None:
         if self.geometries != "wkb":
-            from ..to_pandas.geometry import check_geometries
+            from numparq.to_pandas.geometry import check_geometries
 
             check_geometries(self.geometries)
         if self.memory_limit is not None:
-            from ..util.arguments import check_positive_int
+            from numparq.util.arguments import check_positive_int
 
             check_positive_int(self.memory_limit, "memory_limit")
         for name, words in _ALLOWED_VALUES.items():

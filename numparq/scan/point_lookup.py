@@ -7,26 +7,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..column.buffers import DecodedColumn
-from ..column.read.chunk_table import chunk_template
-from ..column.read.fused_read import FusedRead
-from ..column.read.output import FixedOutput, fixed_output, output_item
-from ..column.read.row_selection import RowSlice
-from ..column.scratch import Scratch, borrow_scratch, return_scratch
-from ..errors import ParquetError, UnsupportedError
-from ..expr.expression import ColumnPredicate
-from ..expr.resolve import resolve_column
-from ..expr.sort_keys import key_domain
-from ..format.open_file import OpenFile
-from ..format.physical_type import INT32, INT64
-from ..format.writer_quirks import page_quirks
-from ..io.source import Source
-from ..kernels.tables import C_ITEM_SIZE, C_OUT, C_VALIDITY, COPY, L_ROW
-from ..prune.lookup import MAX_CHUNKS, KeyPageFinder, KeyRowRange
-from ..to_pandas.frame import BlockLayout, allocate_blocks, assemble
-from ..types.output_type import OutputType
-from ..util.arguments import thread_count
-from ..util.bounded_cache import BoundedCache
+from numparq.column.buffers import DecodedColumn
+from numparq.column.read.chunk_table import chunk_template
+from numparq.column.read.fused_read import FusedRead
+from numparq.column.read.output import FixedOutput, fixed_output, output_item
+from numparq.column.read.row_selection import RowSlice
+from numparq.column.scratch import Scratch, borrow_scratch, return_scratch
+from numparq.errors import ParquetError, UnsupportedError
+from numparq.expr.expression import ColumnPredicate
+from numparq.expr.resolve import resolve_column
+from numparq.expr.sort_keys import key_domain
+from numparq.format.open_file import OpenFile
+from numparq.format.physical_type import INT32, INT64
+from numparq.format.writer_quirks import page_quirks
+from numparq.io.source import Source
+from numparq.kernels.tables import C_ITEM_SIZE, C_OUT, C_VALIDITY, COPY, L_ROW
+from numparq.prune.lookup import MAX_CHUNKS, KeyPageFinder, KeyRowRange
+from numparq.to_pandas.frame import BlockLayout, allocate_blocks, assemble
+from numparq.types.output_type import OutputType
+from numparq.util.arguments import thread_count
+from numparq.util.bounded_cache import BoundedCache
+
 from .error_policy import RaiseOnDamage
 from .filter_columns import stored_output_type
 from .options import ScanOptions
@@ -225,7 +226,7 @@ class PointLookup:
         frame: pd.DataFrame | None = None
         reading = _LookupContext(
             file.source, borrow_scratch(), verify_crc and self._faults.has_checksums, self._faults.bit_packed
-        )  # fmt: skip
+        )
         try:
             found = self._find_rows(reading, rows, key)
             frame = None if found is None else self._decoded(reading, found, key)

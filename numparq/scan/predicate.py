@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..expr.bind import bind
-from ..expr.bound import filter_leaves
-from ..expr.dnf import as_expression
-from ..expr.expression import Expression
-from ..expr.normalize import all_of
-from ..expr.runtime_filter import check_runtime_filters, resolve_runtime_filter_leaf
-from ..format.arrow_type import ArrowType
-from ..format.open_file import OpenFile
-from ..format.schema import Leaf
+from numparq.expr.bind import bind
+from numparq.expr.bound import filter_leaves
+from numparq.expr.dnf import as_expression
+from numparq.expr.expression import Expression
+from numparq.expr.normalize import all_of
+from numparq.expr.runtime_filter import check_runtime_filters, resolve_runtime_filter_leaf
+from numparq.format.arrow_type import ArrowType
+from numparq.format.open_file import OpenFile
+from numparq.format.schema import Leaf
 
 if TYPE_CHECKING:
-    from ..expr.runtime_filter import RuntimeFilter
+    from numparq.expr.runtime_filter import RuntimeFilter
 
 __all__ = ["LeafArrowTypes", "RuntimePredicate", "ScanPredicate", "bind_filters"]
 

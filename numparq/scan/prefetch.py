@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..column.read.chunk_table import ChunkTables
-from ..column.read.context import ReadContext
-from ..column.read.row_selection import RowSlice
+from numparq.column.read.chunk_table import ChunkTables
+from numparq.column.read.context import ReadContext
+from numparq.column.read.row_selection import RowSlice
 
 if TYPE_CHECKING:
-    from ..column.read.row_selection import RowSelection
-    from ..format.open_file import OpenFile
-    from ..io.coalesce import Coalescing
-    from ..io.prefetch import PrefetchedSource
-    from ..plan.chunk_pages import ChunkPages
-    from ..plan.read_plan import RowGroupPlan
-    from ..plan.row_ranges import RowRanges
+    from numparq.column.read.row_selection import RowSelection
+    from numparq.format.open_file import OpenFile
+    from numparq.io.coalesce import Coalescing
+    from numparq.io.prefetch import PrefetchedSource
+    from numparq.plan.chunk_pages import ChunkPages
+    from numparq.plan.read_plan import RowGroupPlan
+    from numparq.plan.row_ranges import RowRanges
 
 __all__ = ["ScanPrefetcher", "row_group_byte_ranges", "selection_byte_ranges"]
 
@@ -90,7 +90,7 @@ class ScanPrefetcher:
                 fetched.end(batch)
 
     def _replace(self, batches: Sequence[np.ndarray], how: Coalescing) -> None:
-        from ..io.prefetch import PrefetchedSource
+        from numparq.io.prefetch import PrefetchedSource
 
         self.close()
         self._fetched = PrefetchedSource(self._source, batches, how)

@@ -6,26 +6,27 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from ..column.buffers import DecodedColumn
-from ..column.projection import NestedProjection, Projection, check_include, projection_of, select_columns
-from ..errors import SchemaError, error_context
-from ..format.key_values.arrow import pyarrow_field_type
-from ..format.key_values.pandas import PandasMetadata
-from ..format.open_file import OpenFile
-from ..format.schema import Leaf
-from ..to_pandas.columns import to_array
-from ..to_pandas.frame import BlockLayout, assemble
-from ..types.choose import choose_output_type, needs_arrow_hint
-from ..types.output_type import NESTED_PLACEHOLDER, OutputType
-from ..types.pandas_roundtrip import roundtrip_output_type
-from ..types.schema_only import schema_only_type
+from numparq.column.buffers import DecodedColumn
+from numparq.column.projection import NestedProjection, Projection, check_include, projection_of, select_columns
+from numparq.errors import SchemaError, error_context
+from numparq.format.key_values.arrow import pyarrow_field_type
+from numparq.format.key_values.pandas import PandasMetadata
+from numparq.format.open_file import OpenFile
+from numparq.format.schema import Leaf
+from numparq.to_pandas.columns import to_array
+from numparq.to_pandas.frame import BlockLayout, assemble
+from numparq.types.choose import choose_output_type, needs_arrow_hint
+from numparq.types.output_type import NESTED_PLACEHOLDER, OutputType
+from numparq.types.pandas_roundtrip import roundtrip_output_type
+from numparq.types.schema_only import schema_only_type
+
 from .options import ScanOptions
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..to_pandas.nested.column import NestedOutput
-    from ..to_pandas.nested.explode import ExplodedCollection
+    from numparq.to_pandas.nested.column import NestedOutput
+    from numparq.to_pandas.nested.explode import ExplodedCollection
 
 __all__ = ["ProjectedColumns", "project_columns"]
 
@@ -58,7 +59,7 @@ def project_columns(file: OpenFile, columns: Any, options: ScanOptions) -> Proje
     index = metadata.index_fields if metadata else ()
     if options.explode is None:
         return ProjectedColumns(file, _cached_projection(file, columns, index), options, check_include(options.include))
-    from ..to_pandas.nested.explode import ExplodedCollection
+    from numparq.to_pandas.nested.explode import ExplodedCollection
 
     explosion = ExplodedCollection(
         file.schema, options.explode, columns, index, options.include, options.categorical_names
@@ -110,9 +111,13 @@ class ProjectedColumns:
     """
 
     def __init__(
-        self, file: OpenFile, projection: Projection, options: ScanOptions, virtual: Sequence[str] = (),
+        self,
+        file: OpenFile,
+        projection: Projection,
+        options: ScanOptions,
+        virtual: Sequence[str] = (),
         explosion: ExplodedCollection | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._file = file
         self._options = options
         self._projection = projection
@@ -196,11 +201,14 @@ class ProjectedColumns:
             if restored is not None:
                 return restored
         return choose_output_type(
-            leaf, self._file.arrow_schema.field_type(leaf.column) if needs_arrow_hint(leaf, backend) else None,
-            dtype_backend=backend, null_count=null_count,
+            leaf,
+            self._file.arrow_schema.field_type(leaf.column) if needs_arrow_hint(leaf, backend) else None,
+            dtype_backend=backend,
+            null_count=null_count,
             pandas_dtype=metadata.extension_dtype(leaf.name) if metadata else None,
-            timezone=metadata.timezone(leaf.name) if metadata else None, categorical=categorical,
-        )  # fmt: skip
+            timezone=metadata.timezone(leaf.name) if metadata else None,
+            categorical=categorical,
+        )
 
     def _pandas_type(self, leaf: Leaf, null_count: int | None, metadata: PandasMetadata) -> OutputType | None:
         """Choose a target for the dtype that the column had; None where that is not known, or not to be had here."""
@@ -215,7 +223,7 @@ class ProjectedColumns:
         """Choose what becomes of the nested columns."""
         metadata, hints, fetcher = self.metadata, self._file.arrow_schema, None
         if self._options.files == "bytes":
-            from ..format.file_reference import FileReferenceReader
+            from numparq.format.file_reference import FileReferenceReader
 
             fetcher = FileReferenceReader(self._file.source, self._file.files, self._options.verify_crc)
         found, place = [], 0
@@ -223,15 +231,18 @@ class ProjectedColumns:
             if isinstance(column, Leaf):
                 place += 1
                 continue
-            from ..to_pandas.nested.column import NestedOutput
+            from numparq.to_pandas.nested.column import NestedOutput
 
             name = column.whole.name
             with error_context(column=name):
                 made = NestedOutput(
-                    column, place, hints.field_hint(column.position), self._options.dtype_backend,
+                    column,
+                    place,
+                    hints.field_hint(column.position),
+                    self._options.dtype_backend,
                     metadata.extension_dtype(name) if metadata else None,
                     metadata.numpy_type(name) if metadata and self._file.is_own else None,
-                )  # fmt: skip
+                )
             made.variants, made.fetcher = self._options.variants, fetcher
             found.append(made)
             place = made.places.stop
@@ -260,10 +271,12 @@ class ProjectedColumns:
         """
         nested = {column.places.start: column for column in self.nested}
         return [
-            nested[place].finished(output_types, buffers) if place in nested
+            nested[place].finished(output_types, buffers)
+            if place in nested
             else to_array(output_types[place], buffers[place], num_rows)
-            for place, label in enumerate(self.labels) if label is not None
-        ]  # fmt: skip
+            for place, label in enumerate(self.labels)
+            if label is not None
+        ]
 
     def restore_null_counts(self, buffers: Sequence[DecodedColumn], null_counts: Sequence[int | None]) -> None:
         """Let columns have the dtypes of a full read, though their nulls may not be among the rows that are left.
@@ -283,9 +296,12 @@ class ProjectedColumns:
                 column.null_counts = known
 
     def frame(
-        self, layout: BlockLayout, buffers: Sequence[DecodedColumn], virtual: Sequence[tuple[str, Any]] = (),
+        self,
+        layout: BlockLayout,
+        buffers: Sequence[DecodedColumn],
+        virtual: Sequence[tuple[str, Any]] = (),
         finished_columns: Mapping[int, Any] = _NOTHING,
-    ) -> pd.DataFrame:  # fmt: skip
+    ) -> pd.DataFrame:
         """Make the frame of what was decoded.
 
         Parameters
@@ -318,7 +334,7 @@ class ProjectedColumns:
 
     def _with_geometries(self, frame: pd.DataFrame, shown: Sequence[Leaf | NestedProjection]) -> Any:
         """Turn the columns of WKB into those of geopandas."""
-        from ..to_pandas.geometry import to_geodataframe
+        from numparq.to_pandas.geometry import to_geodataframe
 
         leaves = [column if isinstance(column, Leaf) else column.shape.leaf for column in shown]
         columns = [self._file.geospatial.get(leaf.name) if leaf is not None else None for leaf in leaves]

@@ -6,18 +6,19 @@ from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
 
-from ..column.read.chunk_table import ChunkTables
-from ..column.read.context import ReadContext
-from ..column.read.row_selection import RowSelection, RowSlice
-from ..errors import error_context
-from ..expr.expression import Constant, Expression
-from ..format.open_file import OpenFile
-from ..format.schema import Leaf
-from ..plan.read_plan import ReadPlan, RowGroupPlan, narrow
-from ..plan.row_ranges import RowRanges
-from ..prune.lookup import MAX_ROW_GROUPS
-from ..prune.planner import ReadPlanner
-from ..types.output_type import OutputType
+from numparq.column.read.chunk_table import ChunkTables
+from numparq.column.read.context import ReadContext
+from numparq.column.read.row_selection import RowSelection, RowSlice
+from numparq.errors import error_context
+from numparq.expr.expression import Constant, Expression
+from numparq.format.open_file import OpenFile
+from numparq.format.schema import Leaf
+from numparq.plan.read_plan import ReadPlan, RowGroupPlan, narrow
+from numparq.plan.row_ranges import RowRanges
+from numparq.prune.lookup import MAX_ROW_GROUPS
+from numparq.prune.planner import ReadPlanner
+from numparq.types.output_type import OutputType
+
 from .filter_columns import leaf_positions
 from .filter_rows import FilteredRows, RowFilter
 from .predicate import ScanPredicate
@@ -44,9 +45,13 @@ class RowSelectionBuilder:
     """
 
     def __init__(
-        self, file: OpenFile, chunk_tables: ChunkTables, leaves: Sequence[Leaf], projected_types: Sequence[OutputType],
+        self,
+        file: OpenFile,
+        chunk_tables: ChunkTables,
+        leaves: Sequence[Leaf],
+        projected_types: Sequence[OutputType],
         predicate: ScanPredicate | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._tables = chunk_tables
         self._leaves = leaves
         self._shown = projected_types

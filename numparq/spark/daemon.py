@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..kernels import KernelGroup
+    from numparq.kernels import KernelGroup
 
 # What a worker that reads or writes with numparq imports; those that need what is not installed are left to it.
 MODULES = (
@@ -81,8 +81,8 @@ def _import(name: str) -> None:
 
 
 def _load_kernels() -> None:
-    from ..format.footer.file_metadata import warm_up
-    from ..kernels import preload
+    from numparq.format.footer.file_metadata import warm_up
+    from numparq.kernels import preload
 
     warm_up()
     preload()
@@ -136,10 +136,10 @@ def _rehearse() -> None:
 
 def _rehearse_write(path: str) -> None:
     """Write by numparq where its kernels for that are loaded, else by pyarrow."""
-    from ..kernels import nested_encode_kernels, statistics_kernels, writing_kernels
+    from numparq.kernels import nested_encode_kernels, statistics_kernels, writing_kernels
 
     if _are_loaded(nested_encode_kernels, statistics_kernels, writing_kernels):
-        from ..api import to_parquet
+        from numparq.api import to_parquet
 
         to_parquet(_rehearsal_frame(), path, threads=1)
     else:
@@ -153,9 +153,9 @@ def _rehearse_write(path: str) -> None:
 
 def _rehearse_read(path: str) -> None:
     """Read files and splits; by a filter, too, where the kernels for that are loaded."""
-    from ..api import read_parquet
-    from ..dataset.splits.table import split_table
-    from ..kernels import predicate_kernels, selection_kernels
+    from numparq.api import read_parquet
+    from numparq.dataset.splits.table import split_table
+    from numparq.kernels import predicate_kernels, selection_kernels
 
     wanted = [("number", ">", 3)]
     for filters in (None, wanted) if _are_loaded(predicate_kernels, selection_kernels) else (None,):

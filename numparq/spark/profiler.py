@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..tools.profile.job import ProfileJob
-from ..tools.profile.partial_profile import PartialProfile
-from ..tools.profile.profile import Profile
+from numparq.tools.profile.job import ProfileJob
+from numparq.tools.profile.partial_profile import PartialProfile
+from numparq.tools.profile.profile import Profile
+
 from .tasks import run_each
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ..tools.profile.job import ProfileTask
+    from numparq.tools.profile.job import ProfileTask
 
 __all__ = ["profile"]
 
@@ -22,11 +23,19 @@ _MOST_TASKS = 1000
 
 
 def profile(
-    spark: SparkSession, path: Any, columns: Sequence[str | tuple[str, ...]] | None = None, *,
-    data: bool | str = "auto", where: Any = None, partitioning: Any = "hive",
-    storage_options: dict[str, Any] | None = None, filesystem: Any = None, strict: bool = False,
-    verify_crc: bool = True, tasks: int | None = None,
-) -> Profile:  # fmt: skip
+    spark: SparkSession,
+    path: Any,
+    columns: Sequence[str | tuple[str, ...]] | None = None,
+    *,
+    data: bool | str = "auto",
+    where: Any = None,
+    partitioning: Any = "hive",
+    storage_options: dict[str, Any] | None = None,
+    filesystem: Any = None,
+    strict: bool = False,
+    verify_crc: bool = True,
+    tasks: int | None = None,
+) -> Profile:
     """Find out what is in a dataset, how it is stored, and how well files could be skipped.
 
     Each task reads the footers and page indexes of some files, and their data where that is needed; what travels is a
@@ -79,9 +88,16 @@ def profile(
     if tasks is not None and tasks < 1:
         raise ValueError(f"there is at least one task, not {tasks}")
     job = ProfileJob.of(
-        path, columns, data=data, where=where, partitioning=partitioning, storage_options=storage_options,
-        filesystem=filesystem, strict=strict, verify_crc=verify_crc,
-    )  # fmt: skip
+        path,
+        columns,
+        data=data,
+        where=where,
+        partitioning=partitioning,
+        storage_options=storage_options,
+        filesystem=filesystem,
+        strict=strict,
+        verify_crc=verify_crc,
+    )
     works = job.divided(_task_count(spark) if tasks is None else tasks)
     return job.profile(run_each(spark, works, _run_task, f"numparq profile: {job.num_files:,} files"))
 

@@ -84,9 +84,13 @@ def _local_settings(master: str | None) -> list[tuple[str, str]]:
     """Give settings of a Spark that is this process: what it says on the terminal, and to whom it listens."""
     if _is_submitted() or not (master or "local").startswith("local"):
         return []
-    return [("spark.driver.host", "127.0.0.1"), ("spark.driver.bindAddress", "127.0.0.1"),
-            ("spark.ui.enabled", "false"), ("spark.log.level", "ERROR"),
-            ("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())]  # fmt: skip
+    return [
+        ("spark.driver.host", "127.0.0.1"),
+        ("spark.driver.bindAddress", "127.0.0.1"),
+        ("spark.ui.enabled", "false"),
+        ("spark.log.level", "ERROR"),
+        ("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower()),
+    ]
 
 
 def _is_submitted() -> bool:
@@ -225,7 +229,8 @@ def register(spark: SparkSession, *, pushdown: bool = False) -> None:
 
     spark.createDataFrame([], "id int")  # by which Spark takes the session for that of this thread
     if pushdown:
-        from ..errors import UnsupportedError
+        from numparq.errors import UnsupportedError
+
         from .data_source.pushdown import PushdownDataSource, filters_leak
 
         if filters_leak(spark):

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from ..dataset.splits.reader import SplitReader
-    from ..dataset.splits.split import Split
-    from ..dataset.splits.table import SplitTable
+    from numparq.dataset.splits.reader import SplitReader
+    from numparq.dataset.splits.split import Split
+    from numparq.dataset.splits.table import SplitTable
 
 __all__ = ["SplitTask", "begin_task", "map_tasks", "run_each", "run_splits", "task_threads"]
 

@@ -109,7 +109,7 @@ def _decode(
 ) -> pd.DataFrame:
     import pandas as pd
 
-    from ..dataset.small_files import read_small_files
+    from numparq.dataset.small_files import read_small_files
 
     begin_task()
     options.setdefault("threads", task_threads())

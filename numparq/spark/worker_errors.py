@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from .. import errors
-from ..errors import ParquetError
+from numparq import errors
+from numparq.errors import ParquetError
 
 __all__ = ["parse_parquet_error", "raise_worker_errors"]
 

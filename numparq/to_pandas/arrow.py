@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ..column.buffers import BinaryArray, DecodedColumn, DictionaryArray
-from ..errors import InvalidFileError, UnsupportedError
-from ..format.arrow_type import ArrowType
-from ..types.output_type import OutputType
-from ..types.pyarrow import type_to_pyarrow
-from ..util.optional import import_pyarrow
+from numparq.column.buffers import BinaryArray, DecodedColumn, DictionaryArray
+from numparq.errors import InvalidFileError, UnsupportedError
+from numparq.format.arrow_type import ArrowType
+from numparq.types.output_type import OutputType
+from numparq.types.pyarrow import type_to_pyarrow
+from numparq.util.optional import import_pyarrow
+
 from .unscaled_decimals import binary_to_integers, fixed_to_int64
 
 _MAX_OFFSET = (1 << 31) - 1

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..column.buffers import DecodedColumn
-from ..types.output_type import OutputType
+from numparq.column.buffers import DecodedColumn
+from numparq.types.output_type import OutputType
+
 from . import numbers, objects, strings, temporal
 from .decimals import binary_decimal_objects, decimal_objects
 from .dictionary import build_categorical, restore_categorical

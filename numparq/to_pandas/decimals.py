@@ -8,7 +8,8 @@ from itertools import repeat
 import numpy as np
 import pandas as pd
 
-from ..column.buffers import BinaryArray
+from numparq.column.buffers import BinaryArray
+
 from .objects import null_mask, take_objects
 from .unscaled_decimals import binary_to_integers, fixed_to_int64
 

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..column.buffers import BinaryArray, DecodedColumn, DictionaryArray
-from ..format.arrow_type import DictionaryIndex
-from ..kernels.tables import NARROW
-from ..types.output_type import UTF8_KINDS, OutputType
+from numparq.column.buffers import BinaryArray, DecodedColumn, DictionaryArray
+from numparq.format.arrow_type import DictionaryIndex
+from numparq.kernels.tables import NARROW
+from numparq.types.output_type import UTF8_KINDS, OutputType
+
 from .objects import bytes_object_array, take_objects
 from .strings import binary_objects, string_array
 
@@ -90,8 +91,9 @@ def _dictionary_buffer(entries: OutputType, dictionary: BinaryArray) -> DecodedC
         return DecodedColumn(pieces=[dictionary])
     assert entries.dtype is not None
     stored = dictionary.data[: dictionary.offsets[-1]].copy()
-    return DecodedColumn(stored.view("i4").astype(entries.dtype) if entries.conversion == NARROW
-                        else stored.view(entries.dtype))  # fmt: skip
+    return DecodedColumn(
+        stored.view("i4").astype(entries.dtype) if entries.conversion == NARROW else stored.view(entries.dtype)
+    )
 
 
 def _merge_pieces(coded: list[DictionaryArray]) -> tuple[np.ndarray, BinaryArray]:

@@ -11,12 +11,13 @@ import numpy as np
 import pandas as pd
 from pandas.api.internals import create_dataframe_from_blocks
 
-from ..column.buffers import DecodedColumn
-from ..errors import LimitError
-from ..format.arrow_type import TIME_UNITS
-from ..format.key_values.pandas import PandasMetadata
-from ..kernels.tables import SLACK
-from ..types.output_type import OutputType
+from numparq.column.buffers import DecodedColumn
+from numparq.errors import LimitError
+from numparq.format.arrow_type import TIME_UNITS
+from numparq.format.key_values.pandas import PandasMetadata
+from numparq.kernels.tables import SLACK
+from numparq.types.output_type import OutputType
+
 from .columns import to_array
 from .labels import frame_labels, row_index
 
@@ -179,11 +180,15 @@ def assemble(
             blocks.add(position, buffers[position], place)
     for place, (_, values) in enumerate(extra_columns, start=len(kept)):
         blocks.add_array(values, place)
-    index_arrays = {} if not levels else {
-        name: arrays[position] if position in arrays else _index_array(layout, position, buffers[position])
-        for position, name in named
-        if name in levels
-    }  # fmt: skip
+    index_arrays = (
+        {}
+        if not levels
+        else {
+            name: arrays[position] if position in arrays else _index_array(layout, position, buffers[position])
+            for position, name in named
+            if name in levels
+        }
+    )
     labels = frame_labels(
         metadata, [name for _, name in kept], [label for label, _ in extra_columns] if extra_columns else ()
     )

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InvalidFileError
-from ..format.footer.file_metadata import Footer
-from ..format.geospatial import GeospatialColumn, parse_geo_metadata
+from numparq.errors import InvalidFileError
+from numparq.format.footer.file_metadata import Footer
+from numparq.format.geospatial import GeospatialColumn, parse_geo_metadata
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -145,8 +145,11 @@ def parse_crs(column: GeospatialColumn, keys: Mapping[str, bytes]) -> Any:
             raise InvalidFileError("strings of PROJ may name files, and are none that the format knows")
         return pyproj.CRS.from_user_input(text)
     except (pyproj.exceptions.CRSError, InvalidFileError, ValueError) as error:
-        warnings.warn(f"the CRS of column {column.leaf.name!r} is left out, as it is not understood: {error}",
-                      UserWarning, stacklevel=2)  # fmt: skip
+        warnings.warn(
+            f"the CRS of column {column.leaf.name!r} is left out, as it is not understood: {error}",
+            UserWarning,
+            stacklevel=2,
+        )
         return None
 
 

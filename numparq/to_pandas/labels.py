@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..errors import UnsupportedError
-from ..format.key_values.pandas import PandasMetadata, RangeIndexLevel
+from numparq.errors import UnsupportedError
+from numparq.format.key_values.pandas import PandasMetadata, RangeIndexLevel
+
 from .strings import default_string_array
 
 # A tuple of strings, numbers and the like. Anything deeper is not a label, and could overflow Python's own parser.
@@ -53,8 +54,9 @@ def row_index(metadata: PandasMetadata | None, levels: dict[str, Any], num_rows:
     if not arrays:
         return pd.RangeIndex.from_range(range(num_rows))
     if metadata is not None and metadata.is_own:  # objects are not what pandas takes them for
-        arrays = [array if isinstance(array, pd.Index) else pd.Index(array, dtype=array.dtype, copy=False)
-                  for array in arrays]  # fmt: skip
+        arrays = [
+            array if isinstance(array, pd.Index) else pd.Index(array, dtype=array.dtype, copy=False) for array in arrays
+        ]
     if len(arrays) > 1:
         return _multi_index(arrays, names)
     if isinstance(arrays[0], pd.RangeIndex):
@@ -118,7 +120,7 @@ def _build_labels(metadata: PandasMetadata | None, names: list[str]) -> pd.Index
     found, notes = _labels_from_metadata(metadata, names), metadata.label_levels
     if not notes:
         return found
-    from ..format.key_values.pandas_labels import restore_labels
+    from numparq.format.key_values.pandas_labels import restore_labels
 
     return restore_labels(found, list(map(metadata.exact_label, names)), notes)
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..column.buffers import BinaryArray, DecodedColumn
-from ..column.nested.arrays import LeafArray
-from ..column.scratch import allocate
-from ..types.output_type import OutputType
+from numparq.column.buffers import BinaryArray, DecodedColumn
+from numparq.column.nested.arrays import LeafArray
+from numparq.column.scratch import allocate
+from numparq.types.output_type import OutputType
+
 from .columns import to_array
 from .dictionary import dictionary_decode, from_byte_strings
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..column.buffers import DecodedColumn
-from ..types.output_type import OutputType
+from numparq.column.buffers import DecodedColumn
+from numparq.types.output_type import OutputType
+
 from . import objects
 from .objects import null_mask, take_objects
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from ..kernels.objects.strings import DECODE_ERROR, NULL_OBJECT
-from ..kernels.status import check_status
+from numparq.kernels.objects.strings import DECODE_ERROR, NULL_OBJECT
+from numparq.kernels.status import check_status
 
 _CHUNK_ROWS = 1 << 15  # rows at a time: their indices stay in the cache
 _SAMPLE_ROWS = 1024
@@ -111,7 +111,7 @@ def bytes_object_array(offsets: np.ndarray, data: np.ndarray, validity: np.ndarr
 def _binary_object_array(
     name: str, offsets: np.ndarray, data: np.ndarray, validity: np.ndarray | None, na: object
 ) -> np.ndarray:
-    from ..kernels import object_kernels
+    from numparq.kernels import object_kernels
 
     count = len(offsets) - 1
     constants = np.empty(2, object)

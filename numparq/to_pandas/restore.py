@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..format.key_values.pandas_dtypes import DtypeSpec
+from numparq.format.key_values.pandas_dtypes import DtypeSpec
 
 
 def restore(column: Any, original: DtypeSpec) -> Any:

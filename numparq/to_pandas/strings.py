@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..column.buffers import BinaryArray
+from numparq.column.buffers import BinaryArray
+
 from .objects import null_mask, str_object_array
 
 
@@ -70,7 +71,8 @@ def string_array(pieces: list[BinaryArray], dtype: pd.StringDtype | None) -> Any
 
 
 def _arrow_strings(pieces: list[BinaryArray], dtype: pd.StringDtype) -> Any:
-    from ..util.optional import import_pyarrow
+    from numparq.util.optional import import_pyarrow
+
     from .arrow import large_binary_array
 
     pa = import_pyarrow()
@@ -85,7 +87,7 @@ def default_string_array(strings: list[str]) -> Any:
     """
     dtype = pd.StringDtype(na_value=np.nan)
     if dtype.storage == "pyarrow":
-        from ..util.optional import import_pyarrow
+        from numparq.util.optional import import_pyarrow
 
         pa = import_pyarrow()
         try:

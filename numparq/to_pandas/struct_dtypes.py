@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..column.nested.arrays import LeafArray, StructArray
-from ..column.nested.nested_type import NestedType
-from ..format.arrow_type import ArrowType
-from ..types.output_type import OutputType
+from numparq.column.nested.arrays import LeafArray, StructArray
+from numparq.column.nested.nested_type import NestedType
+from numparq.format.arrow_type import ArrowType
+from numparq.types.output_type import OutputType
+
 from .leaf import leaf_to_array
 
 __all__ = ["complex_array", "interval_array", "interval_closed", "is_leaf_pair"]

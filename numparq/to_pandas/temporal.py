@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..column.buffers import DecodedColumn
-from ..types.output_type import OutputType
+from numparq.column.buffers import DecodedColumn
+from numparq.types.output_type import OutputType
+
 from .objects import distinct_objects, null_mask, take_objects
 
 _MIN_DAY = datetime.date.min.toordinal() - datetime.date(1970, 1, 1).toordinal()

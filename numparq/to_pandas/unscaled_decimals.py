@@ -6,8 +6,8 @@ import itertools
 
 import numpy as np
 
-from ..column.buffers import BinaryArray
-from ..errors import InvalidFileError
+from numparq.column.buffers import BinaryArray
+from numparq.errors import InvalidFileError
 
 
 def fixed_to_int64(values: np.ndarray) -> np.ndarray | None:

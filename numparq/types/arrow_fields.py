@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..errors import SchemaError
-from ..format.arrow_type import ArrowType
-from ..format.key_values.arrow import ArrowField
-from ..format.logical_type import LogicalType
-from ..format.schema import OPTIONAL, REPEATED, REQUIRED
-from ..format.schema_node import SchemaNode
+from numparq.errors import SchemaError
+from numparq.format.arrow_type import ArrowType
+from numparq.format.key_values.arrow import ArrowField
+from numparq.format.logical_type import LogicalType
+from numparq.format.schema import OPTIONAL, REPEATED, REQUIRED
+from numparq.format.schema_node import SchemaNode
+
 from .parquet_type import infer_arrow_type, parquet_type
 
 __all__ = ["ELEMENT", "LIST_KINDS", "MAX_DEPTH", "NESTED_KINDS", "is_list_element", "is_list_or_map", "node_from_field"]
@@ -125,8 +126,9 @@ def node_from_field(field: ArrowField, depth: int = 0) -> SchemaNode:
         return SchemaNode(field.name, repetition, physical, length, logical)
     if kind == "struct":
         if not field.children:
-            raise SchemaError("a struct without fields cannot be written: Parquet has no groups without columns",
-                              column=field.name)  # fmt: skip
+            raise SchemaError(
+                "a struct without fields cannot be written: Parquet has no groups without columns", column=field.name
+            )
         children = tuple(node_from_field(child, depth + 1) for child in field.children)
         return SchemaNode(field.name, repetition, children=children)
     if kind == "map":

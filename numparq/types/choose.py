@@ -8,8 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from ..format.arrow_type import ArrowType, DictionaryIndex
-from ..kernels.enums import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT64
+from numparq.format.arrow_type import ArrowType, DictionaryIndex
+from numparq.kernels.enums import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT64
+
 from .dtype_backends import NULLABLE_TYPES, NUMPY_TYPES, PANDAS_TYPES, period_dtype, pyarrow_output_type
 from .output_type import LeafType, OutputType
 from .parquet_type import infer_arrow_type

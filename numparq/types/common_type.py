@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import lru_cache
 
-from ..format.arrow_type import TIME_UNITS, ArrowType
+from numparq.format.arrow_type import TIME_UNITS, ArrowType
 
 __all__ = ["common_type", "describe_type", "value_type"]
 
 _STORED_ALIKE = {
-    "large_utf8": "utf8", "utf8_view": "utf8", "large_binary": "binary", "binary_view": "binary",
-}  # fmt: skip
+    "large_utf8": "utf8",
+    "utf8_view": "utf8",
+    "large_binary": "binary",
+    "binary_view": "binary",
+}
 # Extension types that mean something else than the values that they are stored as.
 _MEANINGFUL = ("pandas.period",)
 
@@ -23,10 +26,15 @@ def value_type(arrow_type: ArrowType) -> ArrowType:
     return ArrowType(
         _STORED_ALIKE.get(arrow_type.kind, arrow_type.kind),
         _decimal_width(arrow_type.precision) if arrow_type.kind == "decimal" else arrow_type.bit_width,
-        arrow_type.signed, arrow_type.unit, "UTC" if arrow_type.timezone else "",
-        arrow_type.precision, arrow_type.scale, arrow_type.byte_width,
-        extension=extension, extension_metadata=arrow_type.extension_metadata if extension else None,
-    )  # fmt: skip
+        arrow_type.signed,
+        arrow_type.unit,
+        "UTC" if arrow_type.timezone else "",
+        arrow_type.precision,
+        arrow_type.scale,
+        arrow_type.byte_width,
+        extension=extension,
+        extension_metadata=arrow_type.extension_metadata if extension else None,
+    )
 
 
 def _decimal_width(precision: int) -> int:

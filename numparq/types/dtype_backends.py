@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..format.arrow_type import ArrowType
-from ..kernels.enums import BOOLEAN, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
-from ..kernels.tables import COPY, INT96_NS, INT96_US, NARROW, WIDEN_SIGNED, WIDEN_UNSIGNED
+from numparq.format.arrow_type import ArrowType
+from numparq.kernels.enums import BOOLEAN, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
+from numparq.kernels.tables import COPY, INT96_NS, INT96_US, NARROW, WIDEN_SIGNED, WIDEN_UNSIGNED
+
 from .output_type import BINARY_KINDS, UTF8_KINDS, LeafType, OutputType, int_dtype
 
 _NAN = {16: np.float16(np.nan).tobytes(), 32: np.float32(np.nan).tobytes(), 64: np.float64(np.nan).tobytes()}

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..format.arrow_type import ArrowType
-from ..kernels.enums import INT64
-from ..kernels.status import INEXACT, NULL_FOUND, check_status
-from ..kernels.tables import COPY
+from numparq.format.arrow_type import ArrowType
+from numparq.kernels.enums import INT64
+from numparq.kernels.status import INEXACT, NULL_FOUND, check_status
+from numparq.kernels.tables import COPY
 
 UTF8_KINDS = ("utf8", "large_utf8", "utf8_view")
 BINARY_KINDS = ("binary", "large_binary", "binary_view")

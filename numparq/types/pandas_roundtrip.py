@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..format.arrow_type import ArrowType
-from ..format.key_values.pandas_dtypes import DtypeSpec
-from ..format.schema import Leaf
-from ..kernels.enums import BOOLEAN, INT96
+from numparq.format.arrow_type import ArrowType
+from numparq.format.key_values.pandas_dtypes import DtypeSpec
+from numparq.format.schema import Leaf
+from numparq.kernels.enums import BOOLEAN, INT96
+
 from .choose import choose_output_type
 from .output_type import UTF8_KINDS, OutputType
 from .parquet_type import infer_arrow_type
@@ -111,5 +112,13 @@ def _categories(
     entries = roundtrip_output_type(replace(leaf, max_definition_level=0), plain, dtype_spec.categories, entry_type, 0)
     if entries is None:
         return None
-    return OutputType("dictionary", "category", values, np.dtype("i4"), physical=leaf.physical,
-                  utf8=values.kind in UTF8_KINDS, entries=entries, wanted=dtype_spec)  # fmt: skip
+    return OutputType(
+        "dictionary",
+        "category",
+        values,
+        np.dtype("i4"),
+        physical=leaf.physical,
+        utf8=values.kind in UTF8_KINDS,
+        entries=entries,
+        wanted=dtype_spec,
+    )

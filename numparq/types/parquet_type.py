@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ..errors import InvalidFileError, SchemaError
-from ..format.arrow_type import ArrowType
-from ..format.logical_type import LogicalType
-from ..format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64
-from ..kernels.enums import INT96
+from numparq.errors import InvalidFileError, SchemaError
+from numparq.format.arrow_type import ArrowType
+from numparq.format.logical_type import LogicalType
+from numparq.format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64
+from numparq.kernels.enums import INT96
 
 _ARROW_UNITS = {"MILLIS": "ms", "MICROS": "us", "NANOS": "ns"}
 _TIME_UNITS_OF = {INT32: ("MILLIS",), INT64: ("MICROS", "NANOS")}

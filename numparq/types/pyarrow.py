@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import SchemaError, UnsupportedError
-from ..format.arrow_type import ArrowType
-from ..format.key_values.arrow import ArrowField, ArrowSchema
-from ..util.optional import import_pyarrow
+from numparq.errors import SchemaError, UnsupportedError
+from numparq.format.arrow_type import ArrowType
+from numparq.format.key_values.arrow import ArrowField, ArrowSchema
+from numparq.util.optional import import_pyarrow
+
 from .arrow_fields import ELEMENT, LIST_KINDS, NESTED_KINDS
 from .output_type import int_dtype
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..format.key_values.pandas_dtypes import DtypeSpec
-from ..kernels.tables import INT96_NS
+from numparq.format.key_values.pandas_dtypes import DtypeSpec
+from numparq.kernels.tables import INT96_NS
+
 from .dtype_backends import NULLABLE_TYPES, NUMPY_TYPES, nullable_dtype
 from .output_type import LeafType, OutputType
 

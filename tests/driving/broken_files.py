@@ -28,15 +28,24 @@ Change = Callable[[Any], None]
 @lru_cache(maxsize=1)
 def base() -> bytes:
     """Two row groups of three pages a column, sorted by ``i``, with indexes, Bloom filters and checksums."""
-    frame = pd.DataFrame({
-        "i": np.arange(120), "s": [None if i % 7 == 0 else f"key {i % 11:03}" for i in range(120)],
-        "f": [np.nan if i % 5 == 0 else float(i) for i in range(120)],
-        "l": [list(range(i % 4)) for i in range(120)],
-    }).astype({"s": "str"})  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "i": np.arange(120),
+            "s": [None if i % 7 == 0 else f"key {i % 11:03}" for i in range(120)],
+            "f": [np.nan if i % 5 == 0 else float(i) for i in range(120)],
+            "l": [list(range(i % 4)) for i in range(120)],
+        }
+    ).astype({"s": "str"})
     return numparq.to_parquet(
-        frame, row_group_size=60, max_rows_per_page=20, data_page_version="2.0", use_dictionary=["s"],
-        bloom_filter_options={"i": {}, "s": {}}, sorting_columns=["i"], index=False,
-    )  # fmt: skip
+        frame,
+        row_group_size=60,
+        max_rows_per_page=20,
+        data_page_version="2.0",
+        use_dictionary=["s"],
+        bloom_filter_options={"i": {}, "s": {}},
+        sorting_columns=["i"],
+        index=False,
+    )
 
 
 def edited(data: bytes, change: Change) -> bytes:
@@ -116,8 +125,10 @@ def coded(change: Change = lambda footer: None, first: Any = None, **about: Any)
 def stats(physical: int = h.INT64, **fields: Any) -> bytes:
     """Make a file of one column with statistics; what is a number becomes PLAIN."""
     bounds = ("min", "max", "min_value", "max_value")
-    fields = {name: plain(physical, [value]) if name in bounds and not isinstance(value, bytes) else value
-              for name, value in fields.items()}  # fmt: skip
+    fields = {
+        name: plain(physical, [value]) if name in bounds and not isinstance(value, bytes) else value
+        for name, value in fields.items()
+    }
     return one(physical=physical, facts={"statistics": idl().Statistics(**fields)})
 
 
@@ -136,16 +147,20 @@ def groups(*elements: dict) -> bytes:
 
     def change(footer: Any) -> None:
         footer.schema[0].num_children += 1
-        footer.schema += [idl().SchemaElement(**{"repetition_type": h.OPTIONAL, "num_children": 0, **about})
-                          for about in elements]  # fmt: skip
+        footer.schema += [
+            idl().SchemaElement(**{"repetition_type": h.OPTIONAL, "num_children": 0, **about}) for about in elements
+        ]
 
     return one(change)
 
 
 def header(page: h.Page, **fields: Any) -> h.Page:
     """Change the header of a page; names that PageHeader has not are those of the header within."""
-    inner = next(about for name in ("data_page_header", "data_page_header_v2", "dictionary_page_header")
-                 if (about := getattr(page.header, name)) is not None)  # fmt: skip
+    inner = next(
+        about
+        for name in ("data_page_header", "data_page_header_v2", "dictionary_page_header")
+        if (about := getattr(page.header, name)) is not None
+    )
     for name, value in fields.items():
         setattr(page.header if hasattr(page.header, name) else inner, name, value)
     return page
@@ -216,10 +231,23 @@ def overlapping() -> bytes:
 
 def repeated_pages() -> bytes:
     """Make two pages of version 2 of which the second goes on with the row of the first."""
-    pages = [h.Page(idl().PageHeader(type=h.DATA_PAGE_V2, data_page_header_v2=idl().DataPageHeaderV2(
-        num_values=2, num_nulls=0, num_rows=2 - first, encoding=h.PLAIN, definition_levels_byte_length=2,
-        repetition_levels_byte_length=2)), h.bits([first, 0], 1) + h.bits([1, 1], 1) + plain(h.INT64, [1, 2]))
-        for first in (0, 1)]  # fmt: skip
+    pages = [
+        h.Page(
+            idl().PageHeader(
+                type=h.DATA_PAGE_V2,
+                data_page_header_v2=idl().DataPageHeaderV2(
+                    num_values=2,
+                    num_nulls=0,
+                    num_rows=2 - first,
+                    encoding=h.PLAIN,
+                    definition_levels_byte_length=2,
+                    repetition_levels_byte_length=2,
+                ),
+            ),
+            h.bits([first, 0], 1) + h.bits([1, 1], 1) + plain(h.INT64, [1, 2]),
+        )
+        for first in (0, 1)
+    ]
     return one(pages=pages, repetition=h.REPEATED, rows=3, facts={"num_values": 4})
 
 
@@ -228,8 +256,9 @@ def empty_chunk() -> bytes:
 
 
 def int96() -> bytes:
-    return one(pages=[data_page(3, bytes(36))], physical=h.INT96,
-               facts={"statistics": idl().Statistics(min_value=bytes(12))})  # fmt: skip
+    return one(
+        pages=[data_page(3, bytes(36))], physical=h.INT96, facts={"statistics": idl().Statistics(min_value=bytes(12))}
+    )
 
 
 def grown(**by: int) -> Change:
@@ -282,22 +311,34 @@ BREAKS: dict[str, tuple[Callable[[], bytes], set[str]]] = {
     "schema-length": (lambda: one(pages=[data_page(3, b"abc")], physical=h.FIXED_LEN_BYTE_ARRAY), set()),
     "schema-logical": (lambda: one(element=logical("STRING")), set()),
     "schema-decimal": (lambda: one(element=logical("DECIMAL", precision=40, scale=2)), set()),
-    "schema-converted": (lambda: one(element={"converted_type": 10, **logical("INTEGER", bitWidth=64, isSigned=True)}),
-                         set()),
+    "schema-converted": (
+        lambda: one(element={"converted_type": 10, **logical("INTEGER", bitWidth=64, isSigned=True)}),
+        set(),
+    ),
     "schema-list": (lambda: groups({"name": "l", "num_children": 1, **LIST}, GROUP), {"schema-empty-group"}),
     "schema-map": (lambda: groups({"name": "m", "num_children": 1, **MAP}, GROUP), {"schema-empty-group"}),
-    "schema-variant": (lambda: groups({"name": "v", "num_children": 1, **logical("VARIANT")}, GROUP),
-                       {"schema-empty-group"}),
+    "schema-variant": (
+        lambda: groups({"name": "v", "num_children": 1, **logical("VARIANT")}, GROUP),
+        {"schema-empty-group"},
+    ),
     "schema-names": (two_names, set()),
-    "schema-list-legacy": (lambda: groups({"name": "l", "num_children": 1, **LIST},
-                                          {"name": "array", "repetition_type": h.REPEATED}), {"schema-empty-group"}),
-    "schema-map-legacy": (lambda: groups({"name": "m", "num_children": 1, **MAP}, REPEATED_PAIR, {"name": "key"},
-                                         {"name": "value"}), {"schema-empty-group"}),
+    "schema-list-legacy": (
+        lambda: groups({"name": "l", "num_children": 1, **LIST}, {"name": "array", "repetition_type": h.REPEATED}),
+        {"schema-empty-group"},
+    ),
+    "schema-map-legacy": (
+        lambda: groups({"name": "m", "num_children": 1, **MAP}, REPEATED_PAIR, {"name": "key"}, {"name": "value"}),
+        {"schema-empty-group"},
+    ),
     "schema-empty-group": (lambda: groups({"name": "g"}), set()),
-    "group-columns": (lambda: base_with(lambda footer: footer.row_groups[0].columns.pop()),
-                      {"group-size", "group-compressed-size"}),
-    "group-rows": (lambda: one(lambda footer: setattr(footer.row_groups[0], "num_rows", -3)),
-                   {"footer-rows", "chunk-rows"}),
+    "group-columns": (
+        lambda: base_with(lambda footer: footer.row_groups[0].columns.pop()),
+        {"group-size", "group-compressed-size"},
+    ),
+    "group-rows": (
+        lambda: one(lambda footer: setattr(footer.row_groups[0], "num_rows", -3)),
+        {"footer-rows", "chunk-rows"},
+    ),
     "group-ordinal": (lambda: group_with(ordinal=7), set()),
     "group-size": (lambda: group_with(total_byte_size=7), set()),
     "group-compressed-size": (lambda: group_with(total_compressed_size=7), set()),
@@ -307,18 +348,21 @@ BREAKS: dict[str, tuple[Callable[[], bytes], set[str]]] = {
     "chunk-path": (lambda: meta_with(lambda meta: setattr(meta, "path_in_schema", ["b"])), set()),
     "chunk-place": (lambda: meta_with(grown(total_compressed_size=10**6)), {"chunk-compressed-size"}),
     "overlap": (overlapping, set()),
-    "chunk-data-offset": (lambda: coded(lambda f: grown(data_page_offset=1)(f.row_groups[0].columns[0].meta_data)),
-                          set()),
+    "chunk-data-offset": (
+        lambda: coded(lambda f: grown(data_page_offset=1)(f.row_groups[0].columns[0].meta_data)),
+        set(),
+    ),
     "chunk-dictionary-offset": (lambda: meta_with(lambda meta: setattr(meta, "dictionary_page_offset", 9)), set()),
     "chunk-values": (lambda: meta_with(grown(num_values=1)), set()),
-    "chunk-rows": (lambda: one(lambda footer: [setattr(footer, "num_rows", 4),
-                                               setattr(footer.row_groups[0], "num_rows", 4)]), set()),
+    "chunk-rows": (
+        lambda: one(lambda footer: [setattr(footer, "num_rows", 4), setattr(footer.row_groups[0], "num_rows", 4)]),
+        set(),
+    ),
     "chunk-compressed-size": (lambda: meta_with(grown(total_compressed_size=-1)), set()),
     "chunk-uncompressed-size": (lambda: meta_with(grown(total_uncompressed_size=1)), {"group-size"}),
     "chunk-encodings": (lambda: one(facts={"encodings": []}), set()),
     "chunk-encoding-stats": (lambda: one(facts={"encoding_stats": [STAT(page_type=0, encoding=0, count=2)]}), set()),
-    "encoding-stats-version": (
-        lambda: version2_stats([STAT(page_type=0, encoding=0, count=1)]), set()),
+    "encoding-stats-version": (lambda: version2_stats([STAT(page_type=0, encoding=0, count=1)]), set()),
     "dictionary-offset-legacy": (lambda: meta_with(lambda meta: setattr(meta, "dictionary_page_offset", 0)), set()),
     "data-offset-legacy": (empty_chunk, set()),
     "size-legacy": (lambda: meta_with(grown(total_compressed_size=-15), created_by="parquet-mr version 1.2.8"), set()),
@@ -330,24 +374,45 @@ BREAKS: dict[str, tuple[Callable[[], bytes], set[str]]] = {
     "page-counts": (lambda: first_page(num_values=-1), {"chunk-values", "chunk-rows"}),
     "page-crc": (lambda: first_page(crc=77), set()),
     "page-decompressed": (lambda: one(facts={"codec": 1}), set()),
-    "page-dictionary": (lambda: one(pages=[data_page(3, b"\x02" + h.bits([0, 1, 2], 2), h.RLE_DICTIONARY)],
-                                    facts={"encodings": [h.RLE_DICTIONARY]}), set()),
+    "page-dictionary": (
+        lambda: one(
+            pages=[data_page(3, b"\x02" + h.bits([0, 1, 2], 2), h.RLE_DICTIONARY)],
+            facts={"encodings": [h.RLE_DICTIONARY]},
+        ),
+        set(),
+    ),
     "page-encoding": (lambda: one(pages=[data_page(3, b"", h.RLE)], facts={"encodings": [h.RLE]}), set()),
-    "page-levels": (lambda: one(pages=[data_page(3, b"\xff\xff\0\0")], repetition=h.OPTIONAL,
-                                facts={"encodings": [h.PLAIN, h.RLE]}), set()),
+    "page-levels": (
+        lambda: one(
+            pages=[data_page(3, b"\xff\xff\0\0")], repetition=h.OPTIONAL, facts={"encodings": [h.PLAIN, h.RLE]}
+        ),
+        set(),
+    ),
     "page-values": (lambda: one(pages=[data_page(3, bytes(20))]), set()),
     "page-deltas": (lambda: deltas(OTHER), set()),
-    "page-utf8": (lambda: one(pages=first_bytes([b"a", b"\xff", b"c"]), physical=h.BYTE_ARRAY,
-                              element=logical("STRING")), set()),
-    "page-range": (lambda: one(pages=[data_page(3, plain(h.INT32, [1, 2, 128]))], physical=h.INT32,
-                               element=logical("INTEGER", bitWidth=8, isSigned=True)), set()),
+    "page-utf8": (
+        lambda: one(pages=first_bytes([b"a", b"\xff", b"c"]), physical=h.BYTE_ARRAY, element=logical("STRING")),
+        set(),
+    ),
+    "page-range": (
+        lambda: one(
+            pages=[data_page(3, plain(h.INT32, [1, 2, 128]))],
+            physical=h.INT32,
+            element=logical("INTEGER", bitWidth=8, isSigned=True),
+        ),
+        set(),
+    ),
     "page-null-count": (lambda: version2(nulls=2), set()),
     "page-row-count": (lambda: version2(num_rows=2), set()),
     "page-row-start": (repeated_pages, set()),
     "dictionary-sorted": (
-        lambda: coded(first=header(dictionary_page(3, plain(h.INT64, [1, 3, 2])), is_sorted=True)), set()),
-    "page-uncompressed-size": (lambda: first_page(compressed_page_size=24, uncompressed_page_size=25),
-                               {"chunk-uncompressed-size"}),
+        lambda: coded(first=header(dictionary_page(3, plain(h.INT64, [1, 3, 2])), is_sorted=True)),
+        set(),
+    ),
+    "page-uncompressed-size": (
+        lambda: first_page(compressed_page_size=24, uncompressed_page_size=25),
+        {"chunk-uncompressed-size"},
+    ),
     "page-bytes": (lambda: one(pages=[data_page(3, bytes(25))]), set()),
     "stats-bound": (lambda: stats(min_value=b"\1"), set()),
     "stats-min": (lambda: stats(min_value=2), set()),
@@ -366,14 +431,21 @@ BREAKS: dict[str, tuple[Callable[[], bytes], set[str]]] = {
     "index-place": (lambda: chunk_with(lambda chunk: setattr(chunk, "column_index_offset", 10**9)), set()),
     "index-pages": (lambda: index_with("OffsetIndex", lambda index: index["page_locations"].pop()), set()),
     "offset-index-offset": (
-        lambda: index_with("OffsetIndex", lambda index: grow(index["page_locations"][1], "offset")), set()),
+        lambda: index_with("OffsetIndex", lambda index: grow(index["page_locations"][1], "offset")),
+        set(),
+    ),
     "offset-index-size": (
         lambda: index_with("OffsetIndex", lambda index: grow(index["page_locations"][1], "compressed_page_size")),
-        set()),
+        set(),
+    ),
     "offset-index-row": (
-        lambda: index_with("OffsetIndex", lambda index: grow(index["page_locations"][1], "first_row_index")), set()),
+        lambda: index_with("OffsetIndex", lambda index: grow(index["page_locations"][1], "first_row_index")),
+        set(),
+    ),
     "offset-index-bytes": (
-        lambda: index_with("OffsetIndex", item(1, "unencoded_byte_array_data_bytes", 7), column=1), set()),
+        lambda: index_with("OffsetIndex", item(1, "unencoded_byte_array_data_bytes", 7), column=1),
+        set(),
+    ),
     "column-index-null-pages": (lambda: index_with("ColumnIndex", item(1, "null_pages", True)), set()),
     "column-index-min": (lambda: index_with("ColumnIndex", item(0, "min_values", (1).to_bytes(8, "little"))), set()),
     "column-index-max": (lambda: index_with("ColumnIndex", item(1, "max_values", (38).to_bytes(8, "little"))), set()),
@@ -382,9 +454,15 @@ BREAKS: dict[str, tuple[Callable[[], bytes], set[str]]] = {
     "column-index-null-counts": (lambda: index_with("ColumnIndex", item(1, "null_counts", 7)), set()),
     "column-index-nan-counts": (lambda: index_with("ColumnIndex", item(1, "nan_counts", 7), column=2), set()),
     "column-index-histograms": (
-        lambda: index_with("ColumnIndex", item(1, "definition_level_histograms", 77), column=3), set()),
-    "column-index-alone": (lambda: chunk_with(lambda chunk: [setattr(chunk, "offset_index_offset", None),
-                                                             setattr(chunk, "offset_index_length", None)]), set()),
+        lambda: index_with("ColumnIndex", item(1, "definition_level_histograms", 77), column=3),
+        set(),
+    ),
+    "column-index-alone": (
+        lambda: chunk_with(
+            lambda chunk: [setattr(chunk, "offset_index_offset", None), setattr(chunk, "offset_index_length", None)]
+        ),
+        set(),
+    ),
     "bloom-place": (lambda: chunk_with(set_meta(bloom_filter_offset=10**9)), set()),
     "bloom-header": (lambda: bloom_spoiled(0, 4, b"\xff"), set()),
     "bloom-length": (lambda: chunk_with(set_meta(bloom_filter_length=7)), set()),
@@ -396,7 +474,7 @@ BREAKS: dict[str, tuple[Callable[[], bytes], set[str]]] = {
     "key-duplicate": (lambda: with_key("pandas", "{}"), set()),
     "key-columns": (lambda: replaced_key("pandas", '{"columns": [{"field_name": "z"}]}'), set()),
     **{check: (partial(make, writer), set()) for check, (make, writer, _) in FAULTS.items()},
-}  # fmt: skip
+}
 
 
 def grow(about: dict, name: str) -> None:

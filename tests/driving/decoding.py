@@ -188,7 +188,8 @@ def _decode_binary(run: Run, room: int | None) -> Outcome:
     if failure is not None:
         return failure
     ends = offsets.tolist()
-    assert ends[-1] == state[STATE_BYTES] and ends == sorted(ends)
+    assert ends[-1] == state[STATE_BYTES]
+    assert ends == sorted(ends)
     data = out.tobytes()
     assert all(valid in (0, 1) for valid in validity.tolist())
     rows = tuple(data[a:b] if valid else None for a, b, valid in zip(ends, ends[1:], validity.tolist(), strict=False))

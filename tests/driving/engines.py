@@ -18,8 +18,18 @@ from numparq.kernels import groups as package
 from numparq.kernels import memory
 from numparq.kernels.registry import HELPERS, INTRINSICS, KERNELS, Kernel
 
-_SIZES = {"load8": 1, "load16": 2, "load32": 4, "load64": 8, "store8": 1, "store16": 2, "store32": 4, "store64": 8,
-          "store_float32": 4, "store_float64": 8}  # fmt: skip
+_SIZES = {
+    "load8": 1,
+    "load16": 2,
+    "load32": 4,
+    "load64": 8,
+    "store8": 1,
+    "store16": 2,
+    "store32": 4,
+    "store64": 8,
+    "store_float32": 4,
+    "store_float64": 8,
+}
 
 
 class OutOfBounds(AssertionError):
@@ -111,7 +121,9 @@ def checked(kernel: Kernel) -> Callable[..., int]:
             if letter == "x":
                 passed.append(int(value))
             else:
-                assert value.dtype == np.dtype(letter) and value.ndim == 1 and value.flags.c_contiguous
+                assert value.dtype == np.dtype(letter)
+                assert value.ndim == 1
+                assert value.flags.c_contiguous
                 passed.append(value.view(Strict))
         with np.errstate(over="ignore", invalid="ignore"):  # as numparq.kernels.compile.fallback runs them
             return int(function(*passed))

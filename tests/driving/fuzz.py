@@ -81,7 +81,9 @@ class Memory:
         self.num_requests = self.num_bytes = 0
 
     def view(self, position: int, length: int, slack: int) -> np.ndarray:
-        assert position >= 0 and length >= 0 and position + length <= self.size
+        assert position >= 0
+        assert length >= 0
+        assert position + length <= self.size
         return GUARDED.copy_of(self._data[position : position + length] + b"\xa5" * slack)
 
 
@@ -145,7 +147,8 @@ def decode(subject: Subject, data: bytes) -> str:
                 read_decode.decode_fixed(pages, placement, output, dictionary, scratch)
             else:
                 piece = read_decode.decode_binary(pages, entries, 0, scratch)
-                assert (np.diff(piece.offsets) >= 0).all() and piece.offsets[-1] <= len(piece.data) - t.SLACK
+                assert (np.diff(piece.offsets) >= 0).all()
+                assert piece.offsets[-1] <= len(piece.data) - t.SLACK
                 read_decode.check_utf8(piece)
     except PageFailure as failure:
         return failure.error.message.split(",")[0]

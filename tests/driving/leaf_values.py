@@ -13,19 +13,28 @@ PHYSICAL = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY
 
 def plain(leaf, node, num_rows):
     """Give what a leaf holds for each row: None, or the value as stored (bytes for both byte arrays)."""
-    for array, dtype in ((leaf.starts, "i8"), (leaf.ends, "i8"), (leaf.validity, "u1"), (leaf.definition, "u1"),
-                         (leaf.codes, "i4"), (leaf.values, DTYPES[node.physical])):  # fmt: skip
+    for array, dtype in (
+        (leaf.starts, "i8"),
+        (leaf.ends, "i8"),
+        (leaf.validity, "u1"),
+        (leaf.definition, "u1"),
+        (leaf.codes, "i4"),
+        (leaf.values, DTYPES[node.physical]),
+    ):
         assert array is None or (array.dtype == dtype and array.flags.c_contiguous and array.ndim == 1)
     values = items(leaf, node)
     if leaf.codes is not None:
         values = [values[code] if 0 <= code < len(values) else "nonsense" for code in leaf.codes.tolist()]
     if leaf.definition is not None:
-        assert leaf.validity is None and leaf.repetition is None
+        assert leaf.validity is None
+        assert leaf.repetition is None
         rest = iter(values)
         rows = [next(rest) if level == 2 else None for level in leaf.definition.tolist()]
         assert next(rest, None) is None
     elif leaf.validity is not None:
-        assert len(values) == len(leaf.validity) and set(leaf.validity.tolist()) <= {0, 1} and not leaf.validity.all()
+        assert len(values) == len(leaf.validity)
+        assert set(leaf.validity.tolist()) <= {0, 1}
+        assert not leaf.validity.all()
         rows = [value if there else None for value, there in zip(values, leaf.validity.tolist(), strict=True)]
     else:
         rows = values
@@ -62,8 +71,17 @@ def file_of(table):
 def schema_of(file):
     """Path, physical type, length, logical type and maximal levels of each leaf, as pyarrow has them."""
     columns = [file.schema.column(number) for number in range(len(file.schema))]
-    return [(column.path, column.physical_type, column.length, logical(column.logical_type),
-             column.max_definition_level, column.max_repetition_level) for column in columns]  # fmt: skip
+    return [
+        (
+            column.path,
+            column.physical_type,
+            column.length,
+            logical(column.logical_type),
+            column.max_definition_level,
+            column.max_repetition_level,
+        )
+        for column in columns
+    ]
 
 
 def logical(logical_type):

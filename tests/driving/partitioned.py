@@ -35,9 +35,10 @@ def table(*kinds: str) -> pa.Table:
         "n": pa.array(range(ROWS), pa.int64()),
         "text": pa.array([None if n % 7 == 3 else f"text {n}" for n in range(ROWS)]),
         "double": pa.array([n / 8 for n in range(ROWS)]),
-        "when": pa.array([datetime.datetime(2024, 1, 1) + datetime.timedelta(hours=n) for n in range(ROWS)],
-                         pa.timestamp("us")),
-    }  # fmt: skip
+        "when": pa.array(
+            [datetime.datetime(2024, 1, 1) + datetime.timedelta(hours=n) for n in range(ROWS)], pa.timestamp("us")
+        ),
+    }
     for place, kind in enumerate(kinds):
         arrow_type, values = KEYS[kind]
         picked = [values[n // (5**place) % len(values)] for n in range(ROWS)]

@@ -100,11 +100,32 @@ def rounding(dtype):
 
 NEAR = st.integers(-4, 4)
 NUMBERS = st.one_of(
-    NEAR, NEAR.map(lambda n: n + 0.5), st.sampled_from([2**31 - 1, -(2**31), 2**63 - 1, -(2**63), 2**64 - 1, 2**64]),
-    st.sampled_from([2**70, -(2**70), math.inf, -math.inf, math.nan, Decimal("0.01"), Decimal("1e400"), 255, -129,
-                     Decimal("NaN"), np.float32(0.1), np.int8(3), Fraction(1, 3), np.uint64(2**64 - 1), 1e-320, True]),
-    st.floats(), st.integers(-300, 300),
-)  # fmt: skip
+    NEAR,
+    NEAR.map(lambda n: n + 0.5),
+    st.sampled_from([2**31 - 1, -(2**31), 2**63 - 1, -(2**63), 2**64 - 1, 2**64]),
+    st.sampled_from(
+        [
+            2**70,
+            -(2**70),
+            math.inf,
+            -math.inf,
+            math.nan,
+            Decimal("0.01"),
+            Decimal("1e400"),
+            255,
+            -129,
+            Decimal("NaN"),
+            np.float32(0.1),
+            np.int8(3),
+            Fraction(1, 3),
+            np.uint64(2**64 - 1),
+            1e-320,
+            True,
+        ]
+    ),
+    st.floats(),
+    st.integers(-300, 300),
+)
 
 
 def whole(code, low, high, logical=None, physical=1, dtype="", **parameters):
@@ -126,8 +147,11 @@ def floating(code, physical, dtype, logical=None, length=None):
     return Kind(leaf(physical, logical, length), stored, exactly, packed(code), near, rounding(dtype), dtype=dtype)
 
 
-TEXTS = st.one_of(st.text("ab%_é𐍈\0\x7f", max_size=4), st.text(max_size=3), st.sampled_from(["abcdefgh", "abcdefghi",
-                  "abcdefgh\0", "a" * 17, "\U0010ffff" * 3]))  # fmt: skip
+TEXTS = st.one_of(
+    st.text("ab%_é𐍈\0\x7f", max_size=4),
+    st.text(max_size=3),
+    st.sampled_from(["abcdefgh", "abcdefghi", "abcdefgh\0", "a" * 17, "\U0010ffff" * 3]),
+)
 BYTES = st.one_of(st.binary(max_size=4), st.sampled_from([b"", b"\0", b"\xff", b"\xff\xff", b"a" * 8, b"a" * 9]))
 
 
@@ -181,8 +205,9 @@ def in_nanoseconds(value):
     if isinstance(value, datetime.date):
         return in_nanoseconds(datetime.datetime(value.year, value.month, value.day))
     if isinstance(value, datetime.time):
-        value = datetime.timedelta(hours=value.hour, minutes=value.minute, seconds=value.second,
-                                   microseconds=value.microsecond)  # fmt: skip
+        value = datetime.timedelta(
+            hours=value.hour, minutes=value.minute, seconds=value.second, microseconds=value.microsecond
+        )
     return Fraction((value.days * 86400 + value.seconds) * 10**9 + value.microseconds * 1000)
 
 
@@ -218,14 +243,22 @@ def int96(value):
 def time_kind(physical, unit, code, dtype):
     most = 86_400 * 10**9 // NS[unit] - 1
     stored = st.one_of(st.integers(0, 5), st.integers(0, most))
-    literals = st.one_of(st.times(), st.integers(0, 10**7).map(lambda n: np.timedelta64(n, "ns")),
-                         st.just(datetime.timedelta(days=1)))  # fmt: skip
+    literals = st.one_of(
+        st.times(), st.integers(0, 10**7).map(lambda n: np.timedelta64(n, "ns")), st.just(datetime.timedelta(days=1))
+    )
     about = leaf(physical, "TIME", unit=unit)
     return Kind(about, stored, lambda v: Fraction(v * NS[unit]), packed(code), literals, in_nanoseconds, dtype=dtype)
 
 
-DAYS = Kind(leaf(1, "DATE"), st.integers(-4, 4), lambda v: Fraction(v * 86_400 * 10**9), packed("<i"), NAIVE,
-            in_nanoseconds, dtype="<i4")  # fmt: skip
+DAYS = Kind(
+    leaf(1, "DATE"),
+    st.integers(-4, 4),
+    lambda v: Fraction(v * 86_400 * 10**9),
+    packed("<i"),
+    NAIVE,
+    in_nanoseconds,
+    dtype="<i4",
+)
 UUIDS = st.one_of(st.uuids(), st.integers(0, 3).map(lambda n: uuid.UUID(int=n)))
 
 KINDS: dict[str, Kind] = {
@@ -255,6 +288,12 @@ KINDS: dict[str, Kind] = {
     "int96": Kind(leaf(3), st.integers(-(10**15), 10**15), Fraction, int96, NAIVE, in_nanoseconds),
     "time ms": time_kind(1, "MILLIS", "<i", "<i4"),
     "time ns": time_kind(2, "NANOS", "<q", "<i8"),
-    "uuid": Kind(leaf(7, "UUID", 16), UUIDS, lambda v: v.int, lambda v: v.bytes, st.one_of(UUIDS, UUIDS.map(str)),
-                 lambda v: (v if isinstance(v, uuid.UUID) else uuid.UUID(v)).int),
-}  # fmt: skip
+    "uuid": Kind(
+        leaf(7, "UUID", 16),
+        UUIDS,
+        lambda v: v.int,
+        lambda v: v.bytes,
+        st.one_of(UUIDS, UUIDS.map(str)),
+        lambda v: (v if isinstance(v, uuid.UUID) else uuid.UUID(v)).int,
+    ),
+}

@@ -61,8 +61,20 @@ def _dictionary(run: Run) -> np.ndarray:
     dictionary, state = run.buffer(run.dictionary_bytes + tables.SLACK), run.buffer(page_sections.STATE_FIELDS, "i8")
     nothing = np.empty(0, np.uint8)
     if run.pages[0, tables.P_TYPE] == t.DICTIONARY_PAGE and run.decompress(0, 1):
-        status = run.engine.decode_fixed_pages(run.chunks, run.pages.reshape(-1), 0, 1, run.raw, run.decompressed,
-                                               dictionary, nothing, nothing, nothing, nothing, state)  # fmt: skip
+        status = run.engine.decode_fixed_pages(
+            run.chunks,
+            run.pages.reshape(-1),
+            0,
+            1,
+            run.raw,
+            run.decompressed,
+            dictionary,
+            nothing,
+            nothing,
+            nothing,
+            nothing,
+            state,
+        )
         if status < 0:
             run.failure = Outcome(status, 0)
     return dictionary
@@ -86,16 +98,32 @@ def _take_fixed(run: Run, places: np.ndarray, stored: bool) -> Outcome:
     state[STATE_TAKEN] = 0
     for first, last, decompressed in _parts(run, stored):
         status = run.engine.take_fixed_pages(
-            run.chunks, run.pages.reshape(-1), first, last, run.raw, decompressed, int(stored), dictionary, levels,
-            places, count, values, mask, before, out, before * item, state,
-        )  # fmt: skip
+            run.chunks,
+            run.pages.reshape(-1),
+            first,
+            last,
+            run.raw,
+            decompressed,
+            int(stored),
+            dictionary,
+            levels,
+            places,
+            count,
+            values,
+            mask,
+            before,
+            out,
+            before * item,
+            state,
+        )
         if status < 0:
             run.failure = Outcome(status, int(state[STATE_PAGE]))
             break
     failure = run.finish()
     if failure is not None:
         return failure
-    assert (out[: before * item] == untouched).all() and state[STATE_TAKEN] == count
+    assert (out[: before * item] == untouched).all()
+    assert state[STATE_TAKEN] == count
     data = out[before * item :].tobytes()
     rows = tuple(data[i * item : (i + 1) * item] for i in range(count))
     kept = mask[before:].tobytes() if has_mask else b""
@@ -117,9 +145,23 @@ def _take_strings(run: Run, places: np.ndarray, stored: bool) -> Outcome:
     for first, last, decompressed in _parts(run, stored):
         while True:
             status = run.engine.take_binary_pages(
-                run.chunks, run.pages.reshape(-1), first, last, run.raw, decompressed, int(stored), levels, places,
-                count, values, validity, offsets, out, len(out) - tables.SLACK, state,
-            )  # fmt: skip
+                run.chunks,
+                run.pages.reshape(-1),
+                first,
+                last,
+                run.raw,
+                decompressed,
+                int(stored),
+                levels,
+                places,
+                count,
+                values,
+                validity,
+                offsets,
+                out,
+                len(out) - tables.SLACK,
+                state,
+            )
             if status != NEED_ROOM:
                 break
             first, used = int(state[STATE_PAGE]), int(state[STATE_BYTES])
@@ -134,6 +176,8 @@ def _take_strings(run: Run, places: np.ndarray, stored: bool) -> Outcome:
     if failure is not None:
         return failure
     ends, data = offsets.tolist(), out.tobytes()
-    assert state[STATE_TAKEN] == count and ends[-1] == state[STATE_BYTES] and ends == sorted(ends)
+    assert state[STATE_TAKEN] == count
+    assert ends[-1] == state[STATE_BYTES]
+    assert ends == sorted(ends)
     rows = tuple(data[a:b] if valid else None for a, b, valid in zip(ends, ends[1:], validity.tolist(), strict=False))
     return Outcome(0, -1, rows, validity.tobytes(), int(run.chunks[tables.C_NULL_COUNT]))

@@ -58,8 +58,10 @@ def locations_of(data: bytes) -> dict[tuple[int, int], np.ndarray]:
     found = {}
     for place, indexes in Parts(data).indexes.items():
         if indexes["OffsetIndex"] is not None:
-            rows = [(one.offset, one.compressed_page_size, one.first_row_index)
-                    for one in indexes["OffsetIndex"].page_locations]  # fmt: skip
+            rows = [
+                (one.offset, one.compressed_page_size, one.first_row_index)
+                for one in indexes["OffsetIndex"].page_locations
+            ]
             found[place] = np.array(rows, np.int64).reshape(-1, 3)
     return found
 
@@ -81,8 +83,10 @@ class _Chosen(RaiseOnDamage):
         for group in plan.row_groups:
             wanted = self._rows[group.ordinal]
             if wanted:
-                chunks = [self._placed(group.ordinal, leaf.index, chunk)
-                          for leaf, chunk in zip(leaves, group.chunks, strict=True)]  # fmt: skip
+                chunks = [
+                    self._placed(group.ordinal, leaf.index, chunk)
+                    for leaf, chunk in zip(leaves, group.chunks, strict=True)
+                ]
                 found.append(self._wanted(group.ordinal, wanted, out, chunks))
                 out += wanted.count
         return found or [RowSlice(0, 0, 0, 0)]

@@ -41,17 +41,24 @@ def arrow_columns():
     days = [datetime.date(1900, 1, 1) + datetime.timedelta(int(day)) for day in rng.integers(0, 90000, count)]
     decimals = [decimal.Decimal(int(value)).scaleb(-2) for value in rng.integers(-(10**15), 10**15, count)]
     arrays = {
-        "i4": pa.array(integers >> 32, pa.int32()), "i8": pa.array(integers),
+        "i4": pa.array(integers >> 32, pa.int32()),
+        "i8": pa.array(integers),
         "u1": pa.array(rng.integers(0, 256, count), pa.uint8()),
         "u4": pa.array(rng.integers(0, 1 << 32, count), pa.uint32()),
-        "u8": pa.array(integers.view("u8")), "f4": pa.array(numbers, pa.float32()), "f8": pa.array(numbers),
-        "f8 nan": pa.array([NAN, *numbers[1:]]), "f2": pa.array(numbers / 1e6, pa.float32()).cast(pa.float16()),
-        "bool": pa.array(integers > 0), "str": pa.array([str(value) for value in integers]),
-        "bytes": pa.array([value.tobytes() for value in integers]), "date": pa.array(days),
+        "u8": pa.array(integers.view("u8")),
+        "f4": pa.array(numbers, pa.float32()),
+        "f8": pa.array(numbers),
+        "f8 nan": pa.array([NAN, *numbers[1:]]),
+        "f2": pa.array(numbers / 1e6, pa.float32()).cast(pa.float16()),
+        "bool": pa.array(integers > 0),
+        "str": pa.array([str(value) for value in integers]),
+        "bytes": pa.array([value.tobytes() for value in integers]),
+        "date": pa.array(days),
         "flba": pa.array([value.tobytes()[:7] for value in integers], pa.binary(7)),
-        "decimal9": pa.array(decimals, pa.decimal128(20, 2)), "zero": pa.array([0.0, -0.0] * (count // 2)),
+        "decimal9": pa.array(decimals, pa.decimal128(20, 2)),
+        "zero": pa.array([0.0, -0.0] * (count // 2)),
         "time": pa.array(integers % 86_400_000_000, pa.time64("us")),
-    }  # fmt: skip
+    }
     return pa.table(arrays)
 
 

@@ -43,11 +43,15 @@ def things(kind: type, depth: int = 0) -> st.SearchStrategy:
 
 ANYTHING = st.deferred(lambda: st.one_of(*(st.tuples(st.just(kind), values) for kind, values in WIRE_VALUES.items())))
 SCALARS = {
-    twin.TRUE: st.booleans(), twin.I8: st.integers(-128, 127), twin.I16: st.integers(-(1 << 15), (1 << 15) - 1),
-    twin.I32: st.integers(-(1 << 31), (1 << 31) - 1), twin.I64: st.integers(-(1 << 63), (1 << 63) - 1),
-    twin.DOUBLE: st.floats(allow_nan=False), twin.BINARY: st.binary(max_size=150),
+    twin.TRUE: st.booleans(),
+    twin.I8: st.integers(-128, 127),
+    twin.I16: st.integers(-(1 << 15), (1 << 15) - 1),
+    twin.I32: st.integers(-(1 << 31), (1 << 31) - 1),
+    twin.I64: st.integers(-(1 << 63), (1 << 63) - 1),
+    twin.DOUBLE: st.floats(allow_nan=False),
+    twin.BINARY: st.binary(max_size=150),
     twin.UUID: st.binary(min_size=16, max_size=16),
-}  # fmt: skip
+}
 
 
 def many(kind: int) -> st.SearchStrategy:
@@ -64,11 +68,14 @@ LISTS = st.deferred(
 )
 FIELD_IDS = st.one_of(st.integers(20, 62), st.just(32767), st.integers(-(1 << 15), (1 << 15) - 1))
 WIRE_VALUES: dict[int, st.SearchStrategy] = {
-    **SCALARS, twin.LIST: LISTS, twin.SET: LISTS,
-    twin.MAP: st.deferred(lambda: st.tuples(st.sampled_from(sorted(SCALARS)), st.sampled_from(sorted(WIRE_VALUES)))
-                          .flatmap(maps)),
+    **SCALARS,
+    twin.LIST: LISTS,
+    twin.SET: LISTS,
+    twin.MAP: st.deferred(
+        lambda: st.tuples(st.sampled_from(sorted(SCALARS)), st.sampled_from(sorted(WIRE_VALUES))).flatmap(maps)
+    ),
     twin.STRUCT: st.deferred(lambda: st.lists(st.tuples(FIELD_IDS, ANYTHING).map(lambda f: (f[0], *f[1])), max_size=3)),
-}  # fmt: skip
+}
 UNKNOWN = st.tuples(FIELD_IDS, ANYTHING).map(lambda field: (field[0], *field[1]))
 
 

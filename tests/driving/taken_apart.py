@@ -18,10 +18,16 @@ from .leaf_values import PHYSICAL, file_of, own_logical, plain, schema_of, store
 
 def own_schema(apart):
     return [
-        (".".join(leaf.path), PHYSICAL[leaf.physical], leaf.type_length or 0, own_logical(leaf.logical),
-         leaf.max_definition_level, leaf.max_repetition_level)
+        (
+            ".".join(leaf.path),
+            PHYSICAL[leaf.physical],
+            leaf.type_length or 0,
+            own_logical(leaf.logical),
+            leaf.max_definition_level,
+            leaf.max_repetition_level,
+        )
         for leaf in leaf_columns([column.node for column in apart.columns])
-    ]  # fmt: skip
+    ]
 
 
 def document(text):
@@ -35,8 +41,9 @@ def document(text):
             pd.api.types.pandas_dtype(entry["numpy_type"])
         except (TypeError, NotImplementedError):  # pyarrow writes it, and does not read the file then
             entry["numpy_type"] = "object"
-    found["index_columns"] = [without_notes(level) if isinstance(level, dict) else level
-                              for level in found["index_columns"]]  # fmt: skip
+    found["index_columns"] = [
+        without_notes(level) if isinstance(level, dict) else level for level in found["index_columns"]
+    ]
     return found
 
 
@@ -71,8 +78,9 @@ def check(frame, **options):
         apart = shred_frame(frame, **options)
         table = pa.Table.from_pandas(frame, preserve_index=options.get("index"))
     file = file_of(table)
-    assert own_schema(apart) == [(path, kind, max(length or 0, 0), *rest)
-                                 for path, kind, length, *rest in schema_of(file)]  # fmt: skip
+    assert own_schema(apart) == [
+        (path, kind, max(length or 0, 0), *rest) for path, kind, length, *rest in schema_of(file)
+    ]
     assert document(apart.key_value_metadata["pandas"]) == document(table.schema.metadata[b"pandas"])
     message = base64.b64decode(arrow_schema_value(apart.arrow_fields, apart.key_value_metadata))
     assert pa.ipc.read_schema(pa.py_buffer(message)).equals(table.schema.remove_metadata())

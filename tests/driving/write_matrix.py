@@ -113,7 +113,9 @@ KINDS: dict[str, Kind] = {
     "boolean": Kind(pa.bool_(), BOOLEAN, lambda draw: draw.random() < 0.9, "boolean"),
     **{
         f"{'' if signed else 'u'}int{bits}": Kind(
-            pa.type_for_alias(f"{'' if signed else 'u'}int{bits}"), INTEGER, _integers(bits, signed),
+            pa.type_for_alias(f"{'' if signed else 'u'}int{bits}"),
+            INTEGER,
+            _integers(bits, signed),
             f"{'' if signed else 'U'}Int{bits}",
         )
         for bits in (8, 16, 32, 64)
@@ -141,7 +143,7 @@ KINDS: dict[str, Kind] = {
     "decimal-38-10": Kind(pa.decimal128(38, 10), FIXED, _decimals(38, 10)),
     "decimal-60-5": Kind(pa.decimal256(60, 5), FIXED, _decimals(60, 5)),
     "category": Kind(pa.dictionary(pa.int8(), pa.string()), BINARY[:2], lambda draw: draw.choice("abcde"), "category"),
-}  # fmt: skip
+}
 
 
 class Case(NamedTuple):
@@ -244,10 +246,15 @@ def _nested(nesting, draw, value):
 def nested_type(nesting, inner):
     struct = pa.struct([("a", inner), ("b", pa.int32())])
     return {
-        "flat": inner, "list": pa.list_(inner), "struct": struct, "map": pa.map_(pa.string(), inner),
-        "list of list": pa.list_(pa.list_(inner)), "list of struct": pa.list_(struct),
-        "struct of list": pa.struct([("a", pa.list_(inner))]), "map of list": pa.map_(pa.string(), pa.list_(inner)),
-    }[nesting]  # fmt: skip
+        "flat": inner,
+        "list": pa.list_(inner),
+        "struct": struct,
+        "map": pa.map_(pa.string(), inner),
+        "list of list": pa.list_(pa.list_(inner)),
+        "list of struct": pa.list_(struct),
+        "struct of list": pa.struct([("a", pa.list_(inner))]),
+        "map of list": pa.map_(pa.string(), pa.list_(inner)),
+    }[nesting]
 
 
 @cache
@@ -294,8 +301,16 @@ def write(cases, path=None, **options):
     encodings = {case.path: case.encoding for case in cases if case.encoding is not None}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore" if codec == "lz4_hadoop" else "error", DeprecationWarning)
-        data = numparq.to_parquet(frame, path, codec, index=False, data_page_version=version, column_encoding=encodings,
-                                  **SIZES[size][1], **options)  # fmt: skip
+        data = numparq.to_parquet(
+            frame,
+            path,
+            codec,
+            index=False,
+            data_page_version=version,
+            column_encoding=encodings,
+            **SIZES[size][1],
+            **options,
+        )
     return data, frame, table
 
 

@@ -24,11 +24,24 @@ PRESENT = [1, 0, 0, 1, 1, 0, 1, 1, 0, 1]
 WORDS = [[b"straw", b"strawberry"], [b"strawberry", b"strange"], [], [b"strangest"], [b"other"]]
 
 
-def one(pages: list[h.Page], rows: int, created_by: str | None, physical: int = h.INT64, repetition: int = h.REQUIRED,
-        **facts: Any) -> bytes:  # fmt: skip
+def one(
+    pages: list[h.Page],
+    rows: int,
+    created_by: str | None,
+    physical: int = h.INT64,
+    repetition: int = h.REQUIRED,
+    **facts: Any,
+) -> bytes:
     """Make a file of one column ``a``, whose encodings are listed."""
-    listed = sorted({page.header.data_page_header.encoding if page.header.data_page_header is not None
-                     else page.header.data_page_header_v2.encoding for page in pages} | {h.RLE})  # fmt: skip
+    listed = sorted(
+        {
+            page.header.data_page_header.encoding
+            if page.header.data_page_header is not None
+            else page.header.data_page_header_v2.encoding
+            for page in pages
+        }
+        | {h.RLE}
+    )
     element = facts.pop("element", {})
     column = Column("a", physical, [pages], repetition, element, {"encodings": listed, "num_values": rows, **facts})
 
@@ -36,8 +49,9 @@ def one(pages: list[h.Page], rows: int, created_by: str | None, physical: int = 
         group = footer.row_groups[0]
         meta = group.columns[0].meta_data
         if meta.codec:
-            meta.total_uncompressed_size = sum(len(page.stored()) + page.header.uncompressed_page_size - len(page.body)
-                                               for page in pages)  # fmt: skip
+            meta.total_uncompressed_size = sum(
+                len(page.stored()) + page.header.uncompressed_page_size - len(page.body) for page in pages
+            )
         group.total_byte_size = meta.total_uncompressed_size
 
     orders = [idl().ColumnOrder(TYPE_ORDER=idl().TypeDefinedOrder())]
@@ -73,8 +87,14 @@ def level_bits(created_by: str | None) -> bytes:
     section = int("".join(map(str, reversed(PRESENT))), 2).to_bytes(2, "little")
     body = section + plain(h.INT64, [value for value, present in enumerate(PRESENT) if present])
     stats = idl().Statistics(null_count=4, min_value=struct.pack("<q", 0), max_value=struct.pack("<q", 9))
-    return one([data_page(10, body, h.PLAIN, h.BIT_PACKED)], 10, created_by, repetition=h.OPTIONAL, statistics=stats,
-               encodings=[h.PLAIN, h.RLE, h.BIT_PACKED])  # fmt: skip
+    return one(
+        [data_page(10, body, h.PLAIN, h.BIT_PACKED)],
+        10,
+        created_by,
+        repetition=h.OPTIONAL,
+        statistics=stats,
+        encodings=[h.PLAIN, h.RLE, h.BIT_PACKED],
+    )
 
 
 def encoded(values: list[bytes], before: bytes = b"") -> bytes:
@@ -125,9 +145,18 @@ def converted(created_by: str | None) -> bytes:
 def shredded(created_by: str | None, of_metadata: int = REQUIRED, of_field: int = OPTIONAL) -> bytes:
     value, typed = SchemaNode("value", OPTIONAL, BYTE_ARRAY), SchemaNode("typed_value", OPTIONAL, INT64)
     field = SchemaNode("f", of_field, children=(value, typed))
-    node = SchemaNode("v", OPTIONAL, None, 0, LogicalType("VARIANT"), (
-        SchemaNode("metadata", of_metadata, BYTE_ARRAY), value, SchemaNode("typed_value", OPTIONAL, children=(field,)),
-    ))  # fmt: skip
+    node = SchemaNode(
+        "v",
+        OPTIONAL,
+        None,
+        0,
+        LogicalType("VARIANT"),
+        (
+            SchemaNode("metadata", of_metadata, BYTE_ARRAY),
+            value,
+            SchemaNode("typed_value", OPTIONAL, children=(field,)),
+        ),
+    )
     row = {"metadata": b"\1\0\0", "value": None, "typed_value": {"f": {"value": None, "typed_value": 5}}}
     data = numparq.to_parquet(pd.DataFrame({"v": pd.Series([row, None], dtype=object)}), schema=[node])
     (length,) = struct.unpack("<I", data[-8:-4])
@@ -145,9 +174,12 @@ FAULTS: dict[str, tuple[Callable[[str | None], bytes], str, set[str]]] = {
     "writer-row-count": (rows, "parquet-go version latest", {"page-row-count"}),
     "writer-deltas": (deltas, "DuckDB version v1.4.0 (build 0)", {"page-deltas"}),
     "writer-checksum": (checksum, "Parquet.jl 0.6.0", {"page-crc"}),
-    "writer-level-bits": (level_bits, "impala version 2.11.0-SNAPSHOT (build 0)",
-                          {"page-bytes", "stats-null-count", "stats-max", "page-levels", "page-values"}),
+    "writer-level-bits": (
+        level_bits,
+        "impala version 2.11.0-SNAPSHOT (build 0)",
+        {"page-bytes", "stats-null-count", "stats-max", "page-levels", "page-values"},
+    ),
     "writer-prefixes": (prefixes, PARQUET_MR, {"page-values"}),
     "writer-compressed": (compressed, PARQUET_CPP, {"page-bytes", "page-values", "stats-min", "stats-max"}),
-}  # fmt: skip
+}
 OTHER = "numparq version 1.0.0"

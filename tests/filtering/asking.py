@@ -114,6 +114,7 @@ def value_near(rng: Rng, table: Table, target: Target) -> Any:
         found = found[int(rng.integers(0, len(found)))] if found else None
         about = about.element
     if found is None:
-        found = about.make(int(rng.integers(0, 2500))) if rng.random() < 0.7 or not about.edges else pick(
-            rng, *about.edges)  # fmt: skip
+        found = (
+            about.make(int(rng.integers(0, 2500))) if rng.random() < 0.7 or not about.edges else pick(rng, *about.edges)
+        )
     return 0 if found is None else found  # of a column that has only nulls

@@ -57,10 +57,14 @@ class Case:
         return any(map(_follows_from_values, self.table.values()))
 
     def __str__(self) -> str:
-        columns = "\n".join(f"    {name!r}: {column.kind}, nullable={column.nullable}, {_shown(column.values)}"
-                            for name, column in self.table.items())  # fmt: skip
-        return (f"{num_rows(self.table)} rows by {self.writer} {self.options}, forged: {self.forgeries}\n{columns}\n"
-                f"  filters={self.predicate.expression()!r}\n  read: {self.read}")  # fmt: skip
+        columns = "\n".join(
+            f"    {name!r}: {column.kind}, nullable={column.nullable}, {_shown(column.values)}"
+            for name, column in self.table.items()
+        )
+        return (
+            f"{num_rows(self.table)} rows by {self.writer} {self.options}, forged: {self.forgeries}\n{columns}\n"
+            f"  filters={self.predicate.expression()!r}\n  read: {self.read}"
+        )
 
 
 def _shown(values: Any) -> str:
@@ -72,8 +76,11 @@ def _follows_from_values(column: Column) -> bool:
     values = [value for value in column.values if value is not None]
     if column.kind == "clockns":
         return any(value % 1000 for value in values)
-    return column.kind in ("int64", "uint64") and len(values) < len(column.values) and any(
-        abs(value) > 2**53 for value in values)  # fmt: skip
+    return (
+        column.kind in ("int64", "uint64")
+        and len(values) < len(column.values)
+        and any(abs(value) > 2**53 for value in values)
+    )
 
 
 # --- by seed ----------------------------------------------------------------------------------------------------------
@@ -161,8 +168,12 @@ def _smaller(case: Case) -> Iterator[Case]:
             yield replace(case, table=rest)
     rows = num_rows(case.table)
     for start, stop in ((0, rows // 2), (rows // 2, rows), (0, rows - 1), (1, rows)) if rows > 1 else ():
-        yield replace(case, table={name: replace(column, values=list(column.values)[start:stop])
-                                   for name, column in case.table.items()})  # fmt: skip
+        yield replace(
+            case,
+            table={
+                name: replace(column, values=list(column.values)[start:stop]) for name, column in case.table.items()
+            },
+        )
     for name in case.options:
         if name not in ("arrow_dtypes", "index"):
             yield replace(case, options={key: value for key, value in case.options.items() if key != name})
@@ -170,7 +181,12 @@ def _smaller(case: Case) -> Iterator[Case]:
 
 def _mentions(case: Case, name: str) -> bool:
     """Whether options or the read name a column."""
-    return any(name == item or (isinstance(item, tuple) and name in item) or
-               (isinstance(item, (list, dict)) and any(name == part or (isinstance(part, tuple) and name in part)
-                                                       for part in item))
-               for item in (*case.options.values(), *case.read.values()))  # fmt: skip
+    return any(
+        name == item
+        or (isinstance(item, tuple) and name in item)
+        or (
+            isinstance(item, (list, dict))
+            and any(name == part or (isinstance(part, tuple) and name in part) for part in item)
+        )
+        for item in (*case.options.values(), *case.read.values())
+    )

@@ -184,8 +184,11 @@ def widest(order: ColumnOrder) -> tuple[bytes, bytes] | None:
         return b"\0" * (width - 1) + b"\x80", b"\xff" * (width - 1) + b"\x7f"
     if order.kind == "decimal":
         return b"\x80" + b"\0" * (width - 1 if width else 20), b"\x7f" + b"\xff" * (width - 1 if width else 20)
-    return {"unsigned": (b"\0" * width, b"\xff" * width), "boolean": (b"\0", b"\1"),
-            "bytes": (b"\0" * width, b"\xff" * (width or 90))}.get(order.kind)  # fmt: skip
+    return {
+        "unsigned": (b"\0" * width, b"\xff" * width),
+        "boolean": (b"\0", b"\1"),
+        "bytes": (b"\0" * width, b"\xff" * (width or 90)),
+    }.get(order.kind)
 
 
 def _wider(parts: Parts) -> None:
@@ -309,15 +312,31 @@ def _nobody(parts: Parts) -> None:
 # Comes last: else deprecated bounds could be made of the lies, and a column be given an order by them.
 _UNDECLARED = "undeclared lies"
 LEGAL: dict[str, Callable[[Parts], None]] = {
-    "deprecated bounds only": _deprecated_only, "wrong deprecated bounds": _wrong_deprecated, "NaN bounds": _nan_bounds,
-    "bounds of wrong length": _wrong_length, "no null counts": _no_null_counts, "no NaN counts": _no_nan_counts,
-    "inexact": _inexact, "wider": _wider, "pages as wide": _all_pages_as_wide, "unordered": _unordered,
-    "one bound": _one_bound, "no statistics": _no_statistics, "no column index": _no_column_index,
-    "no index": _no_index, "no encoding stats": _no_encoding_stats, "no orders": _no_orders,
-    "unset orders": _unset_orders, "orders of other leaves": _other_orders, _UNDECLARED: _undeclared_lies,
-    "other zeros": _other_zeros, "no Bloom length": _no_bloom_length, "no Bloom filter": _no_bloom,
-    "no sizes": _no_sizes, "by nobody": _nobody,
-}  # fmt: skip
+    "deprecated bounds only": _deprecated_only,
+    "wrong deprecated bounds": _wrong_deprecated,
+    "NaN bounds": _nan_bounds,
+    "bounds of wrong length": _wrong_length,
+    "no null counts": _no_null_counts,
+    "no NaN counts": _no_nan_counts,
+    "inexact": _inexact,
+    "wider": _wider,
+    "pages as wide": _all_pages_as_wide,
+    "unordered": _unordered,
+    "one bound": _one_bound,
+    "no statistics": _no_statistics,
+    "no column index": _no_column_index,
+    "no index": _no_index,
+    "no encoding stats": _no_encoding_stats,
+    "no orders": _no_orders,
+    "unset orders": _unset_orders,
+    "orders of other leaves": _other_orders,
+    _UNDECLARED: _undeclared_lies,
+    "other zeros": _other_zeros,
+    "no Bloom length": _no_bloom_length,
+    "no Bloom filter": _no_bloom,
+    "no sizes": _no_sizes,
+    "by nobody": _nobody,
+}
 
 
 # --- bugs of writers --------------------------------------------------------------------------------------------------
@@ -377,9 +396,12 @@ def _false_places(parts: Parts, about: Any, found: dict[str, Any]) -> None:
 
 
 _BUGS: dict[str, Callable[[Parts, Any, dict[str, Any]], None]] = {
-    "min_max": _false_bounds, "deprecated_min_max": _false_deprecated, "null_count": _false_nulls,
-    "column_index": _false_pages, "offset_index": _false_places,
-}  # fmt: skip
+    "min_max": _false_bounds,
+    "deprecated_min_max": _false_deprecated,
+    "null_count": _false_nulls,
+    "column_index": _false_pages,
+    "offset_index": _false_places,
+}
 
 
 def _release_before(before: tuple[int, ...] | None) -> str:
@@ -460,6 +482,15 @@ def _only_dictionary(parts: Parts, about: Any, found: dict[str, Any]) -> None:
 
 LIES = {
     f"lie: {lie.__name__.strip('_').replace('_', ' ')}": _told(lie)
-    for lie in (*_BUGS.values(), _swapped, _empty_pages, _ordered, _ragged, _moved, _fewer_pages, _spoilt_bloom,
-                _only_dictionary)
-}  # fmt: skip
+    for lie in (
+        *_BUGS.values(),
+        _swapped,
+        _empty_pages,
+        _ordered,
+        _ragged,
+        _moved,
+        _fewer_pages,
+        _spoilt_bloom,
+        _only_dictionary,
+    )
+}

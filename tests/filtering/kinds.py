@@ -76,9 +76,14 @@ def floating(width: int) -> Kind:
     tiny = np.nextafter(dtype(0), dtype(1))
     edges = (0.0, -0.0, math.nan, -math.nan, math.inf, -math.inf, float(tiny), -float(tiny), float(dtype(0.1)))
     scale = 8 if width == 2 else 7
-    return Kind(arrow, lambda n: dtype((n % 4000 - 1000) / scale if width == 2 else (n - 1000) / scale),
-                lit.near_float(width), tuple(dtype(edge) for edge in edges), float,
-                writers=ARROW if width == 2 else ALL)  # fmt: skip
+    return Kind(
+        arrow,
+        lambda n: dtype((n % 4000 - 1000) / scale if width == 2 else (n - 1000) / scale),
+        lit.near_float(width),
+        tuple(dtype(edge) for edge in edges),
+        float,
+        writers=ARROW if width == 2 else ALL,
+    )
 
 
 def text(arrow: pa.DataType, prefix: str = "", writers: tuple[str, ...] = ALL) -> Kind:
@@ -90,8 +95,9 @@ def binary(arrow: pa.DataType, length: int | None = None, prefix: bytes = b"") -
     if length:
         edges: tuple = (b"\0" * length, b"\xff" * length, b"\x7f" + b"\xff" * (length - 1))
         half = 1 << 8 * length - 1
-        return Kind(arrow, lambda n: ((half - 500 + n) % (2 * half)).to_bytes(length, "big"), lit.near_binary, edges,
-                    text=True)  # fmt: skip
+        return Kind(
+            arrow, lambda n: ((half - 500 + n) % (2 * half)).to_bytes(length, "big"), lit.near_binary, edges, text=True
+        )
     edges = (b"", b"\0", b"\xff" * 70, prefix + b"\x80", b"\xff", prefix)
     return Kind(arrow, lambda n: prefix + (n + 30_000).to_bytes(3, "big"), lit.near_binary, edges, text=True)
 
@@ -101,8 +107,13 @@ def decimal(digits: int, scale: int) -> Kind:
         return Decimal((int(n < 0), tuple(map(int, str(abs(n)))), -scale))
 
     most = 10**digits - 1
-    return Kind(pa.decimal128(digits, scale), lambda n: scaled(n - 1000), lit.near_decimal(scale),
-                (scaled(0), scaled(most), scaled(-most)), lit.exact)  # fmt: skip
+    return Kind(
+        pa.decimal128(digits, scale),
+        lambda n: scaled(n - 1000),
+        lit.near_decimal(scale),
+        (scaled(0), scaled(most), scaled(-most)),
+        lit.exact,
+    )
 
 
 def moment(unit: str, zone: str | None = None, writers: tuple[str, ...] = ALL) -> Kind:
@@ -110,21 +121,34 @@ def moment(unit: str, zone: str | None = None, writers: tuple[str, ...] = ALL) -
     ns = NS[unit]
     start = -1000 * step
     edges = (0, -1, 1, 10**17 // ns, -(10**17) // ns)
-    return Kind(pa.timestamp(unit, zone), lambda n: start + n * step, lit.near_moment(ns, zone), edges,
-                lambda value: value * ns, writers=writers)  # fmt: skip
+    return Kind(
+        pa.timestamp(unit, zone),
+        lambda n: start + n * step,
+        lit.near_moment(ns, zone),
+        edges,
+        lambda value: value * ns,
+        writers=writers,
+    )
 
 
 def time_of_day(arrow: pa.DataType, unit: str, writers: tuple[str, ...] = ALL) -> Kind:
     day = lit.DAY_NS // NS[unit]
     step = day // 20_000
-    return Kind(arrow, lambda n: n * step % day, lit.near_time(NS[unit]), (0, day - 1), lambda v: v * NS[unit],
-                writers=writers)  # fmt: skip
+    return Kind(
+        arrow, lambda n: n * step % day, lit.near_time(NS[unit]), (0, day - 1), lambda v: v * NS[unit], writers=writers
+    )
 
 
 def duration(unit: str) -> Kind:
     ns = NS[unit]
-    return Kind(pa.duration(unit), lambda n: (n - 1000) * 1001, lit.near_duration(ns), (0, -1, 10**15 // ns),
-                lambda value: value * ns, writers=ARROW)  # fmt: skip
+    return Kind(
+        pa.duration(unit),
+        lambda n: (n - 1000) * 1001,
+        lit.near_duration(ns),
+        (0, -1, 10**15 // ns),
+        lambda value: value * ns,
+        writers=ARROW,
+    )
 
 
 def list_of(element: Kind, writers: tuple[str, ...] = ALL) -> Kind:
@@ -144,8 +168,9 @@ def struct_of(writers: tuple[str, ...] = ALL, **fields: Kind) -> Kind:
     """Structs; a field is null now and then."""
 
     def make(n: int) -> dict:
-        return {name: None if (n + place) % 7 == 6 else kind.make(n) for place, (name, kind) in
-                enumerate(fields.items())}  # fmt: skip
+        return {
+            name: None if (n + place) % 7 == 6 else kind.make(n) for place, (name, kind) in enumerate(fields.items())
+        }
 
     arrow = pa.struct([pa.field(name, kind.arrow) for name, kind in fields.items()])
     return Kind(arrow, make, edges=(dict.fromkeys(fields),), writers=writers, fields=fields)
@@ -173,8 +198,13 @@ KINDS: dict[str, Kind] = {
     "money": decimal(5, 2),
     "sum": decimal(18, 3),
     "huge": decimal(36, 4),
-    "date": Kind(pa.date32(), lambda n: n - 1000, lit.near_moment(lit.DAY_NS, None), (-1, 0, 20_000),
-                 lambda value: value * lit.DAY_NS),
+    "date": Kind(
+        pa.date32(),
+        lambda n: n - 1000,
+        lit.near_moment(lit.DAY_NS, None),
+        (-1, 0, 20_000),
+        lambda value: value * lit.DAY_NS,
+    ),
     "seconds": moment("s"),
     "millis": moment("ms"),
     "micros": moment("us"),
@@ -187,8 +217,13 @@ KINDS: dict[str, Kind] = {
     "clockns": time_of_day(pa.time64("ns"), "ns", NOT_DUCKDB),
     "span": duration("ms"),
     "spanns": duration("ns"),
-    "uuid": Kind(pa.uuid(), lambda n: ((1 << 127) - 500 + n).to_bytes(16, "big"), lit.near_uuid,
-                 (b"\0" * 16, b"\xff" * 16), writers=ARROW),
+    "uuid": Kind(
+        pa.uuid(),
+        lambda n: ((1 << 127) - 500 + n).to_bytes(16, "big"),
+        lit.near_uuid,
+        (b"\0" * 16, b"\xff" * 16),
+        writers=ARROW,
+    ),
     "nothing": Kind(pa.null(), lambda n: None, lit.near_integer, writers=ARROW),
     "record": struct_of(ra=INTS["int32"], rb=text(pa.string()), rc=floating(8)),
     "deep": struct_of(da=struct_of(db=struct_of(dc=INTS["int64"])), dd=decimal(9, 1)),
@@ -196,6 +231,10 @@ KINDS: dict[str, Kind] = {
     "texts": list_of(text(pa.string())),
     "doubles": list_of(floating(8)),
     "records": list_of(struct_of(la=INTS["int32"], lb=text(pa.string()))),
-    "map": Kind(pa.map_(pa.string(), pa.int32()), lambda n: [(f"k{place}", n) for place in range(n % 3)],
-                edges=([],), writers=("numparq", "pyarrow", "duckdb")),
-}  # fmt: skip
+    "map": Kind(
+        pa.map_(pa.string(), pa.int32()),
+        lambda n: [(f"k{place}", n) for place in range(n % 3)],
+        edges=([],),
+        writers=("numparq", "pyarrow", "duckdb"),
+    ),
+}

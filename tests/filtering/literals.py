@@ -45,17 +45,54 @@ def pick(rng: np.random.Generator, *choices: Any) -> Any:
     return choices[int(rng.integers(0, len(choices)))]
 
 
-ODD_NUMBERS = (0, 1, -1, 0.5, -0.0, True, 2**31, -(2**31) - 1, 2**63, -(2**63) - 1, 2**64, 2**70, -(2**70), 1e300,
-               math.inf, -math.inf, math.nan, Decimal("NaN"), Decimal("1e400"), Decimal("0.01"), Fraction(1, 3),
-               np.uint64(2**64 - 1), np.float32(0.1), 0.1, 255, 256, 127, -128.5)  # fmt: skip
+ODD_NUMBERS = (
+    0,
+    1,
+    -1,
+    0.5,
+    -0.0,
+    True,
+    2**31,
+    -(2**31) - 1,
+    2**63,
+    -(2**63) - 1,
+    2**64,
+    2**70,
+    -(2**70),
+    1e300,
+    math.inf,
+    -math.inf,
+    math.nan,
+    Decimal("NaN"),
+    Decimal("1e400"),
+    Decimal("0.01"),
+    Fraction(1, 3),
+    np.uint64(2**64 - 1),
+    np.float32(0.1),
+    0.1,
+    255,
+    256,
+    127,
+    -128.5,
+)
 
 
 def near_integer(rng: np.random.Generator, value: int) -> Literal:
     """The value, one beside it, or a number of another type or range."""
     number = int(value) + int(pick(rng, 0, 0, 0, 1, -1, 7))
-    said = pick(rng, number, number, number, Fraction(2 * number + 1, 2), Decimal(number), float(number),
-                Fraction(number), np.int64(number) if number in I64 else number, number + 0.5,
-                pick(rng, *ODD_NUMBERS))  # fmt: skip
+    said = pick(
+        rng,
+        number,
+        number,
+        number,
+        Fraction(2 * number + 1, 2),
+        Decimal(number),
+        float(number),
+        Fraction(number),
+        np.int64(number) if number in I64 else number,
+        number + 0.5,
+        pick(rng, *ODD_NUMBERS),
+    )
     return Literal(said, exact(said))
 
 
@@ -81,10 +118,25 @@ def near_float(width: int) -> Any:
     def near(rng: np.random.Generator, value: Any) -> Literal:
         value = dtype(value)
         with np.errstate(all="ignore"):
-            beside = pick(rng, value, value, value, np.nextafter(value, dtype(np.inf)),
-                          np.nextafter(value, dtype(-np.inf)), value * dtype(1.5))  # fmt: skip
-        said = pick(rng, float(beside), float(beside), beside, pick(rng, *ODD_NUMBERS), np.float64(beside) + 1e-9,
-                    round(float(beside)) if math.isfinite(beside) else 3, Decimal(float(beside)))  # fmt: skip
+            beside = pick(
+                rng,
+                value,
+                value,
+                value,
+                np.nextafter(value, dtype(np.inf)),
+                np.nextafter(value, dtype(-np.inf)),
+                value * dtype(1.5),
+            )
+        said = pick(
+            rng,
+            float(beside),
+            float(beside),
+            beside,
+            pick(rng, *ODD_NUMBERS),
+            np.float64(beside) + 1e-9,
+            round(float(beside)) if math.isfinite(beside) else 3,
+            Decimal(float(beside)),
+        )
         return Literal(said, worth(said))
 
     return near
@@ -132,8 +184,14 @@ def pattern_for(rng: np.random.Generator, value: Any) -> tuple[Literal, ...]:
     cut, end = sorted(rng.integers(0, len(value) + 1, 2).tolist())
     pieces = [value[:cut], value[cut:end], value[end:], value[:1], percent, percent, one, percent, value]
     made = type(value)().join(pick(rng, *pieces) for _ in range(int(rng.integers(1, 6))))
-    made = pick(rng, made, value[:cut] + percent, percent + value[cut:], value[:cut] + one + value[cut + 1 :],
-                value[:cut] + percent + value[end:])  # fmt: skip
+    made = pick(
+        rng,
+        made,
+        value[:cut] + percent,
+        percent + value[cut:],
+        value[:cut] + one + value[cut + 1 :],
+        value[:cut] + percent + value[end:],
+    )
     if rng.random() < 0.25:
         escaped = made.replace(escape, escape + escape)
         made = escaped.replace(one, escape + one) if rng.random() < 0.5 else escaped

@@ -204,8 +204,11 @@ def same(got: Any, expected: Any, loose: bool = False) -> bool:
     if isinstance(expected, np.ndarray) and isinstance(got, np.ndarray):
         got, expected = got.tolist(), expected.tolist()
     if isinstance(expected, dict):
-        return isinstance(got, dict) and list(got) == list(expected) and all(
-            same(got[key], value, loose) for key, value in expected.items())  # fmt: skip
+        return (
+            isinstance(got, dict)
+            and list(got) == list(expected)
+            and all(same(got[key], value, loose) for key, value in expected.items())
+        )
     if isinstance(expected, (list, tuple)):
         return len(got) == len(expected) and all(same(*pair, loose) for pair in zip(got, expected, strict=True))
     if isinstance(expected, float) and isinstance(got, float) and expected == 0:

@@ -58,8 +58,15 @@ def _by_numparq(table: Table, options: Options) -> bytes:
     return numparq.to_parquet(frame, schema=made.schema, **options)
 
 
-_ENCODINGS = ("PLAIN", "RLE_DICTIONARY", "DELTA_BINARY_PACKED", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY",
-              "BYTE_STREAM_SPLIT", "RLE")  # fmt: skip
+_ENCODINGS = (
+    "PLAIN",
+    "RLE_DICTIONARY",
+    "DELTA_BINARY_PACKED",
+    "DELTA_LENGTH_BYTE_ARRAY",
+    "DELTA_BYTE_ARRAY",
+    "BYTE_STREAM_SPLIT",
+    "RLE",
+)
 
 
 def _for_numparq(rng: Rng, table: Table) -> Options:
@@ -148,12 +155,17 @@ def _for_pyarrow(rng: Rng, table: Table) -> Options:
     }
     if num_rows(table) > 1000:
         options["write_batch_size"] = max(options["write_batch_size"], 10)
-    flat = [name for name, column in table.items()
-            if column.kind not in ("bool", "nothing", "category", "map", "half") and not column.about.fields
-            and column.about.element is None]  # fmt: skip
+    flat = [
+        name
+        for name, column in table.items()
+        if column.kind not in ("bool", "nothing", "category", "map", "half")
+        and not column.about.fields
+        and column.about.element is None
+    ]
     if flat and rng.random() < 0.4:
-        options["bloom_filter_options"] = {name: pick(rng, True, {"ndv": 100, "fpp": 0.05})
-                                           for name in flat if rng.random() < 0.8}  # fmt: skip
+        options["bloom_filter_options"] = {
+            name: pick(rng, True, {"ndv": 100, "fpp": 0.05}) for name in flat if rng.random() < 0.8
+        }
     return options
 
 

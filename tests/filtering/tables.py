@@ -75,8 +75,9 @@ def num_rows(table: Table) -> int:
 
 def arrow_table(table: Table) -> pa.Table:
     arrays = [column.array() for column in table.values()]
-    fields = [pa.field(name, array.type, column.nullable)
-              for (name, column), array in zip(table.items(), arrays, strict=True)]  # fmt: skip
+    fields = [
+        pa.field(name, array.type, column.nullable) for (name, column), array in zip(table.items(), arrays, strict=True)
+    ]
     return pa.table(arrays, schema=pa.schema(fields))
 
 
@@ -128,8 +129,9 @@ def random_column(rng: Rng, name: str, rows: int) -> Column:
             values[row] = type(values[row])(math.nan)
     share = pick(rng, 0, 0, 0.05, 0.5, 1) if name != "nothing" else 1
     if share:
-        values = [None if null else value
-                  for value, null in zip(values, _stretches(rng, rows, share).tolist(), strict=True)]  # fmt: skip
+        values = [
+            None if null else value for value, null in zip(values, _stretches(rng, rows, share).tolist(), strict=True)
+        ]
     return Column(name, values, None in values or name == "nothing" or bool(rng.random() < 0.7))
 
 

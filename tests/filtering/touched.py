@@ -79,9 +79,10 @@ def touched(data: bytes, where: dict[Region, tuple[int, int]] | None = None, **o
     with mock.patch.object(footer_module, "TAIL_BYTES", 16):
         frame = numparq.read_parquet(source, **options)
     return frame, {
-        name for name, (start, stop) in where.items()
+        name
+        for name, (start, stop) in where.items()
         if any(first < stop and start < last for first, last in source.ranges)
-    }  # fmt: skip
+    }
 
 
 def pages(found: set[Region], column: str | None = None) -> set[Region]:

@@ -19,8 +19,14 @@ Name = str | tuple[str, ...]
 Worths = Mapping[Name, Sequence[Any]]
 Truths = list[bool | None]
 
-COMPARE = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
-           ">=": operator.ge}  # fmt: skip
+COMPARE = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
 @dataclass(frozen=True)
@@ -152,8 +158,9 @@ class Tuples:
             return [predicate.tuples()]
         if isinstance(predicate, All):
             return [part.tuples() for part in predicate.parts]
-        return [[ask.tuples() for ask in (part.parts if isinstance(part, All) else (part,))]
-                for part in predicate.parts]  # fmt: skip
+        return [
+            [ask.tuples() for ask in (part.parts if isinstance(part, All) else (part,))] for part in predicate.parts
+        ]
 
     @property
     def names(self) -> set[Name]:
@@ -208,11 +215,19 @@ def like_pattern(pattern: Any, escape: Any = None) -> re.Pattern:
         if not escaped and piece == escape:
             escaped = True
             continue
-        made.append(re.escape(piece) if escaped or piece not in (percent, one)
-                    else anything if piece == percent else any_one)  # fmt: skip
+        made.append(
+            re.escape(piece) if escaped or piece not in (percent, one) else anything if piece == percent else any_one
+        )
         escaped = False
     return re.compile(type(pattern)().join(made), re.DOTALL)
 
 
-_ANSWERS = {**{op: _compared(op) for op in COMPARE}, "between": _between, "isin": _among, "not_in": _not_among,
-            "startswith": _starts, "contains": _contains, "like": _like}  # fmt: skip
+_ANSWERS = {
+    **{op: _compared(op) for op in COMPARE},
+    "between": _between,
+    "isin": _among,
+    "not_in": _not_among,
+    "startswith": _starts,
+    "contains": _contains,
+    "like": _like,
+}

@@ -50,15 +50,22 @@ def _own_frame(rows: int = 60) -> Any:
     rng = np.random.default_rng(rows)
     numbers = rng.integers(-50, 50, rows).tolist()
     strings = [f"prefix {number}" if number % 5 else None for number in numbers]
-    return pd.DataFrame({
-        "i": numbers, "n": pd.array([number if number % 3 else None for number in numbers], "Int32"),
-        "f": np.array(numbers) / 4, "s": strings, "b": [bytes([number & 255]) * (number & 3) for number in numbers],
-        "t": pd.to_datetime(numbers, unit="h", utc=True), "c": pd.Categorical(strings),
-        "d": [decimal.Decimal(number) / 8 for number in numbers], "o": [number > 0 for number in numbers],
-        "y": [datetime.date(2020, 1, 1) + datetime.timedelta(number) for number in numbers],
-        "l": [[number] * (number & 3) if number % 7 else None for number in numbers],
-        "m": [{"x": number, "y": f"y{number}"} if number % 7 else None for number in numbers],
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "i": numbers,
+            "n": pd.array([number if number % 3 else None for number in numbers], "Int32"),
+            "f": np.array(numbers) / 4,
+            "s": strings,
+            "b": [bytes([number & 255]) * (number & 3) for number in numbers],
+            "t": pd.to_datetime(numbers, unit="h", utc=True),
+            "c": pd.Categorical(strings),
+            "d": [decimal.Decimal(number) / 8 for number in numbers],
+            "o": [number > 0 for number in numbers],
+            "y": [datetime.date(2020, 1, 1) + datetime.timedelta(number) for number in numbers],
+            "l": [[number] * (number & 3) if number % 7 else None for number in numbers],
+            "m": [{"x": number, "y": f"y{number}"} if number % 7 else None for number in numbers],
+        }
+    )
 
 
 def _own(columns: list[str] | None = None, **options: Any) -> Callable[[], bytes]:
@@ -71,8 +78,16 @@ def _own(columns: list[str] | None = None, **options: Any) -> Callable[[], bytes
     return made
 
 
-_DELTAS = {"i": "DELTA_BINARY_PACKED", "n": "DELTA_BINARY_PACKED", "f": "BYTE_STREAM_SPLIT", "s": "DELTA_BYTE_ARRAY",
-           "b": "DELTA_LENGTH_BYTE_ARRAY", "t": "BYTE_STREAM_SPLIT", "d": "BYTE_STREAM_SPLIT", "o": "RLE"}  # fmt: skip
+_DELTAS = {
+    "i": "DELTA_BINARY_PACKED",
+    "n": "DELTA_BINARY_PACKED",
+    "f": "BYTE_STREAM_SPLIT",
+    "s": "DELTA_BYTE_ARRAY",
+    "b": "DELTA_LENGTH_BYTE_ARRAY",
+    "t": "BYTE_STREAM_SPLIT",
+    "d": "BYTE_STREAM_SPLIT",
+    "o": "RLE",
+}
 
 
 def _fixed_deltas() -> bytes:
@@ -84,8 +99,9 @@ def _fixed_deltas() -> bytes:
     fixed = pa.array([b"row %2d" % (number // 3) for number in range(40)], pa.binary(6)).to_pandas()
     import pandas as pd
 
-    frame = pd.DataFrame({"x": pd.Series(fixed, dtype=pd.ArrowDtype(pa.binary(6))),
-                          "h": np.arange(40, dtype=np.float16)})  # fmt: skip
+    frame = pd.DataFrame(
+        {"x": pd.Series(fixed, dtype=pd.ArrowDtype(pa.binary(6))), "h": np.arange(40, dtype=np.float16)}
+    )
     encodings = {"x": "DELTA_BYTE_ARRAY", "h": "BYTE_STREAM_SPLIT"}
     return numparq.to_parquet(frame, column_encoding=encodings, max_rows_per_page=15, write_page_checksum=False)
 
@@ -99,13 +115,20 @@ def _old_levels() -> bytes:
     with_length = len(booleans).to_bytes(4, "little") + booleans
     coded = b"\x03" + h.bits([0, 1, 2, 3, 4, 1, 2], 3)
     words = dictionary_page(5, plain(h.BYTE_ARRAY, [b"", b"a", b"bb", b"ccc", b"dddd"]), h.PLAIN_DICTIONARY)
-    return file([10], [
-        Column("packed", h.INT32, [[data_page(10, packed + numbers, h.PLAIN, h.BIT_PACKED)]], h.OPTIONAL),
-        Column("words", h.BYTE_ARRAY, [[words, data_page(10, packed + coded, h.PLAIN_DICTIONARY, h.BIT_PACKED)]],
-               h.OPTIONAL),
-        Column("booleans", h.BOOLEAN, [[data_page(10, with_length, h.RLE)]]),
-        Column("booleans, V2", h.BOOLEAN, [[data_page_v2(10, 0, b"", with_length, h.RLE)]]),
-    ]).stored()  # fmt: skip
+    return file(
+        [10],
+        [
+            Column("packed", h.INT32, [[data_page(10, packed + numbers, h.PLAIN, h.BIT_PACKED)]], h.OPTIONAL),
+            Column(
+                "words",
+                h.BYTE_ARRAY,
+                [[words, data_page(10, packed + coded, h.PLAIN_DICTIONARY, h.BIT_PACKED)]],
+                h.OPTIONAL,
+            ),
+            Column("booleans", h.BOOLEAN, [[data_page(10, with_length, h.RLE)]]),
+            Column("booleans, V2", h.BOOLEAN, [[data_page_v2(10, 0, b"", with_length, h.RLE)]]),
+        ],
+    ).stored()
 
 
 def _variants() -> bytes:
@@ -121,8 +144,17 @@ def _plain_variants() -> bytes:
     import numparq
     from numparq import variant
 
-    rows = [{"a": 1, "b": [None, True, 1.5]}, "text", None, [{"c": {}}], b"bytes", datetime.date(2020, 1, 1),
-            decimal.Decimal("1.25"), -(2**40), {"": "x" * 70}] * 3  # fmt: skip
+    rows = [
+        {"a": 1, "b": [None, True, 1.5]},
+        "text",
+        None,
+        [{"c": {}}],
+        b"bytes",
+        datetime.date(2020, 1, 1),
+        decimal.Decimal("1.25"),
+        -(2**40),
+        {"": "x" * 70},
+    ] * 3
     stored = [dict(zip(("metadata", "value"), variant.encode(row), strict=True)) for row in rows]
     return numparq.to_parquet(pd.DataFrame({"v": stored}), schema={"v": variant_node(None)}, max_rows_per_page=10)
 
@@ -167,8 +199,10 @@ _MORE: dict[str, tuple[Callable[[], bytes], tuple[str, ...]]] = {
     "own": (_own(max_rows_per_page=20, row_group_size=35, bloom_filter_options={"i": {}, "s": {}}), _LISTS),
     "own, V2": (_own(data_page_version="2.0", compression="zstd", max_rows_per_page=25), _LISTS),
     "own, deltas": (_own(columns=list(_DELTAS), column_encoding=_DELTAS, max_rows_per_page=30), ()),
-    "own, deltas, V2": (_own(columns=list(_DELTAS), column_encoding=_DELTAS, data_page_version="2.0",
-                             compression="lz4_hadoop"), ()),
+    "own, deltas, V2": (
+        _own(columns=list(_DELTAS), column_encoding=_DELTAS, data_page_version="2.0", compression="lz4_hadoop"),
+        (),
+    ),
     "own, checkpoints": (_own(columns=["i", "s", "l"], row_group_size=15, checkpoint_row_groups=1), _LISTS),
     "fixed deltas": (_fixed_deltas, ()),
     "old levels": (_old_levels, ()),
@@ -176,9 +210,17 @@ _MORE: dict[str, tuple[Callable[[], bytes], tuple[str, ...]]] = {
     "variants": (_plain_variants, ()),
     "references": (_references, ()),
     "geometries": (_geometries, ()),
-}  # fmt: skip
-_EXPLODE = ("list.list.element", "words", "structs.list.element.l.list.element", "structs", "map", "lists",
-            "lists.list.element.list.element", "map.key_value")  # fmt: skip
+}
+_EXPLODE = (
+    "list.list.element",
+    "words",
+    "structs.list.element.l.list.element",
+    "structs",
+    "map",
+    "lists",
+    "lists.list.element.list.element",
+    "map.key_value",
+)
 NAMES = (*SAMPLES, *_MORE, "parts")
 
 
@@ -233,6 +275,9 @@ def _alone(whole: h.File, elements: slice, leaves: slice) -> h.File:
         groups[-1].sorting_columns = None
         groups[-1].columns = group.columns[leaves]
     footer.row_groups = groups
-    chunks = {(number, column - leaves.start): pages for (number, column), pages in whole.chunks.items()
-              if leaves.start <= column < leaves.stop}  # fmt: skip
+    chunks = {
+        (number, column - leaves.start): pages
+        for (number, column), pages in whole.chunks.items()
+        if leaves.start <= column < leaves.stop
+    }
     return h.File(footer, chunks)

@@ -104,8 +104,14 @@ def _some_filter(columns: Sequence[str], rng: np.random.Generator) -> Any:
     for _ in range(int(rng.integers(1, 3))):
         column = numparq.col(columns[int(rng.integers(0, len(columns)))] if columns else "none")
         literal = LITERALS[int(rng.integers(0, len(LITERALS)))]
-        asked = (column.is_null(), column.is_not_null(), column >= literal, column != literal, column.isin([literal]),
-                 column.contains(literal))  # fmt: skip
+        asked = (
+            column.is_null(),
+            column.is_not_null(),
+            column >= literal,
+            column != literal,
+            column.isin([literal]),
+            column.contains(literal),
+        )
         part = asked[int(rng.integers(0, len(asked)))]
         found = part if found is None else found & part if rng.random() < 0.5 else found | ~part
     return found

@@ -85,8 +85,11 @@ def _index(rng: Generator, name: str, data: bytes) -> bytes:
 def _keys(rng: Generator, name: str, data: bytes) -> bytes:
     """Change what the keys of pandas and Arrow say, where there are any."""
     footer = split(name)[1]
-    made = [make for make, part in ((keys.pandas_cases, b'"column_indexes"'), (keys.arrow_cases, b"ARROW:schema"))
-            if part in footer and data.count(part) == 1]  # fmt: skip
+    made = [
+        make
+        for make, part in ((keys.pandas_cases, b'"column_indexes"'), (keys.arrow_cases, b"ARROW:schema"))
+        if part in footer and data.count(part) == 1
+    ]
     if not made:
         return _footer(rng, name, data)
     make = made[int(rng.integers(0, len(made)))]

@@ -190,22 +190,47 @@ def levels(present: Sequence[int]) -> bytes:
 
 def data_page(num_values: int, body: bytes, encoding: int = PLAIN, level_encoding: int = RLE) -> Page:
     """Make a V1 data page."""
-    return Page(idl().PageHeader(type=DATA_PAGE, data_page_header=idl().DataPageHeader(
-        num_values=num_values, encoding=encoding, definition_level_encoding=level_encoding,
-        repetition_level_encoding=RLE)), body)  # fmt: skip
+    return Page(
+        idl().PageHeader(
+            type=DATA_PAGE,
+            data_page_header=idl().DataPageHeader(
+                num_values=num_values,
+                encoding=encoding,
+                definition_level_encoding=level_encoding,
+                repetition_level_encoding=RLE,
+            ),
+        ),
+        body,
+    )
 
 
 def data_page_v2(num_values: int, nulls: int, section: bytes, values: bytes, encoding: int = PLAIN) -> Page:
     """Make a V2 data page; `section` is its definition levels."""
-    return Page(idl().PageHeader(type=DATA_PAGE_V2, data_page_header_v2=idl().DataPageHeaderV2(
-        num_values=num_values, num_nulls=nulls, num_rows=num_values, encoding=encoding,
-        definition_levels_byte_length=len(section), repetition_levels_byte_length=0)), section + values)  # fmt: skip
+    return Page(
+        idl().PageHeader(
+            type=DATA_PAGE_V2,
+            data_page_header_v2=idl().DataPageHeaderV2(
+                num_values=num_values,
+                num_nulls=nulls,
+                num_rows=num_values,
+                encoding=encoding,
+                definition_levels_byte_length=len(section),
+                repetition_levels_byte_length=0,
+            ),
+        ),
+        section + values,
+    )
 
 
 def dictionary_page(num_values: int, body: bytes, encoding: int = PLAIN) -> Page:
     """Make a dictionary page."""
-    return Page(idl().PageHeader(type=DICTIONARY_PAGE, dictionary_page_header=idl().DictionaryPageHeader(
-        num_values=num_values, encoding=encoding)), body)  # fmt: skip
+    return Page(
+        idl().PageHeader(
+            type=DICTIONARY_PAGE,
+            dictionary_page_header=idl().DictionaryPageHeader(num_values=num_values, encoding=encoding),
+        ),
+        body,
+    )
 
 
 def other_page(page_type: int, body: bytes) -> Page:
@@ -240,8 +265,12 @@ def file(rows: Sequence[int], columns: Sequence[Column], **footer: Any) -> File:
     """
     module = idl()
     schema = [module.SchemaElement(name="schema", num_children=len(columns))]
-    schema += [module.SchemaElement(name=column.name, type=column.physical, repetition_type=column.repetition,
-                                    **column.element) for column in columns]  # fmt: skip
+    schema += [
+        module.SchemaElement(
+            name=column.name, type=column.physical, repetition_type=column.repetition, **column.element
+        )
+        for column in columns
+    ]
     groups = [
         module.RowGroup(columns=[_chunk(column, count) for column in columns], total_byte_size=0, num_rows=count)
         for count in rows
@@ -252,7 +281,15 @@ def file(rows: Sequence[int], columns: Sequence[Column], **footer: Any) -> File:
 
 
 def _chunk(column: Column, num_values: int) -> Any:
-    fields = {"type": column.physical, "encodings": [PLAIN], "path_in_schema": [column.name], "codec": 0,
-              "num_values": num_values, "total_uncompressed_size": 0, "total_compressed_size": 0,
-              "data_page_offset": 0, **column.facts}  # fmt: skip
+    fields = {
+        "type": column.physical,
+        "encodings": [PLAIN],
+        "path_in_schema": [column.name],
+        "codec": 0,
+        "num_values": num_values,
+        "total_uncompressed_size": 0,
+        "total_compressed_size": 0,
+        "data_page_offset": 0,
+        **column.facts,
+    }
     return idl().ColumnChunk(file_offset=0, meta_data=idl().ColumnMetaData(**fields))

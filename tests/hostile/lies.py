@@ -26,8 +26,11 @@ def lies(data: bytes, seed: int, most: int) -> Iterator[Case]:
     told = [(None, place, kind, lie) for place, kind in _places(footer) for lie in _wrong(_get(footer, place), kind)]
     for chunk, pages in whole.chunks.items():
         for number, page in enumerate(pages):
-            told += [((chunk, number), place, kind, lie) for place, kind in _places(page.header)
-                     for lie in _wrong(_get(page.header, place), kind)]  # fmt: skip
+            told += [
+                ((chunk, number), place, kind, lie)
+                for place, kind in _places(page.header)
+                for lie in _wrong(_get(page.header, place), kind)
+            ]
     order = np.random.default_rng(seed).permutation(len(told))[:most]
     for number in sorted(order.tolist()):
         page, place, _, lie = told[number]

@@ -38,8 +38,12 @@ UTF8 = {"converted_type": 0}
 
 def _one(pages: list[Page], rows: int = 4, physical: int = INT64, repetition: int = 0, **more: Any) -> File:
     sound = Column("sound", INT64, [[data_page(4, BODY)]])
-    return file([rows], [sound, Column("a", physical, [pages], repetition, **more)] if rows == 4 else
-                [Column("a", physical, [pages], repetition, **more)])  # fmt: skip
+    return file(
+        [rows],
+        [sound, Column("a", physical, [pages], repetition, **more)]
+        if rows == 4
+        else [Column("a", physical, [pages], repetition, **more)],
+    )
 
 
 def _run(count: int, value: int) -> bytes:
@@ -170,9 +174,7 @@ MONSTERS: dict[str, Callable[[], bytes]] = {
     "a dictionary of a negative number": lambda: _dictionary(-5, BODY),
     "a dictionary of long strings": lambda: _dictionary(2, b"\xff\xff\xff\x7fx" * 2, BYTE_ARRAY),
     "an empty dictionary that is used": lambda: _dictionary(0, b""),
-    "wide indices": lambda: _one(
-        [dictionary_page(4, BODY), data_page(4, b"\xff" + BODY, RLE_DICTIONARY)]
-    ).stored(),
+    "wide indices": lambda: _one([dictionary_page(4, BODY), data_page(4, b"\xff" + BODY, RLE_DICTIONARY)]).stored(),
     "long values": lambda: _one(
         [data_page(4, BODY)], physical=FIXED_LEN_BYTE_ARRAY, element={"type_length": MOST}
     ).stored(),
@@ -207,8 +209,11 @@ MONSTERS: dict[str, Callable[[], bytes]] = {
         [_group(2), _leaf(repetition_type=9), _leaf(repetition_type=None)]
     ),
     "decimals of any size": lambda: _schema(
-        [_group(2), _leaf(converted_type=5, precision=MOST, scale=-MOST),
-         _leaf(converted_type=5, precision=-1, scale=5)]
+        [
+            _group(2),
+            _leaf(converted_type=5, precision=MOST, scale=-MOST),
+            _leaf(converted_type=5, precision=-1, scale=5),
+        ]
     ),
     "names of a megabyte": lambda: _schema([_group(2), _leaf(name="x" * 1_000_000), _leaf(name="y" * 1_000_000)]),
     "a chunk over all": lambda: _changed(_everything),
@@ -230,11 +235,13 @@ MONSTERS: dict[str, Callable[[], bytes]] = {
     "many row groups": lambda: file([0] * 2000, [Column("a", INT64, [[]] * 2000)]).stored(),
     "row groups without chunks": lambda: _changed(lambda footer: setattr(footer.row_groups[0], "columns", [])),
     "many keys": lambda: file(
-        [4], [Column("a", INT64, [[data_page(4, BODY)]])],
+        [4],
+        [Column("a", INT64, [[data_page(4, BODY)]])],
         key_value_metadata=[idl().KeyValue(key="pandas", value="[" * 100_000)] * 50,
     ).stored(),
     "a large Arrow schema": lambda: file(
-        [4], [Column("a", INT64, [[data_page(4, BODY)]])],
+        [4],
+        [Column("a", INT64, [[data_page(4, BODY)]])],
         key_value_metadata=[idl().KeyValue(key="ARROW:schema", value="A" * 3_000_000)],
     ).stored(),
     "a footer of zeros": lambda: _bytes_behind(b"PAR1", bytes(3_000_000)),
@@ -246,7 +253,7 @@ MONSTERS: dict[str, Callable[[], bytes]] = {
     "a footer of unions": lambda: _changed(
         lambda footer: setattr(footer, "column_orders", [idl().ColumnOrder()] * 100_000)
     ),
-}  # fmt: skip
+}
 
 
 def _long_levels(length: int) -> Page:
@@ -263,13 +270,19 @@ GIANTS: dict[str, Callable[[], bytes]] = {
         [dictionary_page(1, BODY[:8]), data_page(MOST, b"\x00" + _run(MOST, 0)[:-1], RLE_DICTIONARY)], MOST
     ).stored(),
     "one string": lambda: _one(
-        [dictionary_page(1, plain(BYTE_ARRAY, [b"x" * 1_000_000])),
-         data_page(100_000, b"\x00" + _run(100_000, 0)[:-1], RLE_DICTIONARY)],
-        100_000, BYTE_ARRAY, element=UTF8,
+        [
+            dictionary_page(1, plain(BYTE_ARRAY, [b"x" * 1_000_000])),
+            data_page(100_000, b"\x00" + _run(100_000, 0)[:-1], RLE_DICTIONARY),
+        ],
+        100_000,
+        BYTE_ARRAY,
+        element=UTF8,
     ).stored(),
     "deltas": lambda: _one([data_page(MOST, _deltas(2**30, 1, MOST) + bytes(2), 5)], MOST).stored(),
     "equal floats": lambda: _one([data_page(MOST, _equal_floats(MOST), 10)], MOST, DOUBLE).stored(),
     "prefixes": lambda: _one(_prefixes(10_000, 1_000_000), 10_000, BYTE_ARRAY, element=UTF8).stored(),
-    "nothing": lambda: file([2**47], [Column("a", INT32, [[]], OPTIONAL, element={"logicalType": idl().LogicalType(
-        UNKNOWN=idl().NullType())})]).stored(),
-}  # fmt: skip
+    "nothing": lambda: file(
+        [2**47],
+        [Column("a", INT32, [[]], OPTIONAL, element={"logicalType": idl().LogicalType(UNKNOWN=idl().NullType())})],
+    ).stored(),
+}

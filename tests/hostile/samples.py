@@ -26,26 +26,28 @@ def _table(rows: int, nulls: bool) -> Any:
     numbers = rng.integers(-100, 100, rows).tolist()
     words = [WORDS[i] for i in rng.integers(0, len(WORDS), rows)]
     moments = [datetime.datetime(2020, 1, 1) + datetime.timedelta(hours=number) for number in numbers]
-    return pa.table({
-        "bool": column(pa.bool_(), [number > 0 for number in numbers]),
-        "int8": column(pa.int8(), numbers),
-        "int32": column(pa.int32(), numbers),
-        "int64": column(pa.int64(), [number * 10**15 for number in numbers]),
-        "uint64": column(pa.uint64(), [abs(number) for number in numbers]),
-        "float": column(pa.float32(), numbers),
-        "double": column(pa.float64(), numbers),
-        "half": column(pa.float16(), [np.float16(number) for number in numbers]),
-        "string": column(pa.string(), words),
-        "binary": column(pa.binary(), [word.encode() for word in words]),
-        "fixed": column(pa.binary(5), [f"{number:5d}".encode() for number in numbers]),
-        "date": column(pa.date32(), [moment.date() for moment in moments]),
-        "time": column(pa.time64("us"), [moment.time() for moment in moments]),
-        "moment": column(pa.timestamp("us", "Europe/Paris"), moments),
-        "span": column(pa.duration("ns"), [datetime.timedelta(hours=number) for number in numbers]),
-        "decimal": column(pa.decimal128(9, 2), [decimal.Decimal(number) / 4 for number in numbers]),
-        "category": column(pa.string(), words).dictionary_encode(),
-        "nothing": pa.nulls(rows),
-    })  # fmt: skip
+    return pa.table(
+        {
+            "bool": column(pa.bool_(), [number > 0 for number in numbers]),
+            "int8": column(pa.int8(), numbers),
+            "int32": column(pa.int32(), numbers),
+            "int64": column(pa.int64(), [number * 10**15 for number in numbers]),
+            "uint64": column(pa.uint64(), [abs(number) for number in numbers]),
+            "float": column(pa.float32(), numbers),
+            "double": column(pa.float64(), numbers),
+            "half": column(pa.float16(), [np.float16(number) for number in numbers]),
+            "string": column(pa.string(), words),
+            "binary": column(pa.binary(), [word.encode() for word in words]),
+            "fixed": column(pa.binary(5), [f"{number:5d}".encode() for number in numbers]),
+            "date": column(pa.date32(), [moment.date() for moment in moments]),
+            "time": column(pa.time64("us"), [moment.time() for moment in moments]),
+            "moment": column(pa.timestamp("us", "Europe/Paris"), moments),
+            "span": column(pa.duration("ns"), [datetime.timedelta(hours=number) for number in numbers]),
+            "decimal": column(pa.decimal128(9, 2), [decimal.Decimal(number) / 4 for number in numbers]),
+            "category": column(pa.string(), words).dictionary_encode(),
+            "nothing": pa.nulls(rows),
+        }
+    )
 
 
 def _nested(rows: int) -> Any:
@@ -67,18 +69,21 @@ def _nested(rows: int) -> Any:
         moment = datetime.datetime(2020, 1, 1) + datetime.timedelta(hours=int(rng.integers(0, 100)))
         return None if rng.random() < 0.2 else {"n": number(), "w": word(), "t": moment, "l": some(number)}
 
-    kind = pa.struct([("n", pa.int64()), ("w", pa.string()), ("t", pa.timestamp("us", "Europe/Paris")),
-                      ("l", pa.list_(pa.int32()))])  # fmt: skip
-    return pa.table({
-        "list": pa.array([some(number) for _ in range(rows)], pa.list_(pa.int64())),
-        "words": pa.array([some(word) for _ in range(rows)], pa.large_list(pa.string())),
-        "struct": pa.array([struct() for _ in range(rows)], kind),
-        "structs": pa.array([some(struct) for _ in range(rows)], pa.list_(kind)),
-        "map": pa.array([some(lambda: (word(), number())) for _ in range(rows)], pa.map_(pa.string(), pa.int64())),
-        "lists": pa.array([some(lambda: some(number)) for _ in range(rows)], pa.list_(pa.list_(pa.float32()))),
-        "fixed": pa.array([[number(), number()] for _ in range(rows)], pa.list_(pa.int16(), 2)),
-        "flat": pa.array([number() for _ in range(rows)]),
-    })  # fmt: skip
+    kind = pa.struct(
+        [("n", pa.int64()), ("w", pa.string()), ("t", pa.timestamp("us", "Europe/Paris")), ("l", pa.list_(pa.int32()))]
+    )
+    return pa.table(
+        {
+            "list": pa.array([some(number) for _ in range(rows)], pa.list_(pa.int64())),
+            "words": pa.array([some(word) for _ in range(rows)], pa.large_list(pa.string())),
+            "struct": pa.array([struct() for _ in range(rows)], kind),
+            "structs": pa.array([some(struct) for _ in range(rows)], pa.list_(kind)),
+            "map": pa.array([some(lambda: (word(), number())) for _ in range(rows)], pa.map_(pa.string(), pa.int64())),
+            "lists": pa.array([some(lambda: some(number)) for _ in range(rows)], pa.list_(pa.list_(pa.float32()))),
+            "fixed": pa.array([[number(), number()] for _ in range(rows)], pa.list_(pa.int16(), 2)),
+            "flat": pa.array([number() for _ in range(rows)]),
+        }
+    )
 
 
 def _pairs() -> bytes:
@@ -100,8 +105,13 @@ def _alp(**options: Any) -> bytes:
     import numparq
 
     decimals = [number / 100 for number in range(50)]
-    frame = pd.DataFrame({"x": [*decimals[2:], -0.0, float("inf")], "y": pd.array(decimals, "Float32"),
-                          "z": [[number, 1 / 3] for number in decimals]})  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "x": [*decimals[2:], -0.0, float("inf")],
+            "y": pd.array(decimals, "Float32"),
+            "z": [[number, 1 / 3] for number in decimals],
+        }
+    )
     frame.loc[::7, "y"] = None
     return numparq.to_parquet(frame, column_encoding="ALP", max_rows_per_page=20, **options)
 

@@ -24,11 +24,17 @@ def spark():
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     settings = {
-        "spark.driver.memory": "1g", "spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1", "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "1", "spark.sql.timeType.enabled": "true", "spark.log.level": "OFF",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "1000000", "spark.ui.showConsoleProgress": "false",
-    }  # fmt: skip
+        "spark.driver.memory": "1g",
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.timeType.enabled": "true",
+        "spark.log.level": "OFF",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "1000000",
+        "spark.ui.showConsoleProgress": "false",
+    }
     builder = SparkSession.builder.master("local[2,3]")
     for name, value in settings.items():
         builder = builder.config(name, value)
@@ -60,10 +66,15 @@ def registered(spark):
 def frame():
     """Rows with nulls."""
     rng = np.random.default_rng(5)
-    made = pd.DataFrame({
-        "row": np.arange(ROWS), "n": pd.array(rng.integers(-50, 50, ROWS), "Int32"), "x": rng.normal(size=ROWS),
-        "s": rng.choice(["a", "bb", "ccc", ""], ROWS), "key": np.arange(ROWS) // 10,
-    })  # fmt: skip
+    made = pd.DataFrame(
+        {
+            "row": np.arange(ROWS),
+            "n": pd.array(rng.integers(-50, 50, ROWS), "Int32"),
+            "x": rng.normal(size=ROWS),
+            "s": rng.choice(["a", "bb", "ccc", ""], ROWS),
+            "key": np.arange(ROWS) // 10,
+        }
+    )
     made.loc[made.row % 7 == 0, "n"] = pd.NA
     return made
 

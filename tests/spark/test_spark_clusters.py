@@ -42,9 +42,12 @@ def outcomes(request, tmp_path_factory):
         environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
         environment.pop("PYSPARK_GATEWAY_PORT", None)
         done = subprocess.run(
-            [sys.executable, str(HERE / "checks.py"), url, str(folder)], env=environment, capture_output=True,
-            text=True, timeout=600,
-        )  # fmt: skip
+            [sys.executable, str(HERE / "checks.py"), url, str(folder)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
     found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"check"')]
     assert found, done.stdout[-2000:] + done.stderr[-4000:]
     return {one["check"]: one["failure"] for one in found}

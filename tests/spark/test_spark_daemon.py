@@ -43,7 +43,8 @@ def test_workers_are_forked_from_our_daemon(found):
     workers = found["workers"]
     assert len({worker["pid"] for worker in workers}) == 2
     for worker in workers:
-        assert worker["parent"][-2] == "pyspark.worker" and worker["python"] == sys.executable
+        assert worker["parent"][-2] == "pyspark.worker"
+        assert worker["python"] == sys.executable
         assert any(word.endswith("daemon.py") and "numparq" in word for word in worker["parent"]) or (
             "numparq.spark.daemon" in worker["parent"]
         )
@@ -58,12 +59,15 @@ def test_all_is_loaded_before_the_first_task(found):
         assert {"pandas", "numparq.api", "numparq.dataset.splits.table", "numparq.spark.jobs.pandas_jobs"} <= set(
             worker["loaded"]
         )
-        assert worker["kernels"] == "object" and "numba" not in worker["loaded"]
+        assert worker["kernels"] == "object"
+        assert "numba" not in worker["loaded"]
 
 
 def test_settings_reach_the_workers(found):
     for worker in found["workers"]:
-        assert worker["threads"] == 1 and worker["numba threads"] == "1" and worker["own"] == "kept"
+        assert worker["threads"] == 1
+        assert worker["numba threads"] == "1"
+        assert worker["own"] == "kept"
         assert worker["cache"] == os.environ.get("NUMPARQ_CACHE_DIR")
 
 

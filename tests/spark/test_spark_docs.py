@@ -42,17 +42,24 @@ def names(spark, tmp_path, monkeypatch):
     for number in range(2):
         numparq.to_parquet(taxi[number::2], tmp_path / "rides" / f"{number}.parquet", index=False, row_group_size=500)
     rng = np.random.default_rng(7)
-    events = pd.DataFrame({
-        "day": np.repeat(["2025-12-31", "2026-01-01", "2026-01-02"], 200), "user": rng.integers(0, 50, 600),
-        "time": pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(600), "s"), "amount": rng.random(600) * 1000,
-        "item": rng.integers(0, 9, 600).astype(str), "country": rng.choice(["AT", "BR", "CL"], 600),
-    })  # fmt: skip
+    events = pd.DataFrame(
+        {
+            "day": np.repeat(["2025-12-31", "2026-01-01", "2026-01-02"], 200),
+            "user": rng.integers(0, 50, 600),
+            "time": pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(600), "s"),
+            "amount": rng.random(600) * 1000,
+            "item": rng.integers(0, 9, 600).astype(str),
+            "country": rng.choice(["AT", "BR", "CL"], 600),
+        }
+    )
     numparq.to_parquet(events, tmp_path / "events", partition_cols=["day"], max_rows_per_file=20)
     return {
-        "__name__": "docs", "numparq": numparq, "spark": spark,
+        "__name__": "docs",
+        "numparq": numparq,
+        "spark": spark,
         "zones": spark.createDataFrame([("zone 1",), ("zone 2",)], "id string"),
         "df": spark.range(100).selectExpr("id", "id / 4 as fare", "2020 + id % 3 as year"),
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.skipif(not (PROJECT / "docs").exists(), reason="there is no documentation beside the tests")
@@ -128,7 +135,8 @@ def test_optimizing(ran, tmp_path):
 def test_readme(ran, tmp_path):
     ran("README.md")
     events = numparq.read_parquet(tmp_path / "events")
-    assert len(events) == 600 and len(numparq.Dataset(tmp_path / "events").files) == 3
+    assert len(events) == 600
+    assert len(numparq.Dataset(tmp_path / "events").files) == 3
     assert len(numparq.read_parquet(tmp_path / "large")) == (events["amount"] > 990).sum() > 0
 
 

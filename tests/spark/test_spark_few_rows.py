@@ -26,12 +26,19 @@ def folder(spark, tmp_path_factory):
     path = str(tmp_path_factory.mktemp("few") / "table")
     nulls = "case when id % 5 = 0 then null else {} end"
     values = {
-        "small": "cast(id % 100 as tinyint)", "short": "cast(id % 1000 as smallint)", "int": "cast(id as int)",
-        "x": "case when id % 7 = 0 then double('NaN') else id / 3 end", "f": "cast(id as float)", "flag": "id % 2 = 0",
-        "text": "concat('é', id)", "raw": "cast(cast(id as string) as binary)",
-        "day": "date_add(date '1969-12-01', cast(id as int))", "at": "timestamp_micros(id * 1000003 - 5000000000)",
-        "wall": "cast(timestamp_micros(id * 1000003) as timestamp_ntz)", "price": "cast(id as decimal(20,3)) / 8",
-    }  # fmt: skip
+        "small": "cast(id % 100 as tinyint)",
+        "short": "cast(id % 1000 as smallint)",
+        "int": "cast(id as int)",
+        "x": "case when id % 7 = 0 then double('NaN') else id / 3 end",
+        "f": "cast(id as float)",
+        "flag": "id % 2 = 0",
+        "text": "concat('é', id)",
+        "raw": "cast(cast(id as string) as binary)",
+        "day": "date_add(date '1969-12-01', cast(id as int))",
+        "at": "timestamp_micros(id * 1000003 - 5000000000)",
+        "wall": "cast(timestamp_micros(id * 1000003) as timestamp_ntz)",
+        "price": "cast(id as decimal(20,3)) / 8",
+    }
     kinds = dict(part.split(" ", 1) for part in ALL.split(", "))
     texts = [f"cast({nulls.format(value)} as {kinds[name]}) as {name}" for name, value in values.items()]
     spark.range(0, ROWS, 1, 4).selectExpr("id", *texts).write.parquet(path)
@@ -51,7 +58,8 @@ def test_rows_and_types_are_those_of_tasks(spark, folder, zone):
         here = numparq.spark.read(spark, folder, filters=filters)
         tasks = numparq.spark.read(spark, folder, filters=filters, driver_bytes=0)
         native = spark.read.parquet(folder).where("id between 8990 and 9010")
-        assert is_local(here) and not is_local(tasks)
+        assert is_local(here)
+        assert not is_local(tasks)
         assert here.schema == tasks.schema == native.schema
         assert here.count() == 21
         for other in (tasks, native):
@@ -62,7 +70,8 @@ def test_rows_and_types_are_those_of_tasks(spark, folder, zone):
 
 def test_nothing_found_and_columns_chosen(spark, folder):
     nothing = numparq.spark.read(spark, folder, ["text", "id"], col("id") < 0)
-    assert nothing.columns == ["text", "id"] and nothing.collect() == []
+    assert nothing.columns == ["text", "id"]
+    assert nothing.collect() == []
     row = numparq.spark.read(spark, folder, ["price", "day", "at"], "id = 8").first()
     at = dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=8 * 1_000_003 - 5_000_000_000)
     assert row == (Decimal("1.000"), dt.date(1969, 12, 9), at)
@@ -77,14 +86,15 @@ def test_it_stands_for_the_rows_that_were_there(spark, tmp_path):
 
 
 NESTED = {
-    "numbers": "array(int(id), null, 3)", "instants": "array(timestamp_micros(id * 1000003), null)",
+    "numbers": "array(int(id), null, 3)",
+    "instants": "array(timestamp_micros(id * 1000003), null)",
     "named": "map('a', named_struct('x', id / 2, 'at', timestamp_micros(id)), 'b', null)",
     "days": "map(id, date_add(date '2020-02-27', int(id)))",
     "deep": "named_struct('t', concat('é', id), 'walls', array(timestamp_ntz '1900-01-01 00:00:00'), 'within', "
-            "named_struct('price', cast(id as decimal(20,3)), 'raw', array(array(binary(string(id))))))",
+    "named_struct('price', cast(id as decimal(20,3)), 'raw', array(array(binary(string(id))))))",
     "nothing": "cast(if(id % 2 = 0, array(), array(array())) as array<array<int>>)",
     "empty": "cast(if(id % 2 = 0, map(), map('', '')) as map<string, string>)",
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +114,8 @@ def test_nested_columns_are_those_of_tasks(spark, nested, zone):
         here = numparq.spark.read(spark, nested, filters=col("id").between(4, 9))
         tasks = numparq.spark.read(spark, nested, filters=col("id").between(4, 9), driver_bytes=0)
         native = spark.read.parquet(nested).where("id between 4 and 9")
-        assert is_local(here) and not is_local(tasks)
+        assert is_local(here)
+        assert not is_local(tasks)
         for other in (tasks, native):
             assert here.schema == other.schema
             assert repr(here.sort("id").collect()) == repr(here.collect()) == repr(other.sort("id").collect())
@@ -118,7 +129,8 @@ def test_where_spark_has_other_ways_it_takes_simple_columns_only(spark, folder, 
     monkeypatch.setattr(local_frame, "create_local_frame", lambda *of: None)
     assert is_local(numparq.spark.read(spark, folder, filters=col("id") == 3))
     df = numparq.spark.read(spark, nested, filters=col("id") == 3)
-    assert not is_local(df) and df.first()["numbers"] == [3, None, 3]
+    assert not is_local(df)
+    assert df.first()["numbers"] == [3, None, 3]
 
 
 def test_tasks_read_what_is_more_or_not_filtered(spark, tmp_path):
@@ -131,7 +143,8 @@ def test_tasks_read_what_is_more_or_not_filtered(spark, tmp_path):
     assert is_local(numparq.spark.read(spark, path, ["id", "text", "list"], "id = 3"))
     keys = spark.createDataFrame([(3,), (5,)], "id bigint")
     found = numparq.spark.read(spark, path, ["id"], runtime_filters={"id": keys})
-    assert is_local(found) and sorted(row["id"] for row in found.collect()) == [3, 5]
+    assert is_local(found)
+    assert sorted(row["id"] for row in found.collect()) == [3, 5]
 
 
 def test_damage_is_told_when_rows_are_asked_for(spark, tmp_path):

@@ -104,7 +104,7 @@ HOSTILE = {
     "TIME of a day to come": (of([12, 86_400_000], pa.int32(), TIME_MS), "a time of 86400000000000 ns is none"),
     "TIME before its day": (of([12, -1], pa.int64(), TIME_US), "a time of -1000 ns is none of a day"),
     "TIMESTAMP out of bounds": (of([12, 1 << 62], pa.int64(), MOMENT_MS), "out of bounds timestamp"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -139,12 +139,14 @@ def test_one_of_several_files_of_a_split(spark, tmp_path):
 
 
 SAME = {
-    "small integers": of([12, 300], pa.int32(), INT8), "short integers": of([12, 70_000], pa.int32(), INT16),
+    "small integers": of([12, 300], pa.int32(), INT8),
+    "short integers": of([12, 70_000], pa.int32(), INT16),
     "keys twice": maps([("a", 1), ("a", 2)], []),
     "keys that would be null, of none": told(maps([], None), "key", repetition_type=1),
-    "ENUM": of([b"a", None], pa.binary(), ENUM), "JSON": of([b"{}", None], pa.binary(), JSON),
+    "ENUM": of([b"a", None], pa.binary(), ENUM),
+    "JSON": of([b"{}", None], pa.binary(), JSON),
     "dates": of([-(1 << 20), 1 << 20], pa.int32(), DATE),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", SAME)

@@ -77,9 +77,11 @@ def described_frame(frame):
 def test_dtypes_are_the_same_in_all_splits(spark, folder):
     """Also where a part has no null, and where it has nothing else."""
     got = map_pandas(spark, folder, described_frame, "text string", split_bytes=1).toPandas()["text"]
-    assert len(got) >= FILES and got.nunique() == 1
-    assert got[0] == ("n Int64, key Int64, x float64, s str, when datetime64[us, UTC], hole Int64, part Int32, "
-                      "RangeIndex(")  # fmt: skip
+    assert len(got) >= FILES
+    assert got.nunique() == 1
+    assert got[0] == (
+        "n Int64, key Int64, x float64, s str, when datetime64[us, UTC], hole Int64, part Int32, RangeIndex("
+    )
     no_nulls = map_pandas(spark, folder, described_frame, "text string", ["hole"], "hole between 6 and 9").toPandas()
     assert no_nulls["text"].tolist() == ["hole Int64, RangeIndex("]
 
@@ -101,14 +103,16 @@ class Heads:
 @pytest.mark.parametrize("fn", [heads, annotated, Heads(), partial(heads)], ids=["generator", "hint", "object", "part"])
 def test_functions_of_iterators(spark, folder, fn):
     got = collected(map_pandas(spark, folder, fn, "n bigint, rows bigint", rows_per_batch=150), "n")
-    assert got["rows"].max() == 150 and got["rows"].sum() == FILES * ROWS
+    assert got["rows"].max() == 150
+    assert got["rows"].sum() == FILES * ROWS
     assert got["n"].tolist() == np.concatenate([[0], got["rows"].cumsum()[:-1]]).tolist()
 
 
 def test_functions_of_frames_get_batches(spark, folder):
     rows = map_pandas(spark, folder, lambda frame: pd.DataFrame({"rows": [len(frame)]}), "rows int", rows_per_batch=70)
     found = rows.toPandas()["rows"]
-    assert found.max() == 70 and found.sum() == FILES * ROWS
+    assert found.max() == 70
+    assert found.sum() == FILES * ROWS
 
 
 def test_functions_are_not_called_without_rows(spark, folder):
@@ -122,20 +126,28 @@ def test_functions_are_not_called_without_rows(spark, folder):
     one_of_many = map_pandas(spark, folder, largest, "n bigint", filters="x > 1 and n = 7")
     assert [row["n"] for row in one_of_many.collect()] == [7]
     nothing = map_pandas(spark, folder, largest, "n bigint", filters="part = 9")
-    assert nothing.collect() == [] and nothing.columns == ["n"]
+    assert nothing.collect() == []
+    assert nothing.columns == ["n"]
     assert map_pandas(spark, folder, heads, "n bigint, rows int", filters="n = -1").collect() == []
 
 
 def test_columns_filters_and_other_options(spark, folder, whole):
     keys = spark.createDataFrame([(3,), (5,)], "key bigint")
     got = map_pandas(
-        spark, folder, lambda frame: frame, "file string, n bigint, part int", ["n", "part"], numparq.col("n") < 800,
-        runtime_filters={"key": keys}, include=["file"],
-    )  # fmt: skip
+        spark,
+        folder,
+        lambda frame: frame,
+        "file string, n bigint, part int",
+        ["n", "part"],
+        numparq.col("n") < 800,
+        runtime_filters={"key": keys},
+        include=["file"],
+    )
     wanted = whole[(whole["n"] < 800) & whole["key"].isin([3, 5])]["n"]
     frame = collected(got, "n")
     assert frame["n"].tolist() == wanted.tolist()
-    assert frame["part"].unique().tolist() == [0] and frame["file"].str.contains("part=0").all()
+    assert frame["part"].unique().tolist() == [0]
+    assert frame["file"].str.contains("part=0").all()
     with pytest.raises(TypeError, match="no option of a table"):
         map_pandas(spark, folder, heads, "n bigint", nrows=3)
     with pytest.raises(SchemaError, match="nothing"):
@@ -165,7 +177,8 @@ def test_a_task_has_one_thread_of_numparq(spark, folder):
     """What the user reads in it, too."""
     schema = "count int, running int, pid int"
     got = map_pandas(spark, folder, threads_of_a_task, schema, ["n"], include=["file"], split_bytes=1).toPandas()
-    assert set(got["count"]) == {1} and set(got["running"]) == {1}
+    assert set(got["count"]) == {1}
+    assert set(got["running"]) == {1}
 
 
 def killed_at_first(frame):
@@ -217,7 +230,8 @@ def test_jobs_that_wait_raise_the_error_itself(spark, damaged):
     with pytest.raises(CorruptPageError, match=r"damaged\.parquet") as caught:
         aggregate_pandas(spark, damaged, by_key, by_key)
     where = dict(caught.value.where)
-    assert where.pop("file").endswith("damaged.parquet") and where == {"row_group": 1, "column": "x", "page": 0}
+    assert where.pop("file").endswith("damaged.parquet")
+    assert where == {"row_group": 1, "column": "x", "page": 0}
     assert "Traceback" in str(caught.value.__cause__)
 
 
@@ -259,7 +273,9 @@ def test_what_partial_gives_is_what_final_gets(spark, folder):
         return pd.Series(pd.Categorical(frame["s"].head(2), ["s0", "s1", "s2"]), frame["n"].head(2), name="s")
 
     got = aggregate_pandas(spark, folder, firsts, lambda parts: parts, split_bytes=1)
-    assert str(got.dtype) == "category" and got.index.is_monotonic_increasing and len(got) >= 2 * FILES
+    assert str(got.dtype) == "category"
+    assert got.index.is_monotonic_increasing
+    assert len(got) >= 2 * FILES
 
 
 def test_an_aggregate_of_nothing(spark, folder):
@@ -294,13 +310,21 @@ def test_aggregates_by_keys(spark, folder, whole, by):
 
 def test_rows_of_a_key_come_in_the_order_of_the_table(spark, folder, whole):
     def ordered(frame):
-        assert frame["n"].is_monotonic_increasing and str(frame["n"].dtype) == "Int64"
+        assert frame["n"].is_monotonic_increasing
+        assert str(frame["n"].dtype) == "Int64"
         return pd.DataFrame({"key": [frame["key"].iloc[0]], "first": [frame["n"].iloc[0]], "rows": [len(frame)]})
 
     got = aggregate_pandas_by(
-        spark, folder, "key", lambda frame: frame[["key", "n"]], ordered, "key bigint, first bigint, rows bigint",
-        partial_schema="key bigint, n bigint", split_bytes=1, rows_per_batch=50,
-    )  # fmt: skip
+        spark,
+        folder,
+        "key",
+        lambda frame: frame[["key", "n"]],
+        ordered,
+        "key bigint, first bigint, rows bigint",
+        partial_schema="key bigint, n bigint",
+        split_bytes=1,
+        rows_per_batch=50,
+    )
     frame = collected(got, "key")
     assert frame["first"].tolist() == list(range(7))
     assert frame["rows"].tolist() == whole.groupby("key").size().tolist()

@@ -48,7 +48,8 @@ def test_what_goes_wrong_in_a_task(spark):
 
     with pytest.raises(InvalidFileError) as caught:
         run_each(spark, [1, 2], fail, "failing")
-    assert caught.value.where == {"file": "/a b.parquet", "column": "x"} and caught.value.message == "broken"
+    assert caught.value.where == {"file": "/a b.parquet", "column": "x"}
+    assert caught.value.message == "broken"
     with pytest.raises(PythonException, match="the user's"):
         run_each(spark, [3], fail, "failing")
 

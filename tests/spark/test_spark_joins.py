@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import numparq
-from numparq.format.logical_type import LogicalType  # fmt: skip
-from numparq.format.physical_type import (  # fmt: skip
+from numparq.format.logical_type import LogicalType
+from numparq.format.physical_type import (
     BOOLEAN,
     BYTE_ARRAY,
     DOUBLE,
@@ -28,7 +28,7 @@ from numparq.format.physical_type import (  # fmt: skip
     INT64,
     INT96,
 )
-from numparq.format.schema import OPTIONAL  # fmt: skip
+from numparq.format.schema import OPTIONAL
 from numparq.format.schema_node import SchemaNode
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -110,10 +110,12 @@ COLUMNS = {
     "u8": (integer_of(8, signed=False), pa.array([row % 256 for row in NUMBERS], pa.uint8())),
     "u32": (integer_of(32, signed=False), pa.array([(1 << 32) - 1 - row for row in NUMBERS], pa.uint32())),
     "u64": (integer_of(64, signed=False), pa.array([(1 << 64) - 1 - row for row in NUMBERS], pa.uint64())),
-    "time": (SchemaNode("x", OPTIONAL, INT64, 0, LogicalType("TIME", unit="MICROS", utc=True)),
-             pa.array([row * 1_000_000 for row in NUMBERS], pa.time64("us"))),
+    "time": (
+        SchemaNode("x", OPTIONAL, INT64, 0, LogicalType("TIME", unit="MICROS", utc=True)),
+        pa.array([row * 1_000_000 for row in NUMBERS], pa.time64("us")),
+    ),
     "nothing": (SchemaNode("x", OPTIONAL, INT32, 0, LogicalType("UNKNOWN")), pa.nulls(ROWS)),
-}  # fmt: skip
+}
 # Which of Spark's own reader refuses: another column of the file stands for them.
 NOT_FOR_SPARK = {"ns", "ntz_ns", "uuid", "half", "time"}
 
@@ -129,62 +131,126 @@ def stored(tmp_path_factory):
         (folder / name).mkdir()
         blooms = {} if name in ("flag", "nothing") else {"x": True}
         numparq.to_parquet(
-            frame, folder / name / "a.parquet", index=False, schema={"x": node}, row_group_size=100,
-            max_rows_per_page=20, bloom_filter_options=blooms,
-        )  # fmt: skip
+            frame,
+            folder / name / "a.parquet",
+            index=False,
+            schema={"x": node},
+            row_group_size=100,
+            max_rows_per_page=20,
+            bloom_filter_options=blooms,
+        )
     return folder
 
 
 HOUR = "timestamp'2020-01-03 05:00:00'"
 # Keys in SQL, by column; nulls are added to each.
 KEYS = {
-    "int96": [[HOUR, "timestamp'2020-01-01 00:00:00'", "timestamp'2020-01-01 00:00:00.000001'"],
-              ["timestamp_seconds(316516204800)", HOUR], ["timestamp'0001-01-01 00:00:00'", HOUR],
-              ["timestamp_ntz'2020-01-03 05:00:00'"], ["date'2020-01-03'"]],
+    "int96": [
+        [HOUR, "timestamp'2020-01-01 00:00:00'", "timestamp'2020-01-01 00:00:00.000001'"],
+        ["timestamp_seconds(316516204800)", HOUR],
+        ["timestamp'0001-01-01 00:00:00'", HOUR],
+        ["timestamp_ntz'2020-01-03 05:00:00'"],
+        ["date'2020-01-03'"],
+    ],
     "ms": [[HOUR, "timestamp'2020-01-01 00:00:00.0005'"], ["timestamp_seconds(316516204800)", HOUR]],
-    "us": [["timestamp'2020-01-03 05:00:00.000001'", HOUR], ["timestamp_ntz'2020-01-03 05:00:00.000001'"],
-           ["'2020-01-03 05:00:00.000001'"]],
-    "ns": [[HOUR, "timestamp'2020-01-01 00:00:00.000001'"], ["timestamp'0001-01-01 00:00:00'", HOUR],
-           ["timestamp'9999-12-31 23:59:59.999999'", HOUR]],
+    "us": [
+        ["timestamp'2020-01-03 05:00:00.000001'", HOUR],
+        ["timestamp_ntz'2020-01-03 05:00:00.000001'"],
+        ["'2020-01-03 05:00:00.000001'"],
+    ],
+    "ns": [
+        [HOUR, "timestamp'2020-01-01 00:00:00.000001'"],
+        ["timestamp'0001-01-01 00:00:00'", HOUR],
+        ["timestamp'9999-12-31 23:59:59.999999'", HOUR],
+    ],
     "ntz_ms": [["timestamp_ntz'2020-01-04 12:00:00'"], ["date'2020-01-03'", "date'2020-01-05'"], [HOUR]],
-    "ntz_us": [["timestamp_ntz'2020-01-04 12:00:00'"], ["date'2020-01-03'", "date'2020-01-05'"],
-               ["timestamp'2020-01-03 12:00:00'"]],
+    "ntz_us": [
+        ["timestamp_ntz'2020-01-04 12:00:00'"],
+        ["date'2020-01-03'", "date'2020-01-05'"],
+        ["timestamp'2020-01-03 12:00:00'"],
+    ],
     "ntz_ns": [["timestamp_ntz'2020-01-04 12:00:00'"], ["date'2020-01-03'", "date'2020-01-05'"]],
-    "day": [["date'2020-01-03'", "date'0001-01-01'"], ["date'12000-01-01'", "date'2020-01-03'"],
-            ["timestamp_ntz'2020-01-03 00:00:00'", "timestamp_ntz'2020-01-04 00:00:01'"],
-            ["timestamp'2020-01-03 00:00:00'"], ["'2020-01-03'"]],
+    "day": [
+        ["date'2020-01-03'", "date'0001-01-01'"],
+        ["date'12000-01-01'", "date'2020-01-03'"],
+        ["timestamp_ntz'2020-01-03 00:00:00'", "timestamp_ntz'2020-01-04 00:00:01'"],
+        ["timestamp'2020-01-03 00:00:00'"],
+        ["'2020-01-03'"],
+    ],
     "flag": [["true"], ["false", "true"], ["'true'"]],
-    **{name: [["1.5", "-3.0", "1.55"], ["3", "-9", "4000000"], ["1.5D"]]
-       for name in ("d18", "d30", "dfixed", "dbytes")},
-    "d9": [["1.5", "-3.0", "1.55"], ["cast(1.5 as decimal(20, 10))"], ["3", "-9", "4000000"], ["cast(3 as tinyint)"],
-           ["cast(3 as bigint)", "9223372036854775807L"], ["1.5D", "0.1D"], ["'1.5'"],
-           ["cast(1.5 as decimal(38, 20))"], ["cast(3 as decimal(38, 0))"]],
-    "s": [["'k0003'", "'a'"], ["''", "'𐍈'", "'a\\0'"], ["'k0003 '"], ["X'61'"],
-          ["cast(X'ff' as string)", "'a'"]],
-    "enum": [["'k0003'", "'a'", "''"]], "json": [["'\"k0003\"'", "'\"a\"'"]],
-    "b": [["X'61ff'", "X'ff'", "X''"], ["'a'"]], "bson": [["X'61ff'", "X'ff'", "X''"]],
+    **{
+        name: [["1.5", "-3.0", "1.55"], ["3", "-9", "4000000"], ["1.5D"]] for name in ("d18", "d30", "dfixed", "dbytes")
+    },
+    "d9": [
+        ["1.5", "-3.0", "1.55"],
+        ["cast(1.5 as decimal(20, 10))"],
+        ["3", "-9", "4000000"],
+        ["cast(3 as tinyint)"],
+        ["cast(3 as bigint)", "9223372036854775807L"],
+        ["1.5D", "0.1D"],
+        ["'1.5'"],
+        ["cast(1.5 as decimal(38, 20))"],
+        ["cast(3 as decimal(38, 0))"],
+    ],
+    "s": [["'k0003'", "'a'"], ["''", "'𐍈'", "'a\\0'"], ["'k0003 '"], ["X'61'"], ["cast(X'ff' as string)", "'a'"]],
+    "enum": [["'k0003'", "'a'", "''"]],
+    "json": [["'\"k0003\"'", "'\"a\"'"]],
+    "b": [["X'61ff'", "X'ff'", "X''"], ["'a'"]],
+    "bson": [["X'61ff'", "X'ff'", "X''"]],
     "fixed": [["X'03000300030003000300030003000300'", "X'0300'", "X''"]],
-    "uuid": [["'03000300-0300-0300-0300-030003000300'", "'0a000A00-0A00-0A00-0A00-0A000A000A00'", "'none'", "''"],
-             ["'03000300030003000300030003000300'"], ["'none'"]],
+    "uuid": [
+        ["'03000300-0300-0300-0300-030003000300'", "'0a000A00-0A00-0A00-0A00-0A000A000A00'", "'none'", "''"],
+        ["'03000300030003000300030003000300'"],
+        ["'none'"],
+    ],
     "half": [["float(0.1)", "float(-0.0)", "float('infinity')"], ["0.1D", "0.0D", "9D"]],
-    "float": [["float(0.1)", "float(-0.0)", "float('infinity')"], ["0.1D", "0.0D", "9D"], ["float('nan')", "1F"], ["9"],
-              ["double('-infinity')", "1e300D"]],
-    "double": [["float(0.1)", "float(-0.0)", "9F"], ["0.1D", "0.0D", "9D"], ["double('nan')", "1D"], ["9", "0"],
-               ["2.25"], ["'9'"], ["double('-infinity')", "1e300D"]],
-    "i8": [["cast(3 as tinyint)", "cast(-3 as tinyint)"], ["cast(300 as smallint)", "cast(7 as smallint)"],
-           ["7", "-100", "100000"], ["7L", "9223372036854775807L", "(-9223372036854775807L - 1)"],
-           ["cast(7 as decimal(20, 0))", "cast(-7 as decimal(20, 0))"], ["7.0", "7.5"], ["7D", "0.5D"], ["'7'"],
-           ["cast(7 as decimal(38, 0))", "cast(-100 as decimal(38, 0))"]],
-    **{name: [["7", "-100", "100000"], ["7L", "9223372036854775807L"], ["7.0"], ["cast(-3 as tinyint)"]]
-       for name in ("i16", "i32", "u8", "nothing")},
-    "i64": [["shiftleft(7L, 33)", "7L", "(-9223372036854775807L - 1)"], ["0", "7"],
-            ["cast(shiftleft(7L, 33) as double)"],
-            ["cast(shiftleft(7L, 33) as decimal(38, 2))", "0.01"], ["cast(shiftleft(7L, 33) as decimal(38, 18))"]],
+    "float": [
+        ["float(0.1)", "float(-0.0)", "float('infinity')"],
+        ["0.1D", "0.0D", "9D"],
+        ["float('nan')", "1F"],
+        ["9"],
+        ["double('-infinity')", "1e300D"],
+    ],
+    "double": [
+        ["float(0.1)", "float(-0.0)", "9F"],
+        ["0.1D", "0.0D", "9D"],
+        ["double('nan')", "1D"],
+        ["9", "0"],
+        ["2.25"],
+        ["'9'"],
+        ["double('-infinity')", "1e300D"],
+    ],
+    "i8": [
+        ["cast(3 as tinyint)", "cast(-3 as tinyint)"],
+        ["cast(300 as smallint)", "cast(7 as smallint)"],
+        ["7", "-100", "100000"],
+        ["7L", "9223372036854775807L", "(-9223372036854775807L - 1)"],
+        ["cast(7 as decimal(20, 0))", "cast(-7 as decimal(20, 0))"],
+        ["7.0", "7.5"],
+        ["7D", "0.5D"],
+        ["'7'"],
+        ["cast(7 as decimal(38, 0))", "cast(-100 as decimal(38, 0))"],
+    ],
+    **{
+        name: [["7", "-100", "100000"], ["7L", "9223372036854775807L"], ["7.0"], ["cast(-3 as tinyint)"]]
+        for name in ("i16", "i32", "u8", "nothing")
+    },
+    "i64": [
+        ["shiftleft(7L, 33)", "7L", "(-9223372036854775807L - 1)"],
+        ["0", "7"],
+        ["cast(shiftleft(7L, 33) as double)"],
+        ["cast(shiftleft(7L, 33) as decimal(38, 2))", "0.01"],
+        ["cast(shiftleft(7L, 33) as decimal(38, 18))"],
+    ],
     "u32": [["4294967295L", "-1L"], ["-1", "7"], ["cast(4294967295L as decimal(12, 1))"]],
-    "u64": [["cast('18446744073709551615' as decimal(20, 0))", "cast(-1 as decimal(20, 0))"], ["-1L", "7L"],
-            ["cast('18446744073709551615' as decimal(38, 0))"], ["18446744073709551615D"]],
+    "u64": [
+        ["cast('18446744073709551615' as decimal(20, 0))", "cast(-1 as decimal(20, 0))"],
+        ["-1L", "7L"],
+        ["cast('18446744073709551615' as decimal(38, 0))"],
+        ["18446744073709551615D"],
+    ],
     "time": [["time'00:00:03'", "time'00:00:03.5'"], ["time'23:59:59.999999'"]],
-}  # fmt: skip
+}
 # How many keys are looked for one by one, and how many are collected.
 LIMITS = {"set": (2_000, 5_000_000), "Bloom filter": (0, 5_000_000), "range": (0, 0)}
 
@@ -204,8 +270,10 @@ def check(spark, monkeypatch, path, several, *, native=True, column="x", **optio
     All rows that find a partner have to be among those that are read, as they are.
     """
     plain = spark.read.parquet(str(path)) if native else numparq.spark.read(spark, str(path), driver_bytes=0, **options)
-    joined = [plain.join(small, plain[column] == small["key"]).select(plain["id"], functions.lit(number))
-              for number, small in enumerate(several)]  # fmt: skip
+    joined = [
+        plain.join(small, plain[column] == small["key"]).select(plain["id"], functions.lit(number))
+        for number, small in enumerate(several)
+    ]
     pairs = functools.reduce(lambda one, other: one.union(other), joined).collect()
     found = []
     for number, small in enumerate(several):
@@ -241,8 +309,27 @@ def test_joined(spark, stored, column):
 
 # --- what is left out -------------------------------------------------------------------------------------------------
 
-SELECTIVE = ["int96", "ms", "us", "ns", "ntz_us", "ntz_ns", "day", "d9", "d30", "dbytes", "s", "json", "fixed", "uuid",
-             "i8", "i64", "u32", "u64", "time"]  # fmt: skip
+SELECTIVE = [
+    "int96",
+    "ms",
+    "us",
+    "ns",
+    "ntz_us",
+    "ntz_ns",
+    "day",
+    "d9",
+    "d30",
+    "dbytes",
+    "s",
+    "json",
+    "fixed",
+    "uuid",
+    "i8",
+    "i64",
+    "u32",
+    "u64",
+    "time",
+]
 
 
 @pytest.mark.driver_reads
@@ -336,14 +423,29 @@ def test_nothing_on_the_other_side(spark, stored, monkeypatch, column):
 def test_many_keys(spark, tmp_path, monkeypatch, count):
     """Such as do not fit a set: of integers of all widths, strings, dates."""
     rows = np.arange(4_000)
-    frame = pd.DataFrame({
-        "id": rows, "i": (rows * 37 % 5_000).astype("i4"), "l": rows * 1_000_003, "s": [f"key {row}" for row in rows],
-        "d": pd.array([datetime.date(1900, 1, 1) + DAY * int(row) for row in rows], pd.ArrowDtype(pa.date32())),
-    })  # fmt: skip
-    numparq.to_parquet(frame, tmp_path / "a.parquet", index=False, row_group_size=500, max_rows_per_page=50,
-                       bloom_filter_options=dict.fromkeys("ilsd", True))  # fmt: skip
-    keys = {"i": ["id * 7", "cast(id % 30000 as smallint)"], "l": ["id * 2000006", "cast(id as int)"],
-            "s": ["concat('key ', id * 3)"], "d": ["date_add(date'1903-01-01', cast(id as int))"]}  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "id": rows,
+            "i": (rows * 37 % 5_000).astype("i4"),
+            "l": rows * 1_000_003,
+            "s": [f"key {row}" for row in rows],
+            "d": pd.array([datetime.date(1900, 1, 1) + DAY * int(row) for row in rows], pd.ArrowDtype(pa.date32())),
+        }
+    )
+    numparq.to_parquet(
+        frame,
+        tmp_path / "a.parquet",
+        index=False,
+        row_group_size=500,
+        max_rows_per_page=50,
+        bloom_filter_options=dict.fromkeys("ilsd", True),
+    )
+    keys = {
+        "i": ["id * 7", "cast(id % 30000 as smallint)"],
+        "l": ["id * 2000006", "cast(id as int)"],
+        "s": ["concat('key ', id * 3)"],
+        "d": ["date_add(date'1903-01-01', cast(id as int))"],
+    }
     for column, made in keys.items():
         for sql in made:
             small = spark.range(count).selectExpr(f"{sql} as key").union(spark.sql("select null as key"))
@@ -386,11 +488,14 @@ def write_each(folder, tables):
 @pytest.mark.parametrize("plan_files", [None, 1])
 def test_files_of_several_types(spark, tmp_path, monkeypatch, plan_files):
     """A column is wider in one file than in another, and a third one lacks it."""
-    write_each(tmp_path, {
-        "a.parquet": {"id": list(range(50)), "x": pa.array(range(50), pa.int64())},
-        "b.parquet": {"id": list(range(50, 90)), "x": pa.array(range(10, 50), pa.int32())},
-        "c.parquet": {"id": list(range(90, 99))},
-    })  # fmt: skip
+    write_each(
+        tmp_path,
+        {
+            "a.parquet": {"id": list(range(50)), "x": pa.array(range(50), pa.int64())},
+            "b.parquet": {"id": list(range(50, 90)), "x": pa.array(range(10, 50), pa.int32())},
+            "c.parquet": {"id": list(range(90, 99))},
+        },
+    )
     several = ["12", "45", "3"], ["12L", "9223372036854775807L"], ["cast(12 as decimal(20, 1))"]
     smalls = [small_of(spark, keys) for keys in several]
     found = check(spark, monkeypatch, tmp_path, smalls, native=False, plan_files=plan_files)
@@ -403,11 +508,18 @@ PARTITIONS = {
     "long": (["1", "3000000000"], [["1", "7"], ["3000000000"]]),
     "whole": (["1", "30000000000000000000"], [["1"], ["30000000000000000000"]]),
     "double": (["1.5", "2", "NaN"], [["1.5D", "-0.0D"], ["2"], ["double('nan')"], ["float(1.5)"], ["1.5"]]),
-    "day": (["2020-01-01", "2020-01-02"], [["date'2020-01-01'"], ["timestamp_ntz'2020-01-01 00:00:00'"],
-                                            ["timestamp'2020-01-01 00:00:00'"], ["'2020-01-01'"]]),
+    "day": (
+        ["2020-01-01", "2020-01-02"],
+        [
+            ["date'2020-01-01'"],
+            ["timestamp_ntz'2020-01-01 00:00:00'"],
+            ["timestamp'2020-01-01 00:00:00'"],
+            ["'2020-01-01'"],
+        ],
+    ),
     "text": (["a", "b%20c", "__HIVE_DEFAULT_PARTITION__"], [["'a'"], ["'b c'"], ["''"]]),
     "nulls": (["__HIVE_DEFAULT_PARTITION__"], [["'a'"]]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.driver_reads
@@ -429,8 +541,10 @@ def test_a_partition_column_wins_over_one_of_the_files(spark, tmp_path, monkeypa
 
 @pytest.mark.driver_reads
 def test_fields_and_a_schema_of_the_caller(spark, tmp_path, monkeypatch):
-    write_each(tmp_path, {"a.parquet": {"id": [1, 2, 3], "x": pa.array([1, 2, 3], pa.int32()),
-                                         "s": [{"x": 1}, None, {"x": 3}]}})  # fmt: skip
+    write_each(
+        tmp_path,
+        {"a.parquet": {"id": [1, 2, 3], "x": pa.array([1, 2, 3], pa.int32()), "s": [{"x": 1}, None, {"x": 3}]}},
+    )
     small = small_of(spark, ["3", "2"])
     for kind in ("bigint", "double", "decimal(12, 2)", "int"):
         found = check(spark, monkeypatch, tmp_path, [small], schema=f"id bigint, x {kind}", native=False)

@@ -22,12 +22,38 @@ COLUMNS = (
 )
 AT = dt.datetime(2021, 3, 14, 2, 30, 0, 123456)
 ROWS = [
-    (True, 1, -300, 70_000, 1 << 40, 0.5, 1 / 3, Decimal("1.125"), "é", b"\x00\xff", AT.date(),
-     AT.replace(tzinfo=dt.UTC), AT),
+    (
+        True,
+        1,
+        -300,
+        70_000,
+        1 << 40,
+        0.5,
+        1 / 3,
+        Decimal("1.125"),
+        "é",
+        b"\x00\xff",
+        AT.date(),
+        AT.replace(tzinfo=dt.UTC),
+        AT,
+    ),
     (None,) * 13,
-    (False, -128, 32_767, -(1 << 31), -(1 << 63), math.inf, math.nan, Decimal("-99999999999999999.999"), "", b"",
-     dt.date(1, 1, 1), dt.datetime(1883, 11, 18, 12, tzinfo=dt.UTC), dt.datetime(2200, 1, 1)),
-]  # fmt: skip
+    (
+        False,
+        -128,
+        32_767,
+        -(1 << 31),
+        -(1 << 63),
+        math.inf,
+        math.nan,
+        Decimal("-99999999999999999.999"),
+        "",
+        b"",
+        dt.date(1, 1, 1),
+        dt.datetime(1883, 11, 18, 12, tzinfo=dt.UTC),
+        dt.datetime(2200, 1, 1),
+    ),
+]
 ARROW = "spark.sql.execution.arrow"
 
 
@@ -73,7 +99,9 @@ def jobs_of(spark, do):
 
 
 def same(made, expected):
-    assert made.schema == expected.schema and made.columns == expected.columns and made.dtypes == expected.dtypes
+    assert made.schema == expected.schema
+    assert made.columns == expected.columns
+    assert made.dtypes == expected.dtypes
     assert repr(made.collect()) == repr(expected.collect())
     pd.testing.assert_frame_equal(made.toPandas(), expected.toPandas())
     assert made.toArrow().schema.equals(expected.toArrow().schema, check_metadata=True)
@@ -91,13 +119,17 @@ def test_it_is_what_spark_makes(spark, schema, settings, zone, rows):
     same(made, spark.createDataFrame(table, schema))
 
 
-@pytest.mark.parametrize("setting", [
-    {"spark__sql__execution__arrow__pyspark__enabled": "false"},
-    {"spark__sql__execution__arrow__pyspark__selfDestruct__enabled": "true"},
-    {"spark__sql__execution__arrow__useLargeVarTypes": "true"},
-    {"spark__sql__execution__arrow__maxRecordsPerBatch": "2"},
-    {"spark__sql__execution__arrow__localRelationThreshold": "0"},
-], ids=lambda setting: next(iter(setting)).rpartition("__")[2])  # fmt: skip
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"spark__sql__execution__arrow__pyspark__enabled": "false"},
+        {"spark__sql__execution__arrow__pyspark__selfDestruct__enabled": "true"},
+        {"spark__sql__execution__arrow__useLargeVarTypes": "true"},
+        {"spark__sql__execution__arrow__maxRecordsPerBatch": "2"},
+        {"spark__sql__execution__arrow__localRelationThreshold": "0"},
+    ],
+    ids=lambda setting: next(iter(setting)).rpartition("__")[2],
+)
 def test_it_is_what_spark_makes_with_other_settings(spark, schema, settings, setting):
     table = table_of(schema, ROWS)
     early = create_local_frame(spark, table, schema)
@@ -113,7 +145,8 @@ def test_python_gets_its_rows_without_a_job(spark, schema, rows):
     made = create_local_frame(spark, table_of(schema, rows), schema)
     for get in (made.toPandas, made.collect):
         found, jobs = jobs_of(spark, get)
-        assert len(found) == len(rows) and jobs == 0
+        assert len(found) == len(rows)
+        assert jobs == 0
     assert jobs_of(spark, made.select("id").toPandas)[0].columns.tolist() == ["id"]
 
 
@@ -121,7 +154,8 @@ def test_a_frame_that_is_cached_is_read_by_spark(spark, schema):
     made = create_local_frame(spark, table_of(schema, ROWS), schema).cache()
     try:
         found, jobs = jobs_of(spark, made.toPandas)
-        assert len(found) == 3 and jobs == 1
+        assert len(found) == 3
+        assert jobs == 1
     finally:
         made.unpersist()
     assert jobs_of(spark, made.toPandas)[1] == 0
@@ -145,7 +179,8 @@ def test_nobody_changes_its_rows_or_columns(spark, schema):
     table = table_of(mine, ROWS[:1])
     made = create_local_frame(spark, table, mine)
     mine.add("more", "string")
-    assert made.schema == schema and len(made.columns) == 13
+    assert made.schema == schema
+    assert len(made.columns) == 13
     first = made.toPandas()
     expected = first.copy(deep=True)
     first.loc[0, "text"] = "other"
@@ -167,7 +202,8 @@ def test_rows_are_not_written_to_a_file_where_spark_encrypts(spark, schema, monk
     monkeypatch.setattr(spark.sparkContext, "_encryption_enabled", True)
     files = []
     monkeypatch.setattr(local_frame_module.tempfile, "mkstemp", lambda **where: files.append(where))
-    assert create_local_frame(spark, table_of(schema, ROWS), schema) is None and not files
+    assert create_local_frame(spark, table_of(schema, ROWS), schema) is None
+    assert not files
 
 
 def batches(self, split_batches: bool = False) -> list[pa.RecordBatch]: ...
@@ -176,8 +212,14 @@ def batches_and_more(self) -> tuple[list[pa.RecordBatch], int]: ...
 def nothing_said(self): ...
 
 
-@pytest.mark.parametrize(("way", "is_known"), [
-    (batches, True), (batches_of_names, False), (batches_and_more, False), (nothing_said, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("way", "is_known"),
+    [
+        (batches, True),
+        (batches_of_names, False),
+        (batches_and_more, False),
+        (nothing_said, False),
+    ],
+)
 def test_only_what_is_known_is_done_for_spark(way, is_known):
     assert local_frame_module._is_known(type("Frame", (), {"_collect_as_arrow": way})) is is_known

@@ -35,10 +35,14 @@ def stored(tmp_path_factory):
         place = folder / f"day=2024-01-0{number % 2 + 1}" / f"zone={zone}"
         place.mkdir(parents=True, exist_ok=True)
         rows = np.arange(number * ROWS, (number + 1) * ROWS)
-        frame = pd.DataFrame({
-            "id": rows, "x": rng.normal(size=ROWS), "n": pd.array(rows % 7, "Int32"),
-            "s": [f"k{row:05}" for row in rows],
-        })  # fmt: skip
+        frame = pd.DataFrame(
+            {
+                "id": rows,
+                "x": rng.normal(size=ROWS),
+                "n": pd.array(rows % 7, "Int32"),
+                "s": [f"k{row:05}" for row in rows],
+            }
+        )
         frame.loc[frame.id % 5 == 0, "n"] = pd.NA
         numparq.to_parquet(frame, place / f"{number:03}.parquet", index=False, row_group_size=20, max_rows_per_page=5)
     return str(folder)
@@ -74,9 +78,13 @@ def test_splits_of_any_size(spark, stored, size, count):
 
 
 FILTERS = [
-    "id between 100 and 130 or s = 'k00577'", "n is null", "x > 1 and n = 3", "id < 0", "zone = 'b/c' and n > 4",
+    "id between 100 and 130 or s = 'k00577'",
+    "n is null",
+    "x > 1 and n = 3",
+    "id < 0",
+    "zone = 'b/c' and n > 4",
     "zone is null and day < '2024-01-02'",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("text", FILTERS)
@@ -92,9 +100,12 @@ def test_expressions_and_columns(spark, stored, plan):
 
 
 KEYS = {
-    "id": "id * 37", "n": "cast(id % 3 as tinyint)", "s": "format_string('k%05d', id * 11)",
-    "day": "date_add(date'2024-01-02', cast(id as int))", "zone": "case when id = 3 then 'b/c' end",
-}  # fmt: skip
+    "id": "id * 37",
+    "n": "cast(id % 3 as tinyint)",
+    "s": "format_string('k%05d', id * 11)",
+    "day": "date_add(date'2024-01-02', cast(id as int))",
+    "zone": "case when id = 3 then 'b/c' end",
+}
 
 
 @pytest.mark.parametrize(("column", "limit"), [*((column, 2_000) for column in KEYS), ("id", 1), ("s", 1)])
@@ -207,10 +218,13 @@ def counted(of):
 
 
 CHOSEN = {
-    "all": {}, "partition": {"filters": "day = '2024-01-02' and zone is null"},
-    "ranges": {"filters": "id between 17 and 43 or id > 700"}, "none": {"filters": "id < 0"},
-    "both": {"filters": "zone = 'a' and x > 0.5"}, "virtual": {"include": ["row_number"]},
-}  # fmt: skip
+    "all": {},
+    "partition": {"filters": "day = '2024-01-02' and zone is null"},
+    "ranges": {"filters": "id between 17 and 43 or id > 700"},
+    "none": {"filters": "id < 0"},
+    "both": {"filters": "zone = 'a' and x > 0.5"},
+    "virtual": {"include": ["row_number"]},
+}
 
 
 @pytest.mark.parametrize("chosen", CHOSEN)

@@ -33,13 +33,15 @@ def rides(path, files=12, rows=400, seed=0):
     """Write files of two partitions, the one named in a way of its own; a third of the files lack a column."""
     random = np.random.default_rng(seed)
     for number in range(files):
-        frame = pd.DataFrame({
-            "row": np.arange(rows) + number * rows,
-            "ride": random.integers(0, 1 << 62, rows).astype("uint64") << np.uint64(1),
-            "at": np.datetime64("2026-01-01", "us") + random.integers(0, 10**13, rows) * np.timedelta64(1, "us"),
-            "zone": [None if n == 0 else f"zone {n}" for n in random.integers(0, 30, rows)],
-            "fare": np.where(random.random(rows) < 0.1, np.nan, random.random(rows)),
-        })  # fmt: skip
+        frame = pd.DataFrame(
+            {
+                "row": np.arange(rows) + number * rows,
+                "ride": random.integers(0, 1 << 62, rows).astype("uint64") << np.uint64(1),
+                "at": np.datetime64("2026-01-01", "us") + random.integers(0, 10**13, rows) * np.timedelta64(1, "us"),
+                "zone": [None if n == 0 else f"zone {n}" for n in random.integers(0, 30, rows)],
+                "fare": np.where(random.random(rows) < 0.1, np.nan, random.random(rows)),
+            }
+        )
         frame["fare"] = pd.array(frame["fare"], pd.ArrowDtype(pa.float64()))
         frame.loc[random.random(rows) < 0.05, "fare"] = pd.NA
         folder = path / ("month=07" if number % 2 else "month=%30%38")
@@ -91,8 +93,9 @@ def test_sorted_over_all_files_of_a_directory(optimize, spark, tmp_path):
     with numparq.ParquetFile(path / files_of(path)[0]) as file:
         (group, *_) = file.metadata.row_groups
         assert [(one.column_idx, one.descending, one.nulls_first) for one in group.sorting_columns] == [
-            (3, False, True), (1, False, True)
-        ]  # fmt: skip
+            (3, False, True),
+            (1, False, True),
+        ]
         assert all(chunk.offset_index_offset for chunk in group.columns)
     assert optimize(path, **asked).status == "nothing to do"
     assert optimize(path, sort_by=["ride"], dry_run=True).status == "dry run"
@@ -153,8 +156,11 @@ def arrow_rows(path):
         return pa.RecordBatchReader.from_stream(dataset).read_all()
 
 
-@pytest.mark.parametrize("asked", [{}, {"sort_by": ["uint64", "tns", "text"]}, {"cluster_by": ["f8", "dec9", "uuid"]}],
-                         ids=["compacted", "sorted", "clustered"])  # fmt: skip
+@pytest.mark.parametrize(
+    "asked",
+    [{}, {"sort_by": ["uint64", "tns", "text"]}, {"cluster_by": ["f8", "dec9", "uuid"]}],
+    ids=["compacted", "sorted", "clustered"],
+)
 def test_types_stay_those_included_that_spark_does_not_have(optimize, tmp_path, asked):
     path = all_types(tmp_path)
     before = arrow_rows(path)
@@ -202,9 +208,12 @@ def test_a_look_up_reads_little_afterwards(optimize, spark, tmp_path):
     """Rows in no order, in files as Spark writes them; what the data decide."""
     path = str(tmp_path / "events")
     made = spark.range(0, 400_000, 1, 40).selectExpr(
-        "xxhash64(id) AS event", "CAST(pmod(xxhash64(id, 1), 5000) AS int) AS user", "id AS row",
-        "CAST(rand(1) AS float) AS weight", "concat('https://example.org/item/', pmod(xxhash64(id), 997)) AS item",
-    )  # fmt: skip
+        "xxhash64(id) AS event",
+        "CAST(pmod(xxhash64(id, 1), 5000) AS int) AS user",
+        "id AS row",
+        "CAST(rand(1) AS float) AS weight",
+        "concat('https://example.org/item/', pmod(xxhash64(id), 997)) AS item",
+    )
     made.write.parquet(path)
     filters = col("user") == 1234
     rows, before = measure_lookup(path, filters)

@@ -31,8 +31,9 @@ def contents(path):
     """Give all files, hidden ones too, and their bytes."""
     return {
         os.path.relpath(os.path.join(root, name), path): open(os.path.join(root, name), "rb").read()
-        for root, _, names in os.walk(path) for name in names
-    }  # fmt: skip
+        for root, _, names in os.walk(path)
+        for name in names
+    }
 
 
 def test_a_damaged_file_is_named_and_nothing_changes(spark, tmp_path):

@@ -23,39 +23,50 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rng = np.random.default_rng(0)
     for at in range(12):
         rows = int(rng.integers(100, 900))
-        frame = pd.DataFrame({
-            "id": rng.integers(0, 10**9, rows), "name": [f"name {n}" for n in rng.integers(0, 40, rows)],
-            "x": np.where(rng.random(rows) < 0.1, np.nan, rng.random(rows)), "ts": at * 1000 + np.arange(rows),
-            "lists": [[1, None, at]] * rows,
-        })  # fmt: skip
+        frame = pd.DataFrame(
+            {
+                "id": rng.integers(0, 10**9, rows),
+                "name": [f"name {n}" for n in rng.integers(0, 40, rows)],
+                "x": np.where(rng.random(rows) < 0.1, np.nan, rng.random(rows)),
+                "ts": at * 1000 + np.arange(rows),
+                "lists": [[1, None, at]] * rows,
+            }
+        )
         place = base / f"year={2023 + at % 2}"
         place.mkdir(exist_ok=True)
         numparq.to_parquet(frame, place / f"{at:02d}.parquet", row_group_size=200, max_rows_per_page=50)
     return base
 
 
-@pytest.mark.parametrize("data, tasks", [("auto", None), (True, 5), (False, 1)])
+@pytest.mark.parametrize(("data", "tasks"), [("auto", None), (True, 5), (False, 1)])
 def test_it_is_what_one_process_finds(spark, folder: Path, data: bool | str, tasks: int | None) -> None:
     found = numparq.spark.profile(spark, str(folder), data=data, tasks=tasks)
     assert found.to_dict() == profile_files(str(folder), data=data).to_dict()
-    assert found.num_files == 12 and found["ts"].lookup.files == pytest.approx(1 / 12)
+    assert found.num_files == 12
+    assert found["ts"].lookup.files == pytest.approx(1 / 12)
 
 
 def test_files_that_spark_wrote(spark, tmp_path: Path) -> None:
     path = str(tmp_path / "by_spark")
     rows = spark.range(0, 5000, 1, 4).selectExpr(
-        "id", "cast(id % 7 as string) as kind", "cast(id as decimal(12, 2)) as price", "id / 3 as x",
-        "timestamp_micros(id * 1000000) as ts", "array(id, null) as items",
+        "id",
+        "cast(id % 7 as string) as kind",
+        "cast(id as decimal(12, 2)) as price",
+        "id / 3 as x",
+        "timestamp_micros(id * 1000000) as ts",
+        "array(id, null) as items",
         "struct(id as a, cast(null as int) as b) as s",
-    )  # fmt: skip
+    )
     rows.write.option("parquet.page.size", "1024").parquet(path)
     found = numparq.spark.profile(spark, path, data=True)
     assert (found.num_rows, found.damaged_files) == (5000, 0)
     for name, expression in {"id": "id", "kind": "kind", "price": "price", "x": "x", "ts": "ts", "s.a": "s.a"}.items():
         low, high, distinct, nulls = rows.selectExpr(
-            f"min({expression})", f"max({expression})", f"count(distinct {expression})",
+            f"min({expression})",
+            f"max({expression})",
+            f"count(distinct {expression})",
             f"count_if({expression} is null)",
-        ).first()  # fmt: skip
+        ).first()
         column = found[name]
         if name == "ts":  # the session's zone is UTC, Python's may be another
             low, high = pd.Timestamp(0, tz="UTC"), pd.Timestamp(4999, unit="s", tz="UTC")
@@ -70,7 +81,8 @@ def test_files_that_spark_wrote(spark, tmp_path: Path) -> None:
 def test_partitions_and_columns_are_chosen(spark, folder: Path) -> None:
     found = numparq.spark.profile(spark, folder, ["ts", "year"], where="year = 2024")
     assert [column.name for column in found] == ["ts", "year"]
-    assert found.num_files == 6 and found["year"].min == 2024
+    assert found.num_files == 6
+    assert found["year"].min == 2024
     with pytest.raises(SchemaError, match="nowhere"):
         numparq.spark.profile(spark, folder, ["nowhere"])
     with pytest.raises(ValueError, match="at least one task"):

@@ -66,14 +66,23 @@ COLUMNS = {
     "d7": (pa.decimal128(7, 2), lambda row: scaled((row - 300) * 33), ["0.00", "-99.00", "0.33", "1.00"]),
     "d18": (pa.decimal128(18, 2), lambda row: scaled((row - 300) * 10**14), ["0.00", "-1000000000000.00", "5.00"]),
     "d38": (pa.decimal128(38, 2), lambda row: scaled((row - 300) * 10**30), ["0.00", f"-1{'0' * 28}.00", "5.00"]),
-    "t": (pa.timestamp("us"), lambda row: MOMENT + datetime.timedelta(hours=row - 300),
-          ["timestamp_ntz'2020-01-01 05:00:00'", "timestamp_ntz'2019-12-31 23:30:00'"]),
-    "tz": (pa.timestamp("us", "UTC"), lambda row: MOMENT + datetime.timedelta(hours=row - 300),
-           ["timestamp'2020-01-01 05:00:00'", "timestamp'2019-12-31 23:30:00'"]),
-    "day": (pa.date32(), lambda row: datetime.date(1970, 1, 1) + datetime.timedelta(days=row - 300),
-            ["date'1970-01-01'", "date'1969-12-31'", "date'1999-12-31'"]),
+    "t": (
+        pa.timestamp("us"),
+        lambda row: MOMENT + datetime.timedelta(hours=row - 300),
+        ["timestamp_ntz'2020-01-01 05:00:00'", "timestamp_ntz'2019-12-31 23:30:00'"],
+    ),
+    "tz": (
+        pa.timestamp("us", "UTC"),
+        lambda row: MOMENT + datetime.timedelta(hours=row - 300),
+        ["timestamp'2020-01-01 05:00:00'", "timestamp'2019-12-31 23:30:00'"],
+    ),
+    "day": (
+        pa.date32(),
+        lambda row: datetime.date(1970, 1, 1) + datetime.timedelta(days=row - 300),
+        ["date'1970-01-01'", "date'1969-12-31'", "date'1999-12-31'"],
+    ),
     "flag": (pa.bool_(), lambda row: row > 400, ["true", "false"]),
-}  # fmt: skip
+}
 OPERATIONS = ("=", "<", "<=", ">", ">=", "!=", "<=>")
 
 
@@ -95,8 +104,13 @@ def write(table, path, **options):
     numparq.to_parquet(frame, path, index=False, row_group_size=200, max_rows_per_page=20, **options)
 
 
-SKIPPING = ("spark.sql.parquet.filterPushdown", "parquet.filter.stats.enabled", "parquet.filter.columnindex.enabled",
-            "parquet.filter.bloom.enabled", "parquet.filter.dictionary.enabled")  # fmt: skip
+SKIPPING = (
+    "spark.sql.parquet.filterPushdown",
+    "parquet.filter.stats.enabled",
+    "parquet.filter.columnindex.enabled",
+    "parquet.filter.bloom.enabled",
+    "parquet.filter.dictionary.enabled",
+)
 
 
 def answers(spark, path, conditions, *, skipping, vectorized=True):
@@ -197,8 +211,10 @@ def test_indexes_of_parquet_java(java, stored, name):
             assert list(index.getNullPages()) == [False] * 10
             width = pages[0].type.bit_width // 8
             for method, bound in (("getMinValues", min), ("getMaxValues", max)):
-                found = [int.from_bytes(bytes(each.array())[-width:], "little", signed=True)
-                         for each in getattr(index, method)()]  # fmt: skip
+                found = [
+                    int.from_bytes(bytes(each.array())[-width:], "little", signed=True)
+                    for each in getattr(index, method)()
+                ]
                 assert found == [bound(value.as_py() for value in page if value.is_valid) for page in pages]
             offsets = reader.readOffsetIndex(chunk)
             assert [offsets.getFirstRowIndex(page) for page in range(offsets.getPageCount())] == list(range(0, 200, 20))
@@ -233,8 +249,10 @@ def test_bloom_filters_of_parquet_java(java, stored):
             for name, others in absent.items():
                 found = reader.readBloomFilter(block.getColumns()[table.column_names.index(name)])
                 values = table[name].slice(200 * group, 200).drop_null().unique().to_pylist()
-                hashes = [[found.hash(binary(each) if name == "s" else each) for each in of if name != "l" or each]
-                          for of in (values, others)]  # fmt: skip
+                hashes = [
+                    [found.hash(binary(each) if name == "s" else each) for each in of if name != "l" or each]
+                    for of in (values, others)
+                ]
                 assert all(found.findHash(each) for each in hashes[0]), name
                 assert sum(found.findHash(each) for each in hashes[1]) <= 12, name
     finally:

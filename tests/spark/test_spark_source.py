@@ -121,8 +121,9 @@ def test_fields_of_structs_and_virtual_columns(spark, tmp_path):
     pq.write_table(pa.table({"s": [{"x": 1, "y": "a"}, {"x": 2, "y": None}]}), tmp_path / "a.parquet")
     found = load(spark, str(tmp_path), columns='[["s", "x"]]', include="row_number, file")
     assert [tuple(row) for row in found.collect()] == [
-        (1, 0, str(tmp_path / "a.parquet")), (2, 1, str(tmp_path / "a.parquet"))
-    ]  # fmt: skip
+        (1, 0, str(tmp_path / "a.parquet")),
+        (2, 1, str(tmp_path / "a.parquet")),
+    ]
     assert found.schema.simpleString().endswith("row_number:bigint,file:string>")
 
 

@@ -35,26 +35,38 @@ def stored(tmp_path_factory):
     days = [(START + datetime.timedelta(days=int(each))).date() for each in number]
     amounts = [decimal.Decimal(int(each)).scaleb(-1) for each in number]
     quarters = np.where(number % 7 == 0, np.nan, number / 4)  # NaN, where pandas' own floats would be null
-    frame = pd.DataFrame({
-        "id": number, "small": number.astype("i4"), "s": [f"k{each:05}" for each in number],
-        "day": pd.array(days, pd.ArrowDtype(pa.date32())),
-        "t": START + pd.to_timedelta(number, "h"), "x": pd.arrays.ArrowExtensionArray(pa.array(quarters)),
-        "d": pd.array(amounts, pd.ArrowDtype(pa.decimal128(9, 1))),
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "id": number,
+            "small": number.astype("i4"),
+            "s": [f"k{each:05}" for each in number],
+            "day": pd.array(days, pd.ArrowDtype(pa.date32())),
+            "t": START + pd.to_timedelta(number, "h"),
+            "x": pd.arrays.ArrowExtensionArray(pa.array(quarters)),
+            "d": pd.array(amounts, pd.ArrowDtype(pa.decimal128(9, 1))),
+        }
+    )
     numparq.to_parquet(
-        frame, folder / "a.parquet", index=False, row_group_size=1_000, max_rows_per_page=100,
+        frame,
+        folder / "a.parquet",
+        index=False,
+        row_group_size=1_000,
+        max_rows_per_page=100,
         bloom_filter_options={"id": True, "s": True},
-    )  # fmt: skip
+    )
     return str(folder)
 
 
 # For each column of the table: the key of the small side, made of a number.
 KEYS = {
-    "id": "cast(n as int)", "small": "n", "s": "format_string('k%05d', n)",
+    "id": "cast(n as int)",
+    "small": "n",
+    "s": "format_string('k%05d', n)",
     "day": "date_add(date'2020-01-01', cast(n as int))",
     "t": "cast(timestamp'2020-01-01 00:00:00' + make_dt_interval(0, cast(n as int)) as timestamp_ntz)",
-    "d": "cast(n / 10 as decimal(12, 2))", "x": "n / 4",
-}  # fmt: skip
+    "d": "cast(n / 10 as decimal(12, 2))",
+    "x": "n / 4",
+}
 
 
 @pytest.mark.parametrize("limit", [runtime_filters.MAX_VALUES, 5], ids=["values", "range and Bloom filter"])
@@ -186,11 +198,13 @@ def test_pushed_filters_leave_out_rows(stored):
     reader = source.reader(source.schema())
     assert sum(batch.num_rows for part in reader.partitions() for batch in reader.read(part)) == ROWS - 100
     given = [
-        datasource.LessThan(("id",), 300), datasource.GreaterThan(("x",), 0.0),
-        datasource.In(("small",), (1, 150, 299)), datasource.Not(datasource.EqualTo(("s",), "k00150")),
+        datasource.LessThan(("id",), 300),
+        datasource.GreaterThan(("x",), 0.0),
+        datasource.In(("small",), (1, 150, 299)),
+        datasource.Not(datasource.EqualTo(("s",), "k00150")),
         datasource.IsNotNull(("day",)),
         datasource.EqualNullSafe(("id",), 7),
-    ]  # fmt: skip
+    ]
     assert list(reader.pushFilters(given)) == given
     found = [row for part in reader.partitions() for batch in reader.read(part) for row in batch["id"].to_pylist()]
     assert found == [299]
@@ -213,12 +227,16 @@ def test_pushed_instants(tmp_path):
 @pytest.mark.parametrize(
     "each",
     [
-        datasource.EqualTo(("x",), 1.0), datasource.EqualTo(("gone",), 1), datasource.EqualTo(("s", "inner"), 1),
-        datasource.EqualTo(("s",), None), datasource.Not(datasource.In(("id",), (1, None))),
-        datasource.EqualNullSafe(("id",), None), datasource.StringEndsWith(("s",), "a"),
+        datasource.EqualTo(("x",), 1.0),
+        datasource.EqualTo(("gone",), 1),
+        datasource.EqualTo(("s", "inner"), 1),
+        datasource.EqualTo(("s",), None),
+        datasource.Not(datasource.In(("id",), (1, None))),
+        datasource.EqualNullSafe(("id",), None),
+        datasource.StringEndsWith(("s",), "a"),
     ],
     ids=repr,
-)  # fmt: skip
+)
 def test_filters_that_are_left_to_spark(each):
     from numparq.spark.data_source.pushdown import to_expression
 

@@ -61,7 +61,7 @@ FLAT = {
     "duration": (pa.duration("us"), [datetime.timedelta(days=-3, microseconds=1)]),
     "null": (pa.null(), [None]),
     "json": (pa.json_(pa.string()), ['{"a": 1}']),
-}  # fmt: skip
+}
 NESTED = {
     "list": (pa.list_(pa.int32()), [[1, None, 3], [], [4]]),
     "of_unsigned": (pa.list_(pa.uint8()), [[1, None, 255], [], [4]]),
@@ -70,14 +70,19 @@ NESTED = {
     "map": (pa.map_(pa.string(), pa.float64()), [[("a", 1.5), ("b", None)], []]),
     "of_lists": (pa.map_(pa.int16(), pa.list_(pa.decimal128(9, 2))), [[(1, [D("1.25"), None]), (2, None)]]),
     "struct": (
-        pa.struct([
-            pa.field("n", pa.uint16()), pa.field("must", pa.int64(), False),
-            pa.field("in", pa.struct({"t": pa.timestamp("us", "UTC"), "l": pa.list_(pa.date32())})),
-        ]),
-        [{"n": 1, "must": 2, "in": None},
-         {"n": None, "must": 3, "in": {"t": MOMENT.replace(tzinfo=datetime.UTC), "l": [DAY, None]}}],
+        pa.struct(
+            [
+                pa.field("n", pa.uint16()),
+                pa.field("must", pa.int64(), False),
+                pa.field("in", pa.struct({"t": pa.timestamp("us", "UTC"), "l": pa.list_(pa.date32())})),
+            ]
+        ),
+        [
+            {"n": 1, "must": 2, "in": None},
+            {"n": None, "must": 3, "in": {"t": MOMENT.replace(tzinfo=datetime.UTC), "l": [DAY, None]}},
+        ],
     ),
-}  # fmt: skip
+}
 ROWS = 50
 
 
@@ -190,13 +195,17 @@ def test_variants(spark, tmp_path):
 
 def test_types_that_spark_refuses(spark, tmp_path):
     name = uuid.UUID("00112233-4455-6677-8899-aabbccddeeff")
-    table = pa.table({
-        "half": pa.array([1.5, None, np.float16(0.1)], pa.float16()),
-        "uuid": pa.ExtensionArray.from_storage(pa.uuid(), pa.array([name.bytes, None, b"\x00" * 16], pa.binary(16))),
-        "ms": pa.array([datetime.time(1, 2, 3, 4000), None, datetime.time(0)], pa.time32("ms")),
-        "ns": pa.array([1_000, None, -1_000], pa.timestamp("ns")),
-        "ns_utc": pa.array([1_000, None, -1_000], pa.timestamp("ns", "UTC")),
-    })  # fmt: skip
+    table = pa.table(
+        {
+            "half": pa.array([1.5, None, np.float16(0.1)], pa.float16()),
+            "uuid": pa.ExtensionArray.from_storage(
+                pa.uuid(), pa.array([name.bytes, None, b"\x00" * 16], pa.binary(16))
+            ),
+            "ms": pa.array([datetime.time(1, 2, 3, 4000), None, datetime.time(0)], pa.time32("ms")),
+            "ns": pa.array([1_000, None, -1_000], pa.timestamp("ns")),
+            "ns_utc": pa.array([1_000, None, -1_000], pa.timestamp("ns", "UTC")),
+        }
+    )
     pq.write_table(table, tmp_path / "a.parquet")
     found = numparq.spark.read(spark, str(tmp_path / "a.parquet"))
     assert found.schema.simpleString() == (
@@ -323,9 +332,13 @@ def test_rows_without_columns():
 
 
 def test_a_schema_that_is_given():
-    table = pa.table({
-        "id": pa.array([1, 2], pa.int8()), "s": pa.array([{"x": 1, "y": "a"}, None]), "d": pa.array([DAY, None]),
-    })  # fmt: skip
+    table = pa.table(
+        {
+            "id": pa.array([1, 2], pa.int8()),
+            "s": pa.array([{"x": 1, "y": "a"}, None]),
+            "d": pa.array([DAY, None]),
+        }
+    )
     found, _ = made(table, "S struct<Y: string, new: map<string, int>>, id decimal(5, 2), d timestamp_ntz, gone double")
     assert found.to_pylist() == [
         {"S": {"Y": "a", "new": None}, "id": D("1.00"), "d": datetime.datetime(2021, 3, 4), "gone": None},

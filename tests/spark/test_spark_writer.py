@@ -52,13 +52,16 @@ def test_append_overwrite_and_nothing(numparq_spark, tmp_path):
     folder = tmp_path / "data"
     save(numbers(numparq_spark, 0, 10), folder)
     save(numbers(numparq_spark, 10, 12), folder)
-    assert ids(numparq_spark, folder) == list(range(12)) and is_clean(folder)
+    assert ids(numparq_spark, folder) == list(range(12))
+    assert is_clean(folder)
     numparq_spark.catalog.clearCache()
     save(numbers(numparq_spark, 100, 105), folder, "overwrite")
-    assert ids(numparq_spark, folder) == list(range(100, 105)) and is_clean(folder)
+    assert ids(numparq_spark, folder) == list(range(100, 105))
+    assert is_clean(folder)
     schema = numparq_spark.read.parquet(str(folder)).schema
     save(numbers(numparq_spark, 0, 10).where("id < 0"), folder, "overwrite")
-    assert ids(numparq_spark, folder) == [] and numparq_spark.read.parquet(str(folder)).schema == schema
+    assert ids(numparq_spark, folder) == []
+    assert numparq_spark.read.parquet(str(folder)).schema == schema
     with pytest.raises(Exception, match="the dataset has files already"):
         save(numbers(numparq_spark, 0, 1), folder, ifExists="error")
     assert is_clean(folder)
@@ -73,7 +76,8 @@ def test_partitions(numparq_spark, tmp_path):
     save(only, folder, "overwrite", partitionColumns="Key", partitionOverwriteMode="dynamic")
     assert ids(numparq_spark, folder) == [0, 2, 3, 5, 6, 8, 100, 103]
     save(only, folder, "overwrite", partitionColumns="Key")
-    assert ids(numparq_spark, folder) == [100, 103] and is_clean(folder)
+    assert ids(numparq_spark, folder) == [100, 103]
+    assert is_clean(folder)
 
 
 def test_options_reach_the_files(numparq_spark, tmp_path):
@@ -81,9 +85,17 @@ def test_options_reach_the_files(numparq_spark, tmp_path):
 
     folder = tmp_path / "data"
     df = numbers(numparq_spark, 0, 1000, 1).withColumnRenamed("Key", "k").selectExpr("-id as id", "k", "s")
-    save(df, folder, compression='{"id": "zstd", "k": "gzip", "s": "none"}', rowGroupSize=100, maxRecordsPerFile=500,
-         sortColumns="k desc, id", encodings='{"id": "DELTA_BINARY_PACKED"}', keyValueMetadata='{"a": "b"}',
-         **{"parquet.bloom.filter.enabled#s": "true", "parquet.bloom.filter.fpp#s": "0.01"})  # fmt: skip
+    save(
+        df,
+        folder,
+        compression='{"id": "zstd", "k": "gzip", "s": "none"}',
+        rowGroupSize=100,
+        maxRecordsPerFile=500,
+        sortColumns="k desc, id",
+        encodings='{"id": "DELTA_BINARY_PACKED"}',
+        keyValueMetadata='{"a": "b"}',
+        **{"parquet.bloom.filter.enabled#s": "true", "parquet.bloom.filter.fpp#s": "0.01"},
+    )
     assert len(files(folder)) == 2
     rows = []
     for name in files(folder):
@@ -91,7 +103,9 @@ def test_options_reach_the_files(numparq_spark, tmp_path):
         rows += list(zip(-frame["k"], frame["id"], strict=True))
         metadata = numparq.ParquetFile(folder / name).metadata
         keys = {pair.key: pair.value for pair in metadata.key_value_metadata}
-        assert keys["a"] == "b" and "org.apache.spark.sql.parquet.row.metadata" in keys and "pandas" not in keys
+        assert keys["a"] == "b"
+        assert "org.apache.spark.sql.parquet.row.metadata" in keys
+        assert "pandas" not in keys
         assert [group.num_rows for group in metadata.row_groups] == [100] * 5
         chunks = [chunk.meta_data for chunk in metadata.row_groups[0].columns]
         assert [chunk.codec for chunk in chunks] == [6, 2, 0]
@@ -100,17 +114,21 @@ def test_options_reach_the_files(numparq_spark, tmp_path):
             (1, True),
             (0, False),
         ]
-    assert len(rows) == 1000 and rows == sorted(rows)
+    assert len(rows) == 1000
+    assert rows == sorted(rows)
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    ({"nonsense": "1"}, "no option 'nonsense' for writing; there are:(.|\n)*maxRecordsPerFile"),
-    ({"rowGroupSize": "many"}, "'rowgroupsize' is a number from 1 on, not 'many'"),
-    ({"codec": "snappy", "compression": "zstd"}, "one and the same"),
-    ({"partitionColumns": "nowhere"}, "no such column to partition by"),
-    ({"compression": "zip"}, "compression 'zip' is not one of"),
-    ({"bloomFilters": "nowhere"}, "names a column 'nowhere'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"nonsense": "1"}, "no option 'nonsense' for writing; there are:(.|\n)*maxRecordsPerFile"),
+        ({"rowGroupSize": "many"}, "'rowgroupsize' is a number from 1 on, not 'many'"),
+        ({"codec": "snappy", "compression": "zstd"}, "one and the same"),
+        ({"partitionColumns": "nowhere"}, "no such column to partition by"),
+        ({"compression": "zip"}, "compression 'zip' is not one of"),
+        ({"bloomFilters": "nowhere"}, "names a column 'nowhere'"),
+    ],
+)
 def test_options_that_are_wrong(numparq_spark, tmp_path, options, message):
     with pytest.raises(Exception, match=message):
         save(numbers(numparq_spark, 0, 3), tmp_path / "data", **options)
@@ -128,7 +146,8 @@ def test_threads_that_write_side_by_side(numparq_spark, tmp_path):
 
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(append, range(3)))
-    assert ids(numparq_spark, tmp_path / "data") == list(range(30)) and is_clean(tmp_path / "data")
+    assert ids(numparq_spark, tmp_path / "data") == list(range(30))
+    assert is_clean(tmp_path / "data")
 
 
 @pytest.mark.parametrize("mode", ["errorifexists", "ignore"])
@@ -188,7 +207,8 @@ def test_a_task_that_ends_in_the_middle_and_is_tried_again(small_batches, tmp_pa
     spark.dataSource.register(ending_source(kill, 1, 2))
     writer = numbers(spark, 0, 2000).write.format("ending").mode("append")
     writer.options(maxRecordsPerFile=150, rowGroupSize=100).save(str(folder))
-    assert ids(spark, folder) == [*range(2000), *range(5000, 5010)] and is_clean(folder)
+    assert ids(spark, folder) == [*range(2000), *range(5000, 5010)]
+    assert is_clean(folder)
 
 
 @pytest.mark.parametrize(("mode", "kill"), [("append", True), ("overwrite", False)], ids=["is killed", "fails"])
@@ -201,7 +221,9 @@ def test_a_job_that_fails_leaves_nothing(small_batches, tmp_path, mode, kill):
         writer = numbers(spark, 0, 2000).write.format("ending").mode(mode)
         with pytest.raises(Exception, match=r"a task that ends|Python worker"):
             writer.options(maxRecordsPerFile=150, rowGroupSize=100).save(str(place))
-    assert files(folder) == before and is_clean(folder) and not (tmp_path / "new").exists()
+    assert files(folder) == before
+    assert is_clean(folder)
+    assert not (tmp_path / "new").exists()
 
 
 def test_errors_in_tasks_name_the_column(numparq_spark, tmp_path):
@@ -222,16 +244,19 @@ def test_the_writer_is_pickled_small(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize(("columns", "options", "message"), [
-    ("", {}, "a DataFrame without columns cannot be written"),
-    ("a int, A string", {}, "two columns of this name.*column 'A'"),
-    ("a array<struct>", {}, "two columns of this name.*column 'X'"),
-    ("id string", {}, r"does not go with the files that are there.*column is string here.*data', column 'id'\)"),
-    ("ID int", {}, "called 'id', and readers are to take both for one"),
-    ("id int, k int", {"partitionColumns": "k"}, "the dataset is partitioned by nothing, and the frame by 'k'"),
-    ("id int, k array<int>", {"partitionColumns": "k"}, "of the type list cannot be names of folders"),
-    ("id int", {"partitionColumns": "id"}, "all columns are partition columns"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("columns", "options", "message"),
+    [
+        ("", {}, "a DataFrame without columns cannot be written"),
+        ("a int, A string", {}, "two columns of this name.*column 'A'"),
+        ("a array<struct>", {}, "two columns of this name.*column 'X'"),
+        ("id string", {}, r"does not go with the files that are there.*column is string here.*data', column 'id'\)"),
+        ("ID int", {}, "called 'id', and readers are to take both for one"),
+        ("id int, k int", {"partitionColumns": "k"}, "the dataset is partitioned by nothing, and the frame by 'k'"),
+        ("id int, k array<int>", {"partitionColumns": "k"}, "of the type list cannot be names of folders"),
+        ("id int", {"partitionColumns": "id"}, "all columns are partition columns"),
+    ],
+)
 def test_columns_that_cannot_be_are_found_before_tasks_run(tmp_path, columns, options, message):
     from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
 
@@ -247,7 +272,8 @@ def test_columns_that_cannot_be_are_found_before_tasks_run(tmp_path, columns, op
     numparq.to_parquet(pandas.DataFrame({"id": [1]}), tmp_path / "data" / "0.parquet")
     with pytest.raises(numparq.SchemaError, match=message):
         make_writer({"path": str(tmp_path / "data"), **options}, schema, False)
-    assert files(tmp_path / "data") == ["0.parquet"] and is_clean(tmp_path / "data")
+    assert files(tmp_path / "data") == ["0.parquet"]
+    assert is_clean(tmp_path / "data")
 
 
 def test_rows_one_by_one_where_spark_hands_on_no_batches(tmp_path, monkeypatch):
@@ -262,4 +288,5 @@ def test_rows_one_by_one_where_spark_hands_on_no_batches(tmp_path, monkeypatch):
     writer = module.make_writer({"path": str(tmp_path / "data")}, schema, True)
     writer.commit([writer.write(iter([Row(id=1, l=["a", None]), Row(id=None, l=None)]))])
     found = numparq.read_parquet(tmp_path / "data")
-    assert found["l"][0].tolist() == ["a", None] and found["id"].isna().tolist() == [False, True]
+    assert found["l"][0].tolist() == ["a", None]
+    assert found["id"].isna().tolist() == [False, True]

@@ -112,7 +112,8 @@ def test_sparks_own_pushdown_finds_the_rows(numparq_spark, tmp_path, bloom):
 def test_spark_finds_nan_beside_other_numbers(numparq_spark, tmp_path):
     df = numparq_spark.range(0, 1000, 1, 1).selectExpr("id", "if(id % 7 = 0, double('NaN'), id / 1000) as x")
     df.write.format("numparq").mode("append").option("rowGroupSize", 100).option("maxRowsPerPage", 20).save(
-        str(tmp_path / "data"))  # fmt: skip
+        str(tmp_path / "data")
+    )
     found = numparq_spark.read.parquet(str(tmp_path / "data"))
     assert [found.where(test).count() for test in ("x = double('NaN')", "x > 5", "x <= 0.5")] == [143, 143, 429]
 
@@ -133,8 +134,12 @@ def test_time_zones_of_sessions_do_not_count(numparq_spark, tmp_path):
 def test_columns_that_may_not_be_null_are_required(numparq_spark, tmp_path):
     from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
-    schema = StructType([StructField("id", LongType(), False, {"comment": "Ä"}),
-                         StructField("l", ArrayType(StringType(), False), False)])  # fmt: skip
+    schema = StructType(
+        [
+            StructField("id", LongType(), False, {"comment": "Ä"}),
+            StructField("l", ArrayType(StringType(), False), False),
+        ]
+    )
     df = numparq_spark.createDataFrame([(1, ["a"]), (2, [])], schema)
     df.write.format("numparq").mode("append").save(str(tmp_path / "data"))
     parquet = pytest.importorskip("pyarrow.parquet")
@@ -142,17 +147,24 @@ def test_columns_that_may_not_be_null_are_required(numparq_spark, tmp_path):
     assert not any(field.nullable for field in file.schema_arrow)
     assert not file.schema_arrow.field("l").type.value_field.nullable
     found = numparq_spark.read.parquet(str(tmp_path / "data"))
-    assert rows(found) == rows(df) and found.schema["id"].metadata == {"comment": "Ä"}
+    assert rows(found) == rows(df)
+    assert found.schema["id"].metadata == {"comment": "Ä"}
 
 
-@pytest.mark.parametrize(("value", "advice"), [
-    ("null", "needs a type"), ("make_ym_interval(1, 2)", "cast"), ("struct(array(null) as x)", "needs a type"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "advice"),
+    [
+        ("null", "needs a type"),
+        ("make_ym_interval(1, 2)", "cast"),
+        ("struct(array(null) as x)", "needs a type"),
+    ],
+)
 def test_values_that_cannot_be_written(numparq_spark, tmp_path, value, advice):
     df = numparq_spark.range(3).selectExpr("id", f"{value} as odd")
     with pytest.raises(Exception, match=rf"cannot be written: (.|\n)*{advice}(.|\n)*column 'odd'") as caught:
         df.write.format("numparq").mode("append").save(str(tmp_path / "data"))
-    assert "UnsupportedError" in str(caught.value) and not (tmp_path / "data").exists()
+    assert "UnsupportedError" in str(caught.value)
+    assert not (tmp_path / "data").exists()
 
 
 def test_numparq_and_pyarrow_read_what_spark_has_written_through_numparq(numparq_spark, tmp_path):

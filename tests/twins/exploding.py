@@ -50,19 +50,28 @@ def flattened(value, kind, here, way):
         return [(value,)]
     if pa.types.is_struct(kind):
         fields = [kind.field(place) for place in range(kind.num_fields)]
-        parts = [flattened(None if value is None else value[field.name], field.type, (*here, place), way)
-                 for place, field in enumerate(fields)]  # fmt: skip
+        parts = [
+            flattened(None if value is None else value[field.name], field.type, (*here, place), way)
+            for place, field in enumerate(fields)
+        ]
         return [sum(row, ()) for row in itertools.product(*parts)]
     if pa.types.is_map(kind):
         kinds = kind.key_type, kind.item_type
-        return [sum(row, ()) for entry in value or ()
-                for row in itertools.product(*(flattened(entry[place], kinds[place], (*here, place), way)
-                                               for place in (0, 1)))]  # fmt: skip
+        return [
+            sum(row, ())
+            for entry in value or ()
+            for row in itertools.product(
+                *(flattened(entry[place], kinds[place], (*here, place), way) for place in (0, 1))
+            )
+        ]
     return [row for item in value or () for row in flattened(item, kind.value_type, (*here, "element"), way)]
 
 
 def expected_columns(array, way):
     """Give the ordinals of the rows of the file, and the columns in the place of the exploded one."""
-    found = [(number, *row) for number, value in enumerate(array.to_pylist())
-             for row in flattened(value, array.type, (), way)]  # fmt: skip
+    found = [
+        (number, *row)
+        for number, value in enumerate(array.to_pylist())
+        for row in flattened(value, array.type, (), way)
+    ]
     return [list(column) for column in zip(*found, strict=True)] if found else None

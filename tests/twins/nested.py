@@ -5,8 +5,11 @@ from __future__ import annotations
 
 def places(levels: list[tuple[int, int]], depth: int, place_level: int) -> list[int]:
     """Find the entries that stand for a place at a depth."""
-    return [number for number, (definition, repetition) in enumerate(levels)
-            if repetition <= depth and definition >= place_level]  # fmt: skip
+    return [
+        number
+        for number, (definition, repetition) in enumerate(levels)
+        if repetition <= depth and definition >= place_level
+    ]
 
 
 def validity(levels: list[tuple[int, int]], depth: int, place_level: int, level: int) -> list[int]:

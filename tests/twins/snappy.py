@@ -19,9 +19,11 @@ def literal(data: bytes, length_bytes: int = 0) -> bytes:
 def copy(offset: int, length: int, offset_bytes: int) -> bytes:
     """Write a copy with an offset of 11 bits (1), 2 or 4 bytes."""
     if offset_bytes == 1:
-        assert 4 <= length <= 11 and offset < 2048
+        assert 4 <= length <= 11
+        assert offset < 2048
         return bytes([1 | (length - 4) << 2 | (offset >> 8) << 5, offset & 0xFF])
-    assert 1 <= length <= 64 and offset < 256**offset_bytes
+    assert 1 <= length <= 64
+    assert offset < 256**offset_bytes
     return bytes([{2: 2, 4: 3}[offset_bytes] | (length - 1) << 2]) + offset.to_bytes(offset_bytes, "little")
 
 

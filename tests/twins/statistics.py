@@ -6,8 +6,16 @@ import math
 import struct
 from collections.abc import Sequence
 
-FORMATS = {("signed", 4): "<i", ("signed", 8): "<q", ("unsigned", 4): "<I", ("unsigned", 8): "<Q", ("boolean", 1): "<?",
-           ("float", 2): "<e", ("float", 4): "<f", ("float", 8): "<d"}  # fmt: skip
+FORMATS = {
+    ("signed", 4): "<i",
+    ("signed", 8): "<q",
+    ("unsigned", 4): "<I",
+    ("unsigned", 8): "<Q",
+    ("boolean", 1): "<?",
+    ("float", 2): "<e",
+    ("float", 4): "<f",
+    ("float", 8): "<d",
+}
 
 
 def number(kind: str, value: bytes):

@@ -19,7 +19,8 @@ def encoded(values):
 def cut(data, offsets, validity):
     """Give what kernels made of values, in the same form."""
     whole = data.tobytes()
-    assert offsets[0] == 0 and offsets[-1] == len(whole)
+    assert offsets[0] == 0
+    assert offsets[-1] == len(whole)
     ends = offsets.tolist()
     return [
         whole[start:end] if there else None

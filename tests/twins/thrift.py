@@ -83,8 +83,11 @@ def encode_struct(fields: list[tuple[int, int, Any]], long_ids: bool = False) ->
 def fields_of(thing: Any) -> list[tuple[int, int, Any]]:
     """Turn an object of a thriftpy2 class into fields to encode."""
     spec = sorted(thing.thrift_spec.items())
-    return [(field_id, WIRE[code], _value(code, about, getattr(thing, name)))
-            for field_id, (code, name, *about, _) in spec if getattr(thing, name) is not None]  # fmt: skip
+    return [
+        (field_id, WIRE[code], _value(code, about, getattr(thing, name)))
+        for field_id, (code, name, *about, _) in spec
+        if getattr(thing, name) is not None
+    ]
 
 
 def _value(code: int, about: list, value: Any) -> Any:

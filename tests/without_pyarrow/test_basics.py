@@ -43,8 +43,10 @@ def test_selections() -> None:
     data = base64.b64decode(FILES["strings"])
     frame = numparq.read_parquet(data, columns=["raw", "text"], row_range=(1, 3), include=["file", "row_number"])
     assert frame["raw"].tolist() == [None, b""]
-    assert frame["text"].isna().tolist() == [True, False] and frame["text"][1] == "déjà vu"
-    assert frame["file"].tolist() == ["<bytes>"] * 2 and frame["file"].dtype == "str"
+    assert frame["text"].isna().tolist() == [True, False]
+    assert frame["text"][1] == "déjà vu"
+    assert frame["file"].tolist() == ["<bytes>"] * 2
+    assert frame["file"].dtype == "str"
     assert frame["row_number"].tolist() == [1, 2]
 
 

@@ -6,17 +6,18 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from ...errors import error_context
-from ...format.schema import Leaf
-from ...kernels.tables import C_ITEM_SIZE, C_NULL_COUNT, C_OUT, LOCATION_FIELDS
-from ...types.output_type import fallback_type
-from ..buffers import DecodedColumn
-from ..read.chunk_table import ChunkTables, chunk_template
-from ..read.context import ReadContext
-from ..read.fused_read import FusedRead
-from ..read.output import ReplaceableMemory, fixed_output, output_item
-from ..read.page_walk import count_page_bytes
-from ..read.row_selection import RowSelection, RowSlice, selected_page_locations
+from numparq.column.buffers import DecodedColumn
+from numparq.column.read.chunk_table import ChunkTables, chunk_template
+from numparq.column.read.context import ReadContext
+from numparq.column.read.fused_read import FusedRead
+from numparq.column.read.output import ReplaceableMemory, fixed_output, output_item
+from numparq.column.read.page_walk import count_page_bytes
+from numparq.column.read.row_selection import RowSelection, RowSlice, selected_page_locations
+from numparq.errors import error_context
+from numparq.format.schema import Leaf
+from numparq.kernels.tables import C_ITEM_SIZE, C_NULL_COUNT, C_OUT, LOCATION_FIELDS
+from numparq.types.output_type import fallback_type
+
 from .predicate_cache import CachedFixed
 from .schedule_selection import SelectionScheduler
 from .selection import SelectionJob

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ParquetError
-from ...kernels.enums import DICTIONARY_PAGE
-from ...kernels.status import INEXACT, NO_DICTIONARY, NULL_FOUND
-from ...kernels.tables import C_END, C_NULL_COUNT, C_START, P_TYPE
-from ..buffers import BinaryArray
-from ..read.context import ReadContext
-from ..read.decode import check_utf8, find_page_of_invalid_utf8
-from ..read.dictionary import decode_binary_dictionary
-from ..read.page_walk import PageWalk
-from ..read.pages import PageFailure, Pages, split_data_pages
+from numparq.column.buffers import BinaryArray
+from numparq.column.read.context import ReadContext
+from numparq.column.read.decode import check_utf8, find_page_of_invalid_utf8
+from numparq.column.read.dictionary import decode_binary_dictionary
+from numparq.column.read.page_walk import PageWalk
+from numparq.column.read.pages import PageFailure, Pages, split_data_pages
+from numparq.errors import ParquetError
+from numparq.kernels.enums import DICTIONARY_PAGE
+from numparq.kernels.status import INEXACT, NO_DICTIONARY, NULL_FOUND
+from numparq.kernels.tables import C_END, C_NULL_COUNT, C_START, P_TYPE
 
 __all__ = ["RETRY_STATUSES", "DecodeJob"]
 

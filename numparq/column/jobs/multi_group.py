@@ -8,9 +8,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...errors import ParquetError
-from ...kernels.enums import DICTIONARY_PAGE
-from ...kernels.tables import (
+from numparq.column.buffers import BinaryArray
+from numparq.column.read.decode import decode_binary_chunks
+from numparq.column.read.dictionary import EMPTY_DICTIONARY, all_have_indices, decode_binary_dictionaries
+from numparq.column.read.pages import Pages
+from numparq.column.read.row_selection import RowSlice
+from numparq.errors import ParquetError
+from numparq.kernels.enums import DICTIONARY_PAGE
+from numparq.kernels.tables import (
     C_END,
     C_ITEM_SIZE,
     C_OUT,
@@ -21,11 +26,7 @@ from ...kernels.tables import (
     P_TYPE,
     PREFIX_CARRYOVER,
 )
-from ..buffers import BinaryArray
-from ..read.decode import decode_binary_chunks
-from ..read.dictionary import EMPTY_DICTIONARY, all_have_indices, decode_binary_dictionaries
-from ..read.pages import Pages
-from ..read.row_selection import RowSlice
+
 from .job import DecodeJob
 from .schedule import MAX_COALESCED_BYTES, SHARES_PER_THREAD, JobScheduler, coalesce_chunks
 from .slice import BinaryJob, MultiOutputJob
@@ -129,13 +130,25 @@ class MultiGroupScheduler(JobScheduler):
             run[:, C_VALIDITY] = [rows.out - slices[first].out for rows in slices[first:last]]
             hint = sum(self._tables.byte_array_size(column, rows) for rows in slices[first:last])
             groups = [rows.row_group for rows in slices[first:last]]
-            yield MultiGroupBinaryJob(self._context, groups[0], [column] * len(run), run, False, utf8=target.utf8,
-                                  size_hint=hint + hint // 16, row_groups=groups)  # fmt: skip
+            yield MultiGroupBinaryJob(
+                self._context,
+                groups[0],
+                [column] * len(run),
+                run,
+                False,
+                utf8=target.utf8,
+                size_hint=hint + hint // 16,
+                row_groups=groups,
+            )
 
     def _spans(
-        self, columns: np.ndarray, lanes: np.ndarray, tables: Sequence[np.ndarray], slices: Sequence[RowSlice],
+        self,
+        columns: np.ndarray,
+        lanes: np.ndarray,
+        tables: Sequence[np.ndarray],
+        slices: Sequence[RowSlice],
         outputs: dict,
-    ) -> Iterator[DecodeJob]:  # fmt: skip
+    ) -> Iterator[DecodeJob]:
         chunks = np.concatenate(tables)
         count = len(columns)
         firsts = np.repeat([rows.out for rows in slices], count)
@@ -149,9 +162,15 @@ class MultiGroupScheduler(JobScheduler):
             run = np.ascontiguousarray(chunks[first:last])
             names, groups = owners[first:last].tolist(), row_groups[first:last].tolist()
             yield MultiGroupFixedJob(
-                self._context, groups[0], names, run, False, output=outputs[names[0]], outputs=outputs,
+                self._context,
+                groups[0],
+                names,
+                run,
+                False,
+                output=outputs[names[0]],
+                outputs=outputs,
                 row_groups=groups,
-            )  # fmt: skip
+            )
 
 
 def _runs_of_rows(chunks: np.ndarray, slices: Sequence[RowSlice]) -> Iterator[tuple[int, int]]:

@@ -7,13 +7,22 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...errors import InvalidFileError
-from ...format.schema import Leaf
-from ...kernels import kernels
-from ...kernels.decode.page_sections import STATE_FIELDS
-from ...kernels.enums import DICTIONARY_PAGE
-from ...kernels.status import BAD_LEVELS
-from ...kernels.tables import (
+from numparq.column.buffers import BinaryArray, DictionaryArray
+from numparq.column.nested.levels import _NO_BYTES, LevelDecoder
+from numparq.column.read.decode import decode_binary_run
+from numparq.column.read.decompress import PageBatches, decompress_pages
+from numparq.column.read.dictionary import EMPTY_DICTIONARY, all_have_indices
+from numparq.column.read.pages import PageFailure, Pages, check_page
+from numparq.column.read.row_selection import RowSlice
+from numparq.column.read.transcode import DecodablePages, transcode
+from numparq.column.scratch import Scratch, allocate
+from numparq.errors import InvalidFileError
+from numparq.format.schema import Leaf
+from numparq.kernels import kernels
+from numparq.kernels.decode.page_sections import STATE_FIELDS
+from numparq.kernels.enums import DICTIONARY_PAGE
+from numparq.kernels.status import BAD_LEVELS
+from numparq.kernels.tables import (
     C_CAST,
     C_DICTIONARY,
     C_ITEM_SIZE,
@@ -34,16 +43,8 @@ from ...kernels.tables import (
     P_TYPE,
     SLACK,
 )
-from ...types.output_type import OutputType
-from ..buffers import BinaryArray, DictionaryArray
-from ..nested.levels import _NO_BYTES, LevelDecoder
-from ..read.decode import decode_binary_run
-from ..read.decompress import PageBatches, decompress_pages
-from ..read.dictionary import EMPTY_DICTIONARY, all_have_indices
-from ..read.pages import PageFailure, Pages, check_page
-from ..read.row_selection import RowSlice
-from ..read.transcode import DecodablePages, transcode
-from ..scratch import Scratch, allocate
+from numparq.types.output_type import OutputType
+
 from .job import RETRY_STATUSES, DecodeJob
 
 __all__ = ["NestedJob", "PageRowCountJob"]
@@ -165,9 +166,19 @@ def _decode_fixed(
     state = np.zeros(STATE_FIELDS, np.int64)
     for part in _dense_pages(pages, levels, placement, scratch):
         status = kernels.decode_fixed_pages(
-            pages.chunks.reshape(-1), part.table.reshape(-1), part.first, part.last, pages.raw, part.decompressed,
-            dictionary, dense, unused, _NO_BYTES, out, state,
-        )  # fmt: skip
+            pages.chunks.reshape(-1),
+            part.table.reshape(-1),
+            part.first,
+            part.last,
+            pages.raw,
+            part.decompressed,
+            dictionary,
+            dense,
+            unused,
+            _NO_BYTES,
+            out,
+            state,
+        )
         check_page(status, state)
 
 

@@ -7,9 +7,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...errors import ParquetError
-from ...kernels.enums import BOOLEAN, DATA_PAGE, PLAIN, RLE, UNCOMPRESSED
-from ...kernels.tables import (
+from numparq.column.buffers import BinaryArray, DictionaryArray
+from numparq.column.read.decode import check_utf8
+from numparq.column.read.output import FixedOutput
+from numparq.column.read.page_walk import PageWalk
+from numparq.column.read.pages import Pages
+from numparq.column.read.take import ValueSelection, dictionary_decode, take_array, take_binary
+from numparq.column.scratch import Scratch
+from numparq.errors import ParquetError
+from numparq.kernels.enums import BOOLEAN, DATA_PAGE, PLAIN, RLE, UNCOMPRESSED
+from numparq.kernels.tables import (
     C_CAST,
     C_CODEC,
     C_ITEM_SIZE,
@@ -36,13 +43,7 @@ from ...kernels.tables import (
     PAGE_FIELDS,
     SLACK,
 )
-from ..buffers import BinaryArray, DictionaryArray
-from ..read.decode import check_utf8
-from ..read.output import FixedOutput
-from ..read.page_walk import PageWalk
-from ..read.pages import Pages
-from ..read.take import ValueSelection, dictionary_decode, take_array, take_binary
-from ..scratch import Scratch
+
 from .job import DecodeJob
 from .slice import FixedJob
 

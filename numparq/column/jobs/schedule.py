@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...format.schema import Leaf
-from ...kernels.tables import (
+from numparq.column.buffers import DecodedColumn
+from numparq.column.read import page_walk
+from numparq.column.read.chunk_table import ChunkTables, chunk_template
+from numparq.column.read.context import ReadContext
+from numparq.column.read.output import NO_MASK, FixedOutput, fixed_output
+from numparq.column.read.row_selection import RowSlice
+from numparq.column.scratch import allocate
+from numparq.format.schema import Leaf
+from numparq.kernels.tables import (
     C_END,
     C_ITEM_SIZE,
     C_NULL_COUNT,
@@ -23,19 +30,13 @@ from ...kernels.tables import (
     C_VALIDITY,
     PREFIX_CARRYOVER,
 )
-from ...types.output_type import OutputType, fallback_type
-from ..buffers import DecodedColumn
-from ..read import page_walk
-from ..read.chunk_table import ChunkTables, chunk_template
-from ..read.context import ReadContext
-from ..read.output import NO_MASK, FixedOutput, fixed_output
-from ..read.row_selection import RowSlice
-from ..scratch import allocate
+from numparq.types.output_type import OutputType, fallback_type
+
 from .job import DecodeJob
 from .slice import BinaryJob, DictionaryJob, FixedJob, MultiOutputJob
 
 if TYPE_CHECKING:
-    from ..read.output import OutputMemory, ReplaceableMemory
+    from numparq.column.read.output import OutputMemory, ReplaceableMemory
 
 __all__ = ["decode_columns"]
 
@@ -177,11 +178,19 @@ class JobScheduler:
         chunks = table.copy()
         chunks[0, C_OUT] = chunks[0, C_VALIDITY] = 0
         if target.storage == "binary":
-            return BinaryJob(self._context, rows.row_group, [column], chunks, shared, utf8=target.utf8,
-                             size_hint=hint)  # fmt: skip
+            return BinaryJob(self._context, rows.row_group, [column], chunks, shared, utf8=target.utf8, size_hint=hint)
         codes = allocate(len(rows), "i4")
-        return DictionaryJob(self._context, rows.row_group, [column], chunks, shared, codes=codes, utf8=target.utf8,
-                             size_hint=hint, output=FixedOutput(codes.view(np.uint8), NO_MASK))  # fmt: skip
+        return DictionaryJob(
+            self._context,
+            rows.row_group,
+            [column],
+            chunks,
+            shared,
+            codes=codes,
+            utf8=target.utf8,
+            size_hint=hint,
+            output=FixedOutput(codes.view(np.uint8), NO_MASK),
+        )
 
     def _nested(self, column: int, target: OutputType, table: np.ndarray, rows: RowSlice) -> DecodeJob:
         from .nested import NestedJob  # most files have nothing nested
@@ -189,8 +198,17 @@ class JobScheduler:
         chunks = table.copy()
         chunks[0, C_ROW_START], chunks[0, C_ROW_STOP] = 0, chunks[0, C_NUM_VALUES]  # every page, whatever the rows
         num_rows = self._tables.num_rows_of(rows.row_group)
-        return NestedJob(self._context, rows.row_group, [column], chunks, False, leaf=self._leaves[column],
-                         target=target, rows=rows, num_rows=num_rows)  # fmt: skip
+        return NestedJob(
+            self._context,
+            rows.row_group,
+            [column],
+            chunks,
+            False,
+            leaf=self._leaves[column],
+            target=target,
+            rows=rows,
+            num_rows=num_rows,
+        )
 
 
 def _bundle_groups(groups: list[_OutputGroup], table: np.ndarray) -> Iterator[Sequence[_OutputGroup]]:

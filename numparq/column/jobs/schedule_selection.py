@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...kernels.tables import (
+from numparq.column.read.output import NO_MASK, FixedOutput, fixed_output, output_item
+from numparq.column.read.row_selection import RowSelection, RowSlice, selected_page_locations
+from numparq.column.scratch import allocate
+from numparq.kernels.tables import (
     C_ITEM_SIZE,
     C_NUM_VALUES,
     C_OUT,
@@ -17,11 +20,9 @@ from ...kernels.tables import (
     C_VALIDITY,
     PREFIX_CARRYOVER,
 )
-from ...plan.row_ranges import RowRanges
-from ...types.output_type import OutputType
-from ..read.output import NO_MASK, FixedOutput, fixed_output, output_item
-from ..read.row_selection import RowSelection, RowSlice, selected_page_locations
-from ..scratch import allocate
+from numparq.plan.row_ranges import RowRanges
+from numparq.types.output_type import OutputType
+
 from .job import DecodeJob
 from .predicate_cache import CachedBinary, CachedBinaryJob, CachedFixed, CachedFixedJob
 from .schedule import JobScheduler
@@ -132,8 +133,14 @@ class SelectionScheduler(JobScheduler):
         if target.storage == "binary":
             return BinarySelectionJob(*place, utf8=target.utf8, size_hint=hint, **common)
         codes = allocate(len(rows), "i4")
-        return DictionarySelectionJob(*place, codes=codes, utf8=target.utf8, size_hint=hint,
-                                     output=FixedOutput(codes.view(np.uint8), NO_MASK), **common)  # fmt: skip
+        return DictionarySelectionJob(
+            *place,
+            codes=codes,
+            utf8=target.utf8,
+            size_hint=hint,
+            output=FixedOutput(codes.view(np.uint8), NO_MASK),
+            **common,
+        )
 
     def _nested_rows(
         self, column: int, target: OutputType, chunk: np.ndarray, rows: RowSelection, located: np.ndarray | None
@@ -144,6 +151,15 @@ class SelectionScheduler(JobScheduler):
         decoded = pages.rows_of(pages.needed(wanted)) if located is not None else RowRanges.all(pages.num_rows)
         whole = RowSlice(rows.row_group, 0, decoded.count, rows.out)
         return NestedSelectionJob(
-            self._context, rows.row_group, [column], chunk, False, leaf=self._leaves[column], target=target, rows=whole,
-            num_rows=decoded.count, wanted=wanted.positions_in(decoded).bounds, located=located,
-        )  # fmt: skip
+            self._context,
+            rows.row_group,
+            [column],
+            chunk,
+            False,
+            leaf=self._leaves[column],
+            target=target,
+            rows=whole,
+            num_rows=decoded.count,
+            wanted=wanted.positions_in(decoded).bounds,
+            located=located,
+        )

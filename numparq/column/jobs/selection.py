@@ -7,9 +7,28 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...errors import InvalidFileError
-from ...kernels.enums import BOOLEAN, DICTIONARY_PAGE
-from ...kernels.tables import (
+from numparq.column.buffers import BinaryArray, DictionaryArray
+from numparq.column.nested.levels import take_leaf_rows
+from numparq.column.read.decode import decode_binary, decode_fixed, is_utf8
+from numparq.column.read.decompress import PageBatches
+from numparq.column.read.dictionary import all_have_indices, have_indices
+from numparq.column.read.fused_read import FusedRead
+from numparq.column.read.output import NO_MASK, FixedOutput
+from numparq.column.read.page_selection import (
+    PageSelection,
+    decode_sparse_fixed,
+    decode_sparse_strings,
+    is_sparse,
+    select_page_run,
+    select_pages,
+)
+from numparq.column.read.page_walk import IndexedPageWalk, PageWalk, count_page_bytes
+from numparq.column.read.pages import Pages
+from numparq.column.read.take import ValueIndices, ValueRanges, dictionary_decode, take_array, take_binary
+from numparq.column.scratch import allocate
+from numparq.errors import InvalidFileError
+from numparq.kernels.enums import BOOLEAN, DICTIONARY_PAGE
+from numparq.kernels.tables import (
     C_CAST,
     C_DICTIONARY,
     C_FILL,
@@ -33,25 +52,7 @@ from ...kernels.tables import (
     PREFIX_CARRYOVER,
     SLACK,
 )
-from ..buffers import BinaryArray, DictionaryArray
-from ..nested.levels import take_leaf_rows
-from ..read.decode import decode_binary, decode_fixed, is_utf8
-from ..read.decompress import PageBatches
-from ..read.dictionary import all_have_indices, have_indices
-from ..read.fused_read import FusedRead
-from ..read.output import NO_MASK, FixedOutput
-from ..read.page_selection import (
-    PageSelection,
-    decode_sparse_fixed,
-    decode_sparse_strings,
-    is_sparse,
-    select_page_run,
-    select_pages,
-)
-from ..read.page_walk import IndexedPageWalk, PageWalk, count_page_bytes
-from ..read.pages import Pages
-from ..read.take import ValueIndices, ValueRanges, dictionary_decode, take_array, take_binary
-from ..scratch import allocate
+
 from .job import DecodeJob
 from .nested import NestedJob
 from .slice import BinaryJob, DictionaryJob, FixedJob, OutputTypeRetry
@@ -336,13 +337,31 @@ class DictionarySelectionJob(DictionaryJob, FixedSelectionJob):
         return None  # the dictionary is wanted, too
 
     def _plain(self) -> DecodeJob:
-        return BinarySelectionJob(self.context, self.row_group, self.columns, self.chunks, self.share, utf8=self.utf8,
-                                 size_hint=self.size_hint, wanted=self.wanted, mask=self.mask,
-                                 located=self.located)  # fmt: skip
+        return BinarySelectionJob(
+            self.context,
+            self.row_group,
+            self.columns,
+            self.chunks,
+            self.share,
+            utf8=self.utf8,
+            size_hint=self.size_hint,
+            wanted=self.wanted,
+            mask=self.mask,
+            located=self.located,
+        )
 
     def _fixed_job(self, output: FixedOutput) -> DecodeJob:
-        return FixedSelectionJob(self.context, self.row_group, self.columns, self.chunks, self.share, output=output,
-                                wanted=self.wanted, mask=self.mask, located=self.located)  # fmt: skip
+        return FixedSelectionJob(
+            self.context,
+            self.row_group,
+            self.columns,
+            self.chunks,
+            self.share,
+            output=output,
+            wanted=self.wanted,
+            mask=self.mask,
+            located=self.located,
+        )
 
 
 @dataclass

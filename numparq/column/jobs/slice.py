@@ -8,9 +8,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...kernels.enums import BYTE_ARRAY, DICTIONARY_PAGE
-from ...kernels.status import NO_DICTIONARY
-from ...kernels.tables import (
+from numparq.column.buffers import BinaryArray, DictionaryArray, binary_from_fixed_size
+from numparq.column.read.decode import decode_binary, decode_fixed
+from numparq.column.read.decompress import PageBatches
+from numparq.column.read.dictionary import EMPTY_DICTIONARY, all_have_indices, decode_fixed_dictionary
+from numparq.column.read.output import FixedOutput
+from numparq.column.read.pages import PageFailure, Pages, trim_rows
+from numparq.column.scratch import allocate
+from numparq.kernels.enums import BYTE_ARRAY, DICTIONARY_PAGE
+from numparq.kernels.status import NO_DICTIONARY
+from numparq.kernels.tables import (
     C_CAST,
     C_ITEM_SIZE,
     C_NULL_COUNT,
@@ -29,13 +36,7 @@ from ...kernels.tables import (
     P_TYPE,
     SLACK,
 )
-from ..buffers import BinaryArray, DictionaryArray, binary_from_fixed_size
-from ..read.decode import decode_binary, decode_fixed
-from ..read.decompress import PageBatches
-from ..read.dictionary import EMPTY_DICTIONARY, all_have_indices, decode_fixed_dictionary
-from ..read.output import FixedOutput
-from ..read.pages import PageFailure, Pages, trim_rows
-from ..scratch import allocate
+
 from .job import RETRY_STATUSES, DecodeJob
 
 __all__ = ["BinaryJob", "DictionaryJob", "FixedJob", "MultiOutputJob", "OutputTypeRetry"]
@@ -218,8 +219,15 @@ class DictionaryJob(FixedJob):
 
     def _plain(self) -> DecodeJob:
         """Make the job that decodes a chunk of BYTE_ARRAY values into these."""
-        return BinaryJob(self.context, self.row_group, self.columns, self.chunks, self.share, utf8=self.utf8,
-                         size_hint=self.size_hint)  # fmt: skip
+        return BinaryJob(
+            self.context,
+            self.row_group,
+            self.columns,
+            self.chunks,
+            self.share,
+            utf8=self.utf8,
+            size_hint=self.size_hint,
+        )
 
     def _fixed_job(self, output: FixedOutput) -> DecodeJob:
         """Make the job that decodes a chunk of values of a fixed size into what is stored."""

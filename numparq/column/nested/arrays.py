@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InvalidFileError
-from ...kernels import nested_decode_kernels
-from ..scratch import allocate
+from numparq.column.scratch import allocate
+from numparq.errors import InvalidFileError
+from numparq.kernels import nested_decode_kernels
+
 from .levels import NestedLeaf
 from .nested_type import NestedType, iter_leaves
 
@@ -145,11 +146,19 @@ def _validity(shape: NestedType, piece: NestedLeaf) -> tuple[int, np.ndarray | N
 
 def _lists(shape: NestedType, piece: NestedLeaf) -> tuple[int, np.ndarray | None, np.ndarray]:
     """Give the number of places of a list, which of them are not null, and the offsets into the elements."""
-    assert piece.definition is not None and piece.repetition is not None
+    assert piece.definition is not None
+    assert piece.repetition is not None
     validity, offsets = allocate(piece.num_entries), allocate(piece.num_entries + 1, "i8")
     length = nested_decode_kernels.assemble_lists(
-        piece.definition, piece.repetition, piece.num_entries, shape.depth, shape.place_level, shape.level,
-        shape.element_level, validity, offsets,
-    )  # fmt: skip
+        piece.definition,
+        piece.repetition,
+        piece.num_entries,
+        shape.depth,
+        shape.place_level,
+        shape.level,
+        shape.element_level,
+        validity,
+        offsets,
+    )
     validity, offsets = validity[:length], offsets[: length + 1]
     return length, None if validity.all() else validity, offsets

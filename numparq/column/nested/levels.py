@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from ...format.schema import Leaf
-from ...kernels import nested_decode_kernels
-from ...kernels.decode.levels import STATE_FIELDS as LEVEL_FIELDS
-from ...kernels.decode.levels import STATE_LEVELS, STATE_ROWS, STATE_VALUES
-from ...kernels.tables import SLACK
-from ...types.output_type import OutputType
-from ..buffers import BinaryArray, DictionaryArray
-from ..read.pages import Pages, check_page
-from ..read.row_selection import RowSlice
-from ..read.take import ValueRanges, take_array, take_binary
-from ..scratch import allocate
+from numparq.column.buffers import BinaryArray, DictionaryArray
+from numparq.column.read.pages import Pages, check_page
+from numparq.column.read.row_selection import RowSlice
+from numparq.column.read.take import ValueRanges, take_array, take_binary
+from numparq.column.scratch import allocate
+from numparq.format.schema import Leaf
+from numparq.kernels import nested_decode_kernels
+from numparq.kernels.decode.levels import STATE_FIELDS as LEVEL_FIELDS
+from numparq.kernels.decode.levels import STATE_LEVELS, STATE_ROWS, STATE_VALUES
+from numparq.kernels.tables import SLACK
+from numparq.types.output_type import OutputType
 
 __all__ = ["LevelDecoder", "NestedLeaf", "concat_leaves", "take_leaf_rows"]
 
@@ -77,9 +77,18 @@ class LevelDecoder:
         """Decode the levels of some pages, whose rows of the page table then are those of dense pages."""
         leaf = self._leaf
         status = nested_decode_kernels.decode_page_levels(
-            pages.pages.reshape(-1), first, last, pages.raw, decompressed, leaf.max_definition_level,
-            leaf.max_repetition_level, self._element_levels, self._definition, self._repetition, self._state,
-        )  # fmt: skip
+            pages.pages.reshape(-1),
+            first,
+            last,
+            pages.raw,
+            decompressed,
+            leaf.max_definition_level,
+            leaf.max_repetition_level,
+            self._element_levels,
+            self._definition,
+            self._repetition,
+            self._state,
+        )
         check_page(status, self._state)
 
     def piece(self, values: Any, rows: RowSlice, num_rows: int) -> NestedLeaf:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 
-from ...errors import UnsupportedError
-from ...format.arrow_type import ArrowType
-from ...format.key_values.arrow import ArrowHint
-from ...format.logical_type import LogicalType
-from ...format.schema import OPTIONAL, REPEATED, Leaf, Schema, SchemaElement
+from numparq.errors import UnsupportedError
+from numparq.format.arrow_type import ArrowType
+from numparq.format.key_values.arrow import ArrowHint
+from numparq.format.logical_type import LogicalType
+from numparq.format.schema import OPTIONAL, REPEATED, Leaf, Schema, SchemaElement
 
 __all__ = [
     "NestedType",
@@ -138,9 +138,16 @@ def _value(schema: Schema, element: SchemaElement, place: _LevelPosition, nullab
         return found
     children = tuple(_field(schema, child, place) for child in element.children)
     return NestedType(
-        "struct", element.name, nullable, place.depth, place.place_level, place.level, children, path=place.path,
+        "struct",
+        element.name,
+        nullable,
+        place.depth,
+        place.place_level,
+        place.level,
+        children,
+        path=place.path,
         logical=element.logical,
-    )  # fmt: skip
+    )
 
 
 def _list(name: str, nullable: bool, place: _LevelPosition, *children: NestedType) -> NestedType:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...errors import SchemaError
-from ...format.physical_type import FIXED_LEN_BYTE_ARRAY, INT96
-from ...format.schema import OPTIONAL, REPEATED, REQUIRED
-from ...format.schema_node import SchemaNode
-from ...kernels import nested_encode_kernels
-from ...kernels.status import check_status
-from ...types.arrow_fields import is_list_element, is_list_or_map
-from ..leaf_values import LeafValues
+from numparq.column.leaf_values import LeafValues
+from numparq.errors import SchemaError
+from numparq.format.physical_type import FIXED_LEN_BYTE_ARRAY, INT96
+from numparq.format.schema import OPTIONAL, REPEATED, REQUIRED
+from numparq.format.schema_node import SchemaNode
+from numparq.kernels import nested_encode_kernels
+from numparq.kernels.status import check_status
+from numparq.types.arrow_fields import is_list_element, is_list_or_map
 
 __all__ = ["MAX_LEVEL", "UnshreddedArray", "UnshreddedLeaf", "UnshreddedList", "UnshreddedStruct", "shred"]
 
@@ -184,8 +184,9 @@ def _shred_children(
     found: list[LeafValues],
 ) -> None:
     if not node.children:
-        raise SchemaError("a struct without fields cannot be written: Parquet has no groups without columns",
-                          column=".".join(path))  # fmt: skip
+        raise SchemaError(
+            "a struct without fields cannot be written: Parquet has no groups without columns", column=".".join(path)
+        )
     last = len(arrays) - 1
     for number, (child, array) in enumerate(zip(node.children, arrays, strict=True)):
         above = within if number == last else replace(within, is_owned=False)
@@ -229,9 +230,18 @@ def _enter_list(array: UnshreddedList, above: LevelEntries, optional: int, path:
     definition, repetition = np.empty(entries, np.uint8), np.empty(entries, np.uint8)
     depth = above.depth + 1
     status = nested_encode_kernels.shred_list(
-        above.index, above.definition, above.repetition, count, validity, optional, array.offsets, depth,
-        index, definition, repetition,
-    )  # fmt: skip
+        above.index,
+        above.definition,
+        above.repetition,
+        count,
+        validity,
+        optional,
+        array.offsets,
+        depth,
+        index,
+        definition,
+        repetition,
+    )
     check_status(status, SchemaError, column=".".join(path))
     return LevelEntries(index, definition, repetition, above.level + optional + 1, depth, stored=above.stored)
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...compression.codecs import max_ratios
-from ...errors import InvalidFileError, ParquetError, UnsupportedError
-from ...format.footer.file_metadata import Footer
-from ...format.schema import Leaf
-from ...format.writer_quirks import page_quirks
-from ...kernels.enums import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
-from ...kernels.tables import (
+from numparq.compression.codecs import max_ratios
+from numparq.errors import InvalidFileError, ParquetError, UnsupportedError
+from numparq.format.footer.file_metadata import Footer
+from numparq.format.schema import Leaf
+from numparq.format.writer_quirks import page_quirks
+from numparq.kernels.enums import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
+from numparq.kernels.tables import (
     C_CAST,
     C_CODEC,
     C_DICTIONARY_SIZE,
@@ -39,12 +39,13 @@ from ...kernels.tables import (
     NULLS_MASK,
     NULLS_RAISE,
 )
-from ...plan.chunk_pages import ChunkPages
-from ...types.output_type import OutputType
-from ...util.bounded_cache import BoundedCache, fork_safe_lru_cache
+from numparq.plan.chunk_pages import ChunkPages
+from numparq.types.output_type import OutputType
+from numparq.util.bounded_cache import BoundedCache, fork_safe_lru_cache
 
 if TYPE_CHECKING:
-    from ...io.multi_file_source import MultiFileSource
+    from numparq.io.multi_file_source import MultiFileSource
+
     from .external_chunks import ExternalChunks
     from .row_selection import RowSlice
 
@@ -128,9 +129,13 @@ class ChunkTables:
     """
 
     def __init__(
-        self, footer: Footer, leaves: Sequence[Leaf], row_groups: Sequence[int], end: int,
+        self,
+        footer: Footer,
+        leaves: Sequence[Leaf],
+        row_groups: Sequence[int],
+        end: int,
         files: MultiFileSource | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._leaves = leaves
         self._kept = BoundedCache(MAX_CACHED_TABLES)
         self._row_groups = list(dict.fromkeys(row_groups))
@@ -197,9 +202,12 @@ class ChunkTables:
             (facts["has_meta_data"] == 0, InvalidFileError, "the footer has no metadata of the column chunk"),
             (facts["type"] != types, InvalidFileError, "the column chunk's physical type is not the schema's"),
             (few, InvalidFileError, "the column chunk has not as many values as its row group has rows"),
-            ((start < MAGIC_BYTES) | (size < 0) | (start > self._ends) | (size > self._ends - start), InvalidFileError,
-             "the column chunk lies outside of the file's data: the file is cut off, or the footer is damaged"),
-        )  # fmt: skip
+            (
+                (start < MAGIC_BYTES) | (size < 0) | (start > self._ends) | (size > self._ends - start),
+                InvalidFileError,
+                "the column chunk lies outside of the file's data: the file is cut off, or the footer is damaged",
+            ),
+        )
 
     def _check(self) -> None:
         for failed, kind, message in self._checks():

@@ -7,11 +7,12 @@ from typing import Protocol
 
 import numpy as np
 
-from ...io.source import Source
-from ...kernels.enums import BIT_PACKED
-from ...kernels.tables import P_DEFINITION_ENCODING
-from ...util.worker_pool import WorkerPool
-from ..scratch import Scratch, ThreadScratch
+from numparq.column.scratch import Scratch, ThreadScratch
+from numparq.io.source import Source
+from numparq.kernels.enums import BIT_PACKED
+from numparq.kernels.tables import P_DEFINITION_ENCODING
+from numparq.util.worker_pool import WorkerPool
+
 from .decompress import verify_crcs
 from .page_walk import PageWalk
 from .pages import Pages

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...errors import CorruptPageError
-from ...kernels import kernels
-from ...kernels.decode.binary_pages import STATE_BYTES, STATE_NEEDED, STATE_PAGE
-from ...kernels.decode.page_sections import STATE_FIELDS
-from ...kernels.enums import DICTIONARY_PAGE
-from ...kernels.status import BAD_UTF8, NEED_ROOM, check_status
-from ...kernels.tables import (
+from numparq.column.buffers import BinaryArray
+from numparq.column.scratch import Scratch, allocate
+from numparq.errors import CorruptPageError
+from numparq.kernels import kernels
+from numparq.kernels.decode.binary_pages import STATE_BYTES, STATE_NEEDED, STATE_PAGE
+from numparq.kernels.decode.page_sections import STATE_FIELDS
+from numparq.kernels.enums import DICTIONARY_PAGE
+from numparq.kernels.status import BAD_UTF8, NEED_ROOM, check_status
+from numparq.kernels.tables import (
     C_MAX_DEFINITION,
     C_NULL_COUNT,
     C_ROW_START,
@@ -25,8 +27,7 @@ from ...kernels.tables import (
     P_TYPE,
     SLACK,
 )
-from ..buffers import BinaryArray
-from ..scratch import Scratch, allocate
+
 from .decompress import PageBatches, decompress_pages
 from .dictionary import EMPTY_DICTIONARY
 from .pages import Pages, check_page
@@ -82,9 +83,11 @@ def _by_chunk(
 
 
 def _decoded(
-    pages: Pages, divided: Callable[[DecodablePages], Iterable[tuple[DecodablePages, BinaryArray]]], size_hint: int,
+    pages: Pages,
+    divided: Callable[[DecodablePages], Iterable[tuple[DecodablePages, BinaryArray]]],
+    size_hint: int,
     scratch: Scratch,
-) -> BinaryArray:  # fmt: skip
+) -> BinaryArray:
     """Decode pages; `divided` says which of them have which dictionary."""
     chunks = pages.chunks
     rows = int((chunks[:, C_ROW_STOP] - chunks[:, C_ROW_START]).clip(0).sum())
@@ -127,9 +130,22 @@ def decode_binary_run(
     first = part.first
     while True:
         status = kernels.decode_binary_pages(
-            pages.chunks.reshape(-1), part.table.reshape(-1), first, part.last, pages.raw, part.decompressed,
-            entries.offsets, entries.data, indices, levels, validity, offsets, out, len(out) - SLACK, state,
-        )  # fmt: skip
+            pages.chunks.reshape(-1),
+            part.table.reshape(-1),
+            first,
+            part.last,
+            pages.raw,
+            part.decompressed,
+            entries.offsets,
+            entries.data,
+            indices,
+            levels,
+            validity,
+            offsets,
+            out,
+            len(out) - SLACK,
+            state,
+        )
         if status != NEED_ROOM:
             check_page(status, state)
             return out
@@ -174,9 +190,19 @@ def decode_fixed(
         decompress_pages(pages, batch, decompressed)
         for part in transcode(pages, batch, decompressed, scratch):
             status = kernels.decode_fixed_pages(
-                pages.chunks.reshape(-1), part.table.reshape(-1), part.first, part.last, pages.raw, part.decompressed,
-                dictionary, dense, validity, output.mask, output.out, state,
-            )  # fmt: skip
+                pages.chunks.reshape(-1),
+                part.table.reshape(-1),
+                part.first,
+                part.last,
+                pages.raw,
+                part.decompressed,
+                dictionary,
+                dense,
+                validity,
+                output.mask,
+                output.out,
+                state,
+            )
             check_page(status, state)
 
 

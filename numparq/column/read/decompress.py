@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...compression.codecs import decompressor
-from ...errors import ParquetError
-from ...kernels import kernels
-from ...kernels.decode.scratch_layout import T_DECOMPRESSED, T_DICTIONARY, T_ITEM, T_VALUES, TOTAL_FIELDS
-from ...kernels.tables import (
+from numparq.compression.codecs import decompressor
+from numparq.errors import ParquetError
+from numparq.kernels import kernels
+from numparq.kernels.decode.scratch_layout import T_DECOMPRESSED, T_DICTIONARY, T_ITEM, T_VALUES, TOTAL_FIELDS
+from numparq.kernels.tables import (
     B_FIRST,
     B_SNAPPY,
     BATCH_FIELDS,
@@ -25,6 +25,7 @@ from ...kernels.tables import (
     P_SCRATCH,
     P_UNCOMPRESSED,
 )
+
 from .pages import PageFailure, check_page
 
 if TYPE_CHECKING:
@@ -68,9 +69,13 @@ class PageBatches:
         batches = np.empty((count + 1, BATCH_FIELDS), np.int64)
         totals = np.empty(TOTAL_FIELDS, np.int64)
         status = kernels.lay_out_scratch(
-            pages.chunks.reshape(-1), pages.pages.reshape(-1), count, BATCH_BYTES, batches.reshape(-1),
+            pages.chunks.reshape(-1),
+            pages.pages.reshape(-1),
+            count,
+            BATCH_BYTES,
+            batches.reshape(-1),
             totals,
-        )  # fmt: skip
+        )
         rows = batches[: check_page(status, totals) + 1].tolist()
         self.batches = [(row[B_FIRST], after[B_FIRST], bool(row[B_SNAPPY])) for row, after in pairwise(rows)]
         numbers = totals.tolist()

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...kernels import kernels
-from ...kernels.enums import DICTIONARY_PAGE, PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY
-from ...kernels.status import BAD_DICTIONARY, UNSUPPORTED_ENCODING
-from ...kernels.tables import (
+from numparq.column.buffers import BinaryArray, binary_from_fixed_size
+from numparq.column.scratch import Scratch, allocate
+from numparq.kernels import kernels
+from numparq.kernels.enums import DICTIONARY_PAGE, PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY
+from numparq.kernels.status import BAD_DICTIONARY, UNSUPPORTED_ENCODING
+from numparq.kernels.tables import (
     C_DICTIONARY_SIZE,
     C_TYPE_LENGTH,
     P_BODY,
@@ -23,8 +25,7 @@ from ...kernels.tables import (
     P_UNCOMPRESSED,
     SLACK,
 )
-from ..buffers import BinaryArray, binary_from_fixed_size
-from ..scratch import Scratch, allocate
+
 from .decompress import PageBatches, decompress_pages
 from .pages import PageFailure, Pages
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ...errors import ParquetError, UnsupportedError, error_context
-from ...format.footer.column_chunks import ColumnChunks
-from ...format.schema import Leaf
-from ...io.multi_file_source import MultiFileSource
+from numparq.errors import ParquetError, UnsupportedError, error_context
+from numparq.format.footer.column_chunks import ColumnChunks
+from numparq.format.schema import Leaf
+from numparq.io.multi_file_source import MultiFileSource
 
 __all__ = ["ExternalChunks"]
 
@@ -42,9 +42,15 @@ class ExternalChunks:
     """
 
     def __init__(
-        self, chunks: ColumnChunks, row_groups: list[int], leaves: Sequence[Leaf], has_path: np.ndarray, end: int,
-        files: MultiFileSource | None, refuse: Callable[[int, int, ParquetError], None],
-    ) -> None:  # fmt: skip
+        self,
+        chunks: ColumnChunks,
+        row_groups: list[int],
+        leaves: Sequence[Leaf],
+        has_path: np.ndarray,
+        end: int,
+        files: MultiFileSource | None,
+        refuse: Callable[[int, int, ParquetError], None],
+    ) -> None:
         self.starts = np.zeros(has_path.shape, np.int64)
         self.ends = np.full(has_path.shape, end, np.int64)
         self._paths: dict[tuple[object, object], str] = {}

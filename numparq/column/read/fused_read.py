@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...kernels import delta_kernels, kernels
-from ...kernels.decode.scratch_layout import TOTAL_FIELDS
-from ...kernels.enums import BIT_PACKED, BOOLEAN, SNAPPY, UNCOMPRESSED
-from ...kernels.selection.fused_read import ROOM_FIELDS
-from ...kernels.selection.lazy_pages import STATE_FIELDS
-from ...kernels.status import NEED_ROOM, UNSUPPORTED_ENCODING
-from ...kernels.tables import (
+from numparq.column.buffers import BinaryArray
+from numparq.column.encodings import uses_delta_kernels
+from numparq.column.scratch import Scratch, allocate
+from numparq.kernels import delta_kernels, kernels
+from numparq.kernels.decode.scratch_layout import TOTAL_FIELDS
+from numparq.kernels.enums import BIT_PACKED, BOOLEAN, SNAPPY, UNCOMPRESSED
+from numparq.kernels.selection.fused_read import ROOM_FIELDS
+from numparq.kernels.selection.lazy_pages import STATE_FIELDS
+from numparq.kernels.status import NEED_ROOM, UNSUPPORTED_ENCODING
+from numparq.kernels.tables import (
     BATCH_FIELDS,
     C_CODEC,
     C_DICTIONARY_PAGE,
@@ -32,10 +35,8 @@ from ...kernels.tables import (
     PAGE_FIELDS,
     SLACK,
 )
-from ...kernels.thrift.wire import S_ROOM, S_TOP, STACK_WORDS
-from ..buffers import BinaryArray
-from ..encodings import uses_delta_kernels
-from ..scratch import Scratch, allocate
+from numparq.kernels.thrift.wire import S_ROOM, S_TOP, STACK_WORDS
+
 from .decode import is_utf8
 from .decompress import BATCH_BYTES
 from .output import FixedOutput
@@ -125,7 +126,7 @@ class FusedRead:
     @classmethod
     def of(
         cls, context: FusedReadContext, chunk: np.ndarray, located: np.ndarray | None, wanted: np.ndarray
-    ) -> FusedRead | None:  # fmt: skip
+    ) -> FusedRead | None:
         """Get ready to read rows, and fetch their pages; None where it is clear that the steps have to be done.
 
         Parameters
@@ -173,10 +174,29 @@ class FusedRead:
         while True:
             buffers = room.ready()
             status = kernels.fused_read_fixed(
-                self.raw, self.located.reshape(-1), len(self.located), self._verify, chunk, room.pages, room.table,
-                room.slots, room.record, room.stack, room.batches, room.totals, room.state, room.sizes, *buffers,
-                places, count, values, output.mask, row, output.out, out,
-            )  # fmt: skip
+                self.raw,
+                self.located.reshape(-1),
+                len(self.located),
+                self._verify,
+                chunk,
+                room.pages,
+                room.table,
+                room.slots,
+                room.record,
+                room.stack,
+                room.batches,
+                room.totals,
+                room.state,
+                room.sizes,
+                *buffers,
+                places,
+                count,
+                values,
+                output.mask,
+                row,
+                output.out,
+                out,
+            )
             if status != NEED_ROOM or not room.grow():
                 break
         if status > 0:
@@ -193,15 +213,33 @@ class FusedRead:
         decompressed, dictionary, dense, levels = buffers
         count, plain = len(self.located), self._scratch.take("plain", BATCH_BYTES)
         status = delta_kernels.transcode_delta_pages(
-            self._chunk, room.pages, 0, count, self.raw, decompressed, self._scratch.take("lengths", 0), plain,
-            len(plain) - SLACK, room.state,
-        )  # fmt: skip
+            self._chunk,
+            room.pages,
+            0,
+            count,
+            self.raw,
+            decompressed,
+            self._scratch.take("lengths", 0),
+            plain,
+            len(plain) - SLACK,
+            room.state,
+        )
         if status != count:  # there is not room enough for all
             return min(status, UNSUPPORTED_ENCODING)
         return kernels.decode_fixed_pages(
-            self._chunk, room.pages, 0, count, self.raw, plain, dictionary, dense, levels, output.mask, output.out,
+            self._chunk,
+            room.pages,
+            0,
+            count,
+            self.raw,
+            plain,
+            dictionary,
+            dense,
+            levels,
+            output.mask,
+            output.out,
             room.state,
-        )  # fmt: skip
+        )
 
     def strings(self, utf8: bool) -> BinaryArray | None:
         """Take strings; None where `takes_strings` says no, or that did not work."""
@@ -215,10 +253,30 @@ class FusedRead:
         while True:
             decompressed, _, _, levels = room.ready()
             status = kernels.fused_read_binary(
-                self.raw, self.located.reshape(-1), len(self.located), self._verify, chunk, room.pages, room.table,
-                room.slots, room.record, room.stack, room.batches, room.totals, room.state, room.sizes, decompressed,
-                levels, places, count, values, validity, offsets, data, MIN_STRING_BYTES,
-            )  # fmt: skip
+                self.raw,
+                self.located.reshape(-1),
+                len(self.located),
+                self._verify,
+                chunk,
+                room.pages,
+                room.table,
+                room.slots,
+                room.record,
+                room.stack,
+                room.batches,
+                room.totals,
+                room.state,
+                room.sizes,
+                decompressed,
+                levels,
+                places,
+                count,
+                values,
+                validity,
+                offsets,
+                data,
+                MIN_STRING_BYTES,
+            )
             if status != NEED_ROOM or not room.grow():
                 break
         has_nulls = bool(chunk[C_MAX_DEFINITION]) and int(chunk[C_NULL_COUNT]) > 0

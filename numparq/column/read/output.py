@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ...types.output_type import OutputType
+from numparq.types.output_type import OutputType
 
 NO_MASK = np.empty(0, np.uint8)
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...kernels import kernels, selection_kernels
-from ...kernels.decode.binary_pages import STATE_BYTES, STATE_NEEDED, STATE_PAGE
-from ...kernels.selection.lazy_pages import STATE_FIELDS, STATE_TAKEN
-from ...kernels.selection.rows import K_FIELDS, K_PAGE, K_START, K_STOP, SELECTED_PAGES, SELECTED_ROWS
-from ...kernels.status import BAD_COUNT, NEED_ROOM
-from ...kernels.tables import (
+from numparq.column.buffers import BinaryArray
+from numparq.column.scratch import Scratch, allocate
+from numparq.kernels import kernels, selection_kernels
+from numparq.kernels.decode.binary_pages import STATE_BYTES, STATE_NEEDED, STATE_PAGE
+from numparq.kernels.selection.lazy_pages import STATE_FIELDS, STATE_TAKEN
+from numparq.kernels.selection.rows import K_FIELDS, K_PAGE, K_START, K_STOP, SELECTED_PAGES, SELECTED_ROWS
+from numparq.kernels.status import BAD_COUNT, NEED_ROOM
+from numparq.kernels.tables import (
     C_ITEM_SIZE,
     C_MAX_DEFINITION,
     C_NULL_COUNT,
@@ -25,8 +27,7 @@ from ...kernels.tables import (
     P_ROW,
     SLACK,
 )
-from ..buffers import BinaryArray
-from ..scratch import Scratch, allocate
+
 from .decode import grow_buffer
 from .decompress import PageBatches, decompress_pages
 from .output import FixedOutput
@@ -82,9 +83,24 @@ def decode_sparse_fixed(
     levels, values, state = _room(placement, indices, scratch)
     for part, is_stored in _parts(pages, placement, scratch):
         status = kernels.take_fixed_pages(
-            pages.chunks.reshape(-1), part.table.reshape(-1), part.first, part.last, pages.raw, part.decompressed,
-            is_stored, dictionary, levels, indices, len(indices), values, output.mask, row, output.out, out, state,
-        )  # fmt: skip
+            pages.chunks.reshape(-1),
+            part.table.reshape(-1),
+            part.first,
+            part.last,
+            pages.raw,
+            part.decompressed,
+            is_stored,
+            dictionary,
+            levels,
+            indices,
+            len(indices),
+            values,
+            output.mask,
+            row,
+            output.out,
+            out,
+            state,
+        )
         check_page(status, state)
     _check_all(pages, indices, state)
 
@@ -113,9 +129,23 @@ def decode_sparse_strings(pages: Pages, indices: np.ndarray, size_hint: int, scr
         first = part.first
         while True:
             status = kernels.take_binary_pages(
-                pages.chunks.reshape(-1), part.table.reshape(-1), first, part.last, pages.raw, part.decompressed,
-                is_stored, levels, indices, count, values, validity, offsets, data, len(data) - SLACK, state,
-            )  # fmt: skip
+                pages.chunks.reshape(-1),
+                part.table.reshape(-1),
+                first,
+                part.last,
+                pages.raw,
+                part.decompressed,
+                is_stored,
+                levels,
+                indices,
+                count,
+                values,
+                validity,
+                offsets,
+                data,
+                len(data) - SLACK,
+                state,
+            )
             if status != NEED_ROOM:
                 break
             first = int(state[STATE_PAGE])
@@ -208,9 +238,15 @@ def select_pages(pages: Pages, rows: np.ndarray) -> PageSelection:
     spans = np.empty((len(rows) + count, 2), np.int64)
     state = np.zeros(2, np.int64)
     found = selection_kernels.select_pages_of_ranges(
-        np.ascontiguousarray(table).reshape(-1), 0, count, rows.reshape(-1), len(rows), kept.reshape(-1),
-        spans.reshape(-1), state,
-    )  # fmt: skip
+        np.ascontiguousarray(table).reshape(-1),
+        0,
+        count,
+        rows.reshape(-1),
+        len(rows),
+        kept.reshape(-1),
+        spans.reshape(-1),
+        state,
+    )
     kept, spans = kept[: int(state[SELECTED_PAGES])], spans[:found]
     chunks = pages.chunks[:1].repeat(len(kept), axis=0)
     lengths = kept[:, K_STOP] - kept[:, K_START]

@@ -7,10 +7,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from ...format.thrift.layout import thrift_layout
-from ...io.source import Source
-from ...kernels import kernels
-from ...kernels.decode.page_headers import (
+from numparq.column.scratch import Scratch
+from numparq.format.thrift.layout import thrift_layout
+from numparq.io.source import Source
+from numparq.kernels import kernels
+from numparq.kernels.decode.page_headers import (
     HEADER_FIELDS,
     SCAN_CHUNK,
     SCAN_FIELDS,
@@ -19,8 +20,8 @@ from ...kernels.decode.page_headers import (
     SCAN_PAGES,
     SCAN_POS,
 )
-from ...kernels.status import NEED_ROOM, check_status
-from ...kernels.tables import (
+from numparq.kernels.status import NEED_ROOM, check_status
+from numparq.kernels.tables import (
     ALWAYS_COMPRESSED,
     C_DICTIONARY_PAGE,
     C_END,
@@ -34,8 +35,8 @@ from ...kernels.tables import (
     PREFIX_CARRYOVER,
     SLACK,
 )
-from ...kernels.thrift.wire import S_ROOM, S_TOP, STACK_WORDS
-from ..scratch import Scratch
+from numparq.kernels.thrift.wire import S_ROOM, S_TOP, STACK_WORDS
+
 from .pages import Pages
 
 __all__ = ["IndexedPageWalk", "count_page_bytes", "fetch_pages"]
@@ -123,9 +124,18 @@ class PageWalk:
     def _scanned(self, raw: np.ndarray, length: int) -> bool:
         while True:
             status = kernels.scan_pages(
-                raw, length, self.chunks.reshape(-1), len(self.chunks), self._pages.reshape(-1), len(self._pages),
-                self._table, self._slots, self._record, self._stack, self.state,
-            )  # fmt: skip
+                raw,
+                length,
+                self.chunks.reshape(-1),
+                len(self.chunks),
+                self._pages.reshape(-1),
+                len(self._pages),
+                self._table,
+                self._slots,
+                self._record,
+                self._stack,
+                self.state,
+            )
             if status != NEED_ROOM:
                 return check_status(status, page=int(self.state[SCAN_IN_CHUNK])) == 0
             self._pages = np.concatenate([self._pages, np.empty_like(self._pages)])
@@ -178,9 +188,13 @@ class IndexedPageWalk(PageWalk):
     """
 
     def __init__(
-        self, source: Source, chunks: np.ndarray, locations: np.ndarray, is_flat: bool,
+        self,
+        source: Source,
+        chunks: np.ndarray,
+        locations: np.ndarray,
+        is_flat: bool,
         fetched: tuple[np.ndarray, np.ndarray] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(source, chunks)
         self._located = locations
         self._at_hand = fetched
@@ -215,9 +229,18 @@ class IndexedPageWalk(PageWalk):
         table = np.empty((count, PAGE_FIELDS), np.int64)
         state = np.zeros(1, np.int64)
         status = kernels.scan_pages_at(
-            raw, located.reshape(-1), count, int(self._is_flat), self.chunks.reshape(-1), table.reshape(-1),
-            self._table, self._slots, self._record, self._stack, state,
-        )  # fmt: skip
+            raw,
+            located.reshape(-1),
+            count,
+            int(self._is_flat),
+            self.chunks.reshape(-1),
+            table.reshape(-1),
+            self._table,
+            self._slots,
+            self._record,
+            self._stack,
+            state,
+        )
         if status < 0:
             check_status(status, page=int(located[int(state[0]), L_IN_CHUNK]))
         return table

@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...errors import ParquetError
-from ...kernels.enums import DICTIONARY_PAGE
-from ...kernels.status import check_status
-from ...kernels.tables import (
+from numparq.errors import ParquetError
+from numparq.kernels.enums import DICTIONARY_PAGE
+from numparq.kernels.status import check_status
+from numparq.kernels.tables import (
     C_NULL_COUNT,
     C_ROW_START,
     C_ROW_STOP,

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ...plan.chunk_pages import ChunkPages
-from ...plan.row_ranges import RowRanges
+from numparq.plan.chunk_pages import ChunkPages
+from numparq.plan.row_ranges import RowRanges
 
 __all__ = ["RowSelection", "selected_page_locations"]
 

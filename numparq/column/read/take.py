@@ -8,10 +8,10 @@ from typing import Protocol
 
 import numpy as np
 
-from ...kernels import selection_kernels
-from ...kernels.tables import SLACK
-from ..buffers import BinaryArray, DictionaryArray
-from ..scratch import allocate
+from numparq.column.buffers import BinaryArray, DictionaryArray
+from numparq.column.scratch import allocate
+from numparq.kernels import selection_kernels
+from numparq.kernels.tables import SLACK
 
 __all__ = ["ValueIndices", "ValueRanges", "ValueSelection", "dictionary_decode", "take_array", "take_binary"]
 

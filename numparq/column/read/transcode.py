@@ -8,9 +8,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...kernels import alp_kernels, delta_kernels
-from ...kernels.decode.transcode import STATE_FIELDS, STATE_NEEDED, STATE_PREVIOUS, STATE_PREVIOUS_SIZE
-from ...kernels.enums import (
+from numparq.column.encodings import ALP_TRANSCODER, NO_TRANSCODER, TRANSCODERS
+from numparq.column.scratch import Scratch
+from numparq.kernels import alp_kernels, delta_kernels
+from numparq.kernels.decode.transcode import STATE_FIELDS, STATE_NEEDED, STATE_PREVIOUS, STATE_PREVIOUS_SIZE
+from numparq.kernels.enums import (
     DATA_PAGE,
     DATA_PAGE_V2,
     DELTA_BINARY_PACKED,
@@ -19,8 +21,8 @@ from ...kernels.enums import (
     DICTIONARY_PAGE,
     RLE_DICTIONARY,
 )
-from ...kernels.status import NEED_ROOM
-from ...kernels.tables import (
+from numparq.kernels.status import NEED_ROOM
+from numparq.kernels.tables import (
     C_QUIRKS,
     C_ROW_START,
     C_ROW_STOP,
@@ -33,8 +35,7 @@ from ...kernels.tables import (
     PREFIX_CARRYOVER,
     SLACK,
 )
-from ..encodings import ALP_TRANSCODER, NO_TRANSCODER, TRANSCODERS
-from ..scratch import Scratch
+
 from .decompress import BATCH_BYTES
 from .pages import Pages, check_page
 
@@ -145,18 +146,33 @@ def transcode_delta(
     """Call the kernel that knows the delta encodings and BYTE_STREAM_SPLIT; arguments as in `Transcoder`."""
     lengths = scratch.take("lengths", 8 * _max_strings(pages, first, last))
     return delta_kernels.transcode_delta_pages(
-        pages.chunks.reshape(-1), pages.pages.reshape(-1), first, last, pages.raw, decompressed, lengths, out,
-        len(out) - SLACK, state,
-    )  # fmt: skip
+        pages.chunks.reshape(-1),
+        pages.pages.reshape(-1),
+        first,
+        last,
+        pages.raw,
+        decompressed,
+        lengths,
+        out,
+        len(out) - SLACK,
+        state,
+    )
 
 
 def _transcode_alp(
     pages: Pages, first: int, last: int, decompressed: np.ndarray, scratch: Scratch, out: np.ndarray, state: np.ndarray
 ) -> int:
     return alp_kernels.transcode_alp_pages(
-        pages.chunks.reshape(-1), pages.pages.reshape(-1), first, last, pages.raw, decompressed, out,
-        len(out) - SLACK, state,
-    )  # fmt: skip
+        pages.chunks.reshape(-1),
+        pages.pages.reshape(-1),
+        first,
+        last,
+        pages.raw,
+        decompressed,
+        out,
+        len(out) - SLACK,
+        state,
+    )
 
 
 def _max_strings(pages: Pages, first: int, last: int) -> int:

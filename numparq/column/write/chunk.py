@@ -8,20 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from ...compression.codecs import compressor
-from ...format.bloom_filter import BloomFilter, hash_equal_values, hash_values
-from ...format.column_order import ColumnOrder
-from ...format.page_bounds import PageBounds, compute_page_bounds
-from ...format.page_index import build_column_index, build_offset_index
-from ...format.schema import Leaf
-from ...format.size_statistics import PageSizeStatistics, build_size_statistics, compute_page_sizes
-from ...format.statistics import build_chunk_statistics, build_page_statistics
-from ...format.thrift.encode import EncodedThrift, encode_field, encode_struct
-from ...kernels.enums import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN, RLE, RLE_DICTIONARY
-from ..dense_values import DenseLeaf, drop_nulls, gather_values
-from ..encodings import INDEX_ENCODER, encoder_for
-from ..leaf_values import LeafValues
-from ..scratch import Scratch
+from numparq.column.dense_values import DenseLeaf, drop_nulls, gather_values
+from numparq.column.encodings import INDEX_ENCODER, encoder_for
+from numparq.column.leaf_values import LeafValues
+from numparq.column.scratch import Scratch
+from numparq.compression.codecs import compressor
+from numparq.format.bloom_filter import BloomFilter, hash_equal_values, hash_values
+from numparq.format.column_order import ColumnOrder
+from numparq.format.page_bounds import PageBounds, compute_page_bounds
+from numparq.format.page_index import build_column_index, build_offset_index
+from numparq.format.schema import Leaf
+from numparq.format.size_statistics import PageSizeStatistics, build_size_statistics, compute_page_sizes
+from numparq.format.statistics import build_chunk_statistics, build_page_statistics
+from numparq.format.thrift.encode import EncodedThrift, encode_field, encode_struct
+from numparq.kernels.enums import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN, RLE, RLE_DICTIONARY
+
 from .encoding_choice import choose_encoding
 from .options import BloomFilterOptions, ColumnOptions
 from .page_splits import PageSplits, split_pages
@@ -85,9 +86,11 @@ class EncodedChunk:
             offsets = first + np.cumsum([0, *self.page_lengths[:-1]])
             self.offset_index = build_offset_index(offsets.tolist(), self.page_lengths, self.first_rows, self.sizes)
         return self.columns | {
-            "type": leaf.physical, "path_in_schema": list(leaf.path), "data_page_offset": first,
+            "type": leaf.physical,
+            "path_in_schema": list(leaf.path),
+            "data_page_offset": first,
             "dictionary_page_offset": position if self.dictionary else None,
-        }  # fmt: skip
+        }
 
     def take_buffers(self) -> list[Any]:
         """Give the bytes in their order, and keep them no longer."""
@@ -132,23 +135,39 @@ def encode_chunk(
     dictionary, pages = _pages(leaf, values, encoding, cuts, options, in_headers, null_counts, scratch)
     every = [dictionary, *pages] if dictionary else pages
     columns = {
-        "encodings": _encodings(dictionary is not None, encoding), "codec": options.codec,
+        "encodings": _encodings(dictionary is not None, encoding),
+        "codec": options.codec,
         "num_values": values.num_entries,
         "total_uncompressed_size": sum(page.uncompressed for page in every),
         "total_compressed_size": sum(page.size for page in every),
         "statistics": bounds and build_chunk_statistics(bounds, sum(null_counts), length=options.truncate_length),
         "size_statistics": build_size_statistics(sizes),
         "encoding_stats": _encoding_stats(dictionary is not None, len(pages), encoding, options.data_page_version),
-    }  # fmt: skip
+    }
     bloom = None if options.bloom is None else _bloom_filter(leaf, values, options.bloom)
-    return EncodedChunk(pages, dictionary, [page.size for page in pages], cuts.rows[:-1].tolist(), columns, sizes,
-                        index, options.page_index, bloom)  # fmt: skip
+    return EncodedChunk(
+        pages,
+        dictionary,
+        [page.size for page in pages],
+        cuts.rows[:-1].tolist(),
+        columns,
+        sizes,
+        index,
+        options.page_index,
+        bloom,
+    )
 
 
 def _pages(
-    leaf: Leaf, values: DenseLeaf, encoding: int, cuts: PageSplits, options: ColumnOptions, bounds: PageBounds | None,
-    null_counts: list[int], scratch: Scratch,
-) -> tuple[EncodedPage | None, list[EncodedPage]]:  # fmt: skip
+    leaf: Leaf,
+    values: DenseLeaf,
+    encoding: int,
+    cuts: PageSplits,
+    options: ColumnOptions,
+    bounds: PageBounds | None,
+    null_counts: list[int],
+    scratch: Scratch,
+) -> tuple[EncodedPage | None, list[EncodedPage]]:
     """Write the dictionary page, if there is to be one, and the data pages."""
     how = INDEX_ENCODER if encoding == RLE_DICTIONARY else encoder_for(values, encoding)
     compress = compressor(options.codec, options.level)
@@ -158,8 +177,9 @@ def _pages(
     rows, entries, dense_values = (bound.tolist() for bound in cuts)
     pages = []
     for page in range(len(rows) - 1):
-        span = PageSpan(entries[page], entries[page + 1], dense_values[page], dense_values[page + 1],
-                    rows[page + 1] - rows[page])  # fmt: skip
+        span = PageSpan(
+            entries[page], entries[page + 1], dense_values[page], dense_values[page + 1], rows[page + 1] - rows[page]
+        )
         statistics = None
         if bounds is not None:
             statistics = build_page_statistics(bounds, page, null_counts[page], length=options.truncate_length)

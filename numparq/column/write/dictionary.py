@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...kernels import writing_kernels
-from ...kernels.encodings.dictionary import ENTRY_FIELDS
-from ...kernels.enums import BOOLEAN
-from ..dense_values import DenseLeaf, DenseValues
-from ..encodings import index_bit_width
+from numparq.column.dense_values import DenseLeaf, DenseValues
+from numparq.column.encodings import index_bit_width
+from numparq.kernels import writing_kernels
+from numparq.kernels.encodings.dictionary import ENTRY_FIELDS
+from numparq.kernels.enums import BOOLEAN
+
 from .options import ColumnOptions
 
 # A dictionary is given up when, after so many values, more than so large a share of them was new.
@@ -43,8 +44,9 @@ def build_dictionary(dense: DenseLeaf, options: ColumnOptions) -> DenseLeaf | No
         return None
     if entries.plain_size + (count * index_bit_width(entries.count) + 7) // 8 > MAX_SIZE_RATIO * values.plain_size:
         return None
-    return DenseLeaf(entries, codes, count, dense.num_entries, dense.num_rows, dense.present, dense.definition,
-                 dense.repetition)  # fmt: skip
+    return DenseLeaf(
+        entries, codes, count, dense.num_entries, dense.num_rows, dense.present, dense.definition, dense.repetition
+    )
 
 
 def _index_fixed(values: DenseValues, codes: np.ndarray, size: int) -> DenseValues | None:
@@ -52,9 +54,17 @@ def _index_fixed(values: DenseValues, codes: np.ndarray, size: int) -> DenseValu
     bits = _table_bits(room)
     entries = np.empty(room * values.width // values.data.itemsize, values.data.dtype)
     found = writing_kernels.index_fixed(
-        values.raw, values.width, values.count, np.zeros(1 << bits, np.int32), bits, room, PROBE_COUNT,
-        int(PROBE_COUNT * MAX_NEW_SHARE), entries.view("u1"), codes,
-    )  # fmt: skip
+        values.raw,
+        values.width,
+        values.count,
+        np.zeros(1 << bits, np.int32),
+        bits,
+        room,
+        PROBE_COUNT,
+        int(PROBE_COUNT * MAX_NEW_SHARE),
+        entries.view("u1"),
+        codes,
+    )
     if found < 0:
         return None
     used = found * values.width // values.data.itemsize
@@ -62,15 +72,27 @@ def _index_fixed(values: DenseValues, codes: np.ndarray, size: int) -> DenseValu
 
 
 def _index_binary(values: DenseValues, codes: np.ndarray, size: int) -> DenseValues | None:
-    assert values.starts is not None and values.ends is not None
+    assert values.starts is not None
+    assert values.ends is not None
     room = max(min(values.count, size // 4), 1)
     bits = _table_bits(room)
     firsts = np.empty(room, np.int32)
     found = writing_kernels.index_binary(
-        values.data, len(values.data), values.starts, values.ends, values.count, np.zeros(1 << bits, np.int32),
-        np.empty(ENTRY_FIELDS * room, np.int64), bits, room, size, PROBE_COUNT,
-        int(PROBE_COUNT * MAX_NEW_SHARE), firsts, codes,
-    )  # fmt: skip
+        values.data,
+        len(values.data),
+        values.starts,
+        values.ends,
+        values.count,
+        np.zeros(1 << bits, np.int32),
+        np.empty(ENTRY_FIELDS * room, np.int64),
+        bits,
+        room,
+        size,
+        PROBE_COUNT,
+        int(PROBE_COUNT * MAX_NEW_SHARE),
+        firsts,
+        codes,
+    )
     if found < 0:
         return None
     firsts = firsts[:found]

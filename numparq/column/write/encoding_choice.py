@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...kernels import delta_writing_kernels
-from ...kernels.enums import BOOLEAN, DELTA_BINARY_PACKED, INT32, INT64, PLAIN, RLE, RLE_DICTIONARY
-from ..dense_values import DenseLeaf, gather_values
-from ..encodings import index_bit_width
+from numparq.column.dense_values import DenseLeaf, gather_values
+from numparq.column.encodings import index_bit_width
+from numparq.kernels import delta_writing_kernels
+from numparq.kernels.enums import BOOLEAN, DELTA_BINARY_PACKED, INT32, INT64, PLAIN, RLE, RLE_DICTIONARY
+
 from .dictionary import build_dictionary
 from .options import ColumnOptions
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...kernels.enums import SNAPPY
+from numparq.kernels.enums import SNAPPY
 
 DATA_PAGE_SIZE = 1 << 20
 MAX_ROWS_PER_PAGE = 20_000

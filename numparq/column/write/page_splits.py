@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels import writing_kernels
-from ...kernels.enums import BOOLEAN
-from ..dense_values import DenseLeaf
-from ..encodings import index_bit_width
+from numparq.column.dense_values import DenseLeaf
+from numparq.column.encodings import index_bit_width
+from numparq.kernels import writing_kernels
+from numparq.kernels.enums import BOOLEAN
+
 from .options import ColumnOptions
 
 

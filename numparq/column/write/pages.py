@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import SchemaError
-from ...format.schema import Leaf
-from ...format.thrift.encode import encode_struct
-from ...kernels import writing_kernels
-from ...kernels.encodings.hybrid_rle import max_hybrid_bytes
-from ...kernels.enums import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN, RLE
-from ..dense_values import DenseLeaf
-from ..encodings import Encoder
-from ..scratch import Scratch
+from numparq.column.dense_values import DenseLeaf
+from numparq.column.encodings import Encoder
+from numparq.column.scratch import Scratch
+from numparq.errors import SchemaError
+from numparq.format.schema import Leaf
+from numparq.format.thrift.encode import encode_struct
+from numparq.kernels import writing_kernels
+from numparq.kernels.encodings.hybrid_rle import max_hybrid_bytes
+from numparq.kernels.enums import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN, RLE
 
 MAX_PAGE_SIZE = (1 << 31) - 1
 
@@ -81,9 +81,15 @@ class PageWriter:
     """
 
     def __init__(
-        self, leaf: Leaf, dense: DenseLeaf, encoding: int, encoder: Encoder, compress: Compress | None, checksum: bool,
+        self,
+        leaf: Leaf,
+        dense: DenseLeaf,
+        encoding: int,
+        encoder: Encoder,
+        compress: Compress | None,
+        checksum: bool,
         scratch: Scratch,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._leaf = leaf
         self._dense = dense
         self._encoding = encoding
@@ -106,9 +112,12 @@ class PageWriter:
         raw = out[:pos]
         body = raw.tobytes() if self._compress is None else self._compress(raw)
         header = {
-            "num_values": span.last_entry - span.first_entry, "encoding": self._encoding,
-            "definition_level_encoding": RLE, "repetition_level_encoding": RLE, "statistics": statistics,
-        }  # fmt: skip
+            "num_values": span.last_entry - span.first_entry,
+            "encoding": self._encoding,
+            "definition_level_encoding": RLE,
+            "repetition_level_encoding": RLE,
+            "statistics": statistics,
+        }
         return self._page({"type": DATA_PAGE, "data_page_header": header}, body, pos)
 
     def write_v2(self, span: PageSpan, statistics: dict | None) -> EncodedPage:
@@ -126,11 +135,15 @@ class PageWriter:
             body = b"".join((body[:pos], packed)) if shrinks else body
         entries = span.last_entry - span.first_entry
         header = {
-            "num_values": entries, "num_nulls": entries - (span.last_value - span.first_value),
-            "num_rows": span.num_rows, "encoding": self._encoding,
+            "num_values": entries,
+            "num_nulls": entries - (span.last_value - span.first_value),
+            "num_rows": span.num_rows,
+            "encoding": self._encoding,
             "definition_levels_byte_length": pos - repetition_bytes,
-            "repetition_levels_byte_length": repetition_bytes, "is_compressed": shrinks, "statistics": statistics,
-        }  # fmt: skip
+            "repetition_levels_byte_length": repetition_bytes,
+            "is_compressed": shrinks,
+            "statistics": statistics,
+        }
         return self._page({"type": DATA_PAGE_V2, "data_page_header_v2": header}, body, end)
 
     def write_dictionary(self, plain: Encoder) -> EncodedPage:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from ...errors import SchemaError
+from numparq.errors import SchemaError
 
 __all__ = ["cast_arrow"]
 
@@ -99,5 +99,8 @@ def _rules() -> list[tuple[Callable[[Any], bool], Callable[[Any, Any], Any]]]:
     """Give the groups: what tells one, and what converts it."""
     from pyarrow import types
 
-    return [(types.is_struct, _struct), (types.is_map, _map),
-            (lambda kind: types.is_list(kind) or types.is_large_list(kind), _list)]  # fmt: skip
+    return [
+        (types.is_struct, _struct),
+        (types.is_map, _map),
+        (lambda kind: types.is_list(kind) or types.is_large_list(kind), _list),
+    ]

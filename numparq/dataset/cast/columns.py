@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...column.projection import NestedProjection
-from ...errors import SchemaError, error_context
-from ...format.arrow_type import ArrowType
-from ...format.schema import Leaf
-from ...to_pandas.columns import to_categorical
-from ...types.common_type import describe_type
-from ...types.dtype_backends import nullable_dtype
-from ...types.parquet_type import infer_arrow_type
+from numparq.column.projection import NestedProjection
+from numparq.errors import SchemaError, error_context
+from numparq.format.arrow_type import ArrowType
+from numparq.format.schema import Leaf
+from numparq.to_pandas.columns import to_categorical
+from numparq.types.common_type import describe_type
+from numparq.types.dtype_backends import nullable_dtype
+from numparq.types.parquet_type import infer_arrow_type
+
 from .nested import cast_nested
 from .values import cast_exact, cast_time_unit, decimal_from_int, rescale_decimal, values_and_mask
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ...column.nested.nested_type import NestedType, is_variant
-from ...errors import SchemaError
-from ...format.arrow_type import ArrowType
-from ...format.physical_type import INT96
-from ...types.parquet_type import infer_arrow_type
+from numparq.column.nested.nested_type import NestedType, is_variant
+from numparq.errors import SchemaError
+from numparq.format.arrow_type import ArrowType
+from numparq.format.physical_type import INT96
+from numparq.types.parquet_type import infer_arrow_type
+
 from .values import cast_exact, cast_time_unit, cast_time_unit_of_int, decimal_from_int, rescale_decimal
 
 __all__ = ["cast_nested"]
@@ -90,10 +91,12 @@ def _map(have: NestedType, wanted: NestedType, in_struct: bool) -> Convert | Non
 
     def convert(pairs: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         return [
-            (first if key is None or first is None else key(first),
-             second if value is None or second is None else value(second))
+            (
+                first if key is None or first is None else key(first),
+                second if value is None or second is None else value(second),
+            )
             for first, second in pairs
-        ]  # fmt: skip
+        ]
 
     return convert
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...errors import SchemaError
+from numparq.errors import SchemaError
 
 __all__ = [
     "cast_exact",
@@ -150,8 +150,9 @@ def rescale_decimal(value: decimal.Decimal, unit: decimal.Decimal) -> decimal.De
     try:
         return value.quantize(unit, context=_EXACT)
     except decimal.DecimalException:
-        raise SchemaError(f"{value} has more digits behind the point than the {-int(unit.as_tuple().exponent)} there "
-                          "are to be") from None  # fmt: skip
+        raise SchemaError(
+            f"{value} has more digits behind the point than the {-int(unit.as_tuple().exponent)} there are to be"
+        ) from None
 
 
 def decimal_from_int(value: int, unit: decimal.Decimal) -> decimal.Decimal:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..listing.files import DirectoryListing, FileEntry
-from ..listing.remote import RemoteLister
+from numparq.dataset.listing.files import DirectoryListing, FileEntry
+from numparq.dataset.listing.remote import RemoteLister
+
 from .record import PENDING, CommitRecord, job_file_prefix, job_of_record
 
 __all__ = ["list_consistently"]
@@ -224,7 +225,7 @@ class _RecordPaths:
 
 
 def _version(path: str) -> str | None:
-    from ..listing.local import file_version
+    from numparq.dataset.listing.local import file_version
 
     return file_version(path)
 

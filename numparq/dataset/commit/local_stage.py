@@ -9,13 +9,14 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...io.file_lock import try_lock
-from ...io.filesystem import strip_file_scheme
-from ...io.local_source import FileSource
-from ...io.sink import Sink
-from ...io.source import Source
-from ..listing.files import DirectoryListing, FileEntry
-from ..listing.local import file_version, list_local
+from numparq.dataset.listing.files import DirectoryListing, FileEntry
+from numparq.dataset.listing.local import file_version, list_local
+from numparq.io.file_lock import try_lock
+from numparq.io.filesystem import strip_file_scheme
+from numparq.io.local_source import FileSource
+from numparq.io.sink import Sink
+from numparq.io.source import Source
+
 from .local_store import commit, exclusive_lock, make_directory, remove_directories, remove_stage, sync_files
 from .record import COMMITTED, CommitChanges, CommitRecord, new_job_id, record_name, stage_folder_name
 from .recover import complete_interrupted, remove_abandoned

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from ...io.local_sink import sync_folder
-from ...util.worker_pool import WorkerPool
-from ..listing.local import file_version
+from numparq.dataset.listing.local import file_version
+from numparq.io.local_sink import sync_folder
+from numparq.util.worker_pool import WorkerPool
+
 from .record import REMOVED_STAGE, STAGE_FOLDER_PATTERN, CommitRecord, job_of_record, record_name
 
 __all__ = ["commit", "exclusive_lock", "finish_commit", "list_records", "remove_stage", "sync_files"]

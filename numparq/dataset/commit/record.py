@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from ...errors import InvalidFileError
-from ...io.file_lock import boot_id
+from numparq.errors import InvalidFileError
+from numparq.io.file_lock import boot_id
 
 __all__ = [
     "COMMITTED",

@@ -7,8 +7,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import InvalidFileError
-from ...io.file_lock import boot_id, try_lock
+from numparq.errors import InvalidFileError
+from numparq.io.file_lock import boot_id, try_lock
+
 from .local_store import OPEN_DIRECTORY, finish_commit, list_records, remove_stage
 from .record import (
     COMMITTED,
@@ -74,7 +75,7 @@ def recover(
     -----
     The next local write to the dataset does the same, without `abandoned`.
     """
-    from ...io.filesystem import resolve_paths
+    from numparq.io.filesystem import resolve_paths
 
     place = resolve_paths([path], storage_options, filesystem)
     (base,) = place.paths

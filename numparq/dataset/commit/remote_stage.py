@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from ...io.open import open_filesystem_sink
-from ...io.sink import Sink
-from ...io.source import Source
-from ..listing.files import DirectoryListing, FileEntry
+from numparq.dataset.listing.files import DirectoryListing, FileEntry
+from numparq.io.open import open_filesystem_sink
+from numparq.io.sink import Sink
+from numparq.io.source import Source
+
 from .record import COMMITTED, PENDING, CommitChanges, CommitRecord, new_job_id, record_name, stage_folder_name
 from .remote_store import RemoteJobBase, run_in_parallel
 
@@ -58,8 +59,9 @@ class RemoteJob(RemoteJobBase):
         """
         self._begin()
         places = {self._to_come(name): path for name, path in names.items()}
-        run_in_parallel([partial(self._made, place, partial(self._folder.move, path, place))
-                      for place, path in places.items()])  # fmt: skip
+        run_in_parallel(
+            [partial(self._made, place, partial(self._folder.move, path, place)) for place, path in places.items()]
+        )
 
     def _to_come(self, name: str) -> str:
         path = self._folder.path(name)

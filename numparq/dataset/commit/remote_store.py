@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from ...io.open import open_filesystem_source as open_source_on
-from ...io.remote_source import MAX_CONCURRENT_REQUESTS
-from ...io.source import Source
-from ...util.worker_pool import WorkerPool
-from ..listing.files import DirectoryListing, FileEntry
-from ..listing.remote import RemoteLister
+from numparq.dataset.listing.files import DirectoryListing, FileEntry
+from numparq.dataset.listing.remote import RemoteLister
+from numparq.io.open import open_filesystem_source as open_source_on
+from numparq.io.remote_source import MAX_CONCURRENT_REQUESTS
+from numparq.io.source import Source
+from numparq.util.worker_pool import WorkerPool
+
 from .consistent_listing import CommittedRemoteListing
 from .record import CommitRecord, job_file_prefix, job_of_record, stage_folder_name
 
@@ -124,8 +125,7 @@ class RemoteStore:
         """Make true what a record says that is in force, and remove it."""
         versions = {entry.path: entry.version for entry in self.everything()} if any(record.gone.values()) else {}
         gone = {self.path(place): version for place, version in record.gone.items()}
-        self.remove(name for name, version in gone.items()
-                    if version is None or versions.get(name) in (None, version))  # fmt: skip
+        self.remove(name for name, version in gone.items() if version is None or versions.get(name) in (None, version))
         self.remove([path])
         self.clear(self.path(stage_folder_name(record.job, outlives=True)))
 

@@ -11,14 +11,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import InvalidFileError, error_context
-from ...io.filesystem import ResolvedPaths, resolve_paths
-from ..commit.consistent_listing import CommittedRemoteListing, list_consistently
-from ..listing.files import DataFile, DataFileList, DirectoryListing, FileEntry, PartitionIndex, data_file_from_entry
-from ..listing.local import list_local
-from ..listing.patterns import COMMON_METADATA_FILE, METADATA_FILE, GlobPattern, has_wildcard
-from ..listing.remote import RemoteLister
-from ..partitions.partitioning import Partitioning, parse_partitioning
+from numparq.dataset.commit.consistent_listing import CommittedRemoteListing, list_consistently
+from numparq.dataset.listing.files import (
+    DataFile,
+    DataFileList,
+    DirectoryListing,
+    FileEntry,
+    PartitionIndex,
+    data_file_from_entry,
+)
+from numparq.dataset.listing.local import list_local
+from numparq.dataset.listing.patterns import COMMON_METADATA_FILE, METADATA_FILE, GlobPattern, has_wildcard
+from numparq.dataset.listing.remote import RemoteLister
+from numparq.dataset.partitions.partitioning import Partitioning, parse_partitioning
+from numparq.errors import InvalidFileError, error_context
+from numparq.io.filesystem import ResolvedPaths, resolve_paths
 
 __all__ = ["DatasetListing", "is_dataset_path", "list_files"]
 

@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import error_context
-from ...format.footer.tail import MAGIC, TAIL_BYTES
-from ...format.open_file import OpenFile
-from ...io.file_pool import PooledFileSource
-from ...io.open import open_filesystem_source
-from ...io.remote_source import MAX_CONCURRENT_REQUESTS, read_ranges_of_files
-from ...io.source import Source, allocate_with_slack
-from ...io.tail_source import TailSource
-from ...util.worker_pool import WorkerPool
-from ..listing.files import DataFile
+from numparq.dataset.listing.files import DataFile
+from numparq.errors import error_context
+from numparq.format.footer.tail import MAGIC, TAIL_BYTES
+from numparq.format.open_file import OpenFile
+from numparq.io.file_pool import PooledFileSource
+from numparq.io.open import open_filesystem_source
+from numparq.io.remote_source import MAX_CONCURRENT_REQUESTS, read_ranges_of_files
+from numparq.io.source import Source, allocate_with_slack
+from numparq.io.tail_source import TailSource
+from numparq.util.worker_pool import WorkerPool
+
 from .files import DatasetListing
 
 if TYPE_CHECKING:
-    from ...io.coalesce import Coalescing
+    from numparq.io.coalesce import Coalescing
 
 __all__ = ["open_files"]
 
@@ -35,9 +36,12 @@ _MANY, _MANY_BYTES = 256, 64 << 20
 
 
 def open_files(
-    listing: DatasetListing, files: Sequence[DataFile], *, storage_options: dict[str, Any] | None = None,
+    listing: DatasetListing,
+    files: Sequence[DataFile],
+    *,
+    storage_options: dict[str, Any] | None = None,
     coalescing: Coalescing | None = None,
-) -> list[OpenFile]:  # fmt: skip
+) -> list[OpenFile]:
     """Open files of a dataset, and read their footers.
 
     Parameters

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...format.open_file import OpenFile
-from ...io.open import open_filesystem_source, open_local_source
-from ...io.source import Source
-from ..listing.files import DataFile, DataFileList
-from ..partitions.columns import DatasetPartitions
-from ..schema_merge.dataset_schema import DatasetSchema
+from numparq.dataset.listing.files import DataFile, DataFileList
+from numparq.dataset.partitions.columns import DatasetPartitions
+from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
+from numparq.format.open_file import OpenFile
+from numparq.io.open import open_filesystem_source, open_local_source
+from numparq.io.source import Source
+
 from .files import list_files
 from .open_files import open_files
 
 if TYPE_CHECKING:
-    from ...io.coalesce import Coalescing
+    from numparq.io.coalesce import Coalescing
 
 __all__ = ["DatasetSnapshot"]
 
@@ -37,9 +38,16 @@ class DatasetSnapshot:
     """
 
     def __init__(
-        self, path: Any, partitioning: Any, categories: Collection[str] | None, schema: Any, resolve: str,
-        storage_options: dict[str, Any] | None, filesystem: Any, coalescing: Coalescing | None,
-    ) -> None:  # fmt: skip
+        self,
+        path: Any,
+        partitioning: Any,
+        categories: Collection[str] | None,
+        schema: Any,
+        resolve: str,
+        storage_options: dict[str, Any] | None,
+        filesystem: Any,
+        coalescing: Coalescing | None,
+    ) -> None:
         self._given_schema = schema
         self._resolve = resolve
         self._storage_options = storage_options

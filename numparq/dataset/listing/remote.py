@@ -8,8 +8,9 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from ...io.remote_source import MAX_CONCURRENT_REQUESTS
-from ...util.worker_pool import WorkerPool
+from numparq.io.remote_source import MAX_CONCURRENT_REQUESTS
+from numparq.util.worker_pool import WorkerPool
+
 from .files import DirectoryListing, FileEntry
 from .patterns import GlobPattern, is_hidden_path
 
@@ -116,8 +117,11 @@ class _FsspecLister:
 
 def _files_of(infos: dict[str, dict]) -> list[FileEntry]:
     """Make entries of what fsspec says of files; what stands for a directory in an object store is none."""
-    return [_fsspec_entry(path, info) for path, info in infos.items()
-            if info.get("type") != "directory" and not path.endswith("/")]  # fmt: skip
+    return [
+        _fsspec_entry(path, info)
+        for path, info in infos.items()
+        if info.get("type") != "directory" and not path.endswith("/")
+    ]
 
 
 def _fsspec_entry(path: str, info: dict) -> FileEntry:

@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ...column.buffers import BinaryArray, DecodedColumn
-from ...errors import SchemaError
-from ...expr.matchers.vectors import ColumnVector
-from ...format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64
-from ...format.schema import REQUIRED, Leaf
-from ...to_pandas.columns import to_array
-from ...types.choose import choose_output_type
-from ...types.schema_only import schema_only_type
-from ..listing.files import DataFile, PartitionIndex
+from numparq.column.buffers import BinaryArray, DecodedColumn
+from numparq.dataset.listing.files import DataFile, PartitionIndex
+from numparq.errors import SchemaError
+from numparq.expr.matchers.vectors import ColumnVector
+from numparq.format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64
+from numparq.format.schema import REQUIRED, Leaf
+from numparq.to_pandas.columns import to_array
+from numparq.types.choose import choose_output_type
+from numparq.types.schema_only import schema_only_type
+
 from .partitioning import parse_partitioning
 from .types import PartitionType, infer_partition_type, parse_partition_type
 
 if TYPE_CHECKING:
-    from ..discover.files import DatasetListing
+    from numparq.dataset.discover.files import DatasetListing
 
 __all__ = ["INFERRED", "DatasetPartitions"]
 
@@ -56,10 +57,13 @@ class DatasetPartitions:
     """
 
     def __init__(
-        self, keys: Sequence[str], values: Sequence[tuple[str | None, ...]] | PartitionIndex,
-        types: Mapping[str, Any] | None = None, categories: Collection[str] | None = None,
+        self,
+        keys: Sequence[str],
+        values: Sequence[tuple[str | None, ...]] | PartitionIndex,
+        types: Mapping[str, Any] | None = None,
+        categories: Collection[str] | None = None,
         files: Sequence[DataFile] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.keys = tuple(keys)
         self._divided = values if isinstance(values, PartitionIndex) else PartitionIndex.of(values)
         self._files = files
@@ -68,8 +72,9 @@ class DatasetPartitions:
         for key, spec in (types or {}).items():
             if key not in self._types:
                 known = ", ".join(map(repr, self.keys)) or "nothing"
-                raise ValueError(f"a type is given for the partition column {key!r}, and the files are partitioned by "
-                                 f"{known}")  # fmt: skip
+                raise ValueError(
+                    f"a type is given for the partition column {key!r}, and the files are partitioned by {known}"
+                )
             asked = key in (categories or ())
             given, is_category = (None, False) if spec is INFERRED else parse_partition_type(spec)
             self._types[key] = given, is_category or asked
@@ -140,9 +145,12 @@ class DatasetPartitions:
         return ColumnVector(column.numbers(), codes=column.codes)
 
     def column(
-        self, key: str, files: Sequence[int] | np.ndarray, num_rows: Sequence[int] | np.ndarray,
+        self,
+        key: str,
+        files: Sequence[int] | np.ndarray,
+        num_rows: Sequence[int] | np.ndarray,
         dtype_backend: str = "numpy",
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Make a column of a frame.
 
         Parameters
@@ -285,7 +293,7 @@ def _categorical(column: _Column, rows: np.ndarray) -> pd.Categorical:
 
 
 def _arrow_dictionary(column: _Column, rows: np.ndarray) -> Any:
-    from ...util.optional import import_pyarrow
+    from numparq.util.optional import import_pyarrow
 
     pa = import_pyarrow()
     values = pa.array(column.finished("pyarrow", True))

@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, unquote
 
-from ...errors import InvalidFileError, SchemaError
-from ..listing.patterns import HIVE_NULL
+from numparq.dataset.listing.patterns import HIVE_NULL
+from numparq.errors import InvalidFileError, SchemaError
 
 __all__ = ["Partitioning", "format_hive_path", "parse_hive_path", "parse_partitioning", "parse_positional_path"]
 
@@ -195,8 +195,10 @@ def format_hive_path(keys: Sequence[str], values: Sequence[str | None]) -> str:
         A path with slashes; empty where there are no keys. In values, ASCII that is no letter, digit, or one of
         ``-._~`` is escaped by ``%``.
     """
-    return "/".join(f"{_key(key)}={HIVE_NULL if value is None else _escaped(key, value)}"
-                    for key, value in zip(keys, values, strict=True))  # fmt: skip
+    return "/".join(
+        f"{_key(key)}={HIVE_NULL if value is None else _escaped(key, value)}"
+        for key, value in zip(keys, values, strict=True)
+    )
 
 
 def _key(key: str) -> str:

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...expr.bound import BoundPredicate
-from ...expr.evaluate import evaluate
-from ...expr.expression import And, Constant, Expression, Or
-from ...expr.literals import locate_literal
-from ...expr.matchers.vectors import ColumnVector
-from ...expr.normalize import all_of, any_of
-from ...expr.sort_keys import KeyDomain, key_domain
-from ...format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FLOAT, INT32, INT64
-from ...format.schema import Leaf
+from numparq.expr.bound import BoundPredicate
+from numparq.expr.evaluate import evaluate
+from numparq.expr.expression import And, Constant, Expression, Or
+from numparq.expr.literals import locate_literal
+from numparq.expr.matchers.vectors import ColumnVector
+from numparq.expr.normalize import all_of, any_of
+from numparq.expr.sort_keys import KeyDomain, key_domain
+from numparq.format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FLOAT, INT32, INT64
+from numparq.format.schema import Leaf
 
 if TYPE_CHECKING:
-    from ..prune.filter_columns import DatasetFilterColumn
+    from numparq.dataset.prune.filter_columns import DatasetFilterColumn
+
     from .columns import DatasetPartitions
 
 __all__ = ["PartitionPredicate", "evaluate_partition_predicates", "wrap_partition_predicates"]

@@ -9,22 +9,24 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...column.leaf_values import LeafValues, SourceColumn
-from ...errors import SchemaError
-from ...format.arrow_type import ArrowType
-from ...format.schema_node import SchemaNode
-from ...from_pandas.frame import field_of_column
+from numparq.column.leaf_values import LeafValues, SourceColumn
+from numparq.errors import SchemaError
+from numparq.format.arrow_type import ArrowType
+from numparq.format.schema_node import SchemaNode
+from numparq.from_pandas.frame import field_of_column
 
 __all__ = ["check_partition_column", "check_partition_type", "format_partition_values"]
 
 # What makes equal texts of equal values, of kinds whose values can be spelled in several ways.
 CANONICAL_TEXT_RULES: dict[str, tuple[re.Pattern[str], Callable[[str], str]]] = {
     "int": (re.compile(r"-?[0-9]{1,40}"), lambda text: str(int(text))),
-    "float": (re.compile(r"[-+]?([0-9]*\.?[0-9]+|[0-9]+\.)([eE][-+]?[0-9]+)?|-?(inf|infinity|nan)", re.IGNORECASE),
-              lambda text: repr(float(text))),
+    "float": (
+        re.compile(r"[-+]?([0-9]*\.?[0-9]+|[0-9]+\.)([eE][-+]?[0-9]+)?|-?(inf|infinity|nan)", re.IGNORECASE),
+        lambda text: repr(float(text)),
+    ),
     "decimal": (re.compile(r"-?[0-9]{1,80}(\.[0-9]{0,80})?"), lambda text: str(Fraction(text))),
     "bool": (re.compile("true|false", re.IGNORECASE), str.lower),
-}  # fmt: skip
+}
 
 _DECIMALS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 _SHORTEST = range(-6, 10)  # decimal exponents of floats that are printed without one
@@ -44,7 +46,8 @@ def _booleans(leaf: LeafValues, _: ArrowType) -> list[str]:
 
 def _strings(leaf: LeafValues, _: ArrowType) -> list[str]:
     data = leaf.values.tobytes()
-    assert leaf.starts is not None and leaf.ends is not None
+    assert leaf.starts is not None
+    assert leaf.ends is not None
     return [data[start:end].decode() for start, end in zip(leaf.starts.tolist(), leaf.ends.tolist(), strict=True)]
 
 
@@ -153,8 +156,10 @@ def check_partition_type(node: SchemaNode, arrow_type: ArrowType) -> None:
     has_text = arrow_type.kind in _TEXTS or arrow_type.kind == "null"
     if not has_text or arrow_type.extension is not None or node.children:
         kind = arrow_type.extension or arrow_type.kind
-        raise SchemaError(f"values of the type {kind} cannot be names of folders: use other partition columns, or "
-                          "make text of them", column=node.name)  # fmt: skip
+        raise SchemaError(
+            f"values of the type {kind} cannot be names of folders: use other partition columns, or make text of them",
+            column=node.name,
+        )
 
 
 def _float(value: np.floating) -> str:

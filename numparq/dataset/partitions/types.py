@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...format.logical_type import LogicalType
-from ...format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64
-from ...format.schema import Leaf
+from numparq.format.logical_type import LogicalType
+from numparq.format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64
+from numparq.format.schema import Leaf
 
 __all__ = ["PartitionType", "infer_partition_type", "parse_partition_type"]
 
@@ -193,9 +193,7 @@ def _decimals(precision: int, scale: int) -> PartitionType:
         return decimal.Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -scale))
 
     logical = LogicalType("DECIMAL", precision=precision, scale=scale)
-    return PartitionType(
-        f"decimal({precision}, {scale})", physical, parse, value, logical, 16 if is_wide else None
-    )  # fmt: skip
+    return PartitionType(f"decimal({precision}, {scale})", physical, parse, value, logical, 16 if is_wide else None)
 
 
 _PER_SECOND = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
@@ -241,9 +239,14 @@ _NAMES: list[tuple[str, Callable[..., PartitionType]]] = [
     (r"decimal(?:32|64|128|256)?\(([0-9]+), ?([0-9]+)\)", lambda p, s: _decimals(int(p), int(s))),
 ]
 _CLASSES = {
-    int: "int64", float: "float64", str: "str", bool: "bool", datetime.date: "date", datetime.datetime: "timestamp",
+    int: "int64",
+    float: "float64",
+    str: "str",
+    bool: "bool",
+    datetime.date: "date",
+    datetime.datetime: "timestamp",
     pd.Timestamp: "timestamp",
-}  # fmt: skip
+}
 _DICTIONARY = re.compile(r"dictionary<values=(.+), indices=\w+, ordered=\w+>")
 
 

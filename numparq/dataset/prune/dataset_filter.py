@@ -6,26 +6,31 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ...errors import SchemaError, error_context
-from ...expr.bind import bind
-from ...expr.bound import BloomPredicate, BoundPredicate, ContainsPredicate, NullPredicate, ValuePredicate
-from ...expr.dnf import as_expression
-from ...expr.expression import And, Constant, Expression, LiteralError, Or
-from ...expr.normalize import all_of, any_of, simplify
-from ...expr.runtime_filter import check_runtime_filters, resolve_runtime_filter_leaf
-from ...expr.unwrap_cast import unwrap_cast
-from ...format.open_file import OpenFile
-from ...format.schema import Leaf
-from ...scan.predicate import ScanPredicate
-from ...util.bounded_cache import BoundedCache
-from ..partitions.predicate import PartitionPredicate, evaluate_partition_predicates, wrap_partition_predicates
+from numparq.dataset.partitions.predicate import (
+    PartitionPredicate,
+    evaluate_partition_predicates,
+    wrap_partition_predicates,
+)
+from numparq.errors import SchemaError, error_context
+from numparq.expr.bind import bind
+from numparq.expr.bound import BloomPredicate, BoundPredicate, ContainsPredicate, NullPredicate, ValuePredicate
+from numparq.expr.dnf import as_expression
+from numparq.expr.expression import And, Constant, Expression, LiteralError, Or
+from numparq.expr.normalize import all_of, any_of, simplify
+from numparq.expr.runtime_filter import check_runtime_filters, resolve_runtime_filter_leaf
+from numparq.expr.unwrap_cast import unwrap_cast
+from numparq.format.open_file import OpenFile
+from numparq.format.schema import Leaf
+from numparq.scan.predicate import ScanPredicate
+from numparq.util.bounded_cache import BoundedCache
+
 from .filter_columns import DatasetFilterColumns, FileFilterColumn
 
 if TYPE_CHECKING:
-    from ...expr.runtime_filter import RuntimeFilter
-    from ..listing.files import DataFile
-    from ..partitions.columns import DatasetPartitions
-    from ..schema_merge.dataset_schema import DatasetSchema
+    from numparq.dataset.listing.files import DataFile
+    from numparq.dataset.partitions.columns import DatasetPartitions
+    from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
+    from numparq.expr.runtime_filter import RuntimeFilter
 
 __all__ = ["DatasetFilter"]
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...column.projection import NestedProjection, select_column
-from ...expr.expression import ColumnName
-from ...expr.resolve import ColumnResolver, ResolvedColumn, resolve_column, unknown_column_error
-from ...expr.sort_keys import KeyDomain, key_domain
-from ...format.arrow_type import ArrowType
-from ...format.open_file import OpenFile
-from ...format.schema import Leaf
-from ...scan.predicate import LeafArrowTypes
+from numparq.column.projection import NestedProjection, select_column
+from numparq.expr.expression import ColumnName
+from numparq.expr.resolve import ColumnResolver, ResolvedColumn, resolve_column, unknown_column_error
+from numparq.expr.sort_keys import KeyDomain, key_domain
+from numparq.format.arrow_type import ArrowType
+from numparq.format.open_file import OpenFile
+from numparq.format.schema import Leaf
+from numparq.scan.predicate import LeafArrowTypes
 
 if TYPE_CHECKING:
-    from ..partitions.columns import DatasetPartitions
-    from ..schema_merge.dataset_schema import DatasetSchema
+    from numparq.dataset.partitions.columns import DatasetPartitions
+    from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
 
 __all__ = [
     "DatasetFilterColumn",
@@ -162,9 +162,11 @@ class DatasetFilterColumns(_FilterColumnResolver):
             raise unknown_column_error("the dataset", name, known)
         found = resolve_column(schema, name)
         leaf = replace(
-            found.leaf, index=len(self.items), max_definition_level=found.leaf.max_definition_level + 1,
+            found.leaf,
+            index=len(self.items),
+            max_definition_level=found.leaf.max_definition_level + 1,
             element_levels=(0, *(level + 1 for level in found.leaf.element_levels[1:])),
-        )  # fmt: skip
+        )
         bound = found._replace(leaf=leaf, level=found.level + 1)
         return DatasetFilterColumn(bound, self._origins.get(found.leaf.index), column=self._selected(found.path))
 

@@ -10,22 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import ParquetError
-from ...expr.bound import combine_results, describe
-from ...expr.expression import Expression
-from ...expr.normalize import all_of
-from ...expr.runtime_filter import check_runtime_filters
-from ...format.open_file import OpenFile
-from ...prune.match import predicate_may_match
-from ...prune.statistics import row_group_statistics
-from ..partitions.predicate import PartitionPredicate
+from numparq.dataset.partitions.predicate import PartitionPredicate
+from numparq.errors import ParquetError
+from numparq.expr.bound import combine_results, describe
+from numparq.expr.expression import Expression
+from numparq.expr.normalize import all_of
+from numparq.expr.runtime_filter import check_runtime_filters
+from numparq.format.open_file import OpenFile
+from numparq.prune.match import predicate_may_match
+from numparq.prune.statistics import row_group_statistics
+
 from .dataset_filter import DatasetFilter
 
 if TYPE_CHECKING:
-    from ..discover.files import DatasetListing
-    from ..listing.files import DataFile
-    from ..partitions.columns import DatasetPartitions
-    from ..schema_merge.dataset_schema import DatasetSchema
+    from numparq.dataset.discover.files import DatasetListing
+    from numparq.dataset.listing.files import DataFile
+    from numparq.dataset.partitions.columns import DatasetPartitions
+    from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
 
 __all__ = ["MetadataFileGroups", "MetadataFilePruner", "build_metadata_file_pruner"]
 

@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ...expr.bind import bind
-from ...expr.bound import describe, filter_leaves
-from ...expr.dnf import as_expression
-from ...expr.expression import And, ColumnPredicate, Constant, Expression, Not, Or
-from ...expr.normalize import all_of, any_of, normalize
-from ...expr.parse import parse_filter
-from ...expr.runtime_filter import check_runtime_filters
-from ...format.open_file import OpenFile
-from ...prune.match import containers_may_match
-from ...prune.statistics import row_group_statistics
-from ..discover.files import DatasetListing
-from ..listing.files import DataFile, PartitionIndex
-from ..partitions.columns import DatasetPartitions
-from ..partitions.predicate import PartitionPredicate, wrap_partition_predicates
+from numparq.dataset.discover.files import DatasetListing
+from numparq.dataset.listing.files import DataFile, PartitionIndex
+from numparq.dataset.partitions.columns import DatasetPartitions
+from numparq.dataset.partitions.predicate import PartitionPredicate, wrap_partition_predicates
+from numparq.expr.bind import bind
+from numparq.expr.bound import describe, filter_leaves
+from numparq.expr.dnf import as_expression
+from numparq.expr.expression import And, ColumnPredicate, Constant, Expression, Not, Or
+from numparq.expr.normalize import all_of, any_of, normalize
+from numparq.expr.parse import parse_filter
+from numparq.expr.runtime_filter import check_runtime_filters
+from numparq.format.open_file import OpenFile
+from numparq.prune.match import containers_may_match
+from numparq.prune.statistics import row_group_statistics
+
 from .filter_columns import PartitionKeyColumns, partition_key_ordinal
 
 if TYPE_CHECKING:

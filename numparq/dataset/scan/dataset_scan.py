@@ -10,31 +10,32 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ...column.buffers import DecodedColumn, DictionaryArray
-from ...column.read.row_selection import RowSlice
-from ...column.scratch import ThreadScratch
-from ...errors import InvalidFileError, LimitError, ParquetError, error_context
-from ...expr.expression import Constant
-from ...format.schema import Leaf
-from ...scan.memory import check_memory_limit
-from ...scan.options import ScanOptions
-from ...to_pandas.dictionary import keep_order_if_common
-from ...to_pandas.frame import BlockLayout, allocate_blocks
-from ...to_pandas.strings import default_string_array
-from ...types.output_type import OutputType
-from ...util.arguments import thread_count
-from ...util.worker_pool import WorkerPool
-from ..cast.columns import cast_column
-from ..schema_merge.column_mapping import MappedColumn
-from ..schema_merge.dataset_schema import DatasetSchema
+from numparq.column.buffers import DecodedColumn, DictionaryArray
+from numparq.column.read.row_selection import RowSlice
+from numparq.column.scratch import ThreadScratch
+from numparq.dataset.cast.columns import cast_column
+from numparq.dataset.schema_merge.column_mapping import MappedColumn
+from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
+from numparq.errors import InvalidFileError, LimitError, ParquetError, error_context
+from numparq.expr.expression import Constant
+from numparq.format.schema import Leaf
+from numparq.scan.memory import check_memory_limit
+from numparq.scan.options import ScanOptions
+from numparq.to_pandas.dictionary import keep_order_if_common
+from numparq.to_pandas.frame import BlockLayout, allocate_blocks
+from numparq.to_pandas.strings import default_string_array
+from numparq.types.output_type import OutputType
+from numparq.util.arguments import thread_count
+from numparq.util.worker_pool import WorkerPool
+
 from .file_batch import FileBatchReader, batch_small_files
 from .file_reader import DatasetFileReader, UnexpectedNulls
 from .projected_columns import DatasetColumns
 
 if TYPE_CHECKING:
-    from ...format.open_file import OpenFile
-    from ...plan.read_plan import ReadPlan
-    from ...scan.predicate import ScanPredicate
+    from numparq.format.open_file import OpenFile
+    from numparq.plan.read_plan import ReadPlan
+    from numparq.scan.predicate import ScanPredicate
 
 __all__ = ["DatasetScan", "DecodedRows", "FileSelection"]
 
@@ -168,9 +169,15 @@ class DatasetScan:
         matches = self._matches[wanted.ordinal]
         with error_context(file=wanted.file.source.name):
             return DatasetFileReader(
-                wanted.file, wanted.ordinal, self.table, matches, self._apart, wanted.slices, wanted.condition,
+                wanted.file,
+                wanted.ordinal,
+                self.table,
+                matches,
+                self._apart,
+                wanted.slices,
+                wanted.condition,
                 self._choices,
-            )  # fmt: skip
+            )
 
     def frame(self, files: Sequence[FileSelection], limit: int | None = None) -> pd.DataFrame:
         """Read rows.
@@ -311,11 +318,15 @@ class DatasetScan:
         for at in sorted(self._apart):
             arrays = [
                 cast_column(
-                    arrays.get(at), self._matches[part.ordinal][at].column, self.table.selected[at], dtypes[at],
-                    num_rows=part.rows.count, file=part.name,
+                    arrays.get(at),
+                    self._matches[part.ordinal][at].column,
+                    self.table.selected[at],
+                    dtypes[at],
+                    num_rows=part.rows.count,
+                    file=part.name,
                 )
                 for part, arrays in zip(parts, alone, strict=True)
-            ]  # fmt: skip
+            ]
             if not arrays:  # no file has a row
                 arrays = [cast_column(None, None, self.table.selected[at], dtypes[at], num_rows=0)]
             made[self.table.places[at].start] = _concatenated(arrays)

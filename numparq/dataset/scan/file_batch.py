@@ -8,16 +8,17 @@ from itertools import accumulate
 
 import numpy as np
 
-from ...column.buffers import DecodedColumn
-from ...column.jobs.multi_group import MultiGroupScheduler
-from ...column.nested.levels import NestedLeaf
-from ...column.read.chunk_table import ChunkTables
-from ...column.read.row_selection import RowSlice
-from ...errors import ParquetError
-from ...io.local_source import BytesSource
-from ...kernels.tables import C_END, C_NULL_COUNT, C_START, SLACK
-from ...to_pandas.frame import BlockLayout
-from ...types.output_type import fallback_type
+from numparq.column.buffers import DecodedColumn
+from numparq.column.jobs.multi_group import MultiGroupScheduler
+from numparq.column.nested.levels import NestedLeaf
+from numparq.column.read.chunk_table import ChunkTables
+from numparq.column.read.row_selection import RowSlice
+from numparq.errors import ParquetError
+from numparq.io.local_source import BytesSource
+from numparq.kernels.tables import C_END, C_NULL_COUNT, C_START, SLACK
+from numparq.to_pandas.frame import BlockLayout
+from numparq.types.output_type import fallback_type
+
 from .file_reader import DatasetFileReader
 
 __all__ = ["FileBatchReader", "batch_small_files"]

@@ -7,27 +7,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...column.buffers import BinaryArray, DecodedColumn, DictionaryArray
-from ...column.projection import projection_of
-from ...column.read.row_selection import RowSlice
-from ...column.scratch import ThreadScratch
-from ...errors import ParquetError, error_context
-from ...format.arrow_type import ArrowType
-from ...format.open_file import OpenFile
-from ...format.schema import Leaf
-from ...scan.file_rows import FileRowReader
-from ...scan.memory import MemoryEstimate
-from ...scan.options import ScanOptions
-from ...scan.projected_columns import ProjectedColumns
-from ...to_pandas.frame import BlockLayout, allocate_blocks
-from ...types.output_type import OutputType
-from ...util.worker_pool import WorkerPool
-from ..schema_merge.column_mapping import MappedColumn
+from numparq.column.buffers import BinaryArray, DecodedColumn, DictionaryArray
+from numparq.column.projection import projection_of
+from numparq.column.read.row_selection import RowSlice
+from numparq.column.scratch import ThreadScratch
+from numparq.dataset.schema_merge.column_mapping import MappedColumn
+from numparq.errors import ParquetError, error_context
+from numparq.format.arrow_type import ArrowType
+from numparq.format.open_file import OpenFile
+from numparq.format.schema import Leaf
+from numparq.scan.file_rows import FileRowReader
+from numparq.scan.memory import MemoryEstimate
+from numparq.scan.options import ScanOptions
+from numparq.scan.projected_columns import ProjectedColumns
+from numparq.to_pandas.frame import BlockLayout, allocate_blocks
+from numparq.types.output_type import OutputType
+from numparq.util.worker_pool import WorkerPool
+
 from .projected_columns import DatasetColumns
 
 if TYPE_CHECKING:
-    from ...column.read.output import ReplaceableMemory
-    from ...scan.predicate import ScanPredicate
+    from numparq.column.read.output import ReplaceableMemory
+    from numparq.scan.predicate import ScanPredicate
 
 __all__ = ["DatasetFileReader", "UnexpectedNulls"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...column.buffers import DecodedColumn
-from ...column.projection import (
+from numparq.column.buffers import DecodedColumn
+from numparq.column.projection import (
     NestedProjection,
     check_include,
     check_names,
@@ -16,15 +16,15 @@ from ...column.projection import (
     select_column,
     unknown_column_error,
 )
-from ...errors import SchemaError
-from ...format.arrow_type import ArrowType
-from ...format.open_file import OpenFile
-from ...format.schema import Leaf
-from ...scan.options import ScanOptions
-from ...scan.projected_columns import ProjectedColumns
-from ...to_pandas.frame import allocate_blocks
-from ...types.output_type import OutputType
-from ..partitions.columns import DatasetPartitions
+from numparq.dataset.partitions.columns import DatasetPartitions
+from numparq.errors import SchemaError
+from numparq.format.arrow_type import ArrowType
+from numparq.format.open_file import OpenFile
+from numparq.format.schema import Leaf
+from numparq.scan.options import ScanOptions
+from numparq.scan.projected_columns import ProjectedColumns
+from numparq.to_pandas.frame import allocate_blocks
+from numparq.types.output_type import OutputType
 
 __all__ = ["DatasetColumns", "project_columns"]
 

@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from ...column.read.row_selection import RowSlice
-from ...errors import SchemaError
-from ...format.open_file import OpenFile
-from ...plan.dataset_plan import DatasetPlan, FileCut
-from ...scan.options import ScanOptions, select_row_slices
-from ..discover.snapshot import DatasetSnapshot
-from ..listing.files import DataFile
-from ..prune.dataset_filter import DatasetFilter
-from ..prune.metadata_file import build_metadata_file_pruner
-from ..prune.pruners import FilePruner, PartitionPruner, StatisticsPruner, apply_pruner
-from ..schema_merge.dataset_schema import DatasetSchema
+from numparq.column.read.row_selection import RowSlice
+from numparq.dataset.discover.snapshot import DatasetSnapshot
+from numparq.dataset.listing.files import DataFile
+from numparq.dataset.prune.dataset_filter import DatasetFilter
+from numparq.dataset.prune.metadata_file import build_metadata_file_pruner
+from numparq.dataset.prune.pruners import FilePruner, PartitionPruner, StatisticsPruner, apply_pruner
+from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
+from numparq.errors import SchemaError
+from numparq.format.open_file import OpenFile
+from numparq.plan.dataset_plan import DatasetPlan, FileCut
+from numparq.scan.options import ScanOptions, select_row_slices
+
 from .dataset_scan import DatasetScan, FileSelection
 from .projected_columns import DatasetColumns, project_columns
 
@@ -119,9 +120,14 @@ class DatasetQuery:
             return contents.opened([ordinals[file.path] for file in some])
 
         return build_metadata_file_pruner(
-            contents.listing, files, choices.filters, contents.partitions, choices.runtime_filters, opened=opened,
+            contents.listing,
+            files,
+            choices.filters,
+            contents.partitions,
+            choices.runtime_filters,
+            opened=opened,
             united=contents.united,
-        )  # fmt: skip
+        )
 
     def _prune_by_statistics(self) -> list[FileSelection]:
         """Choose the files of which statistics leave something.

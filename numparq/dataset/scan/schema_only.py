@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...format.key_values.pandas import PandasMetadata
-from ...format.schema import Leaf
-from ...types.choose import choose_output_type, needs_arrow_hint
-from ...types.output_type import OutputType
-from ..partitions.columns import DatasetPartitions
+from numparq.dataset.partitions.columns import DatasetPartitions
+from numparq.format.key_values.pandas import PandasMetadata
+from numparq.format.schema import Leaf
+from numparq.types.choose import choose_output_type, needs_arrow_hint
+from numparq.types.output_type import OutputType
+
 from .dataset_scan import DatasetScan, FileSelection
 from .projected_columns import DatasetColumns
 

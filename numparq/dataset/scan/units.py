@@ -7,17 +7,18 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ...scan.memory import MemoryEstimate, decoded_bytes, release_free_memory
-from ...scan.options import ScanOptions
-from ...scan.stream.batches import RangeLabels, drop_range_index
-from ...scan.stream.units import BatchSize, FileUnitPlan, MemoryShares, add_filter_columns
-from ...util.arguments import check_row_count
+from numparq.scan.memory import MemoryEstimate, decoded_bytes, release_free_memory
+from numparq.scan.options import ScanOptions
+from numparq.scan.stream.batches import RangeLabels, drop_range_index
+from numparq.scan.stream.units import BatchSize, FileUnitPlan, MemoryShares, add_filter_columns
+from numparq.util.arguments import check_row_count
+
 from .dataset_scan import DatasetScan, DecodedRows, FileSelection
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ...scan.stream.arrow_tables import ArrowTableBuilder
+    from numparq.scan.stream.arrow_tables import ArrowTableBuilder
 
 __all__ = ["DatasetUnitReader"]
 
@@ -136,7 +137,7 @@ class DatasetUnitReader:
 
     @cached_property
     def _arrow(self) -> ArrowTableBuilder:
-        from ...scan.stream.arrow_tables import ArrowTableBuilder
+        from numparq.scan.stream.arrow_tables import ArrowTableBuilder
 
         table = self._read.table
         return ArrowTableBuilder(table.prototype, table, self._read.targets, table.partition_arrays([], []))

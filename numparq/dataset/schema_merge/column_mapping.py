@@ -6,12 +6,13 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ...column.nested.nested_type import NestedType, iter_leaves, project_leaves, resolve_nested_type
-from ...column.projection import NestedProjection
-from ...errors import SchemaError, error_context
-from ...format.physical_type import INT96
-from ...format.schema import Leaf, Schema
-from ...types.common_type import value_type
+from numparq.column.nested.nested_type import NestedType, iter_leaves, project_leaves, resolve_nested_type
+from numparq.column.projection import NestedProjection
+from numparq.errors import SchemaError, error_context
+from numparq.format.physical_type import INT96
+from numparq.format.schema import Leaf, Schema
+from numparq.types.common_type import value_type
+
 from .fields import SchemaField
 
 __all__ = ["ColumnMapper", "FieldKeyFunction", "MappedColumn", "field_key_function", "field_keys"]
@@ -25,8 +26,11 @@ def _by_name(fields: Sequence[SchemaField | None]) -> list[Hashable]:
     known: set[Hashable] = set()
     for name in names:
         if name is not None and name in known:
-            raise SchemaError(f"there are two columns called {name!r}, which are not to be told apart by their names: "
-                              "resolve='position' does that", column=name)  # fmt: skip
+            raise SchemaError(
+                f"there are two columns called {name!r}, which are not to be told apart by their names: "
+                "resolve='position' does that",
+                column=name,
+            )
         known.add(name)
     return names
 
@@ -39,8 +43,9 @@ def _by_id(fields: Sequence[SchemaField | None]) -> list[Hashable]:
     ids: list[Hashable] = []
     for field in fields:
         if field is not None and field.field_id is None:
-            raise SchemaError("the column has no field id, by which resolve='field_id' would find it",
-                              column=field.name)  # fmt: skip
+            raise SchemaError(
+                "the column has no field id, by which resolve='field_id' would find it", column=field.name
+            )
         if field is not None and field.field_id in ids:
             raise SchemaError(f"there are two columns with the field id {field.field_id}", column=field.name)
         ids.append(None if field is None else field.field_id)
@@ -273,8 +278,12 @@ def _part(column: NestedProjection, theirs: NestedType, pairs: _NestedMapper) ->
 def _same_shapes(first: NestedType, second: NestedType) -> bool:
     """Say whether two nodes have the same levels, and the same in them."""
     same = (first.kind, first.nullable, first.level, first.element_level, first.logical) == (
-        second.kind, second.nullable, second.level, second.element_level, second.logical
-    )  # fmt: skip
+        second.kind,
+        second.nullable,
+        second.level,
+        second.element_level,
+        second.logical,
+    )
     if not same or len(first.children) != len(second.children):
         return False
     return all(

@@ -7,10 +7,11 @@ from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ...column.projection import NestedProjection
-from ...format.open_file import OpenFile
-from ...format.schema import Leaf, Schema
-from ...util.bounded_cache import BoundedCache
+from numparq.column.projection import NestedProjection
+from numparq.format.open_file import OpenFile
+from numparq.format.schema import Leaf, Schema
+from numparq.util.bounded_cache import BoundedCache
+
 from .column_mapping import ColumnMapper, FieldKeyFunction, MappedColumn, field_key_function, field_keys
 from .fields import SchemaField, fields_of
 from .key_values import merge_geo_metadata, merge_pandas_metadata
@@ -58,9 +59,13 @@ class DatasetSchema:
     """
 
     def __init__(
-        self, prototype: OpenFile, same_columns_as: Collection[SchemaKey], labels: FieldKeyFunction,
-        fields: Sequence[SchemaField] | None = None, kinds: Sequence[SchemaGroup] = (),
-    ) -> None:  # fmt: skip
+        self,
+        prototype: OpenFile,
+        same_columns_as: Collection[SchemaKey],
+        labels: FieldKeyFunction,
+        fields: Sequence[SchemaField] | None = None,
+        kinds: Sequence[SchemaGroup] = (),
+    ) -> None:
         self.prototype = prototype
         self._known_fields = fields
         self._kinds = {kind.key: kind for kind in kinds}
@@ -211,9 +216,11 @@ def _build_schema_file(
     if geometries is not None:
         keys["geo"] = geometries
     return build_schema_file(
-        fields, keys, has_arrow_schema=is_given or any("ARROW:schema" in kind.keys for kind in kinds),
+        fields,
+        keys,
+        has_arrow_schema=is_given or any("ARROW:schema" in kind.keys for kind in kinds),
         is_own=bool(kinds) and all(kind.file.is_own for kind in kinds),
-    )  # fmt: skip
+    )
 
 
 def _unchanged_columns(

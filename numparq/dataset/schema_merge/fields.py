@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from ...column.nested.nested_type import NestedType, child_hints, resolve_nested_type
-from ...errors import error_context
-from ...format.arrow_type import ArrowType, DictionaryIndex
-from ...format.key_values.arrow import ArrowField, ArrowHint
-from ...format.logical_type import LogicalType
-from ...format.open_file import OpenFile
-from ...format.physical_type import INT96
-from ...format.schema import OPTIONAL, REPEATED, REQUIRED, Leaf, Schema
-from ...format.schema_node import SchemaNode
-from ...types.common_type import describe_type
-from ...types.parquet_type import infer_arrow_type
-from ...util.bounded_cache import BoundedCache
+from numparq.column.nested.nested_type import NestedType, child_hints, resolve_nested_type
+from numparq.errors import error_context
+from numparq.format.arrow_type import ArrowType, DictionaryIndex
+from numparq.format.key_values.arrow import ArrowField, ArrowHint
+from numparq.format.logical_type import LogicalType
+from numparq.format.open_file import OpenFile
+from numparq.format.physical_type import INT96
+from numparq.format.schema import OPTIONAL, REPEATED, REQUIRED, Leaf, Schema
+from numparq.format.schema_node import SchemaNode
+from numparq.types.common_type import describe_type
+from numparq.types.parquet_type import infer_arrow_type
+from numparq.util.bounded_cache import BoundedCache
 
 __all__ = [
     "LeafStorage",
@@ -184,8 +184,16 @@ def _field(shape: NestedType, hint: ArrowHint | None, ids: dict[tuple[str, ...],
     hints = child_hints(shape, hint)
     children = tuple(_field(child, inner, ids) for child, inner in zip(shape.children, hints, strict=True))
     logical = shape.logical if shape.logical is not None and shape.logical.kind in _KEPT_GROUPS else None
-    return SchemaField(shape.name, shape.kind, shape.nullable, ids.get(shape.path), type=hint.type if hint else None,
-                 logical=logical, children=children, groups=_groups(shape))  # fmt: skip
+    return SchemaField(
+        shape.name,
+        shape.kind,
+        shape.nullable,
+        ids.get(shape.path),
+        type=hint.type if hint else None,
+        logical=logical,
+        children=children,
+        groups=_groups(shape),
+    )
 
 
 def _groups(shape: NestedType) -> tuple[str, ...]:

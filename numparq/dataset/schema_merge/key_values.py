@@ -7,10 +7,10 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from ...errors import SchemaError
-from ...format.arrow_type import ArrowType
-from ...format.key_values.json_document import parse_json_object
-from ...format.key_values.pandas_dtypes import LABEL_KEY
+from numparq.errors import SchemaError
+from numparq.format.arrow_type import ArrowType
+from numparq.format.key_values.json_document import parse_json_object
+from numparq.format.key_values.pandas_dtypes import LABEL_KEY
 
 __all__ = ["geo_schema_key", "merge_geo_metadata", "merge_pandas_metadata"]
 
@@ -61,8 +61,11 @@ def merge_geo_metadata(found: Sequence[tuple[str, bytes]], columns: Collection[s
         for name, notes in _columns(document).items():
             first, agreed = known.setdefault(name, (file, notes))
             if name in columns and notes != agreed:
-                raise SchemaError(f"the geometries of the column have another CRS, or other edges, in {first!r}",
-                                  file=file, column=name)  # fmt: skip
+                raise SchemaError(
+                    f"the geometries of the column have another CRS, or other edges, in {first!r}",
+                    file=file,
+                    column=name,
+                )
     kept = {name: notes for name, (_, notes) in known.items() if name in columns}
     return json.dumps({**parsed[0][1], "columns": kept}).encode()
 
@@ -157,5 +160,10 @@ def _widened(
         numpy_type = f"{_NAMES[arrow_type.kind, arrow_type.signed]}{arrow_type.bit_width}"
     if dtypes <= _COMPLEX:
         numpy_type = max(dtypes, key=len)
-    return {"name": entry.get("name"), "field_name": name, "pandas_type": None, "numpy_type": numpy_type,
-            "metadata": label}  # fmt: skip
+    return {
+        "name": entry.get("name"),
+        "field_name": name,
+        "pandas_type": None,
+        "numpy_type": numpy_type,
+        "metadata": label,
+    }

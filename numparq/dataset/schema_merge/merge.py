@@ -6,12 +6,13 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from ...errors import SchemaError
-from ...format.arrow_type import ArrowType, DictionaryIndex
-from ...format.logical_type import LogicalType
-from ...format.physical_type import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT96
-from ...types.common_type import common_type, value_type
-from ...types.parquet_type import MAX_PRECISION, parquet_type
+from numparq.errors import SchemaError
+from numparq.format.arrow_type import ArrowType, DictionaryIndex
+from numparq.format.logical_type import LogicalType
+from numparq.format.physical_type import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT96
+from numparq.types.common_type import common_type, value_type
+from numparq.types.parquet_type import MAX_PRECISION, parquet_type
+
 from .column_mapping import FieldKeyFunction, field_keys
 from .fields import LeafStorage, SchemaField, describe_field, opaque_logical_type
 
@@ -69,8 +70,11 @@ def _check_names(made: Sequence[SchemaField], path: tuple[str, ...]) -> None:
     known: set[str] = set()
     for field in made:
         if field.name in known:
-            raise SchemaError(f"two different columns are called {field.name!r}, each in another file: with schema= "
-                              "they can be given other names", column=".".join((*path, field.name)))  # fmt: skip
+            raise SchemaError(
+                f"two different columns are called {field.name!r}, each in another file: with schema= "
+                "they can be given other names",
+                column=".".join((*path, field.name)),
+            )
         known.add(field.name)
 
 
@@ -117,8 +121,11 @@ def merge_field(
 
 def _conflict(first: FieldOfFile, second: FieldOfFile, path: tuple[str, ...]) -> SchemaError:
     here, there = describe_field(second.field), describe_field(first.field)
-    return SchemaError(f"the column is {here} here, and {there} in {first.file!r}: no type holds the values of both "
-                       "without a loss", file=second.file, column=".".join(path))  # fmt: skip
+    return SchemaError(
+        f"the column is {here} here, and {there} in {first.file!r}: no type holds the values of both without a loss",
+        file=second.file,
+        column=".".join(path),
+    )
 
 
 # --- groups ----------------------------------------------------------------------------------------------------------
@@ -141,8 +148,10 @@ def _variants(found: Sequence[FieldOfFile]) -> SchemaField:
     first = found[0].field
     if all(one.field.children == first.children for one in found):
         return first
-    parts = [SchemaField(name, "leaf", name == "value", None, LeafStorage(BYTE_ARRAY, 0, None), ArrowType("binary"))
-             for name in ("metadata", "value")]  # fmt: skip
+    parts = [
+        SchemaField(name, "leaf", name == "value", None, LeafStorage(BYTE_ARRAY, 0, None), ArrowType("binary"))
+        for name in ("metadata", "value")
+    ]
     return replace(first, children=tuple(parts), type=None)
 
 
@@ -173,8 +182,9 @@ def _leaves(found: Sequence[FieldOfFile], key_function: FieldKeyFunction, path: 
     special = [one for one in found if opaque_logical_type(one.field) != opaque_logical_type(found[0].field)]
     if common is None or special:
         raise _conflict(*(_culprits(found) if common is None else (found[0], special[0])), path)
-    return replace(found[0].field, stored=_stored(found, common), type=_dressed(found, common),
-                   dictionary=_dictionary(found))  # fmt: skip
+    return replace(
+        found[0].field, stored=_stored(found, common), type=_dressed(found, common), dictionary=_dictionary(found)
+    )
 
 
 def _type(field: SchemaField) -> ArrowType:
@@ -235,10 +245,16 @@ def _dictionary(found: Sequence[FieldOfFile]) -> DictionaryIndex | None:
     if any(index is None for index in indices):
         return None
     known = [index for index in indices if index is not None]
-    return DictionaryIndex(max(index.bit_width for index in known), all(index.signed for index in known),
-                           all(index.ordered for index in known))  # fmt: skip
+    return DictionaryIndex(
+        max(index.bit_width for index in known),
+        all(index.signed for index in known),
+        all(index.ordered for index in known),
+    )
 
 
 _KINDS: dict[str, Callable[[Sequence[FieldOfFile], FieldKeyFunction, tuple[str, ...]], SchemaField]] = {
-    "leaf": _leaves, "struct": _structs, "list": _collections, "map": _collections
-}  # fmt: skip
+    "leaf": _leaves,
+    "struct": _structs,
+    "list": _collections,
+    "map": _collections,
+}

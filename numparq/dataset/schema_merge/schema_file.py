@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 
-from ...errors import SchemaError, error_context
-from ...format.key_values.arrow import encode_arrow_schema
-from ...format.key_values.pandas import PandasMetadata
-from ...format.open_file import OpenFile
-from ...format.schema_node import SchemaNode, to_schema_elements
-from ...format.thrift.encode import encode_struct
+from numparq.errors import SchemaError, error_context
+from numparq.format.key_values.arrow import encode_arrow_schema
+from numparq.format.key_values.pandas import PandasMetadata
+from numparq.format.open_file import OpenFile
+from numparq.format.schema_node import SchemaNode, to_schema_elements
+from numparq.format.thrift.encode import encode_struct
+
 from .fields import SchemaField, to_arrow_field, to_schema_node
 
 __all__ = ["build_schema_file", "without_range_index"]
@@ -45,10 +46,17 @@ def build_schema_file(
     pairs = [{"key": key, "value": value} for key, value in keys.items()]
     if has_arrow_schema:
         pairs.append({"key": "ARROW:schema", "value": encode_arrow_schema([to_arrow_field(field) for field in fields])})
-    footer = encode_struct("FileMetaData", {
-        "version": 1, "schema": to_schema_elements(nodes), "num_rows": 0, "row_groups": [],
-        "key_value_metadata": pairs or None, "created_by": _OWN if is_own else _FOREIGN,
-    })  # fmt: skip
+    footer = encode_struct(
+        "FileMetaData",
+        {
+            "version": 1,
+            "schema": to_schema_elements(nodes),
+            "num_rows": 0,
+            "row_groups": [],
+            "key_value_metadata": pairs or None,
+            "created_by": _OWN if is_own else _FOREIGN,
+        },
+    )
     return OpenFile(_MAGIC + footer + len(footer).to_bytes(4, "little") + _MAGIC)
 
 

@@ -8,8 +8,9 @@ from collections.abc import Hashable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from ...errors import error_context
-from ...format.open_file import OpenFile
+from numparq.errors import error_context
+from numparq.format.open_file import OpenFile
+
 from .fields import SchemaField, fields_of
 from .key_values import geo_schema_key
 

@@ -6,16 +6,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...errors import SchemaError
-from ...format.arrow_type import ArrowType
-from ...format.key_values.arrow import encode_arrow_schema
-from ...format.open_file import OpenFile
-from ...format.physical_type import INT96
-from ...format.schema import Schema
-from ...format.schema_node import SchemaNode, to_schema_elements
-from ...format.thrift.encode import encode_struct
-from ...from_pandas.user_schema import parse_schema
-from ...types.common_type import common_type, value_type
+from numparq.errors import SchemaError
+from numparq.format.arrow_type import ArrowType
+from numparq.format.key_values.arrow import encode_arrow_schema
+from numparq.format.open_file import OpenFile
+from numparq.format.physical_type import INT96
+from numparq.format.schema import Schema
+from numparq.format.schema_node import SchemaNode, to_schema_elements
+from numparq.format.thrift.encode import encode_struct
+from numparq.from_pandas.user_schema import parse_schema
+from numparq.types.common_type import common_type, value_type
+
 from .column_mapping import FieldKeyFunction, field_keys
 from .fields import SchemaField, describe_field, fields_of, fields_of_schema, opaque_logical_type
 
@@ -225,8 +226,10 @@ def _dressed(wanted: SchemaField, found: Sequence[SchemaField | None], key_funct
     if not known:
         return wanted
     if wanted.kind == "leaf":
-        same = all((one.stored, one.type, one.dictionary) == (wanted.stored, known[0].type, known[0].dictionary)
-                   for one in known)  # fmt: skip
+        same = all(
+            (one.stored, one.type, one.dictionary) == (wanted.stored, known[0].type, known[0].dictionary)
+            for one in known
+        )
         return replace(wanted, type=known[0].type, dictionary=known[0].dictionary) if same else wanted
     if wanted.kind == "struct":
         return replace(

@@ -7,12 +7,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...format.open_file import OpenFile
-from ...format.schema import Leaf
-from ...plan.chunk_pages import ChunkPages
-from ...plan.read_plan import ReadPlan, RowGroupPlan, with_offset_indexes
-from ...prune.index_locations import OFFSET_INDEX, IndexLocations
-from ...prune.index_reader import PageIndexReader
+from numparq.format.open_file import OpenFile
+from numparq.format.schema import Leaf
+from numparq.plan.chunk_pages import ChunkPages
+from numparq.plan.read_plan import ReadPlan, RowGroupPlan, with_offset_indexes
+from numparq.prune.index_locations import OFFSET_INDEX, IndexLocations
+from numparq.prune.index_reader import PageIndexReader
 
 __all__ = ["divide_row_group", "pack_pieces"]
 

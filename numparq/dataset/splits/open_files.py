@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from typing import Any
 
-from ...errors import InvalidFileError
-from ...format.open_file import OpenFile
-from ..discover.files import DatasetListing
-from ..discover.open_files import open_files
-from ..listing.files import DataFile
-from ..listing.remote import RemoteLister
+from numparq.dataset.discover.files import DatasetListing
+from numparq.dataset.discover.open_files import open_files
+from numparq.dataset.listing.files import DataFile
+from numparq.dataset.listing.remote import RemoteLister
+from numparq.errors import InvalidFileError
+from numparq.format.open_file import OpenFile
+
 from .split import SplitPart
 
 __all__ = ["footer_digest", "open_split_files", "stamp_file", "stamp_local_file"]

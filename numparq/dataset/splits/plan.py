@@ -8,18 +8,19 @@ from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from ...format.open_file import OpenFile
-from ...format.schema import Leaf
-from ...io.remote_source import MAX_CONCURRENT_REQUESTS
-from ...plan.read_plan import RowGroupPlan
-from ...scan.options import ScanOptions
-from ...util.worker_pool import WorkerPool
-from ..discover.snapshot import DatasetSnapshot
-from ..listing.files import DataFile
-from ..listing.remote import RemoteLister
-from ..prune.pruners import FilePruner
-from ..scan.dataset_scan import FileSelection
-from ..scan.query import DatasetQuery
+from numparq.dataset.discover.snapshot import DatasetSnapshot
+from numparq.dataset.listing.files import DataFile
+from numparq.dataset.listing.remote import RemoteLister
+from numparq.dataset.prune.pruners import FilePruner
+from numparq.dataset.scan.dataset_scan import FileSelection
+from numparq.dataset.scan.query import DatasetQuery
+from numparq.format.open_file import OpenFile
+from numparq.format.schema import Leaf
+from numparq.io.remote_source import MAX_CONCURRENT_REQUESTS
+from numparq.plan.read_plan import RowGroupPlan
+from numparq.scan.options import ScanOptions
+from numparq.util.worker_pool import WorkerPool
+
 from .divide import divide_row_group, pack_pieces
 from .open_files import footer_digest, stamp_file, stamp_local_file
 from .split import RowGroupRange, Split, SplitPart, divide_bytes
@@ -150,7 +151,8 @@ def _byte_split(pieces: Sequence[tuple[int, SplitPart, int]]) -> Split:
     parts = []
     for _, several in groupby(pieces, key=lambda piece: piece[0]):  # by its place: a file may be named twice
         same = [part for _, part, _ in several]
-        assert same[0].byte_range is not None and same[-1].byte_range is not None
+        assert same[0].byte_range is not None
+        assert same[-1].byte_range is not None
         parts.append(same[0]._replace(byte_range=(same[0].byte_range[0], same[-1].byte_range[1])))
     return Split(tuple(parts), None, sum(num_bytes for _, _, num_bytes in pieces))
 

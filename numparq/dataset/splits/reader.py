@@ -8,18 +8,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ...column.read.row_selection import RowSlice
-from ...expr.runtime_filter import check_runtime_filters
-from ...format.open_file import OpenFile
-from ...scan.options import ScanOptions
-from ...scan.stream.batches import Batches
-from ...scan.stream.units import BatchSize
-from ..partitions.columns import DatasetPartitions
-from ..prune.dataset_filter import DatasetFilter
-from ..scan.dataset_scan import FileSelection
-from ..scan.projected_columns import project_columns
-from ..scan.schema_only import SchemaOnlyColumns, SchemaOnlyPartitions, SchemaOnlyScan
-from ..scan.units import DatasetUnitReader
+from numparq.column.read.row_selection import RowSlice
+from numparq.dataset.partitions.columns import DatasetPartitions
+from numparq.dataset.prune.dataset_filter import DatasetFilter
+from numparq.dataset.scan.dataset_scan import FileSelection
+from numparq.dataset.scan.projected_columns import project_columns
+from numparq.dataset.scan.schema_only import SchemaOnlyColumns, SchemaOnlyPartitions, SchemaOnlyScan
+from numparq.dataset.scan.units import DatasetUnitReader
+from numparq.expr.runtime_filter import check_runtime_filters
+from numparq.format.open_file import OpenFile
+from numparq.scan.options import ScanOptions
+from numparq.scan.stream.batches import Batches
+from numparq.scan.stream.units import BatchSize
+
 from .open_files import open_split_files
 from .serialized_schema import SerializedSchema
 from .split import RowGroupRange, Split, SplitPart, row_groups_in_range
@@ -27,10 +28,10 @@ from .split import RowGroupRange, Split, SplitPart, row_groups_in_range
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ...column.projection import NestedProjection
-    from ...expr.runtime_filter import RuntimeFilter
-    from ...format.schema import Leaf, Schema
-    from ..discover.snapshot import DatasetSnapshot
+    from numparq.column.projection import NestedProjection
+    from numparq.dataset.discover.snapshot import DatasetSnapshot
+    from numparq.expr.runtime_filter import RuntimeFilter
+    from numparq.format.schema import Leaf, Schema
 
 __all__ = ["SplitReadSpec", "SplitReader", "check_arrived"]
 
@@ -143,7 +144,7 @@ class SplitReader:
     @cached_property
     def arrow_schema(self) -> Any:
         """The schema of all tables (pyarrow.Schema), by the schema of the files alone."""
-        from ...scan.stream.arrow_tables import ArrowTableBuilder
+        from numparq.scan.stream.arrow_tables import ArrowTableBuilder
 
         choices = _for_arrow(self._wish.choices)
         read = SchemaOnlyScan(self._wish.carried.schema, self._table(choices, self._keys), [], choices)

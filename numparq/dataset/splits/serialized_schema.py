@@ -7,16 +7,16 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from ...errors import SchemaError
-from ...format.footer.rewrite import encode_without_row_groups
-from ...format.open_file import OpenFile
-from ..scan.schema_only import SchemaOnlyPandasMetadata
-from ..schema_merge.column_mapping import FieldKeyFunction, field_key_function, field_keys
-from ..schema_merge.dataset_schema import DatasetSchema
-from ..schema_merge.fields import SchemaField, fields_of
-from ..schema_merge.schema_file import build_schema_file
-from ..schema_merge.schema_groups import SchemaKey, schema_key
-from ..schema_merge.user_schema import conform_columns
+from numparq.dataset.scan.schema_only import SchemaOnlyPandasMetadata
+from numparq.dataset.schema_merge.column_mapping import FieldKeyFunction, field_key_function, field_keys
+from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
+from numparq.dataset.schema_merge.fields import SchemaField, fields_of
+from numparq.dataset.schema_merge.schema_file import build_schema_file
+from numparq.dataset.schema_merge.schema_groups import SchemaKey, schema_key
+from numparq.dataset.schema_merge.user_schema import conform_columns
+from numparq.errors import SchemaError
+from numparq.format.footer.rewrite import encode_without_row_groups
+from numparq.format.open_file import OpenFile
 
 __all__ = ["SerializedSchema", "UnseenFiles"]
 
@@ -113,8 +113,9 @@ class UnseenFiles:
         """
         name, theirs = file.source.name, [field for field in fields_of(file) if field is not None]
         if conform_columns(fields, name, theirs, labels) != list(fields):
-            raise SchemaError(f"values in structs or lists may be null here, where {_OTHERS} they may not: {_WAY_OUT}",
-                              file=name)  # fmt: skip
+            raise SchemaError(
+                f"values in structs or lists may be null here, where {_OTHERS} they may not: {_WAY_OUT}", file=name
+            )
         if not self._is_given:
             self._refuse_others(fields, [field for field in theirs if field.name not in self._keys], name, labels, ())
 
@@ -131,8 +132,9 @@ class UnseenFiles:
         for label, field in zip(field_keys(theirs, labels, file, path), theirs, strict=True):
             inner = (*path, field.name)
             if label not in known:
-                raise SchemaError(f"the file has a column that there is not {_OTHERS}: {_WAY_OUT}", file=file,
-                                  column=".".join(inner))  # fmt: skip
+                raise SchemaError(
+                    f"the file has a column that there is not {_OTHERS}: {_WAY_OUT}", file=file, column=".".join(inner)
+                )
             self._refuse_within(known[label], field, file, labels, inner)
 
     def _refuse_within(

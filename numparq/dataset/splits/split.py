@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...format.open_file import OpenFile
-from ..listing.files import DataFile
+from numparq.dataset.listing.files import DataFile
+from numparq.format.open_file import OpenFile
 
 __all__ = ["RowGroupRange", "Split", "SplitPart", "divide_bytes", "row_groups_in_range"]
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...column.projection import check_names
-from ...expr.dnf import as_expression
-from ...format.open_file import OpenFile
-from ...format.schema import Schema
-from ...scan.options import ScanOptions
-from ...util.arguments import check_positive_int, check_row_count
-from ..discover.snapshot import DatasetSnapshot
-from ..prune.pruners import FilePruner
-from ..scan.schema_only import SchemaOnlyPartitions
+from numparq.column.projection import check_names
+from numparq.dataset.discover.snapshot import DatasetSnapshot
+from numparq.dataset.prune.pruners import FilePruner
+from numparq.dataset.scan.schema_only import SchemaOnlyPartitions
+from numparq.expr.dnf import as_expression
+from numparq.format.open_file import OpenFile
+from numparq.format.schema import Schema
+from numparq.scan.options import ScanOptions
+from numparq.util.arguments import check_positive_int, check_row_count
+
 from .plan import SplitQuery, plan_byte_splits, plan_row_splits
 from .reader import SplitReader, SplitReadSpec, check_arrived
 from .serialized_schema import SerializedSchema, UnseenFiles
@@ -165,9 +166,14 @@ def split_table(
         As `numparq.Dataset.read` does.
     """
     choices = ScanOptions(
-        filters=None if filters is None else as_expression(filters), runtime_filters=check_arrived(runtime_filters),
-        dtype_backend=dtype_backend, include=tuple(include), variants=variants, verify_crc=verify_crc, threads=threads,
-    )  # fmt: skip
+        filters=None if filters is None else as_expression(filters),
+        runtime_filters=check_arrived(runtime_filters),
+        dtype_backend=dtype_backend,
+        include=tuple(include),
+        variants=variants,
+        verify_crc=verify_crc,
+        threads=threads,
+    )
     check_positive_int(split_bytes, "split_bytes")
     check_positive_int(min_splits, "min_splits")
     if plan_files is not None:

@@ -7,22 +7,23 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...errors import error_context
-from ...file.category_order import CategoryOrder
-from ...file.writer import ParquetWriter, WriterContext, check_columns
-from ...format.footer.file_metadata import Footer
-from ...format.footer.tail import read_footer
-from ...format.open_file import OpenFile
-from ...format.schema_node import SchemaNode
-from ...from_pandas.frame import ShreddedFrame
-from ...io.filesystem import resolve_paths
-from ...util.arguments import check_optional_positive_int
-from ...util.transaction import TransactionalWriter
-from ..commit.local_stage import LocalJob
-from ..commit.record import CommitChanges, data_file_name
-from ..commit.remote_stage import RemoteJob
-from ..listing.files import DirectoryListing
-from ..partitions.partitioning import format_hive_path
+from numparq.dataset.commit.local_stage import LocalJob
+from numparq.dataset.commit.record import CommitChanges, data_file_name
+from numparq.dataset.commit.remote_stage import RemoteJob
+from numparq.dataset.listing.files import DirectoryListing
+from numparq.dataset.partitions.partitioning import format_hive_path
+from numparq.errors import error_context
+from numparq.file.category_order import CategoryOrder
+from numparq.file.writer import ParquetWriter, WriterContext, check_columns
+from numparq.format.footer.file_metadata import Footer
+from numparq.format.footer.tail import read_footer
+from numparq.format.open_file import OpenFile
+from numparq.format.schema_node import SchemaNode
+from numparq.from_pandas.frame import ShreddedFrame
+from numparq.io.filesystem import resolve_paths
+from numparq.util.arguments import check_optional_positive_int
+from numparq.util.transaction import TransactionalWriter
+
 from .existing_data import EXISTING_DATA_BEHAVIORS, check_empty, check_schemas_compatible, plan_changes
 from .metadata_file import encode_metadata_files, parse_footer
 from .partition_files import FileLimits, PartitionedFileWriter, RollingFileWriter
@@ -107,8 +108,10 @@ class DatasetWriter(TransactionalWriter):
             )
         self._schema, self._behavior, self._options = schema, existing_data_behavior, options
         self._columns = FramePartitioner(_labels(partition_cols))
-        self._row_group_size = FileLimits(check_optional_positive_int(max_rows_per_file, "max_rows_per_file"),
-                                  check_optional_positive_int(max_bytes_per_file, "max_bytes_per_file"))  # fmt: skip
+        self._row_group_size = FileLimits(
+            check_optional_positive_int(max_rows_per_file, "max_rows_per_file"),
+            check_optional_positive_int(max_bytes_per_file, "max_bytes_per_file"),
+        )
         self._keep_footers = bool(write_metadata_file)
         self._written: set[PartitionValues] = set()
         self._nodes: list[SchemaNode] | None = None

@@ -7,15 +7,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
-from ...errors import InvalidFileError, ParquetError, SchemaError
-from ...format.open_file import OpenFile
-from ...io.source import Source
-from ..commit.record import CommitChanges
-from ..listing.files import DirectoryListing, FileEntry
-from ..listing.patterns import COMMON_METADATA_FILE, METADATA_FILE
-from ..partitions.partitioning import parse_hive_path
-from ..partitions.text import CANONICAL_TEXT_RULES, canonical_text
-from ..schema_merge.dataset_schema import DatasetSchema
+from numparq.dataset.commit.record import CommitChanges
+from numparq.dataset.listing.files import DirectoryListing, FileEntry
+from numparq.dataset.listing.patterns import COMMON_METADATA_FILE, METADATA_FILE
+from numparq.dataset.partitions.partitioning import parse_hive_path
+from numparq.dataset.partitions.text import CANONICAL_TEXT_RULES, canonical_text
+from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
+from numparq.errors import InvalidFileError, ParquetError, SchemaError
+from numparq.format.open_file import OpenFile
+from numparq.io.source import Source
+
 from .partition_frame import PartitionValues
 
 __all__ = [
@@ -110,11 +111,13 @@ class ReplacedFiles:
         there = {entry.path: entry for entry in files}
         for path, version in self.versions.items():
             if path not in there:
-                raise InvalidFileError("a file that is to be replaced is not there any more; nothing was changed",
-                                       file=path)  # fmt: skip
+                raise InvalidFileError(
+                    "a file that is to be replaced is not there any more; nothing was changed", file=path
+                )
             if self.version_of(there[path]) != version:
-                raise InvalidFileError("a file that is to be replaced was changed meanwhile; nothing was changed",
-                                       file=path)  # fmt: skip
+                raise InvalidFileError(
+                    "a file that is to be replaced was changed meanwhile; nothing was changed", file=path
+                )
         return list(self.versions)
 
 
@@ -125,9 +128,13 @@ def check_empty(base: str, files: Sequence[FileEntry], advice: str = _BEHAVIOR_S
 
 
 def plan_changes(
-    gone_of: RemovalRule, base: str, found: DirectoryListing, keys: Sequence[str], written: Collection[PartitionValues],
+    gone_of: RemovalRule,
+    base: str,
+    found: DirectoryListing,
+    keys: Sequence[str],
+    written: Collection[PartitionValues],
     kinds: Mapping[str, str] | None = None,
-) -> CommitChanges:  # fmt: skip
+) -> CommitChanges:
     """Say what is to be changed of what is there.
 
     Parameters
@@ -206,9 +213,12 @@ def _start(base: str) -> int:
 
 
 def check_schemas_compatible(
-    found: DirectoryListing, changes: CommitChanges, open_source: Callable[[str], Source], new: Sequence[OpenFile],
+    found: DirectoryListing,
+    changes: CommitChanges,
+    open_source: Callable[[str], Source],
+    new: Sequence[OpenFile],
     same_name: Callable[[str], str] = str,
-) -> None:  # fmt: skip
+) -> None:
     """Refuse to put files beside others that no table can have together; one of those there stands for all.
 
     Parameters
@@ -237,8 +247,9 @@ def check_schemas_compatible(
         return
     try:
         with closing(open_source(staying)) as source:
-            _check_together([OpenFile(source), *new], same_name,
-                            "what is written does not go with the files that are there")  # fmt: skip
+            _check_together(
+                [OpenFile(source), *new], same_name, "what is written does not go with the files that are there"
+            )
     except SchemaError:
         raise
     except (ParquetError, FileNotFoundError):

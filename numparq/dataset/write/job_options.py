@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import SchemaError
-from ...file.writer import ParquetWriter
-from ...from_pandas.user_schema import UserSchema, parse_schema
-from ..partitions.text import check_partition_type
+from numparq.dataset.partitions.text import check_partition_type
+from numparq.errors import SchemaError
+from numparq.file.writer import ParquetWriter
+from numparq.from_pandas.user_schema import UserSchema, parse_schema
+
 from .partition_files import FileLimits
 from .partition_frame import FramePartitioner, check_columns_remain
 from .row_group_buffer import RowGroupLimits, SortKey

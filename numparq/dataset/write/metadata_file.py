@@ -6,17 +6,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...errors import SchemaError, UnsupportedError, error_context
-from ...file.append_schema import conform_to_file
-from ...format.footer.file_metadata import Footer
-from ...format.footer.rewrite import row_groups_with_file_path, split_footer
-from ...format.footer.tail import MAGIC
-from ...format.schema import footer_schema
-from ...format.schema_node import SchemaNode
-from ...format.thrift.decode import read_record, root_record
-from ...format.thrift.encode import EncodedThrift, encode_struct
-from ...format.thrift.layout import thrift_layout
-from ...format.writer_quirks import (
+from numparq.dataset.listing.patterns import COMMON_METADATA_FILE, METADATA_FILE
+from numparq.errors import SchemaError, UnsupportedError, error_context
+from numparq.file.append_schema import conform_to_file
+from numparq.format.footer.file_metadata import Footer
+from numparq.format.footer.rewrite import row_groups_with_file_path, split_footer
+from numparq.format.footer.tail import MAGIC
+from numparq.format.schema import footer_schema
+from numparq.format.schema_node import SchemaNode
+from numparq.format.thrift.decode import read_record, root_record
+from numparq.format.thrift.encode import EncodedThrift, encode_struct
+from numparq.format.thrift.layout import thrift_layout
+from numparq.format.writer_quirks import (
     COLUMN_INDEX,
     DEPRECATED_MIN_MAX,
     MIN_MAX,
@@ -26,8 +27,7 @@ from ...format.writer_quirks import (
     page_quirks,
     untrusted_statistics,
 )
-from ...util.version import CREATED_BY, __version__
-from ..listing.patterns import COMMON_METADATA_FILE, METADATA_FILE
+from numparq.util.version import CREATED_BY, __version__
 
 __all__ = ["drop_statistics", "encode_metadata_files", "misread_statistics", "parse_footer"]
 
@@ -150,16 +150,20 @@ def _check_columns(footer: Footer, template: Footer, columns: Sequence[SchemaNod
     if footer.schema_part is template.schema_part:
         return
     if conform_to_file(footer, columns) != list(columns):
-        raise SchemaError("a file that is there names parts of its columns otherwise, or has columns without nulls; "
-                          "one _metadata cannot tell of both: write with write_metadata_file=False")  # fmt: skip
+        raise SchemaError(
+            "a file that is there names parts of its columns otherwise, or has columns without nulls; "
+            "one _metadata cannot tell of both: write with write_metadata_file=False"
+        )
 
 
 def _check_pages(footer: Footer) -> None:
     """Refuse a file whose pages are decoded by what their writer got wrong: who reads `_metadata` would not know."""
     if page_quirks(footer.created_by) != PageQuirks():
         writer = f"written by {footer.created_by!r}" if footer.created_by else "which does not say what wrote it"
-        raise UnsupportedError(f"a file that is there, {writer}, has pages that are read in a way of their own; one "
-                               "_metadata cannot tell of it: write with write_metadata_file=False")  # fmt: skip
+        raise UnsupportedError(
+            f"a file that is there, {writer}, has pages that are read in a way of their own; one "
+            "_metadata cannot tell of it: write with write_metadata_file=False"
+        )
 
 
 def _file(footer: bytes) -> bytes:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ...file.writer import ParquetWriter
-from ...from_pandas.frame import ShreddedFrame
-from ...io.sink import Sink
-from ...util.worker_pool import WorkerPool
+from numparq.file.writer import ParquetWriter
+from numparq.from_pandas.frame import ShreddedFrame
+from numparq.io.sink import Sink
+from numparq.util.worker_pool import WorkerPool
+
 from .partition_frame import PartitionRows
 
 __all__ = ["FileLimits", "PartitionedFileWriter", "RollingFileWriter", "WrittenFile"]
@@ -161,8 +162,12 @@ class PartitionedFileWriter:
         The threads that write, a partition each.
     """
 
-    def __init__(self, part_of: Callable[[str], RollingFileWriter], folder_of: Callable[[Sequence[str | None]], str],
-                 crew: WorkerPool) -> None:  # fmt: skip
+    def __init__(
+        self,
+        part_of: Callable[[str], RollingFileWriter],
+        folder_of: Callable[[Sequence[str | None]], str],
+        crew: WorkerPool,
+    ) -> None:
         self._part_of, self._folder_of, self._crew = part_of, folder_of, crew
         self._parts: dict[Any, RollingFileWriter] = {}
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...errors import SchemaError, error_context
-from ...from_pandas.frame import ShreddedFrame, field_of_column, shred_column, shred_frame
-from ...from_pandas.labels import unique_names
-from ...from_pandas.user_schema import UserColumn, UserSchema, parse_schema
-from ..partitions.text import check_partition_column, format_partition_values
+from numparq.dataset.partitions.text import check_partition_column, format_partition_values
+from numparq.errors import SchemaError, error_context
+from numparq.from_pandas.frame import ShreddedFrame, field_of_column, shred_column, shred_frame
+from numparq.from_pandas.labels import unique_names
+from numparq.from_pandas.user_schema import UserColumn, UserSchema, parse_schema
 
 __all__ = [
     "FramePartitioner",
@@ -265,10 +265,12 @@ class PartitionedFrame:
         for first, last, start, stop in _cut(bounds, self._rows_at_once()):
             taken = self.whole.rows(start, stop) if order is None else self._taken(order[start:stop])
             yield [
-                PartitionRows(values[number], taken.rows(max(bounds[number], start) - start,
-                                                   min(bounds[number + 1], stop) - start))
+                PartitionRows(
+                    values[number],
+                    taken.rows(max(bounds[number], start) - start, min(bounds[number + 1], stop) - start),
+                )
                 for number in range(first, last)
-            ]  # fmt: skip
+            ]
 
     def _rows_at_once(self) -> int:
         width = int(self._rest.memory_usage(deep=False).sum()) // max(len(self._rest), 1)
@@ -282,13 +284,15 @@ class PartitionedFrame:
         taken = shred_frame(some, self._index, self._given, self._keys)
         for column, known in zip(taken.columns, self.whole.columns, strict=True):
             if column.node != known.node:
-                raise SchemaError("some rows of the column are of another type than all together",
-                                  column=column.node.name)  # fmt: skip
+                raise SchemaError(
+                    "some rows of the column are of another type than all together", column=column.node.name
+                )
         return replace(self.whole, columns=taken.columns, num_rows=len(rows))
 
 
-def partition_frame(df: pd.DataFrame, partition_columns: FramePartitioner, index: bool | None,
-                  schema: Any) -> PartitionedFrame:  # fmt: skip
+def partition_frame(
+    df: pd.DataFrame, partition_columns: FramePartitioner, index: bool | None, schema: Any
+) -> PartitionedFrame:
     """Divide a frame by the values of its partition columns.
 
     Parameters

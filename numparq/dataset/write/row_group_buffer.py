@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from ...errors import SchemaError
+from numparq.errors import SchemaError
 
 __all__ = [
     "RowGroupBuffer",
@@ -262,8 +262,11 @@ def _placed(column: Any, key: SortKey) -> Any:
     import pyarrow.compute as pc
 
     name, descending, nulls_first = key
-    sort = partial(pc.array_sort_indices, order="descending" if descending else "ascending",
-                   null_placement="at_start" if nulls_first else "at_end")  # fmt: skip
+    sort = partial(
+        pc.array_sort_indices,
+        order="descending" if descending else "ascending",
+        null_placement="at_start" if nulls_first else "at_end",
+    )
     values = column.combine_chunks()
     try:
         order = sort(values)

@@ -9,15 +9,16 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, closing
 from typing import Any
 
-from ...errors import SchemaError, error_context
-from ...format.open_file import OpenFile
-from ...io.filesystem import resolve_paths
-from ...util.arguments import check_optional_positive_int
-from ..commit.local_stage import LocalStage
-from ..commit.record import CommitChanges, is_path_inside, new_job_id
-from ..commit.remote_stage import RemoteStage
-from ..listing.files import DirectoryListing
-from ..partitions.partitioning import parse_hive_path
+from numparq.dataset.commit.local_stage import LocalStage
+from numparq.dataset.commit.record import CommitChanges, is_path_inside, new_job_id
+from numparq.dataset.commit.remote_stage import RemoteStage
+from numparq.dataset.listing.files import DirectoryListing
+from numparq.dataset.partitions.partitioning import parse_hive_path
+from numparq.errors import SchemaError, error_context
+from numparq.format.open_file import OpenFile
+from numparq.io.filesystem import resolve_paths
+from numparq.util.arguments import check_optional_positive_int
+
 from .existing_data import WRITE_MODES, RemovalRule, ReplacedFiles, check_schemas_compatible, plan_changes
 from .job_options import JobOptions
 from .partition_files import FileLimits
@@ -139,13 +140,20 @@ class SharedJob:
         if keys:
             options.setdefault("sorting_columns", [key for key in keys if key[0] not in columns])
         layout = JobOptions(
-            columns, schema,
-            RowGroupLimits(check_optional_positive_int(row_group_size, "row_group_size") or ROW_GROUP_ROWS,
-                           check_optional_positive_int(row_group_bytes, "row_group_bytes") or ROW_GROUP_BYTES),
-            FileLimits(check_optional_positive_int(max_rows_per_file, "max_rows_per_file"),
-                       check_optional_positive_int(max_bytes_per_file, "max_bytes_per_file")),
-            keys, options, same_name,
-        )  # fmt: skip
+            columns,
+            schema,
+            RowGroupLimits(
+                check_optional_positive_int(row_group_size, "row_group_size") or ROW_GROUP_ROWS,
+                check_optional_positive_int(row_group_bytes, "row_group_bytes") or ROW_GROUP_BYTES,
+            ),
+            FileLimits(
+                check_optional_positive_int(max_rows_per_file, "max_rows_per_file"),
+                check_optional_positive_int(max_bytes_per_file, "max_bytes_per_file"),
+            ),
+            keys,
+            options,
+            same_name,
+        )
         layout.check()
         (base,) = place.paths
         stage: LocalStage | RemoteStage
@@ -289,8 +297,11 @@ class SharedJob:
         for file, partition in zip(files, partitions, strict=True):
             if list(partition) != keys:
                 shown = [", ".join(map(repr, names)) or "nothing" for names in (partition, keys)]
-                raise SchemaError(f"a file of the write is partitioned by {shown[0]}, and others by {shown[1]}: "
-                                  "no reader reads them together", file=file.name)  # fmt: skip
+                raise SchemaError(
+                    f"a file of the write is partitioned by {shown[0]}, and others by {shown[1]}: "
+                    "no reader reads them together",
+                    file=file.name,
+                )
         written = {tuple(partition.get(key, "") for key in keys) for partition in partitions}
         changes = plan_changes(self._gone_of, self._stage.base, found, keys, written, self._layout.partition_kinds)
         if new:

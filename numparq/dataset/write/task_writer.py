@@ -11,18 +11,19 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import xxhash
 
-from ...errors import SchemaError
-from ...file.category_order import CategoryOrder
-from ...file.writer import ParquetWriter, WriterContext, check_columns
-from ...format.schema_node import SchemaNode
-from ...from_pandas.frame import shred_frame
-from ...io.sink import Sink
-from ...util.transaction import TransactionalWriter
-from ..commit.local_stage import LocalStage
-from ..commit.record import data_file_name
-from ..commit.remote_stage import RemoteStage
-from ..listing.patterns import is_hidden_path
-from ..partitions.partitioning import format_hive_path
+from numparq.dataset.commit.local_stage import LocalStage
+from numparq.dataset.commit.record import data_file_name
+from numparq.dataset.commit.remote_stage import RemoteStage
+from numparq.dataset.listing.patterns import is_hidden_path
+from numparq.dataset.partitions.partitioning import format_hive_path
+from numparq.errors import SchemaError
+from numparq.file.category_order import CategoryOrder
+from numparq.file.writer import ParquetWriter, WriterContext, check_columns
+from numparq.format.schema_node import SchemaNode
+from numparq.from_pandas.frame import shred_frame
+from numparq.io.sink import Sink
+from numparq.util.transaction import TransactionalWriter
+
 from .job_options import JobOptions
 from .partition_files import PartitionedFileWriter, RollingFileWriter
 from .partition_frame import FramePartitioner, PartitionRows, partition_frame
@@ -244,8 +245,10 @@ class TaskWriter(TransactionalWriter):
             raise ValueError("the writer was aborted: what it has written is gone")
         self.roll()
         self._end()
-        files = (StagedFile(written.name, self._staged[written.name], written.num_rows, written.num_bytes)
-                 for written in self._spread.written)  # fmt: skip
+        files = (
+            StagedFile(written.name, self._staged[written.name], written.num_rows, written.num_bytes)
+            for written in self._spread.written
+        )
         columns = xxhash.xxh3_128_hexdigest(repr(self._nodes).encode())
         self.message = TaskMessage(self._stage.id, self._task, tuple(files), columns)
         return self.message

@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...kernels import predicate_kernels
-from ...kernels.predicates.binary import (
+from numparq.expr.key_ranges import TOP, KeyRanges
+from numparq.expr.like import ANY_CHARACTER, LikePattern
+from numparq.kernels import predicate_kernels
+from numparq.kernels.predicates.binary import (
     HEAD,
     HEAD_MASK,
     NUM_WILDCARDS,
@@ -16,8 +18,7 @@ from ...kernels.predicates.binary import (
     SEGMENT_START,
     WHOLE_HEAD,
 )
-from ..key_ranges import TOP, KeyRanges
-from ..like import ANY_CHARACTER, LikePattern
+
 from .vectors import ColumnVector, RowMask
 
 _WORD = 8
@@ -138,9 +139,13 @@ class LikeMatcher:
             row[WHOLE_HEAD] = len(head) == len(letters) - row[SEGMENT_START]
             row[NUM_WILDCARDS] = piece.count(ANY_CHARACTER)
         self._arguments = (
-            np.frombuffer(bytes(letters), np.uint8), np.frombuffer(bytes(ones), np.uint8), pieces.reshape(-1),
-            len(pieces), int(pattern.is_text), int(negated),
-        )  # fmt: skip
+            np.frombuffer(bytes(letters), np.uint8),
+            np.frombuffer(bytes(ones), np.uint8),
+            pieces.reshape(-1),
+            len(pieces),
+            int(pattern.is_text),
+            int(negated),
+        )
 
     def join(self, strings: ByteStrings, mask: RowMask) -> None:
         """Join with a mask whether strings are in the set."""

@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...format.bloom_filter import hash_values
-from ..bound import BloomPredicate, ValuePredicate
-from ..key_ranges import KeyRanges, union
-from ..sort_keys import KeyDomain, has_canonical_bytes
+from numparq.expr.bound import BloomPredicate, ValuePredicate
+from numparq.expr.key_ranges import KeyRanges, union
+from numparq.expr.sort_keys import KeyDomain, has_canonical_bytes
+from numparq.format.bloom_filter import hash_values
+
 from .byte_strings import BytesMatcher, ByteStrings, LikeMatcher, match_unscaled_decimals, offset_binary
 from .ints import IntMatcher
 from .vectors import ColumnVector, RowMask
@@ -124,9 +125,14 @@ def _decimals(predicate: ValuePredicate) -> Matcher:
 
 
 _COMPILERS: dict[str, Callable[[ValuePredicate], Matcher]] = {
-    "boolean": _booleans, "signed": _integers, "unsigned": _integers, "float": _floats, "int96": _moments,
-    "bytes": _bytes, "decimal": _decimals,
-}  # fmt: skip
+    "boolean": _booleans,
+    "signed": _integers,
+    "unsigned": _integers,
+    "float": _floats,
+    "int96": _moments,
+    "bytes": _bytes,
+    "decimal": _decimals,
+}
 
 # --- members of a Bloom filter ----------------------------------------------------------------------------------------
 

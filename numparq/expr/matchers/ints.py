@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...kernels import predicate_kernels
-from ..key_ranges import KeyRanges
+from numparq.expr.key_ranges import KeyRanges
+from numparq.kernels import predicate_kernels
+
 from .vectors import RowMask
 
 _FEW = 4

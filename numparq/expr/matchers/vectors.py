@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...kernels import predicate_kernels
+from numparq.kernels import predicate_kernels
 
 # How a test is joined with what the mask holds: `opens` and `keeps` of the kernels.
 STORE, AND, OR = (1, 0), (0, 0), (1, 1)

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...errors import InvalidFileError, ParquetError, error_context
-from ...io.local_source import FileSource
-from ...io.source import Source
-from ...kernels import kernels
-from ..thrift.decode import decoder_stack
-from ..thrift.layout import ThriftLayout, thrift_layout
+from numparq.errors import InvalidFileError, ParquetError, error_context
+from numparq.format.thrift.decode import decoder_stack
+from numparq.format.thrift.layout import ThriftLayout, thrift_layout
+from numparq.io.local_source import FileSource
+from numparq.io.source import Source
+from numparq.kernels import kernels
+
 from .file_metadata import Footer
 from .tail import MAGIC, leading_magic
 
@@ -161,8 +162,9 @@ def _chunks_fit(source: Source, footer: Footer, end: int) -> bool:
         return False
     if not _only_footers_follow(source, max(_last_end(footer), int((starts + sizes).max())), end):
         return False
-    return all(_page_begins(source, start, size)
-               for start, size in zip(starts[-1].tolist(), sizes[-1].tolist(), strict=True))  # fmt: skip
+    return all(
+        _page_begins(source, start, size) for start, size in zip(starts[-1].tolist(), sizes[-1].tolist(), strict=True)
+    )
 
 
 def _last_end(footer: Footer) -> int:
@@ -171,9 +173,11 @@ def _last_end(footer: Footer) -> int:
     for column in range(footer.num_leaves):
         chunk = footer.chunks.record(len(footer.row_group_num_rows) - 1, column)
         meta = chunk.meta_data
-        places = [(chunk.column_index_offset, chunk.column_index_length),
-                  (chunk.offset_index_offset, chunk.offset_index_length),
-                  (meta and meta.bloom_filter_offset, meta and meta.bloom_filter_length)]  # fmt: skip
+        places = [
+            (chunk.column_index_offset, chunk.column_index_length),
+            (chunk.offset_index_offset, chunk.offset_index_length),
+            (meta and meta.bloom_filter_offset, meta and meta.bloom_filter_length),
+        ]
         found = max([found, *(offset + length for offset, length in places if offset and length)])
     return found
 

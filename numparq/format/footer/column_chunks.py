@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InvalidFileError
-from ...kernels import kernels
-from ...kernels.status import check_status
-from ..thrift.decode import Record, decoder_stack, read_record
-from ..thrift.layout import ThriftLayout, thrift_layout
+from numparq.errors import InvalidFileError
+from numparq.format.thrift.decode import Record, decoder_stack, read_record
+from numparq.format.thrift.layout import ThriftLayout, thrift_layout
+from numparq.kernels import kernels
+from numparq.kernels.status import check_status
 
 # Name of a number -> where it is in ColumnChunk. Where it is absent, it is -1.
 CHUNK_FIELDS = {
@@ -207,8 +207,10 @@ class ColumnChunks:
         slot = wanted.slot(field)
         found = words[:, slot : slot + 2].tolist()
         data = self._data.data
-        return [str(data[start : start + length], "utf-8", "surrogateescape") if start >= 0 else ""
-                for start, length in found]  # fmt: skip
+        return [
+            str(data[start : start + length], "utf-8", "surrogateescape") if start >= 0 else ""
+            for start, length in found
+        ]
 
     def record(self, row_group: int, column: int) -> Record:
         """Read everything that the footer says of one chunk.

@@ -8,11 +8,12 @@ from types import MappingProxyType
 
 import numpy as np
 
-from ...errors import InvalidFileError
-from ...util.bounded_cache import BoundedCache, fork_safe_lru_cache
-from ..thrift.decode import Record, read_record, root_record
-from ..thrift.idl import load_idl
-from ..thrift.layout import RecordLayout, ThriftLayout, thrift_layout
+from numparq.errors import InvalidFileError
+from numparq.format.thrift.decode import Record, read_record, root_record
+from numparq.format.thrift.idl import load_idl
+from numparq.format.thrift.layout import RecordLayout, ThriftLayout, thrift_layout
+from numparq.util.bounded_cache import BoundedCache, fork_safe_lru_cache
+
 from .column_chunks import ColumnChunks
 
 __all__ = ["SchemaElements", "shared_schema_elements"]

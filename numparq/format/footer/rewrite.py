@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InvalidFileError, UnsupportedError
-from ...kernels import kernels
-from ...kernels.status import check_status
-from ...kernels.thrift import wire
-from ..thrift.decode import Record, decoder_stack, read_record, root_record
-from ..thrift.encode import EncodedThrift, encode_field, encode_field_header
-from ..thrift.idl import load_idl
-from ..thrift.layout import thrift_layout
+from numparq.errors import InvalidFileError, UnsupportedError
+from numparq.format.thrift.decode import Record, decoder_stack, read_record, root_record
+from numparq.format.thrift.encode import EncodedThrift, encode_field, encode_field_header
+from numparq.format.thrift.idl import load_idl
+from numparq.format.thrift.layout import thrift_layout
+from numparq.kernels import kernels
+from numparq.kernels.status import check_status
+from numparq.kernels.thrift import wire
+
 from .file_metadata import Footer
 
 __all__ = ["FooterParts", "encode_without_row_groups", "row_groups_with_file_path", "split_footer"]
@@ -212,10 +213,12 @@ def _other_fields(footer: Footer) -> Record:
 def _key_values(rest: Record) -> list[tuple[bytes, bytes | None]]:
     """Give the pairs as bytes, as they are in the file."""
     return [
-        (pair.key.encode("utf-8", "surrogateescape"),
-         None if pair.value is None else pair.value.encode("utf-8", "surrogateescape"))
+        (
+            pair.key.encode("utf-8", "surrogateescape"),
+            None if pair.value is None else pair.value.encode("utf-8", "surrogateescape"),
+        )
         for pair in rest.key_value_metadata or ()
-    ]  # fmt: skip
+    ]
 
 
 def _structs(

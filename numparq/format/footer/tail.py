@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...errors import InvalidFileError, LimitError, UnsupportedError
-from ...io.local_source import BytesSource
-from ...io.source import Source
-from ...io.tail_source import TailSource
+from numparq.errors import InvalidFileError, LimitError, UnsupportedError
+from numparq.io.local_source import BytesSource
+from numparq.io.source import Source
+from numparq.io.tail_source import TailSource
+
 from .file_metadata import parse_footer
 
 if TYPE_CHECKING:

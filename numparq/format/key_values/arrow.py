@@ -10,8 +10,9 @@ from functools import cached_property, lru_cache
 from itertools import count
 from typing import Any
 
-from ..arrow_type import TIME_UNITS, ArrowType, DictionaryIndex
-from ..schema import Leaf
+from numparq.format.arrow_type import TIME_UNITS, ArrowType, DictionaryIndex
+from numparq.format.schema import Leaf
+
 from .flatbuffer import (
     ALIGNMENT,
     AppendedPosition,
@@ -86,10 +87,29 @@ _FLOATS = {16: 0, 32: 1, 64: 2}
 
 # Numbers of Arrow's union of types.
 _TYPE_NUMBERS = {
-    "null": 1, "int": 2, "float": 3, "binary": 4, "utf8": 5, "bool": 6, "decimal": 7, "date": 8, "time": 9,
-    "timestamp": 10, "list": 12, "struct": 13, "fixed_size_binary": 15, "uuid": 15, "fixed_size_list": 16, "map": 17,
-    "duration": 18, "large_binary": 19, "large_utf8": 20, "large_list": 21, "binary_view": 23, "utf8_view": 24,
-}  # fmt: skip
+    "null": 1,
+    "int": 2,
+    "float": 3,
+    "binary": 4,
+    "utf8": 5,
+    "bool": 6,
+    "decimal": 7,
+    "date": 8,
+    "time": 9,
+    "timestamp": 10,
+    "list": 12,
+    "struct": 13,
+    "fixed_size_binary": 15,
+    "uuid": 15,
+    "fixed_size_list": 16,
+    "map": 17,
+    "duration": 18,
+    "large_binary": 19,
+    "large_utf8": 20,
+    "large_list": 21,
+    "binary_view": 23,
+    "utf8_view": 24,
+}
 
 _Fields = dict[int, FlatbufferValue | None]
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..arrow_type import ArrowType
+from numparq.format.arrow_type import ArrowType
+
 from . import json_document
 from .arrow import ArrowField
 from .json_document import LazyPandasColumns
@@ -373,12 +374,20 @@ def label_entries(columns: pd.Index) -> list[dict[str, Any]]:
         numpy_type, metadata = _dtype_entry(level.dtype)
         kind = _label_type(level)
         if "mixed" in kind:
-            warnings.warn("the column labels are of different types: to other readers, they are strings",
-                          UserWarning, stacklevel=2)  # fmt: skip
+            warnings.warn(
+                "the column labels are of different types: to other readers, they are strings",
+                UserWarning,
+                stacklevel=2,
+            )
         if kind == "unicode":
             metadata = {"encoding": "UTF-8"}
-        entry = {"name": json_label(name), "field_name": json_label(name), "pandas_type": kind,
-                 "numpy_type": numpy_type, "metadata": metadata}  # fmt: skip
+        entry = {
+            "name": json_label(name),
+            "field_name": json_label(name),
+            "pandas_type": kind,
+            "numpy_type": numpy_type,
+            "metadata": metadata,
+        }
         entries.append(add_level_note(entry, columns, level, name))
     return entries
 
@@ -429,7 +438,7 @@ def encode_document(index: list[Any], labels: list[dict], columns: list[dict], a
     str
         JSON.
     """
-    from ...util.version import __version__
+    from numparq.util.version import __version__
 
     return json.dumps(
         {

@@ -138,9 +138,11 @@ def _spec_from_json(note: Any, depth: int) -> DtypeSpec:
         if isinstance(inner, dict) and "categories" in inner:
             raise ValueError("categories are no Categorical")
         return DtypeSpec(
-            categories=_spec_from_json(inner, depth - 1), ordered=bool(note.get("ordered")),
-            ascending=bool(note.get("ascending")), values=None if values is None else tuple(map(bool, values)),
-        )  # fmt: skip
+            categories=_spec_from_json(inner, depth - 1),
+            ordered=bool(note.get("ordered")),
+            ascending=bool(note.get("ascending")),
+            values=None if values is None else tuple(map(bool, values)),
+        )
     if "sparse" in note:
         from .python_values import value_from_json
 

@@ -39,8 +39,10 @@ def restore_labels(found: pd.Index, labels: list[Any], notes: list[dict]) -> pd.
         elif "range" in notes[0] and isinstance(found.dtype, np.dtype):
             whole = pd.RangeIndex(*notes[0]["range"], name=found.name)
             found = whole if len(whole) == len(found) and (whole == found).all() else found
-        names = [value_from_json(note["name"]) if "name" in note else name
-                 for note, name in zip(notes, found.names, strict=True)]  # fmt: skip
+        names = [
+            value_from_json(note["name"]) if "name" in note else name
+            for note, name in zip(notes, found.names, strict=True)
+        ]
         return found.set_names(names)
     except Exception:  # whatever pandas raises for labels that it cannot make
         return found
@@ -60,8 +62,10 @@ def _level_codes(labels: list[Any], dtype: Any) -> tuple[pd.Index, list[int]]:
     """Give the values of a level, none of which is missing, and the codes of the labels."""
     missing = [label is None or label is pd.NA or label is pd.NaT or label != label for label in labels]
     places: dict[Any, int] = {}
-    codes = [-1 if gap else places.setdefault((type(label), label), len(places))
-             for label, gap in zip(labels, missing, strict=True)]  # fmt: skip
+    codes = [
+        -1 if gap else places.setdefault((type(label), label), len(places))
+        for label, gap in zip(labels, missing, strict=True)
+    ]
     return pd.Index([label for _, label in places], dtype=dtype, tupleize_cols=False), codes
 
 

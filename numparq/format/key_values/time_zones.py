@@ -7,7 +7,7 @@ import re
 import zoneinfo
 from typing import Any
 
-from ...errors import SchemaError
+from numparq.errors import SchemaError
 
 _OFFSET = re.compile(r"([+-])(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{6}))?)?$")
 

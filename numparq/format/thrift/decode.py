@@ -8,10 +8,11 @@ from typing import Any, overload
 
 import numpy as np
 
-from ...errors import InvalidFileError, LimitError
-from ...kernels import kernels
-from ...kernels.status import NEED_ROOM, check_status
-from ...kernels.thrift.wire import S_FIELD_POSITION, S_ROOM, S_TOP, STACK_WORDS
+from numparq.errors import InvalidFileError, LimitError
+from numparq.kernels import kernels
+from numparq.kernels.status import NEED_ROOM, check_status
+from numparq.kernels.thrift.wire import S_FIELD_POSITION, S_ROOM, S_TOP, STACK_WORDS
+
 from .idl import enum_value
 from .layout import FieldSlot, RecordLayout, ThriftLayout
 

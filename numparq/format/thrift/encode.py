@@ -8,7 +8,8 @@ from functools import lru_cache
 from operator import index
 from typing import Any
 
-from ...kernels.thrift import wire
+from numparq.kernels.thrift import wire
+
 from .idl import IdlField, IdlStruct, load_idl
 
 __all__ = ["EncodedThrift", "encode_field", "encode_field_header", "encode_struct"]
@@ -16,9 +17,19 @@ __all__ = ["EncodedThrift", "encode_field", "encode_field_header", "encode_struc
 FieldEncoder = Callable[[bytearray, Any], None]  # appends a value, without the header of its field
 
 _BITS = {"i8": 8, "i16": 16, "i32": 32, "enum": 32, "i64": 64}
-_WIRE = {"bool": wire.TRUE, "i8": wire.I8, "i16": wire.I16, "i32": wire.I32, "enum": wire.I32, "i64": wire.I64,
-         "double": wire.DOUBLE, "binary": wire.BINARY, "string": wire.BINARY, "struct": wire.STRUCT,
-         "list": wire.LIST}  # fmt: skip
+_WIRE = {
+    "bool": wire.TRUE,
+    "i8": wire.I8,
+    "i16": wire.I16,
+    "i32": wire.I32,
+    "enum": wire.I32,
+    "i64": wire.I64,
+    "double": wire.DOUBLE,
+    "binary": wire.BINARY,
+    "string": wire.BINARY,
+    "struct": wire.STRUCT,
+    "list": wire.LIST,
+}
 _STOP = 0
 _SHORT_LIST = 15  # elements of a list from which on their number does not fit in its first byte
 

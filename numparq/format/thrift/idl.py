@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from ...util import disk_cache
+from numparq.util import disk_cache
 
 _FORM = b"numparq idl 1\n"  # to be changed with what `_describe` makes
 _SCALARS = {2: "bool", 3: "i8", 4: "double", 6: "i16", 8: "i32", 10: "i64", 11: "string", 18: "binary"}

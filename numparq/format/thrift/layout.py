@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ...kernels.thrift import records, wire
+from numparq.kernels.thrift import records, wire
+
 from .idl import IdlField, IdlStruct, load_idl
 
 POSITION = "@"  # the name, in a path, of the word that takes a struct's position in the data

@@ -9,7 +9,8 @@ from itertools import pairwise, starmap
 from operator import lt
 from typing import Any, NamedTuple
 
-from ...errors import InvalidFileError, UnsupportedError
+from numparq.errors import InvalidFileError, UnsupportedError
+
 from .primitives import ARRAY, HEADER_DECODERS, OBJECT, VERSION, decode_text
 
 __all__ = ["VariantFields", "decode", "decode_metadata", "decode_value", "read_fields"]

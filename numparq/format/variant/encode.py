@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...errors import LimitError
+from numparq.errors import LimitError
+
 from .primitives import (
     ARRAY,
     BINARY,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...errors import InvalidFileError, UnsupportedError
+from numparq.errors import InvalidFileError, UnsupportedError
 
 __all__ = [
     "ARRAY",
@@ -51,8 +51,29 @@ __all__ = [
 ]
 
 PRIMITIVE, SHORT_STRING, OBJECT, ARRAY = range(4)
-(NULL, TRUE, FALSE, INT8, INT16, INT32, INT64, DOUBLE, DECIMAL4, DECIMAL8, DECIMAL16, DATE, TIMESTAMP, TIMESTAMP_LOCAL,
- FLOAT, BINARY, STRING, TIME, TIMESTAMP_NANOS, TIMESTAMP_LOCAL_NANOS, UUID) = range(21)  # fmt: skip
+(
+    NULL,
+    TRUE,
+    FALSE,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    DOUBLE,
+    DECIMAL4,
+    DECIMAL8,
+    DECIMAL16,
+    DATE,
+    TIMESTAMP,
+    TIMESTAMP_LOCAL,
+    FLOAT,
+    BINARY,
+    STRING,
+    TIME,
+    TIMESTAMP_NANOS,
+    TIMESTAMP_LOCAL_NANOS,
+    UUID,
+) = range(21)
 MAX_SCALE = 38
 
 _EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()

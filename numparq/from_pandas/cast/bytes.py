@@ -8,10 +8,11 @@ from decimal import Decimal
 
 import numpy as np
 
-from ...column.leaf_values import LeafValues
-from ...format.arrow_type import ArrowType
-from ...types.parquet_type import decimal_byte_width
-from ..decimals import integer_bytes
+from numparq.column.leaf_values import LeafValues
+from numparq.format.arrow_type import ArrowType
+from numparq.from_pandas.decimals import integer_bytes
+from numparq.types.parquet_type import decimal_byte_width
+
 from .numbers import integer_view
 from .rule import Cast, no_cast, raise_first, replace_values
 
@@ -24,7 +25,8 @@ def binary_to_text(before: ArrowType, after: ArrowType) -> Cast:
     """Take bytes for text, if they are valid UTF-8."""
 
     def step(leaf: LeafValues) -> LeafValues:
-        assert leaf.starts is not None and leaf.ends is not None
+        assert leaf.starts is not None
+        assert leaf.ends is not None
         data, bad = leaf.values, np.zeros(len(leaf.starts), bool)
         for place, (start, end) in enumerate(zip(leaf.starts.tolist(), leaf.ends.tolist(), strict=True)):
             try:
@@ -38,7 +40,8 @@ def binary_to_text(before: ArrowType, after: ArrowType) -> Cast:
 
 
 def _bytes_at(leaf: LeafValues, place: int) -> bytes:
-    assert leaf.starts is not None and leaf.ends is not None
+    assert leaf.starts is not None
+    assert leaf.ends is not None
     return leaf.values[leaf.starts[place] : leaf.ends[place]].tobytes()
 
 
@@ -47,7 +50,8 @@ def binary_to_fixed(before: ArrowType, after: ArrowType) -> Cast:
     width = after.byte_width
 
     def step(leaf: LeafValues) -> LeafValues:
-        assert leaf.starts is not None and leaf.ends is not None
+        assert leaf.starts is not None
+        assert leaf.ends is not None
         fits = leaf.ends - leaf.starts == width
         raise_first(leaf, ~fits, lambda place: _bytes_at(leaf, place))
         found = np.zeros((len(fits), width), np.uint8)
@@ -125,8 +129,10 @@ def integers_to_decimals(before: ArrowType, after: ArrowType) -> Cast:
 def _store_decimals(leaf: LeafValues, integers: list[int], shift: int, after: ArrowType) -> LeafValues:
     factor, limit = 10 ** abs(shift), 10**after.precision
     found = [value * factor for value in integers] if shift >= 0 else [value // factor for value in integers]
-    bad = np.array([abs(new) >= limit or (shift < 0 and new * factor != old)
-                    for new, old in zip(found, integers, strict=True)], bool)  # fmt: skip
+    bad = np.array(
+        [abs(new) >= limit or (shift < 0 and new * factor != old) for new, old in zip(found, integers, strict=True)],
+        bool,
+    )
     raise_first(leaf, bad, lambda place: integers[place])
     kept = [0 if wrong else value for value, wrong in zip(found, bad.tolist(), strict=True)]  # nulls may be anything
     return replace_values(leaf, integer_bytes(kept, decimal_byte_width(after.precision), after.precision))

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...column.leaf_values import LeafValues
-from ...format.arrow_type import ArrowType
-from ..numbers import float_bytes
+from numparq.column.leaf_values import LeafValues
+from numparq.format.arrow_type import ArrowType
+from numparq.from_pandas.numbers import float_bytes
+
 from .rule import Cast, raise_first, replace_values
 
 

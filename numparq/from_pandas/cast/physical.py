@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...column.leaf_values import LeafValues
-from ...column.nested.shred import UnshreddedLeaf
-from ...errors import SchemaError
-from ...format.physical_type import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32, INT64, INT96, PHYSICAL_NAMES
-from ...format.schema_node import SchemaNode
-from ...types.parquet_type import ParquetType, infer_arrow_type, parquet_type
+from numparq.column.leaf_values import LeafValues
+from numparq.column.nested.shred import UnshreddedLeaf
+from numparq.errors import SchemaError
+from numparq.format.physical_type import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32, INT64, INT96, PHYSICAL_NAMES
+from numparq.format.schema_node import SchemaNode
+from numparq.types.parquet_type import ParquetType, infer_arrow_type, parquet_type
+
 from .rule import raise_first, replace_values
 
 _JULIAN_1970 = 2_440_588

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ...column.leaf_values import LeafValues
-from ...format.arrow_type import ArrowType
-from ...format.physical_type import BYTE_ARRAY
-from ...types.parquet_type import parquet_type
+from numparq.column.leaf_values import LeafValues
+from numparq.format.arrow_type import ArrowType
+from numparq.format.physical_type import BYTE_ARRAY
+from numparq.types.parquet_type import parquet_type
 
 Cast = Callable[[LeafValues], LeafValues]
 CastRule = Callable[[ArrowType, ArrowType], Cast]

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ...column.leaf_values import LeafValues
-from ...errors import SchemaError
-from ...format.arrow_type import ArrowType
-from ...format.schema import REQUIRED
-from ...types.parquet_type import parquet_type
-from ..column_values import ColumnValues
-from ..user_schema import UserColumn
+from numparq.column.leaf_values import LeafValues
+from numparq.errors import SchemaError
+from numparq.format.arrow_type import ArrowType
+from numparq.format.schema import REQUIRED
+from numparq.from_pandas.column_values import ColumnValues
+from numparq.from_pandas.user_schema import UserColumn
+from numparq.types.parquet_type import parquet_type
+
 from .bytes import (
     binary_to_fixed,
     binary_to_text,
@@ -36,8 +37,13 @@ from .physical import physical_cast
 from .rule import CastError, CastRule, no_cast, nulls_to_zeros
 from .temporal import integers_to_units, timestamps_to_timestamps, units_to_units
 
-_STORED_KINDS = {"large_utf8": "utf8", "utf8_view": "utf8", "large_binary": "binary", "binary_view": "binary",
-             "uuid": "fixed_size_binary"}  # fmt: skip
+_STORED_KINDS = {
+    "large_utf8": "utf8",
+    "utf8_view": "utf8",
+    "large_binary": "binary",
+    "binary_view": "binary",
+    "uuid": "fixed_size_binary",
+}
 
 _TEMPORAL = ("date", "time", "timestamp", "duration")
 CASTS: dict[tuple[str, str], CastRule] = {
@@ -65,9 +71,11 @@ CASTS: dict[tuple[str, str], CastRule] = {
     ("fixed_size_binary", "binary"): fixed_to_binary,
     ("fixed_size_binary", "fixed_size_binary"): fixed_to_fixed,
     **{("int", kind): integers_to_units for kind in _TEMPORAL},
-    **{("null", kind): nulls_to_zeros
-       for kind in ("bool", "int", "float", "decimal", "utf8", "binary", "fixed_size_binary", *_TEMPORAL)},
-}  # fmt: skip
+    **{
+        ("null", kind): nulls_to_zeros
+        for kind in ("bool", "int", "float", "decimal", "utf8", "binary", "fixed_size_binary", *_TEMPORAL)
+    },
+}
 
 
 def stored_kind(arrow_type: ArrowType) -> str:
@@ -114,8 +122,9 @@ def cast_values(values: ColumnValues, user_column: UserColumn) -> ColumnValues:
 
 def _find_cast(origin: ArrowType, target: ArrowType) -> Callable[[LeafValues], LeafValues] | None:
     """Find the conversion of values; None where nothing has to be done."""
-    before, after = (replace(kind, dictionary=None, extension=None, extension_metadata=None)
-                     for kind in (origin, target))  # fmt: skip
+    before, after = (
+        replace(kind, dictionary=None, extension=None, extension_metadata=None) for kind in (origin, target)
+    )
     if before == after or (before.kind == "null" and parquet_type(after)[:2] == parquet_type(before)[:2]):
         return None
     rule = CASTS.get((stored_kind(before), stored_kind(after)))

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ...column.leaf_values import LeafValues
-from ...errors import SchemaError
-from ...format.arrow_type import ArrowType
+from numparq.column.leaf_values import LeafValues
+from numparq.errors import SchemaError
+from numparq.format.arrow_type import ArrowType
+
 from .numbers import integer_view, store_integers
 from .rule import Cast, raise_first
 

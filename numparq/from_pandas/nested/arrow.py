@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ...column.nested.shred import UnshreddedArray, UnshreddedLeaf, UnshreddedList, UnshreddedStruct
-from ...errors import SchemaError
-from ...format.key_values.arrow import ArrowField
-from ...types.pyarrow import field_to_pyarrow, is_nested_dictionary
-from ..arrow import arrow_values
-from ..column_values import validity_bytes
+from numparq.column.nested.shred import UnshreddedArray, UnshreddedLeaf, UnshreddedList, UnshreddedStruct
+from numparq.errors import SchemaError
+from numparq.format.key_values.arrow import ArrowField
+from numparq.from_pandas.arrow import arrow_values
+from numparq.from_pandas.column_values import validity_bytes
+from numparq.types.pyarrow import field_to_pyarrow, is_nested_dictionary
 
 __all__ = ["cast_then_convert", "nested_from_arrow", "unify_dictionaries"]
 

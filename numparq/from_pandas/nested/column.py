@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ...column.leaf_values import LeafValues
-from ...column.nested.shred import UnshreddedArray, shred
-from ...errors import error_context
-from ...format.key_values.arrow import ArrowField
-from ...format.schema_node import SchemaNode
-from ...types.arrow_fields import field_from_node, node_from_field
-from ..cast.physical import to_physical
+from numparq.column.leaf_values import LeafValues
+from numparq.column.nested.shred import UnshreddedArray, shred
+from numparq.errors import error_context
+from numparq.format.key_values.arrow import ArrowField
+from numparq.format.schema_node import SchemaNode
+from numparq.from_pandas.cast.physical import to_physical
+from numparq.types.arrow_fields import field_from_node, node_from_field
 
 __all__ = ["ShreddedColumn", "nested_column"]
 
@@ -84,7 +84,8 @@ def nested_column(name: str, data: Any, node_or_field: SchemaNode | ArrowField |
 
 
 def _from_arrow(name: str, data: Any, field: ArrowField | None) -> tuple[ArrowField, RowSlicer]:
-    from ...types.pyarrow import field_from_pyarrow
+    from numparq.types.pyarrow import field_from_pyarrow
+
     from .arrow import cast_then_convert, nested_from_arrow, unify_dictionaries
 
     known = field_from_pyarrow(name, data.type)
@@ -135,7 +136,8 @@ def _concat_strings(parts: list[LeafValues]) -> tuple[np.ndarray, np.ndarray, np
     """Put byte arrays one behind the other: the data that there is between the first and the last of each piece."""
     data, starts, ends, room = [], [], [], 0
     for part in parts:
-        assert part.starts is not None and part.ends is not None
+        assert part.starts is not None
+        assert part.ends is not None
         if not len(part.starts):
             continue
         first, last = int(part.starts.min()), int(part.ends.max())

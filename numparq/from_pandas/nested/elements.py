@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...column.leaf_values import LeafValues
-from ...errors import SchemaError
-from ...format.arrow_type import ArrowType
-from .. import column_values, objects, temporal
-from ..column_values import ColumnValues
-from ..columns import array_values
-from ..decimals import decimal_values
-from ..numbers import number_converter
-from ..object_layout import distinct_classes
-from ..objects import class_kind, object_values
-from ..strings import bytes_objects, string_objects
+from numparq.column.leaf_values import LeafValues
+from numparq.errors import SchemaError
+from numparq.format.arrow_type import ArrowType
+from numparq.from_pandas import column_values, objects, temporal
+from numparq.from_pandas.column_values import ColumnValues
+from numparq.from_pandas.columns import array_values
+from numparq.from_pandas.decimals import decimal_values
+from numparq.from_pandas.numbers import number_converter
+from numparq.from_pandas.object_layout import distinct_classes
+from numparq.from_pandas.objects import class_kind, object_values
+from numparq.from_pandas.strings import bytes_objects, string_objects
 
 __all__ = ["element_values"]
 
@@ -101,8 +101,9 @@ def _check_classes(values: np.ndarray, classes: Classes, arrow_type: ArrowType, 
     taken = _ACCEPTED_KINDS.get(arrow_type.kind, ())
     for cls in classes:
         if cls not in _NULLS and class_kind(cls) not in taken and not (cls is float and _all_nan(values)):
-            raise SchemaError(f"a value of type {cls.__name__} where there should be {_type_name(arrow_type)}",
-                              column=column)  # fmt: skip
+            raise SchemaError(
+                f"a value of type {cls.__name__} where there should be {_type_name(arrow_type)}", column=column
+            )
 
 
 def _all_nan(values: np.ndarray) -> bool:

@@ -8,13 +8,14 @@ from itertools import chain
 
 import numpy as np
 
-from ...errors import SchemaError
-from ...format.arrow_type import ArrowType
-from ...format.key_values.arrow import ArrowField
-from ...types.arrow_fields import ELEMENT, MAX_DEPTH
-from ..columns import array_values
-from ..object_layout import distinct_classes
-from ..objects import object_values
+from numparq.errors import SchemaError
+from numparq.format.arrow_type import ArrowType
+from numparq.format.key_values.arrow import ArrowField
+from numparq.from_pandas.columns import array_values
+from numparq.from_pandas.object_layout import distinct_classes
+from numparq.from_pandas.objects import object_values
+from numparq.types.arrow_fields import ELEMENT, MAX_DEPTH
+
 from .objects import LIST_CLASSES, common_array_dtype, field_values, flatten_lists, without_nulls
 
 __all__ = ["common_type", "infer_field"]
@@ -74,8 +75,9 @@ def _infer(name: str, values: np.ndarray, path: tuple[str, ...]) -> ArrowField:
         error.where["column"] = ".".join(path)
         raise
     if source.children:
-        raise SchemaError("complex numbers and intervals cannot be written within lists and structs",
-                          column=".".join(path))  # fmt: skip
+        raise SchemaError(
+            "complex numbers and intervals cannot be written within lists and structs", column=".".join(path)
+        )
     return ArrowField(name, source.type)
 
 
@@ -83,8 +85,9 @@ def _fields(values: np.ndarray, path: tuple[str, ...]) -> tuple[ArrowField, ...]
     names = list(dict.fromkeys(chain.from_iterable(values)))
     for name in names:
         if not isinstance(name, str):
-            raise SchemaError(f"a dict has the key {name!r}: the names of a struct's fields are strings",
-                              column=".".join(path))  # fmt: skip
+            raise SchemaError(
+                f"a dict has the key {name!r}: the names of a struct's fields are strings", column=".".join(path)
+            )
     return tuple(_infer(name, field_values(values, name), (*path, name)) for name in names)
 
 
@@ -155,8 +158,9 @@ def _common_decimal(one: ArrowType, other: ArrowType, column: str) -> ArrowType:
 
 def _finer_unit(one: ArrowType, other: ArrowType, column: str) -> ArrowType:
     if bool(one.timezone) != bool(other.timezone):
-        raise SchemaError("some datetimes have a time zone, and some have none: one column cannot hold both",
-                          column=column)  # fmt: skip
+        raise SchemaError(
+            "some datetimes have a time zone, and some have none: one column cannot hold both", column=column
+        )
     return max(one, replace(other, timezone=one.timezone), key=lambda of: ("s", "ms", "us", "ns").index(of.unit))
 
 

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...column.nested.shred import UnshreddedArray, UnshreddedLeaf, UnshreddedList, UnshreddedStruct
-from ...errors import SchemaError
-from ...format.key_values.arrow import ArrowField
-from ...types.arrow_fields import ELEMENT, LIST_KINDS
-from ..object_layout import distinct_classes
+from numparq.column.nested.shred import UnshreddedArray, UnshreddedLeaf, UnshreddedList, UnshreddedStruct
+from numparq.errors import SchemaError
+from numparq.format.key_values.arrow import ArrowField
+from numparq.from_pandas.object_layout import distinct_classes
+from numparq.types.arrow_fields import ELEMENT, LIST_KINDS
+
 from .elements import element_values
 
 __all__ = [
@@ -149,8 +150,10 @@ def _maps(values: np.ndarray, field: ArrowField, path: tuple[str, ...]) -> Unshr
     np.cumsum(np.fromiter(map(len, pairs_of), np.int64, len(values)), out=offsets[1:])
     pairs = list(chain.from_iterable(pairs_of))
     try:
-        parts = [np.fromiter((key for key, _ in pairs), object, len(pairs)),
-                 np.fromiter((item for _, item in pairs), object, len(pairs))]  # fmt: skip
+        parts = [
+            np.fromiter((key for key, _ in pairs), object, len(pairs)),
+            np.fromiter((item for _, item in pairs), object, len(pairs)),
+        ]
     except (TypeError, ValueError) as error:
         raise SchemaError("a map is to be a dict or a list of pairs (key, value)", column=".".join(path)) from error
     fields = field.children[0].children

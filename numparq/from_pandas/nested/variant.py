@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...column.nested.shred import UnshreddedArray
-from ...errors import SchemaError
-from ..user_schema import UserColumn
+from numparq.column.nested.shred import UnshreddedArray
+from numparq.errors import SchemaError
+from numparq.from_pandas.user_schema import UserColumn
+
 from .column import ShreddedColumn, nested_column
 from .objects import nested_from_objects
 
@@ -70,7 +71,7 @@ def _is_encoded(value: Any) -> bool:
 
 
 def _encode(value: Any, row: int) -> dict[str, bytes]:
-    from ...format.variant.encode import encode
+    from numparq.format.variant.encode import encode
 
     try:
         metadata, encoded = encode(value)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ..groups import GROUPS, import_group
+from numparq.kernels.groups import GROUPS, import_group
 
 _IMPORTED = time.time_ns()
 
@@ -79,7 +79,7 @@ def _excluded_modules(group: str) -> set[str]:
 
 def _load_or_build(group: str, key: bytes) -> list[tuple[dict[str, tuple[str, ...]], bytes]]:
     """Give the objects of a group, each with its kernels' signatures: from the cache, or made and kept."""
-    from ...util import disk_cache
+    from numparq.util import disk_cache
 
     if _sources_changed(group):
         return marshal.loads(_compiled(group))
@@ -143,7 +143,8 @@ def _warn_fallback(error: Exception) -> None:
 
 def _dispatcher_folder() -> str | None:
     """Find (or not) a folder in which Numba may keep what it compiled of these very sources."""
-    from ...util import disk_cache
+    from numparq.util import disk_cache
+
     from .load import object_key
 
     try:
@@ -156,7 +157,8 @@ def is_cached(group: str) -> bool:
     """Whether the cache holds the object of a group."""
     if execution_mode() != "object":
         return False
-    from ...util import disk_cache
+    from numparq.util import disk_cache
+
     from . import load
 
     return (

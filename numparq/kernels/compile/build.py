@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from llvmlite import binding as llvm
 
-from ..registry import HELPERS, INLINED, INTRINSICS, KERNELS, Kernel
+from numparq.kernels.registry import HELPERS, INLINED, INTRINSICS, KERNELS, Kernel
+
 from . import entry
 
 # No allocation in a kernel (a compile error), and no wrappers for Python that nobody would call.

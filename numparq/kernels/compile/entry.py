@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..registry import Kernel
-from ..status import RAISED
+from numparq.kernels.registry import Kernel
+from numparq.kernels.status import RAISED
 
 ENTRY_PREFIX = "np_"
 ARRAY_TYPE = "numparq_array_type"

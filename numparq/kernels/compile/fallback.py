@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..registry import Kernel
+from numparq.kernels.registry import Kernel
 
 
 def check_arguments(name: str, signature: tuple[str, ...], args: tuple) -> tuple:

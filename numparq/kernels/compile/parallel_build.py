@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
-from ..registry import HELPERS, Kernel
+from numparq.kernels.registry import HELPERS, Kernel
 
 MAX_BUILD_PROCESSES = 4  # each takes about 250 MB, and compiles anew what the others share with it
 _PATIENCE = 120.0  # seconds that a worker may take longer than this process took for its own part
@@ -142,7 +142,8 @@ def _result(worker: subprocess.Popen | None) -> bytes | None:
 
 def run_worker(group: str, names: list[str]) -> None:
     """Compile some kernels and write the object, with its SHA-256 digest behind it, to the standard output."""
-    from ..groups import import_group
+    from numparq.kernels.groups import import_group
+
     from .build import build_object
 
     output = os.fdopen(os.dup(1), "wb")

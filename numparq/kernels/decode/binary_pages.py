@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ..encodings.dictionary import index_width
-from ..encodings.hybrid_rle import decode_hybrid_indices
-from ..encodings.plain import copy_string, read_plain_binary, skip_plain_binary
-from ..enums import DICTIONARY_PAGE, PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY
-from ..memory import copy_bytes, fill_bytes, load8, load32
-from ..registry import helper, kernel
-from ..status import NEED_ROOM, TRUNCATED, UNSUPPORTED_ENCODING
-from ..tables import (
+from numparq.kernels.encodings.dictionary import index_width
+from numparq.kernels.encodings.hybrid_rle import decode_hybrid_indices
+from numparq.kernels.encodings.plain import copy_string, read_plain_binary, skip_plain_binary
+from numparq.kernels.enums import DICTIONARY_PAGE, PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY
+from numparq.kernels.memory import copy_bytes, fill_bytes, load8, load32
+from numparq.kernels.registry import helper, kernel
+from numparq.kernels.status import NEED_ROOM, TRUNCATED, UNSUPPORTED_ENCODING
+from numparq.kernels.tables import (
     C_DICTIONARY_SIZE,
     C_NULL_COUNT,
     C_ROW_START,
@@ -23,6 +23,7 @@ from ..tables import (
     P_TYPE,
     PAGE_FIELDS,
 )
+
 from .pad_nulls import count_valid
 from .page_sections import VALUES_END, VALUES_POS, decode_page_validity, find_sections, rows_in_range
 
@@ -78,9 +79,27 @@ def decode_plain_rows(data, pos, end, skip, wanted, levels, start, optional, cou
 
 @helper
 def decode_indexed_rows(
-    chunks, chunk, data, pos, end, present, skip, wanted, levels, start, optional, count,
-    entry_offsets, entries, indices, offsets, row, out, room, state,
-):  # fmt: skip
+    chunks,
+    chunk,
+    data,
+    pos,
+    end,
+    present,
+    skip,
+    wanted,
+    levels,
+    start,
+    optional,
+    count,
+    entry_offsets,
+    entries,
+    indices,
+    offsets,
+    row,
+    out,
+    room,
+    state,
+):
     """Look the values of a dictionary-encoded page up for `count` rows; the bytes written up to, or a status."""
     width = index_width(chunks, chunk, data, pos, end, present)
     if width < 0:
@@ -99,9 +118,22 @@ def decode_indexed_rows(
 
 @kernel("i8 i8 x x u1 u1 i8 u1 u1 u1 u1 i8 u1 x i8")
 def decode_binary_pages(
-    chunks, pages, first, last, raw, scratch, entry_offsets, entries, indices, levels, validity, offsets, out, room,
+    chunks,
+    pages,
+    first,
+    last,
+    raw,
+    scratch,
+    entry_offsets,
+    entries,
+    indices,
+    levels,
+    validity,
+    offsets,
+    out,
+    room,
     state,
-):  # fmt: skip
+):
     """Decode rows `first` to `last` of the page table, all with one dictionary, into offsets and bytes.
 
     Parameters
@@ -156,9 +188,27 @@ def decode_binary_pages(
             )
         elif encoding == PLAIN_DICTIONARY or encoding == RLE_DICTIONARY:
             written = decode_indexed_rows(
-                chunks, chunk, data, pos, end, present, skip, wanted, levels, start, optional, stop - start,
-                entry_offsets, entries, indices, offsets, row, out, room, state,
-            )  # fmt: skip
+                chunks,
+                chunk,
+                data,
+                pos,
+                end,
+                present,
+                skip,
+                wanted,
+                levels,
+                start,
+                optional,
+                stop - start,
+                entry_offsets,
+                entries,
+                indices,
+                offsets,
+                row,
+                out,
+                room,
+                state,
+            )
         else:
             return UNSUPPORTED_ENCODING
         if written < 0:

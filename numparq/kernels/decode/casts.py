@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..memory import copy_bytes, load32, load64, store8, store16, store64, store_float64
-from ..registry import helper
-from ..status import INEXACT
-from ..tables import INT96_NS, INT96_US, NARROW, WIDEN_SIGNED
+from numparq.kernels.memory import copy_bytes, load32, load64, store8, store16, store64, store_float64
+from numparq.kernels.registry import helper
+from numparq.kernels.status import INEXACT
+from numparq.kernels.tables import INT96_NS, INT96_US, NARROW, WIDEN_SIGNED
 
 _EXACT = 1 << 53
 _JULIAN_EPOCH = 2440588  # the Julian day of 1970-01-01

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ..encodings.dictionary import gather_indices, index_width
-from ..encodings.plain import decode_booleans
-from ..enums import BOOLEAN, DICTIONARY_PAGE, PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY
-from ..memory import copy_bytes, fill_bytes, store32
-from ..registry import helper, kernel
-from ..status import NO_DICTIONARY, NULL_FOUND, TRUNCATED, UNSUPPORTED_ENCODING
-from ..tables import (
+from numparq.kernels.encodings.dictionary import gather_indices, index_width
+from numparq.kernels.encodings.plain import decode_booleans
+from numparq.kernels.enums import BOOLEAN, DICTIONARY_PAGE, PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY
+from numparq.kernels.memory import copy_bytes, fill_bytes, store32
+from numparq.kernels.registry import helper, kernel
+from numparq.kernels.status import NO_DICTIONARY, NULL_FOUND, TRUNCATED, UNSUPPORTED_ENCODING
+from numparq.kernels.tables import (
     C_CAST,
     C_DICTIONARY,
     C_DICTIONARY_SIZE,
@@ -38,6 +38,7 @@ from ..tables import (
     P_UNCOMPRESSED,
     PAGE_FIELDS,
 )
+
 from .casts import cast_values
 from .pad_nulls import count_valid, fill_nulls, pad_nulls
 from .page_sections import VALUES_END, VALUES_POS, decode_page_validity, find_sections, rows_in_range
@@ -85,7 +86,7 @@ def write_rows(chunks, chunk, values, pos, present, nulls, first, last, num_valu
 @helper
 def decode_rows(
     chunks, chunk, pages, page, data, parts, present, nulls, first, last, dictionary, dense, validity, out, target
-):  # fmt: skip
+):
     """Decode the values of a page and write its rows `first` to `last`; 0 or a status."""
     num_values = pages[page + P_NUM_VALUES]
     encoding = pages[page + P_ENCODING]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..encodings.bit_packing import unpack_bits_ordered, unpack_msb_first
-from ..encodings.hybrid_rle import decode_hybrid_bits, read_run_header
-from ..enums import BIT_PACKED, DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN, RLE
-from ..memory import fill_bytes, load8, load32, load64, store8
-from ..registry import helper, kernel
-from ..status import BAD_LEVELS, BAD_RUN, TRUNCATED
-from ..tables import (
+from numparq.kernels.encodings.bit_packing import unpack_bits_ordered, unpack_msb_first
+from numparq.kernels.encodings.hybrid_rle import decode_hybrid_bits, read_run_header
+from numparq.kernels.enums import BIT_PACKED, DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN, RLE
+from numparq.kernels.memory import fill_bytes, load8, load32, load64, store8
+from numparq.kernels.registry import helper, kernel
+from numparq.kernels.status import BAD_LEVELS, BAD_RUN, TRUNCATED
+from numparq.kernels.tables import (
     BIT_PACKED_LOW,
     P_BODY,
     P_COMPRESSED,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..memory import copy_bytes, load8, load16, store8
-from ..registry import helper, kernel
-from ..status import BAD_COMPRESSED_DATA
+from numparq.kernels.memory import copy_bytes, load8, load16, store8
+from numparq.kernels.registry import helper, kernel
+from numparq.kernels.status import BAD_COMPRESSED_DATA
 
 # The first byte of an instruction says which it is. A literal run is one below 16, where none stands before it.
 _END = 17  # a copy from 16384 bytes back: that is where the block ends

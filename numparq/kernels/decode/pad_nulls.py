@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..encodings.bit_packing import ONES
-from ..memory import copy16, copy_bytes, load8, load32, load64, popcount, store8, store16, store32, store64
-from ..registry import helper
+from numparq.kernels.encodings.bit_packing import ONES
+from numparq.kernels.memory import (
+    copy16,
+    copy_bytes,
+    load8,
+    load32,
+    load64,
+    popcount,
+    store8,
+    store16,
+    store32,
+    store64,
+)
+from numparq.kernels.registry import helper
 
 _NONE = np.uint64(0)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..enums import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, UNCOMPRESSED
-from ..registry import helper, kernel
-from ..status import BAD_COUNT, BAD_LENGTH, BAD_PAGE, NEED_ROOM, TRUNCATED
-from ..tables import (
+from numparq.kernels.enums import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, UNCOMPRESSED
+from numparq.kernels.registry import helper, kernel
+from numparq.kernels.status import BAD_COUNT, BAD_LENGTH, BAD_PAGE, NEED_ROOM, TRUNCATED
+from numparq.kernels.tables import (
     C_CODEC,
     C_DICTIONARY_PAGE,
     C_END,
@@ -44,7 +44,7 @@ from ..tables import (
     P_UNCOMPRESSED,
     PAGE_FIELDS,
 )
-from ..thrift.records import read_struct
+from numparq.kernels.thrift.records import read_struct
 
 # What is asked of a page header, in the order of the `slots` that tell where in its record each is.
 HEADER_FIELDS = (

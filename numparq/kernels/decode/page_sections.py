@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..enums import DATA_PAGE_V2, RLE
-from ..registry import helper
-from ..status import BAD_COUNT
-from ..tables import (
+from numparq.kernels.enums import DATA_PAGE_V2, RLE
+from numparq.kernels.registry import helper
+from numparq.kernels.status import BAD_COUNT
+from numparq.kernels.tables import (
     C_MAX_DEFINITION,
     C_ROW_START,
     C_ROW_STOP,
@@ -22,6 +22,7 @@ from ..tables import (
     P_TYPE,
     P_UNCOMPRESSED,
 )
+
 from .levels import decode_validity, find_level_section
 
 # Where the parts of a page are: items of the kernels' `state`, behind those that mean something to the caller.

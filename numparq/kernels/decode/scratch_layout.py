@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..enums import BOOLEAN, DICTIONARY_PAGE, SNAPPY
-from ..registry import helper, kernel
-from ..status import BAD_DICTIONARY, BAD_RATIO
-from ..tables import (
+from numparq.kernels.enums import BOOLEAN, DICTIONARY_PAGE, SNAPPY
+from numparq.kernels.registry import helper, kernel
+from numparq.kernels.status import BAD_DICTIONARY, BAD_RATIO
+from numparq.kernels.tables import (
     B_FIRST,
     B_SNAPPY,
     BATCH_FIELDS,

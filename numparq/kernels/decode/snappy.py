@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..encodings.hybrid_rle import load_partial, read_run_header
-from ..memory import copy16, copy_bytes, load64, store64
-from ..registry import helper, inlined, kernel
-from ..status import BAD_COMPRESSED_DATA
-from ..tables import (
+from numparq.kernels.encodings.hybrid_rle import load_partial, read_run_header
+from numparq.kernels.memory import copy16, copy_bytes, load64, store64
+from numparq.kernels.registry import helper, inlined, kernel
+from numparq.kernels.status import BAD_COMPRESSED_DATA
+from numparq.kernels.tables import (
     P_BODY,
     P_COMPRESSED,
     P_DEFINITION_BYTES,

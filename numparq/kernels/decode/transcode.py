@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from ..encodings.alp import alp_to_plain
-from ..encodings.byte_stream_split import join_streams
-from ..encodings.delta_binary_packed import read_deltas
-from ..encodings.delta_byte_arrays import total_length, total_prefixed_length, write_with_lengths, write_with_prefixes
-from ..enums import (
+from numparq.kernels.encodings.alp import alp_to_plain
+from numparq.kernels.encodings.byte_stream_split import join_streams
+from numparq.kernels.encodings.delta_binary_packed import read_deltas
+from numparq.kernels.encodings.delta_byte_arrays import (
+    total_length,
+    total_prefixed_length,
+    write_with_lengths,
+    write_with_prefixes,
+)
+from numparq.kernels.enums import (
     BYTE_ARRAY,
     BYTE_STREAM_SPLIT,
     DATA_PAGE_V2,
@@ -16,10 +21,10 @@ from ..enums import (
     INT32,
     PLAIN,
 )
-from ..memory import copy_bytes, load32
-from ..registry import helper, kernel
-from ..status import BAD_COUNT, BAD_LENGTH, NEED_ROOM
-from ..tables import (
+from numparq.kernels.memory import copy_bytes, load32
+from numparq.kernels.registry import helper, kernel
+from numparq.kernels.status import BAD_COUNT, BAD_LENGTH, NEED_ROOM
+from numparq.kernels.tables import (
     C_QUIRKS,
     C_TYPE,
     C_TYPE_LENGTH,
@@ -37,6 +42,7 @@ from ..tables import (
     PAGE_FIELDS,
     PREFIX_CARRYOVER,
 )
+
 from .page_sections import find_value_section
 
 # Items of `state`, of the kernels that make pages PLAIN: the page that the answer is about; the bytes that it needs;

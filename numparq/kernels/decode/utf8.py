@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..memory import load8, load64
-from ..registry import helper, kernel
-from ..status import BAD_UTF8
+from numparq.kernels.memory import load8, load64
+from numparq.kernels.registry import helper, kernel
+from numparq.kernels.status import BAD_UTF8
 
 _HIGH_BITS = np.uint64(0x8080808080808080)
 

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..memory import load8, load16, load32, load64, store8, store16, store32, store64, store_float32, store_float64
-from ..registry import helper, kernel
-from ..status import BAD_ALP, BAD_COUNT, TRUNCATED, UNSUPPORTED_ENCODING
-from ..words import bit_length
+from numparq.kernels.memory import (
+    load8,
+    load16,
+    load32,
+    load64,
+    store8,
+    store16,
+    store32,
+    store64,
+    store_float32,
+    store_float64,
+)
+from numparq.kernels.registry import helper, kernel
+from numparq.kernels.status import BAD_ALP, BAD_COUNT, TRUNCATED, UNSUPPORTED_ENCODING
+from numparq.kernels.words import bit_length
+
 from .alp_scaling import (
     EXCEPTIONS_OFFSET,
     HEADER,

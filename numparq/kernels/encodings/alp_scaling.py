@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..registry import helper, inlined
-from ..words import bit_length
+from numparq.kernels.registry import helper, inlined
+from numparq.kernels.words import bit_length
 
 HEADER = 7  # bytes: compression mode, integer encoding, log2 of the vector size, number of values
 OFFSET = 4  # bytes of an offset

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..memory import load8, popcount, store8, store64
-from ..registry import helper, inlined
+from numparq.kernels.memory import load8, popcount, store8, store64
+from numparq.kernels.registry import helper, inlined
 
 ONES = np.uint64(0x0101010101010101)
 _DIAGONAL = np.uint64(0x8040201008040201)

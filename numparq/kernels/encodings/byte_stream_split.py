@@ -7,8 +7,8 @@ from functools import partial
 
 import numpy as np
 
-from ..memory import byte_address, load8, store8
-from ..registry import helper, intrinsic_twin, kernel
+from numparq.kernels.memory import byte_address, load8, store8
+from numparq.kernels.registry import helper, intrinsic_twin, kernel
 
 BYTES = 64
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..memory import fill_bytes, load8, load64, store8, store32, store64
-from ..registry import helper, kernel
-from ..status import BAD_COUNT, BAD_DELTA, BAD_VARINT, TRUNCATED
-from ..words import bit_length
+from numparq.kernels.memory import fill_bytes, load8, load64, store8, store32, store64
+from numparq.kernels.registry import helper, kernel
+from numparq.kernels.status import BAD_COUNT, BAD_DELTA, BAD_VARINT, TRUNCATED
+from numparq.kernels.words import bit_length
 
 _LARGEST_BLOCK = (1 << 31) - 1
 _ONE = np.uint64(1)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ..memory import copy16, copy_bytes, load8, load32, load64, store32
-from ..registry import helper, kernel
-from ..status import BAD_LENGTH
+from numparq.kernels.memory import copy16, copy_bytes, load8, load32, load64, store32
+from numparq.kernels.registry import helper, kernel
+from numparq.kernels.status import BAD_LENGTH
+
 from .delta_binary_packed import encode_deltas4, max_delta_bytes
 
 _NEGATIVE = 1 << 31  # an INT32 below zero, as it is loaded

@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..memory import copy_bytes, fill_bytes, load8, load32, load64, store32, store64
-from ..registry import helper, inlined, intrinsic_twin, kernel
-from ..status import BAD_PAGE, BAD_RUN, INDEX_OUT_OF_RANGE, NO_DICTIONARY, TRUNCATED
-from ..tables import C_DICTIONARY_SIZE
+from numparq.kernels.memory import copy_bytes, fill_bytes, load8, load32, load64, store32, store64
+from numparq.kernels.registry import helper, inlined, intrinsic_twin, kernel
+from numparq.kernels.status import BAD_PAGE, BAD_RUN, INDEX_OUT_OF_RANGE, NO_DICTIONARY, TRUNCATED
+from numparq.kernels.tables import C_DICTIONARY_SIZE
+
 from .hybrid_rle import load_partial, read_run_header
 
 ENTRY_FIELDS = 4  # of `entries`, for each entry of a dictionary of binary values: two words, length and start
@@ -223,9 +224,21 @@ def is_same_entry(data, begin, length, low, high, known, entry):
 
 @kernel("u1 x i8 i8 x i4 i8 x x x x x i4 i4")
 def index_binary(
-    data, data_size, starts, ends, count, table, known, table_bits, max_entries, room_bytes, probe_count, probe_entries,
-    firsts, codes,
-):  # fmt: skip
+    data,
+    data_size,
+    starts,
+    ends,
+    count,
+    table,
+    known,
+    table_bits,
+    max_entries,
+    room_bytes,
+    probe_count,
+    probe_entries,
+    firsts,
+    codes,
+):
     """Number the distinct binary values, in the order in which they first occur.
 
     Parameters

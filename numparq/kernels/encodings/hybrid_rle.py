@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..memory import fill_bytes, load8, load64, store8, store32, store64
-from ..registry import helper, kernel
-from ..status import BAD_RUN, BAD_VARINT, INDEX_OUT_OF_RANGE, TRUNCATED
+from numparq.kernels.memory import fill_bytes, load8, load64, store8, store32, store64
+from numparq.kernels.registry import helper, kernel
+from numparq.kernels.status import BAD_RUN, BAD_VARINT, INDEX_OUT_OF_RANGE, TRUNCATED
+
 from .bit_packing import ONES, load_item, pack8, pack_any, pack_pairs, pack_quads, unpack_bits
 
 # Equal values, by bit width, that are worth a run among packed values: two more headers, and the value in whole bytes.

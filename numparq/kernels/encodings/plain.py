@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..enums import PLAIN, RLE
-from ..memory import copy16, copy_bytes, load8, load32, load64, store8, store32
-from ..registry import helper, kernel
-from ..status import BAD_LENGTH, TRUNCATED, UNSUPPORTED_ENCODING
+from numparq.kernels.enums import PLAIN, RLE
+from numparq.kernels.memory import copy16, copy_bytes, load8, load32, load64, store8, store32
+from numparq.kernels.registry import helper, kernel
+from numparq.kernels.status import BAD_LENGTH, TRUNCATED, UNSUPPORTED_ENCODING
+
 from .bit_packing import unpack_bits
 from .hybrid_rle import decode_hybrid_bits
 

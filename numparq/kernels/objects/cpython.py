@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..registry import intrinsic_twin
+from numparq.kernels.registry import intrinsic_twin
 
 _errors: list[type] = []  # what the error indicator would hold
 
@@ -75,7 +75,7 @@ def _make_copy_from() -> Callable:
     from numba.core import cgutils
     from numba.extending import intrinsic
 
-    from ..memory import byte_address
+    from numparq.kernels.memory import byte_address
 
     @intrinsic
     def copy_from(typingctx, out, pos, address, count):
@@ -170,7 +170,7 @@ def _make_address_of() -> Callable:
     from numba import types
     from numba.extending import intrinsic
 
-    from ..memory import byte_address
+    from numparq.kernels.memory import byte_address
 
     @intrinsic
     def address_of(typingctx, data, pos):
@@ -194,7 +194,7 @@ def _make_copy_to() -> Callable:
     from numba.core import cgutils
     from numba.extending import intrinsic
 
-    from ..memory import byte_address
+    from numparq.kernels.memory import byte_address
 
     @intrinsic
     def copy_to(typingctx, address, data, pos, count):

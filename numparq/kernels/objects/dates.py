@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ..registry import helper, kernel
-from ..status import BAD_VALUE
+from numparq.kernels.registry import helper, kernel
+from numparq.kernels.status import BAD_VALUE
+
 from .cpython import int64_at, uint8_at
 from .types import is_null
 

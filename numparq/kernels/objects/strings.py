@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..memory import load8, load64, popcount, store8
-from ..registry import helper, inlined, kernel
-from ..status import BAD_LENGTH, BAD_UTF8, BAD_VALUE, NO_MEMORY
+from numparq.kernels.memory import load8, load64, popcount, store8
+from numparq.kernels.registry import helper, inlined, kernel
+from numparq.kernels.status import BAD_LENGTH, BAD_UTF8, BAD_VALUE, NO_MEMORY
+
 from .cpython import (
     address_of,
     clear_error,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..registry import inlined, kernel
+from numparq.kernels.registry import inlined, kernel
+
 from .cpython import int64_at
 
 # Items of `constants`: what stands for nulls, and the types that are told apart.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..memory import load8, load32, load64
-from ..registry import helper, inlined, kernel
-from ..words import big_endian_prefix, swap_bytes
+from numparq.kernels.memory import load8, load32, load64
+from numparq.kernels.registry import helper, inlined, kernel
+from numparq.kernels.words import big_endian_prefix, swap_bytes
+
 from .fixed import hash_slot
 from .masks import combine, is_decided
 
@@ -113,8 +114,30 @@ def find_edge(table, firsts, shift, empty, none, word):
 
 
 @kernel("u1 x u1 x x u1 x i8 x u8 x u8 i8 x x x u1 x x x x u1")
-def match_byte_ranges(data, size, offsets, item, width, edges, edges_size, places, num_edges, words, steps, table,
-                     firsts, shift, shared, flip, validity, has_validity, opens, keeps, count, out):  # fmt: skip
+def match_byte_ranges(
+    data,
+    size,
+    offsets,
+    item,
+    width,
+    edges,
+    edges_size,
+    places,
+    num_edges,
+    words,
+    steps,
+    table,
+    firsts,
+    shift,
+    shared,
+    flip,
+    validity,
+    has_validity,
+    opens,
+    keeps,
+    count,
+    out,
+):
     """Join whether strings are in ranges.
 
     Parameters

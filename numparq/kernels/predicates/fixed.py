@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..registry import inlined, kernel
+from numparq.kernels.registry import inlined, kernel
+
 from .masks import combine
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..memory import load32, load64
-from ..registry import inlined, kernel
+from numparq.kernels.memory import load32, load64
+from numparq.kernels.registry import inlined, kernel
 
 
 @inlined

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from ..decode.binary_pages import STATE_BYTES, STATE_NEEDED, STATE_PAGE
-from ..decode.page_sections import VALUES_END, VALUES_POS
-from ..encodings.plain import copy_string
-from ..enums import PLAIN
-from ..memory import load32, store8
-from ..registry import helper, kernel
-from ..status import BAD_COMPRESSED_DATA, NEED_ROOM, TRUNCATED, UNSUPPORTED_ENCODING
-from ..tables import C_NULL_COUNT, CHUNK_FIELDS, P_CHUNK, P_ENCODING, P_IS_COMPRESSED, P_NUM_VALUES, PAGE_FIELDS
+from numparq.kernels.decode.binary_pages import STATE_BYTES, STATE_NEEDED, STATE_PAGE
+from numparq.kernels.decode.page_sections import VALUES_END, VALUES_POS
+from numparq.kernels.encodings.plain import copy_string
+from numparq.kernels.enums import PLAIN
+from numparq.kernels.memory import load32, store8
+from numparq.kernels.registry import helper, kernel
+from numparq.kernels.status import BAD_COMPRESSED_DATA, NEED_ROOM, TRUNCATED, UNSUPPORTED_ENCODING
+from numparq.kernels.tables import (
+    C_NULL_COUNT,
+    CHUNK_FIELDS,
+    P_CHUNK,
+    P_ENCODING,
+    P_IS_COMPRESSED,
+    P_NUM_VALUES,
+    PAGE_FIELDS,
+)
+
 from .lazy_pages import (
     STATE_DECOMPRESSED,
     STATE_TAKEN,
@@ -89,9 +98,23 @@ def take_page_binary(pages, page, raw, scratch, state, values, taken, here, offs
 
 @kernel("i8 i8 x x u1 u1 x u1 i4 x i8 u1 i8 u1 x i8")
 def take_binary_pages(
-    chunks, pages, first, last, raw, scratch, is_stored, levels, places, count, values, validity, offsets, out, room,
+    chunks,
+    pages,
+    first,
+    last,
+    raw,
+    scratch,
+    is_stored,
+    levels,
+    places,
+    count,
+    values,
+    validity,
+    offsets,
+    out,
+    room,
     state,
-):  # fmt: skip
+):
     """Copy the strings of some rows of PLAIN data pages, one behind the other.
 
     Parameters

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..decode.binary_pages import STATE_PAGE
-from ..decode.casts import cast_values
-from ..decode.pad_nulls import fill_nulls
-from ..decode.page_sections import VALUES_END, VALUES_POS
-from ..encodings.dictionary import index_width
-from ..encodings.hybrid_rle import load_partial, read_run_header
-from ..enums import PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY
-from ..memory import copy_bytes, load32, load64, store8, store32, store64
-from ..registry import helper, kernel
-from ..status import (
+from numparq.kernels.decode.binary_pages import STATE_PAGE
+from numparq.kernels.decode.casts import cast_values
+from numparq.kernels.decode.pad_nulls import fill_nulls
+from numparq.kernels.decode.page_sections import VALUES_END, VALUES_POS
+from numparq.kernels.encodings.dictionary import index_width
+from numparq.kernels.encodings.hybrid_rle import load_partial, read_run_header
+from numparq.kernels.enums import PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY
+from numparq.kernels.memory import copy_bytes, load32, load64, store8, store32, store64
+from numparq.kernels.registry import helper, kernel
+from numparq.kernels.status import (
     BAD_COMPRESSED_DATA,
     BAD_RUN,
     INDEX_OUT_OF_RANGE,
@@ -22,7 +22,7 @@ from ..status import (
     TRUNCATED,
     UNSUPPORTED_ENCODING,
 )
-from ..tables import (
+from numparq.kernels.tables import (
     C_CAST,
     C_DICTIONARY,
     C_DICTIONARY_SIZE,
@@ -41,6 +41,7 @@ from ..tables import (
     P_NUM_VALUES,
     PAGE_FIELDS,
 )
+
 from .lazy_pages import (
     STATE_TAKEN,
     WHOLE_PAGE,
@@ -127,7 +128,7 @@ def take_plain(data, pos, conversion, stored, item, values, taken, here, out, ou
 @helper
 def take_page_values(
     chunks, chunk, pages, page, raw, scratch, state, present, dictionary, values, taken, here, out, out_pos
-):  # fmt: skip
+):
     """Take the wanted values of a page; 0 or a status."""
     data = scratch if pages[page + P_IS_COMPRESSED] else raw
     pos = state[VALUES_POS]
@@ -173,9 +174,24 @@ def write_nulls(values, taken, here, item, fill, out, out_pos, keeps, mask, row)
 
 @kernel("i8 i8 x x u1 u1 x u1 u1 i4 x i8 u1 x u1 x i8")
 def take_fixed_pages(
-    chunks, pages, first, last, raw, scratch, is_stored, dictionary, levels, places, count, values, mask, row, out,
-    out_pos, state,
-):  # fmt: skip
+    chunks,
+    pages,
+    first,
+    last,
+    raw,
+    scratch,
+    is_stored,
+    dictionary,
+    levels,
+    places,
+    count,
+    values,
+    mask,
+    row,
+    out,
+    out_pos,
+    state,
+):
     """Decode the values of some rows of data pages into the output, one behind the other.
 
     Parameters

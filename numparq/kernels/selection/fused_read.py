@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..checksums import check_page_crcs
-from ..decode.fixed_pages import decode_fixed_pages
-from ..decode.page_headers import scan_pages_at
-from ..decode.scratch_layout import T_DECOMPRESSED, T_DICTIONARY, T_ITEM, T_VALUES, lay_out_scratch
-from ..decode.snappy import decompress_snappy_pages
-from ..enums import DELTA_BINARY_PACKED, DICTIONARY_PAGE, RLE_DICTIONARY
-from ..registry import helper, kernel
-from ..status import BAD_COUNT, NEED_ROOM, UNSUPPORTED_ENCODING
-from ..tables import B_SNAPPY, C_ROW_START, C_ROW_STOP, P_ENCODING, P_NUM_VALUES, P_ROW, P_TYPE, PAGE_FIELDS
+from numparq.kernels.checksums import check_page_crcs
+from numparq.kernels.decode.fixed_pages import decode_fixed_pages
+from numparq.kernels.decode.page_headers import scan_pages_at
+from numparq.kernels.decode.scratch_layout import T_DECOMPRESSED, T_DICTIONARY, T_ITEM, T_VALUES, lay_out_scratch
+from numparq.kernels.decode.snappy import decompress_snappy_pages
+from numparq.kernels.enums import DELTA_BINARY_PACKED, DICTIONARY_PAGE, RLE_DICTIONARY
+from numparq.kernels.registry import helper, kernel
+from numparq.kernels.status import BAD_COUNT, NEED_ROOM, UNSUPPORTED_ENCODING
+from numparq.kernels.tables import (
+    B_SNAPPY,
+    C_ROW_START,
+    C_ROW_STOP,
+    P_ENCODING,
+    P_NUM_VALUES,
+    P_ROW,
+    P_TYPE,
+    PAGE_FIELDS,
+)
+
 from .binary_pages import take_binary_pages
 from .fixed_pages import take_fixed_pages
 from .lazy_pages import STATE_FIELDS, STATE_TAKEN
@@ -53,7 +63,7 @@ def transcoded_encoding(pages, first, last):
 @helper
 def prepare_pages(
     raw, located, num_located, verify, chunks, pages, table, slots, record, stack, batches, totals, state, room
-):  # fmt: skip
+):
     """Read headers, check CRCs and find room; the first data page's row in the page table, or a status."""
     if num_located <= 0:
         return BAD_COUNT
@@ -89,9 +99,32 @@ def prepare_pages(
 
 @kernel("u1 i8 x x i8 i8 i8 i8 i8 i8 i8 i8 i8 i8 u1 u1 u1 u1 i4 x i8 u1 x u1 x")
 def fused_read_fixed(
-    raw, located, num_located, verify, chunks, pages, table, slots, record, stack, batches, totals, state, room,
-    scratch, dictionary, dense, levels, places, count, values, mask, row, out, out_pos,
-):  # fmt: skip
+    raw,
+    located,
+    num_located,
+    verify,
+    chunks,
+    pages,
+    table,
+    slots,
+    record,
+    stack,
+    batches,
+    totals,
+    state,
+    room,
+    scratch,
+    dictionary,
+    dense,
+    levels,
+    places,
+    count,
+    values,
+    mask,
+    row,
+    out,
+    out_pos,
+):
     """Decode a run of rows of a flat chunk of values of a fixed size.
 
     Parameters
@@ -144,17 +177,53 @@ def fused_read_fixed(
     if not count:
         return 0
     status = take_fixed_pages(
-        chunks, pages, first, num_located, raw, scratch, 1, dictionary, levels, places, count, values, mask, row, out,
-        out_pos, state,
-    )  # fmt: skip
+        chunks,
+        pages,
+        first,
+        num_located,
+        raw,
+        scratch,
+        1,
+        dictionary,
+        levels,
+        places,
+        count,
+        values,
+        mask,
+        row,
+        out,
+        out_pos,
+        state,
+    )
     return BAD_COUNT if status == 0 and state[STATE_TAKEN] != count else status
 
 
 @kernel("u1 i8 x x i8 i8 i8 i8 i8 i8 i8 i8 i8 i8 u1 u1 i4 x i8 u1 i8 u1 x")
 def fused_read_binary(
-    raw, located, num_located, verify, chunks, pages, table, slots, record, stack, batches, totals, state, room,
-    scratch, levels, places, count, values, validity, offsets, out, size,
-):  # fmt: skip
+    raw,
+    located,
+    num_located,
+    verify,
+    chunks,
+    pages,
+    table,
+    slots,
+    record,
+    stack,
+    batches,
+    totals,
+    state,
+    room,
+    scratch,
+    levels,
+    places,
+    count,
+    values,
+    validity,
+    offsets,
+    out,
+    size,
+):
     """Copy a run of strings of a flat chunk, as `fused_read_fixed` does values; of PLAIN pages only.
 
     Parameters
@@ -171,7 +240,21 @@ def fused_read_binary(
         return first
     offsets[0] = 0
     status = take_binary_pages(
-        chunks, pages, first, num_located, raw, scratch, 1, levels, places, count, values, validity, offsets, out, size,
+        chunks,
+        pages,
+        first,
+        num_located,
+        raw,
+        scratch,
+        1,
+        levels,
+        places,
+        count,
+        values,
+        validity,
+        offsets,
+        out,
+        size,
         state,
-    )  # fmt: skip
+    )
     return BAD_COUNT if status == 0 and state[STATE_TAKEN] != count else status

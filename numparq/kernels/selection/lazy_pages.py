@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ..decode.pad_nulls import count_valid
-from ..decode.page_sections import VALUES_POS, decode_page_validity, find_sections, rows_in_range
-from ..decode.snappy import decompress_snappy_until, read_snappy_preamble
-from ..enums import DICTIONARY_PAGE
-from ..memory import load8
-from ..registry import helper
-from ..status import BAD_COMPRESSED_DATA, BAD_COUNT
-from ..tables import (
+from numparq.kernels.decode.pad_nulls import count_valid
+from numparq.kernels.decode.page_sections import VALUES_POS, decode_page_validity, find_sections, rows_in_range
+from numparq.kernels.decode.snappy import decompress_snappy_until, read_snappy_preamble
+from numparq.kernels.enums import DICTIONARY_PAGE
+from numparq.kernels.memory import load8
+from numparq.kernels.registry import helper
+from numparq.kernels.status import BAD_COMPRESSED_DATA, BAD_COUNT
+from numparq.kernels.tables import (
     C_ROW_START,
     C_VALIDITY,
     P_BODY,

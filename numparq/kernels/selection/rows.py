@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..memory import copy16, copy_bytes, load8, load16, load32, load64, store8, store16, store32, store64
-from ..registry import helper, kernel
-from ..tables import P_NUM_VALUES, P_ROW, PAGE_FIELDS
+from numparq.kernels.memory import copy16, copy_bytes, load8, load16, load32, load64, store8, store16, store32, store64
+from numparq.kernels.registry import helper, kernel
+from numparq.kernels.tables import P_NUM_VALUES, P_ROW, PAGE_FIELDS
 
 # --- rows of pages ---------------------------------------------------------------------------------------------------
 K_PAGE = 0  # the page's row in the page table

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..memory import load8, load64
-from ..registry import helper, inlined, kernel
-from ..status import BAD_LENGTH, BAD_THRIFT_TYPE, BAD_VARINT, MISSING_FIELD, NEED_ROOM, TRUNCATED
+from numparq.kernels.memory import load8, load64
+from numparq.kernels.registry import helper, inlined, kernel
+from numparq.kernels.status import BAD_LENGTH, BAD_THRIFT_TYPE, BAD_VARINT, MISSING_FIELD, NEED_ROOM, TRUNCATED
+
 from .wire import (
     BINARY,
     DOUBLE,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..memory import load8, load64, popcount
-from ..registry import helper, inlined
-from ..status import BAD_LENGTH, BAD_THRIFT_TYPE, BAD_VARINT, TOO_DEEP, TRUNCATED
+from numparq.kernels.memory import load8, load64, popcount
+from numparq.kernels.registry import helper, inlined
+from numparq.kernels.status import BAD_LENGTH, BAD_THRIFT_TYPE, BAD_VARINT, TOO_DEEP, TRUNCATED
 
 # Types on the wire. A bool field has no value behind its header: the type is the value.
 TRUE, FALSE, I8, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT, UUID = range(1, 14)

@@ -8,18 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from ...column.jobs.job import DecodeJob
-from ...column.jobs.nested import NestedJob
-from ...column.jobs.slice import DictionaryJob, FixedJob
-from ...column.read.context import ReadContext
-from ...column.read.dictionary import EMPTY_DICTIONARY as NO_VALUES
-from ...column.read.page_walk import PageWalk
-from ...column.read.pages import PageFailure, Pages
-from ...column.read.row_selection import RowSlice
-from ...column.scratch import Scratch
-from ...errors import CorruptPageError, LimitError, ParquetError
-from ...kernels.enums import PLAIN_DICTIONARY, RLE_DICTIONARY
-from ...kernels.tables import C_NUM_VALUES, P_CRC, P_ENCODING, P_NUM_VALUES
+from numparq.column.jobs.job import DecodeJob
+from numparq.column.jobs.nested import NestedJob
+from numparq.column.jobs.slice import DictionaryJob, FixedJob
+from numparq.column.read.context import ReadContext
+from numparq.column.read.dictionary import EMPTY_DICTIONARY as NO_VALUES
+from numparq.column.read.page_walk import PageWalk
+from numparq.column.read.pages import PageFailure, Pages
+from numparq.column.read.row_selection import RowSlice
+from numparq.column.scratch import Scratch
+from numparq.errors import CorruptPageError, LimitError, ParquetError
+from numparq.kernels.enums import PLAIN_DICTIONARY, RLE_DICTIONARY
+from numparq.kernels.tables import C_NUM_VALUES, P_CRC, P_ENCODING, P_NUM_VALUES
+
 from .losses import LostRows
 from .page_walk import WalkedChunk
 
@@ -217,9 +218,12 @@ class _PageBisection:
     def _job_for(self, table: np.ndarray, num_values: int, num_rows: int) -> DecodeJob:
         job = self._job
         changes: dict[str, Any] = {
-            "context": _KnownPageContext(job.context, self._walked.raw, table), "chunks": job.chunks.copy(),
-            "share": False, "failed": {}, "pieces": [],
-        }  # fmt: skip
+            "context": _KnownPageContext(job.context, self._walked.raw, table),
+            "chunks": job.chunks.copy(),
+            "share": False,
+            "failed": {},
+            "pieces": [],
+        }
         if isinstance(job, DictionaryJob):
             changes["dictionary"] = NO_VALUES
         if isinstance(job, NestedJob):

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...column.read.chunk_table import MAGIC_BYTES, ChunkTables
-from ...column.read.pages import PageFailure, Pages
-from ...errors import CorruptPageError, InvalidFileError, ParquetError
-from ...format.footer.column_chunks import CHUNK_FIELDS, CHUNK_FLAGS
-from ...format.footer.file_metadata import Footer
-from ...format.schema import Leaf
-from ...format.thrift.decode import Record
-from ...kernels.enums import DATA_PAGE, DICTIONARY_PAGE, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY
-from ...kernels.tables import (
+from numparq.column.read.chunk_table import MAGIC_BYTES, ChunkTables
+from numparq.column.read.pages import PageFailure, Pages
+from numparq.errors import CorruptPageError, InvalidFileError, ParquetError
+from numparq.format.footer.column_chunks import CHUNK_FIELDS, CHUNK_FLAGS
+from numparq.format.footer.file_metadata import Footer
+from numparq.format.schema import Leaf
+from numparq.format.thrift.decode import Record
+from numparq.kernels.enums import DATA_PAGE, DICTIONARY_PAGE, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY
+from numparq.kernels.tables import (
     C_MAX_DEFINITION,
     P_CHUNK,
     P_DEFINITION_ENCODING,
@@ -26,7 +26,7 @@ from ...kernels.tables import (
 )
 
 if TYPE_CHECKING:
-    from ...io.multi_file_source import MultiFileSource
+    from numparq.io.multi_file_source import MultiFileSource
 
 __all__ = ["PageHeaderCheck", "TolerantChunkTables", "is_within"]
 
@@ -101,8 +101,13 @@ class TolerantChunkTables(ChunkTables):
                 continue
             at = self._place[row_group], place
             self._starts[at] = MAGIC_BYTES
-            for name, value in (("total_compressed_size", 0), ("num_values", self._num_rows[at[0]]), ("codec", 0),
-                                ("null_count", -1), ("total_uncompressed_size", 0)):  # fmt: skip
+            for name, value in (
+                ("total_compressed_size", 0),
+                ("num_values", self._num_rows[at[0]]),
+                ("codec", 0),
+                ("null_count", -1),
+                ("total_uncompressed_size", 0),
+            ):
                 self._metadata[name][at] = value
 
 

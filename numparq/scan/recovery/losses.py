@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...column.read.row_selection import RowSlice
-from ...errors import ParquetError
+from numparq.column.read.row_selection import RowSlice
+from numparq.errors import ParquetError
 
 __all__ = ["LOST_ATTR", "Losses", "Lost", "LostRows"]
 

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ...column.buffers import BinaryArray, DecodedColumn, DictionaryArray
-from ...column.jobs.nested import NestedJob
-from ...column.nested.levels import NestedLeaf, concat_leaves
-from ...format.schema import Leaf
-from ...kernels.tables import SLACK
-from ...to_pandas.frame import BlockLayout, allocate_array
-from ...types.output_type import OutputType
+from numparq.column.buffers import BinaryArray, DecodedColumn, DictionaryArray
+from numparq.column.jobs.nested import NestedJob
+from numparq.column.nested.levels import NestedLeaf, concat_leaves
+from numparq.format.schema import Leaf
+from numparq.kernels.tables import SLACK
+from numparq.to_pandas.frame import BlockLayout, allocate_array
+from numparq.types.output_type import OutputType
+
 from .bisect import IntactPages
 
 __all__ = [
@@ -78,8 +79,10 @@ def _placeholder_entries(leaf: Leaf, target: OutputType, count: int) -> NestedLe
     return NestedLeaf(
         np.zeros(count, np.uint8) if leaf.max_definition_level else None,
         np.zeros(count, np.uint8) if leaf.max_repetition_level else None,
-        count, values, -1,
-    )  # fmt: skip
+        count,
+        values,
+        -1,
+    )
 
 
 def _num_rows(piece: NestedLeaf) -> int:
@@ -98,8 +101,10 @@ def _take_nested_piece(piece: NestedLeaf, rows: np.ndarray, leaf: Leaf) -> Neste
     return NestedLeaf(
         None if piece.definition is None else piece.definition[entries],
         None if piece.repetition is None else piece.repetition[entries],
-        int(np.count_nonzero(entries)), values, piece.row_group,
-    )  # fmt: skip
+        int(np.count_nonzero(entries)),
+        values,
+        piece.row_group,
+    )
 
 
 def take_nested(pieces: Sequence[NestedLeaf], intact: np.ndarray, leaf: Leaf) -> list[NestedLeaf]:
@@ -148,9 +153,10 @@ def _take_binary(piece: BinaryArray, intact: np.ndarray) -> BinaryArray:
     np.cumsum(np.diff(piece.offsets)[intact], out=offsets[1:])
     runs = [piece.data[piece.offsets[start] : piece.offsets[stop]] for start, stop in edges]
     return BinaryArray(
-        offsets, np.concatenate([*runs, np.zeros(SLACK, np.uint8)]),
+        offsets,
+        np.concatenate([*runs, np.zeros(SLACK, np.uint8)]),
         None if piece.validity is None else piece.validity[intact],
-    )  # fmt: skip
+    )
 
 
 def drop_lost_rows(

@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...column.read.page_walk import PageWalk
-from ...column.scratch import allocate
-from ...errors import CorruptPageError, LimitError, ParquetError
-from ...format.thrift.decode import Record, read_record
-from ...format.thrift.layout import thrift_layout
-from ...io.source import Source
-from ...kernels.decode.page_headers import SCAN_IN_CHUNK, SCAN_POS, SCAN_VALUES
-from ...kernels.enums import DATA_PAGE_V2, DICTIONARY_PAGE
-from ...kernels.tables import (
+from numparq.column.read.page_walk import PageWalk
+from numparq.column.scratch import allocate
+from numparq.errors import CorruptPageError, LimitError, ParquetError
+from numparq.format.thrift.decode import Record, read_record
+from numparq.format.thrift.layout import thrift_layout
+from numparq.io.source import Source
+from numparq.kernels.decode.page_headers import SCAN_IN_CHUNK, SCAN_POS, SCAN_VALUES
+from numparq.kernels.enums import DATA_PAGE_V2, DICTIONARY_PAGE
+from numparq.kernels.tables import (
     C_END,
     C_NUM_VALUES,
     C_ROW_START,
@@ -30,6 +30,7 @@ from ...kernels.tables import (
     PAGE_FIELDS,
     SLACK,
 )
+
 from .losses import LostRows
 
 __all__ = ["PAGE_OFFSET", "PAGE_ROW", "PAGE_SIZE", "WalkedChunk", "read_page_locations", "walk_pages"]

@@ -7,17 +7,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...column.buffers import BinaryArray, DictionaryArray
-from ...column.jobs.job import DecodeJob
-from ...column.jobs.nested import NestedJob
-from ...column.jobs.schedule import JobScheduler
-from ...column.jobs.slice import DictionaryJob, FixedJob
-from ...column.read.context import ReadContext
-from ...column.read.dictionary import EMPTY_DICTIONARY as NO_VALUES
-from ...column.read.output import OutputMemory
-from ...column.read.pages import Pages
-from ...errors import LimitError, ParquetError
-from ...kernels.tables import C_END, C_NULL_COUNT, C_ROW_START, C_ROW_STOP, C_START
+from numparq.column.buffers import BinaryArray, DictionaryArray
+from numparq.column.jobs.job import DecodeJob
+from numparq.column.jobs.nested import NestedJob
+from numparq.column.jobs.schedule import JobScheduler
+from numparq.column.jobs.slice import DictionaryJob, FixedJob
+from numparq.column.read.context import ReadContext
+from numparq.column.read.dictionary import EMPTY_DICTIONARY as NO_VALUES
+from numparq.column.read.output import OutputMemory
+from numparq.column.read.pages import Pages
+from numparq.errors import LimitError, ParquetError
+from numparq.kernels.tables import C_END, C_NULL_COUNT, C_ROW_START, C_ROW_STOP, C_START
+
 from .bisect import IntactPages, decode_intact_pages
 from .footer_checks import PageHeaderCheck, TolerantChunkTables
 from .losses import Losses, LostRows

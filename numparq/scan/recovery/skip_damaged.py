@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...column.buffers import DecodedColumn
-from ...column.read.row_selection import RowSlice
-from ...errors import LimitError, ParquetError, SchemaError, UnsupportedError
-from ...format.footer.file_metadata import Footer
-from ...format.key_values.pandas import PandasMetadata
-from ...format.schema import Leaf
-from ...to_pandas.frame import BlockLayout
-from ...to_pandas.labels import row_index
-from ...to_pandas.nested.column import NestedOutput
+from numparq.column.buffers import DecodedColumn
+from numparq.column.read.row_selection import RowSlice
+from numparq.errors import LimitError, ParquetError, SchemaError, UnsupportedError
+from numparq.format.footer.file_metadata import Footer
+from numparq.format.key_values.pandas import PandasMetadata
+from numparq.format.schema import Leaf
+from numparq.to_pandas.frame import BlockLayout
+from numparq.to_pandas.labels import row_index
+from numparq.to_pandas.nested.column import NestedOutput
+
 from .footer_checks import TolerantChunkTables, is_within
 from .losses import LOST_ATTR, Losses, Lost
 from .lost_rows import drop_lost_rows
@@ -24,8 +25,8 @@ from .retry import TolerantContext, TolerantJobMaker
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ...io.multi_file_source import MultiFileSource
-    from ..file_rows import FileRowReader
+    from numparq.io.multi_file_source import MultiFileSource
+    from numparq.scan.file_rows import FileRowReader
 
 __all__ = ["SkipDamaged"]
 
@@ -177,8 +178,11 @@ class SkipDamaged:
     ) -> tuple[set[int], np.ndarray]:
         """Choose columns to leave out, and rows to keep; gives the positions of the leaves, and a bool for each row."""
         places = {column.places.start: range(column.places.start, column.places.stop) for column in nested}
-        columns = [places.get(position, range(position, position + 1)) for position, label in enumerate(labels)
-                   if label is not None]  # fmt: skip
+        columns = [
+            places.get(position, range(position, position + 1))
+            for position, label in enumerate(labels)
+            if label is not None
+        ]
         inside = {leaf for leaves in columns for leaf in leaves}
         kept = self._losses.intact_rows(slices, set(range(len(labels))) - inside)  # of what is to be exploded
         dropped: set[int] = set()

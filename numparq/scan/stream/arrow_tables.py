@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ...column.buffers import DecodedColumn
-from ...errors import InvalidFileError, UnsupportedError, error_context
-from ...format.open_file import OpenFile
-from ...to_pandas.arrow import to_arrow
-from ...types.output_type import OutputType
-from ...util.optional import import_pyarrow
-from ..projected_columns import ProjectedColumns
+from numparq.column.buffers import DecodedColumn
+from numparq.errors import InvalidFileError, UnsupportedError, error_context
+from numparq.format.open_file import OpenFile
+from numparq.scan.projected_columns import ProjectedColumns
+from numparq.to_pandas.arrow import to_arrow
+from numparq.types.output_type import OutputType
+from numparq.util.optional import import_pyarrow
 
 __all__ = ["ArrowTableBuilder", "negotiate_schema", "to_arrow_arrays"]
 
@@ -25,9 +25,12 @@ _NOTHING: Mapping[int, Any] = MappingProxyType({})
 
 
 def to_arrow_arrays(
-    columns: ProjectedColumns, output_types: Sequence[OutputType], buffers: Sequence[DecodedColumn], num_rows: int,
+    columns: ProjectedColumns,
+    output_types: Sequence[OutputType],
+    buffers: Sequence[DecodedColumn],
+    num_rows: int,
     made: Mapping[int, Any] = _NOTHING,
-) -> list[Any]:  # fmt: skip
+) -> list[Any]:
     """Make pyarrow arrays of what columns were decoded to.
 
     Parameters
@@ -124,9 +127,13 @@ class ArrowTableBuilder:
         self.schema = pa.schema(fields, _schema_metadata(file))
 
     def table(
-        self, output_types: Sequence[OutputType], buffers: Sequence[DecodedColumn], num_rows: int,
-        virtual: Mapping[str, Any], made: Mapping[int, Any] = _NOTHING,
-    ) -> Any:  # fmt: skip
+        self,
+        output_types: Sequence[OutputType],
+        buffers: Sequence[DecodedColumn],
+        num_rows: int,
+        virtual: Mapping[str, Any],
+        made: Mapping[int, Any] = _NOTHING,
+    ) -> Any:
         """Make a table of what the columns were decoded to.
 
         Parameters

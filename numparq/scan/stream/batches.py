@@ -8,13 +8,13 @@ from copy import copy
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
-from ...errors import InvalidFileError
-from ...format.key_values.pandas import PandasMetadata, RangeIndexLevel
+from numparq.errors import InvalidFileError
+from numparq.format.key_values.pandas import PandasMetadata, RangeIndexLevel
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..projected_columns import ProjectedColumns
+    from numparq.scan.projected_columns import ProjectedColumns
 
 __all__ = ["ArrowUnitReader", "Batches", "RangeLabels", "ReadAhead", "UnitReader", "drop_range_index"]
 
@@ -221,7 +221,7 @@ class Batches:
         ImportError
             When pyarrow is not installed.
         """
-        from ...util.optional import import_pyarrow
+        from numparq.util.optional import import_pyarrow
 
         pa = import_pyarrow("Arrow streams need")
         units = self._unread().to_arrow()

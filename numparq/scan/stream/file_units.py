@@ -10,25 +10,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...column.buffers import DecodedColumn
-from ...column.read.row_selection import RowSlice
-from ...errors import LimitError, ParquetError, UnsupportedError, error_context
-from ...format.open_file import OpenFile
-from ...to_pandas.frame import BlockLayout, allocate_blocks
-from ...to_pandas.strings import default_string_array
-from ...util.arguments import check_row_count
-from ...util.worker_pool import WorkerPool
-from ..file_rows import FileRowReader, leaves_may_be_null
-from ..memory import MemoryEstimate, decoded_bytes, release_free_memory
-from ..options import ScanOptions, select_row_slices
-from ..projected_columns import ProjectedColumns, project_columns
+from numparq.column.buffers import DecodedColumn
+from numparq.column.read.row_selection import RowSlice
+from numparq.errors import LimitError, ParquetError, UnsupportedError, error_context
+from numparq.format.open_file import OpenFile
+from numparq.scan.file_rows import FileRowReader, leaves_may_be_null
+from numparq.scan.memory import MemoryEstimate, decoded_bytes, release_free_memory
+from numparq.scan.options import ScanOptions, select_row_slices
+from numparq.scan.projected_columns import ProjectedColumns, project_columns
+from numparq.to_pandas.frame import BlockLayout, allocate_blocks
+from numparq.to_pandas.strings import default_string_array
+from numparq.util.arguments import check_row_count
+from numparq.util.worker_pool import WorkerPool
+
 from .batches import RangeLabels, drop_range_index
 from .units import BatchSize, FileUnitPlan, MemoryShares, add_filter_columns
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..predicate import ScanPredicate
+    from numparq.scan.predicate import ScanPredicate
+
     from .arrow_tables import ArrowTableBuilder
 
 __all__ = ["FileUnitReader"]
@@ -81,7 +83,7 @@ class FileUnitReader:
         choices = self._choices
         if choices.filters is None and not choices.runtime_filters:
             return None
-        from ..predicate import ScanPredicate
+        from numparq.scan.predicate import ScanPredicate
 
         return ScanPredicate(self._file, choices.filters, choices.runtime_filters)
 

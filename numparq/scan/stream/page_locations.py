@@ -7,18 +7,18 @@ from contextlib import closing
 
 import numpy as np
 
-from ...column.read.chunk_table import ChunkTables, chunk_template
-from ...column.read.context import ReadContext
-from ...column.read.page_walk import PageWalk
-from ...column.read.row_selection import RowSlice
-from ...column.scratch import Scratch
-from ...errors import ParquetError, error_context
-from ...format.open_file import OpenFile
-from ...format.page_index import OffsetIndex
-from ...format.schema import Leaf
-from ...format.writer_quirks import page_quirks
-from ...kernels.enums import DICTIONARY_PAGE
-from ...kernels.tables import (
+from numparq.column.read.chunk_table import ChunkTables, chunk_template
+from numparq.column.read.context import ReadContext
+from numparq.column.read.page_walk import PageWalk
+from numparq.column.read.row_selection import RowSlice
+from numparq.column.scratch import Scratch
+from numparq.errors import ParquetError, error_context
+from numparq.format.open_file import OpenFile
+from numparq.format.page_index import OffsetIndex
+from numparq.format.schema import Leaf
+from numparq.format.writer_quirks import page_quirks
+from numparq.kernels.enums import DICTIONARY_PAGE
+from numparq.kernels.tables import (
     C_NUM_VALUES,
     C_QUIRKS,
     C_ROW_START,
@@ -31,11 +31,11 @@ from ...kernels.tables import (
     P_TYPE,
     PREFIX_CARRYOVER,
 )
-from ...plan.chunk_pages import ChunkPages
-from ...prune.index_locations import OFFSET_INDEX, IndexLocations
-from ...prune.index_reader import IndexKey, PageIndexReader
-from ...types.output_type import OutputType
-from ...util.worker_pool import WorkerPool
+from numparq.plan.chunk_pages import ChunkPages
+from numparq.prune.index_locations import OFFSET_INDEX, IndexLocations
+from numparq.prune.index_reader import IndexKey, PageIndexReader
+from numparq.types.output_type import OutputType
+from numparq.util.worker_pool import WorkerPool
 
 __all__ = ["PageLocator"]
 
@@ -123,7 +123,7 @@ class PageLocator:
         self, leaf: Leaf, target: OutputType, table: np.ndarray, num_rows: int, row_group: int
     ) -> np.ndarray | None:
         """Count the rows of each page of a repeated column, whose headers tell no more than its values."""
-        from ...column.jobs.nested import PageRowCountJob
+        from numparq.column.jobs.nested import PageRowCountJob
 
         table[0, C_ROW_START], table[0, C_ROW_STOP] = 0, table[0, C_NUM_VALUES]
         bit_packed = page_quirks(self._file.footer.created_by).bit_packed
@@ -132,9 +132,16 @@ class PageLocator:
             closing(ReadContext(self._file.source, [leaf.name], crew, False, bit_packed=bit_packed)) as it,
         ):
             job = PageRowCountJob(
-                it, row_group, [0], table, False, leaf=leaf, target=target, rows=RowSlice(row_group, 0, num_rows, 0),
+                it,
+                row_group,
+                [0],
+                table,
+                False,
+                leaf=leaf,
+                target=target,
+                rows=RowSlice(row_group, 0, num_rows, 0),
                 num_rows=num_rows,
-            )  # fmt: skip
+            )
             job()
         return job.locations
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...column.read.row_selection import RowSlice
-from ...errors import LimitError
-from ...format.open_file import OpenFile
-from ...format.schema import Leaf
-from ...types.choose import choose_output_type
-from ...types.output_type import OutputType
-from ...types.schema_only import schema_only_type
-from ...util.arguments import check_optional_positive_int, thread_count
-from ..memory import MemoryEstimate, format_bytes, scratch_bytes
+from numparq.column.read.row_selection import RowSlice
+from numparq.errors import LimitError
+from numparq.format.open_file import OpenFile
+from numparq.format.schema import Leaf
+from numparq.scan.memory import MemoryEstimate, format_bytes, scratch_bytes
+from numparq.types.choose import choose_output_type
+from numparq.types.output_type import OutputType
+from numparq.types.schema_only import schema_only_type
+from numparq.util.arguments import check_optional_positive_int, thread_count
+
 from .page_locations import PageLocator
 
 if TYPE_CHECKING:
-    from ..predicate import ScanPredicate
+    from numparq.scan.predicate import ScanPredicate
 
 __all__ = ["BatchSize", "FileUnitPlan", "MemoryShares", "UnitPlan", "add_filter_columns"]
 
@@ -227,7 +228,7 @@ class MemoryShares:
 
     def __init__(
         self, costs: Sequence[MemoryEstimate], everything: float, sizes: BatchSize, threads: int | None = None
-    ) -> None:  # fmt: skip
+    ) -> None:
         limit = sizes.memory_limit
         self.threads = thread_count(threads)
         while self.threads > 1 and scratch_bytes(costs, self.threads) > limit // 3:
@@ -285,9 +286,14 @@ class FileUnitPlan:
     """
 
     def __init__(
-        self, file: OpenFile, leaves: Sequence[Leaf], output_types: Sequence[OutputType], slices: Sequence[RowSlice],
-        costs: MemoryEstimate, shares: MemoryShares,
-    ) -> None:  # fmt: skip
+        self,
+        file: OpenFile,
+        leaves: Sequence[Leaf],
+        output_types: Sequence[OutputType],
+        slices: Sequence[RowSlice],
+        costs: MemoryEstimate,
+        shares: MemoryShares,
+    ) -> None:
         self._finder = PageLocator(file, leaves, output_types)
         self._plan = UnitPlan(slices, costs, shares, self._unsplittable_columns)
 

@@ -104,8 +104,10 @@ def per_column_parser(parse: Callable[[str], Any]) -> Callable[[str], Any]:
     def parse_all(text: str) -> Any:
         if not text.lstrip().startswith("{"):
             return parse(text)
-        return {name: parse(value if isinstance(value, str) else json.dumps(value))
-                for name, value in parse_json_object(text).items()}  # fmt: skip
+        return {
+            name: parse(value if isinstance(value, str) else json.dumps(value))
+            for name, value in parse_json_object(text).items()
+        }
 
     return parse_all
 

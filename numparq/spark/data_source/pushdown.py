@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import datasource
 from pyspark.sql.datasource import DataSourceReader, Filter
 
-from ...errors import SchemaError
-from ...format.physical_type import INT96
-from ...format.schema import Schema
-from ..schema.comparison import is_collated
+from numparq.errors import SchemaError
+from numparq.format.physical_type import INT96
+from numparq.format.schema import Schema
+from numparq.spark.schema.comparison import is_collated
+
 from .source import NumparqDataSource, NumparqReader
 
 if TYPE_CHECKING:
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
-    from ...expr.expression import Expression
-    from ..scan.plan import SparkScan
-    from ..scan.request import ReadRequest
+    from numparq.expr.expression import Expression
+    from numparq.spark.scan.plan import SparkScan
+    from numparq.spark.scan.request import ReadRequest
 
 __all__ = ["PushdownDataSource", "filters_leak", "is_int96", "to_expression"]
 
@@ -35,8 +36,19 @@ _PROBE_ROWS = 30
 # --- filters as expressions -------------------------------------------------------------------------------------------
 
 # Types whose values are compared by numparq as by Spark; to Spark, NaN is equal to itself, and the largest number.
-_COMPARED = {"BooleanType", "ByteType", "ShortType", "IntegerType", "LongType", "DecimalType", "StringType",
-             "BinaryType", "DateType", "TimestampType", "TimestampNTZType"}  # fmt: skip
+_COMPARED = {
+    "BooleanType",
+    "ByteType",
+    "ShortType",
+    "IntegerType",
+    "LongType",
+    "DecimalType",
+    "StringType",
+    "BinaryType",
+    "DateType",
+    "TimestampType",
+    "TimestampNTZType",
+}
 _EXPRESSIONS: dict[str, Callable[[Any, Any], Any]] = {
     "EqualTo": lambda column, value: column == value,
     "GreaterThan": lambda column, value: column > value,
@@ -52,7 +64,7 @@ _EXPRESSIONS: dict[str, Callable[[Any, Any], Any]] = {
 
 def is_int96(schema: Schema, name: Any) -> bool:
     """Whether a column of files is of INT96: instants to Spark, of which numparq knows no zone."""
-    from ...expr.resolve import resolve_column
+    from numparq.expr.resolve import resolve_column
 
     try:
         return resolve_column(schema, name).leaf.physical == INT96
@@ -103,7 +115,7 @@ class PushdownReader(NumparqReader):
 
     def _replan(self, known: Iterable[Expression]) -> bool:
         """Plan anew with more filters; False where a stored type is not compared with a literal of theirs."""
-        from ..scan.plan import SparkScan
+        from numparq.spark.scan.plan import SparkScan
 
         request = replace(self._request, filters=_combine_filters(self._request, known))
         try:
@@ -115,10 +127,10 @@ class PushdownReader(NumparqReader):
 
 
 def _combine_filters(request: ReadRequest, more: Iterable[Expression]) -> Expression:
-    from ...expr.dnf import as_expression
-    from ...expr.normalize import all_of
-    from ...expr.parse import parse_filter_for_schema
-    from ..scan.plan import file_schema
+    from numparq.expr.dnf import as_expression
+    from numparq.expr.normalize import all_of
+    from numparq.expr.parse import parse_filter_for_schema
+    from numparq.spark.scan.plan import file_schema
 
     given = request.filters
     if given is None:
@@ -145,7 +157,7 @@ def to_expression(each: Filter, schema: StructType, names: Mapping[str, bool]) -
     Expression or None
         None where it would not mean the same: of floating-point numbers, of strings with a collation, of fields.
     """
-    from ...expr.expression import col
+    from numparq.expr.expression import col
 
     if isinstance(each, datasource.Not):
         inner = to_expression(each.child, schema, names)
@@ -186,7 +198,7 @@ def filters_leak(spark: SparkSession) -> bool:
     spark : SparkSession
         It runs a few small jobs, on a data source of their own.
     """
-    from ..tasks import describe_jobs
+    from numparq.spark.tasks import describe_jobs
 
     spark.dataSource.register(_probe_source())
     with _pushdown_enabled(spark), describe_jobs(spark, "numparq: are filters of queries kept apart?"):

@@ -7,10 +7,11 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from ...column.projection import VIRTUAL_COLUMNS
-from ...dataset.partitions.types import parse_partition_type
-from ...errors import InvalidFileError, ParquetError, SchemaError
-from ..scan.request import ReadRequest
+from numparq.column.projection import VIRTUAL_COLUMNS
+from numparq.dataset.partitions.types import parse_partition_type
+from numparq.errors import InvalidFileError, ParquetError, SchemaError
+from numparq.spark.scan.request import ReadRequest
+
 from .option_values import choice_parser, parse_bool, parse_bytes, parse_count, parse_json_object
 
 __all__ = ["READ_OPTIONS", "ReadOption", "parse_read_options", "plan_with_options"]

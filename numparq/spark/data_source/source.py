@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSourceWriter
     from pyspark.sql.types import StructType
 
-    from ..scan.plan import SparkScan
-    from ..scan.reader import BatchReader
-    from ..scan.request import ReadRequest
+    from numparq.spark.scan.plan import SparkScan
+    from numparq.spark.scan.reader import BatchReader
+    from numparq.spark.scan.request import ReadRequest
 
 __all__ = ["NumparqDataSource", "NumparqReader"]
 
@@ -83,7 +83,8 @@ class NumparqDataSource(DataSource):
         return self._table
 
     def _plan(self, schema: StructType | None) -> SparkScan:
-        from ..scan.plan import SparkScan
+        from numparq.spark.scan.plan import SparkScan
+
         from .read_options import plan_with_options
 
         self._request()  # which fails where the options alone are wrong

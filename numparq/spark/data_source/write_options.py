@@ -200,8 +200,11 @@ def _add_column_option(blooms: dict[str, dict[str, Any]], name: str, text: str) 
 
 
 def _enabled_bloom_filters(blooms: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    return {column: {key: value for key, value in options.items() if key != "enabled"} or True
-            for column, options in blooms.items() if options.get("enabled", False)}  # fmt: skip
+    return {
+        column: {key: value for key, value in options.items() if key != "enabled"} or True
+        for column, options in blooms.items()
+        if options.get("enabled", False)
+    }
 
 
 def _parse(name: str, parse: Callable[[str], Any], text: str) -> Any:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import datasource
 from pyspark.sql.datasource import DataSourceWriter, WriterCommitMessage
 
-from ...dataset.write.shared_job import SharedJob
-from ...dataset.write.task_writer import TaskMessage
-from ...errors import SchemaError, error_context
-from ..schema.row_metadata import spark_key_values
-from ..schema.to_parquet import schema_nodes
-from ..tasks import begin_task
+from numparq.dataset.write.shared_job import SharedJob
+from numparq.dataset.write.task_writer import TaskMessage
+from numparq.errors import SchemaError, error_context
+from numparq.spark.schema.row_metadata import spark_key_values
+from numparq.spark.schema.to_parquet import schema_nodes
+from numparq.spark.tasks import begin_task
+
 from .write_options import parse_write_options
 
 if TYPE_CHECKING:

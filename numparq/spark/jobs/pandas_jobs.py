@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..tasks import describe_jobs, map_tasks, run_splits, task_slots
+from numparq.spark.tasks import describe_jobs, map_tasks, run_splits, task_slots
+
 from .user_function import (
     ROW_POSITION,
     PartialAggregator,
@@ -22,17 +23,27 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from ...dataset.splits.table import SplitTable
-    from ...format.schema import Schema
+    from numparq.dataset.splits.table import SplitTable
+    from numparq.format.schema import Schema
+
     from .results import ResultBatchBuilder
 
 __all__ = ["aggregate_pandas", "aggregate_pandas_by", "map_pandas", "plan_job_splits"]
 
 # What a job may say of its table: an argument of `split_table`.
 _OPTIONS = (
-    "runtime_filters", "split_bytes", "min_splits", "plan_files", "partitioning", "resolve", "storage_options",
-    "filesystem", "include", "pruners", "verify_crc",
-)  # fmt: skip
+    "runtime_filters",
+    "split_bytes",
+    "min_splits",
+    "plan_files",
+    "partitioning",
+    "resolve",
+    "storage_options",
+    "filesystem",
+    "include",
+    "pruners",
+    "verify_crc",
+)
 _DATASET_OPTIONS = ("partitioning", "resolve", "storage_options", "filesystem")  # of these, those of `Dataset`
 
 _UTC = {"UTC", "GMT", "Z", "ETC/UTC", "ETC/GMT", "UTC+0", "+00:00", "GMT+0", "UCT", "ZULU"}
@@ -61,7 +72,7 @@ def plan_job_splits(
     TypeError
         For an option that there is not.
     """
-    from ...dataset.splits.table import split_table
+    from numparq.dataset.splits.table import split_table
 
     unknown = [name for name in options if name not in _OPTIONS]
     if unknown:
@@ -70,15 +81,16 @@ def plan_job_splits(
     given.setdefault("min_splits", task_slots(spark))
     opening = {name: given[name] for name in _DATASET_OPTIONS if name in given}
     if "runtime_filters" in given:
-        from ..scan.plan import join_key_columns
-        from ..scan.runtime_filters import build_runtime_filters
+        from numparq.spark.scan.plan import join_key_columns
+        from numparq.spark.scan.runtime_filters import build_runtime_filters
 
         given["runtime_filters"] = build_runtime_filters(
-            spark, given["runtime_filters"],
+            spark,
+            given["runtime_filters"],
             lambda names: join_key_columns(names, lambda alone: split_table(path, alone, **opening)),
-        )  # fmt: skip
+        )
     if isinstance(filters, str):
-        from ...expr.parse import parse_filter_for_schema
+        from numparq.expr.parse import parse_filter_for_schema
 
         filters = parse_filter_for_schema(filters, lambda: _file_schema(path, opening))
     return split_table(path, columns, filters, threads=1, **given)
@@ -86,7 +98,7 @@ def plan_job_splits(
 
 def _file_schema(path: Any, opening: dict[str, Any]) -> Schema:
     """Look at the columns that are in files, before the table is divided."""
-    from ...dataset.dataset import Dataset
+    from numparq.dataset.dataset import Dataset
 
     with Dataset(path, **opening) as dataset:
         return dataset.schema
@@ -209,7 +221,7 @@ def aggregate_pandas(
         made = run_splits(spark, table, PartialAggregator(partial, rows_per_batch), f"{len(table)} splits")
     results = [one for split in made for one in split]
     if not results:
-        from ...dataset.splits.split import Split
+        from numparq.dataset.splits.split import Split
 
         results = [check_partial_result(partial(table.frame(Split())), partial)]
     return final(concat_results(results))

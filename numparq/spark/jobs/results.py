@@ -68,7 +68,7 @@ class ResultBatchBuilder:
         """
         import pyarrow as pa
 
-        from ..scan.arrow_batches import RecordBatchBuilder
+        from numparq.spark.scan.arrow_batches import RecordBatchBuilder
 
         batches = RecordBatchBuilder(self.schema)
         frame = self._columns(frame)
@@ -90,8 +90,11 @@ class ResultBatchBuilder:
         missing = [name for name in wanted if name not in names]
         others = [name for name in names if name not in wanted]
         twice = [name for name in wanted if names.count(name) > 1]
-        found = [f"{text} {', '.join(map(repr, of))}" for text, of in
-                 (("lacks", missing), ("has besides", others), ("has twice", twice)) if of]  # fmt: skip
+        found = [
+            f"{text} {', '.join(map(repr, of))}"
+            for text, of in (("lacks", missing), ("has besides", others), ("has twice", twice))
+            if of
+        ]
         if found:
             raise ValueError(f"what {self._name} gave {' and '.join(found)}; the schema is {_text(self.schema)}")
         return frame
@@ -167,15 +170,26 @@ def _kind(of: pa.DataType) -> str:
 
     types = pa.types
     tests = (
-        ("boolean", types.is_boolean), ("integer", types.is_integer), ("float", types.is_floating),
-        ("decimal", types.is_decimal), ("date", types.is_date), ("time", types.is_time),
+        ("boolean", types.is_boolean),
+        ("integer", types.is_integer),
+        ("float", types.is_floating),
+        ("decimal", types.is_decimal),
+        ("date", types.is_date),
+        ("time", types.is_time),
         ("duration", types.is_duration),
         ("string", lambda t: types.is_string(t) or types.is_large_string(t) or types.is_string_view(t)),
-        ("binary", lambda t: types.is_binary(t) or types.is_large_binary(t) or types.is_binary_view(t)
-                             or types.is_fixed_size_binary(t)),
+        (
+            "binary",
+            lambda t: (
+                types.is_binary(t)
+                or types.is_large_binary(t)
+                or types.is_binary_view(t)
+                or types.is_fixed_size_binary(t)
+            ),
+        ),
         ("timestamp", lambda t: types.is_timestamp(t) and t.tz is not None),
         ("timestamp without a time zone", types.is_timestamp),
-    )  # fmt: skip
+    )
     return next((word for word, test in tests if test(of)), str(of))
 
 

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from ...dataset.splits.reader import SplitReader
-    from ...dataset.splits.split import Split
+    from numparq.dataset.splits.reader import SplitReader
+    from numparq.dataset.splits.split import Split
+
     from .results import ResultBatchBuilder
 
 __all__ = [
@@ -97,8 +98,8 @@ def arrow_group_function(final: Callable[[Any], Any], results: ResultBatchBuilde
     import pyarrow as pa
 
     def call(table):
-        from ..scan.arrow_batches import RecordBatchBuilder
-        from ..tasks import begin_task
+        from numparq.spark.scan.arrow_batches import RecordBatchBuilder
+        from numparq.spark.tasks import begin_task
 
         begin_task()
         frame = table.sort_by(ROW_POSITION).drop_columns([ROW_POSITION]).to_pandas(types_mapper=_nullable)
@@ -162,8 +163,10 @@ def _is_iterator(annotation: Any) -> bool:
         name = annotation.partition("[")[0].rpartition(".")[2]
         return name in ("Iterator", "Iterable", "Generator")
     return (get_origin(annotation) or annotation) in (
-        collections.abc.Iterator, collections.abc.Iterable, collections.abc.Generator
-    )  # fmt: skip
+        collections.abc.Iterator,
+        collections.abc.Iterable,
+        collections.abc.Generator,
+    )
 
 
 def check_partial_result(result: Any, partial: Callable) -> Any:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ...io.filesystem import resolve_paths
-from ...tools.optimize.layout import TargetLayout
-from ...tools.optimize.report import FileTotals, OptimizeReport
-from ...tools.optimize.rewrite_plan import plan_rewrite
-from ...util.arguments import check_positive_int
+from numparq.io.filesystem import resolve_paths
+from numparq.tools.optimize.layout import TargetLayout
+from numparq.tools.optimize.report import FileTotals, OptimizeReport
+from numparq.tools.optimize.rewrite_plan import plan_rewrite
+from numparq.util.arguments import check_positive_int
+
 from .plan import OptimizePlan
 from .run import OptimizeRun, StepTimer
 
@@ -26,8 +27,10 @@ def check_output_folder(path: Any, out: Any, place: dict[str, Any]) -> None:
     old, new = (resolve_paths([each], **place) for each in (path, out))
     if old.filesystem is not new.filesystem:
         return
-    base, inner = ((os.path.realpath(one.paths[0]) if one.filesystem is None else one.paths[0]).rstrip("/") + "/"
-                   for one in (old, new))  # fmt: skip
+    base, inner = (
+        (os.path.realpath(one.paths[0]) if one.filesystem is None else one.paths[0]).rstrip("/") + "/"
+        for one in (old, new)
+    )
     if inner.startswith(base):
         raise ValueError(f"out is in the dataset itself, whose rows would be there twice: {os.fsdecode(out)!r}")
 
@@ -126,13 +129,26 @@ def optimize(
     with steps.step("footers"):
         rewriting = plan_rewrite(path, wanted, where=where, force=force or out is not None, **place)
     files = rewriting.files
-    before = FileTotals(len(files), sum(file.num_row_groups for file in files), sum(file.num_rows for file in files),
-                     sum(file.num_bytes for file in files))  # fmt: skip
+    before = FileTotals(
+        len(files),
+        sum(file.num_row_groups for file in files),
+        sum(file.num_rows for file in files),
+        sum(file.num_bytes for file in files),
+    )
     report = OptimizeReport(
-        os.fsdecode(path), None if out is None else os.fsdecode(out), "nothing to do", before, FileTotals(),
-        len(rewriting.folders), len(rewriting.fine), wanted.sort_by, wanted.cluster_by, wanted.bloom_filters or (),
-        None, steps.seconds,
-    )  # fmt: skip
+        os.fsdecode(path),
+        None if out is None else os.fsdecode(out),
+        "nothing to do",
+        before,
+        FileTotals(),
+        len(rewriting.folders),
+        len(rewriting.fine),
+        wanted.sort_by,
+        wanted.cluster_by,
+        wanted.bloom_filters or (),
+        None,
+        steps.seconds,
+    )
     if not rewriting.folders:
         return report
     with steps.step("plan"):

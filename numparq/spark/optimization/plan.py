@@ -6,16 +6,17 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from ...column.projection import unknown_column_error
-from ...dataset.splits.table import SplitTable
-from ...errors import SchemaError
-from ...file.writer import ParquetWriter
-from ...tools.optimize.hilbert import HilbertClustering
-from ...tools.optimize.key_values import merge_key_values
-from ...tools.optimize.layout import LAYOUT_KEY, TargetLayout
-from ...tools.optimize.report import FileTotals
-from ...tools.optimize.rewrite_plan import OutputSchema, RewritePiece, RewritePlan, split_by_folder
-from ...tools.optimize.tune import ROWS_PER_PAGE, ROWS_WITH_BLOOM_FILTERS
+from numparq.column.projection import unknown_column_error
+from numparq.dataset.splits.table import SplitTable
+from numparq.errors import SchemaError
+from numparq.file.writer import ParquetWriter
+from numparq.tools.optimize.hilbert import HilbertClustering
+from numparq.tools.optimize.key_values import merge_key_values
+from numparq.tools.optimize.layout import LAYOUT_KEY, TargetLayout
+from numparq.tools.optimize.report import FileTotals
+from numparq.tools.optimize.rewrite_plan import OutputSchema, RewritePiece, RewritePlan, split_by_folder
+from numparq.tools.optimize.tune import ROWS_PER_PAGE, ROWS_WITH_BLOOM_FILTERS
+
 from .sort_rows import RowPacker
 
 __all__ = ["TASK_BYTES", "OptimizePlan", "absolute_path", "group_bins_by_task", "group_by_task", "path_in_split"]
@@ -92,14 +93,20 @@ class OptimizePlan:
     """
 
     def __init__(
-        self, rewrite_plan: RewritePlan, target: TargetLayout, options: dict[str, Any],
+        self,
+        rewrite_plan: RewritePlan,
+        target: TargetLayout,
+        options: dict[str, Any],
         storage_options: dict[str, Any] | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.rewrite_plan, self.wanted, self._options = rewrite_plan, target, options
         split_bytes = min(TASK_BYTES, max(target.file_bytes // 8, 1 << 16))
         self.table = rewrite_plan.table(None, split_bytes, storage_options)
-        folders = {path_in_split(file.file.path, rewrite_plan): folder.name
-                   for folder in rewrite_plan.folders for file in folder.files}  # fmt: skip
+        folders = {
+            path_in_split(file.file.path, rewrite_plan): folder.name
+            for folder in rewrite_plan.folders
+            for file in folder.files
+        }
         self.pieces = split_by_folder(self.table, folders.__getitem__)
         self.new = OutputSchema.like(self.table.prototype)
         self._keys_of_all = merge_key_values(rewrite_plan.files, list(self.new.schema.columns))
@@ -160,6 +167,6 @@ class OptimizePlan:
 
 
 def _no_rows(table: SplitTable) -> Any:
-    from ...dataset.write.row_group_buffer import arrow_to_frame
+    from numparq.dataset.write.row_group_buffer import arrow_to_frame
 
     return arrow_to_frame(table.arrow_schema.empty_table())

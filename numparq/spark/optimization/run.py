@@ -11,19 +11,20 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...dataset.commit.record import new_job_id
-from ...dataset.splits.table import SplitTable, split_table
-from ...dataset.write.shared_job import SharedJob
-from ...dataset.write.task_writer import TaskMessage
-from ...errors import InvalidFileError
-from ...tools.optimize.checksum import Checksum, checksum_pieces
-from ...tools.optimize.hilbert import HilbertClustering, quantiles, sample_rows
-from ...tools.optimize.key_values import files_of_hybrid_calendar
-from ...tools.optimize.report import FileTotals, OptimizeReport
-from ...tools.optimize.rewrite_plan import RewritePiece, bin_pieces, split_by_folder
-from ...tools.optimize.timestamps import check_calendar, has_timestamps
-from ...tools.optimize.tune import TrialWrite, TunedOptions, trial_write, tune_options
-from ..tasks import run_each
+from numparq.dataset.commit.record import new_job_id
+from numparq.dataset.splits.table import SplitTable, split_table
+from numparq.dataset.write.shared_job import SharedJob
+from numparq.dataset.write.task_writer import TaskMessage
+from numparq.errors import InvalidFileError
+from numparq.spark.tasks import run_each
+from numparq.tools.optimize.checksum import Checksum, checksum_pieces
+from numparq.tools.optimize.hilbert import HilbertClustering, quantiles, sample_rows
+from numparq.tools.optimize.key_values import files_of_hybrid_calendar
+from numparq.tools.optimize.report import FileTotals, OptimizeReport
+from numparq.tools.optimize.rewrite_plan import RewritePiece, bin_pieces, split_by_folder
+from numparq.tools.optimize.timestamps import check_calendar, has_timestamps
+from numparq.tools.optimize.tune import TrialWrite, TunedOptions, trial_write, tune_options
+
 from .plan import TASK_BYTES, OptimizePlan, absolute_path, group_bins_by_task, group_by_task, path_in_split
 from .write import sort_and_write, write_in_order
 
@@ -97,8 +98,10 @@ class OptimizeRun:
         choices = self._tune()
         plan, bloom = self._plan, choices.bloom_filters
         mode = {"mode": "error"} if self._out is not None else {"mode": "replace", "gone": plan.rewrite_plan.paths}
-        options = {"row_group_bytes": choices.row_group_bytes,
-                   **plan.writer_options(bloom, choices.encodings, new_job_id())}  # fmt: skip
+        options = {
+            "row_group_bytes": choices.row_group_bytes,
+            **plan.writer_options(bloom, choices.encodings, new_job_id()),
+        }
         job = SharedJob.begin(self._path if self._out is None else self._out, **mode, **self._place, **options)
         try:
             checksum = self._checksum(plan.table, plan.pieces, "checksum before")
@@ -181,10 +184,15 @@ class OptimizeRun:
         if after != before or before.rows != self._plan.num_rows:
             raise InvalidFileError(
                 f"the rows that were written are not those that were read: checksum {after} instead of {before}; "
-                f"footers tell of {self._plan.num_rows:,} rows. Nothing was changed", file=os.fsdecode(self._path),
-            )  # fmt: skip
-        groups = {(part.file.path, group.row_group)
-                  for piece in pieces for part in piece.split.parts for group in part.groups or ()}  # fmt: skip
+                f"footers tell of {self._plan.num_rows:,} rows. Nothing was changed",
+                file=os.fsdecode(self._path),
+            )
+        groups = {
+            (part.file.path, group.row_group)
+            for piece in pieces
+            for part in piece.split.parts
+            for group in part.groups or ()
+        }
         return FileTotals(len(files), len(groups), after.rows, sum(file.num_bytes for file in files))
 
 

@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types as t
 
-from ...errors import SchemaError
-from ...tools.optimize.hilbert import HilbertClustering
+from numparq.errors import SchemaError
+from numparq.tools.optimize.hilbert import HilbertClustering
+
 from .transport import ArrowTransport
 
 __all__ = ["RowPacker"]
@@ -65,9 +66,13 @@ class RowPacker:
     """
 
     def __init__(
-        self, schema: pa.Schema, folders: Sequence[str], sort_by: Sequence[str] = (),
-        clustering: HilbertClustering | None = None, cluster_by: Sequence[str] = (),
-    ) -> None:  # fmt: skip
+        self,
+        schema: pa.Schema,
+        folders: Sequence[str],
+        sort_by: Sequence[str] = (),
+        clustering: HilbertClustering | None = None,
+        cluster_by: Sequence[str] = (),
+    ) -> None:
         self._carrier = ArrowTransport(schema)
         self.folders = list(folders)
         self._numbers = {folder: number for number, folder in enumerate(folders)}

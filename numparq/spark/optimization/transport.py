@@ -10,20 +10,38 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types as t
 
-from ...errors import UnsupportedError
+from numparq.errors import UnsupportedError
 
 __all__ = ["ArrowTransport"]
 
 # Types whose values travel as others of the same bits.
 _SAME_BITS = {
-    pa.uint8(): pa.int8(), pa.uint16(): pa.int16(), pa.uint32(): pa.int32(), pa.uint64(): pa.int64(),
-    pa.float16(): pa.int16(), pa.date32(): pa.int32(), pa.date64(): pa.int64(),
-}  # fmt: skip
-_UNCHANGED = (pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string(),
-                pa.binary())  # fmt: skip
+    pa.uint8(): pa.int8(),
+    pa.uint16(): pa.int16(),
+    pa.uint32(): pa.int32(),
+    pa.uint64(): pa.int64(),
+    pa.float16(): pa.int16(),
+    pa.date32(): pa.int32(),
+    pa.date64(): pa.int64(),
+}
+_UNCHANGED = (
+    pa.bool_(),
+    pa.int8(),
+    pa.int16(),
+    pa.int32(),
+    pa.int64(),
+    pa.float32(),
+    pa.float64(),
+    pa.string(),
+    pa.binary(),
+)
 # Types that travel as others by a cast that loses nothing, nor does the one back.
-_CAST = {pa.large_string(): pa.string(), pa.string_view(): pa.string(), pa.large_binary(): pa.binary(),
-         pa.binary_view(): pa.binary()}  # fmt: skip
+_CAST = {
+    pa.large_string(): pa.string(),
+    pa.string_view(): pa.string(),
+    pa.large_binary(): pa.binary(),
+    pa.binary_view(): pa.binary(),
+}
 
 
 class _TypeTransport(NamedTuple):
@@ -84,8 +102,10 @@ class ArrowTransport:
             As `pack` made them, whatever Spark did to the order of rows.
         """
         # Where Spark is told so (useLargeVarTypes), it gives texts and bytes with wide offsets.
-        arrays = [_over(way.back, _cast(column, way.type), field.type)
-                  for field, way, column in zip(self.schema, self._ways, columns, strict=True)]  # fmt: skip
+        arrays = [
+            _over(way.back, _cast(column, way.type), field.type)
+            for field, way, column in zip(self.schema, self._ways, columns, strict=True)
+        ]
         return pa.Table.from_arrays(arrays, schema=self.schema)
 
 
@@ -160,14 +180,18 @@ def _decimal(arrow_type: Any) -> _TypeTransport:
         return _TypeTransport(arrow_type, _same, _same)
     width = arrow_type.bit_width // 8
     fixed = pa.binary(width)
-    return _TypeTransport(pa.binary(), lambda array: array.view(fixed).cast(pa.binary()),
-                lambda array: array.cast(fixed).view(arrow_type))  # fmt: skip
+    return _TypeTransport(
+        pa.binary(), lambda array: array.view(fixed).cast(pa.binary()), lambda array: array.cast(fixed).view(arrow_type)
+    )
 
 
 def _extension(arrow_type: Any) -> _TypeTransport:
     inner = _type_transport(arrow_type.storage_type)
-    return _TypeTransport(inner.type, lambda array: inner.there(array.storage),
-                lambda array: pa.ExtensionArray.from_storage(arrow_type, inner.back(array)))  # fmt: skip
+    return _TypeTransport(
+        inner.type,
+        lambda array: inner.there(array.storage),
+        lambda array: pa.ExtensionArray.from_storage(arrow_type, inner.back(array)),
+    )
 
 
 def _struct(arrow_type: Any) -> _TypeTransport:
@@ -180,8 +204,11 @@ def _struct(arrow_type: Any) -> _TypeTransport:
         children = [make(array.field(place)) for place, make in enumerate(makers)]
         return pa.Array.from_buffers(of, len(array), [_validity(array)], children=children)
 
-    return _TypeTransport(carried, lambda array: made(array, carried, [way.there for way in ways]),
-                lambda array: made(array, arrow_type, [way.back for way in ways]))  # fmt: skip
+    return _TypeTransport(
+        carried,
+        lambda array: made(array, carried, [way.there for way in ways]),
+        lambda array: made(array, arrow_type, [way.back for way in ways]),
+    )
 
 
 def _list(arrow_type: Any) -> _TypeTransport:

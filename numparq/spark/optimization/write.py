@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from ...dataset.splits.reader import SplitReader
-from ...dataset.write.shared_job import SharedJob
-from ...dataset.write.task_writer import TaskMessage, TaskWriter
-from ...tools.optimize.rewrite_plan import RewritePiece
-from ..tasks import begin_task, describe_jobs, map_tasks
-from ..worker_errors import raise_worker_errors
+from numparq.dataset.splits.reader import SplitReader
+from numparq.dataset.write.shared_job import SharedJob
+from numparq.dataset.write.task_writer import TaskMessage, TaskWriter
+from numparq.spark.tasks import begin_task, describe_jobs, map_tasks
+from numparq.spark.worker_errors import raise_worker_errors
+from numparq.tools.optimize.rewrite_plan import RewritePiece
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import InvalidFileError, ParquetError, SchemaError, error_context
-from ...util.optional import import_pyarrow
-from ..schema.user_schema import FieldFinder, find_fields
+from numparq.errors import InvalidFileError, ParquetError, SchemaError, error_context
+from numparq.spark.schema.user_schema import FieldFinder, find_fields
+from numparq.util.optional import import_pyarrow
+
 from .arrow_cast import ArrowCaster
 
 if TYPE_CHECKING:
@@ -67,9 +68,12 @@ class RecordBatchBuilder:
     """
 
     def __init__(
-        self, schema: StructType, max_rows: int | None = None, nanoseconds: str = "exact",
+        self,
+        schema: StructType,
+        max_rows: int | None = None,
+        nanoseconds: str = "exact",
         places: FieldFinder = find_fields,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.schema = worker_arrow_schema(schema)
         self._max_rows = MAX_ROWS if max_rows is None else max_rows
         self._places = places

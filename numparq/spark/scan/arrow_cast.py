@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import InvalidFileError, SchemaError, UnsupportedError
-from ...util.optional import import_pyarrow
-from ..schema.user_schema import FieldFinder
+from numparq.errors import InvalidFileError, SchemaError, UnsupportedError
+from numparq.spark.schema.user_schema import FieldFinder
+from numparq.util.optional import import_pyarrow
 
 if TYPE_CHECKING:
     import pyarrow as pa

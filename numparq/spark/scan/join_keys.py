@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...expr.runtime_filter import RuntimeFilter
-from ...expr.sort_keys import key_domain
-from ...format.physical_type import BYTE_ARRAY, INT32, INT64, INT96
-from ...util.optional import import_pyarrow
+from numparq.expr.runtime_filter import RuntimeFilter
+from numparq.expr.sort_keys import key_domain
+from numparq.format.physical_type import BYTE_ARRAY, INT32, INT64, INT96
+from numparq.util.optional import import_pyarrow
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
-    from ...format.arrow_type import ArrowType
-    from ...format.schema import Leaf
+    from numparq.format.arrow_type import ArrowType
+    from numparq.format.schema import Leaf
 
 __all__ = ["JoinKeyColumn", "cast_keys", "plain_keys", "range_filters", "value_filters"]
 
@@ -221,7 +221,11 @@ def _texts(leaf: Leaf, keys: Any) -> tuple[Any, ...] | None:
 
 
 _PLAIN: dict[tuple[int, str | None], Callable[[Leaf, Any], tuple[Any, ...] | None]] = {
-    (INT32, None): _integers, (INT32, "INTEGER"): _integers, (INT32, "DATE"): _days,
-    (INT64, None): _integers, (INT64, "INTEGER"): _integers,
-    (BYTE_ARRAY, None): _texts, (BYTE_ARRAY, "STRING"): _texts,
-}  # fmt: skip
+    (INT32, None): _integers,
+    (INT32, "INTEGER"): _integers,
+    (INT32, "DATE"): _days,
+    (INT64, None): _integers,
+    (INT64, "INTEGER"): _integers,
+    (BYTE_ARRAY, None): _texts,
+    (BYTE_ARRAY, "STRING"): _texts,
+}

@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ...errors import ParquetError
-from ...util.bounded_cache import fork_safe_lru_cache
-from ...util.optional import import_pyarrow
-from ..schema.comparison import is_collated
+from numparq.errors import ParquetError
+from numparq.spark.schema.comparison import is_collated
+from numparq.util.bounded_cache import fork_safe_lru_cache
+from numparq.util.optional import import_pyarrow
+
 from .arrow_batches import worker_arrow_schema
 
 if TYPE_CHECKING:
@@ -30,8 +31,10 @@ _HELPER = "org.apache.spark.sql.api.python.PythonSQLUtils"
 _LARGE_VAR_TYPES = "spark.sql.execution.arrow.useLargeVarTypes"
 # How Spark asks for Arrow batches, and of each option what it says where it wants them just as they are.
 _OPTIONS = {
-    "split_batches": (False,), "prefers_large_var_types": (False,), "empty_list_if_zero_records": (True, False),
-}  # fmt: skip
+    "split_batches": (False,),
+    "prefers_large_var_types": (False,),
+    "empty_list_if_zero_records": (True, False),
+}
 _GIVES_BATCHES = re.compile(r"(typing\.)?[Ll]ist\[[^,]*RecordBatch[^,]*\]")
 
 # Stored, of the columns that are read: what takes a core some ten milliseconds.
@@ -55,9 +58,10 @@ _SUPPORTED = (
     "TimestampNTZType",
 )
 _NESTED: dict[str, Callable[[Any], list[Any]]] = {
-    "ArrayType": lambda of: [of.elementType], "MapType": lambda of: [of.keyType, of.valueType],
+    "ArrayType": lambda of: [of.elementType],
+    "MapType": lambda of: [of.keyType, of.valueType],
     "StructType": lambda of: [field.dataType for field in of.fields],
-}  # fmt: skip
+}
 
 
 def create_local_frame(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame | None:

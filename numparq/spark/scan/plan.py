@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ...errors import SchemaError, UnsupportedError
-from ...scan.predicate import LeafArrowTypes
-from ..schema.comparison import is_collated
-from ..schema.from_parquet import spark_schema
-from ..schema.row_metadata import read_row_metadata
-from ..schema.user_schema import check_user_schema
+from numparq.errors import SchemaError, UnsupportedError
+from numparq.scan.predicate import LeafArrowTypes
+from numparq.spark.schema.comparison import is_collated
+from numparq.spark.schema.from_parquet import spark_schema
+from numparq.spark.schema.row_metadata import read_row_metadata
+from numparq.spark.schema.user_schema import check_user_schema
+
 from .join_keys import JoinKeyColumn
 from .reader import BatchReader
 from .request import ReadRequest
@@ -19,9 +20,9 @@ from .request import ReadRequest
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-    from ...dataset.splits.split import Split
-    from ...dataset.splits.table import SplitTable
-    from ...format.schema import Schema
+    from numparq.dataset.splits.split import Split
+    from numparq.dataset.splits.table import SplitTable
+    from numparq.format.schema import Schema
 
 __all__ = ["SparkScan", "column_splitter", "file_schema", "join_key_columns", "plan_splits"]
 
@@ -48,7 +49,7 @@ def plan_splits(request: ReadRequest, schema: StructType | None = None) -> Split
         As `numparq.dataset.splits.table.split_table` does.
     """
     if isinstance(request.filters, str):
-        from ...expr.parse import parse_filter_for_schema
+        from numparq.expr.parse import parse_filter_for_schema
 
         request = replace(request, filters=parse_filter_for_schema(request.filters, lambda: file_schema(request)))
     request = replace(request, partitioning=_spark_partitioning(request, schema))
@@ -77,7 +78,7 @@ def _split_in_spark_order(request: ReadRequest) -> SplitTable:
 
 def _spark_partitioning(request: ReadRequest, schema: StructType | None) -> Any:
     """Have types of partition columns that are not given be those that Spark finds; a schema gives them."""
-    from ..schema.partitions import infer_partition_types, user_partition_types
+    from numparq.spark.schema.partitions import infer_partition_types, user_partition_types
 
     if request.partitioning != "hive" and not isinstance(request.partitioning, Mapping):
         return request.partitioning
@@ -87,28 +88,41 @@ def _spark_partitioning(request: ReadRequest, schema: StructType | None) -> Any:
 
 
 def _split_table(request: ReadRequest, columns: list[Any] | None) -> SplitTable:
-    from ...dataset.splits.table import split_table
+    from numparq.dataset.splits.table import split_table
 
     if columns is not None:
         columns = [name for name in columns if name not in request.include]
     limits = {"split_bytes": request.split_bytes, "plan_files": request.plan_files}
     given: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
     return split_table(
-        request.path, columns, request.filters, runtime_filters=request.runtime_filters,
-        min_splits=request.min_splits, partitioning=request.partitioning,
-        resolve=request.resolve, storage_options=request.storage_options, filesystem=request.filesystem,
-        include=request.include, variants="bytes", verify_crc=request.verify_crc, threads=1, **given,
-    )  # fmt: skip
+        request.path,
+        columns,
+        request.filters,
+        runtime_filters=request.runtime_filters,
+        min_splits=request.min_splits,
+        partitioning=request.partitioning,
+        resolve=request.resolve,
+        storage_options=request.storage_options,
+        filesystem=request.filesystem,
+        include=request.include,
+        variants="bytes",
+        verify_crc=request.verify_crc,
+        threads=1,
+        **given,
+    )
 
 
 def file_schema(request: ReadRequest) -> Schema:
     """Look at the columns that are in files, before anything is planned."""
-    from ...dataset.dataset import Dataset
+    from numparq.dataset.dataset import Dataset
 
     with Dataset(
-        request.path, partitioning=request.partitioning, resolve=request.resolve,
-        storage_options=request.storage_options, filesystem=request.filesystem,
-    ) as dataset:  # fmt: skip
+        request.path,
+        partitioning=request.partitioning,
+        resolve=request.resolve,
+        storage_options=request.storage_options,
+        filesystem=request.filesystem,
+    ) as dataset:
         return dataset.schema
 
 
@@ -136,8 +150,8 @@ def join_key_columns(
     SchemaError
         When there is no such column.
     """
-    from ...expr.resolve import resolve_column
-    from ..schema.from_parquet import spark_schema
+    from numparq.expr.resolve import resolve_column
+    from numparq.spark.schema.from_parquet import spark_schema
 
     found = {}
     for name in names:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..tasks import task_slots
+from numparq.spark.tasks import task_slots
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from ...dataset.splits.split import Split
+    from numparq.dataset.splits.split import Split
+
     from .reader import BatchReader
 
 __all__ = ["read"]
@@ -94,9 +95,10 @@ def read(
     >>> fares = numparq.spark.read(spark, "fares", ["zone", "fare"], "fare > 100")  # doctest: +SKIP
     >>> fares.groupBy("zone").count().show()  # doctest: +SKIP
     """
-    from ...column.projection import check_names
-    from ..schema.partitions import infers_partition_types
-    from ..tasks import map_tasks
+    from numparq.column.projection import check_names
+    from numparq.spark.schema.partitions import infers_partition_types
+    from numparq.spark.tasks import map_tasks
+
     from . import local_frame
     from .plan import SparkScan, column_splitter, join_key_columns
     from .request import ReadRequest

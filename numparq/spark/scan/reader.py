@@ -6,17 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...errors import ParquetError
-from ..schema.user_schema import FieldFinder, find_fields
-from ..tasks import begin_task
+from numparq.errors import ParquetError
+from numparq.spark.schema.user_schema import FieldFinder, find_fields
+from numparq.spark.tasks import begin_task
+
 from .arrow_batches import RecordBatchBuilder
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from ...dataset.splits.reader import SplitReader
-    from ...dataset.splits.split import Split
+    from numparq.dataset.splits.reader import SplitReader
+    from numparq.dataset.splits.split import Split
 
 __all__ = ["BatchReader"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...util.arguments import check_positive_int
-from ..schema.user_schema import FieldFinder, find_fields, find_fields_exactly
+from numparq.spark.schema.user_schema import FieldFinder, find_fields, find_fields_exactly
+from numparq.util.arguments import check_positive_int
 
 __all__ = ["ReadRequest"]
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ...errors import UnsupportedError
-from ...util.optional import import_pyarrow
-from ..schema.comparison import compares_exactly, is_collated
-from ..tasks import describe_jobs
+from numparq.errors import UnsupportedError
+from numparq.spark.schema.comparison import compares_exactly, is_collated
+from numparq.spark.tasks import describe_jobs
+from numparq.util.optional import import_pyarrow
+
 from .join_keys import JoinKeyColumn, cast_keys, plain_keys, range_filters, value_filters
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from ...expr.runtime_filter import RuntimeFilter
+    from numparq.expr.runtime_filter import RuntimeFilter
 
 __all__ = ["build_runtime_filters"]
 
@@ -56,7 +57,7 @@ def build_runtime_filters(
     UnsupportedError
         For keys that are equal by a collation, of which numparq knows nothing.
     """
-    from ...expr.runtime_filter import RuntimeFilter
+    from numparq.expr.runtime_filter import RuntimeFilter
 
     if given is None:
         return ()
@@ -139,8 +140,8 @@ def _collect_bounds(chosen: DataFrame) -> Any:
 
 def _bloom_filters(column: Any, keys: Any, key_column: JoinKeyColumn | None) -> list[RuntimeFilter]:
     """Make a Bloom filter, where keys have one form in files."""
-    from ...expr.runtime_filter import RuntimeFilter
-    from ...format.bloom_filter import BloomFilter, hash_values
+    from numparq.expr.runtime_filter import RuntimeFilter
+    from numparq.format.bloom_filter import BloomFilter, hash_values
 
     plain = None if key_column is None else plain_keys(key_column, keys)
     if key_column is None or key_column.leaf is None or plain is None:

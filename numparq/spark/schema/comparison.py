@@ -14,9 +14,14 @@ _MAX_PRECISION = 38
 # Types whose values are cast to one another without a loss. An instant is none of them: it is a matter of the
 # session's time zone which date or time it is.
 _FAMILIES = (
-    {"FloatType", "DoubleType"}, {"DateType", "TimestampNTZType"}, {"TimestampType"}, {"BooleanType"},
-    {"StringType", "VarcharType"}, {"BinaryType"}, {"TimeType"},
-)  # fmt: skip
+    {"FloatType", "DoubleType"},
+    {"DateType", "TimestampNTZType"},
+    {"TimestampType"},
+    {"BooleanType"},
+    {"StringType", "VarcharType"},
+    {"BinaryType"},
+    {"TimeType"},
+)
 
 
 def compares_exactly(first: DataType, second: DataType) -> bool:

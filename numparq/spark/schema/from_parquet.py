@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ...column.nested.nested_type import NestedType, is_variant, resolve_nested_type
-from ...errors import UnsupportedError, error_context
-from ...format.physical_type import INT96
-from ...format.schema import Leaf, Schema
-from ...util.optional import import_pyarrow
+from numparq.column.nested.nested_type import NestedType, is_variant, resolve_nested_type
+from numparq.errors import UnsupportedError, error_context
+from numparq.format.physical_type import INT96
+from numparq.format.schema import Leaf, Schema
+from numparq.util.optional import import_pyarrow
+
 from .row_metadata import read_row_metadata, refine_type
 
 if TYPE_CHECKING:
@@ -125,22 +126,33 @@ def _type_builders() -> Mapping[int, Callable[[Any, NestedType | None], DataType
 
     ids = import_pyarrow("numparq.spark needs").lib
     simple = {
-        "BOOL": types.BooleanType(), "INT8": types.ByteType(), "INT16": types.ShortType(), "INT32": types.IntegerType(),
-        "INT64": types.LongType(), "UINT8": types.ShortType(), "UINT16": types.IntegerType(),
-        "UINT32": types.LongType(), "UINT64": types.DecimalType(20, 0), "HALF_FLOAT": types.FloatType(),
-        "FLOAT": types.FloatType(), "DOUBLE": types.DoubleType(), "DATE32": types.DateType(),
-        "DURATION": types.LongType(), "NA": types.IntegerType(),
+        "BOOL": types.BooleanType(),
+        "INT8": types.ByteType(),
+        "INT16": types.ShortType(),
+        "INT32": types.IntegerType(),
+        "INT64": types.LongType(),
+        "UINT8": types.ShortType(),
+        "UINT16": types.IntegerType(),
+        "UINT32": types.LongType(),
+        "UINT64": types.DecimalType(20, 0),
+        "HALF_FLOAT": types.FloatType(),
+        "FLOAT": types.FloatType(),
+        "DOUBLE": types.DoubleType(),
+        "DATE32": types.DateType(),
+        "DURATION": types.LongType(),
+        "NA": types.IntegerType(),
         **dict.fromkeys(("STRING", "LARGE_STRING", "STRING_VIEW"), types.StringType()),
         **dict.fromkeys(("BINARY", "LARGE_BINARY", "BINARY_VIEW", "FIXED_SIZE_BINARY"), types.BinaryType()),
-    }  # fmt: skip
+    }
     composed: dict[str, Callable[[Any, NestedType | None], DataType]] = {
         **dict.fromkeys(("DECIMAL32", "DECIMAL64", "DECIMAL128", "DECIMAL256"), _decimal),
         **dict.fromkeys(("TIME32", "TIME64"), _time),
         **dict.fromkeys(("LIST", "LARGE_LIST", "FIXED_SIZE_LIST", "LIST_VIEW", "LARGE_LIST_VIEW"), _list),
         "TIMESTAMP": lambda of, shape: types.TimestampNTZType() if of.tz is None else types.TimestampType(),
         "DICTIONARY": lambda of, shape: spark_type(of.value_type, shape),
-        "STRUCT": _struct, "MAP": _map,
-    }  # fmt: skip
+        "STRUCT": _struct,
+        "MAP": _map,
+    }
     made = {getattr(ids, f"Type_{name}"): _constant(of) for name, of in simple.items()}
     return made | {
         getattr(ids, f"Type_{name}"): make for name, make in composed.items() if hasattr(ids, f"Type_{name}")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
-    from ...dataset.discover.files import DatasetListing
+    from numparq.dataset.discover.files import DatasetListing
 
 __all__ = ["infer_partition_types", "infers_partition_types", "user_partition_types"]
 
@@ -28,10 +28,17 @@ _LIMITS = {"int32": 1 << 31, "int64": 1 << 63}
 _DIGITS = {"int32": 10, "int64": 20}  # of the decimals that integers become
 _MAX_PRECISION = 38
 _NAMES = {
-    "StringType": "str", "ByteType": "int8", "ShortType": "int16", "IntegerType": "int32", "LongType": "int64",
-    "FloatType": "float32", "DoubleType": "float64", "BooleanType": "bool", "DateType": "date",
+    "StringType": "str",
+    "ByteType": "int8",
+    "ShortType": "int16",
+    "IntegerType": "int32",
+    "LongType": "int64",
+    "FloatType": "float32",
+    "DoubleType": "float64",
+    "BooleanType": "bool",
+    "DateType": "date",
     "TimestampNTZType": "timestamp[us]",
-}  # fmt: skip
+}
 
 
 def infers_partition_types(spark: SparkSession) -> bool:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ...format.key_values.spark import ROW_METADATA, VERSION
+from numparq.format.key_values.spark import ROW_METADATA, VERSION
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructField, StructType
@@ -17,9 +17,10 @@ __all__ = ["read_row_metadata", "spark_key_values"]
 _REFINEMENTS: tuple[Callable[[Any, Any, Any], bool], ...] = (
     lambda types, found, told: isinstance(found, types.LongType) and isinstance(told, types.DayTimeIntervalType),
     lambda types, found, told: type(found) is type(told) is types.StringType,  # of a collation
-    lambda types, found, told: hasattr(types, "TimeType") and type(found) is type(told) is types.TimeType
-    and told.precision <= found.precision,
-)  # fmt: skip
+    lambda types, found, told: (
+        hasattr(types, "TimeType") and type(found) is type(told) is types.TimeType and told.precision <= found.precision
+    ),
+)
 
 
 def spark_key_values(schema: StructType) -> dict[str, str]:

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ...errors import SchemaError, UnsupportedError, error_context
-from ...format.logical_type import LogicalType
-from ...format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64
-from ...format.schema import OPTIONAL, REPEATED, REQUIRED
-from ...format.schema_node import SchemaNode
-from ...types.parquet_type import decimal_byte_width
+from numparq.errors import SchemaError, UnsupportedError, error_context
+from numparq.format.logical_type import LogicalType
+from numparq.format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64
+from numparq.format.schema import OPTIONAL, REPEATED, REQUIRED
+from numparq.format.schema_node import SchemaNode
+from numparq.types.parquet_type import decimal_byte_width
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructField, StructType

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...errors import SchemaError
+from numparq.errors import SchemaError
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...column.nested.arrays import LeafArray, ListArray, NestedArray, StructArray
-from ...column.nested.nested_type import NestedType, child_hints, is_variant
-from ...errors import UnsupportedError
-from ...format.arrow_type import DictionaryIndex
-from ...format.key_values.arrow import ArrowHint
-from ...types.output_type import OutputType
-from ...types.pyarrow import registered_extension_type
-from ...util.optional import import_pyarrow
-from ..arrow import validity_bitmap
+from numparq.column.nested.arrays import LeafArray, ListArray, NestedArray, StructArray
+from numparq.column.nested.nested_type import NestedType, child_hints, is_variant
+from numparq.errors import UnsupportedError
+from numparq.format.arrow_type import DictionaryIndex
+from numparq.format.key_values.arrow import ArrowHint
+from numparq.to_pandas.arrow import validity_bitmap
+from numparq.types.output_type import OutputType
+from numparq.types.pyarrow import registered_extension_type
+from numparq.util.optional import import_pyarrow
 
 __all__ = ["nested_to_arrow", "widen_offsets"]
 
@@ -81,8 +81,11 @@ class _NestedArrowBuilder:
         self._column_of = column_of
         self._variants = variants
         self._builders: dict[str, Callable[[Any, ArrowHint | None], Any]] = {
-            "leaf": self._leaf, "struct": self._struct, "list": self._list, "map": self._map
-        }  # fmt: skip
+            "leaf": self._leaf,
+            "struct": self._struct,
+            "list": self._list,
+            "map": self._map,
+        }
 
     def array(self, array: NestedArray, hint: ArrowHint | None) -> Any:
         """Give a node and all that is in it as a pyarrow array."""

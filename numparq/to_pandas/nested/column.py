@@ -8,25 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...column.buffers import DecodedColumn
-from ...column.nested.arrays import LeafArray, NestedArray, StructArray, assemble
-from ...column.nested.levels import NestedLeaf, concat_leaves
-from ...column.nested.nested_type import NestedType, find_hint, is_variant, leaf_arrow_types
-from ...column.projection import NestedProjection
-from ...errors import InvalidFileError, error_context
-from ...format.key_values.arrow import ArrowHint
-from ...format.schema import Leaf
-from ...types.choose import choose_nested_output_type, choose_output_type
-from ...types.output_type import OutputType
-from ...types.schema_only import schema_only_type
-from ..leaf import leaf_to_array
-from ..struct_dtypes import complex_array, interval_array, interval_closed, is_leaf_pair
+from numparq.column.buffers import DecodedColumn
+from numparq.column.nested.arrays import LeafArray, NestedArray, StructArray, assemble
+from numparq.column.nested.levels import NestedLeaf, concat_leaves
+from numparq.column.nested.nested_type import NestedType, find_hint, is_variant, leaf_arrow_types
+from numparq.column.projection import NestedProjection
+from numparq.errors import InvalidFileError, error_context
+from numparq.format.key_values.arrow import ArrowHint
+from numparq.format.schema import Leaf
+from numparq.to_pandas.leaf import leaf_to_array
+from numparq.to_pandas.struct_dtypes import complex_array, interval_array, interval_closed, is_leaf_pair
+from numparq.types.choose import choose_nested_output_type, choose_output_type
+from numparq.types.output_type import OutputType
+from numparq.types.schema_only import schema_only_type
+
 from .arrow import nested_to_arrow, widen_offsets
 from .objects import NestedObjectBuilder
 
 if TYPE_CHECKING:
-    from ...format.file_reference import FileReferenceReader
-    from ..variant.columns import VariantColumns
+    from numparq.format.file_reference import FileReferenceReader
+    from numparq.to_pandas.variant.columns import VariantColumns
 
 __all__ = ["NestedOutput"]
 
@@ -214,14 +215,14 @@ class NestedOutput:
         """Give the ordinals of the leaves that VARIANTs are put together of, and check that these can be."""
         if not self._has_variants:
             return set()
-        from ..variant.columns import variant_leaves
+        from numparq.to_pandas.variant.columns import variant_leaves
 
         return set(variant_leaves(self.column.shape))
 
     def _variant_columns(self, array: NestedArray, by_leaf: Mapping[int, OutputType]) -> VariantColumns | None:
         if not self._has_variants:
             return None
-        from ..variant.columns import VariantColumns
+        from numparq.to_pandas.variant.columns import VariantColumns
 
         return VariantColumns(self.variants, by_leaf, array)
 

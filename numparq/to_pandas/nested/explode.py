@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 from pandas.api.internals import create_dataframe_from_blocks
 
-from ...column.buffers import DecodedColumn
-from ...column.nested.arrays import LeafArray, ListArray, NestedArray
-from ...column.nested.nested_type import NestedType, iter_leaves, project_leaves
-from ...column.projection import (
+from numparq.column.buffers import DecodedColumn
+from numparq.column.nested.arrays import LeafArray, ListArray, NestedArray
+from numparq.column.nested.nested_type import NestedType, iter_leaves, project_leaves
+from numparq.column.projection import (
     POSITION_COLUMN,
     NestedProjection,
     check_include,
@@ -26,13 +26,14 @@ from ...column.projection import (
     select_columns,
     unknown_column_error,
 )
-from ...errors import SchemaError
-from ...format.key_values.pandas import PandasMetadata
-from ...format.schema import Leaf, Schema
-from ...kernels.enums import BYTE_ARRAY
-from ...types.output_type import OutputType
-from ..columns import to_categorical
-from ..labels import frame_labels
+from numparq.errors import SchemaError
+from numparq.format.key_values.pandas import PandasMetadata
+from numparq.format.schema import Leaf, Schema
+from numparq.kernels.enums import BYTE_ARRAY
+from numparq.to_pandas.columns import to_categorical
+from numparq.to_pandas.labels import frame_labels
+from numparq.types.output_type import OutputType
+
 from .column import NestedOutput
 from .explode_path import CollectionPath, ExplodedColumn, collection_paths, merge_columns
 
@@ -75,9 +76,14 @@ class ExplodedCollection:
     """
 
     def __init__(
-        self, schema: Schema, explode: Any, columns: Any, index: Sequence[str], include: Any,
+        self,
+        schema: Schema,
+        explode: Any,
+        columns: Any,
+        index: Sequence[str],
+        include: Any,
         categories: Collection[str],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._include = check_include(include, (POSITION_COLUMN,))
         self.virtual = [name for name in self._include if name != POSITION_COLUMN]
         exploded, self._path = _collection_path(schema, explode)
@@ -99,8 +105,10 @@ class ExplodedCollection:
         self.columns = [*parents, *index_columns(schema, above, parents), read]
         self._outputs = [column for column in wanted if isinstance(column, ExplodedColumn) or column.name not in above]
         self._names = _unique_names(self._outputs)
-        self.shown = [replace(exploded, name=name, shape=column.shape) if isinstance(column, ExplodedColumn) else column
-                      for name, column in zip(self._names, self._outputs, strict=True)]  # fmt: skip
+        self.shown = [
+            replace(exploded, name=name, shape=column.shape) if isinstance(column, ExplodedColumn) else column
+            for name, column in zip(self._names, self._outputs, strict=True)
+        ]
         self._categories = set(categories)
         for name in self._include:
             if name in self._names:
@@ -150,9 +158,12 @@ class ExplodedCollection:
         )
 
     def frame(
-        self, parents: pd.DataFrame, targets: Sequence[OutputType], buffers: Sequence[DecodedColumn],
+        self,
+        parents: pd.DataFrame,
+        targets: Sequence[OutputType],
+        buffers: Sequence[DecodedColumn],
         metadata: PandasMetadata | None,
-    ) -> pd.DataFrame:  # fmt: skip
+    ) -> pd.DataFrame:
         """Make the frame.
 
         Parameters
@@ -284,8 +295,10 @@ def _unique_names(columns: Sequence[Leaf | NestedProjection | ExplodedColumn]) -
     for column in columns:
         owner = id(column.node) if isinstance(column, ExplodedColumn) else None
         owners.setdefault(column.name, set()).add(owner)
-    return [column.full_name if isinstance(column, ExplodedColumn) and len(owners[column.name]) > 1 else column.name
-            for column in columns]  # fmt: skip
+    return [
+        column.full_name if isinstance(column, ExplodedColumn) and len(owners[column.name]) > 1 else column.name
+        for column in columns
+    ]
 
 
 def _nodes(array: NestedArray) -> Iterator[NestedArray]:

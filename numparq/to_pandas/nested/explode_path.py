@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...column.nested.nested_type import NestedType, is_variant, iter_leaves, project_leaves
+from numparq.column.nested.nested_type import NestedType, is_variant, iter_leaves, project_leaves
 
 __all__ = ["CollectionPath", "ExplodedColumn", "collection_paths", "merge_columns"]
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ...column.buffers import BinaryArray
-from ...column.nested.arrays import LeafArray, ListArray, NestedArray, StructArray
-from ...column.nested.nested_type import NestedType
-from ...errors import InvalidFileError, LimitError, ParquetError
-from ...format.file_reference import FileRange, FileReferenceReader, resolve_reference
-from ...format.physical_type import BYTE_ARRAY, INT64
-from ...format.schema import OPTIONAL, Leaf
+from numparq.column.buffers import BinaryArray
+from numparq.column.nested.arrays import LeafArray, ListArray, NestedArray, StructArray
+from numparq.column.nested.nested_type import NestedType
+from numparq.errors import InvalidFileError, LimitError, ParquetError
+from numparq.format.file_reference import FileRange, FileReferenceReader, resolve_reference
+from numparq.format.physical_type import BYTE_ARRAY, INT64
+from numparq.format.schema import OPTIONAL, Leaf
 
 __all__ = ["BYTES_LEAF", "check_fields", "resolve_references"]
 

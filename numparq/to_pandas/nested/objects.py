@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...column.buffers import BinaryArray, DecodedColumn
-from ...column.nested.arrays import LeafArray, ListArray, NestedArray, StructArray
-from ...column.nested.nested_type import is_variant
-from ...types.output_type import OutputType
-from ..columns import to_array
-from ..dictionary import objects_by_entry
+from numparq.column.buffers import BinaryArray, DecodedColumn
+from numparq.column.nested.arrays import LeafArray, ListArray, NestedArray, StructArray
+from numparq.column.nested.nested_type import is_variant
+from numparq.to_pandas.columns import to_array
+from numparq.to_pandas.dictionary import objects_by_entry
+from numparq.types.output_type import OutputType
 
 __all__ = ["NestedObjectBuilder"]
 
@@ -45,8 +45,11 @@ class NestedObjectBuilder:
         self._targets = targets
         self._variants = variants
         self._builders: dict[str, Callable[[Any, bool], np.ndarray]] = {
-            "leaf": self._leaf, "struct": self._structs, "list": self._lists, "map": self._maps
-        }  # fmt: skip
+            "leaf": self._leaf,
+            "struct": self._structs,
+            "list": self._lists,
+            "map": self._maps,
+        }
 
     def column(self, array: NestedArray) -> np.ndarray:
         """Make a column with an object for each place; None for a null."""

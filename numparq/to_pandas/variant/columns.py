@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ...column.nested.arrays import LeafArray, ListArray, NestedArray, StructArray
-from ...column.nested.nested_type import NestedType, is_variant, iter_leaves
-from ...errors import InvalidFileError, ParquetError, UnsupportedError
-from ...format.variant.decode import decode_metadata, decode_value, read_fields
-from ...format.variant.encode import encode_array, encode_object
-from ...types.output_type import OutputType
-from ...util.optional import import_pyarrow
-from ..arrow import validity_bitmap
+from numparq.column.nested.arrays import LeafArray, ListArray, NestedArray, StructArray
+from numparq.column.nested.nested_type import NestedType, is_variant, iter_leaves
+from numparq.errors import InvalidFileError, ParquetError, UnsupportedError
+from numparq.format.variant.decode import decode_metadata, decode_value, read_fields
+from numparq.format.variant.encode import encode_array, encode_object
+from numparq.to_pandas.arrow import validity_bitmap
+from numparq.types.output_type import OutputType
+from numparq.util.optional import import_pyarrow
+
 from .shredded_types import shredded_type
 from .shredding import MISSING, ShreddedVariants, binary_values, check_variant_group
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...column.buffers import DecodedColumn
-from ...column.nested.arrays import LeafArray
-from ...errors import InvalidFileError
-from ...format.logical_type import LogicalType
-from ...format.physical_type import (
+from numparq.column.buffers import DecodedColumn
+from numparq.column.nested.arrays import LeafArray
+from numparq.errors import InvalidFileError
+from numparq.format.logical_type import LogicalType
+from numparq.format.physical_type import (
     BOOLEAN,
     BYTE_ARRAY,
     DOUBLE,
@@ -24,12 +24,12 @@ from ...format.physical_type import (
     INT64,
     PHYSICAL_NAMES,
 )
-from ...format.schema import Leaf
-from ...format.variant import primitives
-from ...format.variant.encode import encode_binary, encode_string, primitive_header
-from ...types.output_type import OutputType
-from ..columns import to_array
-from ..unscaled_decimals import binary_to_integers
+from numparq.format.schema import Leaf
+from numparq.format.variant import primitives
+from numparq.format.variant.encode import encode_binary, encode_string, primitive_header
+from numparq.to_pandas.columns import to_array
+from numparq.to_pandas.unscaled_decimals import binary_to_integers
+from numparq.types.output_type import OutputType
 
 __all__ = ["ShreddedType", "shredded_type"]
 

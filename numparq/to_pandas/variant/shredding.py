@@ -8,14 +8,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...column.buffers import DecodedColumn
-from ...column.nested.arrays import LeafArray, ListArray, NestedArray, StructArray
-from ...column.nested.nested_type import NestedType
-from ...errors import InvalidFileError, ParquetError, UnsupportedError
-from ...format.physical_type import BYTE_ARRAY
-from ...format.variant.primitives import OBJECT, VERSION
-from ...types.output_type import OutputType
-from ..columns import to_array
+from numparq.column.buffers import DecodedColumn
+from numparq.column.nested.arrays import LeafArray, ListArray, NestedArray, StructArray
+from numparq.column.nested.nested_type import NestedType
+from numparq.errors import InvalidFileError, ParquetError, UnsupportedError
+from numparq.format.physical_type import BYTE_ARRAY
+from numparq.format.variant.primitives import OBJECT, VERSION
+from numparq.to_pandas.columns import to_array
+from numparq.types.output_type import OutputType
+
 from .shredded_types import shredded_type
 
 __all__ = ["MISSING", "ShreddedVariants", "VariantBuilder", "binary_values", "check_variant_group"]

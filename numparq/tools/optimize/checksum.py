@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from ...dataset.splits.reader import SplitReader
-from ...format.physical_type import INT96
+from numparq.dataset.splits.reader import SplitReader
+from numparq.format.physical_type import INT96
+
 from .rewrite_plan import RewritePiece
 from .timestamps import check_microseconds
 from .value_hash import hash_words, to_words, value_kind_name

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ...dataset.splits.reader import SplitReader
-from ...errors import SchemaError
-from ...util.optional import import_pyarrow
+from numparq.dataset.splits.reader import SplitReader
+from numparq.errors import SchemaError
+from numparq.util.optional import import_pyarrow
+
 from .rewrite_plan import RewritePiece
 
 __all__ = ["HilbertClustering", "hilbert_positions", "quantiles", "sample_rows"]

@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...dataset.schema_merge.key_values import merge_geo_metadata
-from ...format.key_values.json_document import parse_json_object
-from ...format.key_values.spark import (
+from numparq.dataset.schema_merge.key_values import merge_geo_metadata
+from numparq.format.key_values.json_document import parse_json_object
+from numparq.format.key_values.spark import (
     _FIRST_PROLEPTIC_DATES,
     LEGACY_DATES,
     LEGACY_INT96,
@@ -17,10 +17,11 @@ from ...format.key_values.spark import (
     VERSION,
     SparkCalendar,
 )
+
 from .layout import FileLayout
 
 if TYPE_CHECKING:
-    from ...format.key_values.spark import KeyValues
+    from numparq.format.key_values.spark import KeyValues
 
 __all__ = ["files_of_hybrid_calendar", "merge_key_values"]
 
@@ -65,8 +66,9 @@ def merge_key_values(files: Sequence[FileLayout], columns: Sequence[str]) -> dic
     kinds = dict.fromkeys(file.keys for file in files if file.num_rows) or dict.fromkeys(file.keys for file in files)
     found = list(map(dict, kinds))
     first = found[0] if found else {}
-    made: dict[str, str | bytes] = {key: value for key, value in first.items()
-                                    if all(other.get(key) == value for other in found)}  # fmt: skip
+    made: dict[str, str | bytes] = {
+        key: value for key, value in first.items() if all(other.get(key) == value for other in found)
+    }
     for names, unite in _MERGE_RULES:
         if any(name in keys for keys in found for name in names):
             made = {key: value for key, value in made.items() if key not in names} | unite(found, columns)

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...dataset.discover.files import DatasetListing
-from ...dataset.listing.files import DataFile
-from ...errors import error_context
-from ...format.open_file import OpenFile
-from ...prune.index_locations import BLOOM_FILTER, OFFSET_INDEX, IndexLocations
+from numparq.dataset.discover.files import DatasetListing
+from numparq.dataset.listing.files import DataFile
+from numparq.errors import error_context
+from numparq.format.open_file import OpenFile
+from numparq.prune.index_locations import BLOOM_FILTER, OFFSET_INDEX, IndexLocations
 
 __all__ = ["LAYOUT_KEY", "DatasetFolder", "FileLayout", "TargetLayout", "group_by_folder"]
 

@@ -8,19 +8,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...dataset.discover.files import DatasetListing, list_files
-from ...dataset.discover.open_files import open_files
-from ...dataset.listing.files import DataFile
-from ...dataset.listing.patterns import has_wildcard
-from ...dataset.prune.pruners import select_files
-from ...dataset.schema_merge.fields import fields_of, to_arrow_field, to_schema_node
-from ...dataset.splits.split import Split
-from ...dataset.splits.table import SplitTable, split_table
-from ...errors import SchemaError
-from ...format.key_values.arrow import encode_arrow_schema
-from ...format.open_file import OpenFile
-from ...format.schema import Schema
-from ...from_pandas.user_schema import UserColumn, UserSchema
+from numparq.dataset.discover.files import DatasetListing, list_files
+from numparq.dataset.discover.open_files import open_files
+from numparq.dataset.listing.files import DataFile
+from numparq.dataset.listing.patterns import has_wildcard
+from numparq.dataset.prune.pruners import select_files
+from numparq.dataset.schema_merge.fields import fields_of, to_arrow_field, to_schema_node
+from numparq.dataset.splits.split import Split
+from numparq.dataset.splits.table import SplitTable, split_table
+from numparq.errors import SchemaError
+from numparq.format.key_values.arrow import encode_arrow_schema
+from numparq.format.open_file import OpenFile
+from numparq.format.schema import Schema
+from numparq.from_pandas.user_schema import UserColumn, UserSchema
+
 from .layout import DatasetFolder, FileLayout, TargetLayout, group_by_folder
 
 __all__ = ["OutputSchema", "RewritePiece", "RewritePlan", "bin_pieces", "plan_rewrite", "split_by_folder"]
@@ -88,15 +89,24 @@ class RewritePlan:
             Not used where the listing knows the file system.
         """
         return split_table(
-            self.paths, columns, partitioning=None, split_bytes=split_bytes, filesystem=self.listing.filesystem,
+            self.paths,
+            columns,
+            partitioning=None,
+            split_bytes=split_bytes,
+            filesystem=self.listing.filesystem,
             storage_options=None if self.listing.filesystem is not None else storage_options,
-        )  # fmt: skip
+        )
 
 
 def plan_rewrite(
-    path: Any, wanted: TargetLayout, *, where: Any = None, force: bool = False,
-    storage_options: dict[str, Any] | None = None, filesystem: Any = None,
-) -> RewritePlan:  # fmt: skip
+    path: Any,
+    wanted: TargetLayout,
+    *,
+    where: Any = None,
+    force: bool = False,
+    storage_options: dict[str, Any] | None = None,
+    filesystem: Any = None,
+) -> RewritePlan:
     """Look at all footers of a dataset, and say which folders are not laid out as they should be.
 
     Parameters

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ...errors import UnsupportedError
-from ...file.reader import ParquetFile
-from ...format.footer.file_metadata import Footer
-from ...format.physical_type import FIXED_LEN_BYTE_ARRAY, INT96
-from ...format.schema import Leaf
-from ...format.thrift.encode import encode_struct
-from ..verify.thrift import read_struct
+from numparq.errors import UnsupportedError
+from numparq.file.reader import ParquetFile
+from numparq.format.footer.file_metadata import Footer
+from numparq.format.physical_type import FIXED_LEN_BYTE_ARRAY, INT96
+from numparq.format.schema import Leaf
+from numparq.format.thrift.encode import encode_struct
+from numparq.tools.verify.thrift import read_struct
+
 from .rewrite_plan import RewritePiece
 
 __all__ = ["check_calendar", "check_microseconds", "has_timestamps"]
@@ -51,8 +52,11 @@ def check_microseconds(piece: RewritePiece, columns: Sequence[str], filesystem: 
                 if any(map(_has_nanoseconds, _flatten(values))):
                     raise UnsupportedError(
                         "INT96 timestamps with nanoseconds would be cut to microseconds: store them as "
-                        "TIMESTAMP(NANOS) first", file=part.file.name, row_group=group, column=name,
-                    )  # fmt: skip
+                        "TIMESTAMP(NANOS) first",
+                        file=part.file.name,
+                        row_group=group,
+                        column=name,
+                    )
 
 
 def has_timestamps(leaf: Leaf) -> bool:
@@ -83,8 +87,10 @@ def check_calendar(filesystem: Any, path: str) -> None:
                     "there are days before 1582, or moments before 1900, by the old calendar of Spark 2 or its LEGACY "
                     "mode: in one file with rows of others nothing could tell how to take them. Have Spark write them "
                     "anew first, or leave them out by 'where'",
-                    file=file.source.name, row_group=group, column=name,
-                )  # fmt: skip
+                    file=file.source.name,
+                    row_group=group,
+                    column=name,
+                )
 
 
 def _column_values(file: ParquetFile, columns: Sequence[str], groups: Sequence[int]) -> Iterator[tuple[int, str, Any]]:

@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import compute as pc
 
-from ...dataset.splits.reader import SplitReader
-from ...dataset.write.row_group_buffer import arrow_to_frame
-from ...file.reader import ParquetFile
-from ...file.writer import ParquetWriter
-from ...format.schema import Leaf
+from numparq.dataset.splits.reader import SplitReader
+from numparq.dataset.write.row_group_buffer import arrow_to_frame
+from numparq.file.reader import ParquetFile
+from numparq.file.writer import ParquetWriter
+from numparq.format.schema import Leaf
+
 from .layout import TargetLayout
 from .rewrite_plan import RewritePiece
 
@@ -31,8 +32,15 @@ __all__ = [
 _TRIAL_ROWS = 65_536
 # What the writer does not choose by itself, for readers are slower with it, but that all of them know.
 _TRIAL_ENCODINGS = ("BYTE_STREAM_SPLIT", "DELTA_BYTE_ARRAY")
-_CARDINALITY_TYPES = (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string, pa.types.is_binary,
-            pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_decimal)  # fmt: skip
+_CARDINALITY_TYPES = (
+    pa.types.is_integer,
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_fixed_size_binary,
+    pa.types.is_decimal,
+)
 
 # Look-ups of rows read a third of what they would with pages of the writer's default (docs/writing.md).
 ROWS_PER_PAGE = 5000
@@ -119,8 +127,10 @@ def _write_sizes(table: pa.Table, options: dict[str, Any]) -> dict[str, int]:
         writer.write(arrow_to_frame(table), index=False)
     with ParquetFile(writer.getvalue()) as file:
         groups = np.arange(file.num_row_groups)
-        return {".".join(leaf.path): int(file.footer.chunks["total_compressed_size"][groups, leaf.index].sum())
-                for leaf in file.schema}  # fmt: skip
+        return {
+            ".".join(leaf.path): int(file.footer.chunks["total_compressed_size"][groups, leaf.index].sum())
+            for leaf in file.schema
+        }
 
 
 def _sorted(table: pa.Table, sort_by: Sequence[str]) -> pa.Table:
@@ -173,8 +183,9 @@ def tune_options(
     -------
     TunedOptions
     """
-    source, arrow, new = (sum(getattr(pilot, name) for pilot in trials) for name in
-                          ("source_bytes", "arrow_bytes", "new_bytes"))  # fmt: skip
+    source, arrow, new = (
+        sum(getattr(pilot, name) for pilot in trials) for name in ("source_bytes", "arrow_bytes", "new_bytes")
+    )
     shrinkage = new / source if source and new else 1.0
     inflation = arrow / new if new and arrow else 1.0
     # Files end between row groups: two of these are to make one at least.
@@ -215,5 +226,8 @@ def _selective_columns(trials: Sequence[TrialWrite]) -> list[str]:
         for name, column in pilot.columns.items():
             values, distinct = counts.get(name, (0, 0))
             counts[name] = values + column.values, distinct + column.distinct
-    return [name for name, (values, distinct) in counts.items()
-            if values >= _MIN_VALUES and distinct >= _DISTINCT_SHARE * values]  # fmt: skip
+    return [
+        name
+        for name, (values, distinct) in counts.items()
+        if values >= _MIN_VALUES and distinct >= _DISTINCT_SHARE * values
+    ]

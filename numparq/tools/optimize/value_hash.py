@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import xxhash
 
-from ...errors import UnsupportedError
-from ...kernels import statistics_kernels
-from ...util.optional import import_pyarrow
+from numparq.errors import UnsupportedError
+from numparq.kernels import statistics_kernels
+from numparq.util.optional import import_pyarrow
 
 __all__ = ["hash_words", "to_words", "value_kind_name"]
 
@@ -253,10 +253,12 @@ def _maps(array: Any) -> np.ndarray:
         return np.zeros(len(array), np.uint64)
     bounds = np.frombuffer(raw, np.int32, len(array) + 1, array.offset * 4).astype(np.int64)
     start, count = bounds[0], bounds[-1] - bounds[0]
-    pairs = _hash_pairs(*(
-        _hash_nested(part.slice(start, count), _field_seed(name, part.type))
-        for name, part in (("key", array.keys), ("value", array.items))
-    ))  # fmt: skip
+    pairs = _hash_pairs(
+        *(
+            _hash_nested(part.slice(start, count), _field_seed(name, part.type))
+            for name, part in (("key", array.keys), ("value", array.items))
+        )
+    )
     return _sum_by_list(pairs, bounds - start)
 
 

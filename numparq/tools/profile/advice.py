@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ...plan.explain import pluralize
+from numparq.plan.explain import pluralize
+
 from .profile import ColumnProfile, Profile
 from .render import format_bytes, format_percent
 
@@ -40,15 +41,19 @@ def advise(profile: Profile) -> Iterator[str]:
 
 def _damage(profile: Profile) -> Iterator[str]:
     if profile.damaged_files:
-        yield (f"damaged: {pluralize(profile.damaged_files, 'file')} could not be read in full: numparq verify tells "
-               "more, numparq salvage saves what is left")  # fmt: skip
+        yield (
+            f"damaged: {pluralize(profile.damaged_files, 'file')} could not be read in full: numparq verify tells "
+            "more, numparq salvage saves what is left"
+        )
 
 
 def _small_files(profile: Profile) -> Iterator[str]:
     mean = profile.size / max(profile.num_files, 1)
     if profile.num_files >= _MANY_FILES and mean < _SMALL_FILE:
-        yield (f"small files: {pluralize(profile.num_files, 'file')} of {format_bytes(mean)} on average -> "
-               f"numparq spark optimize {profile.path}")  # fmt: skip
+        yield (
+            f"small files: {pluralize(profile.num_files, 'file')} of {format_bytes(mean)} on average -> "
+            f"numparq spark optimize {profile.path}"
+        )
 
 
 def _row_groups(profile: Profile) -> Iterator[str]:
@@ -95,11 +100,14 @@ def _lookup_rank(column: ColumnProfile) -> tuple[bool, bool, bool, float]:
 
 def _bloom_filters(profile: Profile) -> Iterator[str]:
     wanted = [
-        column.name for column in profile.columns
-        if _is_unselective(column) and not column.with_bloom and column.type.startswith(_NUMBERS)
+        column.name
+        for column in profile.columns
+        if _is_unselective(column)
+        and not column.with_bloom
+        and column.type.startswith(_NUMBERS)
         and column.name.lower().endswith(_KEY_ENDINGS[:6])
         and (column.distinct or 0) > 0.1 * max(column.num_values, 1)
-    ]  # fmt: skip
+    ]
     if wanted and profile.num_row_groups > 1:
         yield f"Bloom filters on {', '.join(wanted[:_MOST_COLUMNS])}: many values, and no order to find one by"
 
@@ -144,5 +152,13 @@ def _writer_names(profile: Profile) -> str:
 
 
 _RULES: tuple[Callable[[Profile], Iterator[str]], ...] = (
-    _damage, _small_files, _sorting, _bloom_filters, _page_indexes, _statistics, _row_groups, _codecs, _types,
-)  # fmt: skip
+    _damage,
+    _small_files,
+    _sorting,
+    _bloom_filters,
+    _page_indexes,
+    _statistics,
+    _row_groups,
+    _codecs,
+    _types,
+)

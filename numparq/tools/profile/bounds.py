@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...expr.sort_keys import KeyDomain
-from ...format.schema import Leaf
-from ...prune.statistics import PruningStatistics, has_numeric_keys
+from numparq.expr.sort_keys import KeyDomain
+from numparq.format.schema import Leaf
+from numparq.prune.statistics import PruningStatistics, has_numeric_keys
+
 from .value_kind import ValueKind, keys_to_floats
 
 __all__ = ["KeyBounds", "trusted_key_bounds"]

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...dataset.partitions.types import infer_partition_type
+from numparq.dataset.partitions.types import infer_partition_type
+
 from .advice import advise
 from .lookups import FileOrderCounts, count_file_orders, estimate_lookups
 from .partial_profile import FileSizes, PartialColumnProfile, PartialProfile, ValueSummary
@@ -20,7 +21,7 @@ __all__ = ["build_profile", "profile_partition_column"]
 
 def profile_partition_column(
     key: str, files: Mapping[int, FileSizes], values: Mapping[int, str | None]
-) -> ColumnProfile:  # fmt: skip
+) -> ColumnProfile:
     """Make the profile of a partition column.
 
     Parameters
@@ -66,11 +67,28 @@ def profile_partition_column(
         lookup = LookupCost(*shares)
     total = num_rows + nulls
     return ColumnProfile(
-        key, kind.name, is_partition=True, num_values=total, nulls=nulls, null_share=nulls / total if total else None,
-        nans=0, distinct=len(there), distinct_kind="exact", distinct_at_least=len(there), distinct_at_most=len(there),
-        min=there[0] if there else None, max=there[-1] if there else None, min_exact=True, max_exact=True,
-        codecs={}, encodings={}, page_encodings={}, distrusted={}, lookup=lookup, small_range=lookup,
-    )  # fmt: skip
+        key,
+        kind.name,
+        is_partition=True,
+        num_values=total,
+        nulls=nulls,
+        null_share=nulls / total if total else None,
+        nans=0,
+        distinct=len(there),
+        distinct_kind="exact",
+        distinct_at_least=len(there),
+        distinct_at_most=len(there),
+        min=there[0] if there else None,
+        max=there[-1] if there else None,
+        min_exact=True,
+        max_exact=True,
+        codecs={},
+        encodings={},
+        page_encodings={},
+        distrusted={},
+        lookup=lookup,
+        small_range=lookup,
+    )
 
 
 def build_profile(
@@ -105,8 +123,10 @@ def build_profile(
     columns = [
         _profile_column(escape_surrogates(".".join(path)), partial.columns[path], partial, compressed) for path in paths
     ]
-    columns += [profile_partition_column(key, partial.files, {at: value[place] for at, value in values.items()})
-                for place, key in enumerate(keys)]  # fmt: skip
+    columns += [
+        profile_partition_column(key, partial.files, {at: value[place] for at, value in values.items()})
+        for place, key in enumerate(keys)
+    ]
     found = Profile(
         escape_surrogates(path),
         num_files,
@@ -138,29 +158,50 @@ def _profile_column(name: str, column: PartialColumnProfile, partial: PartialPro
         column, partial.files, distinct if how != "unknown" else None, is_mixed=kind is None
     )
     return ColumnProfile(
-        name, _type_text(column), tuple(sorted({physical for physical, _ in column.types})),
+        name,
+        _type_text(column),
+        tuple(sorted({physical for physical, _ in column.types})),
         tuple(sorted({escape_surrogates(logical) for _, logical in column.types if logical})),
-        is_nested=column.is_nested, chunks=column.chunks, num_values=column.num_values, nulls=nulls,
+        is_nested=column.is_nested,
+        chunks=column.chunks,
+        num_values=column.num_values,
+        nulls=nulls,
         null_share=None if nulls is None or not column.num_values else nulls / column.num_values,
         nans=None if column.nans_unknown else column.nans,
-        distinct=distinct, distinct_kind=how, distinct_at_least=least, distinct_at_most=most,
+        distinct=distinct,
+        distinct_kind=how,
+        distinct_at_least=least,
+        distinct_at_most=most,
         **_python_bounds(values, kind),
-        compressed=column.compressed, uncompressed=column.uncompressed,
+        compressed=column.compressed,
+        uncompressed=column.uncompressed,
         share=column.compressed / all_bytes if all_bytes else 0.0,
-        codecs=_sorted_counts(column.codecs), encodings=_sorted_counts(column.encodings),
+        codecs=_sorted_counts(column.codecs),
+        encodings=_sorted_counts(column.encodings),
         page_encodings=_sorted_counts(column.page_encodings),
         pages=column.pages if column.paged == column.chunks else None,
         dictionary_share=column.dictionary_pages / column.pages if column.pages else None,
-        with_statistics=column.with_statistics, with_column_index=column.with_column_index,
-        with_offset_index=column.with_offset_index, with_bloom=column.with_bloom, bloom_bytes=column.bloom_bytes,
+        with_statistics=column.with_statistics,
+        with_column_index=column.with_column_index,
+        with_offset_index=column.with_offset_index,
+        with_bloom=column.with_bloom,
+        bloom_bytes=column.bloom_bytes,
         distrusted=_sorted_counts(column.distrusted),
         mean_length=column.text_bytes / column.text_values if column.text_values else None,
-        min_length=column.shortest, max_length=column.longest,
-        rows_in_order=column.in_order, rows_out_of_order=column.out_of_order,
-        pages_in_order=column.pages_in_order, pages_out_of_order=column.pages_out_of_order,
-        files_in_order=order.in_order, files_out_of_order=order.out_of_order, files_overlapping=order.overlapping,
-        declared=column.declared, lookup=lookup, small_range=small_range, read=column.read,
-    )  # fmt: skip
+        min_length=column.shortest,
+        max_length=column.longest,
+        rows_in_order=column.in_order,
+        rows_out_of_order=column.out_of_order,
+        pages_in_order=column.pages_in_order,
+        pages_out_of_order=column.pages_out_of_order,
+        files_in_order=order.in_order,
+        files_out_of_order=order.out_of_order,
+        files_overlapping=order.overlapping,
+        declared=column.declared,
+        lookup=lookup,
+        small_range=small_range,
+        read=column.read,
+    )
 
 
 def _type_text(column: PartialColumnProfile) -> str:
@@ -171,8 +212,12 @@ def _python_bounds(values: ValueSummary, kind: ValueKind | None) -> dict[str, An
     """Give the bounds of all values; there are none as long as there are values outside of chunks with bounds."""
     if kind is None or values.low is None or values.unbounded:
         return {}
-    return {"min": kind.value(values.low), "max": kind.value(values.high), "min_exact": values.low_exact,
-            "max_exact": values.high_exact}  # fmt: skip
+    return {
+        "min": kind.value(values.low),
+        "max": kind.value(values.high),
+        "min_exact": values.low_exact,
+        "max_exact": values.high_exact,
+    }
 
 
 def _count_distinct(

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ...format.footer.file_metadata import Footer
-from ...format.thrift.decode import read_record
-from ...format.thrift.idl import enum_value
-from ...format.thrift.layout import ThriftLayout, thrift_layout
+from numparq.format.footer.file_metadata import Footer
+from numparq.format.thrift.decode import read_record
+from numparq.format.thrift.idl import enum_value
+from numparq.format.thrift.layout import ThriftLayout, thrift_layout
 
 __all__ = ["ChunkMetadataTable", "count_codecs", "count_dictionary_pages", "has_only_dictionary", "name_encodings"]
 

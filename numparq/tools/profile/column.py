@@ -8,15 +8,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import ParquetError
-from ...expr.sort_keys import key_domain
-from ...format.column_order import leaf_order
-from ...format.open_file import OpenFile
-from ...format.physical_type import BYTE_ARRAY
-from ...format.schema import Leaf
-from ...format.writer_quirks import MIN_MAX, NULL_COUNT, statistics_quirks
-from ...prune.index_locations import COLUMN_INDEX, OFFSET_INDEX
-from ...prune.statistics import row_group_statistics
+from numparq.errors import ParquetError
+from numparq.expr.sort_keys import key_domain
+from numparq.format.column_order import leaf_order
+from numparq.format.open_file import OpenFile
+from numparq.format.physical_type import BYTE_ARRAY
+from numparq.format.schema import Leaf
+from numparq.format.writer_quirks import MIN_MAX, NULL_COUNT, statistics_quirks
+from numparq.prune.index_locations import COLUMN_INDEX, OFFSET_INDEX
+from numparq.prune.statistics import row_group_statistics
+
 from .bounds import trusted_key_bounds
 from .chunk_metadata import (
     ChunkMetadataTable,
@@ -91,8 +92,13 @@ class ColumnProfiler:
         options: ProfileOptions,
     ) -> None:
         self._file, self._ordinal, self._leaf, self._facts, self._pages, self._how = (
-            file, ordinal, leaf, chunk_metadata, pages, options
-        )  # fmt: skip
+            file,
+            ordinal,
+            leaf,
+            chunk_metadata,
+            pages,
+            options,
+        )
         self.part = PartialColumnProfile((ordinal, leaf.index), is_nested=leaf.is_nested)
         self.troubles: list[str] = []
         self._groups = range(file.num_row_groups)
@@ -234,9 +240,11 @@ class ColumnProfiler:
         if self._nulls[group] >= 0 and nulls != self._nulls[group]:
             self._report_contradiction(group, f"{self._nulls[group]:,} nulls are claimed, and there are {nulls:,}")
         bounds = self._bounds
-        if bounds.known[group] and found.low is not None and (
-            found.low < bounds.lows[group] or found.high > bounds.highs[group]
-        ):  # fmt: skip
+        if (
+            bounds.known[group]
+            and found.low is not None
+            and (found.low < bounds.lows[group] or found.high > bounds.highs[group])
+        ):
             self._report_contradiction(group, "there are values outside of the bounds")
         self._read[group] = found
         self._nulls[group], self._nans[group] = nulls, found.nans
@@ -305,12 +313,17 @@ class ColumnProfiler:
             sketch = self._sketches.get(group)
             is_known = bool(self._bounds.known[group]) and count > 0
             found = found + ValueSummary(
-                self._bounds.lows[group] if is_known else None, self._bounds.highs[group] if is_known else None,
-                bool(self._low_exact[group]) and is_known, bool(self._high_exact[group]) and is_known,
-                count if is_known else 0, 0 if is_known else count,
+                self._bounds.lows[group] if is_known else None,
+                self._bounds.highs[group] if is_known else None,
+                bool(self._low_exact[group]) and is_known,
+                bool(self._high_exact[group]) and is_known,
+                count if is_known else 0,
+                0 if is_known else count,
                 DistinctSketch() if sketch is None else sketch[0],
-                0 if sketch is None else count, count if sketch is None else 0, sketch is None or sketch[1],
-            )  # fmt: skip
+                0 if sketch is None else count,
+                count if sketch is None else 0,
+                sketch is None or sketch[1],
+            )
         return found
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ...format.physical_type import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32
-from ...format.schema import Leaf
-from ...kernels import statistics_kernels
+from numparq.format.physical_type import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32
+from numparq.format.schema import Leaf
+from numparq.kernels import statistics_kernels
+
 from .value_kind import ValueKind
 
 __all__ = ["DistinctSketch", "hash_keys", "hash_stored_values"]
@@ -51,10 +52,12 @@ def hash_stored_values(
     if kind.name.startswith("decimal"):
         return _hash_decimals(leaf, values, starts, ends)
     if leaf.physical == BYTE_ARRAY:
-        assert starts is not None and ends is not None
+        assert starts is not None
+        assert ends is not None
         hashes = np.empty(len(starts), np.uint64)
-        statistics_kernels.xxh64_binary(values, np.ascontiguousarray(starts), np.ascontiguousarray(ends), len(starts),
-                                       hashes)  # fmt: skip
+        statistics_kernels.xxh64_binary(
+            values, np.ascontiguousarray(starts), np.ascontiguousarray(ends), len(starts), hashes
+        )
         return hashes
     if kind.keys == "float64":
         floats = values.view("<f2") if leaf.physical == FIXED_LEN_BYTE_ARRAY else values
@@ -111,11 +114,10 @@ def _hash_timestamps(values: np.ndarray) -> np.ndarray:
     return _hash_fixed(pairs, 16)
 
 
-def _hash_decimals(
-    leaf: Leaf, values: np.ndarray, starts: np.ndarray | None, ends: np.ndarray | None
-) -> np.ndarray:  # fmt: skip
+def _hash_decimals(leaf: Leaf, values: np.ndarray, starts: np.ndarray | None, ends: np.ndarray | None) -> np.ndarray:
     if leaf.physical == BYTE_ARRAY:
-        assert starts is not None and ends is not None
+        assert starts is not None
+        assert ends is not None
         data = values.tobytes()
         places = zip(starts.tolist(), ends.tolist(), strict=True)
         return _hash_integers([int.from_bytes(data[start:end], "big", signed=True) for start, end in places])
@@ -125,8 +127,9 @@ def _hash_decimals(
     rows = np.ascontiguousarray(values).view(np.uint8).reshape(-1, width)
     if width > _WIDE_DECIMAL_BYTES:
         data = rows.tobytes()
-        return _hash_integers([int.from_bytes(data[at : at + width], "big", signed=True)
-                               for at in range(0, len(data), width)])  # fmt: skip
+        return _hash_integers(
+            [int.from_bytes(data[at : at + width], "big", signed=True) for at in range(0, len(data), width)]
+        )
     wide = np.empty((len(rows), _WIDE_DECIMAL_BYTES), np.uint8)
     sign = np.where(rows[:, 0] >= 128, 255, 0).astype(np.uint8)
     wide[:, : _WIDE_DECIMAL_BYTES - width] = sign[:, None]
@@ -186,8 +189,9 @@ class DistinctSketch:
     def __add__(self, other: DistinctSketch) -> DistinctSketch:
         if self.registers is None and other.registers is None:
             return DistinctSketch.of(np.concatenate([self.hashes, other.hashes]))
-        one, two = (each.registers if each.registers is not None else _fill_registers(each.hashes)
-                    for each in (self, other))  # fmt: skip
+        one, two = (
+            each.registers if each.registers is not None else _fill_registers(each.hashes) for each in (self, other)
+        )
         return DistinctSketch(_NO_HASHES, np.maximum(one, two))
 
     def count(self) -> float:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ...errors import ParquetError, error_context
-from ...format.open_file import OpenFile
-from ...format.schema import Leaf
+from numparq.errors import ParquetError, error_context
+from numparq.format.open_file import OpenFile
+from numparq.format.schema import Leaf
+
 from .chunk_metadata import ChunkMetadataTable
 from .column import ColumnProfiler, ProfileOptions, leaves_by_path
 from .page_index import FilePageIndexes

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from ...dataset.discover.files import DatasetListing, list_files
-from ...dataset.discover.open_files import open_files
-from ...dataset.listing.files import DataFile
-from ...dataset.prune.pruners import select_files
-from ...errors import ParquetError, SchemaError
-from ...format.open_file import OpenFile
-from ...format.schema import Leaf
+from numparq.dataset.discover.files import DatasetListing, list_files
+from numparq.dataset.discover.open_files import open_files
+from numparq.dataset.listing.files import DataFile
+from numparq.dataset.prune.pruners import select_files
+from numparq.errors import ParquetError, SchemaError
+from numparq.format.open_file import OpenFile
+from numparq.format.schema import Leaf
+
 from .build import build_profile
 from .column import ProfileOptions
 from .file import profile_file
@@ -136,10 +137,18 @@ class ProfileTask:
 
 
 def profile_files(
-    path: Any, columns: Sequence[str | tuple[str, ...]] | None = None, *, data: bool | str = "auto", where: Any = None,
-    partitioning: Any = "hive", storage_options: dict[str, Any] | None = None, filesystem: Any = None,
-    strict: bool = False, verify_crc: bool = True, threads: int = 1,
-) -> Profile:  # fmt: skip
+    path: Any,
+    columns: Sequence[str | tuple[str, ...]] | None = None,
+    *,
+    data: bool | str = "auto",
+    where: Any = None,
+    partitioning: Any = "hive",
+    storage_options: dict[str, Any] | None = None,
+    filesystem: Any = None,
+    strict: bool = False,
+    verify_crc: bool = True,
+    threads: int = 1,
+) -> Profile:
     """Find out what is in the files of a dataset, how it is stored, and how well files could be skipped.
 
     Parameters
@@ -190,9 +199,17 @@ def profile_files(
     (1, 2, 1, 3)
     """
     job = ProfileJob.of(
-        path, columns, data=data, where=where, partitioning=partitioning, storage_options=storage_options,
-        filesystem=filesystem, strict=strict, verify_crc=verify_crc, threads=threads,
-    )  # fmt: skip
+        path,
+        columns,
+        data=data,
+        where=where,
+        partitioning=partitioning,
+        storage_options=storage_options,
+        filesystem=filesystem,
+        strict=strict,
+        verify_crc=verify_crc,
+        threads=threads,
+    )
     (work,) = job.divided(1)
     return job.profile([work.part()])
 
@@ -226,10 +243,19 @@ class ProfileJob:
 
     @classmethod
     def of(
-        cls, path: Any, columns: Sequence[str | tuple[str, ...]] | None = None, *, data: bool | str = "auto",
-        where: Any = None, partitioning: Any = "hive", storage_options: dict[str, Any] | None = None,
-        filesystem: Any = None, strict: bool = False, verify_crc: bool = True, threads: int = 1,
-    ) -> ProfileJob:  # fmt: skip
+        cls,
+        path: Any,
+        columns: Sequence[str | tuple[str, ...]] | None = None,
+        *,
+        data: bool | str = "auto",
+        where: Any = None,
+        partitioning: Any = "hive",
+        storage_options: dict[str, Any] | None = None,
+        filesystem: Any = None,
+        strict: bool = False,
+        verify_crc: bool = True,
+        threads: int = 1,
+    ) -> ProfileJob:
         """List the files; parameters and errors as of `profile_files`."""
         if data not in (True, False, "auto"):
             raise ValueError(f"data is True, False or 'auto', not {data!r}")

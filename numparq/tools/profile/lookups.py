@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...format.bloom_filter import DEFAULT_FPP, false_positive_rate
-from ...format.schema import Leaf
+from numparq.format.bloom_filter import DEFAULT_FPP, false_positive_rate
+from numparq.format.schema import Leaf
+
 from .bounds import KeyBounds
 from .chunk_metadata import ChunkMetadataTable
 from .lookup_model import PrunableContainers, expected_point_reads, expected_reads
@@ -57,12 +58,18 @@ def prunable_row_groups(
     """
     has_bloom = chunk_metadata["bloom_offset"][:, leaf.index] > 0
     runs = PrunableRowGroups(
-        kind.name, bounds.lows, bounds.highs, bounds.known, rows,
-        np.maximum(chunk_metadata["compressed"], 0).sum(axis=1), np.ones(len(rows), np.int64),
-        np.array([chunk.number for chunk in pages], np.int64), np.array([chunk.share for chunk in pages]),
+        kind.name,
+        bounds.lows,
+        bounds.highs,
+        bounds.known,
+        rows,
+        np.maximum(chunk_metadata["compressed"], 0).sum(axis=1),
+        np.ones(len(rows), np.int64),
+        np.array([chunk.number for chunk in pages], np.int64),
+        np.array([chunk.share for chunk in pages]),
         np.array([chunk.page_share for chunk in pages]),
         np.where(has_bloom, np.maximum(chunk_metadata["bloom_length"][:, leaf.index], _UNKNOWN_BLOOM_BYTES), 0),
-    )  # fmt: skip
+    )
     if len(rows) <= MAX_CONTAINERS:
         return runs
     edges = np.arange(MAX_CONTAINERS + 1) * len(rows) // MAX_CONTAINERS
@@ -161,7 +168,7 @@ def _count_overlapping(hulls: Sequence[tuple]) -> int:
 
 def estimate_lookups(
     column: PartialColumnProfile, files: Mapping[int, FileSizes], distinct: int | None, *, is_mixed: bool
-) -> tuple[LookupCost | None, LookupCost | None]:  # fmt: skip
+) -> tuple[LookupCost | None, LookupCost | None]:
     """Say what look-ups on a column read.
 
     Parameters

@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...expr.sort_keys import key_domain
-from ...format.open_file import OpenFile
-from ...format.schema import Leaf
-from ...plan.chunk_pages import ChunkPages as Pages
-from ...prune.index_locations import COLUMN_INDEX, OFFSET_INDEX, IndexLocations
-from ...prune.index_reader import PageIndexReader
-from ...prune.statistics import column_order, page_statistics
+from numparq.expr.sort_keys import key_domain
+from numparq.format.open_file import OpenFile
+from numparq.format.schema import Leaf
+from numparq.plan.chunk_pages import ChunkPages as Pages
+from numparq.prune.index_locations import COLUMN_INDEX, OFFSET_INDEX, IndexLocations
+from numparq.prune.index_reader import PageIndexReader
+from numparq.prune.statistics import column_order, page_statistics
+
 from .bounds import KeyBounds, trusted_key_bounds
 from .chunk_metadata import ChunkMetadataTable
 from .lookup_model import PrunableContainers, expected_point_reads

@@ -117,10 +117,17 @@ class ValueSummary:
         low, low_exact = _outer_bound(self.low, self.low_exact, other.low, other.low_exact, is_low=True)
         high, high_exact = _outer_bound(self.high, self.high_exact, other.high, other.high_exact, is_low=False)
         return ValueSummary(
-            low, high, low_exact, high_exact, self.bounded + other.bounded, self.unbounded + other.unbounded,
-            self.sketch + other.sketch, self.counted + other.counted, self.uncounted + other.uncounted,
+            low,
+            high,
+            low_exact,
+            high_exact,
+            self.bounded + other.bounded,
+            self.unbounded + other.unbounded,
+            self.sketch + other.sketch,
+            self.counted + other.counted,
+            self.uncounted + other.uncounted,
             self.is_certain and other.is_certain,
-        )  # fmt: skip
+        )
 
 
 def _outer_bound(one: Any, one_exact: bool, two: Any, two_exact: bool, is_low: bool) -> tuple[Any, bool]:
@@ -281,10 +288,13 @@ class PartialProfile:
 
     def __add__(self, other: PartialProfile) -> PartialProfile:
         return PartialProfile(
-            _merge_disjoint(self.files, other.files), self.writers + other.writers, self.sorted_by + other.sorted_by,
-            tuple(sorted(self.troubles + other.troubles)[:_MAX_TROUBLES]), _merge_adding(self.troubled, other.troubled),
+            _merge_disjoint(self.files, other.files),
+            self.writers + other.writers,
+            self.sorted_by + other.sorted_by,
+            tuple(sorted(self.troubles + other.troubles)[:_MAX_TROUBLES]),
+            _merge_adding(self.troubled, other.troubled),
             _merge_adding(self.columns, other.columns),
-        )  # fmt: skip
+        )
 
     @classmethod
     def failed(cls, file: int, name: str, messages: list[str]) -> PartialProfile:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from ...plan.explain import pluralize
+from numparq.plan.explain import pluralize
 
 if TYPE_CHECKING:
     from .profile import ColumnProfile, LookupCost, Profile
@@ -22,10 +22,20 @@ _COLOUR = "#2b7bba"
 _DISTINCT_PREFIXES = {"estimate": "~", "dictionary": "≤ ", "exact": "", "unknown": ""}
 # Title of a cell, and how it is aligned.
 _COLUMNS = (
-    ("column", _LEFT), ("type", _LEFT), ("nulls", _RIGHT), ("distinct", _RIGHT), ("min", _LEFT), ("max", _LEFT),
-    ("size", _RIGHT), ("share", _RIGHT), ("codec", _LEFT), ("encoding", _LEFT), ("order", _LEFT), ("look-up", _RIGHT),
+    ("column", _LEFT),
+    ("type", _LEFT),
+    ("nulls", _RIGHT),
+    ("distinct", _RIGHT),
+    ("min", _LEFT),
+    ("max", _LEFT),
+    ("size", _RIGHT),
+    ("share", _RIGHT),
+    ("codec", _LEFT),
+    ("encoding", _LEFT),
+    ("order", _LEFT),
+    ("look-up", _RIGHT),
     ("1 % range", _RIGHT),
-)  # fmt: skip
+)
 _LEGEND = (
     "look-up, 1 % range: the share of the bytes that a query of one value, and of one hundredth of the rows, is "
     "expected to read by the bounds and Bloom filters that there are; ~: an estimate, ≤: at most; ≥ and ≤ before "
@@ -67,9 +77,11 @@ def format_percent(share: float | None) -> str:
 def headline(profile: Profile) -> str:
     """Say in one line how much there is."""
     files = f"{format_bytes(profile.smallest_file)} to {format_bytes(profile.largest_file)}"
-    return (f"{profile.path}: {pluralize(profile.num_files, 'file')} ({files}), "
-            f"{pluralize(profile.num_row_groups, 'row group')}, {pluralize(profile.num_rows, 'row')}, "
-            f"{format_bytes(profile.size)}, {format_bytes(profile.uncompressed)} before compression")  # fmt: skip
+    return (
+        f"{profile.path}: {pluralize(profile.num_files, 'file')} ({files}), "
+        f"{pluralize(profile.num_row_groups, 'row group')}, {pluralize(profile.num_rows, 'row')}, "
+        f"{format_bytes(profile.size)}, {format_bytes(profile.uncompressed)} before compression"
+    )
 
 
 def _notes(profile: Profile) -> Iterator[str]:
@@ -128,8 +140,10 @@ def to_text(profile: Profile) -> str:
     sides = [side for _, side in _COLUMNS]
     lines = [headline(profile), *(f"  {note}" for note in _notes(profile)), ""]
     for row in table:
-        cells = (cell.rjust(width) if side == _RIGHT else cell.ljust(width)
-                 for cell, width, side in zip(row, widths, sides, strict=True))  # fmt: skip
+        cells = (
+            cell.rjust(width) if side == _RIGHT else cell.ljust(width)
+            for cell, width, side in zip(row, widths, sides, strict=True)
+        )
         lines.append("  ".join(cells).rstrip())
     lines += ["", _LEGEND]
     for title, several in (("advice", profile.advice), ("could not be read", profile.troubles)):
@@ -176,10 +190,13 @@ def to_html(profile: Profile) -> str:
     notes = "<br>".join(escape(note) for note in _notes(profile))
     lists = "".join(
         f"<p>{escape(title)}</p><ul>{''.join(f'<li>{escape(one)}</li>' for one in several)}</ul>"
-        for title, several in (("Advice", profile.advice), ("Could not be read", profile.troubles)) if several
-    )  # fmt: skip
-    return (f"<div><p><b>{escape(headline(profile))}</b><br>{notes}</p><table><tr>{head}</tr>{''.join(rows)}</table>"
-            f'<p style="font-size: 11px">{escape(_LEGEND)}</p>{lists}</div>')  # fmt: skip
+        for title, several in (("Advice", profile.advice), ("Could not be read", profile.troubles))
+        if several
+    )
+    return (
+        f"<div><p><b>{escape(headline(profile))}</b><br>{notes}</p><table><tr>{head}</tr>{''.join(rows)}</table>"
+        f'<p style="font-size: 11px">{escape(_LEGEND)}</p>{lists}</div>'
+    )
 
 
 def _byte_share(lookup: LookupCost | None) -> float | None:

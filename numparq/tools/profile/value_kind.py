@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...expr.sort_keys import KeyDomain, float_bits, key_domain
-from ...format.physical_type import INT96, PHYSICAL_NAMES
-from ...format.schema import Leaf
+from numparq.expr.sort_keys import KeyDomain, float_bits, key_domain
+from numparq.format.physical_type import INT96, PHYSICAL_NAMES
+from numparq.format.schema import Leaf
 
 __all__ = ["ValueKind", "type_names", "value_kind"]
 
@@ -139,6 +139,10 @@ def _text(key: bytes, how: str) -> str:
 
 
 _CONVERTERS: dict[str, Callable[[Any, str], Any]] = {
-    "timestamp": _timestamp, "date": _date, "time": _time, "decimal": _decimal, "text": _text,
+    "timestamp": _timestamp,
+    "date": _date,
+    "time": _time,
+    "decimal": _decimal,
+    "text": _text,
     "bool": lambda key, how: bool(key),
-}  # fmt: skip
+}

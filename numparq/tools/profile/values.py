@@ -10,24 +10,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...column.read.chunk_table import ChunkTables
-from ...column.read.context import ReadContext
-from ...column.scratch import ThreadScratch
-from ...errors import error_context
-from ...expr.matchers.vectors import ColumnVector
-from ...expr.sort_keys import key_domain
-from ...format.column_order import leaf_order
-from ...format.open_file import OpenFile
-from ...format.page_bounds import compute_page_bounds
-from ...format.physical_type import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32
-from ...format.schema import Leaf
-from ...format.writer_quirks import page_quirks
-from ...io.coalesce import fetch_ranges
-from ...plan.read_plan import ReadPlan
-from ...plan.row_ranges import RowRanges
-from ...prune.dictionary_page import decode_dictionary, supports_dictionary
-from ...scan.filter_columns import FilterColumns, stored_output_type
-from ...util.worker_pool import WorkerPool
+from numparq.column.read.chunk_table import ChunkTables
+from numparq.column.read.context import ReadContext
+from numparq.column.scratch import ThreadScratch
+from numparq.errors import error_context
+from numparq.expr.matchers.vectors import ColumnVector
+from numparq.expr.sort_keys import key_domain
+from numparq.format.column_order import leaf_order
+from numparq.format.open_file import OpenFile
+from numparq.format.page_bounds import compute_page_bounds
+from numparq.format.physical_type import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32
+from numparq.format.schema import Leaf
+from numparq.format.writer_quirks import page_quirks
+from numparq.io.coalesce import fetch_ranges
+from numparq.plan.read_plan import ReadPlan
+from numparq.plan.row_ranges import RowRanges
+from numparq.prune.dictionary_page import decode_dictionary, supports_dictionary
+from numparq.scan.filter_columns import FilterColumns, stored_output_type
+from numparq.util.worker_pool import WorkerPool
+
 from .distinct import DistinctSketch, hash_stored_values
 from .value_kind import ValueKind
 
@@ -121,7 +122,8 @@ class _NonNullValues:
         elif found.validity is not None:
             there = np.asarray(found.validity[: self._items], np.bool_)
             if is_binary:
-                assert self.starts is not None and self.ends is not None
+                assert self.starts is not None
+                assert self.ends is not None
                 self.starts, self.ends = self.starts[there], self.ends[there]
             else:
                 self.values = self._rows()[there]
@@ -131,7 +133,8 @@ class _NonNullValues:
 
     def _drop_unused_entries(self, codes: np.ndarray) -> None:
         """Keep the entries that codes name, and the codes as numbers of these."""
-        assert self.starts is not None and self.ends is not None
+        assert self.starts is not None
+        assert self.ends is not None
         named = np.bincount(codes[codes >= 0], minlength=len(self.starts)) > 0
         self.codes = (np.cumsum(named) - 1)[codes[codes >= 0]]
         self.starts, self.ends = self.starts[named], self.ends[named]
@@ -273,8 +276,9 @@ def summarize_chunk(
         plan = ReadPlan.whole([leaf.name], [num_rows], *tables.places([row_group]), [row_group])
         faults = page_quirks(file.footer.created_by)
         with WorkerPool(threads) as crew:
-            context = ReadContext(file.source, [leaf.name], crew, verify_crc and faults.has_checksums, ThreadScratch(),
-                              faults.bit_packed)  # fmt: skip
+            context = ReadContext(
+                file.source, [leaf.name], crew, verify_crc and faults.has_checksums, ThreadScratch(), faults.bit_packed
+            )
             with closing(context):
                 asked = FilterColumns(context, tables, [leaf])
                 values = asked.values(plan[row_group], RowRanges.all(num_rows), [0])[leaf.index]

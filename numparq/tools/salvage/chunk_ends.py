@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...column.encodings import ENCODING_PHYSICAL_TYPES
-from ...column.scratch import Scratch, allocate
-from ...format.schema import Leaf
-from ...io.source import Source
-from ...kernels.enums import (
+from numparq.column.encodings import ENCODING_PHYSICAL_TYPES
+from numparq.column.scratch import Scratch, allocate
+from numparq.format.schema import Leaf
+from numparq.io.source import Source
+from numparq.kernels.enums import (
     BROTLI,
     DATA_PAGE_V2,
     DICTIONARY_PAGE,
@@ -24,10 +24,10 @@ from ...kernels.enums import (
     UNCOMPRESSED,
     ZSTD,
 )
-from ...kernels.tables import SLACK
-from ..verify.page_decoder import PageDecodeError, PageDecoder
-from ..verify.page_values import PageDictionary, PageValues
-from ..verify.page_walk import PageSequence, StoredPage
+from numparq.kernels.tables import SLACK
+from numparq.tools.verify.page_decoder import PageDecodeError, PageDecoder
+from numparq.tools.verify.page_values import PageDictionary, PageValues
+from numparq.tools.verify.page_walk import PageSequence, StoredPage
 
 __all__ = ["ChunkEnd", "ChunkEndFinder", "candidate_codecs"]
 

@@ -6,19 +6,20 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from ...api import to_parquet
-from ...errors import InvalidFileError, ParquetError
-from ...file.reader import ParquetFile
-from ...file.writer import ParquetWriter
-from ...format.footer.file_metadata import Footer
-from ...format.footer.rewrite import split_footer
-from ...format.schema import Schema
-from ...io.local_source import FileSource
-from ...io.source import read_bytes
-from ...kernels.enums import CODEC_NAMES
-from ...scan.recovery.losses import LOST_ATTR
-from ..verify.file import check_file
-from ..verify.footer import DecodedFooter
+from numparq.api import to_parquet
+from numparq.errors import InvalidFileError, ParquetError
+from numparq.file.reader import ParquetFile
+from numparq.file.writer import ParquetWriter
+from numparq.format.footer.file_metadata import Footer
+from numparq.format.footer.rewrite import split_footer
+from numparq.format.schema import Schema
+from numparq.io.local_source import FileSource
+from numparq.io.source import read_bytes
+from numparq.kernels.enums import CODEC_NAMES
+from numparq.scan.recovery.losses import LOST_ATTR
+from numparq.tools.verify.file import check_file
+from numparq.tools.verify.footer import DecodedFooter
+
 from .output import SALVAGE_CREATED_BY, TAIL_BYTES, Salvaged, write_salvaged
 
 if TYPE_CHECKING:
@@ -111,8 +112,10 @@ def _preserves_schema(frame: pd.DataFrame, schema: Schema) -> bool:
 
 def _column_types(schema: Schema) -> list[tuple[Any, ...]]:
     """Give what has to be the same of the columns of two files."""
-    return [(leaf.path, leaf.physical, leaf.type_length, leaf.logical, leaf.max_definition_level,
-             leaf.max_repetition_level) for leaf in schema]  # fmt: skip
+    return [
+        (leaf.path, leaf.physical, leaf.type_length, leaf.logical, leaf.max_definition_level, leaf.max_repetition_level)
+        for leaf in schema
+    ]
 
 
 def _first_codec(file: ParquetFile) -> str:
@@ -139,8 +142,9 @@ def salvage_damaged_pages(source: FileSource, tail: DecodedFooter, out: Any) -> 
     """Save the rows that are whole; where they cannot be written as they were, the row groups that are."""
     report = check_file(source.name)
     damaged: dict[int, str] = {}
-    general = [deviation for deviation in report.deviations
-               if deviation.severity == "error" and deviation.row_group is None]  # fmt: skip
+    general = [
+        deviation for deviation in report.deviations if deviation.severity == "error" and deviation.row_group is None
+    ]
     if any(deviation.check.startswith(("schema", "thrift")) for deviation in general):
         raise InvalidFileError(f"the schema in the footer is damaged: {general[0].message}")
     for deviation in report.deviations:
@@ -167,8 +171,10 @@ def _keep_row_groups(source: FileSource, tail: DecodedFooter, out: Any, damaged:
     made = split_footer(footer).encode(_with_new_ordinals(footer, kept), saved.num_rows, {}, SALVAGE_CREATED_BY)
     write_salvaged(source, out, tail.start, made)
     saved.kept.append(f"the row groups {_format_ordinals(kept)}, as they are")
-    saved.lost += [f"row group {number} with {groups[number]['num_rows']:,} rows: {reason}"
-                   for number, reason in sorted(damaged.items())]  # fmt: skip
+    saved.lost += [
+        f"row group {number} with {groups[number]['num_rows']:,} rows: {reason}"
+        for number, reason in sorted(damaged.items())
+    ]
     return saved
 
 

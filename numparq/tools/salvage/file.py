@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ...errors import error_context
-from ...io.local_source import FileSource
-from ...kernels.enums import CODEC_NAMES
-from ..verify.deviations import Findings
-from ..verify.footer import check_footer
+from numparq.errors import error_context
+from numparq.io.local_source import FileSource
+from numparq.kernels.enums import CODEC_NAMES
+from numparq.tools.verify.deviations import Findings
+from numparq.tools.verify.footer import check_footer
+
 from .damaged_pages import salvage_damaged_pages
 from .missing_footer import salvage_missing_footer
 from .output import Salvaged

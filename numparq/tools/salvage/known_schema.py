@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InvalidFileError, SchemaError, error_context
-from ...format.footer.file_metadata import Footer
-from ...format.schema import Leaf
-from ...io.open import open_source
-from ...io.source import read_bytes
-from ..verify.deviations import Findings
-from ..verify.footer import check_footer
-from ..verify.schema import read_schema_tree, schema_leaves
-from ..verify.thrift import read_struct
+from numparq.errors import InvalidFileError, SchemaError, error_context
+from numparq.format.footer.file_metadata import Footer
+from numparq.format.schema import Leaf
+from numparq.io.open import open_source
+from numparq.io.source import read_bytes
+from numparq.tools.verify.deviations import Findings
+from numparq.tools.verify.footer import check_footer
+from numparq.tools.verify.schema import read_schema_tree, schema_leaves
+from numparq.tools.verify.thrift import read_struct
 
 __all__ = ["SalvageSchema", "schema_from_file", "schema_from_footer"]
 
@@ -56,8 +56,11 @@ def schema_from_footer(data: bytes) -> SalvageSchema:
     findings = Findings()
     metadata, _ = read_struct("FileMetaData", data, findings.add)
     root = read_schema_tree(metadata, findings)
-    errors = [deviation for deviation in findings.deviations if deviation.check.startswith("schema")
-              and deviation.severity == "error"]  # fmt: skip
+    errors = [
+        deviation
+        for deviation in findings.deviations
+        if deviation.check.startswith("schema") and deviation.severity == "error"
+    ]
     if root is None or errors:
         raise SchemaError(f"the schema is damaged: {errors[0].message if errors else 'it is no tree'}")
     leaves = schema_leaves(root)

@@ -6,14 +6,15 @@ import contextlib
 from collections import Counter
 from typing import Any
 
-from ...errors import InvalidFileError, ParquetError, SchemaError
-from ...format.footer.checkpoints import find_last_footer
-from ...format.footer.rewrite import split_footer
-from ...format.footer.tail import MAGIC
-from ...io.local_source import FileSource
-from ...io.source import read_bytes
-from ...kernels.enums import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, RLE
-from ..verify.page_walk import PageSequence, walk_file_pages
+from numparq.errors import InvalidFileError, ParquetError, SchemaError
+from numparq.format.footer.checkpoints import find_last_footer
+from numparq.format.footer.rewrite import split_footer
+from numparq.format.footer.tail import MAGIC
+from numparq.io.local_source import FileSource
+from numparq.io.source import read_bytes
+from numparq.kernels.enums import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, RLE
+from numparq.tools.verify.page_walk import PageSequence, walk_file_pages
+
 from .known_schema import schema_from_file, schema_from_footer
 from .output import SALVAGE_CREATED_BY, TAIL_BYTES, Salvaged, write_salvaged
 from .row_groups import AmbiguousPagesError, RowGroupFinder, SalvagedChunk, SalvagedRowGroup
@@ -53,8 +54,12 @@ def _build_column_metadata(chunk: SalvagedChunk, walk: PageSequence) -> dict[str
     """Make the ColumnMetaData; it has no statistics, for nobody asked the values."""
     pages = walk.pages[chunk.first : chunk.end.page]
     counts = Counter((page.header["type"], page.about["encoding"]) for page in pages)
-    levels = {page.about.get(f"{kind}_level_encoding", RLE) for page in pages if page.header["type"] == DATA_PAGE
-              for kind in ("definition", "repetition")}  # fmt: skip
+    levels = {
+        page.about.get(f"{kind}_level_encoding", RLE)
+        for page in pages
+        if page.header["type"] == DATA_PAGE
+        for kind in ("definition", "repetition")
+    }
     dictionary = pages[0].offset if pages[0].header["type"] == DICTIONARY_PAGE else None
     data = next(page for page in pages if page.header["type"] in (DATA_PAGE, DATA_PAGE_V2))
     return {
@@ -69,9 +74,11 @@ def _build_column_metadata(chunk: SalvagedChunk, walk: PageSequence) -> dict[str
         "total_compressed_size": pages[-1].end - pages[0].offset,
         "data_page_offset": data.offset,
         "dictionary_page_offset": dictionary,
-        "encoding_stats": [{"page_type": kind, "encoding": encoding, "count": count}
-                           for (kind, encoding), count in sorted(counts.items())],
-    }  # fmt: skip
+        "encoding_stats": [
+            {"page_type": kind, "encoding": encoding, "count": count}
+            for (kind, encoding), count in sorted(counts.items())
+        ],
+    }
 
 
 # --- files whose footer is gone ---------------------------------------------------------------------------------------
@@ -91,8 +98,10 @@ def salvage_missing_footer(
         known = schema_from_footer(read_bytes(source, start - TAIL_BYTES - length, length))
         before += split_footer(known.footer).row_groups
         saved.num_rows, saved.num_row_groups = checkpoint.num_rows, checkpoint.num_row_groups
-        saved.kept.append(f"{checkpoint.num_rows:,} rows in {checkpoint.num_row_groups:,} row groups, by the footer "
-                          f"that its writer left at byte {start:,}")  # fmt: skip
+        saved.kept.append(
+            f"{checkpoint.num_rows:,} rows in {checkpoint.num_row_groups:,} row groups, by the footer "
+            f"that its writer left at byte {start:,}"
+        )
     if known is None:
         raise SchemaError(
             "there is no footer of a checkpoint in the file. Its row groups can perhaps be found by their pages, if "

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...format.footer.tail import MAGIC
-from ...io.copy import copy_prefix
-from ...io.local_source import FileSource
-from ...io.open import open_sink
-from ...io.source import read_bytes
-from ...util.version import __version__
+from numparq.format.footer.tail import MAGIC
+from numparq.io.copy import copy_prefix
+from numparq.io.local_source import FileSource
+from numparq.io.open import open_sink
+from numparq.io.source import read_bytes
+from numparq.util.version import __version__
 
 __all__ = ["SALVAGE_CREATED_BY", "Salvaged"]
 

@@ -8,14 +8,14 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from ...format.footer.checkpoints import find_last_footer
-from ...io.copy import copy_prefix
-from ...io.file_lock import boot_id, try_lock
-from ...io.local_sink import TEMPORARY_SUFFIX, temporary_prefix
-from ...io.open import open_sink
+from numparq.format.footer.checkpoints import find_last_footer
+from numparq.io.copy import copy_prefix
+from numparq.io.file_lock import boot_id, try_lock
+from numparq.io.local_sink import TEMPORARY_SUFFIX, temporary_prefix
+from numparq.io.open import open_sink
 
 if TYPE_CHECKING:
-    from ...format.footer.checkpoints import Checkpoint
+    from numparq.format.footer.checkpoints import Checkpoint
 
 __all__ = ["leftovers", "recover"]
 

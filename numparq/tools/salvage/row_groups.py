@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ...column.scratch import Scratch
-from ...format.schema import Leaf
-from ...io.source import Source
-from ..verify.page_walk import PageSequence
+from numparq.column.scratch import Scratch
+from numparq.format.schema import Leaf
+from numparq.io.source import Source
+from numparq.tools.verify.page_walk import PageSequence
+
 from .chunk_ends import ChunkEnd, ChunkEndFinder, candidate_codecs
 
 __all__ = ["AmbiguousPagesError", "RowGroupFinder", "SalvagedChunk", "SalvagedRowGroup"]

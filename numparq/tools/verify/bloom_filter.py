@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ...column.scratch import allocate
-from ...errors import LimitError
-from ...format.bloom_filter import BLOCK_BYTES, BloomFilter, hash_values
-from ...format.physical_type import BOOLEAN
-from ...format.schema import Leaf
-from ...io.source import Source, read_bytes
+from numparq.column.scratch import allocate
+from numparq.errors import LimitError
+from numparq.format.bloom_filter import BLOCK_BYTES, BloomFilter, hash_values
+from numparq.format.physical_type import BOOLEAN
+from numparq.format.schema import Leaf
+from numparq.io.source import Source, read_bytes
+
 from .deviations import Findings, Location
 from .page_values import PageValues
 from .thrift import ThriftDecodeError, read_struct
@@ -75,15 +76,17 @@ def read_bloom_filter(
     if offset is None:
         return None, 0
     if not 4 <= offset < data_end:
-        findings.add("bloom-place", f"the Bloom filter is said to begin at {offset:,}, outside of the file's data",
-                     location)  # fmt: skip
+        findings.add(
+            "bloom-place", f"the Bloom filter is said to begin at {offset:,}, outside of the file's data", location
+        )
         return None, 0
     noted: list[tuple[str, str]] = []
     try:
         header, start = read_struct(
-            "BloomFilterHeader", read_bytes(source, offset, min(_MAX_HEADER_BYTES, data_end - offset)),
+            "BloomFilterHeader",
+            read_bytes(source, offset, min(_MAX_HEADER_BYTES, data_end - offset)),
             lambda check, text: noted.append((check, text)),
-        )  # fmt: skip
+        )
     except ThriftDecodeError as error:
         findings.add("bloom-header", f"the header of the Bloom filter cannot be read: {error}", location)
         return None, 0
@@ -94,13 +97,15 @@ def read_bloom_filter(
         findings.add("bloom-header", f"the Bloom filter is of no kind that there is: {reason}", location)
         return None, 0
     if size > data_end - offset - start:
-        findings.add("bloom-place", f"the Bloom filter claims {size:,} bytes, and ends outside of the file's data",
-                     location)  # fmt: skip
+        findings.add(
+            "bloom-place", f"the Bloom filter claims {size:,} bytes, and ends outside of the file's data", location
+        )
         return None, 0
     length = metadata.get("bloom_filter_length")
     if length is not None and length != start + size:
-        findings.add("bloom-length", f"the Bloom filter has {start + size:,} bytes, where the footer says {length:,}",
-                     location)  # fmt: skip
+        findings.add(
+            "bloom-length", f"the Bloom filter has {start + size:,} bytes, where the footer says {length:,}", location
+        )
     if leaf.physical == BOOLEAN:
         findings.add("bloom-header", "a BOOLEAN column has a Bloom filter, which is not for them", location)
         return None, start + size

@@ -183,4 +183,4 @@ CHECKS: dict[str, Check] = {
         key_duplicate="no key is there twice",
         key_columns="what the keys describe are the columns of the file",
     ),
-}  # fmt: skip
+}

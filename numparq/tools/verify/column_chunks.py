@@ -8,17 +8,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...column.scratch import Scratch
-from ...errors import ParquetError
-from ...format.column_order import ColumnOrder
-from ...format.page_bounds import PageBounds
-from ...format.schema import Leaf
-from ...format.statistics import ValueBounds, merge_page_bounds
-from ...format.thrift.idl import enum_value
-from ...format.writer_quirks import PageQuirks
-from ...io.sibling_files import SiblingFiles
-from ...io.source import Source
-from ...kernels.enums import BIT_PACKED, DATA_PAGE, DATA_PAGE_V2, PLAIN, PLAIN_DICTIONARY, RLE
+from numparq.column.scratch import Scratch
+from numparq.errors import ParquetError
+from numparq.format.column_order import ColumnOrder
+from numparq.format.page_bounds import PageBounds
+from numparq.format.schema import Leaf
+from numparq.format.statistics import ValueBounds, merge_page_bounds
+from numparq.format.thrift.idl import enum_value
+from numparq.format.writer_quirks import PageQuirks
+from numparq.io.sibling_files import SiblingFiles
+from numparq.io.source import Source
+from numparq.kernels.enums import BIT_PACKED, DATA_PAGE, DATA_PAGE_V2, PLAIN, PLAIN_DICTIONARY, RLE
+
 from .bloom_filter import read_bloom_filter
 from .deviations import Findings, Location
 from .page_index import check_column_index, check_offset_index, read_page_index
@@ -101,8 +102,10 @@ class ColumnChunkChecker:
             return
         if tuple(facts.get("path_in_schema", ())) != self.leaf.path:
             path = ".".join(facts.get("path_in_schema", ()))
-            self._add("chunk-path", f"the column chunk is that of {path!r} by its path, where the schema has "
-                                    f"{self.leaf.name!r}")  # fmt: skip
+            self._add(
+                "chunk-path",
+                f"the column chunk is that of {path!r} by its path, where the schema has {self.leaf.name!r}",
+            )
         with self._opened() as source:
             bounds = None if source is None else self._bounds(facts)
             if bounds is not None:
@@ -158,8 +161,11 @@ class ColumnChunkChecker:
                 return None
         end = start + size
         if start < _MAGIC_BYTES or size < 0 or end > self.limit:
-            self._add("chunk-place", f"the column chunk is said to have {size:,} bytes from {start:,} on, and the data "
-                                     f"end at {self.limit:,}")  # fmt: skip
+            self._add(
+                "chunk-place",
+                f"the column chunk is said to have {size:,} bytes from {start:,} on, and the data "
+                f"end at {self.limit:,}",
+            )
             if not _MAGIC_BYTES <= start < self.limit or size < 0:
                 return None
             end = min(end, self.limit)
@@ -224,8 +230,9 @@ class ColumnChunkChecker:
                 break  # what an old writer's sizes may have left out is not there
             pages.take(page)
             if self.budget.left < 0:
-                self._add("not-checked", "what the file claims to have is far more than its size, and is not all "
-                                         "looked at")  # fmt: skip
+                self._add(
+                    "not-checked", "what the file claims to have is far more than its size, and is not all looked at"
+                )
                 return False
         return complete
 
@@ -241,8 +248,10 @@ class ColumnChunkChecker:
         if whole and rows != self.num_rows:
             self._add("chunk-rows", f"the row group has {self.num_rows:,} rows, and {rows:,} begin in the pages")
         stored, plain = pages.sizes
-        for name, check, actual in (("total_compressed_size", "chunk-compressed-size", stored),
-                                    ("total_uncompressed_size", "chunk-uncompressed-size", plain)):  # fmt: skip
+        for name, check, actual in (
+            ("total_compressed_size", "chunk-compressed-size", stored),
+            ("total_uncompressed_size", "chunk-uncompressed-size", plain),
+        ):
             said = metadata.get(name)
             if said is None or said == actual:
                 continue
@@ -259,11 +268,15 @@ class ColumnChunkChecker:
             said = metadata["data_page_offset"]
             dictionary = pages.dictionary_page
             if dictionary is not None and said == dictionary.offset and not metadata.get("dictionary_page_offset"):
-                self._add("dictionary-offset-legacy", "data_page_offset is that of the dictionary page, as some "
-                                                      "writers have it")  # fmt: skip
+                self._add(
+                    "dictionary-offset-legacy",
+                    "data_page_offset is that of the dictionary page, as some writers have it",
+                )
             elif said != first.offset and first.ordinal <= 1:
-                self._add("chunk-data-offset", f"data_page_offset is {said:,}, and the first data page begins at "
-                                               f"{first.offset:,}")  # fmt: skip
+                self._add(
+                    "chunk-data-offset",
+                    f"data_page_offset is {said:,}, and the first data page begins at {first.offset:,}",
+                )
         wanted = metadata.get("dictionary_page_offset")
         actual = None if pages.dictionary_page is None else pages.dictionary_page.offset
         if wanted and wanted != actual and (actual is not None or wanted != start or pages.facts):
@@ -303,11 +316,11 @@ class ColumnChunkChecker:
         both = (PLAIN, PLAIN_DICTIONARY)  # of a dictionary page, they say the same
         beside = levels if dictionary is None or listed & set(both) else {*levels, PLAIN}
         unused = listed - used - {RLE, BIT_PACKED} - set(both if dictionary is not None else ())
-        kinds = (("chunk-encodings", used - listed, "are used by data pages and not listed"),
-                 ("chunk-encodings-beside", beside - listed - used, "are used by levels or the dictionary and not "
-                  "listed"),
-                 ("chunk-encodings-unused", unused if pages.facts else set(), "are listed and used by no page")
-                 )  # fmt: skip
+        kinds = (
+            ("chunk-encodings", used - listed, "are used by data pages and not listed"),
+            ("chunk-encodings-beside", beside - listed - used, "are used by levels or the dictionary and not listed"),
+            ("chunk-encodings-unused", unused if pages.facts else set(), "are listed and used by no page"),
+        )
         for check, wrong, what in kinds:
             if wrong:
                 names = ", ".join(str(enum_value("Encoding", encoding)) for encoding in sorted(wrong))
@@ -346,9 +359,15 @@ class ColumnChunkChecker:
         definition = [sum(level) for level in zip(*(page.definition or () for page in known), strict=False)]
         repetition = [sum(level) for level in zip(*(page.repetition or () for page in known), strict=False)]
         total = sum(page.byte_array_bytes or 0 for page in known)
-        check_size_statistics(sizes, self.leaf, definition or [0] * (self.leaf.max_definition_level + 1),
-                              repetition or [0] * (self.leaf.max_repetition_level + 1), total, self.findings,
-                              self.place)  # fmt: skip
+        check_size_statistics(
+            sizes,
+            self.leaf,
+            definition or [0] * (self.leaf.max_definition_level + 1),
+            repetition or [0] * (self.leaf.max_repetition_level + 1),
+            total,
+            self.findings,
+            self.place,
+        )
 
     def _check_indexes(
         self, offsets: dict[str, Any] | None, columns: dict[str, Any] | None, pages: PageChecker

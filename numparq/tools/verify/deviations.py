@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ...format.writer_quirks import resolve_check
+from numparq.format.writer_quirks import resolve_check
+
 from .checks import CHECKS
 
 __all__ = ["Deviation", "Findings", "Location"]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import error_context
-from ...io.open import open_source
-from ...io.sibling_files import SiblingFiles
-from ...io.source import Source
-from ...util.progress import ProgressBar
+from numparq.errors import error_context
+from numparq.io.open import open_source
+from numparq.io.sibling_files import SiblingFiles
+from numparq.io.source import Source
+from numparq.util.progress import ProgressBar
+
 from .deviations import Deviation, Findings
 from .footer import check_footer
 from .key_values import check_key_values
@@ -129,11 +130,19 @@ def check_file(path: Any, progress: bool | None = None, *, external_files: bool 
         source.close()
     groups = metadata.get("row_groups", [])
     return VerificationReport(
-        source.name, source.size, sum(group.get("num_rows", 0) for group in groups), len(groups),
-        sum("type" in element for element in metadata.get("schema", [])[1:]), metadata.get("created_by", ""),
-        findings.deviations, findings.num_omitted, findings.count("error"), findings.count("warning"),
-        dict(findings.checked_counts), findings.notes,
-    )  # fmt: skip
+        source.name,
+        source.size,
+        sum(group.get("num_rows", 0) for group in groups),
+        len(groups),
+        sum("type" in element for element in metadata.get("schema", [])[1:]),
+        metadata.get("created_by", ""),
+        findings.deviations,
+        findings.num_omitted,
+        findings.count("error"),
+        findings.count("warning"),
+        dict(findings.checked_counts),
+        findings.notes,
+    )
 
 
 def _check_all(source: Source, findings: Findings, progress: bool | None, files: SiblingFiles | None) -> dict[str, Any]:

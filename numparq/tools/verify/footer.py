@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import InvalidFileError, UnsupportedError
-from ...format.footer.tail import ENCRYPTED_MAGIC, MAGIC
-from ...io.source import Source, read_bytes
+from numparq.errors import InvalidFileError, UnsupportedError
+from numparq.format.footer.tail import ENCRYPTED_MAGIC, MAGIC
+from numparq.io.source import Source, read_bytes
+
 from .deviations import Findings
 from .thrift import ThriftDecodeError, read_struct
 

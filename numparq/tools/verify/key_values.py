@@ -8,8 +8,9 @@ import json
 from collections import Counter
 from typing import Any
 
-from ...format.key_values.arrow import decode_schema_message
-from ...format.key_values.flatbuffer import FlatbufferError
+from numparq.format.key_values.arrow import decode_schema_message
+from numparq.format.key_values.flatbuffer import FlatbufferError
+
 from .deviations import Findings
 from .schema_elements import SchemaTreeNode
 

@@ -6,23 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from ...column.buffers import BinaryArray
-from ...column.read.decode import decode_binary_run
-from ...column.read.decompress import PageBatches, decompress_pages
-from ...column.read.dictionary import EMPTY_DICTIONARY, decode_binary_dictionary, decode_fixed_dictionary
-from ...column.read.pages import PageFailure, Pages, check_page
-from ...column.read.transcode import transcode
-from ...column.scratch import Scratch, allocate
-from ...compression.codecs import max_ratios
-from ...errors import LimitError, ParquetError
-from ...format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
-from ...format.schema import Leaf
-from ...format.writer_quirks import PageQuirks
-from ...kernels import kernels, nested_decode_kernels
-from ...kernels.decode.levels import STATE_FIELDS as LEVEL_FIELDS
-from ...kernels.decode.levels import STATE_LEVELS, STATE_ROWS, STATE_VALUES
-from ...kernels.decode.page_sections import STATE_FIELDS
-from ...kernels.enums import (
+from numparq.column.buffers import BinaryArray
+from numparq.column.read.decode import decode_binary_run
+from numparq.column.read.decompress import PageBatches, decompress_pages
+from numparq.column.read.dictionary import EMPTY_DICTIONARY, decode_binary_dictionary, decode_fixed_dictionary
+from numparq.column.read.pages import PageFailure, Pages, check_page
+from numparq.column.read.transcode import transcode
+from numparq.column.scratch import Scratch, allocate
+from numparq.compression.codecs import max_ratios
+from numparq.errors import LimitError, ParquetError
+from numparq.format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
+from numparq.format.schema import Leaf
+from numparq.format.writer_quirks import PageQuirks
+from numparq.kernels import kernels, nested_decode_kernels
+from numparq.kernels.decode.levels import STATE_FIELDS as LEVEL_FIELDS
+from numparq.kernels.decode.levels import STATE_LEVELS, STATE_ROWS, STATE_VALUES
+from numparq.kernels.decode.page_sections import STATE_FIELDS
+from numparq.kernels.enums import (
     BIT_PACKED,
     DATA_PAGE,
     DATA_PAGE_V2,
@@ -33,8 +33,8 @@ from ...kernels.enums import (
     PLAIN_DICTIONARY,
     RLE_DICTIONARY,
 )
-from ...kernels.status import BAD_UTF8
-from ...kernels.tables import (
+from numparq.kernels.status import BAD_UTF8
+from numparq.kernels.tables import (
     ALWAYS_COMPRESSED,
     C_CAST,
     C_CODEC,
@@ -71,6 +71,7 @@ from ...kernels.tables import (
     PREFIX_CARRYOVER,
     SLACK,
 )
+
 from .encodings import first_delta_value, max_delta_bits
 from .page_values import PageDictionary, PageValues
 from .page_walk import has_negative_counts
@@ -193,8 +194,12 @@ class PageDecoder:
             is_denied = bool(row[P_IS_COMPRESSED]) and not says_so
         found = self._decode_page(pages, dictionary)
         if is_denied:
-            found.faults.append(("writer-compressed", "the page is compressed, and its header says that it is not, as "
-                                                      "parquet-cpp wrote it (ARROW-10353)"))  # fmt: skip
+            found.faults.append(
+                (
+                    "writer-compressed",
+                    "the page is compressed, and its header says that it is not, as parquet-cpp wrote it (ARROW-10353)",
+                )
+            )
         return found
 
     def skip_page(self) -> None:
@@ -207,7 +212,12 @@ class PageDecoder:
         table, chunks = np.zeros((1, PAGE_FIELDS), np.int64), self._chunk.reshape(1, -1).copy()
         row = table[0]
         row[P_TYPE], row[P_ENCODING], row[P_NUM_VALUES], row[P_NUM_NULLS], row[P_CRC] = (
-            page_type, encoding, count, -1, -1)  # fmt: skip
+            page_type,
+            encoding,
+            count,
+            -1,
+            -1,
+        )
         row[P_COMPRESSED], row[P_UNCOMPRESSED] = header["compressed_page_size"], header["uncompressed_page_size"]
         row[P_IS_COMPRESSED] = int(self._chunk[C_CODEC] != 0 and row[P_COMPRESSED] > 0)
         if not row[P_IS_COMPRESSED]:
@@ -228,8 +238,13 @@ class PageDecoder:
         except (PageFailure, ParquetError, MemoryError) as error:
             raise _decode_error(error, "page-levels") from None
         if turned:
-            found.faults.append(("writer-level-bits", "the bits of the levels, which are BIT_PACKED, begin with the "
-                                                      "lowest, as Impala wrote them (IMPALA-3006)"))  # fmt: skip
+            found.faults.append(
+                (
+                    "writer-level-bits",
+                    "the bits of the levels, which are BIT_PACKED, begin with the "
+                    "lowest, as Impala wrote them (IMPALA-3006)",
+                )
+            )
         if not found.num_values:
             return found
         row = pages.pages[0]
@@ -277,8 +292,12 @@ class PageDecoder:
             if widest > _INT32_BITS:
                 found.faults.append(("writer-deltas", f"deltas of INT32 values have {widest} bits"))
         elif encoding == DELTA_BYTE_ARRAY and (shared := first_delta_value(body.tobytes())):
-            found.faults.append(("writer-prefixes", f"the first string begins with {shared:,} bytes of the last one "
-                                                    "of a page before (PARQUET-246)"))  # fmt: skip
+            found.faults.append(
+                (
+                    "writer-prefixes",
+                    f"the first string begins with {shared:,} bytes of the last one of a page before (PARQUET-246)",
+                )
+            )
 
     def _levels(self, pages: Pages, decompressed: np.ndarray) -> PageValues:
         """Decode the levels behind those of the entry before, so that the page may go on with its row."""
@@ -290,9 +309,18 @@ class PageDecoder:
         state = np.zeros(LEVEL_FIELDS, np.int64)
         state[STATE_LEVELS] = before
         status = nested_decode_kernels.decode_page_levels(
-            pages.pages.reshape(-1), 0, 1, pages.raw, decompressed, leaf.max_definition_level,
-            leaf.max_repetition_level, self._element_levels, definition, repetition, state,
-        )  # fmt: skip
+            pages.pages.reshape(-1),
+            0,
+            1,
+            pages.raw,
+            decompressed,
+            leaf.max_definition_level,
+            leaf.max_repetition_level,
+            self._element_levels,
+            definition,
+            repetition,
+            state,
+        )
         check_page(status, state)
         pages.pages[0, P_TYPE] = DATA_PAGE
         end = before + count
@@ -303,11 +331,15 @@ class PageDecoder:
                 int(repetition[end - 1]) if len(repetition) else 0,
             )
         return PageValues(
-            definition[before:end] if len(definition) else None, repetition[before:end] if len(repetition) else None,
-            count, int(state[STATE_ROWS]), int(state[STATE_VALUES]), np.empty(0, _DTYPES.get(leaf.physical, "u1")),
+            definition[before:end] if len(definition) else None,
+            repetition[before:end] if len(repetition) else None,
+            count,
+            int(state[STATE_ROWS]),
+            int(state[STATE_VALUES]),
+            np.empty(0, _DTYPES.get(leaf.physical, "u1")),
             np.empty(0, np.int64) if leaf.physical == BYTE_ARRAY else None,
             np.empty(0, np.int64) if leaf.physical == BYTE_ARRAY else None,
-        )  # fmt: skip
+        )
 
     def _plain_size(self, found: PageValues) -> int:
         """Give the bytes that values take in PLAIN."""
@@ -344,9 +376,19 @@ class PageDecoder:
         state = np.zeros(STATE_FIELDS, np.int64)
         for part in transcode(pages, (0, 1, False), decompressed, self._scratch):
             status = kernels.decode_fixed_pages(
-                pages.chunks.reshape(-1), part.table.reshape(-1), part.first, part.last, pages.raw, part.decompressed,
-                dictionary, dense, unused, np.empty(0, np.uint8), out, state,
-            )  # fmt: skip
+                pages.chunks.reshape(-1),
+                part.table.reshape(-1),
+                part.first,
+                part.last,
+                pages.raw,
+                part.decompressed,
+                dictionary,
+                dense,
+                unused,
+                np.empty(0, np.uint8),
+                out,
+                state,
+            )
             check_page(status, state)
         return out
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from ...format.page_index import ASCENDING, DESCENDING
-from ...format.schema import Leaf
-from ...io.source import Source, read_bytes
+from numparq.format.page_index import ASCENDING, DESCENDING
+from numparq.format.schema import Leaf
+from numparq.io.source import Source, read_bytes
+
 from .deviations import Findings, Location
 from .pages import CheckedPage
 from .statistics import BoundsChecker
@@ -53,8 +54,12 @@ def read_page_index(
         or offset + length > data_end
         or length > _MAX_INDEX_BYTES
     ):
-        findings.add("index-place", f"the {stem.replace('_', ' ')} is said to have {length} bytes at {offset}, which "
-                                    "is not within the file's data", place)  # fmt: skip
+        findings.add(
+            "index-place",
+            f"the {stem.replace('_', ' ')} is said to have {length} bytes at {offset}, which "
+            "is not within the file's data",
+            place,
+        )
         return None
     noted: list[tuple[str, str]] = []
     try:
@@ -67,8 +72,9 @@ def read_page_index(
     for check, text in noted:
         findings.add(check, text, place)
     if end != length:
-        findings.add("index-place", f"the {stem.replace('_', ' ')} takes {end:,} bytes, where the footer says "
-                                    f"{length:,}", place)  # fmt: skip
+        findings.add(
+            "index-place", f"the {stem.replace('_', ' ')} takes {end:,} bytes, where the footer says {length:,}", place
+        )
     return None if any(check == "thrift-required" for check, _ in noted) else found
 
 
@@ -84,20 +90,30 @@ def check_offset_index(
         stored = page.stored
         here = place._replace(page=stored.ordinal)
         if location.get("offset") != stored.offset:
-            findings.add("offset-index-offset", f"the offset index has the page at {location.get('offset'):,}, and it "
-                                                f"begins at {stored.offset:,}", here)  # fmt: skip
+            findings.add(
+                "offset-index-offset",
+                f"the offset index has the page at {location.get('offset'):,}, and it begins at {stored.offset:,}",
+                here,
+            )
         size = stored.end - stored.offset
         if location.get("compressed_page_size") != size:
-            findings.add("offset-index-size", f"the offset index gives the page "
-                                              f"{location.get('compressed_page_size'):,} bytes, and it has {size:,}",
-                         here)  # fmt: skip
+            findings.add(
+                "offset-index-size",
+                f"the offset index gives the page {location.get('compressed_page_size'):,} bytes, and it has {size:,}",
+                here,
+            )
         if page.first_row is not None and location.get("first_row_index") != page.first_row:
-            findings.add("offset-index-row", f"the offset index has the page begin with row "
-                                             f"{location.get('first_row_index'):,}, and it begins with row "
-                                             f"{page.first_row:,}", here)  # fmt: skip
+            findings.add(
+                "offset-index-row",
+                f"the offset index has the page begin with row "
+                f"{location.get('first_row_index'):,}, and it begins with row "
+                f"{page.first_row:,}",
+                here,
+            )
         if not page.begins_row and "data_page_header_v2" not in stored.header:
-            findings.add("page-row-start", "the page goes on with a row of the page before, in spite of the offset "
-                                           "index", here)  # fmt: skip
+            findings.add(
+                "page-row-start", "the page goes on with a row of the page before, in spite of the offset index", here
+            )
     _check_value_bytes(index, pages, findings, place)
 
 
@@ -106,14 +122,17 @@ def _check_value_bytes(index: dict[str, Any], pages: list[CheckedPage], findings
     if not said:
         return
     if len(said) != len(pages):
-        findings.add("index-pages", f"the offset index has the sizes of {len(said):,} pages, the chunk has "
-                                    f"{len(pages):,}", place)  # fmt: skip
+        findings.add(
+            "index-pages", f"the offset index has the sizes of {len(said):,} pages, the chunk has {len(pages):,}", place
+        )
         return
     for size, page in zip(said, pages, strict=True):
         if page.byte_array_bytes is not None and page.byte_array_bytes != size:
-            findings.add("offset-index-bytes", f"the offset index says {size:,} bytes of values, and they have "
-                                               f"{page.byte_array_bytes:,}", place._replace(page=page.stored.ordinal)
-                         )  # fmt: skip
+            findings.add(
+                "offset-index-bytes",
+                f"the offset index says {size:,} bytes of values, and they have {page.byte_array_bytes:,}",
+                place._replace(page=page.stored.ordinal),
+            )
 
 
 # --- column index -----------------------------------------------------------------------------------------------------
@@ -127,8 +146,11 @@ def check_column_index(
     lists = [name for name in ("null_pages", "min_values", "max_values", "null_counts", "nan_counts") if name in index]
     wrong = [name for name in lists if len(index[name]) != len(pages)]
     if wrong:
-        findings.add("index-pages", f"the column index has {len(index[wrong[0]]):,} {wrong[0]}, the chunk has "
-                                    f"{len(pages):,} data pages", place)  # fmt: skip
+        findings.add(
+            "index-pages",
+            f"the column index has {len(index[wrong[0]]):,} {wrong[0]}, the chunk has {len(pages):,} data pages",
+            place,
+        )
         return
     bounds = check.over("the column index", "column-index-min", "column-index-max", "column-index-bound")
     for number, page in enumerate(pages):
@@ -150,15 +172,21 @@ def _check_page(index: dict[str, Any], number: int, page: CheckedPage, check: Bo
             findings.add("column-index-bound", "the column index has bounds of a page without values", place)
     elif page.bounds is not None and check.order.kind != "none":
         check.check(low, high, page.bounds, place)
-    counts = (("null_counts", "column-index-null-counts", "nulls", page.null_count),
-              ("nan_counts", "column-index-nan-counts", "NaNs", page.bounds and page.bounds.nan_count))  # fmt: skip
+    counts = (
+        ("null_counts", "column-index-null-counts", "nulls", page.null_count),
+        ("nan_counts", "column-index-nan-counts", "NaNs", page.bounds and page.bounds.nan_count),
+    )
     for name, which, things, actual in counts:
         if name in index and index[name][number] < 0:
-            findings.add("stats-unknown", f"the column index says {index[name][number]} {things}, which stands for an "
-                                          "unknown number", place)  # fmt: skip
+            findings.add(
+                "stats-unknown",
+                f"the column index says {index[name][number]} {things}, which stands for an unknown number",
+                place,
+            )
         elif name in index and actual is not None and index[name][number] != actual:
-            findings.add(which, f"the column index says {index[name][number]:,} {things}, and there are {actual:,}",
-                         place)  # fmt: skip
+            findings.add(
+                which, f"the column index says {index[name][number]:,} {things}, and there are {actual:,}", place
+            )
 
 
 def _check_order(index: dict[str, Any], check: BoundsChecker, place: Location) -> None:
@@ -174,9 +202,12 @@ def _check_order(index: dict[str, Any], check: BoundsChecker, place: Location) -
         for place_of, (one, other) in zip(pages[1:], pairwise(values), strict=True):
             if check.exceeds(one, other, wanted == ASCENDING):
                 direction = "ascending" if wanted == ASCENDING else "descending"
-                check.findings.add("column-index-order", f"the column index is called {direction}, and item {place_of} "
-                                                         f"of its {name} does not follow the one before", place
-                                   )  # fmt: skip
+                check.findings.add(
+                    "column-index-order",
+                    f"the column index is called {direction}, and item {place_of} "
+                    f"of its {name} does not follow the one before",
+                    place,
+                )
                 return
 
 
@@ -187,12 +218,18 @@ def _check_histograms(
     if not counts:
         return
     if len(counts) != size * len(pages):
-        findings.add("index-pages", f"the histograms of {kind} levels in the column index have {len(counts):,} items, "
-                                    f"and should have {size * len(pages):,}", place)  # fmt: skip
+        findings.add(
+            "index-pages",
+            f"the histograms of {kind} levels in the column index have {len(counts):,} items, "
+            f"and should have {size * len(pages):,}",
+            place,
+        )
         return
     for number, page in enumerate(pages):
         actual = getattr(page, kind)
         if actual is not None and counts[number * size : (number + 1) * size] != actual:
-            findings.add("column-index-histograms", f"the histogram of {kind} levels in the column index is not that "
-                                                    "of the page", place._replace(page=page.stored.ordinal)
-                         )  # fmt: skip
+            findings.add(
+                "column-index-histograms",
+                f"the histogram of {kind} levels in the column index is not that of the page",
+                place._replace(page=page.stored.ordinal),
+            )

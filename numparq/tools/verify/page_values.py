@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from ...format.bloom_filter import hash_values
-from ...format.physical_type import BOOLEAN
-from ...format.schema import Leaf
-from ...kernels.tables import SLACK
+from numparq.format.bloom_filter import hash_values
+from numparq.format.physical_type import BOOLEAN
+from numparq.format.schema import Leaf
+from numparq.kernels.tables import SLACK
 
 __all__ = ["PageDictionary", "PageValues"]
 

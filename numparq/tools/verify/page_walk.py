@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import InvalidFileError
-from ...format.footer.checkpoints import find_last_footer_in
-from ...format.thrift.idl import enum_value
-from ...io.source import Source, read_bytes
-from ...kernels.enums import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, INDEX_PAGE
+from numparq.errors import InvalidFileError
+from numparq.format.footer.checkpoints import find_last_footer_in
+from numparq.format.thrift.idl import enum_value
+from numparq.io.source import Source, read_bytes
+from numparq.kernels.enums import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, INDEX_PAGE
+
 from .deviations import WHOLE_FILE, Findings, Location
 from .thrift import ThriftDecodeError, read_struct
 
@@ -26,8 +27,13 @@ __all__ = [
 ]
 
 NOT_COUNTED = -1  # num_nulls, as parquet-java wrote it
-_MIN_COUNTS = {"num_values": 0, "num_nulls": NOT_COUNTED, "num_rows": 0, "definition_levels_byte_length": 0,
-          "repetition_levels_byte_length": 0}  # fmt: skip
+_MIN_COUNTS = {
+    "num_values": 0,
+    "num_nulls": NOT_COUNTED,
+    "num_rows": 0,
+    "definition_levels_byte_length": 0,
+    "repetition_levels_byte_length": 0,
+}
 _FIRST_READ_BYTES, _MAX_HEADER_BYTES = 1 << 12, 1 << 26
 _TYPE_HEADERS = {
     DATA_PAGE: "data_page_header",
@@ -152,8 +158,9 @@ def _is_valid(header: dict[str, Any], body: int, data_end: int, findings: Findin
     if size is None or "type" not in header or "uncompressed_page_size" not in header:
         return False  # which has been said already
     if size < 0 or header["uncompressed_page_size"] < 0:
-        findings.add("page-counts", f"the page has {size:,} bytes, decompressed {header['uncompressed_page_size']:,}",
-                     location)  # fmt: skip
+        findings.add(
+            "page-counts", f"the page has {size:,} bytes, decompressed {header['uncompressed_page_size']:,}", location
+        )
         return False
     if size > data_end - body:
         findings.add(
@@ -294,8 +301,10 @@ def describe_remains(source: Source) -> list[str]:
         lines = [error.message]
     else:
         start = checkpoint.end
-        lines = [f"a footer that was left on the way ends at byte {start:,}: up to there it is a good file of "
-                 f"{checkpoint.num_rows:,} rows in {checkpoint.num_row_groups:,} row groups"]  # fmt: skip
+        lines = [
+            f"a footer that was left on the way ends at byte {start:,}: up to there it is a good file of "
+            f"{checkpoint.num_rows:,} rows in {checkpoint.num_row_groups:,} row groups"
+        ]
     walk = walk_file_pages(source, start)
     if not walk.pages:
         return [*lines, f"there is no page behind it, from byte {start:,} on"] if start > _MAGIC_BYTES else lines

@@ -9,18 +9,27 @@ from typing import Any
 
 import numpy as np
 
-from ...column.encodings import ENCODING_PHYSICAL_TYPES
-from ...column.scratch import Scratch, allocate
-from ...errors import LimitError
-from ...format.column_order import ColumnOrder
-from ...format.page_bounds import compute_page_bounds
-from ...format.schema import Leaf
-from ...format.statistics import ValueBounds
-from ...format.thrift.idl import enum_value, load_idl
-from ...format.writer_quirks import PageQuirks
-from ...io.source import Source
-from ...kernels.enums import BYTE_ARRAY, DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN, PLAIN_DICTIONARY, UNCOMPRESSED
-from ...kernels.tables import SLACK
+from numparq.column.encodings import ENCODING_PHYSICAL_TYPES
+from numparq.column.scratch import Scratch, allocate
+from numparq.errors import LimitError
+from numparq.format.column_order import ColumnOrder
+from numparq.format.page_bounds import compute_page_bounds
+from numparq.format.schema import Leaf
+from numparq.format.statistics import ValueBounds
+from numparq.format.thrift.idl import enum_value, load_idl
+from numparq.format.writer_quirks import PageQuirks
+from numparq.io.source import Source
+from numparq.kernels.enums import (
+    BYTE_ARRAY,
+    DATA_PAGE,
+    DATA_PAGE_V2,
+    DICTIONARY_PAGE,
+    PLAIN,
+    PLAIN_DICTIONARY,
+    UNCOMPRESSED,
+)
+from numparq.kernels.tables import SLACK
+
 from .deviations import Findings, Location
 from .page_decoder import PageDecodeError, PageDecoder
 from .page_values import PageDictionary, PageValues
@@ -157,8 +166,10 @@ class PageChecker:
         """Check a page."""
         place = self.place._replace(page=page.ordinal)
         header_size = page.body - page.offset
-        self.sizes = (self.sizes[0] + page.end - page.offset,
-                      self.sizes[1] + header_size + page.header["uncompressed_page_size"])  # fmt: skip
+        self.sizes = (
+            self.sizes[0] + page.end - page.offset,
+            self.sizes[1] + header_size + page.header["uncompressed_page_size"],
+        )
         self.findings.checked_counts["pages"] += 1
         size = page.header["compressed_page_size"]
         if not self.budget.take(_PAGE_COST + size):
@@ -186,8 +197,12 @@ class PageChecker:
         self.findings.checked_counts["checksums"] += 1
         actual = zlib.crc32(body.data)
         if crc & 0xFFFFFFFF != actual:
-            self.findings.add("page-crc", f"the checksum in the header is {crc & 0xFFFFFFFF:08x}, that of the bytes "
-                                          f"{actual:08x}: the page is damaged", location)  # fmt: skip
+            self.findings.add(
+                "page-crc",
+                f"the checksum in the header is {crc & 0xFFFFFFFF:08x}, that of the bytes "
+                f"{actual:08x}: the page is damaged",
+                location,
+            )
 
     def _add_once(self, check: str, message: str, location: Location) -> None:
         """Note what all pages of a writer have: of the chunk's first alone."""
@@ -198,13 +213,17 @@ class PageChecker:
     def _check_dictionary_page(self, page: StoredPage, raw: np.ndarray, location: Location) -> None:
         about = page.about
         if self.dictionary_page is not None or self.facts:
-            self.findings.add("page-dictionary", "the dictionary page is not the first page of the chunk, or not the "
-                                                 "only dictionary", location)  # fmt: skip
+            self.findings.add(
+                "page-dictionary",
+                "the dictionary page is not the first page of the chunk, or not the only dictionary",
+                location,
+            )
             return
         self.dictionary_page = page
         if about.get("encoding") not in (PLAIN, PLAIN_DICTIONARY):
-            self.findings.add("page-encoding", f"the dictionary is in {_encoding(about)}, where it has to be PLAIN",
-                              location)  # fmt: skip
+            self.findings.add(
+                "page-encoding", f"the dictionary is in {_encoding(about)}, where it has to be PLAIN", location
+            )
             return
         if not self._has_counts(page, location) or not self._may_decode(page, about):
             return
@@ -242,8 +261,9 @@ class PageChecker:
         self._check_sizes(page, location)
         if self.leaf.physical not in ENCODING_PHYSICAL_TYPES.get(about["encoding"], ()):
             name = enum_value("Type", self.leaf.physical)
-            self.findings.add("page-encoding", f"{name!s} values are in {_encoding(about)}, which is not for them",
-                              location)  # fmt: skip
+            self.findings.add(
+                "page-encoding", f"{name!s} values are in {_encoding(about)}, which is not for them", location
+            )
             self._skip_page()
             return
         if not self._may_decode(page, about):
@@ -285,8 +305,11 @@ class PageChecker:
         header = page.header
         stored, plain = header["compressed_page_size"], header["uncompressed_page_size"]
         if self.codec == UNCOMPRESSED and stored != plain:
-            self.findings.add("page-uncompressed-size", f"without compression, the page has {stored:,} bytes, and "
-                                                        f"claims {plain:,}", location)  # fmt: skip
+            self.findings.add(
+                "page-uncompressed-size",
+                f"without compression, the page has {stored:,} bytes, and claims {plain:,}",
+                location,
+            )
 
     def _record_values(self, facts: CheckedPage, values: PageValues) -> None:
         leaf = self.leaf
@@ -311,8 +334,11 @@ class PageChecker:
             self.findings.add(check, f"the header says {about['num_nulls']:,} nulls, and there are {nulls:,}", location)
         if "num_rows" in about and about["num_rows"] != values.num_rows:
             check = "writer-row-count" if about["num_rows"] in (0, values.num_entries) else "page-row-count"
-            self.findings.add(check, f"the header says {about['num_rows']:,} rows, and {values.num_rows:,} begin in "
-                                     "the page", location)  # fmt: skip
+            self.findings.add(
+                check,
+                f"the header says {about['num_rows']:,} rows, and {values.num_rows:,} begin in the page",
+                location,
+            )
         for check, message in values.faults:
             self._add_once(check, message, location)
         if facts.stored.header["type"] == DATA_PAGE_V2 and not facts.begins_row:
@@ -329,8 +355,14 @@ class PageChecker:
 def _page_bounds(values: PageValues, order: ColumnOrder) -> ValueBounds:
     if order.kind == "int96":
         return int96_bounds(values.values, values.codes)
-    found = compute_page_bounds(order, values.values, np.array([0, values.num_values]), starts=values.starts,
-                        ends=values.ends, codes=values.codes)  # fmt: skip
+    found = compute_page_bounds(
+        order,
+        values.values,
+        np.array([0, values.num_values]),
+        starts=values.starts,
+        ends=values.ends,
+        codes=values.codes,
+    )
     nans = None if found.nan_counts is None else found.nan_counts[0]
     return ValueBounds(found.min_values[0], found.max_values[0], nans)
 

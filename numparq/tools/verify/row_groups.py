@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ...column.scratch import Scratch
-from ...errors import ParquetError
-from ...format.column_order import ColumnOrder
-from ...format.physical_type import BYTE_ARRAY
-from ...format.schema import Leaf
-from ...format.writer_quirks import page_quirks
-from ...io.sibling_files import SiblingFiles
-from ...io.source import Source
+from numparq.column.scratch import Scratch
+from numparq.errors import ParquetError
+from numparq.format.column_order import ColumnOrder
+from numparq.format.physical_type import BYTE_ARRAY
+from numparq.format.schema import Leaf
+from numparq.format.writer_quirks import page_quirks
+from numparq.io.sibling_files import SiblingFiles
+from numparq.io.source import Source
+
 from .column_chunks import MAX_DECODED_PER_BYTE, ColumnChunkChecker, FileRegion
 from .deviations import Findings, Location
 from .footer import DecodedFooter
@@ -23,8 +24,13 @@ from .pages import DecodeBudget
 
 __all__ = ["SortKeyCollector", "check_row_groups", "check_sorting", "sort_key_collectors"]
 
-_INTEGERS = {("signed", 4): "i4", ("signed", 8): "i8", ("unsigned", 4): "u4", ("unsigned", 8): "u8",
-             ("boolean", 1): "u1"}  # fmt: skip
+_INTEGERS = {
+    ("signed", 4): "i4",
+    ("signed", 8): "i8",
+    ("unsigned", 4): "u4",
+    ("unsigned", 8): "u8",
+    ("boolean", 1): "u1",
+}
 _FLOATS = {2: "f2", 4: "f4", 8: "f8"}
 
 _MAX_ORDINAL = (1 << 15) - 1
@@ -121,14 +127,23 @@ def check_sorting(
         equal &= part[1:] == part[:-1]
     if less.any():
         row = int(np.argmax(less)) + 1
-        findings.add("sorting-rows", f"the row group is called sorted, and row {row:,} of it comes before the row in "
-                                     f"front of it ({int(less.sum()):,} such rows)", location)  # fmt: skip
+        findings.add(
+            "sorting-rows",
+            f"the row group is called sorted, and row {row:,} of it comes before the row in "
+            f"front of it ({int(less.sum()):,} such rows)",
+            location,
+        )
 
 
 def check_row_groups(
-    source: Source, tail: DecodedFooter, leaves: list[Leaf | None], orders: list[ColumnOrder], findings: Findings,
-    progress: Callable[[int], None], files: SiblingFiles | None = None,
-) -> None:  # fmt: skip
+    source: Source,
+    tail: DecodedFooter,
+    leaves: list[Leaf | None],
+    orders: list[ColumnOrder],
+    findings: Findings,
+    progress: Callable[[int], None],
+    files: SiblingFiles | None = None,
+) -> None:
     """Check all row groups, and that no two parts of the file lie over each other.
 
     Parameters
@@ -154,15 +169,31 @@ def check_row_groups(
         _check_row_group_fields(group, number, place, findings)
         chunks = group.get("columns", [])
         if len(chunks) != len(leaves):
-            findings.add("group-columns", f"the row group has {len(chunks)} column chunks, the schema {len(leaves)} "
-                                          "leaf columns", place)  # fmt: skip
+            findings.add(
+                "group-columns",
+                f"the row group has {len(chunks)} column chunks, the schema {len(leaves)} leaf columns",
+                place,
+            )
             continue
         keys = sort_key_collectors(group, leaves, orders, findings, place)
         for leaf, order, chunk in zip(leaves, orders, chunks, strict=True):
             if leaf is not None and budget.left >= 0:
-                ColumnChunkChecker(source, tail.start, leaf, order, group.get("num_rows", 0), chunk, faults,
-                           place._replace(column=leaf.name), findings, scratch, budget, regions,
-                           [keys[leaf.index]] if leaf.index in keys else [], files).run()  # fmt: skip
+                ColumnChunkChecker(
+                    source,
+                    tail.start,
+                    leaf,
+                    order,
+                    group.get("num_rows", 0),
+                    chunk,
+                    faults,
+                    place._replace(column=leaf.name),
+                    findings,
+                    scratch,
+                    budget,
+                    regions,
+                    [keys[leaf.index]] if leaf.index in keys else [],
+                    files,
+                ).run()
                 findings.checked_counts["column chunks"] += 1
                 progress(max(group.get("num_rows", 0), 0))
         check_sorting(group, keys, findings, place)
@@ -181,16 +212,21 @@ def _check_row_group_fields(group: dict[str, Any], number: int, location: Locati
     chunks = [chunk["meta_data"] for chunk in group.get("columns", []) if "meta_data" in chunk]
     if len(chunks) != len(group.get("columns", [])):
         return
-    for name, part, check in (("total_byte_size", "total_uncompressed_size", "group-size"),
-                              ("total_compressed_size", "total_compressed_size", "group-compressed-size")):  # fmt: skip
+    for name, part, check in (
+        ("total_byte_size", "total_uncompressed_size", "group-size"),
+        ("total_compressed_size", "total_compressed_size", "group-compressed-size"),
+    ):
         total = sum(chunk.get(part, 0) for chunk in chunks)
         if group.get(name, total) != total:
             findings.add(check, f"{name} is {group[name]:,}, and the column chunks have {total:,} together", location)
-    starts = [min(filter(None, (chunk.get("dictionary_page_offset"), chunk.get("data_page_offset"))), default=0)
-              for chunk in chunks]  # fmt: skip
+    starts = [
+        min(filter(None, (chunk.get("dictionary_page_offset"), chunk.get("data_page_offset"))), default=0)
+        for chunk in chunks
+    ]
     if group.get("file_offset") and starts and group["file_offset"] not in (starts[0], min(starts)):
-        findings.add("group-offset", f"file_offset is {group['file_offset']:,}, and the first page is at {starts[0]:,}",
-                     location)  # fmt: skip
+        findings.add(
+            "group-offset", f"file_offset is {group['file_offset']:,}, and the first page is at {starts[0]:,}", location
+        )
 
 
 def _check_overlaps(regions: list[FileRegion], findings: Findings) -> None:
@@ -198,9 +234,12 @@ def _check_overlaps(regions: list[FileRegion], findings: Findings) -> None:
     furthest: FileRegion | None = None
     for region in sorted(regions, key=lambda item: item[:2]):
         if furthest is not None and region[0] < furthest[1]:
-            one, other = (f"{each[2]} of column {each[3].column!r} in row group {each[3].row_group}"
-                          for each in (furthest, region))  # fmt: skip
-            findings.add("overlap", f"{other} begin at {region[0]:,}, where {one} have not ended (at {furthest[1]:,})",
-                         region[3])  # fmt: skip
+            one, other = (
+                f"{each[2]} of column {each[3].column!r} in row group {each[3].row_group}"
+                for each in (furthest, region)
+            )
+            findings.add(
+                "overlap", f"{other} begin at {region[0]:,}, where {one} have not ended (at {furthest[1]:,})", region[3]
+            )
         if furthest is None or region[1] > furthest[1]:
             furthest = region

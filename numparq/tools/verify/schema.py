@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...format.column_order import NO_ORDER, ColumnOrder, leaf_order
-from ...format.physical_type import BOOLEAN, FIXED_LEN_BYTE_ARRAY
-from ...format.schema import MAX_SCHEMA_DEPTH, OPTIONAL, REPEATED, REQUIRED, Leaf
+from numparq.format.column_order import NO_ORDER, ColumnOrder, leaf_order
+from numparq.format.physical_type import BOOLEAN, FIXED_LEN_BYTE_ARRAY
+from numparq.format.schema import MAX_SCHEMA_DEPTH, OPTIONAL, REPEATED, REQUIRED, Leaf
+
 from .deviations import Findings
 from .schema_elements import SchemaTreeNode, check_elements
 
@@ -48,8 +49,9 @@ def read_schema_tree(metadata: dict[str, Any], findings: Findings) -> SchemaTree
         while open_groups and len(open_groups[-1][0].children) >= open_groups[-1][1]:
             open_groups.pop()
         if not open_groups:
-            findings.add("schema-tree", f"the schema has {len(elements):,} elements, and its groups have room for "
-                                        f"{number:,}")  # fmt: skip
+            findings.add(
+                "schema-tree", f"the schema has {len(elements):,} elements, and its groups have room for {number:,}"
+            )
             return None
         group = open_groups[-1][0]
         node = SchemaTreeNode(element, number, (*group.path, element.get("name", "")))
@@ -98,8 +100,19 @@ def _leaf(node: SchemaTreeNode, index: int, column: int, definition: int, lists:
     if not known or (physical == FIXED_LEN_BYTE_ARRAY and (length is None or length < 0)):
         return None
     length = length if physical == FIXED_LEN_BYTE_ARRAY else None
-    return Leaf(index, column, node.path, physical, length, node.logical, definition, len(lists) - 1, node.repetition,
-                node.number, lists)  # fmt: skip
+    return Leaf(
+        index,
+        column,
+        node.path,
+        physical,
+        length,
+        node.logical,
+        definition,
+        len(lists) - 1,
+        node.repetition,
+        node.number,
+        lists,
+    )
 
 
 def read_column_orders(metadata: dict[str, Any], num_leaves: int, findings: Findings) -> list[str | None]:
@@ -107,8 +120,10 @@ def read_column_orders(metadata: dict[str, Any], num_leaves: int, findings: Find
     orders = metadata.get("column_orders")
     if orders is None:
         if _has_bounds(metadata):
-            findings.add("column-orders-bounds", "the footer has bounds of values, and no column orders: they mean "
-                                                 "nothing to readers")  # fmt: skip
+            findings.add(
+                "column-orders-bounds",
+                "the footer has bounds of values, and no column orders: they mean nothing to readers",
+            )
         return [None] * num_leaves
     if len(orders) != num_leaves:
         findings.add("column-orders", f"the footer has {len(orders)} column orders for {num_leaves} leaf columns")

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...format.column_order import ColumnOrder
-from ...format.logical_type import CONVERTED_TYPES, LEGACY_NULL_TYPE, LogicalType
-from ...format.physical_type import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32, INT64
-from ...format.schema import REPEATED, REQUIRED, Leaf
-from ...format.statistics import ValueBounds
-from ...format.thrift.idl import enum_value
+from numparq.format.column_order import ColumnOrder
+from numparq.format.logical_type import CONVERTED_TYPES, LEGACY_NULL_TYPE, LogicalType
+from numparq.format.physical_type import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32, INT64
+from numparq.format.schema import REPEATED, REQUIRED, Leaf
+from numparq.format.statistics import ValueBounds
+from numparq.format.thrift.idl import enum_value
+
 from .deviations import Findings, Location
 
 __all__ = ["SchemaTreeNode", "check_value_range"]
@@ -27,11 +28,21 @@ _MAX_DIGITS = {INT32: 9, INT64: 18}
 
 _GROUP_TYPES = ("LIST", "MAP", "MAP_KEY_VALUE", "VARIANT", "FILE")
 _PHYSICAL_TYPES: dict[str, tuple[int, ...]] = {
-    "STRING": (BYTE_ARRAY,), "ENUM": (BYTE_ARRAY,), "JSON": (BYTE_ARRAY,), "BSON": (BYTE_ARRAY,),
-    "GEOMETRY": (BYTE_ARRAY,), "GEOGRAPHY": (BYTE_ARRAY,), "DATE": (INT32,), "TIMESTAMP": (INT64,),
-    "TIME": (INT32, INT64), "INTEGER": (INT32, INT64), "DECIMAL": (INT32, INT64, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY),
-    "UUID": (FIXED_LEN_BYTE_ARRAY,), "FLOAT16": (FIXED_LEN_BYTE_ARRAY,), "INTERVAL": (FIXED_LEN_BYTE_ARRAY,),
-}  # fmt: skip
+    "STRING": (BYTE_ARRAY,),
+    "ENUM": (BYTE_ARRAY,),
+    "JSON": (BYTE_ARRAY,),
+    "BSON": (BYTE_ARRAY,),
+    "GEOMETRY": (BYTE_ARRAY,),
+    "GEOGRAPHY": (BYTE_ARRAY,),
+    "DATE": (INT32,),
+    "TIMESTAMP": (INT64,),
+    "TIME": (INT32, INT64),
+    "INTEGER": (INT32, INT64),
+    "DECIMAL": (INT32, INT64, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY),
+    "UUID": (FIXED_LEN_BYTE_ARRAY,),
+    "FLOAT16": (FIXED_LEN_BYTE_ARRAY,),
+    "INTERVAL": (FIXED_LEN_BYTE_ARRAY,),
+}
 _LENGTHS = {"UUID": 16, "FLOAT16": 2, "INTERVAL": 12}
 _TIME_TYPES = {"MILLIS": INT32, "MICROS": INT64, "NANOS": INT64}
 _INTEGER_TYPES = {8: INT32, 16: INT32, 32: INT32, 64: INT64}
@@ -84,21 +95,35 @@ def _check_decimal(node: SchemaTreeNode, findings: Findings, location: Location)
     if element["type"] == FIXED_LEN_BYTE_ARRAY:
         limit = math.floor(math.log10(2) * max(8 * element.get("type_length", 0) - 1, 0))
     if precision <= 0 or not 0 <= scale <= precision:
-        findings.add("schema-decimal", f"DECIMAL({precision}, {scale}) is no type: the precision is above 0, and the "
-                                       "scale from 0 to the precision", location)  # fmt: skip
+        findings.add(
+            "schema-decimal",
+            f"DECIMAL({precision}, {scale}) is no type: the precision is above 0, and the "
+            "scale from 0 to the precision",
+            location,
+        )
     elif precision > limit:
-        findings.add("schema-decimal", f"DECIMAL({precision}, {scale}) has more digits than the {limit} that its "
-                                       "physical type holds", location)  # fmt: skip
+        findings.add(
+            "schema-decimal",
+            f"DECIMAL({precision}, {scale}) has more digits than the {limit} that its physical type holds",
+            location,
+        )
     said = element.get("precision", precision), element.get("scale", scale)
     if said != (precision, scale):
-        findings.add("schema-converted", f"the logical type is DECIMAL({precision}, {scale}), and beside it stand "
-                                         f"precision {said[0]} and scale {said[1]}", location)  # fmt: skip
+        findings.add(
+            "schema-converted",
+            f"the logical type is DECIMAL({precision}, {scale}), and beside it stand "
+            f"precision {said[0]} and scale {said[1]}",
+            location,
+        )
 
 
 _LOGICAL_TYPE_CHECKS: dict[str, Callable[[SchemaTreeNode, Findings, Location], None]] = {
-    "LIST": _check_list, "MAP": _check_map, "MAP_KEY_VALUE": _check_map, "VARIANT": _check_variant,
+    "LIST": _check_list,
+    "MAP": _check_map,
+    "MAP_KEY_VALUE": _check_map,
+    "VARIANT": _check_variant,
     "DECIMAL": _check_decimal,
-}  # fmt: skip
+}
 
 
 def check_value_range(
@@ -175,10 +200,16 @@ def _logical_type(union: dict[str, Any]) -> LogicalType | None:
         unit = next(iter(about.get("unit", {})), None)
         algorithm = about.get("algorithm")
         return LogicalType(
-            kind, bit_width=about.get("bitWidth"), signed=about.get("isSigned"), unit=unit,
-            utc=about.get("isAdjustedToUTC"), precision=about.get("precision"), scale=about.get("scale"),
-            crs=about.get("crs"), algorithm=None if algorithm is None else str(algorithm),
-        )  # fmt: skip
+            kind,
+            bit_width=about.get("bitWidth"),
+            signed=about.get("isSigned"),
+            unit=unit,
+            utc=about.get("isAdjustedToUTC"),
+            precision=about.get("precision"),
+            scale=about.get("scale"),
+            crs=about.get("crs"),
+            algorithm=None if algorithm is None else str(algorithm),
+        )
     return None
 
 
@@ -269,6 +300,9 @@ def _check_shredded(typed: SchemaTreeNode, findings: Findings) -> None:
             groups = [group for repeated in typed.children for group in repeated.children]
         for group in groups:
             if group.repetition != REQUIRED:
-                findings.add("writer-variant", "the group of a shredded field or element is not required",
-                             Location(column=group.name))  # fmt: skip
+                findings.add(
+                    "writer-variant",
+                    "the group of a shredded field or element is not required",
+                    Location(column=group.name),
+                )
             waiting += [child for child in group.children if child.path[-1] == "typed_value"]

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ...format.column_order import ColumnOrder, leaf_order
-from ...format.physical_type import BYTE_ARRAY
-from ...format.schema import Leaf
-from ...format.statistics import ValueBounds
+from numparq.format.column_order import ColumnOrder, leaf_order
+from numparq.format.physical_type import BYTE_ARRAY
+from numparq.format.schema import Leaf
+from numparq.format.statistics import ValueBounds
+
 from .deviations import Findings, Location
 
 __all__ = [
@@ -69,8 +70,11 @@ class BoundsChecker:
             if bound is None:
                 continue
             if not self._is_value(bound):
-                self.findings.add(self.bound_check, f"{self.what} have a {name} of {len(bound)} bytes, which is no "
-                                                    "value of the column", place)  # fmt: skip
+                self.findings.add(
+                    self.bound_check,
+                    f"{self.what} have a {name} of {len(bound)} bytes, which is no value of the column",
+                    place,
+                )
                 continue
             found = actual.min_value if is_low else actual.max_value
             self._check_bound(bound, found, name, is_low, place)
@@ -90,8 +94,12 @@ class BoundsChecker:
             return
         side = "below" if is_low else "above"
         check = self.min_check if is_low else self.max_check
-        self.findings.add(check, f"{self.what} have the {name} {format_value(bound, self.order)}, and the value "
-                                 f"{format_value(found, self.order)} is {side} it", place)  # fmt: skip
+        self.findings.add(
+            check,
+            f"{self.what} have the {name} {format_value(bound, self.order)}, and the value "
+            f"{format_value(found, self.order)} is {side} it",
+            place,
+        )
 
     def exceeds(self, bound: bytes, found: bytes, is_low: bool) -> bool:
         """Tell whether a value lies outside of a bound; both zeros are the same where floats compare as numbers."""
@@ -170,9 +178,11 @@ def check_statistics(
         Of the chunk or page.
     """
     findings, what = check.findings, check.what
-    counts = (("null_count", "stats-null-count", "nulls", truth.null_count),
-              ("nan_count", "stats-nan-count", "NaNs", truth.bounds.nan_count),
-              ("distinct_count", "stats-distinct-count", "different values", truth.distinct_count))  # fmt: skip
+    counts = (
+        ("null_count", "stats-null-count", "nulls", truth.null_count),
+        ("nan_count", "stats-nan-count", "NaNs", truth.bounds.nan_count),
+        ("distinct_count", "stats-distinct-count", "different values", truth.distinct_count),
+    )
     for name, which, things, actual in counts:
         said = stats.get(name)
         if said is not None and said < 0:
@@ -214,9 +224,14 @@ def _check_deprecated_bounds(stats: dict[str, Any], actual: ValueBounds, check: 
 
 
 def check_size_statistics(
-    sizes: dict[str, Any], leaf: Leaf, definition: list[int], repetition: list[int], byte_array_bytes: int | None,
-    findings: Findings, place: Location,
-) -> None:  # fmt: skip
+    sizes: dict[str, Any],
+    leaf: Leaf,
+    definition: list[int],
+    repetition: list[int],
+    byte_array_bytes: int | None,
+    findings: Findings,
+    place: Location,
+) -> None:
     """Hold the SizeStatistics of a chunk against the data."""
     said = sizes.get("unencoded_byte_array_data_bytes")
     if said is not None:
@@ -227,8 +242,11 @@ def check_size_statistics(
     for name, counts in (("definition", definition), ("repetition", repetition)):
         histogram = sizes.get(f"{name}_level_histogram")
         if histogram and histogram != counts:
-            findings.add("stats-histogram", f"the histogram of {name} levels is {_short(histogram)}, and the levels "
-                                            f"are {_short(counts)}", place)  # fmt: skip
+            findings.add(
+                "stats-histogram",
+                f"the histogram of {name} levels is {_short(histogram)}, and the levels are {_short(counts)}",
+                place,
+            )
 
 
 def _short(counts: list[int]) -> str:

@@ -7,15 +7,25 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from ...format.logical_type import LEGACY_NULL_TYPE
-from ...format.thrift.idl import IdlField, IdlStruct, load_idl
+from numparq.format.logical_type import LEGACY_NULL_TYPE
+from numparq.format.thrift.idl import IdlField, IdlStruct, load_idl
 
 __all__ = ["ThriftDecodeError", "read_struct"]
 
 _STOP, _TRUE, _FALSE, _I8, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT, _UUID = range(14)
-_WIRE = {"bool": (_TRUE, _FALSE), "i8": (_I8,), "i16": (_I16,), "i32": (_I32,), "enum": (_I32,), "i64": (_I64,),
-         "double": (_DOUBLE,), "binary": (_BINARY,), "string": (_BINARY,), "struct": (_STRUCT,),
-         "list": (_LIST, _SET)}  # fmt: skip
+_WIRE = {
+    "bool": (_TRUE, _FALSE),
+    "i8": (_I8,),
+    "i16": (_I16,),
+    "i32": (_I32,),
+    "enum": (_I32,),
+    "i64": (_I64,),
+    "double": (_DOUBLE,),
+    "binary": (_BINARY,),
+    "string": (_BINARY,),
+    "struct": (_STRUCT,),
+    "list": (_LIST, _SET),
+}
 _BITS = {"i16": 16, "i32": 32, "i64": 64, "enum": 32}
 _SIZES = {_I8: 1, _DOUBLE: 8, _UUID: 16}
 _LEGACY_NULL_TYPE = ("ConvertedType", LEGACY_NULL_TYPE)
@@ -132,8 +142,10 @@ class _CompactReader:
                 found[field.name] = int(kind == _TRUE)
                 self._report("writer-bool", f"{path}.{field.name} is a bool on the wire, and an enum by the format")
             elif kind not in _WIRE[field.kind]:
-                self._report("thrift-type" if field.required else "thrift-type-optional",
-                              f"{path}.{field.name} is of another type on the wire than {field.kind}")  # fmt: skip
+                self._report(
+                    "thrift-type" if field.required else "thrift-type-optional",
+                    f"{path}.{field.name} is of another type on the wire than {field.kind}",
+                )
                 self._skip(kind, 0)
             elif field.kind == "bool":
                 found[field.name] = kind == _TRUE

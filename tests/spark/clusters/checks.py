@@ -32,12 +32,16 @@ def check(function: Callable[[Any, Path], None]) -> Callable[[Any, Path], None]:
 def frame_of(number: int) -> pd.DataFrame:
     rng = np.random.default_rng(number)
     ids = np.arange(number * ROWS, (number + 1) * ROWS)
-    return pd.DataFrame({
-        "id": ids, "key": rng.integers(0, 1000, ROWS), "value": rng.normal(size=ROWS),
-        "text": rng.choice(np.array(["a", "bc", "", "déf"]), ROWS),
-        "maybe": pd.array(rng.integers(0, 9, ROWS), "Int32").astype("Int32"),
-        "at": np.datetime64("2024-01-01", "us") + rng.integers(0, 10**12, ROWS).astype("m8[us]"),
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "id": ids,
+            "key": rng.integers(0, 1000, ROWS),
+            "value": rng.normal(size=ROWS),
+            "text": rng.choice(np.array(["a", "bc", "", "déf"]), ROWS),
+            "maybe": pd.array(rng.integers(0, 9, ROWS), "Int32").astype("Int32"),
+            "at": np.datetime64("2024-01-01", "us") + rng.integers(0, 10**12, ROWS).astype("m8[us]"),
+        }
+    )
 
 
 def table(folder: Path) -> str:
@@ -97,8 +101,10 @@ def same_rows_as_spark(spark: Any, folder: Path) -> None:
     native = spark.read.parquet(path)
     same(numparq.spark.read(spark, path), native)
     same(spark.read.format("numparq").option("splitBytes", "20000").load(path), native)
-    same(numparq.spark.read(spark, path, columns=["id", "text"], filters=col("key").between(10, 30)),
-         native.where("key between 10 and 30").select("id", "text"))  # fmt: skip
+    same(
+        numparq.spark.read(spark, path, columns=["id", "text"], filters=col("key").between(10, 30)),
+        native.where("key between 10 and 30").select("id", "text"),
+    )
 
 
 @check
@@ -127,9 +133,11 @@ def aggregates(spark: Any, folder: Path) -> None:
     def partial(frame: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame({"rows": [len(frame)], "ids": [frame["id"].sum()]})
 
-    row = numparq.spark.map_pandas(spark, table(folder), partial, "rows bigint, ids bigint").selectExpr(
-        "sum(rows) as rows", "sum(ids) as ids"
-    ).first()  # fmt: skip
+    row = (
+        numparq.spark.map_pandas(spark, table(folder), partial, "rows bigint, ids bigint")
+        .selectExpr("sum(rows) as rows", "sum(ids) as ids")
+        .first()
+    )
     n = ROWS * FILES
     assert (row["rows"], row["ids"]) == (n, n * (n - 1) // 2)
 
@@ -238,11 +246,18 @@ def main(master: str, folder: Path) -> None:
     from pyspark.sql import SparkSession
 
     settings = {
-        "spark.driver.memory": "1g", "spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1", "spark.sql.session.timeZone": "UTC", "spark.executor.memory": "768m",
-        "spark.sql.shuffle.partitions": "2", "spark.log.level": "OFF", "spark.ui.showConsoleProgress": "false",
-        "spark.executor.cores": "1", "spark.local.dir": str(folder / "local"),
-    }  # fmt: skip
+        "spark.driver.memory": "1g",
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.executor.memory": "768m",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.log.level": "OFF",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.executor.cores": "1",
+        "spark.local.dir": str(folder / "local"),
+    }
     builder = SparkSession.builder.master(master).appName("checks of numparq")
     for name, value in settings.items():
         builder = builder.config(name, value)

@@ -42,10 +42,15 @@ def standalone(folder: Path) -> Iterator[str]:
     port = free_port()
     url = f"spark://127.0.0.1:{port}"
     environment = {
-        **os.environ, "SPARK_HOME": str(home), "SPARK_PID_DIR": str(folder / "pids"), "SPARK_IDENT_STRING": "numparq",
-        "SPARK_LOG_DIR": str(folder / "logs"), "SPARK_WORKER_DIR": str(folder / "work"), "SPARK_LOCAL_IP": "127.0.0.1",
+        **os.environ,
+        "SPARK_HOME": str(home),
+        "SPARK_PID_DIR": str(folder / "pids"),
+        "SPARK_IDENT_STRING": "numparq",
+        "SPARK_LOG_DIR": str(folder / "logs"),
+        "SPARK_WORKER_DIR": str(folder / "work"),
+        "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_DAEMON_MEMORY": "256m",
-    }  # fmt: skip
+    }
     # Without its variables, a worker would take over those of a session that runs in this process.
     environment.pop("PYSPARK_GATEWAY_PORT", None)
     started: list[tuple[str, str]] = []

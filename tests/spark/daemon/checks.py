@@ -15,10 +15,14 @@ from pyspark.sql import SparkSession
 import numparq
 
 QUIET = {
-    "spark.driver.memory": "1g", "spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1", "spark.log.level": "OFF", "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "1g",
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.log.level": "OFF",
+    "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "Asia/Tokyo",
-}  # fmt: skip
+}
 
 
 def seen_in_a_worker(batches):
@@ -34,12 +38,18 @@ def seen_in_a_worker(batches):
     from numparq.util.arguments import thread_count
 
     found = {
-        "loaded": loaded, "parent": [word.decode() for word in parent], "threads of parent": threads,
-        "pid": os.getpid(), "kernels": kernels.mode, "threads": thread_count(None),
+        "loaded": loaded,
+        "parent": [word.decode() for word in parent],
+        "threads of parent": threads,
+        "pid": os.getpid(),
+        "kernels": kernels.mode,
+        "threads": thread_count(None),
         "drawn": float(numpy.random.rand()),  # noqa: NPY002
-        "python": sys.executable, "numba threads": os.environ.get("NUMBA_NUM_THREADS"),
-        "cache": os.environ.get("NUMPARQ_CACHE_DIR"), "own": os.environ.get("OWN"),
-    }  # fmt: skip
+        "python": sys.executable,
+        "numba threads": os.environ.get("NUMBA_NUM_THREADS"),
+        "cache": os.environ.get("NUMPARQ_CACHE_DIR"),
+        "own": os.environ.get("OWN"),
+    }
     list(batches)
     import time
 
@@ -62,8 +72,10 @@ def main(folder: str) -> None:
     spark = numparq.spark.configure(builder).getOrCreate()
     path = f"{folder}/a.parquet"
     numparq.to_parquet(pd.DataFrame({"n": [1, 2, 3]}), path)
-    workers = [json.loads(row["found"]) for row in spark.range(0, 2, 1, 2).mapInArrow(
-        seen_in_a_worker, "found string").collect()]  # fmt: skip
+    workers = [
+        json.loads(row["found"])
+        for row in spark.range(0, 2, 1, 2).mapInArrow(seen_in_a_worker, "found string").collect()
+    ]
     print(json.dumps({"workers": workers, "read": frames_of(spark, path)}), flush=True)
     spark.stop()
 
