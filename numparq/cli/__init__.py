@@ -14,7 +14,7 @@ from .commands import COMMAND_GROUPS, COMMANDS
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Make the parser of the command line."""
+    """Build the argument parser from the tables of commands."""
     main_parser = argparse.ArgumentParser(prog="numparq", description="Look at Parquet files, and read them.")
     commands = _add_commands(main_parser, COMMANDS)
     for name, (table, line) in COMMAND_GROUPS.items():
@@ -36,17 +36,9 @@ def _add_commands(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command.
+    """Run the command in `arguments` (default: those of this process) and return its exit status.
 
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        The words behind ``numparq``; by default those of this process.
-
-    Returns
-    -------
-    int
-        The exit status: 0, or 1 when the command could not do what it was asked (standard error says why).
+    The status is 1 if the command failed; standard error has the reason.
     """
     options = vars(build_parser().parse_args(arguments))
     module, function = options.pop("_do")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-# Command -> (module, function) that does it, the line of help, and its arguments.
 _FILE = ("file", {"help": "the Parquet file"})
 _FILTER_HELP = (
     "such as: fare > 10 and zone in ('A', 'B'); with and, or, not and parentheses, = != < <= > >=, in, between, "
     "is null, like, startswith, contains; strings, dates and times in single quotes, odd names in double quotes"
 )
+# Command -> (module, function, line of help, arguments).
 COMMANDS: dict[str, tuple[str, str, str, tuple[tuple[str, dict], ...]]] = {
     "schema": ("show", "schema", "print the tree of columns", (_FILE,)),
     "meta": ("show", "meta", "print what the footer says: row groups, columns, sizes, encodings", (_FILE,)),
@@ -77,14 +77,14 @@ COMMANDS: dict[str, tuple[str, str, str, tuple[tuple[str, dict], ...]]] = {
 }
 
 
-# Of every command on Spark: where it runs.
+# Arguments of every Spark command.
 _SESSION_ARGUMENTS: tuple[tuple[str, dict], ...] = (
     ("--master", {"metavar": "URL", "help": "Spark's master, such as spark://host:7077 or yarn (local[*])"}),
     ("--conf", {"action": "append", "default": [], "metavar": "KEY=VALUE", "help": "a setting of Spark; any number"}),
 )
 _DATASET = ("path", {"help": "the dataset: a directory or a URL"})
 _NAME_LIST = {"metavar": "NAME,NAME"}
-# Command -> (module, function) that does it, the line of help, its arguments.
+# As `COMMANDS`.
 SPARK_COMMANDS: dict[str, tuple[str, str, str, tuple[tuple[str, dict], ...]]] = {
     "optimize": (
         "spark",
@@ -137,5 +137,5 @@ SPARK_COMMANDS: dict[str, tuple[str, str, str, tuple[tuple[str, dict], ...]]] = 
     ),
 }
 
-# Commands that have commands of their own -> the table of these, and the line of help.
+# Command group -> (table of its commands, line of help).
 COMMAND_GROUPS = {"spark": (SPARK_COMMANDS, "jobs on Spark: optimize, profile, demo")}

@@ -25,7 +25,7 @@ ROW_GROUPS = 8
 
 
 def demo(rows: int, keep: str | None) -> None:
-    """Write a file of taxi rides, read all of it and small parts of it, and show what that took."""
+    """Write a file of taxi rides, read all of it and small parts, and print times and bytes."""
     console = Console(highlight=False)
     if not _has_pyarrow():
         console.print("pyarrow is not installed: there is nothing to compare with")
@@ -61,7 +61,7 @@ def _has_pyarrow() -> bool:
 
 
 def _compare_write(console: Console, frame: pd.DataFrame, path: str, beside: str) -> None:
-    """Write the file, and show the time beside that of pandas and pyarrow."""
+    """Write the file and print the time next to that of pandas with pyarrow."""
     size = max(len(frame) // ROW_GROUPS, 1)
     console.print(f"[bold]{len(frame):,} rides, written[/]")
     own = _best_time(lambda: to_parquet(frame, path, row_group_size=size), 3)
@@ -78,7 +78,7 @@ def _compare_write(console: Console, frame: pd.DataFrame, path: str, beside: str
 
 
 def make_rides(rows: int) -> pd.DataFrame:
-    """Make up taxi rides: a frame of `rows` rows with times, numbers with gaps, booleans and strings."""
+    """Return a frame of random taxi rides: times, numbers with gaps, booleans and strings."""
     random = np.random.default_rng(2026)
     seconds = np.sort(random.integers(0, 31_536_000, rows))
     zones = np.array([f"zone {number}" for number in range(260)], dtype=object)
@@ -99,7 +99,7 @@ def make_rides(rows: int) -> pd.DataFrame:
 
 
 def _compare_read(console: Console, path: str, options: dict[str, Any], peer: Callable[[], pd.DataFrame]) -> None:
-    """Read with numparq and with pandas and pyarrow; show times, bytes, and whether the frames are equal."""
+    """Read with numparq and with pandas; print times and bytes read, and check that the frames are equal."""
     with ParquetFile(path) as file:
         ours = file.read(**options)
         read, size = file.source.num_bytes, file.source.size
@@ -125,7 +125,7 @@ def _compare_read(console: Console, path: str, options: dict[str, Any], peer: Ca
 
 
 def _read_filtered(console: Console, path: str) -> None:
-    """Read the rows that satisfy a filter, and show the plan of that."""
+    """Read the rows that satisfy a filter and print the read plan."""
     columns, days = ["ride", "fare", "tip"], ("2026-07-01", "2026-07-08")
     wanted = (col("pickup") >= days[0]) & (col("pickup") < days[1]) & (col("fare") > 60)
     tuples = [("pickup", ">=", pd.Timestamp(days[0])), ("pickup", "<", pd.Timestamp(days[1])), ("fare", ">", 60)]

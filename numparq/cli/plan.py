@@ -20,15 +20,15 @@ from numparq.plan.read_plan import ReadPlan, RowGroupPlan
 
 __all__ = ["page_map", "plan", "wrap_line"]
 
-_WIDTH = 72  # at most so many characters of a column's map, each a page or several
+_WIDTH = 72  # maximum characters of a column's map; each is one page or more
 _MIN_WIDTH = 8
-_COUNT_WIDTH = 16  # characters behind a map: " 1,000 of 10,000"
+_COUNT_WIDTH = 16  # characters after a map: " 1,000 of 10,000"
 _READ, _PARTIAL, _SKIPPED = "#", "+", "."
 _STYLES = {_READ: "green", _PARTIAL: "yellow", _SKIPPED: "dim"}
 
 
 def plan(file: str, filter: str | None, columns: str | None, pages: bool) -> None:
-    """Print the plan of a read."""
+    """Print the read plan of a file or a dataset and, for a file with `pages`, the map of its pages."""
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
     if is_dataset_path(file):
         _plan_dataset(console, file, filter, columns)
@@ -50,7 +50,7 @@ def plan(file: str, filter: str | None, columns: str | None, pages: bool) -> Non
 
 
 def _plan_dataset(console: Console, path: str, filter: str | None, columns: str | None) -> None:
-    """Print the plan of a read of many files."""
+    """Print the read plan of a dataset."""
     with Dataset(path) as dataset:
         filters = None if filter is None else parse_filter_for_schema(filter, lambda: dataset.schema)
         _print_plan(console, dataset.plan(None if columns is None else columns.split(","), filters).explain())
@@ -62,29 +62,19 @@ def _print_plan(console: Console, words: str) -> None:
 
 
 def wrap_line(line: str, console: Console) -> str:
-    """Fold a line at blanks where a terminal would cut words; what is not a terminal has lines of any length."""
+    """Wrap a line at blanks to the width of the terminal; output that is not a terminal keeps long lines."""
     if not console.is_terminal:
         return line
     return textwrap.fill(line, console.width, subsequent_indent=" " * 6, break_long_words=False, break_on_hyphens=False)
 
 
-# --- a map of pages ---------------------------------------------------------------------------------------------------
+# --- page map ---------------------------------------------------------------------------------------------------------
 
 
 def page_map(found: ReadPlan, width: int = 200) -> Iterator[Text]:
-    """Draw the pages of each column chunk: ``#`` is read, ``.`` is not; ``+``, of several pages, some.
+    """Yield lines that draw the pages of each column chunk: ``#`` is read, ``.`` is not.
 
-    Parameters
-    ----------
-    found : ReadPlan
-        The plan, of all row groups of a file.
-    width : int
-        Characters that a line may have, if the names of the columns are not too long.
-
-    Yields
-    ------
-    rich.text.Text
-        Lines.
+    One ``+`` stands for several pages of which some are read. Long column names may exceed `width` characters.
     """
     longest = max(map(len, found.columns), default=0)
     most = max(min(_WIDTH, width - longest - len("  ") - len(" ") - _COUNT_WIDTH), _MIN_WIDTH)

@@ -11,12 +11,9 @@ COMPLETE, PARTIAL, NOTHING = 0, 1, 2
 
 
 def salvage(file: str, out: str, schema: str | None, codec: str | None, row_group_size: int | None, force: bool) -> int:
-    """Save what can be saved, and print what was kept and lost.
+    """Salvage a file and print what was kept and lost.
 
-    Returns
-    -------
-    int
-        0 where nothing was lost, 1 where something was, 2 where nothing could be saved.
+    Return 0 if nothing was lost, 1 if something was, 2 if nothing could be saved.
     """
     try:
         saved = save(file, out, schema, codec=codec, row_group_size=row_group_size, force=force)

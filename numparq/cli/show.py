@@ -11,13 +11,13 @@ from numparq.file.reader import ParquetFile
 
 
 def schema(file: str) -> None:
-    """Print the tree of columns."""
+    """Print the schema as a tree."""
     with ParquetFile(file) as parquet:
         print(parquet.schema)
 
 
 def meta(file: str) -> None:
-    """Print what the footer says of the file, its row groups and its columns."""
+    """Print the footer: row groups, key-values, and a table of the columns."""
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
     with ParquetFile(file) as parquet:
         metadata = parquet.metadata
@@ -33,7 +33,7 @@ def meta(file: str) -> None:
 
 
 def _column_table(parquet: ParquetFile) -> Table:
-    """Make the table of columns: over all row groups, sizes added up and the rest as a set."""
+    """Build the table of columns over all row groups: sizes are sums, types and encodings are sets."""
     table = Table(box=None, pad_edge=False)
     for title in ("column", "type", "codec", "encodings", "values", "nulls", "compressed", "uncompressed"):
         numbers = title in ("values", "nulls", "compressed", "uncompressed")

@@ -18,7 +18,7 @@ _DATA_MODES: dict[str, bool | str] = {"auto": "auto", "always": True, "never": F
 
 
 def split_names(text: str | None) -> list[str] | None:
-    """Divide names at commas; None where nothing is given."""
+    """Split names at commas; None stays None."""
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
@@ -35,7 +35,7 @@ def optimize(
     master: str | None,
     conf: list[str],
 ) -> None:
-    """Optimize a dataset, and print what was done."""
+    """Optimize a dataset on Spark and print the report."""
     from numparq.spark.optimization.optimize import optimize as optimized
 
     file_bytes = parse_size(target_file_bytes)
@@ -56,7 +56,7 @@ def optimize(
 
 
 def print_report(report: object) -> None:
-    """Print a report: as a table where this is a terminal, else as lines."""
+    """Print a report: as a table on a terminal, else as lines."""
     if sys.stdout.isatty():
         Console(highlight=False).print(report)
     else:
@@ -64,17 +64,9 @@ def print_report(report: object) -> None:
 
 
 def parse_size(text: str) -> int:
-    """Read a number of bytes.
+    """Return the number of bytes in a text such as `134217728`, `128MB` or `1.5 g`; units are powers of 1024.
 
-    Parameters
-    ----------
-    text : str
-        Such as ``134217728``, ``128MB`` or ``1.5 g``; units are powers of 1024.
-
-    Raises
-    ------
-    ValueError
-        When it is none.
+    Raise ValueError if the text is not a positive number of bytes.
     """
     word = text.strip().lower()
     number = word.rstrip("bkmg ")
@@ -98,13 +90,7 @@ def profile(
     master: str | None,
     conf: list[str],
 ) -> int:
-    """Print the profile of a dataset.
-
-    Returns
-    -------
-    int
-        1 where a file could not be read in full, else 0.
-    """
+    """Print the profile of a dataset; return 1 if a file could not be read in full, else 0."""
     from numparq.spark.profiler import profile as profile_of
 
     with open_session(master, conf, f"numparq spark profile {path}") as spark:
@@ -114,7 +100,7 @@ def profile(
 
 
 def print_profile(found: Profile, *, as_json: bool) -> None:
-    """Print a profile: as JSON, as a table where this is a terminal, else as lines."""
+    """Print a profile: as JSON, as a table on a terminal, or as lines."""
     if as_json:
         print(json_module.dumps(found.to_dict(), indent=2, ensure_ascii=False))
     elif sys.stdout.isatty():

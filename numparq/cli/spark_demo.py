@@ -28,7 +28,7 @@ _START = "2026-01-01 00:00:00"
 
 
 def demo(files: int, rows: int, keep: str | None, master: str | None, conf: list[str]) -> None:
-    """Make a dataset, optimize it, compare."""
+    """Write a dataset of many small files, optimize it, and compare the bytes of point look-ups."""
     if keep and os.path.lexists(keep):
         raise FileExistsError(errno.EEXIST, "there is something of this name already, and the demo makes it anew", keep)
     from numparq.spark.optimization.optimize import optimize
@@ -53,17 +53,7 @@ def demo(files: int, rows: int, keep: str | None, master: str | None, conf: list
 
 
 def write_events(spark: SparkSession, path: str, files: int, rows: int) -> None:
-    """Have Spark write events as they come in: in the order of time, in many small files.
-
-    Parameters
-    ----------
-    spark : SparkSession
-        Where.
-    path : str
-        A directory that is not there yet.
-    files, rows : int
-        How many.
-    """
+    """Write events with Spark in order of time to `files` files in a new directory."""
     made = spark.range(0, rows, 1, files).selectExpr(
         "xxhash64(id) AS event",
         f"CAST(pmod(xxhash64(id, 1), {_USERS}) AS int) AS user",
@@ -82,21 +72,9 @@ def _sample_event(path: str) -> Any:
 
 
 def measure_lookup(path: str, filters: Expression) -> tuple[int, int]:
-    """Read all columns of some rows of a dataset, as if for the first time.
+    """Read the matching rows of a dataset with cold caches; return their number and the bytes read.
 
-    Parameters
-    ----------
-    path : str
-        The dataset.
-    filters : Expression
-        Which rows.
-
-    Returns
-    -------
-    num_rows : int
-        How many these are.
-    num_bytes : int
-        What was read of all files, footers and indexes included.
+    The bytes include footers and indexes.
     """
     contents = DatasetSnapshot(path, "hive", None, None, "name", None, None, None)
     try:

@@ -16,13 +16,9 @@ _COLORS = {"error": "bold red", "warning": "yellow"}
 
 
 def verify(file: list[str], strict: bool, external_files: bool = False) -> int:
-    """Print what is wrong with files.
+    """Print the deviations of files from the specification.
 
-    Returns
-    -------
-    int
-        0 where all are sound, 1 where one has errors (with `strict`, also warnings), 2 where one cannot be read, or is
-        no Parquet file at all.
+    Return 0 if all are sound, 1 if any has errors (with `strict` also warnings), 2 if any cannot be read as Parquet.
     """
     status = VALID
     for name in file:
@@ -40,7 +36,7 @@ def verify(file: list[str], strict: bool, external_files: bool = False) -> int:
 
 
 def verdict(report: VerificationReport) -> str:
-    """Say in a few words what a report comes to."""
+    """Return the verdict on a file in a few words, with the number of errors and warnings."""
     counts = [_count(report.errors, "error"), _count(report.warnings, "warning")]
     found = " and ".join(count for count in counts if count)
     if report.errors:
@@ -53,7 +49,7 @@ def _count(number: int, what: str) -> str:
 
 
 def summary(report: VerificationReport) -> str:
-    """Say what a file is, and what of it was looked at."""
+    """Return a line on the size of the file, its writer, and how much of it was checked."""
     looked_at = [f"{report.checked_counts[what]:,} {what}" for what in _CHECKED_PARTS if what in report.checked_counts]
     written = f", written by {report.created_by}" if report.created_by else ""
     return (
@@ -74,7 +70,7 @@ _CHECKED_PARTS = (
 
 
 def _print_plain(report: VerificationReport) -> None:
-    """Print plain lines, which begin with the file's name, as compilers do."""
+    """Print lines that begin with the file's name, as compilers do."""
     print(f"{report.name}: {verdict(report)}")
     print(f"{report.name}: {summary(report)}")
     for deviation in report.deviations:

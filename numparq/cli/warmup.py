@@ -12,7 +12,7 @@ from numparq.util import disk_cache
 
 
 def warmup() -> None:
-    """Compile all kernels and say where they are kept."""
+    """Compile all kernels and print the directory of the kernel cache."""
     console = Console(highlight=False)
     began = time.perf_counter()
     with Console(stderr=True).status("compiling the kernels of numparq ..."):

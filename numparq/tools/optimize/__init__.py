@@ -1,1 +1,1 @@
-"""Layout of datasets: plan rewrites, cluster rows, check sums."""
+"""Plan rewrites of datasets, cluster their rows, and verify them by checksums."""

@@ -21,19 +21,12 @@ __all__ = ["FOLDER_COLUMN", "Checksum", "checksum", "checksum_pieces", "row_hash
 
 _MODULUS = 1 << 64
 
-FOLDER_COLUMN = "\0folder"  # the column that says, for checksums, which folder rows are in
+FOLDER_COLUMN = "\0folder"  # column with the folder of each row, in checksums
 
 
 @dataclass(frozen=True, slots=True)
 class Checksum:
-    """How many rows there are, and the sum of their hashes.
-
-    Parameters
-    ----------
-    rows : int
-        How many.
-    value : int
-        The sum of `row_hashes`, modulo 2**64.
+    """Number of rows and sum of their hashes, modulo 2**64; checksums add up in any order.
 
     Examples
     --------
@@ -54,21 +47,9 @@ class Checksum:
 
 
 def checksum(tables: Iterable[Any]) -> Checksum:
-    """Give the checksum of tables, one after the other.
+    """Return the checksum of Arrow tables or record batches with the same columns, in any column order.
 
-    Parameters
-    ----------
-    tables : iterable of pyarrow.Table or pyarrow.RecordBatch
-        Of the same columns, in any order.
-
-    Returns
-    -------
-    Checksum
-
-    Raises
-    ------
-    UnsupportedError
-        When a column is of a type that Parquet does not have, such as a union.
+    Raise UnsupportedError for an Arrow type that Parquet lacks, such as a union.
     """
     total = Checksum()
     for table in tables:
@@ -78,18 +59,7 @@ def checksum(tables: Iterable[Any]) -> Checksum:
 
 
 def row_hashes(table: Any) -> np.ndarray:
-    """Give a hash of each row.
-
-    Parameters
-    ----------
-    table : pyarrow.Table or pyarrow.RecordBatch
-        In which names of columns are different.
-
-    Returns
-    -------
-    uint64 array
-        One item a row.
-    """
+    """Return one uint64 hash for each row of an Arrow table or record batch; column names must be unique."""
     total = np.zeros(table.num_rows, np.uint64)
     for name in table.schema.names:
         column = table.column(name)
@@ -110,19 +80,9 @@ def _column_seed(name: str, kind: str) -> int:
 
 
 def checksum_pieces(reader: SplitReader, pieces: Sequence[RewritePiece]) -> Checksum:
-    """Give the checksum of rows, of all their values and the folders that they are in.
+    """Return the checksum of the rows of pieces, including the folder of each row.
 
-    Parameters
-    ----------
-    reader : SplitReader
-        Of the table.
-    pieces : sequence of RewritePiece
-        The rows.
-
-    Raises
-    ------
-    UnsupportedError
-        When there are INT96 timestamps with nanoseconds, which tables do not have.
+    Raise UnsupportedError for INT96 timestamps with nanoseconds: the tables that are hashed have microseconds.
     """
     total = Checksum()
     fine = sorted({leaf.path[0] for leaf in reader.schema if leaf.physical == INT96})

@@ -17,22 +17,14 @@ from .rewrite_plan import RewritePiece
 
 __all__ = ["HilbertClustering", "hilbert_positions", "quantiles", "sample_rows"]
 
-_MAX_BITS = 62  # of a place: it is an int64
+_MAX_BITS = 62  # a position is an int64
 _MAX_BITS_PER_COLUMN = 12
 
 
 class HilbertClustering:
-    """Gives rows their places on the curve.
+    """Positions of rows on a Hilbert curve.
 
-    Parameters
-    ----------
-    bounds : sequence of pyarrow.Array
-        For each column, in the order of the columns, the values that divide it, as `quantiles` gives them.
-
-    Raises
-    ------
-    SchemaError
-        When there are more columns than there are bits.
+    `bounds` has one Arrow array of quantiles (see `quantiles`) for each column; at most 62 columns, else SchemaError.
     """
 
     def __init__(self, bounds: Sequence[Any]) -> None:
@@ -42,41 +34,20 @@ class HilbertClustering:
         self._bits = bits_per_column(len(bounds))
 
     def places(self, columns: Sequence[Any]) -> np.ndarray:
-        """Give the places of rows.
-
-        Parameters
-        ----------
-        columns : sequence of pyarrow.Array or pyarrow.ChunkedArray
-            The values of each column.
-
-        Returns
-        -------
-        int64 array
-            One item a row, from 0 on.
-        """
+        """Return the int64 position of each row on the curve, from one Arrow array of values for each column."""
         coordinates = [_coordinates(column, bounds) for column, bounds in zip(columns, self._bounds, strict=True)]
         return hilbert_positions(coordinates, self._bits)
 
 
 def bits_per_column(num_columns: int) -> int:
-    """Give the bits of a coordinate where there are so many columns."""
+    """Return the number of bits of a coordinate."""
     return max(min(_MAX_BITS // max(num_columns, 1), _MAX_BITS_PER_COLUMN), 1)
 
 
 def quantiles(sample: Any, num_columns: int) -> Any:
-    """Give the values that divide a column into parts of about one size.
+    """Return the sorted, distinct values of an Arrow array that divide a column into parts of about equal size.
 
-    Parameters
-    ----------
-    sample : pyarrow.Array or pyarrow.ChunkedArray
-        Some of its values; nulls and NaNs are left out.
-    num_columns : int
-        How many columns there are, by which it follows how many parts.
-
-    Returns
-    -------
-    pyarrow.Array
-        In order, none twice; empty where the sample is.
+    Nulls and NaNs are ignored. The number of parts follows from `num_columns`.
     """
     import pyarrow.compute as pc
 
@@ -92,10 +63,10 @@ def quantiles(sample: Any, num_columns: int) -> Any:
 
 
 def _sortable(column: Any) -> Any:
-    """Give an array in one piece, of a type that Arrow can sort."""
+    """Return the column as one contiguous array of a type that Arrow can sort."""
     pa = import_pyarrow()
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(array, pa.ChunkedArray):  # of one that is too long for one piece, or has none
+    if isinstance(array, pa.ChunkedArray):  # too long for one array, or without chunks
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
     if isinstance(array, pa.DictionaryArray):
         array = array.dictionary_decode()
@@ -108,7 +79,7 @@ def _sortable(column: Any) -> Any:
 
 
 def _coordinates(column: Any, bounds: Any) -> np.ndarray:
-    """Count the bounds that are not above each value: nulls come first, NaNs last."""
+    """Count for each value the bounds that are not above it; nulls get 0, NaNs the most."""
     import pyarrow.compute as pc
 
     pa = import_pyarrow()
@@ -130,25 +101,15 @@ def _coordinates(column: Any, bounds: Any) -> np.ndarray:
 
 
 def hilbert_positions(coordinates: Sequence[np.ndarray], bits: int) -> np.ndarray:
-    """Give the places of points on a Hilbert curve, by Skilling's transformation (2004).
+    """Return the int64 positions of points on a Hilbert curve, by Skilling's transformation (2004).
 
-    Parameters
-    ----------
-    coordinates : sequence of int64 arrays
-        One each dimension; coordinates of points, from 0 to ``2 ** bits - 1``.
-    bits : int
-        Bits of a coordinate; those of all dimensions are at most 62 together.
-
-    Returns
-    -------
-    int64 array
-        One item a point.
+    `coordinates` has one int64 array for each dimension, values from 0 to ``2**bits - 1``; at most 62 bits in all.
     """
     axes = [np.minimum(each, (1 << bits) - 1).astype(np.int64) for each in coordinates]
     if not axes:
         return np.empty(0, np.int64)
     first = axes[0]
-    for place in range(bits - 1, 0, -1):  # undo what each level of the curve turns and mirrors
+    for place in range(bits - 1, 0, -1):  # undo the rotations and reflections of each level
         low = (1 << place) - 1
         for axis in axes:
             is_set = (axis >> place & 1).astype(np.bool_)
@@ -171,17 +132,7 @@ def hilbert_positions(coordinates: Sequence[np.ndarray], bits: int) -> np.ndarra
 
 
 def sample_rows(reader: SplitReader, rows: int, piece: RewritePiece) -> pa.Table:
-    """Give some rows of a piece, from all over it.
-
-    Parameters
-    ----------
-    reader : SplitReader
-        Of the columns that are wanted.
-    rows : int
-        How many, about.
-    piece : RewritePiece
-        The rows.
-    """
+    """Return about `rows` rows of a piece, evenly spread over it."""
     step = max((piece.split.num_rows or rows) // max(rows, 1), 1)
     taken, first = [], step // 2
     for table in reader.tables(piece.split):

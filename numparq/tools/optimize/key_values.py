@@ -29,12 +29,9 @@ _GEO = "geo"
 
 
 def files_of_hybrid_calendar(files: Iterable[FileLayout]) -> list[FileLayout]:
-    """Give the files whose days and moments Spark takes for others than those of the rest; none where all are alike.
+    """Return the files with dates or INT96 values in Spark's hybrid calendar; none if all files agree.
 
-    Parameters
-    ----------
-    files : iterable of FileLayout
-        All files whose rows are put together.
+    Files without rows are ignored.
     """
     found = [(file, SparkCalendar.of(dict(file.keys))) for file in files if file.num_rows]
     if len({calendar for _, calendar in found}) < 2:
@@ -43,25 +40,9 @@ def files_of_hybrid_calendar(files: Iterable[FileLayout]) -> list[FileLayout]:
 
 
 def merge_key_values(files: Sequence[FileLayout], columns: Sequence[str]) -> dict[str, str | bytes]:
-    """Give the keys of footers whose values are the same in all files, and those that can be made of all.
+    """Return the key-values that are equal in all files, and those that can be merged (Spark's, GeoParquet's).
 
-    Parameters
-    ----------
-    files : sequence of FileLayout
-        The files; those without rows do not count, unless there are no others.
-    columns : sequence of str
-        The columns of the new files, in their order.
-
-    Returns
-    -------
-    dict of str to (str or bytes)
-        What is said of the rows of one file (an extent of GeoParquet) is not in it. Where some files are of Spark's
-        old calendar and others are not, it is that of today: see `files_of_hybrid_calendar`.
-
-    Raises
-    ------
-    SchemaError
-        When geometries of a column have different coordinate systems.
+    Files without rows count only if there are no others. Raise SchemaError if coordinate systems of a column differ.
     """
     kinds = dict.fromkeys(file.keys for file in files if file.num_rows) or dict.fromkeys(file.keys for file in files)
     found = list(map(dict, kinds))
@@ -75,13 +56,13 @@ def merge_key_values(files: Sequence[FileLayout], columns: Sequence[str]) -> dic
     return made
 
 
-# --- Spark's ----------------------------------------------------------------------------------------------------------
+# --- Spark ------------------------------------------------------------------------------------------------------------
 
 
 def _merge_calendar(found: Sequence[KeyValues], columns: Sequence[str]) -> dict[str, str | bytes]:
-    """Say by which calendar days are to be taken."""
+    """Return the keys of Spark's version and calendar; mixed calendars become today's."""
     versions = [keys[VERSION] for keys in found if VERSION in keys]
-    if len({SparkCalendar.of(keys) for keys in found}) > 1:  # no day is in doubt, or this has been refused
+    if len({SparkCalendar.of(keys) for keys in found}) > 1:  # `check_calendar` has found no ambiguous date
         newest = max(versions)
         return {} if newest < _FIRST_PROLEPTIC_DATES else {VERSION: newest}
     made: dict[str, str | bytes] = {VERSION: min(versions)} if versions else {}
@@ -89,7 +70,7 @@ def _merge_calendar(found: Sequence[KeyValues], columns: Sequence[str]) -> dict[
 
 
 def _merge_row_metadata(found: Sequence[KeyValues], columns: Sequence[str]) -> dict[str, str | bytes]:
-    """Unite what Spark noted of the types of columns: nothing, unless all files agree about each one."""
+    """Merge Spark's row metadata by column; nothing unless the files agree and cover all columns."""
     known: dict[str, Any] = {}
     for keys in found:
         fields = (parse_json_object(keys.get(ROW_METADATA)) or {}).get("fields")
@@ -107,11 +88,11 @@ def _merge_row_metadata(found: Sequence[KeyValues], columns: Sequence[str]) -> d
     return {ROW_METADATA: json.dumps({"type": "struct", "fields": fields})}
 
 
-# --- GeoParquet's -----------------------------------------------------------------------------------------------------
+# --- GeoParquet -------------------------------------------------------------------------------------------------------
 
 
 def _merge_geo(found: Sequence[KeyValues], columns: Sequence[str]) -> dict[str, str | bytes]:
-    """Unite what is said of geometries: kinds of which there may be some, and no extent."""
+    """Merge GeoParquet metadata: the union of geometry types (empty if not known of all files), without bounding box."""
     stored = [keys[_GEO] for keys in found if _GEO in keys]
     if len(found) == 1:
         return {_GEO: stored[0]}
@@ -130,13 +111,13 @@ def _merge_geo(found: Sequence[KeyValues], columns: Sequence[str]) -> dict[str, 
 
 
 def _geo_column(value: bytes, name: str) -> Mapping[str, Any]:
-    """Give what a value of the key says of a column, whatever else it may be."""
+    """Return the GeoParquet metadata of a column; empty if missing or malformed."""
     columns = (parse_json_object(value) or {}).get("columns")
     notes = columns.get(name) if isinstance(columns, dict) else None
     return notes if isinstance(notes, dict) else {}
 
 
-# Keys that are not just equal or not, and what makes one value of those of all files.
+# Keys that are merged even if their values differ -> function that merges them.
 _MERGE_RULES: tuple[
     tuple[tuple[str, ...], Callable[[Sequence[KeyValues], Sequence[str]], dict[str, str | bytes]]], ...
 ] = (

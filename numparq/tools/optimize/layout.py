@@ -18,28 +18,24 @@ __all__ = ["LAYOUT_KEY", "DatasetFolder", "FileLayout", "TargetLayout", "group_b
 
 LAYOUT_KEY = "numparq.layout"
 _SCHEMA_KEYS = ("ARROW:schema", "pandas", LAYOUT_KEY)
-# Files of less than such a share of the wanted size are small, those of more than so many times it are large.
+# Share of the target size below which a file is small, above which it is large.
 _SMALL_FILE, _LARGE_FILE = 0.5, 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class FileLayout:
-    """What is known of a file.
+    """Layout of a file, from its footer.
 
-    Parameters
+    Attributes
     ----------
-    file : DataFile
-        Where it is.
-    num_bytes, num_rows, num_row_groups : int
-        What it has.
     has_index : bool
-        Whether all column chunks of its rows have an offset index.
+        Whether all column chunks have an offset index.
     bloom_filters : frozenset of str
-        The top-level columns of which a chunk has a Bloom filter.
+        Top-level columns of which any chunk has a Bloom filter.
     note : dict or None
-        What it says of the layout that it was written for.
+        Target layout recorded in the footer.
     keys : tuple of (str, bytes)
-        What its footer says besides, but for what tells of columns in words of Arrow and pandas.
+        Other key-values of the footer, without the Arrow schema and the pandas metadata.
     """
 
     file: DataFile
@@ -53,13 +49,7 @@ class FileLayout:
 
     @classmethod
     def of(cls, file: DataFile, opened: OpenFile) -> FileLayout:
-        """Look at a footer.
-
-        Raises
-        ------
-        InvalidFileError
-            When it is damaged.
-        """
+        """Read the layout from the footer of an open file."""
         with error_context(file=file.name):
             footer = opened.footer
             leaves = list(opened.schema)
@@ -78,20 +68,15 @@ def _parse_layout(value: bytes | None) -> dict[str, Any] | None:
     try:
         note = json.loads(value) if value else None
     except ValueError:
-        return None  # whatever it is, it is not ours
+        return None  # written by another program
     return note if isinstance(note, dict) else None
 
 
 @dataclass(frozen=True)
 class DatasetFolder:
-    """The files of one directory of a dataset: those of one partition.
+    """Files of one directory of a dataset, in the order of their rows.
 
-    Parameters
-    ----------
-    name : str
-        Its path in the dataset, with slashes, as it is named there; empty for the dataset's own directory.
-    files : list of FileLayout
-        In the order of their rows.
+    `name` is the path within the dataset, with slashes; empty for the dataset's root.
     """
 
     name: str
@@ -99,29 +84,29 @@ class DatasetFolder:
 
     @property
     def num_rows(self) -> int:
-        """Rows of all files."""
+        """Number of rows of all files."""
         return sum(file.num_rows for file in self.files)
 
     @property
     def num_bytes(self) -> int:
-        """Bytes of all files."""
+        """Size of all files in bytes."""
         return sum(file.num_bytes for file in self.files)
 
 
 @dataclass(frozen=True)
 class TargetLayout:
-    """How files are to be laid out.
+    """Target layout of the files of a rewrite.
 
-    Parameters
+    Attributes
     ----------
     sort_by, cluster_by : tuple of str
-        The columns that rows are in the order of, or are brought together by; one of both is empty, or both are.
+        Columns to sort by or to cluster by; at most one of the two is not empty.
     file_bytes : int
-        What a file is to have, about.
+        Approximate size of a file.
     bloom_filters : tuple of str, or None
-        The columns that are to have Bloom filters; None where the data decide.
-    options : dict
-        Of the writer, as far as they are given.
+        Columns with Bloom filters; None: chosen by the data.
+    options : tuple of (str, str)
+        Writer options given by the user.
     """
 
     sort_by: tuple[str, ...] = ()
@@ -132,17 +117,11 @@ class TargetLayout:
 
     @property
     def has_order(self) -> bool:
-        """Whether rows change their places."""
+        """Whether a rewrite reorders rows."""
         return bool(self.sort_by or self.cluster_by)
 
     def note(self, job: str) -> str:
-        """Give what files say that are written for it.
-
-        Parameters
-        ----------
-        job : str
-            What tells the job that writes them from others.
-        """
+        """Return the JSON text that files written by the job `job` record in their footers."""
         return json.dumps({**self._words(), "job": job}, sort_keys=True)
 
     def _words(self) -> dict[str, Any]:
@@ -153,24 +132,13 @@ class TargetLayout:
         return words
 
     def has(self, folder: DatasetFolder) -> bool:
-        """Say whether a folder is laid out like that.
-
-        Parameters
-        ----------
-        folder : DatasetFolder
-            With all of its files.
-
-        Returns
-        -------
-        bool
-            Also True where there are no rows, which cannot lie badly.
-        """
+        """Whether a folder has this layout already; True for a folder without rows."""
         if not folder.num_rows:
             return True
         return self._is_recorded(folder.files) or (not self.has_order and self._is_acceptable(folder.files))
 
     def _is_recorded(self, files: Sequence[FileLayout]) -> bool:
-        """Whether one job wrote all files for this layout."""
+        """Whether one job wrote all the files for this layout."""
         jobs = set()
         words = self._words()
         for file in files:
@@ -180,7 +148,7 @@ class TargetLayout:
         return len(jobs) == 1
 
     def _is_acceptable(self, files: Sequence[FileLayout]) -> bool:
-        """Whether files that nobody wrote for a layout are as good as if somebody had."""
+        """Whether files without a recorded layout are good enough: page indexes, Bloom filters, sizes."""
         if self.options or not all(file.has_index for file in files):
             return False
         if not all(file.bloom_filters.issuperset(self.bloom_filters or ()) for file in files):
@@ -190,20 +158,7 @@ class TargetLayout:
 
 
 def group_by_folder(listing: DatasetListing, facts: Iterable[FileLayout]) -> list[DatasetFolder]:
-    """Put files together by the directories that they are in.
-
-    Parameters
-    ----------
-    listing : DatasetListing
-        Of a directory.
-    facts : iterable of FileLayout
-        Of its files, in their order.
-
-    Returns
-    -------
-    list of Folder
-        In the order of their first files.
-    """
+    """Group files by directory, in the order of the first file of each."""
     found: dict[str, DatasetFolder] = {}
     start = len(listing.base.rstrip("/")) + 1
     for one in facts:

@@ -15,13 +15,7 @@ __all__ = ["FileTotals", "OptimizeReport"]
 
 @dataclass(frozen=True, slots=True)
 class FileTotals:
-    """Files, counted.
-
-    Parameters
-    ----------
-    files, row_groups, rows, bytes : int
-        How many.
-    """
+    """Number of files, row groups, rows and bytes."""
 
     files: int = 0
     row_groups: int = 0
@@ -31,29 +25,27 @@ class FileTotals:
 
 @dataclass
 class OptimizeReport:
-    """What `numparq.spark.optimize` did.
+    """Report of `numparq.spark.optimize`.
 
     Attributes
     ----------
     path : str
-        The dataset.
+        Dataset.
     out : str or None
-        Where the new files are, if not in its place.
+        Directory of the new files; None if the dataset itself was rewritten.
     status : {"done", "nothing to do", "dry run"}
-        What became of it.
     before, after : FileTotals
-        The files that were rewritten, and those that came of them; `after` is empty where nothing was written, and
-        estimated in a dry run.
+        Rewritten files and new files. `after` is empty if nothing was written, and an estimate in a dry run.
     folders, fine_folders : int
-        Directories with files that were rewritten, and those that were laid out well already.
+        Number of directories that were rewritten, and that had a good layout already.
     sort_by, cluster_by : tuple of str
-        What rows are in the order of, or brought together by.
+        Columns that rows were sorted or clustered by.
     bloom_filters : tuple of str
-        The columns that have Bloom filters now.
+        Columns with Bloom filters in the new files.
     checksum : Checksum or None
-        Of all values, the same before and after: see `numparq.tools.optimize.checksum`.
+        Checksum of all rows, equal before and after.
     seconds : dict of str to float
-        How long each step took.
+        Duration of each step.
     """
 
     path: str

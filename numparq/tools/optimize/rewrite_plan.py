@@ -26,20 +26,12 @@ from .layout import DatasetFolder, FileLayout, TargetLayout, group_by_folder
 
 __all__ = ["OutputSchema", "RewritePiece", "RewritePlan", "bin_pieces", "plan_rewrite", "split_by_folder"]
 
-_FILES_AT_ONCE = 1024  # files that are open together while their footers are looked at
+_FILES_AT_ONCE = 1024  # files open together while their footers are read
 
 
 @dataclass(frozen=True, slots=True)
 class RewritePiece:
-    """Rows that are all for one folder.
-
-    Parameters
-    ----------
-    folder : str
-        Its name.
-    split : Split
-        The rows.
-    """
+    """Rows for one folder: the folder's name and the split that reads them."""
 
     folder: str
     split: Split
@@ -47,18 +39,14 @@ class RewritePiece:
 
 @dataclass(frozen=True)
 class RewritePlan:
-    """What is to be rewritten.
+    """Folders of a dataset to rewrite, and those that keep their files.
 
-    Parameters
+    Attributes
     ----------
-    listing : DatasetListing
-        All files of the dataset.
-    folders : list of DatasetFolder
-        Those that are to be laid out anew.
     fine : list of DatasetFolder
-        Those that may stay as they are.
+        Folders that stay unchanged.
     keys : tuple of str
-        The partition columns.
+        Partition columns.
     """
 
     listing: DatasetListing
@@ -68,25 +56,18 @@ class RewritePlan:
 
     @property
     def files(self) -> list[FileLayout]:
-        """The files that go."""
+        """Files to replace."""
         return [file for folder in self.folders for file in folder.files]
 
     @property
     def paths(self) -> list[str]:
-        """Their paths."""
+        """Paths of the files to replace."""
         return [file.file.path for file in self.files]
 
     def table(self, columns: Sequence[str] | None, split_bytes: int, storage_options: dict | None = None) -> SplitTable:
-        """Divide their rows, all columns that are in files, partition columns excepted.
+        """Split the files to replace into splits of about `split_bytes`, without partition columns.
 
-        Parameters
-        ----------
-        columns : sequence of str, or None
-            Only these.
-        split_bytes : int
-            What a split has at most, about.
-        storage_options : dict, optional
-            Not used where the listing knows the file system.
+        `columns` None: all columns. `storage_options` are ignored if the listing has a filesystem.
         """
         return split_table(
             self.paths,
@@ -107,25 +88,9 @@ def plan_rewrite(
     storage_options: dict[str, Any] | None = None,
     filesystem: Any = None,
 ) -> RewritePlan:
-    """Look at all footers of a dataset, and say which folders are not laid out as they should be.
+    """Read all footers of a dataset directory and plan which folders to rewrite (with `force`: all that have rows).
 
-    Parameters
-    ----------
-    path : str or os.PathLike
-        A directory.
-    wanted : TargetLayout
-        As they should be.
-    where : expression, list of tuples, or str, optional
-        Only folders of such partitions; it may ask of partition columns only.
-    force : bool
-        Whether folders are rewritten that are laid out well.
-    storage_options, filesystem
-        As in `numparq.read_parquet`.
-
-    Raises
-    ------
-    ValueError
-        When `where` asks of something else, or the path is that of one file, or a pattern.
+    `where` selects folders by partition columns. Raise ValueError if it needs other columns, or `path` is no directory.
     """
     is_name = isinstance(path, (str, os.PathLike))
     if not is_name or (has_wildcard(os.fsdecode(path)) and not os.path.isdir(path)):
@@ -143,7 +108,7 @@ def plan_rewrite(
 def _read_layouts(
     listing: DatasetListing, files: Sequence[DataFile], storage_options: dict | None
 ) -> Iterator[FileLayout]:
-    known: dict[tuple, tuple] = {}  # the keys of files are mostly the same: one object for all
+    known: dict[tuple, tuple] = {}  # files mostly share the same key-values: one object for all
     for start in range(0, len(files), _FILES_AT_ONCE):
         some = list(files[start : start + _FILES_AT_ONCE])
         opened = open_files(listing, some, storage_options=storage_options)
@@ -155,23 +120,13 @@ def _read_layouts(
                 file.close()
 
 
-# --- rows in pieces ---------------------------------------------------------------------------------------------------
+# --- pieces -----------------------------------------------------------------------------------------------------------
 
 
 def split_by_folder(table: SplitTable, folder_of: Callable[[str], str]) -> list[RewritePiece]:
-    """Divide splits where folders end.
+    """Divide splits at folder boundaries; pieces keep the order of the rows.
 
-    Parameters
-    ----------
-    table : SplitTable
-        Of files of any folders.
-    folder_of : callable
-        Gives the folder of a file, by the path that splits have it under.
-
-    Returns
-    -------
-    list of Piece
-        In the order of the rows.
+    `folder_of` returns the folder of a file by its path in the splits.
     """
     pieces = []
     for split in table.splits:
@@ -192,20 +147,7 @@ def _num_rows(parts: Sequence[Any]) -> int | None:
 
 
 def bin_pieces(pieces: Sequence[RewritePiece], bytes_each: int) -> list[list[RewritePiece]]:
-    """Put pieces together, those of one folder as evenly as they can be divided.
-
-    Parameters
-    ----------
-    pieces : sequence of RewritePiece
-        Of whole folders, one after the other.
-    bytes_each : int
-        How much goes together, about.
-
-    Returns
-    -------
-    list of list of Piece
-        In the order of the pieces; none has pieces of two folders.
-    """
+    """Group pieces into bins of about `bytes_each`, of about equal size within a folder; no bin has two folders."""
     bins: list[list[RewritePiece]] = []
     folders: dict[str, list[RewritePiece]] = {}
     for piece in pieces:
@@ -223,21 +165,21 @@ def bin_pieces(pieces: Sequence[RewritePiece], bytes_each: int) -> list[list[Rew
     return bins
 
 
-# --- what is written --------------------------------------------------------------------------------------------------
+# --- output schema ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class OutputSchema:
-    """What new files are like: the columns just as files have them, united, with what their footers say of them.
+    """Merged schema of the new files, with the key-values that describe it.
 
-    Parameters
+    Attributes
     ----------
     schema : UserSchema
-        The columns: how they are stored, and what they are in Arrow.
+        Parquet and Arrow type of each column.
     keys : dict of str to (str or bytes)
-        Of the footer, what tells of columns in words of pandas and, where the files had that, of Arrow.
+        Footer key-values: pandas metadata and, if the files had it, the Arrow schema.
     flat : dict of str to Leaf
-        The columns that are one leaf, which rows can be sorted by.
+        Columns with a single leaf, by which rows can be sorted.
     """
 
     schema: UserSchema
@@ -246,13 +188,7 @@ class OutputSchema:
 
     @classmethod
     def like(cls, schema_file: OpenFile) -> OutputSchema:
-        """Take them from a prototype.
-
-        Raises
-        ------
-        SchemaError
-            When a column has nothing in it, which no writer can say.
-        """
+        """Take the schema from the merged schema file; raise SchemaError for a group without fields."""
         fields = fields_of(schema_file)
         for name, field in zip(schema_file.schema.columns, fields, strict=True):
             if field is None:
@@ -276,7 +212,7 @@ def _leaf_columns(schema: Schema) -> dict[str, Any]:
 
 
 def _drop_range_index(notes: bytes) -> str | None:
-    """Leave out of pandas' notes what they say of a range that is the index: it is that of one of the old files."""
+    """Drop a range index from pandas metadata: it describes one of the old files. None if malformed."""
     try:
         document = json.loads(notes)
         kept = [level for level in document.get("index_columns", []) if not isinstance(level, dict)]

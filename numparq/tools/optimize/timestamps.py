@@ -23,27 +23,15 @@ __all__ = ["check_calendar", "check_microseconds", "has_timestamps"]
 
 _INT96_BYTES = 12
 _INT96 = np.dtype([("nanoseconds", "<i8"), ("day", "<i4")])
-# From here on both calendars agree: days in all of the world; moments where its last zone had given up local mean time.
+# Both calendars agree on dates from 1582-10-15, on timestamps once the last time zone had left local mean time.
 _FIRST_DAY = np.datetime64("1582-10-15")
 _FIRST_MOMENT = np.datetime64("1900-01-01T00:00:00")
 
 
 def check_microseconds(piece: RewritePiece, columns: Sequence[str], filesystem: Any) -> None:
-    """Refuse INT96 timestamps with nanoseconds: tables have them in microseconds, so that these would be cut off.
+    """Raise UnsupportedError if INT96 timestamps have nanoseconds: tables store microseconds, so they would be truncated.
 
-    Parameters
-    ----------
-    piece : RewritePiece
-        The rows.
-    columns : sequence of str
-        The columns that may have such timestamps.
-    filesystem : object
-        Where the files are.
-
-    Raises
-    ------
-    UnsupportedError
-        It names file, row group and column.
+    The error names file, row group and column.
     """
     for part in piece.split.parts:
         groups = sorted({group.row_group for group in part.groups or ()})
@@ -60,24 +48,14 @@ def check_microseconds(piece: RewritePiece, columns: Sequence[str], filesystem: 
 
 
 def has_timestamps(leaf: Leaf) -> bool:
-    """Whether the values of a leaf are dates or timestamps."""
+    """Whether the values of a leaf column are dates or timestamps."""
     return leaf.physical == INT96 or (leaf.logical is not None and leaf.logical.kind in ("DATE", "TIMESTAMP"))
 
 
 def check_calendar(filesystem: Any, path: str) -> None:
-    """Refuse days and moments of a file by Spark's old calendar that are other ones by that of today.
+    """Raise UnsupportedError if a file in Spark's hybrid calendar has dates or timestamps that today's calendar changes.
 
-    Parameters
-    ----------
-    filesystem : object
-        Where the file is.
-    path : str
-        Its path.
-
-    Raises
-    ------
-    UnsupportedError
-        It names file, row group and column.
+    The error names file, row group and column.
     """
     with ParquetFile(path, filesystem=filesystem) as file:
         columns = sorted({leaf.path[0] for leaf in file.schema if has_timestamps(leaf)})
@@ -94,7 +72,7 @@ def check_calendar(filesystem: Any, path: str) -> None:
 
 
 def _column_values(file: ParquetFile, columns: Sequence[str], groups: Sequence[int]) -> Iterator[tuple[int, str, Any]]:
-    """Give the values of columns that a file has, by row groups: all of these, if none are named."""
+    """Yield (row group, column, Arrow values) for the named columns that the file has; no `groups`: all row groups."""
     wanted = [name for name in columns if name in file.schema.columns]
     for group in (groups or range(file.num_row_groups)) if wanted else ():
         frame = file.read(wanted, dtype_backend="pyarrow", row_groups=[group], threads=1)
@@ -103,7 +81,7 @@ def _column_values(file: ParquetFile, columns: Sequence[str], groups: Sequence[i
 
 
 def _flatten(values: Any) -> Iterator[Any]:
-    """Give what is in an array, at whatever depth, as arrays that have nothing within."""
+    """Yield the non-null leaf arrays of an array of any depth."""
     if isinstance(values, pa.ChunkedArray):
         parts = values.chunks
     elif pa.types.is_struct(values.type):
@@ -120,7 +98,7 @@ def _flatten(values: Any) -> Iterator[Any]:
 
 
 def _has_nanoseconds(values: Any) -> bool:
-    """Whether of INT96 values, as bytes, there is one that is no whole number of microseconds."""
+    """Whether any INT96 value, given as 12 bytes, has sub-microsecond precision."""
     if values.type != pa.binary(_INT96_BYTES) or not len(values):
         return False
     stored = np.frombuffer(values.buffers()[1], _INT96, len(values), values.offset * _INT96_BYTES)
@@ -128,7 +106,7 @@ def _has_nanoseconds(values: Any) -> bool:
 
 
 def _precedes_calendar_change(values: Any) -> bool:
-    """Whether there is a date or a timestamp from before the calendars agree."""
+    """Whether any date or timestamp is earlier than the day from which both calendars agree."""
     first: Any = {pa.types.is_date: _FIRST_DAY, pa.types.is_timestamp: _FIRST_MOMENT}
     for test, limit in first.items():
         if test(values.type):
@@ -136,11 +114,11 @@ def _precedes_calendar_change(values: Any) -> bool:
     return False
 
 
-# --- as stored --------------------------------------------------------------------------------------------------------
+# --- INT96 as bytes ---------------------------------------------------------------------------------------------------
 
 
 def _with_int96_as_bytes(file: ParquetFile) -> ParquetFile:
-    """Give a file as if its INT96 values were bytes, as which they are stored in just the same way."""
+    """Return a copy of the open file whose footer declares INT96 columns as 12-byte arrays, the same bytes in storage."""
     stored = file.footer.data[: file.footer.length].tobytes()
     content, _ = read_struct("FileMetaData", stored, lambda check, message: None)
     for element in content["schema"]:

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 _TRIAL_ROWS = 65_536
-# What the writer does not choose by itself, for readers are slower with it, but that all of them know.
+# Encodings that all readers know but decode more slowly, so the writer does not choose them.
 _TRIAL_ENCODINGS = ("BYTE_STREAM_SPLIT", "DELTA_BYTE_ARRAY")
 _CARDINALITY_TYPES = (
     pa.types.is_integer,
@@ -42,22 +42,22 @@ _CARDINALITY_TYPES = (
     pa.types.is_decimal,
 )
 
-# Look-ups of rows read a third of what they would with pages of the writer's default (docs/writing.md).
+# Point look-ups read a third of the bytes they read with the writer's default page size (docs/writing.md).
 ROWS_PER_PAGE = 5000
-# A Bloom filter leaves row groups out, not pages: of one that it leaves, the column is read whole.
+# A Bloom filter prunes row groups, not pages: smaller row groups read less of a column that it does not prune.
 ROWS_WITH_BLOOM_FILTERS = 1 << 17
-# What a row group has in memory at the most; a task holds it once as rows and once as what they are encoded to.
+# Limits of a row group's size in memory; a task holds it twice, as rows and encoded.
 ROW_GROUP_BYTES, MIN_ROW_GROUP_BYTES = 128 << 20, 1 << 20
-# Of a sample of a column, so many values are to be different ones that a Bloom filter is worth its bytes: where there
-# are fewer, most row groups have all of them, and a filter would say yes nearly always.
+# Share of distinct values in a sample from which a Bloom filter is worth its bytes: with fewer, most row groups contain
+# every value and the filter hardly prunes.
 _DISTINCT_SHARE = 0.5
 _MIN_VALUES = 1000
-# An encoding that readers are slower with is to make a column at least so small, by its size in the writer's choice.
+# A slower encoding must shrink a column below this share of its size in the writer's choice.
 _MUCH_SMALLER = 0.85
 
 
 class SampledCardinality(NamedTuple):
-    """How many values some rows of a column have, and how many different ones."""
+    """Number of values and of distinct values in sampled rows of a column."""
 
     values: int
     distinct: int
@@ -65,18 +65,16 @@ class SampledCardinality(NamedTuple):
 
 @dataclass
 class TrialWrite:
-    """What some rows showed.
+    """Sizes and cardinalities of sampled rows, read and written to memory.
 
-    Parameters
+    Attributes
     ----------
-    rows : int
-        How many.
     source_bytes, arrow_bytes, new_bytes : float
-        What their column chunks take in the files that are there, they in memory, and the column chunks of new files.
+        Size of the rows in the existing files, in memory as Arrow, and in new column chunks.
     columns : dict of str to SampledCardinality
-        Of the columns whose values readers look for one by one.
+        Columns of types for which point look-ups are common.
     sizes : dict of str to dict of str to int
-        By encoding (empty: the writer's choice) and leaf, by its dotted path: the bytes that its chunks have.
+        Encoding (empty: chosen by the writer) -> dotted path of the leaf column -> compressed bytes.
     """
 
     rows: int = 0
@@ -90,19 +88,7 @@ class TrialWrite:
 def trial_write(
     reader: SplitReader, options: dict[str, Any], sort_by: Sequence[str], piece: RewritePiece
 ) -> TrialWrite:
-    """Read some rows of a piece, write them into memory, and say what that showed.
-
-    Parameters
-    ----------
-    reader : SplitReader
-        Of the table.
-    options : dict
-        Of the writer.
-    sort_by : sequence of str
-        What rows will be sorted by.
-    piece : RewritePiece
-        The rows.
-    """
+    """Read the first rows of a piece, sort them, and write them to memory with each trial encoding."""
     table = next(iter(reader.tables(piece.split, _TRIAL_ROWS)))
     if not table.num_rows:
         return TrialWrite()
@@ -122,7 +108,7 @@ def trial_write(
 
 
 def _write_sizes(table: pa.Table, options: dict[str, Any]) -> dict[str, int]:
-    """Write rows into memory: the bytes of each leaf."""
+    """Write rows to memory; return the compressed bytes of each leaf column."""
     with ParquetWriter(None, threads=1, **options) as writer:
         writer.write(arrow_to_frame(table), index=False)
     with ParquetFile(writer.getvalue()) as file:
@@ -134,27 +120,27 @@ def _write_sizes(table: pa.Table, options: dict[str, Any]) -> dict[str, int]:
 
 
 def _sorted(table: pa.Table, sort_by: Sequence[str]) -> pa.Table:
-    """Sort rows, where Arrow can: for a look at what that does to sizes."""
+    """Sort rows if Arrow can sort these types; only sizes depend on it."""
     try:
         return table.sort_by([(name, "ascending") for name in sort_by]) if sort_by else table
-    except (pa.ArrowNotImplementedError, pa.ArrowTypeError):  # of extension types, it is the latter
+    except (pa.ArrowNotImplementedError, pa.ArrowTypeError):  # extension types raise ArrowTypeError
         return table
 
 
 @dataclass(frozen=True)
 class TunedOptions:
-    """What was decided.
+    """Writer options chosen from trial writes.
 
-    Parameters
+    Attributes
     ----------
     shrinkage : float
-        The bytes of new files, of each byte of the old ones, about.
+        Estimated bytes of new files for each byte of the old ones.
     row_group_bytes : int
-        What a row group has in memory, about.
+        Approximate size of a row group in memory.
     bloom_filters : tuple of str
-        The columns that get one.
+        Columns that get a Bloom filter.
     encodings : dict of str to str
-        Of leaves, by their dotted paths, that have another one than the writer would choose.
+        Dotted path of a leaf column -> encoding, where it differs from the writer's choice.
     """
 
     shrinkage: float = 1.0
@@ -166,29 +152,16 @@ class TunedOptions:
 def tune_options(
     wanted: TargetLayout, trials: Sequence[TrialWrite], flat: Mapping[str, Leaf], sort_by: Sequence[str]
 ) -> TunedOptions:
-    """Decide.
+    """Choose writer options for a target layout from trial writes.
 
-    Parameters
-    ----------
-    wanted : TargetLayout
-        What is asked for.
-    trials : sequence of TrialWrite
-        Of some rows.
-    flat : mapping of str to Leaf
-        The columns that are one leaf.
-    sort_by : sequence of str
-        Columns that rows are sorted by; of the first one, bounds tell all that a Bloom filter could.
-
-    Returns
-    -------
-    TunedOptions
+    The first column of `sort_by` gets no Bloom filter: its bounds prune as well. `flat` has the columns with one leaf.
     """
     source, arrow, new = (
         sum(getattr(pilot, name) for pilot in trials) for name in ("source_bytes", "arrow_bytes", "new_bytes")
     )
     shrinkage = new / source if source and new else 1.0
     inflation = arrow / new if new and arrow else 1.0
-    # Files end between row groups: two of these are to make one at least.
+    # Files end between row groups: at least two row groups a file keep it near its target size.
     room = int(wanted.file_bytes * inflation / 2)
     row_group_bytes = max(min(room, ROW_GROUP_BYTES), MIN_ROW_GROUP_BYTES)
     bloom = wanted.bloom_filters
@@ -198,7 +171,7 @@ def tune_options(
 
 
 def _encodings(trials: Sequence[TrialWrite], flat: Mapping[str, Leaf]) -> dict[str, str]:
-    """Give the encodings by which columns are much smaller than by the one that the writer chooses."""
+    """Return the encodings that make leaf columns much smaller than the writer's choice."""
     sizes: dict[str, dict[str, int]] = {}
     for pilot in trials:
         for encoding, leaves in pilot.sizes.items():
@@ -208,7 +181,7 @@ def _encodings(trials: Sequence[TrialWrite], flat: Mapping[str, Leaf]) -> dict[s
     found = {}
     for leaf, of_leaf in sizes.items():
         best = min(of_leaf, key=lambda encoding: of_leaf[encoding])
-        if leaf not in flat or _is_unsigned(flat[leaf]):  # Spark's vectorized reader cannot read these
+        if leaf not in flat or _is_unsigned(flat[leaf]):  # Spark's vectorized reader fails on unsigned leaves
             continue
         if best and of_leaf[best] < _MUCH_SMALLER * of_leaf.get("", 0):
             found[leaf] = best
@@ -220,7 +193,7 @@ def _is_unsigned(leaf: Leaf) -> bool:
 
 
 def _selective_columns(trials: Sequence[TrialWrite]) -> list[str]:
-    """Give the columns with nearly as many different values as there are values."""
+    """Return the columns whose sampled values are mostly distinct."""
     counts: dict[str, tuple[int, int]] = {}
     for pilot in trials:
         for name, column in pilot.columns.items():

@@ -14,68 +14,36 @@ from numparq.util.optional import import_pyarrow
 
 __all__ = ["hash_words", "to_words", "value_kind_name"]
 
-# Words, and where they stand for a null (None: nowhere); a word at a null can be anything.
+# Words and the null mask (None: no nulls); a word at a null is arbitrary.
 Words: TypeAlias = tuple[np.ndarray, "np.ndarray | None"]
 
-_NULL_WORD = np.uint64(0x7FB5D329728EA185)  # of what is null within something else
-_PAIR_SEED = np.uint64(0x9E3779B97F4A7C15)  # by which the second of two words is told from the first
+_NULL_WORD = np.uint64(0x7FB5D329728EA185)  # a null within a nested value
+_PAIR_SEED = np.uint64(0x9E3779B97F4A7C15)  # distinguishes the second of two words from the first
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _NAN = np.array([np.nan]).view(np.uint64)[0]
 _MILLISECONDS_A_DAY = 86_400_000
 
 
 def hash_words(words: np.ndarray) -> np.ndarray:
-    """Give the XXH64 of each word.
-
-    Parameters
-    ----------
-    words : uint64 array
-
-    Returns
-    -------
-    uint64 array
-    """
+    """Return the XXH64 hash of each uint64 word."""
     out = np.empty(len(words), np.uint64)
     statistics_kernels.xxh64_fixed(np.ascontiguousarray(words).view(np.uint8), 8, len(words), out)
     return out
 
 
 def to_words(array: Any) -> Words:
-    """Give the values of an array as words.
+    """Return the values of an Arrow array as uint64 words, and a bool mask of nulls (None: no nulls).
 
-    Parameters
-    ----------
-    array : pyarrow.Array
-        Sliced or not.
-
-    Returns
-    -------
-    words : uint64 array
-        One item each; equal ones for equal values of the same `value_kind_name`.
-    is_null : bool array or None
-        Where there are none.
+    Equal values of types with the same `value_kind_name` have equal words; a word at a null is arbitrary.
     """
     convert = _CONVERSIONS[_family(array.type)]
     return convert(array), _nulls(array)
 
 
 def value_kind_name(arrow_type: Any) -> str:
-    """Name what values are, as far as it tells values apart.
+    """Return the name of the value kind of an Arrow type, shared by types whose values compare equal.
 
-    Parameters
-    ----------
-    arrow_type : pyarrow.DataType
-
-    Returns
-    -------
-    str
-        The same for types that are to be taken for one: integers of all widths, times of all units, a dictionary and
-        its values.
-
-    Raises
-    ------
-    UnsupportedError
-        When it is none that Parquet has.
+    All widths of integers share one, all units of times, a dictionary and its values. Raise UnsupportedError for others.
     """
     family = _family(arrow_type)
     if family == "dictionary":
@@ -95,11 +63,11 @@ def _nulls(array: Any) -> np.ndarray | None:
     return entries if mask is None else entries | mask
 
 
-# --- one value a place ------------------------------------------------------------------------------------------------
+# --- flat values ------------------------------------------------------------------------------------------------------
 
 
 def _fixed(array: Any, dtype: Any) -> np.ndarray:
-    """Give the values of a type of fixed size, whatever they are at nulls."""
+    """Return the values of a fixed-size type as a view of the data buffer; arbitrary at nulls."""
     data, dtype = array.buffers()[1], np.dtype(dtype)
     if data is None:
         return np.zeros(len(array), dtype)
@@ -117,7 +85,7 @@ def _integers(array: Any) -> np.ndarray:
 
 
 def _floats(array: Any) -> np.ndarray:
-    with np.errstate(invalid="ignore"):  # NaNs that signal
+    with np.errstate(invalid="ignore"):  # signalling NaNs
         values = _fixed(array, array.type.to_pandas_dtype()).astype(np.float64)
     words = values.view(np.uint64)
     words[np.isnan(values)] = _NAN
@@ -131,7 +99,7 @@ def _dates(array: Any) -> np.ndarray:
 
 
 def _times(array: Any) -> np.ndarray:
-    """Give times of any unit: their seconds, and what is beyond these in nanoseconds."""
+    """Hash times of any unit as seconds and nanoseconds."""
     per_second = _PER_SECOND[array.type.unit]
     values = _fixed(array, f"i{array.type.bit_width // 8}").astype(np.int64)
     seconds, parts = np.divmod(values, per_second)
@@ -143,7 +111,7 @@ def _hash_pairs(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def _decimals(array: Any) -> np.ndarray:
-    """Give unscaled values: two words, and of decimals beyond 128 bits another two, where the number needs them."""
+    """Hash unscaled values: two words, and two more of 256-bit decimals that do not fit in 128 bits."""
     bits = array.type.bit_width
     if bits < 128:
         array = array.cast(import_pyarrow().decimal128(array.type.precision, array.type.scale))
@@ -162,7 +130,7 @@ def _decimals(array: Any) -> np.ndarray:
 
 
 def _binary(array: Any) -> np.ndarray:
-    """Hash texts and bytes."""
+    """Hash strings and bytes."""
     _, offsets, data = array.buffers()
     dtype = np.int64 if _family(array.type) in ("large_string", "large_binary") else np.int32
     if offsets is None or not len(array):
@@ -203,11 +171,11 @@ def _nothing(array: Any) -> np.ndarray:
     return np.zeros(len(array), np.uint64)
 
 
-# --- what has values within -------------------------------------------------------------------------------------------
+# --- nested values ----------------------------------------------------------------------------------------------------
 
 
 def _hash_nested(array: Any, seed: int) -> np.ndarray:
-    """Give a hash of each value of something within another value; null is one like any other."""
+    """Hash the values of a field or element; a null is a value like any other."""
     words, is_null = to_words(array)
     hashes = hash_words(words ^ np.uint64(seed))
     if is_null is not None:
@@ -228,7 +196,7 @@ def _structs(array: Any) -> np.ndarray:
 
 
 def _lists(array: Any) -> np.ndarray:
-    """Hash lists of any length: the sum of what their elements are, each at its place."""
+    """Hash lists of variable length: elements and their positions."""
     dtype = np.int64 if _family(array.type) == "large_list" else np.int32
     raw = array.buffers()[1]
     if raw is None or not len(array):
@@ -247,7 +215,7 @@ def _fixed_lists(array: Any) -> np.ndarray:
 
 
 def _maps(array: Any) -> np.ndarray:
-    """Hash maps: lists of pairs, whose order counts, as it is kept in files."""
+    """Hash maps as lists of key-value pairs: the order counts, as files keep it."""
     raw = array.buffers()[1]
     if raw is None or not len(array):
         return np.zeros(len(array), np.uint64)
@@ -263,7 +231,7 @@ def _maps(array: Any) -> np.ndarray:
 
 
 def _sum_by_list(hashes: np.ndarray, bounds: np.ndarray) -> np.ndarray:
-    """Add up the hashes of elements, of which each list has a range, by what they are and at which place of it."""
+    """Hash each list as the sum of its element hashes with their positions; `bounds` are list offsets."""
     lengths = np.diff(bounds)
     places = np.arange(len(hashes), dtype=np.int64) - np.repeat(bounds[:-1], lengths)
     placed = _hash_pairs(hashes, places.view(np.uint64))
@@ -304,7 +272,7 @@ _SHARED_KINDS = {
     **dict.fromkeys(("string", "large_string", "binary", "large_binary", "view", "fixed_size_binary"), "bytes"),
     **dict.fromkeys(("list", "large_list", "fixed_size_list"), "list"),
 }
-# Families by the test of pyarrow.types that tells them.
+# Family -> predicate of pyarrow.types, tried in order.
 _FAMILY_TESTS = (
     ("null", "is_null"),
     ("bool", "is_boolean"),

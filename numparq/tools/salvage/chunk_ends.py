@@ -31,25 +31,23 @@ from numparq.tools.verify.page_walk import PageSequence, StoredPage
 
 __all__ = ["ChunkEnd", "ChunkEndFinder", "candidate_codecs"]
 
-_CODECS = (UNCOMPRESSED, SNAPPY, ZSTD, GZIP, LZ4_RAW, BROTLI, LZ4, LZO)  # those first that writers choose most
+_CODECS = (UNCOMPRESSED, SNAPPY, ZSTD, GZIP, LZ4_RAW, BROTLI, LZ4, LZO)  # most common first
 
 
 @dataclass(frozen=True)
 class ChunkEnd:
-    """A place where a column chunk may end.
+    """Page boundary where a column chunk may end.
 
-    Parameters
+    Attributes
     ----------
     page : int
-        The page behind it.
-    num_rows, num_values : int
-        Rows that begin in it, and entries.
+        Page after the chunk (exclusive end).
     codecs : tuple of int
-        The codecs that its pages decode in, the best guess first.
+        Codecs in which all its pages decode, the most likely first.
     is_certain : bool
-        Whether all of them give the same values.
+        Whether all of these codecs decode to the same values.
     must_end : bool
-        Whether no page behind can be part of the chunk.
+        Whether the next page cannot belong to the chunk.
     """
 
     page: int
@@ -62,7 +60,7 @@ class ChunkEnd:
 
 @dataclass
 class _CodecTrial:
-    """A chunk that is decoded in one codec."""
+    """Decoding of one chunk with one candidate codec."""
 
     codec: int
     decoder: PageDecoder
@@ -71,29 +69,16 @@ class _CodecTrial:
 
 @dataclass
 class ChunkEndFinder:
-    """Decodes the pages of a column chunk one by one, as far as they can be its.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    walk : PageSequence
-        Its pages.
-    leaf : Leaf
-        The column.
-    start : int
-        Its first page.
-    codecs : sequence of int
-        What its pages may be compressed with, the best guess first.
-    scratch : Scratch
-        Buffers.
+    """Decodes the pages from `start` on, one by one, as long as they can belong to one column chunk.
 
     Attributes
     ----------
+    codecs : tuple of int
+        Candidate codecs, the most likely first.
     found : list of ChunkEnd
-        The ends so far.
+        Ends found so far.
     is_open : bool
-        Whether the pages ran out while all of them were the chunk's: it may go on behind.
+        Whether the pages ran out before the chunk had to end.
     """
 
     source: Source
@@ -115,13 +100,13 @@ class ChunkEndFinder:
         self._trials = [_CodecTrial(codec, PageDecoder(self.leaf, codec, self.scratch)) for codec in self.codecs]
 
     def find(self, num_rows: int | None) -> list[ChunkEnd]:
-        """Find the ends up to so many rows, or all of them."""
+        """Find the ends up to `num_rows` rows (None: all) and return all ends found so far."""
         while not self._is_done and (num_rows is None or self._rows <= num_rows):
             self._step()
         return self.found
 
     def _step(self) -> None:
-        """Take one more page."""
+        """Decode the next page and record the end after it."""
         pages = self.walk.pages
         if self._page >= len(pages):
             self.is_open = self._is_done = True
@@ -140,7 +125,7 @@ class ChunkEndFinder:
             return
         self._rows, self._values = self._rows + taken.num_rows, self._values + taken.num_entries
         if taken.repetition is not None and taken.num_entries and taken.repetition[0] and self.found:
-            self.found.pop()  # the row goes on behind what looked like an end
+            self.found.pop()  # the last row continues: not an end
         codecs = tuple(reading.codec for reading in self._trials)
         self.found.append(ChunkEnd(self._page, self._rows, self._values, codecs, self._is_certain, False))
 
@@ -151,7 +136,7 @@ class ChunkEndFinder:
             self.found.append(ChunkEnd(last.page, last.num_rows, last.num_values, last.codecs, last.is_certain, True))
 
     def _take(self, page: StoredPage) -> PageValues | None:
-        """Decode a page in all codecs that are left; None where it cannot be the chunk's."""
+        """Decode a page with all remaining codecs; None if it cannot belong to the chunk."""
         about = page.about
         is_dictionary = page.header["type"] == DICTIONARY_PAGE
         allowed = (PLAIN, PLAIN_DICTIONARY) if is_dictionary else ENCODING_PHYSICAL_TYPES
@@ -197,7 +182,7 @@ class ChunkEndFinder:
 
 
 def _are_equal(one: PageValues, other: PageValues) -> bool:
-    """Tell whether two decodings of a page give the same."""
+    """Whether two decodings of a page have the same values, levels and codes."""
     if (one.num_entries, one.num_rows, one.num_values) != (other.num_entries, other.num_rows, other.num_values):
         return False
     parts = ("definition", "repetition", "starts", "ends", "codes")
@@ -210,5 +195,5 @@ def _are_equal(one: PageValues, other: PageValues) -> bool:
 
 
 def candidate_codecs(first: int | None) -> tuple[int, ...]:
-    """List the codecs that numparq reads, a guess first."""
+    """Return all supported codecs, starting with the guess `first`."""
     return tuple(dict.fromkeys([*(codec for codec in _CODECS if codec == first), *_CODECS]))

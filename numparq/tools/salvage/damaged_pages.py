@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["rewrite_rows"]
 
-# Checks that fail where data are damaged, rather than what is said of them.
+# Checks that fail on damaged data, not on wrong metadata about sound data.
 _DATA_CHECKS = (
     "page-header",
     "page-type",
@@ -52,20 +52,9 @@ _DATA_CHECKS = (
 
 
 def rewrite_rows(name: str, out: Any) -> Salvaged | None:
-    """Write the rows that a read with ``on_error="skip"`` gives.
+    """Write the rows of a damaged file that are intact in all columns to a new file.
 
-    Parameters
-    ----------
-    name : str
-        The damaged file.
-    out : path
-        The file to write.
-
-    Returns
-    -------
-    Salvaged or None
-        None where that cannot be done without columns of other types than they were, or at all: then nothing is
-        written.
+    Return None, with nothing written, if reading or writing fails or column types would change.
     """
     saved = Salvaged()
     writer: ParquetWriter | None = None
@@ -86,12 +75,12 @@ def rewrite_rows(name: str, out: Any) -> Salvaged | None:
         pass
     finally:
         if writer is not None:
-            writer.abort()  # which does nothing once it is closed
+            writer.abort()  # no effect after close()
     return None
 
 
 def _read_undamaged_rows(file: ParquetFile, saved: Salvaged) -> Iterator[pd.DataFrame]:
-    """Read row group by row group what is whole; what is not is noted."""
+    """Yield the intact rows of each row group as a frame; add the losses to `saved`."""
     backend = "pyarrow" if find_spec("pyarrow") is not None else "numpy"
     for group in range(file.num_row_groups):
         frame = file.read(row_groups=[group], on_error="skip", dtype_backend=backend)
@@ -103,7 +92,7 @@ def _read_undamaged_rows(file: ParquetFile, saved: Salvaged) -> Iterator[pd.Data
 
 
 def _preserves_schema(frame: pd.DataFrame, schema: Schema) -> bool:
-    """Tell whether a frame, written, has the columns that the file has."""
+    """Whether writing the frame gives the file's columns with the same types."""
     made = to_parquet(frame[:1])
     assert made is not None
     with ParquetFile(made) as file:
@@ -111,7 +100,7 @@ def _preserves_schema(frame: pd.DataFrame, schema: Schema) -> bool:
 
 
 def _column_types(schema: Schema) -> list[tuple[Any, ...]]:
-    """Give what has to be the same of the columns of two files."""
+    """Return what must agree in both files for each leaf column."""
     return [
         (leaf.path, leaf.physical, leaf.type_length, leaf.logical, leaf.max_definition_level, leaf.max_repetition_level)
         for leaf in schema
@@ -119,7 +108,7 @@ def _column_types(schema: Schema) -> list[tuple[Any, ...]]:
 
 
 def _first_codec(file: ParquetFile) -> str:
-    """Give the codec of the first column, or ZSTD where numparq does not write it."""
+    """Return the codec of the first column chunk, or ZSTD if numparq cannot write it."""
     groups = file.metadata.row_groups
     name = (
         CODEC_NAMES[codec]
@@ -135,11 +124,11 @@ def _describe_loss(loss: Any) -> str:
     return f"{' of '.join(filter(None, (rows, column)))}: {loss.reason}"
 
 
-# --- files whose footer is there --------------------------------------------------------------------------------------
-
-
 def salvage_damaged_pages(source: FileSource, tail: DecodedFooter, out: Any) -> Salvaged:
-    """Save the rows that are whole; where they cannot be written as they were, the row groups that are."""
+    """Salvage a file with a sound footer: rewrite its intact rows, else keep its sound row groups.
+
+    Raise InvalidFileError if the schema is damaged or no row group is sound.
+    """
     report = check_file(source.name)
     damaged: dict[int, str] = {}
     general = [
@@ -159,7 +148,7 @@ def salvage_damaged_pages(source: FileSource, tail: DecodedFooter, out: Any) -> 
 
 
 def _keep_row_groups(source: FileSource, tail: DecodedFooter, out: Any, damaged: dict[int, str]) -> Salvaged:
-    """Keep the row groups that are sound, as they are."""
+    """Copy the file and write a new footer with only the sound row groups."""
     saved = Salvaged()
     data = _as_uint8(read_bytes(source, tail.start, source.size - TAIL_BYTES - tail.start))
     footer = Footer(data, len(data))
@@ -179,7 +168,7 @@ def _keep_row_groups(source: FileSource, tail: DecodedFooter, out: Any, damaged:
 
 
 def _with_new_ordinals(footer: Footer, kept: list[int]) -> list[Any]:
-    """Give the structs of some row groups; those whose ordinals change are made anew."""
+    """Return the structs of the row groups in `kept`; re-encode those whose ordinal changes."""
     structs: list[Any] = list(split_footer(footer).row_groups)
     for place, number in enumerate(kept):
         if place != number and footer.full.row_groups[number].ordinal is not None:

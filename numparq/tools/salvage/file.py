@@ -27,43 +27,49 @@ def salvage(
     row_group_size: int | None = None,
     force: bool = False,
 ) -> Salvaged:
-    """Make a good file of what is left of a damaged one, which is not changed.
+    """Write what is left of a damaged file to a new file; the damaged file is not changed.
 
-    A file that was cut off is good up to the last footer in it, if its writer left some on the way (`ParquetWriter`
-    with ``checkpoint_row_groups``). Behind that, or where there is none, the pages are walked: what is known of the
-    columns, and that their pages decode, says where column chunks and row groups end, and a new footer is made of it.
-    Pages are copied as they are. Whatever the pages leave open is asked, never guessed. Of a file whose footer is sound
-    and whose pages are not, the rows are read that ``read_parquet(on_error="skip")`` gives, and written anew; where the
-    columns would not be of the same types then, the row groups without damage are kept as they are.
+    A file without a footer is kept up to its last checkpoint, if its writer left any (`ParquetWriter` with
+    ``checkpoint_row_groups``). After that, or if there is none, the pages are walked and decoded by the known schema
+    to find where column chunks and row groups end. Pages are copied unchanged and a new footer is written. If more than
+    one division fits, an error names the argument that decides; nothing is guessed.
+
+    If the footer is sound but pages are damaged, the rows that ``read_parquet(on_error="skip")`` returns are rewritten.
+    If that would change column types, the undamaged row groups are kept unchanged instead.
 
     Parameters
     ----------
     path : str or os.PathLike
-        The damaged file.
+        Damaged file.
     out : str or os.PathLike
-        The file to write; it is there once it is complete.
+        File to write. It appears under this name only when it is complete.
     schema : path, bytes-like, binary file object, or pyarrow.Schema, optional
-        The columns, where there is no footer left that has them: another file of the same writer with the same
-        columns, with rows or without (``_common_metadata``), or an Arrow schema.
+        Columns of a file without any footer: a Parquet file of the same writer with the same columns (possibly without
+        rows, such as ``_common_metadata``), or an Arrow schema.
     codec : str, optional
-        What the pages are compressed with, where they do not tell.
+        Compression codec of the pages, if it cannot be found by decoding.
     row_group_size : int, optional
-        Rows of each row group but the last, where the pages do not tell.
-    force : bool
-        Whether an existing `out` is replaced.
+        Rows of each row group but the last, if the pages allow several divisions.
+    force : bool, default False
+        Whether to replace an existing `out`.
 
     Returns
     -------
     Salvaged
+        What was kept and what was lost.
 
     Raises
     ------
     FileExistsError
-        When there is a file `out` already.
+        If `out` exists and `force` is False.
     InvalidFileError
-        When nothing can be saved: it says what is missing.
+        If nothing can be saved; the message says why.
     SchemaError
-        When a schema is needed, or the one given is damaged.
+        If a schema is needed, or the one found is damaged.
+    TypeError
+        If `path` or `out` is not a path.
+    ValueError
+        If `out` is the damaged file, or the codec is unknown.
     """
     with error_context(file=os.fspath(path)):
         _check_arguments(path, out, force)

@@ -20,21 +20,19 @@ from numparq.tools.verify.thrift import read_struct
 
 __all__ = ["SalvageSchema", "schema_from_file", "schema_from_footer"]
 
-_TAIL_BYTES = 8  # length and magic number
+_TAIL_BYTES = 8  # footer length and magic number
 
 
 @dataclass(frozen=True)
 class SalvageSchema:
-    """The columns of a file, and what goes with them into its footer.
+    """Leaf columns of a file and the footer that describes them.
 
-    Parameters
+    Attributes
     ----------
-    leaves : list of Leaf
-        The columns that hold values.
     footer : Footer
-        The footer that has them: all but the row groups is taken from it.
+        Source of the new footer's fields, except its row groups.
     codecs : dict of int to int
-        The codec that each leaf probably has.
+        Likely codec of each leaf column, by its index.
     """
 
     leaves: list[Leaf]
@@ -43,14 +41,9 @@ class SalvageSchema:
 
 
 def schema_from_footer(data: bytes) -> SalvageSchema:
-    """Make a schema of the bytes of a FileMetaData.
+    """Read the schema from the bytes of a FileMetaData.
 
-    Raises
-    ------
-    InvalidFileError
-        When they are damaged.
-    SchemaError
-        When there are columns that cannot be read.
+    Raise SchemaError if the schema is damaged or has columns that cannot be read.
     """
     footer = Footer(np.frombuffer(data, np.uint8), len(data))
     findings = Findings()
@@ -74,23 +67,9 @@ def schema_from_footer(data: bytes) -> SalvageSchema:
 
 
 def schema_from_file(schema: Any) -> SalvageSchema:
-    """Take the schema from what the user gives.
+    """Read the schema from the footer of a Parquet file, or from the file that pyarrow writes for a pyarrow schema.
 
-    Parameters
-    ----------
-    schema : path, bytes-like, binary file object, or pyarrow.Schema
-        A Parquet file (one without rows too, such as ``_common_metadata``), or the schema that pyarrow would write.
-
-    Returns
-    -------
-    SalvageSchema
-
-    Raises
-    ------
-    InvalidFileError
-        When the file is damaged itself.
-    SchemaError
-        As `schema_from_footer`.
+    Raise InvalidFileError if that file has no footer, SchemaError as `schema_from_footer`.
     """
     if type(schema).__module__.partition(".")[0] == "pyarrow":
         schema = _write_empty_file(schema)
@@ -106,7 +85,7 @@ def schema_from_file(schema: Any) -> SalvageSchema:
 
 
 def _write_empty_file(schema: Any) -> bytes:
-    """Write a file without rows that has a pyarrow schema."""
+    """Write a file with a pyarrow schema and no rows; return its bytes."""
     import pyarrow.parquet as pq
 
     buffer = io.BytesIO()

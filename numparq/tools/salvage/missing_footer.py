@@ -23,22 +23,7 @@ __all__ = ["build_row_group"]
 
 
 def build_row_group(found: SalvagedRowGroup, walk: PageSequence, ordinal: int) -> dict[str, Any]:
-    """Make the RowGroup struct of a row group.
-
-    Parameters
-    ----------
-    found : SalvagedRowGroup
-        The row group.
-    walk : PageSequence
-        The pages.
-    ordinal : int
-        Its number in the file.
-
-    Returns
-    -------
-    dict
-        By the field names of the IDL.
-    """
+    """Build the RowGroup struct of a salvaged row group, by the field names of the Thrift definition."""
     chunks = [_build_column_metadata(chunk, walk) for chunk in found.chunks]
     return {
         "columns": [{"file_offset": 0, "meta_data": chunk} for chunk in chunks],
@@ -51,7 +36,7 @@ def build_row_group(found: SalvagedRowGroup, walk: PageSequence, ordinal: int) -
 
 
 def _build_column_metadata(chunk: SalvagedChunk, walk: PageSequence) -> dict[str, Any]:
-    """Make the ColumnMetaData; it has no statistics, for nobody asked the values."""
+    """Build the ColumnMetaData struct of a column chunk from its page headers, without statistics."""
     pages = walk.pages[chunk.first : chunk.end.page]
     counts = Counter((page.header["type"], page.about["encoding"]) for page in pages)
     levels = {
@@ -81,13 +66,13 @@ def _build_column_metadata(chunk: SalvagedChunk, walk: PageSequence) -> dict[str
     }
 
 
-# --- files whose footer is gone ---------------------------------------------------------------------------------------
-
-
 def salvage_missing_footer(
     source: FileSource, out: Any, schema: Any, codec: int | None, row_group_size: int | None
 ) -> Salvaged:
-    """Save what is in front of the last checkpoint, and the row groups behind it."""
+    """Keep the file up to its last checkpoint and the row groups found after it; write a new footer.
+
+    Raise SchemaError if no schema is known, InvalidFileError if nothing can be saved.
+    """
     saved = Salvaged()
     start, known = len(MAGIC), schema_from_file(schema) if schema is not None else None
     before: list[Any] = []
@@ -126,7 +111,7 @@ def salvage_missing_footer(
 
 
 def _find_row_groups(finder: RowGroupFinder, walk: PageSequence, saved: Salvaged) -> list[SalvagedRowGroup]:
-    """Find row groups as long as they are whole, and say what is behind the last."""
+    """Return consecutive complete row groups; record in `saved` what is lost after the last one, and why."""
     groups: list[SalvagedRowGroup] = []
     page, reason = 0, ""
     while page < len(walk.pages):

@@ -14,25 +14,25 @@ from numparq.util.version import __version__
 
 __all__ = ["SALVAGE_CREATED_BY", "Salvaged"]
 
-# For footers that do not say who wrote them.
+# `created_by` of footers that have none.
 SALVAGE_CREATED_BY = f"numparq-salvage version {__version__}"
 
-_COPY_BYTES = 1 << 20  # bytes copied at once
+_COPY_BYTES = 1 << 20  # bytes per read
 TAIL_BYTES = 8
 
 
 @dataclass
 class Salvaged:
-    """What was saved of a file.
+    """Report on a salvaged file.
 
     Attributes
     ----------
     num_rows, num_row_groups : int
-        What the new file has.
+        Rows and row groups of the new file.
     kept : list of str
-        What was saved, and by what, in words.
+        What was saved and how, in words.
     lost : list of str
-        What was not, and why.
+        What was lost and why, in words.
     """
 
     num_rows: int = 0
@@ -46,7 +46,7 @@ class Salvaged:
 
 
 def write_salvaged(source: FileSource, out: Any, length: int, footer: bytes) -> None:
-    """Write the beginning of the file, under the magic number that belongs there, and a footer."""
+    """Write a sound magic number, bytes up to `length` of the source, and the footer (empty: none)."""
     with open_sink(out) as sink:
         if read_bytes(source, 0, len(MAGIC)) == MAGIC:
             copy_prefix(source.name, sink, length)

@@ -20,18 +20,15 @@ if TYPE_CHECKING:
 __all__ = ["leftovers", "recover"]
 
 
-# --- recovery -------------------------------------------------------------------------------------------------------
-
-
 def recover(path: str | os.PathLike[str], output: str | os.PathLike[str] | None = None) -> Checkpoint:
-    """Make a good file of one that broke off.
+    """Make a complete file of a temporary file that a killed writer left.
 
     Parameters
     ----------
     path : str or os.PathLike
-        What is left of it, as one of `leftovers`.
+        Temporary file, as `leftovers` lists it.
     output : str or os.PathLike, optional
-        The good file; by default `path` is cut off behind the last complete footer.
+        File to write. By default `path` itself is truncated after its last complete footer.
 
     Returns
     -------
@@ -41,9 +38,9 @@ def recover(path: str | os.PathLike[str], output: str | os.PathLike[str] | None 
     Raises
     ------
     InvalidFileError
-        When there is no complete footer in it.
+        If the file has no complete footer.
     BlockingIOError
-        When a process is still writing it.
+        If a process is still writing the file.
     """
     with open(path, "rb" if output is not None else "r+b", buffering=0) as file:
         if try_lock(file.fileno()) is False:
@@ -59,18 +56,18 @@ def recover(path: str | os.PathLike[str], output: str | os.PathLike[str] | None 
 
 
 def leftovers(path: str | os.PathLike[str], *, of_other_systems: bool = False) -> list[str]:
-    """List the temporary files that killed writers of a file have left beside it, the latest first.
+    """Return the temporary files that killed writers of a file left in its directory, the latest first.
 
-    A writer locks its file, and the system gives the lock back when the process ends, however it does. So a file
-    without a lock is nobody's any more, and may be recovered or removed.
+    A writer locks its temporary file, and the system releases the lock when the process ends. A file without a lock
+    therefore has no writer, and may be recovered or removed.
 
     Parameters
     ----------
     path : str or os.PathLike
-        The file that was being written.
-    of_other_systems : bool
-        Also list those of before a restart, or of another machine, whose locks this system may not see: only you can
-        know whether somebody still writes them.
+        File that was being written.
+    of_other_systems : bool, default False
+        Whether to list also files from before a restart or of another machine. This system may not see their locks, so
+        make sure that no process still writes them.
 
     Returns
     -------

@@ -17,14 +17,14 @@ _MAX_LISTED = 8
 
 
 class AmbiguousPagesError(Exception):
-    """Pages that can be divided up in several ways.
+    """Pages that can be divided in several ways.
 
-    Parameters
+    Attributes
     ----------
     what : str
-        What has to be told: ``"row_group_size"`` or ``"codec"``.
+        Argument of `salvage` that decides: ``"row_group_size"`` or ``"codec"``.
     message : str
-        What is possible.
+        The possible divisions.
     """
 
     def __init__(self, what: str, message: str) -> None:
@@ -35,7 +35,7 @@ class AmbiguousPagesError(Exception):
 
 @dataclass(frozen=True)
 class SalvagedChunk:
-    """A column chunk: its pages, and the codec that they are in."""
+    """Column chunk found by its pages; `first` is its first page."""
 
     leaf: Leaf
     first: int
@@ -43,41 +43,35 @@ class SalvagedChunk:
 
     @property
     def codec(self) -> int:
-        """What its pages are compressed with."""
+        """Compression codec, the most likely one."""
         return self.end.codecs[0]
 
 
 @dataclass(frozen=True)
 class SalvagedRowGroup:
-    """A row group that is whole."""
+    """Complete row group found by its pages."""
 
     num_rows: int
     chunks: list[SalvagedChunk]
 
     @property
     def end_page(self) -> int:
-        """The page behind it."""
+        """Page after the row group (exclusive end)."""
         return self.chunks[-1].end.page
 
 
 @dataclass
 class RowGroupFinder:
-    """Finds row groups.
+    """Finds row groups in the pages of a file without a footer.
 
-    Parameters
+    Attributes
     ----------
-    source : Source
-        The file.
-    walk : PageSequence
-        Its pages.
-    leaves : list of Leaf
-        The columns.
     codec_guesses : dict of int to int
-        The codec that each leaf probably has.
+        Likely codec of each leaf column; updated with each row group found.
     codec : int or None
-        The codec that all pages are in, where the user has said so.
+        Codec of all pages, if the user named it.
     row_group_size : int or None
-        Rows of each row group but a last one, where the user has said so.
+        Rows of each row group but the last, if the user named it.
     """
 
     source: Source
@@ -91,22 +85,9 @@ class RowGroupFinder:
     _ends: dict[tuple[int, int], ChunkEndFinder] = field(default_factory=dict)
 
     def find(self, start: int) -> SalvagedRowGroup | None:
-        """Find the row group that begins with a page.
+        """Return the row group that begins with page `start`; None if no complete one does.
 
-        Parameters
-        ----------
-        start : int
-            The page.
-
-        Returns
-        -------
-        SalvagedRowGroup or None
-            None where no whole one begins there.
-
-        Raises
-        ------
-        AmbiguousPagesError
-            When the pages allow for several.
+        Raise AmbiguousPagesError if several divisions of the pages fit.
         """
         self._ends.clear()
         self._deepest = 0
@@ -127,7 +108,7 @@ class RowGroupFinder:
         return self._choose(complete, is_open or self._chunk_end_finder(0, start).is_open)
 
     def _first_ends(self, start: int) -> list[ChunkEnd]:
-        """List where the first chunk may end; the place first where the user says that it does."""
+        """Return the possible ends of the first chunk; the end at the user's row group size comes first."""
         ends = self._chunk_end_finder(0, start).find(self.row_group_size)
         if self.row_group_size is None:
             return ends
@@ -135,7 +116,10 @@ class RowGroupFinder:
         return sorted(wanted, key=lambda end: end.num_rows != self.row_group_size)
 
     def _find_single_column(self, start: int) -> SalvagedRowGroup | None:
-        """Give all pages up to the next dictionary: of one column, wherever a row group ends, the rows are the same."""
+        """Return all pages up to the next dictionary page as one row group.
+
+        With one column the rows are the same wherever row groups end.
+        """
         ends = self._chunk_end_finder(0, start).find(None)
         wanted = [end for end in ends if end.num_rows == self.row_group_size] or ends[-1:]
         return (
@@ -147,7 +131,7 @@ class RowGroupFinder:
         )
 
     def _with(self, start: int, first: ChunkEnd) -> tuple[SalvagedRowGroup | None, bool]:
-        """Give the row group whose first chunk ends somewhere, and whether the pages may break off within it."""
+        """Return the row group whose first chunk ends at `first` (or None), and whether the file may end within it."""
         chunks = [SalvagedChunk(self.leaves[0], start, first)]
         for leaf in self.leaves[1:]:
             page = chunks[-1].end.page
@@ -163,7 +147,7 @@ class RowGroupFinder:
 
     @property
     def failed_column(self) -> str:
-        """Where `find` gave None, the last column that it came to."""
+        """Name of the last column that was tried when `find` returned None."""
         return self.leaves[self._deepest].name
 
     def _chunk_end_finder(self, column: int, page: int) -> ChunkEndFinder:
@@ -174,7 +158,7 @@ class RowGroupFinder:
         return self._ends[key]
 
     def _choose(self, complete: list[SalvagedRowGroup], is_open: bool) -> SalvagedRowGroup | None:
-        """Choose the one that there is."""
+        """Return the only complete row group, None if there is none; raise AmbiguousPagesError if several fit."""
         if not complete:
             return None
         if len(complete) > 1 or is_open:
