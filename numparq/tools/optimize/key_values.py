@@ -92,7 +92,7 @@ def _merge_row_metadata(found: Sequence[KeyValues], columns: Sequence[str]) -> d
 
 
 def _merge_geo(found: Sequence[KeyValues], columns: Sequence[str]) -> dict[str, str | bytes]:
-    """Merge GeoParquet metadata: the union of geometry types (empty if not known of all files), without bounding box."""
+    """Merge GeoParquet metadata without bounding boxes; geometry types are empty if any file's are unknown."""
     stored = [keys[_GEO] for keys in found if _GEO in keys]
     if len(found) == 1:
         return {_GEO: stored[0]}

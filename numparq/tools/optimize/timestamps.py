@@ -29,7 +29,7 @@ _FIRST_MOMENT = np.datetime64("1900-01-01T00:00:00")
 
 
 def check_microseconds(piece: RewritePiece, columns: Sequence[str], filesystem: Any) -> None:
-    """Raise UnsupportedError if INT96 timestamps have nanoseconds: tables store microseconds, so they would be truncated.
+    """Raise UnsupportedError if INT96 timestamps have nanoseconds: tables store microseconds and would truncate them.
 
     The error names file, row group and column.
     """
@@ -53,7 +53,7 @@ def has_timestamps(leaf: Leaf) -> bool:
 
 
 def check_calendar(filesystem: Any, path: str) -> None:
-    """Raise UnsupportedError if a file in Spark's hybrid calendar has dates or timestamps that today's calendar changes.
+    """Raise UnsupportedError if a file in Spark's hybrid calendar has values that differ in today's calendar.
 
     The error names file, row group and column.
     """
@@ -118,7 +118,7 @@ def _precedes_calendar_change(values: Any) -> bool:
 
 
 def _with_int96_as_bytes(file: ParquetFile) -> ParquetFile:
-    """Return a copy of the open file whose footer declares INT96 columns as 12-byte arrays, the same bytes in storage."""
+    """Return a copy of the open file whose footer declares INT96 columns as 12-byte arrays, which are stored alike."""
     stored = file.footer.data[: file.footer.length].tobytes()
     content, _ = read_struct("FileMetaData", stored, lambda check, message: None)
     for element in content["schema"]:

@@ -43,7 +43,7 @@ def to_words(array: Any) -> Words:
 def value_kind_name(arrow_type: Any) -> str:
     """Return the name of the value kind of an Arrow type, shared by types whose values compare equal.
 
-    All widths of integers share one, all units of times, a dictionary and its values. Raise UnsupportedError for others.
+    Integers of all widths share one, as do times of all units. Raise UnsupportedError for types that Parquet lacks.
     """
     family = _family(arrow_type)
     if family == "dictionary":

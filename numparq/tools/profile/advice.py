@@ -17,24 +17,13 @@ _FEW_ROWS = 10_000
 _BAD_LOOKUP = 0.5
 _MOST_COLUMNS = 3
 _UNCOMPRESSED, _WORTH = 1 << 20, 0.05
-# Which columns are looked up, as a rule, first: times, then what is called a key, then numbers and texts.
+# Columns that are most likely looked up: times, then names that end like a key, then numbers and strings.
 _TIMES, _NUMBERS = ("TIMESTAMP", "DATE", "int96"), ("INTEGER", "int32", "int64", "STRING", "UUID")
 _KEY_ENDINGS = ("id", "key", "uuid", "code", "number", "no", "ts", "time", "date")
 
 
 def advise(profile: Profile) -> Iterator[str]:
-    """Give advice, the most important first.
-
-    Parameters
-    ----------
-    profile : Profile
-        All that is known.
-
-    Yields
-    ------
-    str
-        A sentence.
-    """
+    """Yield advice on a dataset's layout, one sentence each, the most important first."""
     for rule in _RULES:
         yield from rule(profile)
 
@@ -68,7 +57,7 @@ def _row_groups(profile: Profile) -> Iterator[str]:
 
 
 def _sorting(profile: Profile) -> Iterator[str]:
-    """Name the columns on which look-ups read most of the data, those that are likely to be looked up first."""
+    """Advise to sort by columns whose look-ups read most row groups, the likeliest look-ups first."""
     if profile.num_row_groups < 2:
         return
     bad = [column for column in profile.columns if _is_unselective(column)]
@@ -89,7 +78,7 @@ def _sorting(profile: Profile) -> Iterator[str]:
 def _is_unselective(column: ColumnProfile) -> bool:
     if column.lookup is None or column.is_partition or column.is_nested or column.lookup.row_groups < _BAD_LOOKUP:
         return False
-    return column.distinct is None or column.distinct > 10  # of fewer values each is nearly everywhere
+    return column.distinct is None or column.distinct > 10  # fewer values occur in nearly every row group
 
 
 def _lookup_rank(column: ColumnProfile) -> tuple[bool, bool, bool, float]:

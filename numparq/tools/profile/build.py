@@ -22,21 +22,9 @@ __all__ = ["build_profile", "profile_partition_column"]
 def profile_partition_column(
     key: str, files: Mapping[int, FileSizes], values: Mapping[int, str | None]
 ) -> ColumnProfile:
-    """Make the profile of a partition column.
+    """Build the profile of a partition column from the files that could be read.
 
-    Parameters
-    ----------
-    key : str
-        Its name.
-    files : mapping of int to FileSizes
-        The files that could be read.
-    values : mapping of int to (str or None)
-        The value of each, as a text; None is the null partition.
-
-    Returns
-    -------
-    ColumnProfile
-        Its type is inferred from the values, as a read does where none is given.
+    `values` has the partition value of each file as text (None: null); the type is inferred as in a read.
     """
     kind = infer_partition_type(raw for raw in dict.fromkeys(values.values()) if raw is not None)
     typed = {
@@ -98,25 +86,7 @@ def build_profile(
     keys: Sequence[str],
     values: Mapping[int, tuple[str | None, ...]],
 ) -> Profile:
-    """Make a profile.
-
-    Parameters
-    ----------
-    path : str
-        What was looked at.
-    num_files : int
-        All files.
-    partial : PartialProfile
-        What was found out about them.
-    keys : sequence of str
-        The partition columns.
-    values : mapping of int to tuple of (str or None)
-        Their values, by the ordinals of files.
-
-    Returns
-    -------
-    Profile
-    """
+    """Build the profile of a dataset; `values` has the values of the partition columns `keys` by file ordinal."""
     files = [partial.files[at] for at in sorted(partial.files)]
     compressed = sum(file.compressed for file in files)
     paths = sorted(partial.columns, key=lambda path: partial.columns[path].place)
@@ -209,7 +179,7 @@ def _type_text(column: PartialColumnProfile) -> str:
 
 
 def _python_bounds(values: ValueSummary, kind: ValueKind | None) -> dict[str, Any]:
-    """Give the bounds of all values; there are none as long as there are values outside of chunks with bounds."""
+    """Return the bounds as Python values; empty if any chunk with values has no bounds."""
     if kind is None or values.low is None or values.unbounded:
         return {}
     return {
@@ -223,7 +193,7 @@ def _python_bounds(values: ValueSummary, kind: ValueKind | None) -> dict[str, An
 def _count_distinct(
     column: PartialColumnProfile, values: ValueSummary, kind: ValueKind | None
 ) -> tuple[int | None, str, int, int]:
-    """Give the number of different values, where it is from, and between what it lies."""
+    """Return the distinct count, its kind (see `ColumnProfile.distinct_kind`), and its lower and upper limit."""
     most = column.num_values - column.nulls - column.nans
     if kind is None:
         return None, "unknown", int(most > 0), most
@@ -244,7 +214,7 @@ def _count_distinct(
 
 
 def _max_distinct(values: ValueSummary, kind: ValueKind, column: PartialColumnProfile) -> int:
-    """Give how many different values there may be between the bounds."""
+    """Return an upper limit of distinct values by the bounds."""
     if kind.keys == "float64" or values.low is None or values.unbounded:
         return column.num_values
     if isinstance(values.low, (bytes, str)):

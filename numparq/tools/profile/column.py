@@ -39,16 +39,16 @@ UNKNOWN = -1
 
 
 class ProfileOptions(NamedTuple):
-    """How files are looked at.
+    """Options for profiling a file.
 
     Attributes
     ----------
     data : bool or "auto"
-        Whether column chunks are decoded: all, none, or those of which footers and dictionaries leave something open.
+        Whether to decode column chunks: all, none, or those whose footers and dictionaries do not suffice.
     verify_crc : bool
-        Whether pages with a CRC are held against it.
+        Whether to verify page checksums.
     threads : int
-        How many decode a chunk.
+        Number of threads that decode a chunk.
     """
 
     data: bool | str = "auto"
@@ -57,29 +57,9 @@ class ProfileOptions(NamedTuple):
 
 
 class ColumnProfiler:
-    """Finds out about one column of a file.
+    """Profile of one column of one file, built when the object is made.
 
-    Parameters
-    ----------
-    file : OpenFile
-        The file.
-    ordinal : int
-        Which of the dataset's it is.
-    leaf : Leaf
-        The column.
-    chunk_metadata : ChunkMetadataTable
-        What the footer says of all chunks.
-    pages : FilePageIndexes
-        The page indexes.
-    options : ProfileOptions
-        What is read.
-
-    Attributes
-    ----------
-    part : PartialColumnProfile
-        What has been found.
-    troubles : list of str
-        What could not be read.
+    The results are `part` and `troubles`, the messages of what could not be read.
     """
 
     def __init__(
@@ -113,7 +93,7 @@ class ColumnProfiler:
         self._read_data()
         self._summarize()
 
-    # --- how it is stored -------------------------------------------------------------------------------------------
+    # --- storage ----------------------------------------------------------------------------------------------------
 
     def _profile_storage(self) -> None:
         part, facts, at = self.part, self._facts, self._leaf.index
@@ -142,7 +122,7 @@ class ColumnProfiler:
         dictionary, data = self._facts["dictionary_page"][:, at], self._facts["data_page"][:, at]
         return (dictionary > 0) & (dictionary < data)
 
-    # --- what the footer says of its values -------------------------------------------------------------------------
+    # --- statistics -------------------------------------------------------------------------------------------------
 
     def _profile_statistics(self) -> None:
         leaf, facts, at = self._leaf, self._facts, self._leaf.index
@@ -151,7 +131,7 @@ class ColumnProfiler:
         self._nulls = self._trusted_null_counts(runs.null_counts).copy()
         self._nans = runs.nan_counts.copy() if self._kind.keys == "float64" else np.zeros_like(self._num_values)
         flags = facts["low_exact"][:, at], facts["high_exact"][:, at]
-        # Only bounds of a fixed size are values if nobody says so: what has any length may have been cut.
+        # Without is_min_value_exact, bounds of fixed size are exact; those of BYTE_ARRAY may be truncated.
         self._low_exact, self._high_exact = (flag == 1 if leaf.physical == BYTE_ARRAY else flag != 0 for flag in flags)
         for bug in statistics_quirks(self._file.footer.created_by, leaf):
             if bug.name and {MIN_MAX, NULL_COUNT} & set(bug.what) and self.part.with_statistics:
@@ -159,9 +139,9 @@ class ColumnProfiler:
                 self.part.distrusted[f"{what}: {bug.why}"] += self.part.with_statistics
 
     def _trusted_null_counts(self, said: np.ndarray) -> np.ndarray:
-        """Give the nulls of each chunk, `UNKNOWN` where it is not certain.
+        """Return the null count of each chunk, `UNKNOWN` if it is not certain.
 
-        Of leaves in groups and lists writers do not agree what a null is; level histograms leave no doubt.
+        For nested leaf columns, writers disagree on what counts as a null; level histograms are unambiguous.
         """
         leaf = self._leaf
         if not leaf.max_definition_level:
@@ -172,7 +152,7 @@ class ColumnProfiler:
         counted = np.where(present >= 0, self._num_values - present, UNKNOWN)
         return np.where((counted < 0) & self._file.is_own, said, counted)
 
-    # --- what only the data says ------------------------------------------------------------------------------------
+    # --- data -------------------------------------------------------------------------------------------------------
 
     def _read_data(self) -> None:
         self._read: dict[int, ChunkValueSummary] = {}
@@ -213,7 +193,7 @@ class ColumnProfiler:
         return bool(self._nans[group] > 0 and self._nans[group] == self._num_values[group] - self._nulls[group])
 
     def _count_constant(self, group: int) -> None:
-        """Count what needs no reading: nothing at all, or one value that is both bounds; of booleans, either."""
+        """Count a chunk that needs no reading: no values, or exact bounds that are equal, or bounds of booleans."""
         if self._is_empty(group):
             self._sketches[group] = DistinctSketch(), True
             return
@@ -222,7 +202,7 @@ class ColumnProfiler:
             return
         low, high = bounds.lows[group], bounds.highs[group]
         if self._kind.keys == "float64" or self._kind.name.startswith("bytes("):
-            return  # a bound of zero stands for two values, and there may be NaNs besides
+            return  # a zero bound stands for -0.0 and 0.0, and chunks may have NaNs
         if low == high or self._kind.name == "bool":
             self._sketches[group] = DistinctSketch.of(hash_keys(self._kind, [low, high])), True
 
@@ -264,7 +244,7 @@ class ColumnProfiler:
             bounds.lows[group], bounds.highs[group] = found.low, found.high
             self._low_exact[group] = self._high_exact[group] = exact
 
-    # --- together ---------------------------------------------------------------------------------------------------
+    # --- summary ----------------------------------------------------------------------------------------------------
 
     def _summarize(self) -> None:
         part, nulls = self.part, self._nulls
@@ -290,7 +270,7 @@ class ColumnProfiler:
             }
 
     def _non_null_counts(self) -> np.ndarray:
-        """Give the values of each chunk that are no nulls, as far as that is known; all, where it is not."""
+        """Return the number of non-null values of each chunk; where nulls are unknown, of all values."""
         return self._num_values - np.maximum(self._nulls, 0)
 
     def _add_lengths(self) -> None:
@@ -306,7 +286,7 @@ class ColumnProfiler:
         part.longest = _choose_present(max, part.longest, *(found.longest for found in read))
 
     def _values(self) -> ValueSummary:
-        """Put the bounds and the sketches of all chunks together."""
+        """Merge the bounds and sketches of all chunks."""
         found = ValueSummary()
         values = self._non_null_counts() - np.maximum(self._nans, 0)
         for group, count in enumerate(values.tolist()):
@@ -332,5 +312,5 @@ def _choose_present(choose: Any, *items: int | None) -> int | None:
 
 
 def leaves_by_path(leaves: Sequence[Leaf]) -> dict[tuple[str, ...], Leaf]:
-    """Give leaves by their paths; of those with the same, the first."""
+    """Return leaf columns by path; the first one wins for a repeated path."""
     return {leaf.path: leaf for leaf in reversed(leaves)}

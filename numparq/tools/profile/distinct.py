@@ -17,35 +17,21 @@ from .value_kind import ValueKind
 
 __all__ = ["DistinctSketch", "hash_keys", "hash_stored_values"]
 
-_WIDE_DECIMAL_BYTES = 32  # bytes that decimals are hashed in that do not fit 8
+_WIDE_DECIMAL_BYTES = 32  # width in which decimals beyond 64 bits are hashed
 
-_MAX_HASHES = 1024  # as a set they take as many bytes as the registers do
+_MAX_HASHES = 1024  # as many bytes as the registers
 _REGISTER_BITS = 13
 _REGISTERS = 1 << _REGISTER_BITS
-_RANK_BITS = 64 - _REGISTER_BITS  # bits of a hash that a register counts leading zeros of
+_RANK_BITS = 64 - _REGISTER_BITS  # bits of a hash whose leading zeros a register counts
 _NO_HASHES = np.empty(0, np.uint64)
 
 
 def hash_stored_values(
     leaf: Leaf, kind: ValueKind, values: np.ndarray, starts: np.ndarray | None = None, ends: np.ndarray | None = None
 ) -> np.ndarray:
-    """Hash values as they are stored.
+    """Return a uint64 hash of each stored value; nulls and NaNs are excluded.
 
-    Parameters
-    ----------
-    leaf : Leaf
-        Their column.
-    kind : ValueKind
-        What they are.
-    values : numpy.ndarray
-        Without nulls and NaNs: as `Values` has them; of INT96 ``M8``; of BYTE_ARRAY the bytes.
-    starts, ends : int64 array, optional
-        Of BYTE_ARRAY: where each value lies.
-
-    Returns
-    -------
-    uint64 array
-        An item a value.
+    INT96 values are datetime64; BYTE_ARRAY values are the bytes between `starts` and `ends`.
     """
     if values.dtype.kind == "M":
         return _hash_timestamps(values)
@@ -61,7 +47,7 @@ def hash_stored_values(
         return hashes
     if kind.keys == "float64":
         floats = values.view("<f2") if leaf.physical == FIXED_LEN_BYTE_ARRAY else values
-        return _hash_words(floats.astype(np.float64) + 0.0)  # which makes one zero of both
+        return _hash_words(floats.astype(np.float64) + 0.0)  # -0.0 becomes 0.0
     if leaf.physical == FIXED_LEN_BYTE_ARRAY:
         return _hash_fixed(values, leaf.type_length or 0)
     is_unsigned = leaf.physical == INT32 and leaf.logical is not None and leaf.logical.signed is False
@@ -69,15 +55,7 @@ def hash_stored_values(
 
 
 def hash_keys(kind: ValueKind, keys: Sequence[Any]) -> np.ndarray:
-    """Hash values by their keys, to the same as `hash_stored_values` does.
-
-    Parameters
-    ----------
-    kind : ValueKind
-        What they are.
-    keys : sequence of key
-        Few of them.
-    """
+    """Return the hashes of values given as keys, equal to those of `hash_stored_values`."""
     if kind.keys == "float64":
         return _hash_words(np.array(keys, np.float64) + 0.0)
     if kind.keys != "object":
@@ -104,7 +82,7 @@ def _hash_fixed(values: np.ndarray, width: int) -> np.ndarray:
 
 
 def _hash_timestamps(values: np.ndarray) -> np.ndarray:
-    """Hash timestamps in nanoseconds or microseconds: as microseconds, and the nanoseconds that are left."""
+    """Hash timestamps in nanoseconds or microseconds as pairs: microseconds, remaining nanoseconds."""
     numbers = values.view(np.int64)
     pairs = np.zeros((len(values), 2), np.int64)
     if np.datetime_data(values.dtype)[0] == "ns":
@@ -154,18 +132,10 @@ def _hash_integers(numbers: list[int]) -> np.ndarray:
 
 @dataclass
 class DistinctSketch:
-    """Counts different values by 64-bit hashes of them.
+    """Counts distinct values by 64-bit hashes, the same whatever the order of hashes and merges.
 
-    Up to 1,024 hashes are kept as they are, and the count is exact (but for two values of one hash, which among so
-    few has a chance of 3e-14). More of them become the registers of a HyperLogLog: 8 KiB, a standard error of 1.2 %.
-    What comes out does not depend on the order in which hashes came, nor on how sketches were merged.
-
-    Parameters
-    ----------
-    hashes : uint64 array
-        Sorted, each once.
-    registers : uint8 array or None
-        None as long as there are few hashes.
+    Up to 1,024 hashes are kept and the count is exact, but for a collision of two values (probability 3e-14).
+    More become HyperLogLog registers: 8 KiB, standard error 1.2 %. `hashes` are sorted and unique.
     """
 
     hashes: np.ndarray = field(default_factory=lambda: _NO_HASHES)
@@ -173,7 +143,7 @@ class DistinctSketch:
 
     @classmethod
     def of(cls, hashes: np.ndarray) -> DistinctSketch:
-        """Make one of hashes (uint64), in any order, and with any number of repeats."""
+        """Build a sketch of uint64 hashes, in any order, with any repeats."""
         some = np.unique(hashes[: 2 * _MAX_HASHES])
         if len(some) <= _MAX_HASHES:
             some = np.unique(hashes) if len(hashes) > 2 * _MAX_HASHES else some
@@ -183,7 +153,7 @@ class DistinctSketch:
 
     @property
     def is_exact(self) -> bool:
-        """Whether it still has each hash."""
+        """Whether the sketch still has every hash."""
         return self.registers is None
 
     def __add__(self, other: DistinctSketch) -> DistinctSketch:
@@ -195,7 +165,7 @@ class DistinctSketch:
         return DistinctSketch(_NO_HASHES, np.maximum(one, two))
 
     def count(self) -> float:
-        """Give the number of different hashes, or estimate it."""
+        """Return the number of distinct hashes, exact or estimated."""
         return float(len(self.hashes)) if self.registers is None else _estimate(self.registers)
 
     def __eq__(self, other: object) -> bool:
@@ -209,17 +179,17 @@ class DistinctSketch:
 
 
 def _fill_registers(hashes: np.ndarray) -> np.ndarray:
-    """Give for each of the first bits of hashes the largest number of leading zeros, plus one, of the rest of one."""
+    """Return the registers: the largest rank (leading zeros plus one) of the other bits for each leading 13 bits."""
     found = np.zeros(_REGISTERS, np.uint8)
     which = (hashes >> np.uint64(_RANK_BITS)).astype(np.intp)
-    rest = hashes & np.uint64((1 << _RANK_BITS) - 1)  # of 51 bits: a float64 has them all
+    rest = hashes & np.uint64((1 << _RANK_BITS) - 1)  # 51 bits, exact in float64
     _, length = np.frexp(rest.astype(np.float64))
     np.maximum.at(found, which, (_RANK_BITS + 1 - length).astype(np.uint8))
     return found
 
 
 def _estimate(registers: np.ndarray) -> float:
-    """Estimate by Ertl's improved estimator, which is without bias from none to 2**64 and needs no table.
+    """Estimate the count by Ertl's improved estimator, unbiased up to 2**64 and without tables.
 
     O. Ertl, "New cardinality estimation algorithms for HyperLogLog sketches" (2017), algorithm 6.
     """
@@ -232,7 +202,7 @@ def _estimate(registers: np.ndarray) -> float:
 
 
 def _sigma(share: float) -> float:
-    """Sum what registers without a hash stand for."""
+    """Return Ertl's sigma: the correction for the share of empty registers."""
     if share == 1:
         return math.inf
     factor, found = 1.0, share
@@ -245,7 +215,7 @@ def _sigma(share: float) -> float:
 
 
 def _tau(share: float) -> float:
-    """Sum what registers stand for that can count no further."""
+    """Return Ertl's tau: the correction for the share of saturated registers."""
     if share in (0, 1):
         return 0.0
     factor, found = 1.0, 1 - share

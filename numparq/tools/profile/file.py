@@ -28,29 +28,10 @@ def profile_file(
     select_leaves: Callable[[Sequence[Leaf]], Sequence[Leaf]],
     options: ProfileOptions,
 ) -> PartialProfile:
-    """Find out about a file.
+    """Profile one file; damage below the footer is recorded as troubles.
 
-    Parameters
-    ----------
-    file : OpenFile
-        The file.
-    ordinal : int
-        Which of the dataset's it is.
-    size : int or None
-        Its bytes, where the listing told.
-    select_leaves : callable
-        Chooses among the leaves of a file.
-    options : ProfileOptions
-        What is read.
-
-    Returns
-    -------
-    PartialProfile
-
-    Raises
-    ------
-    ParquetError
-        When the footer is damaged.
+    `size` is the listed size in bytes (None: unknown); `select_leaves` chooses among the leaf columns.
+    Raise ParquetError if the footer is damaged.
     """
     with error_context(file=file.source.name):
         facts = ChunkMetadataTable(file.footer)
@@ -78,7 +59,7 @@ def profile_file(
 
 
 def _describe_sort_order(file: OpenFile, keys: Sequence[tuple[int, bool]]) -> str:
-    """Name what a row group is said to be sorted by."""
+    """Return the names of a row group's sorting columns."""
     names = []
     for index, descending in keys:
         if not 0 <= index < file.schema.num_leaves:

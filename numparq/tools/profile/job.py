@@ -25,27 +25,20 @@ from .profile import Profile
 
 __all__ = ["ProfileJob", "ProfileTask", "is_selected", "path_matches", "profile_files"]
 
-_FILES_AT_ONCE = 16  # files that are opened together, side by side where they are remote
+_FILES_AT_ONCE = 16  # files opened together, concurrently if remote
 
 
 def is_selected(leaf: Leaf, names: Collection[str | tuple[str, ...]], leaves: Sequence[Leaf]) -> bool:
-    """Tell whether a leaf is a column that is asked for, or in one.
+    """Whether a leaf column is one of `names`, or within one.
 
-    Parameters
-    ----------
-    leaf : Leaf
-        One of a file's.
-    names : collection of str or tuple
-        What is asked for. A text is a top-level column of exactly that name, or else a dotted path.
-    leaves : sequence of Leaf
-        All of the file's.
+    A text is the name of a top-level column of the file, or else a dotted path. `leaves` are all of the file's.
     """
     top = {other.path[0] for other in leaves}
     return any(leaf.path[0] == name if name in top else path_matches(leaf.path, name) for name in names)
 
 
 def path_matches(path: tuple[str, ...], name: str | tuple[str, ...]) -> bool:
-    """Tell whether a path begins with a name, or with a path, which may be dotted."""
+    """Whether a path begins with a name, a dotted path, or a path as a tuple."""
     if isinstance(name, tuple):
         return path[: len(name)] == name
     return path[0] == name or ".".join(path) == name or ".".join(path).startswith(name + ".")
@@ -53,22 +46,9 @@ def path_matches(path: tuple[str, ...], name: str | tuple[str, ...]) -> bool:
 
 @dataclass(frozen=True)
 class ProfileTask:
-    """Some of the files of a profile, which any process can find out about; picklable, as what comes out is.
+    """Picklable part of a profile: some files, which any process can profile.
 
-    Parameters
-    ----------
-    first : int
-        Which of the dataset's files the first of them is.
-    files : tuple of DataFile
-        The files.
-    filesystem : fsspec or pyarrow file system, or None
-        Where they are; None for the local one.
-    columns : tuple of (str or tuple of str), or None
-        As in `profile_files`.
-    how : ProfileOptions
-        What is read of each file.
-    strict : bool
-        Whether a damaged file is an error.
+    `first` is the ordinal of the first file in the dataset; `filesystem` None is the local one.
     """
 
     first: int
@@ -79,17 +59,9 @@ class ProfileTask:
     strict: bool
 
     def part(self) -> PartialProfile:
-        """Find out about the files.
+        """Profile the files and merge the results.
 
-        Returns
-        -------
-        PartialProfile
-            What adds up with those of other files.
-
-        Raises
-        ------
-        ParquetError, OSError
-            With `strict`, when a file cannot be read.
+        With `strict`, raise ParquetError or OSError if a file cannot be read.
         """
         parts = []
         for start in range(0, len(self.files), _FILES_AT_ONCE):
@@ -99,7 +71,7 @@ class ProfileTask:
         return merge_profiles(parts)
 
     def _opened(self, places: Sequence[int]) -> Iterator[tuple[int, OpenFile | PartialProfile]]:
-        """Open files: all together, or, where one of them cannot be opened, each by itself."""
+        """Yield each file, opened together if possible, else one by one, or a failed partial profile."""
         try:
             opened: Sequence[OpenFile | None] = self._open(places)
         except (ParquetError, OSError):
@@ -149,28 +121,28 @@ def profile_files(
     verify_crc: bool = True,
     threads: int = 1,
 ) -> Profile:
-    """Find out what is in the files of a dataset, how it is stored, and how well files could be skipped.
+    """Profile a dataset: its contents, how it is stored, and how many bytes look-ups would read.
 
     Parameters
     ----------
     path : str, os.PathLike, or list of these
         As in `numparq.Dataset`.
     columns : sequence of str or tuple, optional
-        Only these, and what is in them: a top-level column, a dotted path, or a path as a tuple.
+        Columns to profile, with their nested fields: top-level names, dotted paths, or paths as tuples. Default: all.
     data : {"auto", True, False}
-        What may be read besides footers and page indexes: with ``"auto"``, the dictionaries of columns that are
-        encoded by one throughout, and the data of those column chunks of which something else is still open; with
-        True the data of all; with False nothing.
+        What to read besides footers and page indexes. ``"auto"`` reads the dictionaries of column chunks that are
+        dictionary-encoded throughout, and the data of chunks that still leave something unknown; True reads the data of
+        all chunks, False of none.
     where : expression, list of tuples, or str, optional
-        Which partitions; it asks only partition columns.
+        Predicate on partition columns that selects files.
     partitioning, storage_options, filesystem
         As in `numparq.Dataset`.
-    strict : bool
-        Whether a damaged file is an error; else it is counted and told of, and the others make the profile.
-    verify_crc : bool
-        Whether pages with a CRC are held against it, where data is read.
-    threads : int
-        How many decode a column chunk.
+    strict : bool, default False
+        Whether to raise an error for a damaged file. By default damage is counted and reported in the profile.
+    verify_crc : bool, default True
+        Whether to verify page checksums where data is read.
+    threads : int, default 1
+        Number of threads that decode a column chunk.
 
     Returns
     -------
@@ -179,13 +151,13 @@ def profile_files(
     Raises
     ------
     FileNotFoundError
-        When there is nothing at the path.
+        If nothing exists at the path.
     SchemaError
-        When no file has a column of `columns`.
+        If no file has a column of `columns`.
     ValueError
-        When `where` asks anything but partition columns, or `data` is none of these.
+        If `where` uses other than partition columns, or `data` is none of its choices.
     ParquetError
-        With `strict`, when a file is damaged.
+        With `strict`, if a file is damaged.
 
     Examples
     --------
@@ -216,20 +188,26 @@ def profile_files(
 
 @dataclass(frozen=True)
 class ProfileJob:
-    """A profile to be made: the files are listed, and may be divided among processes.
+    """Profile of a dataset as a job: the files are listed and can be divided among processes.
 
-    Parameters
+    Attributes
     ----------
     path : str
-        What was given, in words.
+        Path as text, or the number of paths.
     files : sequence of DataFile
-        The files.
+        Files to profile.
     keys : tuple of str
-        The partition columns that are wanted.
+        Selected partition columns.
     places : tuple of int
-        Their places in `DataFile.values`.
-    filesystem, columns, how, strict
-        As of `ProfileTask`.
+        Position of each partition column in `DataFile.values`.
+    filesystem : fsspec or pyarrow file system, or None
+        File system of the files; None for the local one.
+    columns : tuple of (str or tuple of str), or None
+        As in `profile_files`.
+    how : ProfileOptions
+        What to read of each file.
+    strict : bool
+        Whether to raise an error for a damaged file.
     """
 
     path: str
@@ -256,7 +234,7 @@ class ProfileJob:
         verify_crc: bool = True,
         threads: int = 1,
     ) -> ProfileJob:
-        """List the files; parameters and errors as of `profile_files`."""
+        """List the files of a dataset; parameters and errors as in `profile_files`."""
         if data not in (True, False, "auto"):
             raise ValueError(f"data is True, False or 'auto', not {data!r}")
         if isinstance(columns, str):
@@ -271,21 +249,21 @@ class ProfileJob:
 
     @property
     def num_files(self) -> int:
-        """How many files there are."""
+        """Number of files."""
         return len(self.files)
 
     def divided(self, parts: int) -> list[ProfileTask]:
-        """Divide the files, neighbours together, among at most so many processes.
+        """Divide the files into tasks of neighbouring files.
 
         Parameters
         ----------
         parts : int
-            At least 1.
+            Maximum number of tasks, at least 1.
 
         Returns
         -------
-        list of FilesWork
-            At least one; none of several is without files.
+        list of ProfileTask
+            At least one; with several, none is without files.
         """
         count = max(min(parts, self.num_files), 1)
         edges = [self.num_files * at // count for at in range(count + 1)]
@@ -295,19 +273,19 @@ class ProfileJob:
         ]
 
     def _absolute_paths(self, start: int, stop: int) -> tuple[DataFile, ...]:
-        """Give files by paths that a process with another working folder finds, too."""
+        """Return files with absolute paths, which a process with another working directory finds."""
         files = self.files[start:stop]
         if self.filesystem is not None:
             return tuple(files)
         return tuple(file._replace(path=os.path.abspath(file.path)) for file in files)
 
     def profile(self, parts: Sequence[PartialProfile]) -> Profile:
-        """Make the profile of all that has been found out.
+        """Build the profile of the dataset.
 
         Parameters
         ----------
         parts : sequence of PartialProfile
-            Those of all files, in any order.
+            Partial profiles of all files, in any order.
 
         Returns
         -------
@@ -316,7 +294,7 @@ class ProfileJob:
         Raises
         ------
         SchemaError
-            When no file has a column that was asked for.
+            If no file has a column of `columns`.
         """
         part = merge_profiles(parts)
         self._check(part)
@@ -328,7 +306,7 @@ class ProfileJob:
 
     def _check(self, part: PartialProfile) -> None:
         if not part.files:
-            return  # all files are damaged: which the profile says
+            return  # all files are damaged; the profile reports it
         for name in self.columns or ():
             if name not in self.keys and not any(path_matches(path, name) for path in part.columns):
                 shown = name if isinstance(name, str) else ".".join(name)

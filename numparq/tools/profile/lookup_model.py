@@ -10,33 +10,33 @@ import numpy as np
 
 __all__ = ["ExpectedReads", "PrunableContainers", "expected_point_reads", "expected_reads"]
 
-SMALL_RANGE_SHARE = 0.01  # of all rows, that a small range has
+SMALL_RANGE_SHARE = 0.01  # share of all rows in a small range
 _NUM_LOOKUPS = 512
 _MAX_LOOKUPS_PER_CONTAINER = 8
-_MAX_MATRIX_CELLS = 1 << 21  # of a matrix of look-ups and runs
+_MAX_MATRIX_CELLS = 1 << 21  # look-ups times containers
 
 
 @dataclass(frozen=True)
 class PrunableContainers:
-    """Runs of values, of which each is read or not; each array has an item a run.
+    """Containers (row groups or pages) that a look-up reads or prunes; one item each.
 
-    Parameters
+    Attributes
     ----------
     lows, highs : array of keys
-        Their bounds.
+        Bounds.
     known : bool array
-        Which of them have bounds; the others are always read.
+        Whether a container has bounds; one without is always read.
     rows : float64 array
-        Values, nulls not counted; runs without any are never read.
-    costs : float64 array, (runs, costs)
-        What reading all of a run takes, in several currencies.
-    within : float64 array, (runs, costs)
-        The share of that which one look-up takes where it reads the run: less than 1 where pages can be skipped.
+        Non-null values; containers without any are never read.
+    costs : float64 array, (containers, costs)
+        Cost of reading a whole container, in several units.
+    within : float64 array, (containers, costs)
+        Share of the cost of one look-up that reads the container; below 1 if pages can be skipped.
     chance : float64 array
-        How likely a run is read that the bounds do not rule out, and that is not the one the value is from: less than
-        1 where there is a Bloom filter.
+        Probability of reading a container that the bounds do not prune and that is not the value's own; below 1 with
+        a Bloom filter.
     files : int64 array
-        Which file each run is in, ascending.
+        Ordinal of the file of each container, ascending.
     """
 
     lows: np.ndarray
@@ -49,20 +49,15 @@ class PrunableContainers:
     files: np.ndarray
 
     def at(self, chosen: np.ndarray) -> PrunableContainers:
-        """Give some of them."""
+        """Return the containers at some indices."""
         return PrunableContainers(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
 
 @dataclass(frozen=True)
 class ExpectedReads:
-    """The shares that look-ups read.
+    """Expected shares that look-ups read, from 0 to 1.
 
-    Parameters
-    ----------
-    point, small_range : float64 array, (costs,)
-        Of each of `PrunableContainers.costs`: by a look-up of one value, and of a range that has 1 % of the rows.
-    point_files, range_files : float
-        Of the files.
+    `point` (one value) and `small_range` (1 % of the rows) have an item for each of `PrunableContainers.costs`.
     """
 
     point: np.ndarray
@@ -72,21 +67,9 @@ class ExpectedReads:
 
 
 def expected_reads(runs: PrunableContainers, num_files: int, points: int = _NUM_LOOKUPS) -> ExpectedReads:
-    """Give the shares that look-ups read.
+    """Return the shares that look-ups read; zero if there are no values.
 
-    Parameters
-    ----------
-    runs : PrunableContainers
-        All runs.
-    num_files : int
-        All files, those without runs counted.
-    points : int
-        Look-ups that are tried; runs are chosen evenly by their rows where there are more of them.
-
-    Returns
-    -------
-    ExpectedReads
-        All zero where there are no values.
+    `num_files` includes files without containers. At most `points` look-ups are tried, spread evenly by rows.
     """
     total = np.maximum(runs.costs.sum(axis=0), 1e-300)
     live = runs.at(np.flatnonzero(runs.rows > 0))
@@ -103,7 +86,7 @@ def expected_reads(runs: PrunableContainers, num_files: int, points: int = _NUM_
 
 
 def expected_point_reads(runs: PrunableContainers, points: int) -> list[float]:
-    """Give `ExpectedReads.point` alone; parameters as of `expected_reads`."""
+    """Return only `ExpectedReads.point`; parameters as in `expected_reads`."""
     live = runs.at(np.flatnonzero(runs.rows > 0))
     if not len(live.rows) or not live.known.any():
         return expected_reads(runs, 1, points).point.tolist()
@@ -113,11 +96,11 @@ def expected_point_reads(runs: PrunableContainers, points: int) -> list[float]:
 
 @dataclass(frozen=True)
 class _SampledLookups:
-    """Values that are looked up, and the bounds of all runs, as ranks: places in the order of all of them together."""
+    """Sampled look-up values and the bounds of all containers, as ranks in their common order."""
 
-    ranks: np.ndarray  # of the values, ascending
-    origins: np.ndarray  # the run that each is from
-    weights: np.ndarray  # of each; 1 together
+    ranks: np.ndarray  # rank of each value, ascending
+    origins: np.ndarray  # container of each value
+    weights: np.ndarray  # weight of each value; sum 1
     lows: np.ndarray
     highs: np.ndarray
 
@@ -129,7 +112,7 @@ class _SampledLookups:
         if len(places) <= points:
             each = max(1, min(_MAX_LOOKUPS_PER_CONTAINER, points // len(places)))
             origins, weights = np.repeat(places, each), np.repeat(rows / each, each)
-        else:  # as many as may be, at equal distances in rows
+        else:  # all `points`, at equal distances in rows
             edges = np.cumsum(rows)
             wanted = (np.arange(points) + 0.5) * edges[-1] / points
             origins = places[np.minimum(np.searchsorted(edges, wanted), len(places) - 1)]
@@ -145,13 +128,13 @@ class _SampledLookups:
         return cls(found[order], origins[order], weights[order] / weights.sum(), lows, highs)
 
     def ends(self) -> np.ndarray:
-        """Give for each value the one that has 1 % of the rows between them."""
+        """Return for each value the rank at the end of the range that starts there and has 1 % of the rows."""
         edges = np.cumsum(self.weights)
         return self.ranks[np.minimum(np.searchsorted(edges, edges + SMALL_RANGE_SHARE), len(self.ranks) - 1)]
 
 
 def _point_reads(runs: PrunableContainers, sample: _SampledLookups) -> tuple[np.ndarray, float]:
-    """Give the costs and the number of files that look-ups of one value read, on the average."""
+    """Return the mean cost and the mean number of files that look-ups of one value read."""
     costs, files = runs.costs * runs.within, 0.0
     cost = np.zeros(costs.shape[1])
     for turn in _batches(len(sample.ranks), len(runs.rows)):
@@ -164,7 +147,7 @@ def _point_reads(runs: PrunableContainers, sample: _SampledLookups) -> tuple[np.
 
 
 def _range_reads(runs: PrunableContainers, sample: _SampledLookups) -> tuple[np.ndarray, float]:
-    """Give the same of small ranges, which begin at each of the values."""
+    """Return the mean cost and the mean number of files that small ranges read, starting at each value."""
     ends, span = sample.ends(), np.maximum(sample.highs - sample.lows, 1).astype(np.float64)
     cost, files = np.zeros(runs.costs.shape[1]), 0.0
     for turn in _batches(len(sample.ranks), len(runs.rows)):
@@ -172,7 +155,7 @@ def _range_reads(runs: PrunableContainers, sample: _SampledLookups) -> tuple[np.
         hits = ((sample.lows <= stop) & (sample.highs >= start)).astype(np.float64)
         covered = np.clip(np.minimum(sample.highs, stop) - np.maximum(sample.lows, start), 0, None) / span
         for place in range(len(cost)):
-            one = runs.within[:, place]  # what a single value takes; the rest as far as the range reaches
+            one = runs.within[:, place]  # share for one value; the rest in proportion to the range
             share = (one + covered * (1 - one)) * hits
             cost[place] += (weights @ share) @ runs.costs[:, place]
         files += _count_files(hits, weights, runs.files)
@@ -180,22 +163,22 @@ def _range_reads(runs: PrunableContainers, sample: _SampledLookups) -> tuple[np.
 
 
 def _batches(count: int, num_runs: int) -> Iterator[slice]:
-    """Divide look-ups so that a matrix of some of them and all runs is not too large."""
+    """Divide look-ups so that the matrix of a batch and all containers stays small."""
     step = max(_MAX_MATRIX_CELLS // num_runs, 1)
     return (slice(first, first + step) for first in range(0, count, step))
 
 
 def _count_files(hits: np.ndarray, weights: np.ndarray, files: np.ndarray) -> float:
-    """Count the files that have a run which is read, on the average."""
+    """Return the mean number of files with a container that is read."""
     firsts = np.flatnonzero(np.diff(files, prepend=files[0] - 1))
     return float(weights @ np.maximum.reduceat(hits, firsts, axis=1).sum(axis=1))
 
 
-# --- values between bounds --------------------------------------------------------------------------------------------
+# --- interpolation ----------------------------------------------------------------------------------------------------
 
 
 def _interpolate(lows: np.ndarray, highs: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Give values on the way from lower bounds to upper ones."""
+    """Return values between lower and upper bounds at the given shares of the way."""
     if lows.dtype == object:
         made = np.empty(len(lows), object)
         made[:] = [_interpolate_one(*item) for item in zip(lows, highs, shares.tolist(), strict=True)]
@@ -204,7 +187,7 @@ def _interpolate(lows: np.ndarray, highs: np.ndarray, shares: np.ndarray) -> np.
         big = np.finfo(np.float64).max / 4
         low, high = np.clip(lows, -big, big), np.clip(highs, -big, big)
         return np.clip(low + (high - low) * shares, lows, highs)
-    width = highs.view(np.uint64) - lows.view(np.uint64)  # which wraps around, as it has to
+    width = highs.view(np.uint64) - lows.view(np.uint64)  # wraps around as intended
     steps = np.minimum((width.astype(np.float64) * shares).clip(0, 2.0**63), width.astype(np.float64))
     return (lows.view(np.uint64) + np.minimum(steps.astype(np.uint64), width)).view(lows.dtype)
 

@@ -21,8 +21,8 @@ from .value_kind import ValueKind
 
 __all__ = ["FileOrderCounts", "count_file_orders", "estimate_lookups", "prunable_row_groups"]
 
-MAX_CONTAINERS = 64  # of a file
-_UNKNOWN_BLOOM_BYTES = 1  # bytes, of a Bloom filter whose length the footer does not tell
+MAX_CONTAINERS = 64  # per file
+_UNKNOWN_BLOOM_BYTES = 1  # placeholder for a Bloom filter without bloom_filter_length
 _NUM_LOOKUPS = 64
 
 
@@ -34,27 +34,9 @@ def prunable_row_groups(
     chunk_metadata: ChunkMetadataTable,
     leaf: Leaf,
 ) -> PrunableRowGroups:
-    """Make the runs of a file for one column.
+    """Return the row groups of a file for look-ups on one column, merged to at most `MAX_CONTAINERS`.
 
-    Parameters
-    ----------
-    kind : ValueKind
-        Of its values.
-    bounds : KeyBounds
-        Of its chunks.
-    rows : int64 array
-        Values of each chunk, nulls not counted.
-    pages : sequence of ChunkPageSummary
-        What is known of the pages of each chunk.
-    chunk_metadata : ChunkMetadataTable
-        What the footer says of all chunks.
-    leaf : Leaf
-        The column.
-
-    Returns
-    -------
-    PrunableRowGroups
-        At most `MAX_CONTAINERS`.
+    `rows` has the non-null values of each chunk (int64).
     """
     has_bloom = chunk_metadata["bloom_offset"][:, leaf.index] > 0
     runs = PrunableRowGroups(
@@ -77,7 +59,7 @@ def prunable_row_groups(
 
 
 def _merge_neighbours(row_groups: PrunableRowGroups, parts: Sequence[np.ndarray]) -> PrunableRowGroups:
-    """Make one run of each of several neighbours."""
+    """Merge each of `parts`, indices of neighbouring row groups, into one container."""
     lows, highs = np.empty(len(parts), row_groups.lows.dtype), np.empty(len(parts), row_groups.highs.dtype)
     known = np.zeros(len(parts), np.bool_)
     shares = np.ones((len(parts), 2))
@@ -111,7 +93,7 @@ def _merge_neighbours(row_groups: PrunableRowGroups, parts: Sequence[np.ndarray]
 
 
 def _lookup_shares(row_groups: PrunableRowGroups, part: np.ndarray) -> list[float]:
-    """Give the shares of the bytes, and of the pages, of some runs that a look-up of a value in one of them reads."""
+    """Return the shares of bytes and pages that a look-up reads of some row groups, one of which has the value."""
     count = len(part)
     costs = np.stack([row_groups.num_bytes[part], np.maximum(row_groups.pages[part], 1)], axis=1).astype(np.float64)
     within = np.stack([row_groups.share[part], row_groups.page_share[part]], axis=1)
@@ -129,7 +111,7 @@ def _lookup_shares(row_groups: PrunableRowGroups, part: np.ndarray) -> list[floa
 
 
 class FileOrderCounts(NamedTuple):
-    """How many files have row groups in order, how many have not, and how many overlap with another file."""
+    """Number of files with row groups in order, not in order, and with bounds that overlap another file's."""
 
     in_order: int = 0
     out_of_order: int = 0
@@ -137,7 +119,7 @@ class FileOrderCounts(NamedTuple):
 
 
 def count_file_orders(column: PartialColumnProfile) -> FileOrderCounts:
-    """Say how the values of a column lie in files and between them, by the bounds of row groups."""
+    """Count how files are ordered inside and among each other, by the bounds of row groups."""
     orders, hulls = [], []
     for at in sorted(column.runs):
         runs = column.runs[at]
@@ -154,10 +136,10 @@ def count_file_orders(column: PartialColumnProfile) -> FileOrderCounts:
 
 
 def _count_overlapping(hulls: Sequence[tuple]) -> int:
-    """Count ranges that overlap with another one by more than an end."""
+    """Count (low, high) ranges that overlap another one by more than an end point."""
     order = sorted(hulls)
     found = [False] * len(order)
-    reach = 0  # the range so far that goes the furthest
+    reach = 0  # index of the range with the highest end so far
     for at in range(1, len(order)):
         if order[at][0] < order[reach][1]:
             found[at] = found[reach] = True
@@ -169,23 +151,9 @@ def _count_overlapping(hulls: Sequence[tuple]) -> int:
 def estimate_lookups(
     column: PartialColumnProfile, files: Mapping[int, FileSizes], distinct: int | None, *, is_mixed: bool
 ) -> tuple[LookupCost | None, LookupCost | None]:
-    """Say what look-ups on a column read.
+    """Estimate what look-ups on a column read: of one value, and of 1 % of the rows; None if there is nothing to read.
 
-    Parameters
-    ----------
-    column : PartialColumnProfile
-        The column.
-    files : mapping of int to FileSizes
-        All files that could be read.
-    distinct : int or None
-        How many different values it has; where that is not known, each is taken for different.
-    is_mixed : bool
-        Whether files have values of several kinds, so that bounds do not compare.
-
-    Returns
-    -------
-    point, small_range : LookupCost or None
-        None where there is nothing to read.
+    `distinct` None: all values are taken as distinct. `is_mixed`: files differ in value kind, so bounds do not compare.
     """
     runs = [(at, column.runs[at]) for at in sorted(column.runs)]
     totals = np.array([[file.compressed, file.row_groups] for file in files.values()]).sum(axis=0)
@@ -215,7 +183,7 @@ def _prunable_containers(
 
     rows, num_bytes, groups, pages = (joined(name) for name in ("rows", "num_bytes", "row_groups", "pages"))
     lows, highs, known = joined("lows"), joined("highs"), joined("known")
-    if not is_known:  # bounds of several kinds, which may not even be of one dtype
+    if not is_known:  # bounds of several kinds may differ in dtype
         lows = highs = np.zeros(len(rows))
         known = np.zeros(len(rows), np.bool_)
     costs = np.stack([num_bytes, groups, np.maximum(pages, 1)], axis=1).astype(np.float64)
@@ -228,13 +196,12 @@ def _prunable_containers(
 def _read_probabilities(
     rows: np.ndarray, groups: np.ndarray, bloom_bytes: np.ndarray, distinct: int | None
 ) -> np.ndarray:
-    """Say how likely a run is read that has a value between its bounds, and not certainly itself.
+    """Return how likely a container whose bounds include a value is read, unless the value is known to be there.
 
-    Of runs with Bloom filters, if the value is in it after all, or its filter says so wrongly; values are taken as
-    occurring anywhere alike.
+    Below 1 with a Bloom filter: the value occurs there too (uniformly distributed) or is a false positive.
     """
     live = max(int((rows > 0).sum()), 1)
-    others = max(rows.sum() / distinct - 1, 0.0) if distinct else 0.0  # that have the same value
+    others = max(rows.sum() / distinct - 1, 0.0) if distinct else 0.0  # other rows with the same value
     has_value = 1 - (1 - 1 / live) ** min(others, 1e9) if live > 1 else 0.0
     rates: dict[tuple[float, float], float] = {}
     found = np.ones(len(rows))

@@ -28,17 +28,16 @@ _ASCENDING, _DESCENDING, _NEITHER = 1, -1, 0
 
 
 class ChunkPageSummary(NamedTuple):
-    """The pages of a column chunk.
+    """Pages of a column chunk.
 
     Attributes
     ----------
     number : int
-        How many there are; 0 where there is no offset index, or none that can be believed.
+        Number of data pages; 0 without a trusted offset index.
     share, page_share : float
-        Of the bytes, and of the pages, what is read of the chunk by a look-up of a value that is in it.
+        Share of the chunk's bytes and pages that a look-up of one of its values reads.
     order : int or None
-        1 where the pages follow each other upwards by their bounds, -1 downwards, 0 neither; None where that is not
-        known, or there are less than two.
+        1 if the bounds of pages ascend, -1 if they descend, 0 if neither; None if unknown or with fewer than two pages.
     """
 
     number: int = 0
@@ -48,17 +47,7 @@ class ChunkPageSummary(NamedTuple):
 
 
 class FilePageIndexes:
-    """The page indexes of a file, as far as some columns have them; they are fetched together.
-
-    Parameters
-    ----------
-    file : OpenFile
-        The file.
-    leaves : sequence of Leaf
-        The columns.
-    chunk_metadata : ChunkMetadataTable
-        What the footer says of all chunks.
-    """
+    """Page indexes of some leaf columns of a file, fetched together."""
 
     def __init__(self, file: OpenFile, leaves: Sequence[Leaf], chunk_metadata: ChunkMetadataTable) -> None:
         self._file = file
@@ -69,21 +58,11 @@ class FilePageIndexes:
         self._indexes.load({what: sorted(several) for what, several in self._there.items()})
 
     def count(self, what: str, leaf: Leaf) -> int:
-        """Count the chunks of a column that have an index, COLUMN_INDEX or OFFSET_INDEX, that can be believed."""
+        """Count the chunks of a leaf column that have the index `what` (COLUMN_INDEX or OFFSET_INDEX)."""
         return sum(index == leaf.index for _, index in self._there[what])
 
     def of(self, group: int, leaf: Leaf, num_rows: int) -> ChunkPageSummary:
-        """Say what is known of the pages of a chunk.
-
-        Parameters
-        ----------
-        group : int
-            The ordinal of its row group.
-        leaf : Leaf
-            The column.
-        num_rows : int
-            Rows of the row group.
-        """
+        """Summarize the pages of the chunk of a leaf column in a row group of `num_rows` rows."""
         pages = self._indexes.pages(self._unindexed_pages(group, leaf, num_rows), group, leaf.index)
         if pages is None:
             return ChunkPageSummary()
@@ -100,7 +79,7 @@ class FilePageIndexes:
         return ChunkPageSummary(count, share, page_share, _page_order(bounds, present))
 
     def _unindexed_pages(self, group: int, leaf: Leaf, num_rows: int) -> Pages:
-        """Give a chunk as one page, its dictionary included."""
+        """Return a chunk as one page, its dictionary page included."""
         data, dictionary, size = (
             int(self._facts[name][group, leaf.index]) for name in ("data_page", "dictionary_page", "compressed")
         )
@@ -109,7 +88,7 @@ class FilePageIndexes:
 
 
 def _lookup_shares(bounds: KeyBounds, rows: np.ndarray, sizes: np.ndarray) -> tuple[float, float]:
-    """Give the shares of bytes and of pages that a look-up reads."""
+    """Return the shares of bytes and of pages that a look-up reads."""
     count = len(rows)
     costs = np.stack([sizes.astype(np.float64), np.ones(count)], axis=1)
     runs = PrunableContainers(
@@ -127,14 +106,14 @@ def _lookup_shares(bounds: KeyBounds, rows: np.ndarray, sizes: np.ndarray) -> tu
 
 
 def _page_order(bounds: KeyBounds, rows: np.ndarray) -> int | None:
-    """Say how pages with values follow each other."""
+    """Return the order of pages with values; None if any of them has no bounds."""
     if not bounds.known[rows > 0].all():
         return None
     return bounds_order(bounds.lows[rows > 0], bounds.highs[rows > 0])
 
 
 def bounds_order(lows: np.ndarray, highs: np.ndarray) -> int | None:
-    """Say how runs follow each other by their bounds, as `ChunkPageSummary.order` does."""
+    """Return the order of containers by their bounds, as `ChunkPageSummary.order`."""
     if len(lows) < 2:
         return None
     if (highs[:-1] <= lows[1:]).all():

@@ -25,7 +25,7 @@ _MAX_TROUBLES = 20
 
 
 class FileSizes(NamedTuple):
-    """A file: its bytes, rows, row groups, and the bytes of its column chunks as stored and uncompressed."""
+    """Bytes, rows and row groups of a file, and the bytes of its column chunks as stored and uncompressed."""
 
     size: int
     rows: int
@@ -35,7 +35,7 @@ class FileSizes(NamedTuple):
 
 
 class FileTrouble(NamedTuple):
-    """What could not be read: the ordinal and name of the file, and the message of the error."""
+    """Part of a file that could not be read: ordinal and name of the file, message of the error."""
 
     file: int
     name: str
@@ -43,26 +43,20 @@ class FileTrouble(NamedTuple):
 
 
 class PrunableRowGroups(NamedTuple):
-    """The row groups of one file, as far as they concern look-ups on one column; each array has an item a run.
-
-    A run is a row group, or several neighbours of a file that has very many.
+    """Row groups of one file for look-ups on one column; one item each, or for several neighbours of a large file.
 
     Attributes
     ----------
     kind : str
-        Of the column's values, by name: bounds of different kinds are not compared.
-    lows, highs : array of keys
-        Bounds.
-    known : bool array
-        Whether they are there.
+        Name of the value kind; bounds of different kinds do not compare.
     rows : int64 array
-        Values, nulls not counted; those of which it is not known how many are nulls count as values.
+        Non-null values; all values where the null count is unknown.
     num_bytes, row_groups, pages : int64 array
-        What a look-up may read: bytes of all columns, row groups, pages of this column (0: not known).
+        Bytes of all columns, row groups, and pages of this column (0: unknown).
     share, page_share : float64 array
-        Of the bytes, and of the pages, what one look-up reads of a run that has the value.
+        Share of the bytes and pages that a look-up of a value in the item reads.
     bloom_bytes : int64 array
-        Of Bloom filters; 0 where a row group of the run has none.
+        Bytes of Bloom filters; 0 if any row group of the item has none.
     """
 
     kind: str
@@ -80,26 +74,22 @@ class PrunableRowGroups(NamedTuple):
 
 @dataclass
 class ValueSummary:
-    """The values of one kind that a column has.
+    """Values of one kind in a column.
 
-    Parameters
+    Attributes
     ----------
     low, high : key or None
-        The smallest and the largest bound; None where no chunk has any.
+        Smallest and largest bound; None if no chunk has bounds.
     low_exact, high_exact : bool
-        Whether that is a value that occurs.
-    bounded : int
-        Values (not null, not NaN) in chunks that have bounds.
-    unbounded : int
-        Values, or what may be some, in chunks without bounds.
+        Whether the bound occurs as a value.
+    bounded, unbounded : int
+        Values (not null, not NaN) in chunks with bounds, and in chunks without.
     sketch : DistinctSketch
-        Of the values of chunks whose values, or dictionaries, were read.
-    counted : int
-        Values of these chunks.
-    uncounted : int
-        Values of the others.
+        Distinct values of chunks whose values or dictionaries were read.
+    counted, uncounted : int
+        Values of these chunks, and of the others.
     is_certain : bool
-        Whether each value of the sketch occurs; a dictionary may have others, too.
+        Whether each value of the sketch occurs; dictionaries may have unused entries.
     """
 
     low: Any = None
@@ -131,7 +121,7 @@ class ValueSummary:
 
 
 def _outer_bound(one: Any, one_exact: bool, two: Any, two_exact: bool, is_low: bool) -> tuple[Any, bool]:
-    """Give the outer one of two bounds; of equal ones it is a value if either is."""
+    """Return the outer of two bounds; equal ones are exact if either is."""
     if one is None or two is None:
         return (two, two_exact) if one is None else (one, one_exact)
     if one == two:
@@ -141,45 +131,38 @@ def _outer_bound(one: Any, one_exact: bool, two: Any, two_exact: bool, is_low: b
 
 @dataclass
 class PartialColumnProfile:
-    """What is known of one column of some files.
+    """Profile of one column over some files.
 
-    Parameters
+    Attributes
     ----------
     place : (int, int)
-        The first file that has it, and its ordinal in that: columns are shown in this order.
-    types, codecs, encodings, page_encodings, distrusted : Counter
-        How many chunks have each; of pages, how many pages as far as the footers tell; of bugs of writers that make
-        statistics worthless, how many chunks suffer from each.
-    is_nested : bool
-        Whether it is within lists or groups: nulls then are whatever makes a place empty.
-    chunks, num_values, compressed, uncompressed : int
-        Column chunks, their values (nulls counted), and bytes.
-    nulls, nulls_unknown : int
-        Nulls, and values of chunks of which it is not known how many are nulls.
-    nans, nans_unknown : int
-        NaNs, and values of chunks of which it is not known.
-    with_statistics, with_column_index, with_offset_index, with_bloom, with_dictionary, only_dictionary, read : int
-        Chunks that have each; that are dictionary-encoded throughout; whose data was read.
-    bloom_bytes : int
-        Of Bloom filters.
+        Ordinal of the first file with the column, and of the leaf in it; the order of the profile's columns.
+    types, codecs, encodings, distrusted : Counter
+        Number of chunks with each; `distrusted` counts those whose statistics a writer quirk makes worthless.
+    page_encodings : Counter
+        Number of data pages, as far as footers record it.
+    nulls_unknown, nans_unknown : int
+        Values of chunks whose null or NaN count is unknown.
+    only_dictionary : int
+        Chunks that are dictionary-encoded throughout.
+    read : int
+        Chunks whose data was read.
     pages, dictionary_pages, paged : int
-        Data pages, those of them with dictionary indices, and chunks that tell them.
+        Data pages, those with dictionary indices, and the chunks whose footer records them.
     pages_in_order, pages_out_of_order : int
-        Chunks whose pages, by their bounds, follow each other or not.
+        Chunks whose page bounds are in order, and those whose are not.
     in_order, out_of_order : int
-        Chunks whose values do, or do not; of those whose data was read.
+        Chunks whose values ascend or do not, of those whose data was read.
     declared : int
-        Row groups that are said to be sorted by this column first.
+        Row groups with the column as first sorting column.
     text_bytes, text_values : int
-        Bytes and number of values of chunks whose lengths are known.
+        Bytes and number of values of BYTE_ARRAY chunks with known length.
     shortest, longest : int or None
-        Bytes of values, where data or dictionaries were read.
-    values : dict of str to ValueSummary
-        By the names of kinds.
-    kinds : dict of str to Kind
-        Likewise.
+        Bytes of the shortest and longest value, where data or dictionaries were read.
+    values, kinds : dict
+        By name of the value kind.
     runs : dict of int to PrunableRowGroups
-        By the ordinals of files.
+        By file ordinal.
     """
 
     place: tuple[int, int]
@@ -231,7 +214,7 @@ def _add(one: Any, two: Any) -> Any:
 
 
 def _merge_adding(one: dict, two: dict) -> dict:
-    """Join dicts; what both have is added up."""
+    """Merge dicts; add the values of common keys."""
     return {**one, **{key: one[key] + value if key in one else value for key, value in two.items()}}
 
 
@@ -261,22 +244,22 @@ _MERGES: dict[str, Any] = {
 
 @dataclass
 class PartialProfile:
-    """What is known of some files of a dataset; parts of different files add up by ``+``, in any order.
+    """Profile of some files of a dataset; partial profiles of different files add up in any order.
 
-    Parameters
+    Attributes
     ----------
     files : dict of int to FileSizes
-        Those whose footers were read, by their ordinals.
+        Files whose footers were read, by file ordinal.
     writers : Counter
-        How many files each program wrote, as it calls itself.
+        Number of files by `created_by`.
     sorted_by : Counter
-        How many row groups are said to be sorted by what.
+        Number of row groups by their declared sort order.
     troubles : tuple of FileTrouble
-        The first things that could not be read, in the order of the files.
+        At most 20 errors, in the order of the files.
     troubled : dict of int to int
-        By the ordinals of files, how much of each could not be read.
+        Number of errors by file ordinal.
     columns : dict of (tuple of str) to PartialColumnProfile
-        By the paths of leaves.
+        By path of the leaf column.
     """
 
     files: dict[int, FileSizes] = field(default_factory=dict)
@@ -298,13 +281,38 @@ class PartialProfile:
 
     @classmethod
     def failed(cls, file: int, name: str, messages: list[str]) -> PartialProfile:
-        """Make that of a file of which something could not be read."""
+        """Return the partial profile of errors in one file.
+
+        Parameters
+        ----------
+        file : int
+            Ordinal of the file in the dataset.
+        name : str
+            Name of the file.
+        messages : list of str
+            One message for each error.
+
+        Returns
+        -------
+        PartialProfile
+        """
         troubles = tuple(sorted(FileTrouble(file, name, message) for message in messages)[:_MAX_TROUBLES])
         return cls(troubles=troubles, troubled={file: len(messages)})
 
 
 def merge_profiles(parts: Sequence[PartialProfile]) -> PartialProfile:
-    """Add up parts, neighbours first, so that none is copied more often than there are levels."""
+    """Add up partial profiles pairwise, so that each is copied only log2(n) times.
+
+    Parameters
+    ----------
+    parts : sequence of PartialProfile
+        Partial profiles of different files.
+
+    Returns
+    -------
+    PartialProfile
+        Empty if `parts` is.
+    """
     found = list(parts)
     while len(found) > 1:
         found = [sum(found[at + 1 : at + 2], found[at]) for at in range(0, len(found), 2)]

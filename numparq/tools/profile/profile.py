@@ -17,14 +17,16 @@ __all__ = ["ColumnProfile", "LookupCost", "Profile"]
 
 @dataclass(frozen=True)
 class LookupCost:
-    """The expected shares of a dataset that a query on one column reads, by present bounds and Bloom filters.
+    """Expected shares of a dataset, from 0 to 1, that a query on one column reads.
 
-    Parameters
+    The shares follow from the bounds and Bloom filters in the files.
+
+    Attributes
     ----------
     files, row_groups, num_bytes : float
-        From 0 to 1; the bytes are those of all columns.
+        Share of files, of row groups, and of the bytes of all columns.
     pages : float or None
-        Of the pages of this column; None where it is not known how many there are.
+        Share of this column's pages; None if their number is unknown.
     """
 
     files: float
@@ -35,73 +37,73 @@ class LookupCost:
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """What is known of one column, over all files.
+    """Profile of one column over all files of a dataset.
 
-    Parameters
+    Attributes
     ----------
     name : str
-        Its names from the top down, joined by dots.
+        Dotted path.
     type : str
-        What its values are: the logical type, or the physical one; several, where files differ.
+        Logical type, or the physical type if there is none; several if files differ.
     physical, logical : tuple of str
-        All types that it has in files.
+        All physical and logical types in the files.
     is_nested : bool
-        Whether it is within a group or list; its nulls are then all places that are empty, for whatever reason.
+        Whether the column is inside a group or list. All empty positions then count as nulls.
     is_partition : bool
-        Whether the directories tell its values; it has no bytes then.
+        Whether the values come from directory names; such a column has no bytes.
     chunks, num_values : int
-        Column chunks, and values, nulls counted.
+        Number of column chunks, and of values including nulls.
     nulls, nans : int or None
-        How many; None where that is not known.
+        Number of nulls and NaNs; None if unknown.
     null_share : float or None
-        Nulls of all values.
+        Share of nulls among all values.
     distinct : int or None
-        How many different values there are, nulls and NaNs not counted; None where nothing tells.
+        Number of distinct values without nulls and NaNs; None if unknown.
     distinct_kind : str
-        Where that is from: ``"exact"``; ``"dictionary"``, the entries of dictionaries, some of which no row may have;
+        Source of `distinct`: ``"exact"``; ``"dictionary"``, the entries of dictionaries, some of which may be unused;
         ``"estimate"``, with a standard error of 1.2 %; ``"unknown"``.
     distinct_at_least, distinct_at_most : int
-        Between which it certainly is.
+        Certain limits of the number of distinct values.
     min, max : object or None
-        Bounds, as Python values; None where they are not known, where there are no values, or where the type has no
-        order.
+        Bounds as Python values; None if unknown, without values, or if the type has no order.
     min_exact, max_exact : bool
-        Whether that is a value that occurs; else it is only certain that none lies beyond.
+        Whether the bound occurs as a value; otherwise no value lies beyond it.
     compressed, uncompressed : int
         Bytes as stored, and before compression.
     share : float
-        Of the bytes of all columns of the dataset.
-    codecs, encodings, page_encodings : dict of str to int
-        How many chunks have each codec and each encoding (those of levels and dictionaries are among them), and how
-        many data pages each encoding of values, as far as footers tell.
+        Share of the bytes of all columns.
+    codecs, encodings : dict of str to int
+        Number of chunks with each codec and each encoding, including those of levels and dictionaries.
+    page_encodings : dict of str to int
+        Number of data pages with each encoding of values, as far as footers record it.
     pages : int or None
-        Data pages; None where they are not told.
+        Number of data pages; None if unknown.
     dictionary_share : float or None
-        Of these pages, those with dictionary indices.
+        Share of these pages with dictionary indices.
     with_statistics, with_column_index, with_offset_index, with_bloom : int
-        Chunks that have each; indexes that are not to be trusted not counted.
+        Number of chunks with each; untrusted indexes do not count.
     bloom_bytes : int
-        Of Bloom filters.
+        Bytes of Bloom filters.
     distrusted : dict of str to int
-        Which bugs of writers make statistics worthless, and of how many chunks.
+        Writer quirks that make statistics worthless, with the number of chunks.
     mean_length : float or None
-        Bytes of a value, of strings and bytes; with `min_length` and `max_length`, where they are known.
+        Mean bytes of a string or binary value, where lengths are known.
     min_length, max_length : int or None
-        Of all values of which data or dictionaries were read.
+        Bytes of the shortest and the longest value, where data or dictionaries were read.
     rows_in_order, rows_out_of_order : int
-        Chunks whose values ascend, and those where they do not; of those whose data was read.
+        Number of chunks whose values ascend or do not, of those whose data was read.
     pages_in_order, pages_out_of_order : int
-        Chunks with several pages whose bounds follow each other, upwards or downwards, and those where they do not.
+        Number of chunks with several pages whose bounds ascend or descend, and of those whose bounds do neither.
     files_in_order, files_out_of_order : int
-        Likewise files with several row groups.
+        The same for files with several row groups.
     files_overlapping : int
-        Files whose range of values overlaps with that of another one; those without bounds not counted.
+        Number of files whose range of values overlaps another file's; files without bounds do not count.
     declared : int
-        Row groups that are said to be sorted by this column first.
+        Number of row groups with this column as first sorting column.
     lookup, small_range : LookupCost or None
-        What a look-up of one of its values reads, and a range that has 1 % of the rows; None without files.
+        Cost of a look-up of one of its values, and of a range with 1 % of the rows; None without files.
     read : int
-        Chunks whose data was read for the profile.
+        Number of chunks whose data was read for the profile.
     """
 
     name: str
@@ -154,7 +156,7 @@ class ColumnProfile:
 
     @property
     def order(self) -> str:
-        """How its values lie, in a few words."""
+        """Order of the values in rows, pages, row groups and files, in a few words."""
         words = []
         for what, yes, no in (
             ("rows", self.rows_in_order, self.rows_out_of_order),
@@ -168,7 +170,13 @@ class ColumnProfile:
         return ", ".join(words)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give all of it as a dict of what JSON has: dates and decimals as text, bytes as hexadecimal digits."""
+        """Return all attributes in JSON types.
+
+        Returns
+        -------
+        dict
+            Dates and decimals are text, bytes are hexadecimal digits.
+        """
         found = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         found |= {name: None if found[name] is None else dict(vars(found[name])) for name in ("lookup", "small_range")}
         return {name: _to_json(value) for name, value in found.items()}
@@ -176,32 +184,32 @@ class ColumnProfile:
 
 @dataclass(frozen=True)
 class Profile:
-    """What is in a dataset.
+    """Profile of a dataset.
 
-    Parameters
+    Attributes
     ----------
     path : str
-        What was looked at.
+        Path as given.
     num_files, num_row_groups, num_rows : int
-        Files, damaged ones among them; row groups and rows of the others.
+        Number of files, including unreadable ones; row groups and rows of the others.
     size : int
         Bytes of the files that could be read.
     compressed, uncompressed : int
         Bytes of their column chunks, as stored and before compression.
     columns : tuple of ColumnProfile
-        Leaves in the order of the schema, then partition columns.
+        Leaf columns in schema order, then partition columns.
     writers : dict of str to int
-        How many files each program wrote.
+        Number of files by writer.
     sorted_by : dict of str to int
-        How many row groups are said to be sorted by what.
+        Number of row groups by declared sort order.
     smallest_file, largest_file : int
         Bytes.
     damaged_files : int
-        Files of which something could not be read.
+        Number of files of which something could not be read.
     troubles : tuple of str
-        The first messages.
+        The first error messages.
     advice : tuple of str
-        What would make reads cheaper, in words.
+        Advice on a cheaper layout, in words.
     """
 
     path: str
@@ -230,12 +238,13 @@ class Profile:
         return iter(self.columns)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Give the columns as a DataFrame, a row each, with the index ``column``.
+        """Return the columns as a DataFrame.
 
         Returns
         -------
         pandas.DataFrame
-            The attributes of `ColumnProfile`; those of look-ups with ``lookup_`` and ``range_`` in front.
+            One row for each column, with the index ``column`` and the attributes of `ColumnProfile`. Prefixes of look-ups
+            are ``lookup_`` and ``range_``.
         """
         import pandas as pd
 
@@ -251,7 +260,13 @@ class Profile:
         return frame.astype({name: "Int64" for name in counts if name in frame})
 
     def to_dict(self) -> dict[str, Any]:
-        """Give all of it as a dict of what JSON has."""
+        """Return all attributes in JSON types.
+
+        Returns
+        -------
+        dict
+            As `ColumnProfile.to_dict`; ``"columns"`` is a list of such dicts.
+        """
         found = {entry.name: _to_json(getattr(self, entry.name)) for entry in fields(self) if entry.name != "columns"}
         return found | {"columns": [column.to_dict() for column in self.columns]}
 
@@ -276,7 +291,7 @@ class Profile:
 
 
 def _to_json(value: Any) -> Any:
-    """Give what JSON has in place of a value."""
+    """Return a value in JSON types."""
     if isinstance(value, dict):
         return {str(key): _to_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

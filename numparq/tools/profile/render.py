@@ -17,10 +17,10 @@ _UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB")
 
 _LEFT, _RIGHT = "left", "right"
 _MAX_BOUND_LENGTH = 24
-_BAR_WIDTH = 60  # points of a bar that is all of something
+_BAR_WIDTH = 60  # pixels for a share of 1
 _COLOUR = "#2b7bba"
 _DISTINCT_PREFIXES = {"estimate": "~", "dictionary": "≤ ", "exact": "", "unknown": ""}
-# Title of a cell, and how it is aligned.
+# Title and alignment of each column.
 _COLUMNS = (
     ("column", _LEFT),
     ("type", _LEFT),
@@ -42,7 +42,7 @@ _LEGEND = (
     "bounds: no value lies beyond"
 )
 
-# What is drawn as a bar below its number.
+# Columns with a bar below the number.
 _BARS: dict[str, Callable[[ColumnProfile], float | None]] = {
     "share": lambda column: column.share,
     "look-up": lambda column: _byte_share(column.lookup),
@@ -52,7 +52,7 @@ _BARS: dict[str, Callable[[ColumnProfile], float | None]] = {
 
 
 def format_bytes(number: float) -> str:
-    """Give a number of bytes with a unit, of 1,000 bytes and so on."""
+    """Return a number of bytes with a decimal unit (1 KB is 1,000 bytes)."""
     place = 0
     while number >= 999.5 and place + 1 < len(_UNITS):
         number, place = number / 1000, place + 1
@@ -60,12 +60,12 @@ def format_bytes(number: float) -> str:
 
 
 def escape_surrogates(text: str) -> str:
-    """Give a text of a file, which need not be UTF-8, such that it can be encoded: its lone surrogates as escapes."""
+    """Escape lone surrogates in a text from a file, so that it can be encoded."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def format_percent(share: float | None) -> str:
-    """Give a share as a percentage, with more digits where it is small."""
+    """Return a share as a percentage, with more digits if it is small."""
     if share is None:
         return ""
     number = 100 * share
@@ -75,7 +75,7 @@ def format_percent(share: float | None) -> str:
 
 
 def headline(profile: Profile) -> str:
-    """Say in one line how much there is."""
+    """Return a line on the size of the dataset."""
     files = f"{format_bytes(profile.smallest_file)} to {format_bytes(profile.largest_file)}"
     return (
         f"{profile.path}: {pluralize(profile.num_files, 'file')} ({files}), "
@@ -85,7 +85,7 @@ def headline(profile: Profile) -> str:
 
 
 def _notes(profile: Profile) -> Iterator[str]:
-    """Give what is said of the whole dataset besides."""
+    """Yield lines on the writers and the declared sort orders."""
     if profile.writers:
         yield "written by " + ", ".join(
             f"{name} ({pluralize(count, 'file')})" for name, count in profile.writers.items()
@@ -134,7 +134,7 @@ def _format_bound(value: Any, is_exact: bool, sign: str) -> str:
 
 
 def to_text(profile: Profile) -> str:
-    """Give a profile as lines of text."""
+    """Return a profile as lines of text."""
     table = [[title for title, _ in _COLUMNS], *(_row_cells(column) for column in profile.columns)]
     widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
     sides = [side for _, side in _COLUMNS]
@@ -152,7 +152,7 @@ def to_text(profile: Profile) -> str:
 
 
 def to_rich(profile: Profile) -> Any:
-    """Give a profile as what `rich` prints in a terminal."""
+    """Return a profile as a `rich` renderable for terminals."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -177,7 +177,7 @@ def _reads_half(column: ColumnProfile) -> bool:
 
 
 def to_html(profile: Profile) -> str:
-    """Give a profile as HTML: a headline, a table with bars, advice."""
+    """Return a profile as HTML: headline, table with bars, advice."""
     cell = 'style="text-align: {}; padding: 0 1em 0 0; white-space: nowrap"'
     head = "".join(f"<th {cell.format(side)}>{escape(title)}</th>" for title, side in _COLUMNS)
     rows = []
@@ -204,7 +204,7 @@ def _byte_share(lookup: LookupCost | None) -> float | None:
 
 
 def _bar_html(share: float | None) -> str:
-    """Draw a share below its number."""
+    """Return a bar that shows a share."""
     if not share:
         return ""
     width = max(round(_BAR_WIDTH * min(share, 1.0)), 1)

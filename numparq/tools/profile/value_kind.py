@@ -20,35 +20,23 @@ __all__ = ["ValueKind", "type_names", "value_kind"]
 
 @dataclass(frozen=True)
 class ValueKind:
-    """What values mean that compare with each other.
+    """Kind of values that compare with each other, whatever type stores them.
 
-    Parameters
+    Attributes
     ----------
     name : str
-        ``"int"``, ``"uint64"``, ``"float"``, ``"bool"``, ``"text"``, ``"bytes"``, ``"decimal(2)"``, ``"date"``,
-        ``"timestamp(us, UTC)"`` and the like. Only what has the same name is compared and counted together.
+        ``"int"``, ``"uint64"``, ``"float"``, ``"text"``, ``"decimal(2)"``, ``"timestamp(us, UTC)"`` and the like. Only
+        values of kinds with the same name are compared and counted together.
     keys : str
-        What keys are held in: ``"int64"``, ``"uint64"``, ``"float64"``, or ``"object"`` of ints or bytes. Keys compare
-        as the values do.
+        dtype of keys, which compare as the values do: ``"int64"``, ``"uint64"``, ``"float64"``, or ``"object"`` of ints
+        or bytes.
     """
 
     name: str
     keys: str
 
     def value(self, key: Any) -> Any:
-        """Give the Python value that a key stands for.
-
-        Parameters
-        ----------
-        key : int, float or bytes
-            Out of an array of keys.
-
-        Returns
-        -------
-        object
-            int, float, bool, str, bytes, Decimal, datetime.date or pandas.Timestamp or Timedelta; the key itself where
-            Python has none of that value.
-        """
+        """Return the Python value of a key; the key itself if Python cannot represent the value."""
         head, _, rest = self.name.partition("(")
         make = _CONVERTERS.get(head)
         key = key.item() if isinstance(key, np.generic) else key
@@ -60,13 +48,7 @@ class ValueKind:
 
 @lru_cache(maxsize=1024)
 def value_kind(leaf: Leaf) -> ValueKind:
-    """Say what kind the values of a leaf are of.
-
-    Raises
-    ------
-    InvalidFileError
-        When its type breaks the specification.
-    """
+    """Return the kind of a leaf column's values; raise InvalidFileError if its type is invalid."""
     domain = key_domain(leaf)
     name = _kind_name(leaf, domain)
     if domain.kind == "float":
@@ -96,13 +78,13 @@ def _kind_name(leaf: Leaf, domain: KeyDomain) -> str:
 
 
 def type_names(leaf: Leaf) -> tuple[str, str]:
-    """Name the physical type of a leaf and its logical one, which is empty where there is none."""
+    """Return the names of a leaf's physical type and of its logical type (empty: none)."""
     physical = PHYSICAL_NAMES[leaf.physical] + (f"({leaf.type_length})" if leaf.type_length is not None else "")
     return physical, "" if leaf.logical is None else str(leaf.logical)
 
 
 def keys_to_floats(domain: KeyDomain, keys: np.ndarray) -> np.ndarray:
-    """Turn the ordered ints that floats are keyed by (int64) into these floats (float64)."""
+    """Convert the ordered int64 keys of floats to float64; return other keys unchanged."""
     if domain.kind != "float":
         return keys
     width = domain.width
@@ -111,7 +93,7 @@ def keys_to_floats(domain: KeyDomain, keys: np.ndarray) -> np.ndarray:
     return np.array(bits, dtype).view(dtype.replace("i", "f")).astype(np.float64)
 
 
-# --- keys as Python values --------------------------------------------------------------------------------------------
+# --- keys to Python values --------------------------------------------------------------------------------------------
 
 
 def _timestamp(key: int, how: str) -> Any:

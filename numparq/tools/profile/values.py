@@ -38,24 +38,20 @@ _NS_OF_US = 1000
 
 
 class ChunkValueSummary(NamedTuple):
-    """What is known of values.
+    """Summary of the values of a column chunk or the entries of its dictionary.
 
     Attributes
     ----------
     present : int
-        How many there are, without nulls; of a dictionary its entries.
-    nans : int
-        How many of them are NaN.
+        Number of non-null values, or of dictionary entries.
     low, high : key or None
-        The smallest and the largest one; None where there are none but NaNs, or the type has no order.
+        Smallest and largest value; None without values other than NaN, or if the type has no order.
     sketch : DistinctSketch
-        Of those that are no NaN.
+        Distinct values without NaNs.
     in_order : bool or None
-        Whether none is less than the one before; None of lists, of dictionaries, and where there is no order.
-    text_bytes : int
-        Bytes of all of them, of BYTE_ARRAY.
-    shortest, longest : int or None
-        Likewise.
+        Whether values ascend; None for lists, dictionaries, and types without order.
+    text_bytes, shortest, longest : int
+        Bytes of all values, of the shortest and of the longest one, for BYTE_ARRAY.
     """
 
     present: int
@@ -72,23 +68,7 @@ class ChunkValueSummary(NamedTuple):
 def summarize_values(
     leaf: Leaf, kind: ValueKind, values: ColumnVector, *, is_dictionary: bool = False
 ) -> ChunkValueSummary:
-    """Say what values are.
-
-    Parameters
-    ----------
-    leaf : Leaf
-        Their column.
-    kind : ValueKind
-        What it has.
-    values : ColumnVector
-        As they are stored: those of a chunk, or the entries of its dictionary.
-    is_dictionary : bool
-        Whether they are entries, which have no order among rows.
-
-    Returns
-    -------
-    ChunkValueSummary
-    """
+    """Summarize the stored values of a chunk, or with `is_dictionary` the entries of its dictionary."""
     found = _NonNullValues(leaf, values)
     order = "numbers" if found.values.dtype.kind == "M" else leaf_order(leaf).kind
     keep = ~np.isnan(found.numbers) if kind.keys == "float64" else None
@@ -102,7 +82,7 @@ def summarize_values(
 
 
 class _NonNullValues:
-    """The values that there are, without nulls; of coded ones the entries that are named, and the one of each value."""
+    """Non-null values of a chunk; with codes, the used dictionary entries and the entry of each value."""
 
     def __init__(self, leaf: Leaf, found: ColumnVector) -> None:
         self._leaf = leaf
@@ -115,7 +95,7 @@ class _NonNullValues:
         if is_binary:
             assert offsets is not None
             self.starts, self.ends = offsets[:-1], offsets[1:]
-        if leaf.is_nested:  # whose values are those that there are
+        if leaf.is_nested:  # nested values are stored without nulls
             pass
         elif found.codes is not None:
             self._drop_unused_entries(found.codes)
@@ -132,7 +112,7 @@ class _NonNullValues:
         self.count = self._items if self.codes is None else len(self.codes)
 
     def _drop_unused_entries(self, codes: np.ndarray) -> None:
-        """Keep the entries that codes name, and the codes as numbers of these."""
+        """Keep the entries that codes refer to, and renumber the codes."""
         assert self.starts is not None
         assert self.ends is not None
         named = np.bincount(codes[codes >= 0], minlength=len(self.starts)) > 0
@@ -140,7 +120,7 @@ class _NonNullValues:
         self.starts, self.ends = self.starts[named], self.ends[named]
 
     def _rows(self) -> np.ndarray:
-        """Give values of a fixed size an item each."""
+        """Return fixed-size values as an array with one item each."""
         values = self.values
         if self._leaf.physical == FIXED_LEN_BYTE_ARRAY and values.dtype == np.uint8:
             return values.view(f"V{self._leaf.type_length}") if self._leaf.type_length else values
@@ -152,7 +132,7 @@ class _NonNullValues:
 
     @property
     def numbers(self) -> np.ndarray:
-        """The values, of types that are numbers to NumPy, as such."""
+        """The values as a numeric array, for types that are numbers in NumPy."""
         values, leaf = self.values, self._leaf
         if leaf.physical == FIXED_LEN_BYTE_ARRAY:
             return values.view("<f2")
@@ -162,7 +142,7 @@ class _NonNullValues:
         return values.view("u4" if leaf.physical == INT32 else "u8") if is_unsigned else values
 
     def lengths(self) -> tuple[int, int | None, int | None]:
-        """Give the bytes of all values together, of the shortest and of the longest one."""
+        """Return the bytes of all values, of the shortest and of the longest one."""
         if self.starts is None or self.ends is None or not len(self.starts):
             return 0, None, None
         lengths = self.ends - self.starts
@@ -170,7 +150,7 @@ class _NonNullValues:
         return int(total), int(lengths.min()), int(lengths.max())
 
     def plain(self) -> Iterator[bytes]:
-        """Give each value of bytes; of coded ones each entry."""
+        """Yield each value as bytes; with codes, each entry."""
         if self.starts is None or self.ends is None:
             yield from (bytes(item) for item in self.values.tolist())
             return
@@ -184,7 +164,7 @@ def _is_numeric(leaf: Leaf, found: _NonNullValues) -> bool:
 
 
 def _key_bounds(leaf: Leaf, kind: ValueKind, found: _NonNullValues, keep: np.ndarray | None) -> tuple[Any, Any]:
-    """Give the keys of the smallest and the largest value."""
+    """Return the keys of the smallest and the largest value."""
     if not _is_numeric(leaf, found):
         return _byte_string_bounds(leaf, found)
     numbers = found.numbers if keep is None else found.numbers[keep]
@@ -218,7 +198,7 @@ def _contiguous(places: np.ndarray | None) -> np.ndarray | None:
 
 
 def _is_sorted(leaf: Leaf, kind: ValueKind, found: _NonNullValues, keep: np.ndarray | None) -> bool:
-    """Tell whether no value is less than the one before."""
+    """Whether no value is less than the one before."""
     if _is_numeric(leaf, found):
         numbers = found.numbers if keep is None else found.numbers[keep]
         return bool((numbers[1:] >= numbers[:-1]).all())
@@ -230,7 +210,7 @@ def _is_sorted(leaf: Leaf, kind: ValueKind, found: _NonNullValues, keep: np.ndar
 
 
 def _ranks(keys: Sequence[Any]) -> np.ndarray:
-    """Number keys in their order, equal ones alike."""
+    """Return the rank of each key; equal keys share one."""
     ranks, rank = np.zeros(len(keys), np.int64), 0
     order = sorted(range(len(keys)), key=keys.__getitem__)
     for before, place in pairwise(order):
@@ -242,31 +222,9 @@ def _ranks(keys: Sequence[Any]) -> np.ndarray:
 def summarize_chunk(
     file: OpenFile, leaf: Leaf, kind: ValueKind, row_group: int, verify_crc: bool, threads: int
 ) -> ChunkValueSummary:
-    """Decode a column chunk, and say what its values are.
+    """Decode a column chunk and summarize its values.
 
-    Parameters
-    ----------
-    file : OpenFile
-        The file.
-    leaf : Leaf
-        The column.
-    kind : ValueKind
-        What it has.
-    row_group : int
-        The ordinal of its row group.
-    verify_crc : bool
-        Whether pages with a CRC are held against it.
-    threads : int
-        How many work on it.
-
-    Returns
-    -------
-    ChunkValueSummary
-
-    Raises
-    ------
-    ParquetError
-        When the chunk is damaged, or is one that this version does not read.
+    Raise ParquetError if the chunk is damaged or not supported.
     """
     with error_context(file=file.source.name, row_group=row_group, column=leaf.name):
         tables = ChunkTables(file.footer, [leaf], [row_group], file.footer_start, file.files)
@@ -286,7 +244,7 @@ def summarize_chunk(
 
 
 def _empty_values(leaf: Leaf) -> ColumnVector:
-    """Make what a chunk without rows is decoded to."""
+    """Return the values of a chunk without rows."""
     dtype = stored_output_type(leaf).dtype
     if leaf.physical == BYTE_ARRAY:
         return ColumnVector(np.zeros(0, np.uint8), np.zeros(1, np.int64))
@@ -296,24 +254,9 @@ def _empty_values(leaf: Leaf) -> ColumnVector:
 def summarize_dictionary(
     file: OpenFile, leaf: Leaf, kind: ValueKind, row_group: int, first_page: int
 ) -> ChunkValueSummary | None:
-    """Decode the dictionary of a chunk all of whose pages have indices into it, and say what its entries are.
+    """Decode the dictionary of a chunk that is dictionary-encoded throughout, and summarize its entries.
 
-    Parameters
-    ----------
-    file, leaf, kind, row_group
-        As in `summarize_chunk`.
-    first_page : int
-        Where the footer says that its first data page begins.
-
-    Returns
-    -------
-    ChunkValueSummary or None
-        None where there is no dictionary that can be read by itself.
-
-    Raises
-    ------
-    ParquetError
-        As `summarize_chunk`.
+    Return None if no dictionary page can be read alone; `first_page` is the offset of the first data page.
     """
     if not supports_dictionary(leaf):
         return None
