@@ -60,7 +60,7 @@ def _distinct_names(values: object) -> str:
 
 
 def head(file: str, n: int, columns: list[str] | None) -> None:
-    """Print the first rows."""
+    """Print the first `n` rows of a file."""
     import pandas as pd
 
     with ParquetFile(file) as parquet:

@@ -132,10 +132,9 @@ def _hash_integers(numbers: list[int]) -> np.ndarray:
 
 @dataclass
 class DistinctSketch:
-    """Counts distinct values by 64-bit hashes, the same whatever the order of hashes and merges.
+    """Counts distinct values by 64-bit hashes (sorted, unique); the order of hashes and of merges does not matter.
 
-    Up to 1,024 hashes are kept and the count is exact, but for a collision of two values (probability 3e-14).
-    More become HyperLogLog registers: 8 KiB, standard error 1.2 %. `hashes` are sorted and unique.
+    Exact up to 1,024 hashes (collision: 3e-14), then HyperLogLog registers: 8 KiB, standard error 1.2 %.
     """
 
     hashes: np.ndarray = field(default_factory=lambda: _NO_HASHES)

@@ -28,10 +28,9 @@ def profile_file(
     select_leaves: Callable[[Sequence[Leaf]], Sequence[Leaf]],
     options: ProfileOptions,
 ) -> PartialProfile:
-    """Profile one file; damage below the footer is recorded as troubles.
+    """Profile one file of `size` bytes (None: not listed); damage below the footer is recorded as troubles.
 
-    `size` is the listed size in bytes (None: unknown); `select_leaves` chooses among the leaf columns.
-    Raise ParquetError if the footer is damaged.
+    `select_leaves` chooses among the leaf columns. Raise ParquetError if the footer is damaged.
     """
     with error_context(file=file.source.name):
         facts = ChunkMetadataTable(file.footer)

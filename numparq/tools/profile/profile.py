@@ -243,8 +243,8 @@ class Profile:
         Returns
         -------
         pandas.DataFrame
-            One row for each column, with the index ``column`` and the attributes of `ColumnProfile`. Prefixes of look-ups
-            are ``lookup_`` and ``range_``.
+            One row for each column, with the index ``column`` and the attributes of `ColumnProfile`. Look-up attributes
+            have the prefixes ``lookup_`` and ``range_``.
         """
         import pandas as pd
 

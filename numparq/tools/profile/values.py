@@ -132,7 +132,7 @@ class _NonNullValues:
 
     @property
     def numbers(self) -> np.ndarray:
-        """The values as a numeric array, for types that are numbers in NumPy."""
+        """Values as a numeric array, for types that are numbers in NumPy."""
         values, leaf = self.values, self._leaf
         if leaf.physical == FIXED_LEN_BYTE_ARRAY:
             return values.view("<f2")

@@ -21,7 +21,7 @@ __all__ = ["leftovers", "recover"]
 
 
 def recover(path: str | os.PathLike[str], output: str | os.PathLike[str] | None = None) -> Checkpoint:
-    """Make a complete file of a temporary file that a killed writer left.
+    """Restore a complete file from a temporary file that a killed writer left.
 
     Parameters
     ----------

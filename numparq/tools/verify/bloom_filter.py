@@ -23,15 +23,7 @@ _MAX_HEADER_BYTES = 1 << 10
 
 
 class BloomFilterChecker:
-    """Asks a Bloom filter for the values of a chunk, page by page.
-
-    Parameters
-    ----------
-    leaf : Leaf
-        The column.
-    bloom_filter : BloomFilter
-        Its filter.
-    """
+    """Probes a Bloom filter for the values of a chunk, page by page, and counts those it denies."""
 
     def __init__(self, leaf: Leaf, bloom_filter: BloomFilter) -> None:
         self._leaf = leaf
@@ -40,7 +32,7 @@ class BloomFilterChecker:
         self.missing = 0
 
     def __call__(self, page: PageValues) -> None:
-        """Ask for the values of a page; of a dictionary, for those that occur."""
+        """Probe for the values of a page; with a dictionary, for the entries that occur."""
         if not page.num_values:
             return
         hashes = hash_values(self._leaf, page.values, page.starts, page.ends)
@@ -50,7 +42,7 @@ class BloomFilterChecker:
         self.missing += int(np.count_nonzero(~np.asarray(self._filter.might_contain(hashes), bool)))
 
     def report(self, findings: Findings, location: Location) -> None:
-        """Note what was missing."""
+        """Add a deviation if the filter denied any value."""
         if self.missing:
             findings.add(
                 "bloom-value",
@@ -63,15 +55,7 @@ class BloomFilterChecker:
 def read_bloom_filter(
     source: Source, metadata: dict[str, Any], leaf: Leaf, data_end: int, findings: Findings, location: Location
 ) -> tuple[BloomFilterChecker | None, int]:
-    """Read the Bloom filter of a chunk.
-
-    Returns
-    -------
-    check : BloomFilterChecker or None
-        None where there is none, or none that can be used.
-    length : int
-        Bytes that it takes, or 0.
-    """
+    """Read a chunk's Bloom filter; return its checker (None: missing or unusable) and its length in bytes (0: none)."""
     offset = metadata.get("bloom_filter_offset")
     if offset is None:
         return None, 0

@@ -8,7 +8,7 @@ ERROR, WARNING = "error", "warning"
 
 
 class Check(NamedTuple):
-    """A check: how bad it is to fail it, and what it asks for."""
+    """Severity of a check and the requirement it verifies."""
 
     severity: str
     asks: str
@@ -23,7 +23,7 @@ def _warnings(**checks: str) -> dict[str, Check]:
 
 
 CHECKS: dict[str, Check] = {
-    # --- the file: both ends, and the structs of the footer (README.md, parquet.thrift)
+    # --- file: both ends, structs of the footer (README.md, parquet.thrift)
     **_errors(
         magic_head="a file begins with PAR1",
         magic_tail="a file ends with PAR1",
@@ -43,7 +43,7 @@ CHECKS: dict[str, Check] = {
         not_checked="everything can be looked at",
         column_orders_bounds="where there are bounds, the footer says how values compare",
     ),
-    # --- the schema (LogicalTypes.md)
+    # --- schema (LogicalTypes.md)
     **_errors(
         schema_root="the first element is the root: a group that is not repeated",
         schema_tree="groups have as many children as they say",
@@ -118,7 +118,7 @@ CHECKS: dict[str, Check] = {
         page_uncompressed_size="without compression, both sizes are the same",
         page_bytes="nothing stands behind the values of a page",
     ),
-    # --- what known writers are known to do otherwise, and readers live with (docs/old-writers.md)
+    # --- known writer quirks that readers tolerate (docs/old-writers.md)
     **_warnings(
         writer_bool="an enum is not a bool on the wire",
         writer_converted="converted types are those of the format",

@@ -30,46 +30,32 @@ from .statistics import ActualStatistics, BoundsChecker, check_size_statistics, 
 
 __all__ = ["MAX_DECODED_PER_BYTE", "ColumnChunkChecker", "FileRegion"]
 
-MAX_DECODED_PER_BYTE = 256  # bytes and values that are decoded of a file, for each byte of it
+MAX_DECODED_PER_BYTE = 256  # decoded bytes and values for each byte of the file
 _MAGIC_BYTES = 4
 
-FileRegion = tuple[int, int, str, Location]  # begin, end, what lies there
+FileRegion = tuple[int, int, str, Location]  # begin, end, description, location
 
 
 @dataclass
 class ColumnChunkChecker:
     """Checks one column chunk.
 
-    Parameters
+    Attributes
     ----------
-    source : Source
-        The file.
     limit : int
-        Where the footer begins.
-    leaf : Leaf
-        The column.
-    order : ColumnOrder
-        How its values compare.
+        End of the data, where the footer begins; in an external file, its size.
     num_rows : int
         Rows of the row group.
     chunk : dict
-        The ColumnChunk.
+        ColumnChunk struct.
     faults : PageQuirks
-        What is wrong in the files of the writer.
-    place : Location
-        Of the chunk.
-    findings : Findings
-        What is wrong goes there.
-    scratch : Scratch
-        Buffers.
-    budget : DecodeBudget
-        What may still be decoded.
+        Known quirks of the writer.
     regions : dict of str to list of FileRegion
-        What each file is made of, by its path (empty: the file itself); the chunk's parts are added.
+        Byte ranges in use by file path (empty: the file itself); those of the chunk are added.
     collectors : list
-        Called with each decoded page.
+        Callables that get each decoded page.
     files : SiblingFiles or None
-        What opens the files that chunks may be in; None where they are not looked at.
+        Opener of external column chunks; None: they are not checked.
     """
 
     source: Source
@@ -88,7 +74,7 @@ class ColumnChunkChecker:
     files: SiblingFiles | None = None
 
     def run(self) -> None:
-        """Do it."""
+        """Check the metadata of the chunk, then its pages, statistics, indexes and Bloom filter."""
         facts = self.chunk.get("meta_data")
         if "crypto_metadata" in self.chunk or "encrypted_column_metadata" in self.chunk:
             self._add("not-checked", "the column is encrypted, which numparq does not read yet")
@@ -116,7 +102,7 @@ class ColumnChunkChecker:
 
     @contextmanager
     def _opened(self) -> Iterator[Source | None]:
-        """Open the file that the chunk is in; None where that cannot be, or is not wanted."""
+        """Open the file of the chunk; yield None if it cannot be opened or is not to be checked."""
         path = self.chunk.get("file_path")
         if not path:
             yield self.source
@@ -141,14 +127,14 @@ class ColumnChunkChecker:
             source.close()
 
     def _add_region(self, begin: int, end: int, what: str) -> None:
-        """Note where a part of the chunk lies."""
+        """Record a byte range of the chunk."""
         self.regions.setdefault(self.chunk.get("file_path", ""), []).append((begin, end, what, self.place))
 
     def _bounds(self, metadata: dict[str, Any]) -> tuple[int, int] | None:
-        """Give where the chunk begins and ends by the footer; None where that cannot be."""
+        """Return the chunk's byte range by the footer; None if the footer has no valid one."""
         first, size = metadata.get("data_page_offset"), metadata.get("total_compressed_size")
         if first is None or size is None or "codec" not in metadata or "num_values" not in metadata:
-            return None  # which has been said already
+            return None  # reported as thrift-required
         dictionary = metadata.get("dictionary_page_offset")
         start = first
         if dictionary == 0:
@@ -205,7 +191,7 @@ class ColumnChunkChecker:
         self._check_statistics(metadata, pages, distinct, whole)
         if bloom is not None:
             bloom.report(self.findings, self.place)
-        if complete:  # pages that were passed over would shift everything
+        if complete:  # a skipped page would shift all items
             self._check_indexes(offsets, columns, pages)
 
     def _index(self, struct: str) -> dict[str, Any] | None:
@@ -217,7 +203,7 @@ class ColumnChunkChecker:
         return found
 
     def _take(self, pages: PageChecker, start: int, end: int, resume: list[int]) -> bool:
-        """Walk over the pages; whether there was none whose header is damaged."""
+        """Check the pages; return whether all page headers were readable."""
         furthest = min(end + self.faults.missing_bytes, self.limit)
         walk = walk_chunk_pages(self.source, start, furthest, self.limit, resume, self.findings, self.place)
         complete = True
@@ -227,7 +213,7 @@ class ColumnChunkChecker:
                 complete = False
                 continue
             if page.offset >= end and sum(facts.num_entries for facts in pages.facts) >= wanted:
-                break  # what an old writer's sizes may have left out is not there
+                break  # all values found: the footer's size misses no page (PARQUET-816)
             pages.take(page)
             if self.budget.left < 0:
                 self._add(
@@ -237,7 +223,7 @@ class ColumnChunkChecker:
         return complete
 
     def _check_counts(self, metadata: dict[str, Any], pages: PageChecker) -> bool:
-        """Hold the counts of the footer against those of the pages; whether all pages could be decoded."""
+        """Compare counts and sizes with those of the pages; return whether all pages could be decoded."""
         found = sum(page.num_entries for page in pages.facts)
         if found != metadata["num_values"]:
             self._add(
@@ -311,9 +297,9 @@ class ColumnChunkChecker:
             self._add(check, f"encoding_stats have {_describe_counts(said)}, and there are {_describe_counts(counts)}")
 
     def _check_listed(self, metadata: dict[str, Any], pages: PageChecker, used: set[int], levels: set[int]) -> None:
-        """Hold the list of encodings against those of data pages, and of what is beside them."""
+        """Compare the listed encodings with those of data pages, levels and the dictionary page."""
         listed, dictionary = set(metadata.get("encodings", ())), pages.dictionary_page
-        both = (PLAIN, PLAIN_DICTIONARY)  # of a dictionary page, they say the same
+        both = (PLAIN, PLAIN_DICTIONARY)  # synonyms in a dictionary page
         beside = levels if dictionary is None or listed & set(both) else {*levels, PLAIN}
         unused = listed - used - {RLE, BIT_PACKED} - set(both if dictionary is not None else ())
         kinds = (
@@ -328,7 +314,7 @@ class ColumnChunkChecker:
 
     def _level_encodings(self, page: CheckedPage) -> set[int]:
         if not page.num_entries or page.stored.header["type"] != DATA_PAGE:
-            return set()  # of version 2, they are always RLE, which need not be said
+            return set()  # levels of version 2 are always RLE, which need not be listed
         about, found = page.stored.about, set()
         if self.leaf.max_definition_level:
             found.add(about.get("definition_level_encoding", RLE))
@@ -341,7 +327,7 @@ class ColumnChunkChecker:
     def _check_statistics(
         self, metadata: dict[str, Any], pages: PageChecker, distinct: DistinctValueCounter | None, whole: bool
     ) -> None:
-        """Hold the chunk's statistics against all pages; where some could not be decoded, bounds against the others."""
+        """Compare the chunk's statistics with the pages; unless all were decoded, only the bounds."""
         known = [page for page in pages.facts if page.bounds is not None and page.num_values is not None]
         check = BoundsChecker(self.order, self.findings)
         bounds = _merge_bounds(self.order, known)
@@ -383,7 +369,7 @@ class ColumnChunkChecker:
 
 
 def _merge_bounds(order: ColumnOrder, pages: list[CheckedPage]) -> ValueBounds:
-    """Give the bounds of pages together."""
+    """Return the common bounds of pages."""
     each = [page.bounds for page in pages if page.bounds is not None]
     nans = [bounds.nan_count or 0 for bounds in each] if order.is_float else None
     return merge_page_bounds(
@@ -398,7 +384,7 @@ def _merge_bounds(order: ColumnOrder, pages: list[CheckedPage]) -> ValueBounds:
 
 
 def _ignore_page_version(counts: Counter[tuple[int, int]]) -> Counter[tuple[int, int]]:
-    """Count pages of both versions together."""
+    """Count data pages of versions 1 and 2 as one page type."""
     found: Counter[tuple[int, int]] = Counter()
     for (kind, encoding), count in counts.items():
         found[DATA_PAGE if kind == DATA_PAGE_V2 else kind, encoding] += count

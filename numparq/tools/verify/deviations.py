@@ -13,24 +13,28 @@ from .checks import CHECKS
 
 __all__ = ["Deviation", "Findings", "Location"]
 
-_MAX_DEVIATIONS_PER_CHECK = 1000  # a hostile file deviates as often as it likes
+_MAX_DEVIATIONS_PER_CHECK = 1000  # a hostile file could have any number
 
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """One thing in which a file differs from what the specification says.
+    """Deviation of a file from the specification.
 
     Attributes
     ----------
-    severity : str
-        ``"error"``: the specification is broken, or what is said of the data is wrong. ``"warning"``: legal but
-        suspicious, a known habit of old writers, or something that could not be checked.
+    severity : {"error", "warning"}
+        ``"error"``: the file breaks the specification, or its metadata contradicts its data. ``"warning"``: legal but
+        suspicious, a known quirk of a writer, or something that could not be checked.
     check : str
-        Which check found it: a key of `numparq.tools.verify.checks.CHECKS`.
+        Check that found it, a key of `numparq.tools.verify.checks.CHECKS`.
     message : str
-        What is wrong, in words.
-    row_group, column, page : int, str, int or None
-        Where; pages are counted within their column chunk, dictionary pages among them.
+        Description in words.
+    row_group : int or None
+        Ordinal of the row group.
+    column : str or None
+        Dotted path of the leaf column.
+    page : int or None
+        Ordinal of the page within its column chunk, dictionary page included.
     """
 
     severity: str
@@ -42,7 +46,7 @@ class Deviation:
 
     @property
     def place(self) -> str:
-        """Where it is, in words; empty for what concerns the whole file."""
+        """Row group, column and page in words; empty if the whole file is meant."""
         parts = []
         if self.row_group is not None:
             parts.append(f"row group {self.row_group}")
@@ -58,7 +62,7 @@ class Deviation:
 
 
 class Location(NamedTuple):
-    """Where something is: as in `Deviation`."""
+    """Location of a deviation, as in `Deviation`."""
 
     row_group: int | None = None
     column: str | None = None
@@ -70,20 +74,18 @@ WHOLE_FILE = Location()
 
 @dataclass
 class Findings:
-    """The deviations found so far, and what was looked at.
+    """Deviations found so far, and counts of what was checked.
 
     Attributes
     ----------
-    deviations : list of Deviation
-        In the order in which they were found.
     num_omitted : int
-        How many more there are of checks that found a thousand already.
+        Deviations beyond the first thousand of a check.
     checked_counts : Counter
-        How many pages, bytes and the like were checked.
+        Number of pages, checksums and so on that were checked.
     notes : list of str
-        What else there is to say: of a file that was cut off, what is left of it.
+        Other lines for the report, such as what remains of a truncated file.
     created_by : str
-        Who wrote the file, which tells whether faults are those that it is known for.
+        Writer of the file; decides whether a defect is one of its known quirks.
     """
 
     deviations: list[Deviation] = field(default_factory=list)
@@ -94,19 +96,7 @@ class Findings:
     _counts: Counter[str] = field(default_factory=Counter)
 
     def add(self, check: str, message: str, location: Location = WHOLE_FILE) -> None:
-        """Note a deviation.
-
-        Parameters
-        ----------
-        check : str
-            A key of `CHECKS`, which has its severity. Of those that are known of some writers (`TOLERATED_DEFECTS`),
-            others fail
-            the one that is an error.
-        message : str
-            What is wrong.
-        location : Location
-            Where.
-        """
+        """Add a deviation; the check of a known writer quirk becomes an error for any other writer."""
         check, message = resolve_check(check, message, self.created_by)
         self._counts[check] += 1
         if self._counts[check] > _MAX_DEVIATIONS_PER_CHECK:
@@ -115,10 +105,10 @@ class Findings:
         self.deviations.append(Deviation(CHECKS[check].severity, check, message, *location))
 
     def add_all(self, noted: Iterable[tuple[str, str]], location: Location = WHOLE_FILE) -> None:
-        """Note several deviations of one place: checks and messages."""
+        """Add several deviations, pairs of check and message, at one location."""
         for check, message in noted:
             self.add(check, message, location)
 
     def count(self, severity: str) -> int:
-        """Count the deviations of a severity, those left out too."""
+        """Count the deviations of a severity, including omitted ones."""
         return sum(number for check, number in self._counts.items() if CHECKS[check].severity == severity)

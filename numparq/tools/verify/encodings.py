@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["first_delta_value", "max_delta_bits"]
 
-_MAX_BLOCKS = 1 << 16  # of a page: what lies behind is not looked at
+_MAX_BLOCKS = 1 << 16  # per page; later blocks are not checked
 
 
 def _varint(data: bytes, pos: int) -> tuple[int, int]:
@@ -19,13 +19,7 @@ def _varint(data: bytes, pos: int) -> tuple[int, int]:
 
 
 def first_delta_value(data: bytes) -> int:
-    """Give the first value of a section; 0 where there is none.
-
-    Parameters
-    ----------
-    data : bytes
-        A section that could be decoded.
-    """
+    """Return the first value of a section that could be decoded; 0 if it is empty."""
     pos, numbers = 0, []
     for _ in range(4 if data else 0):
         number, pos = _varint(data, pos)
@@ -34,13 +28,7 @@ def first_delta_value(data: bytes) -> int:
 
 
 def max_delta_bits(data: bytes) -> int:
-    """Give the bits of the widest deltas of a section.
-
-    Parameters
-    ----------
-    data : bytes
-        A section that could be decoded.
-    """
+    """Return the largest bit width of the deltas of a section that could be decoded."""
     if not data:
         return 0
     block, pos = _varint(data, 0)
@@ -52,7 +40,7 @@ def max_delta_bits(data: bytes) -> int:
         if left <= 0 or pos >= len(data):
             break
         _, pos = _varint(data, pos)
-        used = min(-(-left // each), miniblocks)  # widths of the others may be anything
+        used = min(-(-left // each), miniblocks)  # widths of unused miniblocks are arbitrary
         widths = data[pos : pos + used]
         widest = max([widest, *widths])
         pos += miniblocks + sum((each * width + 7) >> 3 for width in widths)

@@ -23,28 +23,28 @@ __all__ = ["VerificationReport", "check_file", "verify"]
 
 @dataclass(frozen=True)
 class VerificationReport:
-    """What there is to say of a file.
+    """Result of verifying a file.
 
     Attributes
     ----------
     name : str
-        The file's.
+        Name of the file.
     size : int
-        Its bytes.
+        Size in bytes.
     num_rows, num_row_groups, num_columns : int
-        By its footer; 0 where there is none.
+        Counts by the footer; 0 without one.
     created_by : str
-        The writer, as it calls itself.
+        Writer of the file.
     deviations : list of Deviation
-        What is wrong.
+        Deviations in the order found, at most a thousand of each check.
     num_omitted : int
-        Deviations that are not listed, since there are a thousand of their kind.
+        Number of further deviations.
     errors, warnings : int
-        How many deviations there are of each severity.
+        Number of deviations of each severity, omitted ones included.
     checked_counts : dict of str to int
-        What was checked: pages, checksums and so on.
+        Number of pages, checksums and so on that were checked.
     notes : list of str
-        What else there is to say: of a file that was cut off, what is left of it.
+        Other lines for a report, such as what remains of a truncated file.
     """
 
     name: str
@@ -62,38 +62,37 @@ class VerificationReport:
 
     @property
     def is_valid(self) -> bool:
-        """Whether there is no error."""
+        """Whether the file has no errors."""
         return not self.errors
 
 
 def verify(path: Any, *, external_files: bool = False) -> list[Deviation]:
-    """Hold a file against the specification, and name everything in which it differs.
+    """Check a file against the specification and return every deviation.
 
-    All of it is read: magic numbers, footer, schema, offsets, every page with its checksum, levels and values,
-    statistics, page indexes and Bloom filters against the data, the order of sorted rows, and the keys of pandas and
-    Arrow. Damage in one place does not keep the rest from being checked.
+    The whole file is read: magic numbers, footer, schema, offsets, every page with its checksum, levels and values.
+    Statistics, page indexes and Bloom filters are compared with the data, as are the order of sorted rows and the
+    pandas and Arrow metadata. Damage in one part does not stop the check of the others.
 
     Parameters
     ----------
     path : str, os.PathLike, bytes-like, or binary file object
-        The file.
-    external_files : bool
-        Whether column chunks in other files, which the file names, are checked: those below its own folder.
+        File to check.
+    external_files : bool, default False
+        Whether to check external column chunks, too. Only files below the file's own directory are opened.
 
     Returns
     -------
     list of Deviation
-        Empty for a file that is as it should be. `Deviation.severity` tells what is wrong (``"error"``) from what is
-        only unusual (``"warning"``).
+        Empty for a sound file. `Deviation.severity` is ``"error"`` or, for what is legal but unusual, ``"warning"``.
 
     Raises
     ------
     FileNotFoundError
-        When there is no such file.
+        If the file does not exist.
     InvalidFileError
-        When it is no Parquet file at all.
+        If it is not a Parquet file at all.
     UnsupportedError
-        When its footer is encrypted.
+        If its footer is encrypted.
 
     Examples
     --------
@@ -105,20 +104,25 @@ def verify(path: Any, *, external_files: bool = False) -> list[Deviation]:
 
 
 def check_file(path: Any, progress: bool | None = None, *, external_files: bool = False) -> VerificationReport:
-    """Hold a file against the specification, as `verify` does, and say what was looked at besides.
+    """Check a file as `verify` does; return a report that also has counts of what was checked.
 
     Parameters
     ----------
-    path
-        As for `verify`.
+    path : str, os.PathLike, bytes-like, or binary file object
+        File to check.
     progress : bool, optional
-        Whether to show a bar; by default only in a terminal, and only when it takes long.
-    external_files : bool
-        As for `verify`.
+        Whether to show a progress bar. Default: only in a terminal, and only if the check takes long.
+    external_files : bool, default False
+        As in `verify`.
 
     Returns
     -------
     VerificationReport
+
+    Raises
+    ------
+    FileNotFoundError, InvalidFileError, UnsupportedError
+        As `verify`.
     """
     source = open_source(path)
     findings = Findings()
@@ -146,7 +150,7 @@ def check_file(path: Any, progress: bool | None = None, *, external_files: bool 
 
 
 def _check_all(source: Source, findings: Findings, progress: bool | None, files: SiblingFiles | None) -> dict[str, Any]:
-    """Check everything; give FileMetaData, as far as it could be read."""
+    """Check everything; return FileMetaData as far as it could be read."""
     tail = check_footer(source, findings)
     if tail is None:
         findings.notes += describe_remains(source)

@@ -14,40 +14,22 @@ from .thrift import ThriftDecodeError, read_struct
 
 __all__ = ["DecodedFooter", "check_footer"]
 
-_TAIL_BYTES = 8  # length and magic number
-_SIGNATURE_BYTES = 28  # bytes behind the metadata of a footer that is signed (Encryption.md)
+_TAIL_BYTES = 8  # footer length and magic number
+_SIGNATURE_BYTES = 28  # signature after the metadata of a signed footer (Encryption.md)
 
 
 @dataclass(frozen=True)
 class DecodedFooter:
-    """What stands at the end of a file.
-
-    Parameters
-    ----------
-    start : int
-        Where the footer begins.
-    metadata : dict
-        FileMetaData, as `read_struct` gives it.
-    """
+    """Offset of the footer, and its FileMetaData as a dict (see `read_struct`)."""
 
     start: int
     metadata: dict[str, Any]
 
 
 def check_footer(source: Source, findings: Findings) -> DecodedFooter | None:
-    """Read the footer, and note what is wrong with it.
+    """Check both ends of a file and read the footer; None if it cannot be read.
 
-    Returns
-    -------
-    DecodedFooter or None
-        None where there is none that can be read.
-
-    Raises
-    ------
-    InvalidFileError
-        When the file is no Parquet file at all: it neither begins nor ends like one.
-    UnsupportedError
-        When its footer is encrypted.
+    Raise InvalidFileError if neither end has the magic number, UnsupportedError if the footer is encrypted.
     """
     head = read_bytes(source, 0, min(4, source.size))
     last = read_bytes(source, max(source.size - _TAIL_BYTES, 0), min(_TAIL_BYTES, source.size))
@@ -76,7 +58,7 @@ def check_footer(source: Source, findings: Findings) -> DecodedFooter | None:
 
 def _decode_footer(source: Source, start: int, length: int, findings: Findings) -> DecodedFooter | None:
     data = read_bytes(source, start, length)
-    noted: list[tuple[str, str]] = []  # until it is known who wrote the file
+    noted: list[tuple[str, str]] = []  # held back until the writer is known
     try:
         metadata, end = read_struct("FileMetaData", data, lambda check, text: noted.append((check, text)))
         findings.created_by = metadata.get("created_by", "")

@@ -16,12 +16,12 @@ from .schema_elements import SchemaTreeNode
 
 __all__ = ["check_key_values"]
 
-_FIELDS = 1  # of an Arrow Schema
-_NAME, _MAX_NAME_BYTES = 0, 1 << 16  # of an Arrow Field
+_FIELDS = 1  # vtable slot in an Arrow Schema
+_NAME, _MAX_NAME_BYTES = 0, 1 << 16  # vtable slot in an Arrow Field, and a limit
 
 
 def check_key_values(metadata: dict[str, Any], root: SchemaTreeNode, findings: Findings) -> None:
-    """Check the keys and values of a footer."""
+    """Check the key-value metadata of a footer."""
     pairs = metadata.get("key_value_metadata") or []
     counts = Counter(pair.get("key") for pair in pairs)
     for key, count in counts.items():
@@ -49,7 +49,7 @@ def _check_arrow_schema(value: str, columns: list[str], findings: Findings) -> N
 
 
 def _field_names(value: str) -> list[str]:
-    """Give the names of the fields of an encapsulated Arrow schema message, in base64."""
+    """Return the field names of a base64-encoded Arrow schema message."""
     base64.b64decode(value.encode("ascii", "strict"), validate=True)
     schema = decode_schema_message(value)
     count = schema.vector_length(_FIELDS)

@@ -83,14 +83,14 @@ _DTYPES = {INT32: "i4", INT64: "i8", FLOAT: "f4", DOUBLE: "f8"}
 _DICTIONARY_ENCODINGS = (PLAIN_DICTIONARY, RLE_DICTIONARY)
 _STRINGS = (BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY)
 _TEXT_TYPES = ("STRING", "ENUM", "JSON")
-_MAX_PAGE_BYTES = 1 << 31  # that the levels and values of a page may take
+_MAX_PAGE_BYTES = 1 << 31  # limit for levels and values of a page
 _INT32_BITS = 32
 
 _NO_QUIRKS = PageQuirks()
 
 
 class PageDecodeError(Exception):
-    """A page that cannot be decoded: which check it fails, and why."""
+    """Page that cannot be decoded: the check it fails, and the reason."""
 
     def __init__(self, check: str, message: str) -> None:
         super().__init__(check, message)
@@ -99,29 +99,17 @@ class PageDecodeError(Exception):
 
 
 class PageDecoder:
-    """Decodes the pages of one column chunk, in their order.
-
-    Parameters
-    ----------
-    leaf : Leaf
-        The column.
-    codec : int
-        The chunk's.
-    scratch : Scratch
-        Buffers.
-    quirks : PageQuirks
-        What is wrong in the files of the writer.
-    """
+    """Decodes the pages of one column chunk one by one, in order."""
 
     def __init__(self, leaf: Leaf, codec: int, scratch: Scratch, quirks: PageQuirks = _NO_QUIRKS) -> None:
         self._leaf = leaf
         self._scratch = scratch
         self._faults = quirks
-        self._last_string: bytes | None = b""  # of the page before; None where that could not be decoded
+        self._last_string: bytes | None = b""  # last string of the page before; None if that could not be decoded
         self._width = _SIZES.get(leaf.physical, leaf.type_length or 0)
         self._is_text = leaf.logical is not None and leaf.logical.kind in _TEXT_TYPES and leaf.physical == BYTE_ARRAY
         self._element_levels = np.array(leaf.element_levels, np.int64)
-        self._last = (leaf.max_definition_level, 0)  # levels of the entry before the page
+        self._last = (leaf.max_definition_level, 0)  # levels of the last entry before the page
         self._began = False
         chunk = np.zeros(CHUNK_FIELDS, np.int64)
         chunk[C_TYPE], chunk[C_TYPE_LENGTH], chunk[C_CODEC] = leaf.physical, self._width, codec
@@ -132,18 +120,9 @@ class PageDecoder:
         self._chunk = chunk
 
     def dictionary(self, raw: np.ndarray, header: dict[str, Any]) -> PageDictionary:
-        """Decode a dictionary page.
+        """Decode a dictionary page; `raw` is its body followed by SLACK bytes.
 
-        Parameters
-        ----------
-        raw : uint8 array
-            The page's body, and SLACK bytes behind it.
-        header : dict
-            Its PageHeader.
-
-        Raises
-        ------
-        PageDecodeError
+        Raise PageDecodeError if it is damaged.
         """
         about = header["dictionary_page_header"]
         _check_counts(header, about)
@@ -164,11 +143,9 @@ class PageDecoder:
         return PageDictionary(values.view(_DTYPES.get(self._leaf.physical, "u1")), None, None, len(piece))
 
     def data(self, raw: np.ndarray, header: dict[str, Any], dictionary: PageDictionary | None) -> PageValues:
-        """Decode a data page; its levels may go on with a row of the page before.
+        """Decode a data page, which may continue a row of the page before; `raw` as in `dictionary`.
 
-        Raises
-        ------
-        PageDecodeError
+        Raise PageDecodeError if it is damaged.
         """
         version2 = header["data_page_header_v2"] if header["type"] == DATA_PAGE_V2 else None
         about = version2 or header["data_page_header"]
@@ -203,7 +180,7 @@ class PageDecoder:
         return found
 
     def skip_page(self) -> None:
-        """Say that a page could not be decoded: the next may go on with any row."""
+        """Record that a page could not be decoded: the next one may continue any row."""
         self._began = True
         self._last = (self._leaf.max_definition_level, self._leaf.max_repetition_level)
         self._last_string = None
@@ -252,7 +229,7 @@ class PageDecoder:
         pages.chunks[0, [C_NUM_VALUES, C_ROW_STOP]] = found.num_values
         goes_on = bool(row[P_ENCODING] == DELTA_BYTE_ARRAY and self._chunk[C_QUIRKS] & PREFIX_CARRYOVER)
         if goes_on:
-            row[P_ROW] = pages.chunks[0, C_ROW_START] = 1  # in front of which there may be a string
+            row[P_ROW] = pages.chunks[0, C_ROW_START] = 1  # row 0 is the last string of the page before
             pages.chunks[0, C_ROW_STOP] += 1
             self._scratch.strings.clear()
             self._scratch.strings[0, 1] = self._last_string or b""
@@ -271,7 +248,7 @@ class PageDecoder:
         return found
 
     def _reverse_level_bits(self, pages: Pages, decompressed: np.ndarray) -> bool:
-        """Turn the bits of flat levels round, where this writer packed them the other way; whether there were any."""
+        """Reverse the bits of flat levels if this writer packed them the other way; return whether it did."""
         row, leaf = pages.pages[0], self._leaf
         turned = bool(
             self._faults.bit_packed != BIT_PACKED
@@ -285,7 +262,7 @@ class PageDecoder:
         return turned
 
     def _check_deltas(self, row: np.ndarray, raw: np.ndarray, decompressed: np.ndarray, found: PageValues) -> None:
-        """Note what is wrong with deltas that could be decoded; levels stand in front of them no more."""
+        """Record defects of deltas that could be decoded; the page's levels have been stripped."""
         encoding, body = row[P_ENCODING], _page_body(row, raw, decompressed)
         if encoding == DELTA_BINARY_PACKED and self._leaf.physical == INT32:
             widest = max_delta_bits(body.tobytes())
@@ -300,7 +277,7 @@ class PageDecoder:
             )
 
     def _levels(self, pages: Pages, decompressed: np.ndarray) -> PageValues:
-        """Decode the levels behind those of the entry before, so that the page may go on with its row."""
+        """Decode the levels of a page, placed after the last entry's levels, as it may continue that row."""
         leaf, count = self._leaf, int(pages.pages[0, P_NUM_VALUES])
         before = int(self._began)
         definition = allocate(count + 1 + SLACK) if leaf.max_definition_level else np.empty(0, np.uint8)
@@ -342,7 +319,7 @@ class PageDecoder:
         )
 
     def _plain_size(self, found: PageValues) -> int:
-        """Give the bytes that values take in PLAIN."""
+        """Return the size of the values in PLAIN in bytes."""
         if found.starts is not None and found.ends is not None:
             return 4 * found.num_values + int((found.ends - found.starts).sum())
         return found.num_values * self._width if self._width else (found.num_values + 7) // 8
@@ -409,14 +386,14 @@ class PageDecoder:
 
 
 def _page_body(row: np.ndarray, raw: np.ndarray, decompressed: np.ndarray) -> np.ndarray:
-    """Give the bytes of a page, decompressed where they were compressed."""
+    """Return a view of the decompressed body of a page."""
     if row[P_IS_COMPRESSED]:
         return decompressed[row[P_SCRATCH] :][: row[P_UNCOMPRESSED]]
     return raw[row[P_BODY] :][: row[P_COMPRESSED]]
 
 
 def _check_counts(header: dict[str, Any], type_header: dict[str, Any]) -> None:
-    """Refuse what kernels take as checked: counts that are negative, levels that are longer than the page."""
+    """Raise PageDecodeError for negative counts or levels longer than the page: kernels do not check these."""
     if has_negative_counts(type_header):
         raise PageDecodeError("page-counts", "a count in the page header is negative")
     stored, plain = header["compressed_page_size"], header["uncompressed_page_size"]
@@ -426,7 +403,7 @@ def _check_counts(header: dict[str, Any], type_header: dict[str, Any]) -> None:
 
 
 def _decode_error(error: Exception, check: str) -> PageDecodeError:
-    """Say which check a page fails by an error of the decoders."""
+    """Convert an error of the decoders; memory and limits become ``not-checked`` instead of `check`."""
     reason = error.error if isinstance(error, PageFailure) else error
     if isinstance(reason, MemoryError) and not isinstance(reason, LimitError):
         return PageDecodeError("not-checked", "there is not enough memory for the page")

@@ -22,25 +22,9 @@ _MAX_INDEX_BYTES = 1 << 30
 def read_page_index(
     struct: str, source: Source, chunk: dict[str, Any], data_end: int, findings: Findings, place: Location
 ) -> dict[str, Any] | None:
-    """Read an index of a column chunk.
+    """Read the ColumnIndex or OffsetIndex of a column chunk; None if missing or unusable.
 
-    Parameters
-    ----------
-    struct : str
-        ``"ColumnIndex"`` or ``"OffsetIndex"``.
-    source : Source
-        The file.
-    chunk : dict
-        The ColumnChunk.
-    data_end : int
-        Where the footer begins.
-    findings, place
-        What is wrong goes there.
-
-    Returns
-    -------
-    dict or None
-        None where there is none, or none that can be used.
+    `data_end` is the offset of the footer.
     """
     stem = {"ColumnIndex": "column_index", "OffsetIndex": "offset_index"}[struct]
     offset, length = chunk.get(f"{stem}_offset"), chunk.get(f"{stem}_length")
@@ -81,7 +65,7 @@ def read_page_index(
 def check_offset_index(
     index: dict[str, Any], leaf: Leaf, pages: list[CheckedPage], findings: Findings, place: Location
 ) -> None:
-    """Hold an OffsetIndex against the data pages of its chunk."""
+    """Compare an OffsetIndex with the data pages of its chunk."""
     locations = index["page_locations"]
     if len(locations) != len(pages):
         findings.add("index-pages", f"the offset index has {len(locations):,} pages, the chunk {len(pages):,}", place)
@@ -141,7 +125,7 @@ def _check_value_bytes(index: dict[str, Any], pages: list[CheckedPage], findings
 def check_column_index(
     index: dict[str, Any], leaf: Leaf, pages: list[CheckedPage], check: BoundsChecker, place: Location
 ) -> None:
-    """Hold a ColumnIndex against the data pages of its chunk."""
+    """Compare a ColumnIndex with the data pages of its chunk."""
     findings = check.findings
     lists = [name for name in ("null_pages", "min_values", "max_values", "null_counts", "nan_counts") if name in index]
     wrong = [name for name in lists if len(index[name]) != len(pages)]
@@ -190,7 +174,7 @@ def _check_page(index: dict[str, Any], number: int, page: CheckedPage, check: Bo
 
 
 def _check_order(index: dict[str, Any], check: BoundsChecker, place: Location) -> None:
-    """Check that the bounds of pages with values follow each other as the boundary order says."""
+    """Check that the bounds of non-null pages follow the boundary order."""
     wanted = index["boundary_order"]
     if wanted not in (ASCENDING, DESCENDING) or check.order.kind == "none":
         return
@@ -198,7 +182,7 @@ def _check_order(index: dict[str, Any], check: BoundsChecker, place: Location) -
     for name in ("min_values", "max_values"):
         values = [index[name][number] for number in pages]
         if check.order.width and any(len(value) != check.order.width for value in values):
-            return  # which has been said already
+            return  # reported as column-index-bound
         for place_of, (one, other) in zip(pages[1:], pairwise(values), strict=True):
             if check.exceeds(one, other, wanted == ASCENDING):
                 direction = "ascending" if wanted == ASCENDING else "descending"

@@ -17,15 +17,7 @@ __all__ = ["PageDictionary", "PageValues"]
 
 @dataclass(frozen=True)
 class PageDictionary:
-    """The values of a dictionary page.
-
-    Parameters
-    ----------
-    values : np.ndarray
-        As in `PageValues`.
-    starts, ends : int64, or None
-        Of BYTE_ARRAY.
-    """
+    """Decoded values of a dictionary page; arrays as in `PageValues`."""
 
     values: np.ndarray
     starts: np.ndarray | None
@@ -34,7 +26,7 @@ class PageDictionary:
 
     @cached_property
     def codes(self) -> np.ndarray:
-        """All codes, as the bytes that a kernel looks them up in."""
+        """All codes in order, as padded bytes for the lookup kernel."""
         codes = np.zeros(self.count + SLACK // 4, np.int32)
         codes[: self.count] = np.arange(self.count)
         return codes.view(np.uint8)
@@ -42,20 +34,20 @@ class PageDictionary:
 
 @dataclass
 class PageValues:
-    """What a data page holds.
+    """Decoded values of a data page.
 
-    Parameters
+    Attributes
     ----------
-    definition, repetition : uint8, or None
-        The levels, an item an entry; None where they are 0 by the schema.
+    definition, repetition : uint8 array, or None
+        Levels of each entry; None if the schema has none.
     num_entries, num_rows, num_values : int
-        Entries, entries that begin a row, and entries with a value.
+        Entries, entries that begin a row, and non-null values.
     values, starts, ends, codes
-        As in `numparq.column.leaf_values.LeafValues`, without nulls; with `codes`, the dictionary's.
+        Non-null values as in `numparq.column.leaf_values.LeafValues`; with `codes`, the dictionary's.
     unused : int
-        Bytes behind the values, as far as that can be told.
+        Trailing bytes after the values, as far as known.
     faults : list of (str, str)
-        Checks that the page fails and could be decoded all the same, and why.
+        Check and message of defects that did not prevent decoding.
     """
 
     definition: np.ndarray | None
@@ -72,14 +64,14 @@ class PageValues:
 
 
 class DistinctValueCounter:
-    """Counts the different values of a chunk, page by page; floats by their bits."""
+    """Counts the distinct values of a chunk, page by page; floats by their bits."""
 
     def __init__(self, leaf: Leaf) -> None:
         self._leaf = leaf
         self._hashes: list[np.ndarray] = []
 
     def __call__(self, page: PageValues) -> None:
-        """Take the values of a page."""
+        """Add the values of a page."""
         if self._leaf.physical == BOOLEAN:
             hashes = page.values.astype(np.uint64)
         else:
@@ -89,5 +81,5 @@ class DistinctValueCounter:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of distinct values."""
         return len(np.unique(np.concatenate(self._hashes))) if self._hashes else 0

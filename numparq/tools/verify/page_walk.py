@@ -26,7 +26,7 @@ __all__ = [
     "walk_file_pages",
 ]
 
-NOT_COUNTED = -1  # num_nulls, as parquet-java wrote it
+NOT_COUNTED = -1  # num_nulls as parquet-java wrote it
 _MIN_COUNTS = {
     "num_values": 0,
     "num_nulls": NOT_COUNTED,
@@ -51,18 +51,16 @@ _MAGIC_BYTES = 4
 
 @dataclass(frozen=True)
 class StoredPage:
-    """A page as it lies in the file.
+    """Page as stored in the file.
 
-    Parameters
+    Attributes
     ----------
     ordinal : int
-        Among the pages of its chunk.
-    offset : int
-        Where its header begins.
-    body : int
-        Where its header ends.
+        Ordinal within its chunk.
+    offset, body : int
+        Offset of the header and of the body.
     header : dict
-        The PageHeader.
+        PageHeader struct.
     """
 
     ordinal: int
@@ -72,17 +70,17 @@ class StoredPage:
 
     @property
     def end(self) -> int:
-        """Where the page ends."""
+        """Exclusive end of the page in the file."""
         return self.body + self.header["compressed_page_size"]
 
     @property
     def about(self) -> dict[str, Any]:
-        """The header of its type."""
+        """Header of the page's type."""
         return self.header[_TYPE_HEADERS[self.header["type"]]]
 
 
 def has_negative_counts(type_header: dict[str, Any]) -> bool:
-    """Tell whether a header claims what cannot be counted or measured, of nulls but that they were not."""
+    """Whether a page header has a negative count or length; -1 nulls (not counted) are allowed."""
     return any(type_header.get(name, 0) < least for name, least in _MIN_COUNTS.items())
 
 
@@ -95,24 +93,9 @@ def walk_chunk_pages(
     findings: Findings,
     location: Location,
 ) -> Iterator[StoredPage | None]:
-    """Walk over the pages that begin between two places; where a header is damaged, go on where an index says.
+    """Yield the pages from `start` to `end`; after a damaged header, None, then go on at the next of `page_offsets`.
 
-    In place of each page that was passed over there is None.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    start, end : int
-        The chunk.
-    data_end : int
-        Where the file's data end: no page goes beyond.
-    page_offsets : sequence of int
-        Where pages begin by the offset index, ascending.
-    findings : Findings
-        Headers that are damaged are noted.
-    location : Location
-        Of the chunk.
+    `page_offsets` come from the offset index, ascending. No page may end beyond `data_end`.
     """
     position, ordinal = start, 0
     while position < end:
@@ -153,10 +136,10 @@ def _read_header(
 
 
 def _is_valid(header: dict[str, Any], body: int, data_end: int, findings: Findings, location: Location) -> bool:
-    """Check what has to be right before a page can be looked at."""
+    """Check that a header has a type and a valid size."""
     size, name = header.get("compressed_page_size"), _TYPE_HEADERS.get(header.get("type", -1))
     if size is None or "type" not in header or "uncompressed_page_size" not in header:
-        return False  # which has been said already
+        return False  # reported as thrift-required
     if size < 0 or header["uncompressed_page_size"] < 0:
         findings.add(
             "page-counts", f"the page has {size:,} bytes, decompressed {header['uncompressed_page_size']:,}", location
@@ -177,20 +160,20 @@ def _is_valid(header: dict[str, Any], body: int, data_end: int, findings: Findin
 
 @dataclass(frozen=True)
 class PageSequence:
-    """Pages one behind the other.
+    """Consecutive intact pages of a file.
 
-    Parameters
+    Attributes
     ----------
     pages : list of StoredPage
-        Those that are whole: header and body are there, and the checksum, where there is one, is that of the body.
+        Complete pages whose checksum, if any, is right.
     chunk_boundaries : set of int
-        Positions in `pages` in front of which a column chunk ends for certain: its metadata stand there.
+        Indices of pages before which a column chunk certainly ends, because its metadata is stored there.
     end : int
-        Where the last of them ends, and what belongs to it.
+        End of the last page, with the zeros and chunk metadata after it.
     reason : str
-        Why there is no other behind it.
+        Why the sequence ends.
     num_checksums : int
-        How many have one.
+        Number of pages with a checksum.
     """
 
     pages: list[StoredPage]
@@ -201,23 +184,9 @@ class PageSequence:
 
 
 def walk_file_pages(source: Source, start: int, progress: Callable[[int], None] = lambda count: None) -> PageSequence:
-    """Find the pages from a place on, as far as they are whole.
+    """Find intact pages from `start` on (after the magic number or a checkpoint's footer).
 
-    Between pages there may be zeros, with which writers align row groups, and the metadata of the column chunk that
-    ends there, which old writers put behind it.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    start : int
-        Where to begin: behind the magic number, or behind the footer of a checkpoint.
-    progress : callable
-        Called with the bytes of each page.
-
-    Returns
-    -------
-    PageSequence
+    Skips zeros, with which writers align row groups, and the column chunk metadata that old writers put after a chunk.
     """
     pages: list[StoredPage] = []
     breaks: set[int] = set()
@@ -246,7 +215,7 @@ def walk_file_pages(source: Source, start: int, progress: Callable[[int], None] 
 
 
 def _page_defect(source: Source, page: StoredPage) -> str:
-    """Say what speaks against a page; empty where nothing does."""
+    """Return the defect of a page in words; empty if it is sound."""
     if page.header["type"] not in _KINDS:
         return "it is of a type that there is not"
     if has_negative_counts(page.about):
@@ -268,7 +237,7 @@ def _skip_zeros(source: Source, position: int) -> int:
 
 
 def _skip_chunk_metadata(source: Source, position: int) -> int | None:
-    """Give where the metadata of a column chunk end that stand here; None where there are none."""
+    """Return the end of the column chunk metadata stored at `position`; None if there is none."""
     data = read_bytes(source, position, min(_MAX_METADATA_BYTES, source.size - position))
     for name in ("ColumnChunk", "ColumnMetaData"):
         noted: list[str] = []
@@ -282,18 +251,7 @@ def _skip_chunk_metadata(source: Source, position: int) -> int | None:
 
 
 def describe_remains(source: Source) -> list[str]:
-    """Say what could be saved of a file.
-
-    Parameters
-    ----------
-    source : Source
-        The file, whose footer is gone.
-
-    Returns
-    -------
-    list of str
-        Lines for a report.
-    """
+    """Return report lines on what could be saved of a file without a footer."""
     start = _MAGIC_BYTES
     try:
         checkpoint = find_last_footer_in(source)

@@ -39,7 +39,7 @@ from .statistics import ActualStatistics, BoundsChecker, check_statistics, int96
 
 __all__ = ["CheckedPage", "DecodeBudget", "PageChecker"]
 
-_PAGE_COST = 4096  # of the budget, however small it is
+_PAGE_COST = 4096  # minimum cost of a page in the budget
 _HEADER_STRUCTS = {
     DATA_PAGE: "DataPageHeader",
     DICTIONARY_PAGE: "DictionaryPageHeader",
@@ -49,42 +49,34 @@ _HEADER_STRUCTS = {
 
 @dataclass
 class DecodeBudget:
-    """How much a file may still ask for: what a few bytes can claim is not to take days.
-
-    Parameters
-    ----------
-    left : int
-        Bytes and values that may still be decoded.
-    """
+    """Bytes and values that may still be decoded; limits the time that a hostile file can take."""
 
     left: int
 
     def take(self, amount: int) -> bool:
-        """Use some of it up; False where there is not so much left."""
+        """Spend `amount`; return whether the budget covered it."""
         self.left -= amount
         return self.left >= 0
 
 
 @dataclass
 class CheckedPage:
-    """What a data page turned out to be; None where it could not be decoded.
+    """Data page with what was decoded of it; None for what could not be.
 
-    Parameters
+    Attributes
     ----------
-    stored : StoredPage
-        The page.
     num_entries : int
-        By its header.
-    first_row, num_rows, num_values : int or None
-        Its first row within the row group, its rows, its values without nulls.
-    bounds : ValueBounds or None
-        Of its values.
+        Entries by the page header.
+    first_row : int or None
+        First row within the row group.
+    num_values : int or None
+        Non-null values.
     definition, repetition : list of int or None
-        How often each level occurs.
+        Histograms of the levels.
     byte_array_bytes : int or None
-        Of BYTE_ARRAY, the bytes of its values.
+        Total bytes of BYTE_ARRAY values.
     begins_row : bool
-        Whether its first entry begins a row.
+        Whether the first entry begins a row.
     """
 
     stored: StoredPage
@@ -100,7 +92,7 @@ class CheckedPage:
 
     @property
     def null_count(self) -> int | None:
-        """Entries without a value."""
+        """Number of entries without a value."""
         return None if self.num_values is None else self.num_entries - self.num_values
 
 
@@ -108,37 +100,16 @@ class CheckedPage:
 class PageChecker:
     """Checks the pages of one column chunk.
 
-    Parameters
-    ----------
-    source : Source
-        The file.
-    leaf : Leaf
-        The column.
-    order : ColumnOrder
-        How its values compare.
-    codec : int
-        The chunk's.
-    place : Location
-        Of the chunk.
-    findings : Findings
-        What is wrong goes there.
-    scratch : Scratch
-        Buffers.
-    budget : DecodeBudget
-        What may still be decoded.
-    faults : PageQuirks
-        What is wrong in the files of the writer.
-    collectors : list
-        Called with each page that could be decoded: ``watcher(values)``.
-
     Attributes
     ----------
+    faults : PageQuirks
+        Known quirks of the writer.
+    collectors : list
+        Callables that get the values of each decoded page.
     facts : list of CheckedPage
-        The data pages.
-    dictionary_page : StoredPage or None
-        The dictionary page.
-    sizes : tuple of int
-        Bytes of all pages as stored, and decompressed, headers counted.
+        Data pages so far.
+    sizes : (int, int)
+        Bytes of all pages as stored and uncompressed, headers included.
     """
 
     source: Source
@@ -163,7 +134,7 @@ class PageChecker:
         self._bounds = BoundsChecker(self.order, self.findings, what="the statistics in the page header")
 
     def take(self, page: StoredPage) -> None:
-        """Check a page."""
+        """Check a page and record its sizes and, for a data page, its values."""
         place = self.place._replace(page=page.ordinal)
         header_size = page.body - page.offset
         self.sizes = (
@@ -205,7 +176,7 @@ class PageChecker:
             )
 
     def _add_once(self, check: str, message: str, location: Location) -> None:
-        """Note what all pages of a writer have: of the chunk's first alone."""
+        """Add a deviation that all pages of a writer share only for the first page of the chunk."""
         if check not in self._added:
             self._added.add(check)
             self.findings.add(check, message, location)
@@ -272,7 +243,7 @@ class PageChecker:
         try:
             values = self._decoder.data(raw, page.header, self._dictionary)
         except PageDecodeError as trouble:
-            if trouble.check != "page-dictionary" or self.dictionary_page is None:  # else the dictionary is damaged
+            if trouble.check != "page-dictionary" or self.dictionary_page is None:  # damage: reported before
                 self.findings.add(trouble.check, trouble.message, location)
             self._skip_page()
             return
@@ -282,7 +253,7 @@ class PageChecker:
             watcher(values)
 
     def _has_counts(self, page: StoredPage, location: Location) -> bool:
-        """Check that a header has all that is required, which has been said where it has not, and no negative count."""
+        """Check that a page header has its required fields (reported before) and no negative counts."""
         about = page.about
         required = [
             item.name for item in load_idl().structs[_HEADER_STRUCTS[page.header["type"]]].fields if item.required

@@ -34,19 +34,11 @@ _INTEGERS = {
 _FLOATS = {2: "f2", 4: "f4", 8: "f8"}
 
 _MAX_ORDINAL = (1 << 15) - 1
-_MIN_BUDGET = 1 << 32  # bytes and values that are decoded of a file, however small
+_MIN_BUDGET = 1 << 32  # decoded bytes and values allowed for any file
 
 
 class SortKeyCollector:
-    """Gathers what the rows of a sorting column compare by, page by page.
-
-    Parameters
-    ----------
-    leaf : Leaf
-        The column, which is not repeated.
-    order : ColumnOrder
-        How its values compare.
-    """
+    """Collects the sort keys of one sorting column (not repeated), page by page."""
 
     def __init__(self, leaf: Leaf, order: ColumnOrder) -> None:
         self._leaf = leaf
@@ -55,7 +47,7 @@ class SortKeyCollector:
         self._keys: list[np.ndarray] = []
 
     def __call__(self, page: PageValues) -> None:
-        """Take the values of a page."""
+        """Add the values of a page."""
         keys = self._sort_keys(page)
         if page.codes is not None:
             keys = keys[page.codes]
@@ -81,10 +73,10 @@ class SortKeyCollector:
         return keys
 
     def ranks(self, descending: bool, nulls_first: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Give, row by row, what comes first (nulls or values), and the places of values in the order asked for."""
+        """Return two sort keys for each row: null placement (0 or 1), and the rank of the value."""
         present = np.concatenate(self._present) if self._present else np.empty(0, bool)
         values = np.concatenate(self._keys) if self._keys else np.empty(0, np.int64)
-        _, places = np.unique(values, return_inverse=True)  # NaNs are one, and the largest
+        _, places = np.unique(values, return_inverse=True)  # NaNs are equal and the largest
         rank = np.zeros(len(present), np.int64)
         rank[present] = -places if descending else places
         return np.where(present, int(nulls_first), int(not nulls_first)), rank
@@ -93,7 +85,10 @@ class SortKeyCollector:
 def sort_key_collectors(
     group: dict[str, Any], leaves: list[Leaf | None], orders: list[ColumnOrder], findings: Findings, location: Location
 ) -> dict[int, SortKeyCollector]:
-    """Give what gathers the keys of each sorting column of a row group, by the ordinals of the leaves."""
+    """Return the collectors of a row group's sorting columns, by leaf index.
+
+    Ends before the first sorting column that cannot be checked: later columns only break its ties.
+    """
     found: dict[int, SortKeyCollector] = {}
     for column in group.get("sorting_columns") or ():
         number = column.get("column_idx", -1)
@@ -102,7 +97,7 @@ def sort_key_collectors(
             return {}
         leaf = leaves[number]
         if leaf is None or leaf.max_repetition_level or orders[number].kind in ("none", "int96"):
-            return found  # what comes behind decides only between rows that are equal in it
+            return found  # later columns only break ties
         found[number] = SortKeyCollector(leaf, orders[number])
     return found
 
@@ -110,7 +105,7 @@ def sort_key_collectors(
 def check_sorting(
     group: dict[str, Any], keys: dict[int, SortKeyCollector], findings: Findings, location: Location
 ) -> None:
-    """Check that the rows are in the order that the row group says, once all pages have been taken."""
+    """Check the declared sort order of the rows after all pages were collected."""
     columns = [column for column in group.get("sorting_columns") or () if column.get("column_idx") in keys]
     parts: list[np.ndarray] = []
     try:
@@ -120,7 +115,7 @@ def check_sorting(
         findings.add("not-checked", "there is not enough memory to check the order of the rows", location)
         return
     if not parts or len({len(part) for part in parts}) > 1 or len(parts[0]) < 2:
-        return  # of a column, not all pages could be decoded
+        return  # not all pages of a column could be decoded
     less, equal = np.zeros(len(parts[0]) - 1, bool), np.ones(len(parts[0]) - 1, bool)
     for part in parts:
         less |= equal & (part[1:] < part[:-1])
@@ -144,22 +139,9 @@ def check_row_groups(
     progress: Callable[[int], None],
     files: SiblingFiles | None = None,
 ) -> None:
-    """Check all row groups, and that no two parts of the file lie over each other.
+    """Check all row groups, and that no byte ranges of the file overlap.
 
-    Parameters
-    ----------
-    source : Source
-        The file.
-    tail : DecodedFooter
-        Its footer.
-    leaves, orders
-        The columns.
-    findings : Findings
-        What is wrong goes there.
-    progress : callable
-        Called with the rows of each column chunk that is done.
-    files : SiblingFiles or None
-        As in `ColumnChunkChecker`.
+    `progress` is called with the rows of each checked column chunk; `files` None: external chunks are not checked.
     """
     regions: dict[str, list[FileRegion]] = {}
     scratch, budget = Scratch(), DecodeBudget(_MIN_BUDGET + MAX_DECODED_PER_BYTE * source.size)
@@ -230,7 +212,7 @@ def _check_row_group_fields(group: dict[str, Any], number: int, location: Locati
 
 
 def _check_overlaps(regions: list[FileRegion], findings: Findings) -> None:
-    """Check that nothing lies over anything else."""
+    """Check that no byte ranges overlap."""
     furthest: FileRegion | None = None
     for region in sorted(regions, key=lambda item: item[:2]):
         if furthest is not None and region[0] < furthest[1]:

@@ -19,7 +19,7 @@ _BOUNDS = ("min_value", "max_value")
 
 
 def orders_by_name(leaves: list[Leaf | None], names: list[str | None]) -> list[ColumnOrder]:
-    """Give the order of each leaf: by its type where the file says none; none where this version does not know it."""
+    """Return the order of each leaf: the type's if the file names none, no order if the name is unknown."""
     found = []
     for leaf, name in zip(leaves, names, strict=True):
         order = _ORDERS.get(name)
@@ -27,17 +27,11 @@ def orders_by_name(leaves: list[Leaf | None], names: list[str | None]) -> list[C
     return found
 
 
-# --- the tree ---------------------------------------------------------------------------------------------------------
+# --- tree -------------------------------------------------------------------------------------------------------------
 
 
 def read_schema_tree(metadata: dict[str, Any], findings: Findings) -> SchemaTreeNode | None:
-    """Make a tree of the schema's elements, and note what is wrong with it.
-
-    Returns
-    -------
-    SchemaTreeNode or None
-        The root; None where the elements are no tree.
-    """
+    """Build and check the tree of schema elements; return its root, None if they are no tree."""
     elements = metadata.get("schema", [])
     if not elements:
         findings.add("schema-root", "the schema is empty: it has not even a root")
@@ -80,7 +74,7 @@ def _check_root(root: SchemaTreeNode, findings: Findings) -> None:
 
 
 def schema_leaves(root: SchemaTreeNode) -> list[Leaf | None]:
-    """List the leaves of a schema in its order; None for those whose values cannot be decoded."""
+    """Return the leaf columns in schema order; None for those whose values cannot be decoded."""
     found: list[Leaf | None] = []
     waiting: list[tuple[SchemaTreeNode, int, int, tuple[int, ...]]]
     waiting = [(child, column, 0, (0,)) for column, child in reversed(list(enumerate(root.children)))]
@@ -116,7 +110,7 @@ def _leaf(node: SchemaTreeNode, index: int, column: int, definition: int, lists:
 
 
 def read_column_orders(metadata: dict[str, Any], num_leaves: int, findings: Findings) -> list[str | None]:
-    """Give the name of the order of each leaf; None where the file does not say it, empty where it is not known."""
+    """Return the name of each leaf's column order; None if the file has none, empty if it is unknown."""
     orders = metadata.get("column_orders")
     if orders is None:
         if _has_bounds(metadata):
@@ -132,7 +126,7 @@ def read_column_orders(metadata: dict[str, Any], num_leaves: int, findings: Find
 
 
 def _has_bounds(metadata: dict[str, Any]) -> bool:
-    """Whether any column chunk has bounds whose meaning column orders would say; the deprecated ones need none."""
+    """Whether any column chunk has bounds that need column orders; the deprecated ones do not."""
     chunks = [chunk for group in metadata.get("row_groups", []) for chunk in group.get("columns", [])]
     if any("column_index_offset" in chunk for chunk in chunks):
         return True

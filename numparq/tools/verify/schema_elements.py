@@ -63,7 +63,7 @@ def _check_map(node: SchemaTreeNode, findings: Findings, location: Location) -> 
     if node.repetition == REPEATED and (node.logical is None or node.logical.kind != "MAP_KEY_VALUE"):
         findings.add("schema-map", "the MAP group is itself repeated", location)
     elif node.logical is not None and node.logical.kind == "MAP_KEY_VALUE" and node.repetition == REPEATED:
-        return  # the middle level of a map, as old writers annotated it
+        return  # old writers annotated the middle level of a map
     elif repeated is None or len(repeated.children) not in (1, 2):
         findings.add("schema-map", "the MAP group has another content than repeated pairs of key and value", location)
     elif repeated.children[0].repetition != REQUIRED:
@@ -71,7 +71,7 @@ def _check_map(node: SchemaTreeNode, findings: Findings, location: Location) -> 
 
 
 def _check_variant(node: SchemaTreeNode, findings: Findings, location: Location) -> None:
-    """Check that the fields are those of a VARIANT: shredded ones may lack the value (VariantShredding.md)."""
+    """Check the fields of a VARIANT group; a shredded one may lack the value (VariantShredding.md)."""
     fields = {child.path[-1]: child for child in node.children}
     metadata = fields.get("metadata")
     ok = metadata is not None and metadata.element.get("type") == BYTE_ARRAY
@@ -129,7 +129,7 @@ _LOGICAL_TYPE_CHECKS: dict[str, Callable[[SchemaTreeNode, Findings, Location], N
 def check_value_range(
     leaf: Leaf, order: ColumnOrder, actual: ValueBounds, findings: Findings, location: Location
 ) -> None:
-    """Check that values are in the range of their logical type, by the smallest and the largest of a page."""
+    """Check that the bounds of a page are in the range of the logical type."""
     logical = leaf.logical
     if logical is None or actual.min_value is None or actual.max_value is None:
         return
@@ -158,7 +158,7 @@ def _value_range(leaf: Leaf) -> tuple[int | None, int | None]:
 
 @dataclass
 class SchemaTreeNode:
-    """An element of the schema, and those in it."""
+    """Schema element with its children."""
 
     element: dict[str, Any]
     number: int
@@ -167,22 +167,22 @@ class SchemaTreeNode:
 
     @property
     def name(self) -> str:
-        """The names joined by dots."""
+        """Dotted path."""
         return ".".join(self.path)
 
     @property
     def is_leaf(self) -> bool:
-        """Whether it holds values."""
+        """Whether the element holds values."""
         return "type" in self.element and not self.element.get("num_children")
 
     @property
     def repetition(self) -> int:
-        """How often it occurs; REQUIRED where that is not said."""
+        """Repetition type; REQUIRED if missing."""
         return self.element.get("repetition_type", REQUIRED)
 
     @property
     def logical(self) -> LogicalType | None:
-        """What its values mean, by the logical type or else the converted type."""
+        """Logical type, or else the converted type as one."""
         union = self.element.get("logicalType")
         if union is not None:
             return _logical_type(union)
@@ -214,7 +214,7 @@ def _logical_type(union: dict[str, Any]) -> LogicalType | None:
 
 
 def check_elements(group: SchemaTreeNode, findings: Findings) -> None:
-    """Check what is in a group, then what is in that."""
+    """Check the elements within a group at all depths."""
     waiting = [group]
     while waiting:
         group = waiting.pop()
@@ -251,7 +251,7 @@ def _check_element(node: SchemaTreeNode, findings: Findings) -> None:
 
 
 def _logical_type_error(node: SchemaTreeNode, logical: LogicalType) -> str | None:
-    """Say why the element cannot be of its logical type; None where it can."""
+    """Return why the element cannot have its logical type; None if it can."""
     physical = node.element.get("type")
     if (logical.kind in _GROUP_TYPES) != (physical is None):
         return f"{logical} annotates {'a group' if physical is None else 'a leaf'}, which it cannot"
@@ -271,7 +271,7 @@ def _logical_type_error(node: SchemaTreeNode, logical: LogicalType) -> str | Non
 
 
 def _check_converted(node: SchemaTreeNode, logical: LogicalType, findings: Findings, location: Location) -> None:
-    """Check that the converted type, where both are there, is that of the logical type."""
+    """Check that the converted type, if present, agrees with the logical type."""
     converted = node.element.get("converted_type")
     if "logicalType" not in node.element or converted is None:
         return
@@ -291,7 +291,7 @@ def _repeated_child(node: SchemaTreeNode) -> SchemaTreeNode | None:
 
 
 def _check_shredded(typed: SchemaTreeNode, findings: Findings) -> None:
-    """Check that the groups of shredded fields, and of elements, are required: they are what is there of a value."""
+    """Check that the groups of shredded fields and elements are required (VariantShredding.md)."""
     waiting = [typed]
     while waiting:
         typed = waiting.pop()

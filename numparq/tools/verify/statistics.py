@@ -33,7 +33,7 @@ _INT96 = np.dtype([("nanoseconds", "<i8"), ("day", "<i4")])
 
 
 def format_value(value: bytes, order: ColumnOrder) -> str:
-    """Show a PLAIN value."""
+    """Format a PLAIN-encoded value for a message."""
     if order.kind == "float" and len(value) in _FLOATS:
         return repr(struct.unpack(_FLOATS[len(value)], value)[0])
     if order.kind in ("signed", "unsigned", "boolean", "decimal"):
@@ -43,18 +43,9 @@ def format_value(value: bytes, order: ColumnOrder) -> str:
 
 @dataclass(frozen=True)
 class BoundsChecker:
-    """Holds bounds against the smallest and largest value that there really is.
+    """Compares bounds with the actual smallest and largest value.
 
-    Parameters
-    ----------
-    order : ColumnOrder
-        How the values compare.
-    findings : Findings
-        What is wrong goes there.
-    min_check, max_check, bound_check : str
-        The names of the checks.
-    what : str
-        Whose bounds they are, in words.
+    `min_check`, `max_check` and `bound_check` are names of checks; `what` names the source of the bounds in messages.
     """
 
     order: ColumnOrder
@@ -65,7 +56,7 @@ class BoundsChecker:
     what: str = CHUNK_STATISTICS
 
     def check(self, low: bytes | None, high: bytes | None, actual: ValueBounds, place: Location) -> None:
-        """Check a lower and an upper bound, either of which may not be there."""
+        """Check a lower and an upper bound; either may be None."""
         for bound, name, is_low in ((low, "minimum", True), (high, "maximum", False)):
             if bound is None:
                 continue
@@ -102,7 +93,7 @@ class BoundsChecker:
         )
 
     def exceeds(self, bound: bytes, found: bytes, is_low: bool) -> bool:
-        """Tell whether a value lies outside of a bound; both zeros are the same where floats compare as numbers."""
+        """Whether a value is outside a bound; zeros are equal if floats compare as numbers."""
         one, other = self._key(bound), self._key(found)
         return other < one if is_low else other > one
 
@@ -112,23 +103,18 @@ class BoundsChecker:
         return self.order.key(value)
 
     def same(self, one: bytes, other: bytes) -> bool:
-        """Tell whether two bounds are equal in the column's order."""
+        """Whether two bounds are equal in the column's order."""
         return self._key(one) == self._key(other)
 
     def over(self, what: str, min_check: str, max_check: str, bound_check: str) -> BoundsChecker:
-        """Give a check of the same column's bounds that stand elsewhere."""
+        """Return a checker for bounds of the same column from another source."""
         return replace(self, what=what, min_check=min_check, max_check=max_check, bound_check=bound_check)
 
 
 def int96_bounds(values: np.ndarray, codes: np.ndarray | None) -> ValueBounds:
-    """Give the earliest and the latest of INT96 timestamps: by the day, then by the time of day.
+    """Return the earliest and latest INT96 timestamp, ordered by day, then time of day.
 
-    Parameters
-    ----------
-    values : uint8 array
-        Twelve bytes each.
-    codes : int32 array or None
-        Which of them there are.
+    `values` are 12 bytes each; `codes` None: all values occur.
     """
     moments = values.view(_INT96)
     if codes is not None:
@@ -141,16 +127,9 @@ def int96_bounds(values: np.ndarray, codes: np.ndarray | None) -> ValueBounds:
 
 @dataclass(frozen=True)
 class ActualStatistics:
-    """What there really is, in a chunk or a page.
+    """Actual statistics of a chunk or page.
 
-    Parameters
-    ----------
-    bounds : ValueBounds
-        The smallest and the largest value, and the number of NaNs.
-    null_count, num_entries : int
-        Nulls, and nulls and values together.
-    distinct_count : int or None
-        Different values, where they have been counted.
+    `num_entries` includes nulls; `distinct_count` is None unless counted.
     """
 
     bounds: ValueBounds
@@ -162,21 +141,7 @@ class ActualStatistics:
 def check_statistics(
     stats: dict[str, Any], truth: ActualStatistics, check: BoundsChecker, leaf: Leaf, place: Location
 ) -> None:
-    """Hold a Statistics struct against the data.
-
-    Parameters
-    ----------
-    stats : dict
-        The struct.
-    truth : ActualStatistics
-        What there is.
-    check : BoundsChecker
-        Knows the order of the values.
-    leaf : Leaf
-        The column.
-    place : Location
-        Of the chunk or page.
-    """
+    """Compare a Statistics struct with the data."""
     findings, what = check.findings, check.what
     counts = (
         ("null_count", "stats-null-count", "nulls", truth.null_count),
@@ -190,7 +155,7 @@ def check_statistics(
         elif said is not None and actual is not None and said != actual:
             findings.add(which, f"{what} say {said:,} {things}, and there are {actual:,}", place)
     low, high = stats.get("min_value"), stats.get("max_value")
-    if check.order.kind == "none":  # or one that is not known: of those bounds there is nothing to say
+    if check.order.kind == "none":  # no order, or an unknown one: bounds cannot be checked
         if leaf_order(leaf).kind == "none" and (low is not None or high is not None):
             findings.add("stats-order", f"{what} have bounds, and the values of the column have no order", place)
         return
@@ -205,14 +170,14 @@ def _check_exact_flags(stats: dict[str, Any], actual: ValueBounds, check: Bounds
         if not stats.get(f"is_{side}_value_exact") or bound is None or found is None:
             continue
         if check.order.width and len(bound) != check.order.width:
-            continue  # which has been said already
+            continue  # reported as stats-bound
         is_low = side == "min"
         if not check.same(bound, found) and not check.exceeds(bound, found, is_low):
             check.findings.add("stats-exact", f"{check.what} call {side}_value exact, and no value is it", place)
 
 
 def _check_deprecated_bounds(stats: dict[str, Any], actual: ValueBounds, check: BoundsChecker, place: Location) -> None:
-    """Check the old bounds of types that compare in the same way in the old order: signed."""
+    """Check the deprecated min and max of types whose order is the old, signed one."""
     if check.order.kind not in ("signed", "float", "boolean") or check.order.total:
         return
     for side, found in (("min", actual.min_value), ("max", actual.max_value)):
@@ -232,7 +197,7 @@ def check_size_statistics(
     findings: Findings,
     place: Location,
 ) -> None:
-    """Hold the SizeStatistics of a chunk against the data."""
+    """Compare the SizeStatistics of a chunk with the data."""
     said = sizes.get("unencoded_byte_array_data_bytes")
     if said is not None:
         actual = byte_array_bytes if leaf.physical == BYTE_ARRAY else None

@@ -29,45 +29,22 @@ _WIRE = {
 _BITS = {"i16": 16, "i32": 32, "i64": 64, "enum": 32}
 _SIZES = {_I8: 1, _DOUBLE: 8, _UUID: 16}
 _LEGACY_NULL_TYPE = ("ConvertedType", LEGACY_NULL_TYPE)
-_MAX_SKIP_DEPTH = 64  # of what is skipped
+_MAX_SKIP_DEPTH = 64  # limit for skipped values
 _MAX_DEVIATIONS = 1000
 
 DeviationCallback = Callable[[str, str], None]  # check, message
 
 
 class ThriftDecodeError(ValueError):
-    """The bytes are no struct of the compact protocol, from some byte on."""
+    """Bytes that cannot be decoded as a struct of the compact protocol."""
 
 
 def read_struct(
     name: str, data: bytes | memoryview, report: DeviationCallback, start: int = 0
 ) -> tuple[dict[str, Any], int]:
-    """Read a struct.
+    """Read the struct `name` from `start`; return its fields by name (enums as ints) and its end.
 
-    Parameters
-    ----------
-    name : str
-        Its name in the IDL.
-    data : bytes-like
-        The bytes.
-    report : callable
-        Called with the name of a check and a message for each field that is missing, of a wrong type, or an enum of
-        a value that there is not.
-    start : int
-        Where it begins.
-
-    Returns
-    -------
-    found : dict
-        The fields that are there, by their names: enums are ints, binaries bytes, strings str with lone surrogates
-        for what is not UTF-8.
-    end : int
-        Where it ends.
-
-    Raises
-    ------
-    ThriftDecodeError
-        When it cannot be read to its end.
+    Defects go to `report(check, message)`. Raise ThriftDecodeError if the struct cannot be read to its end.
     """
     reader = _CompactReader(data, report, start)
     return reader.struct(name, name), reader.pos
@@ -201,7 +178,7 @@ class _CompactReader:
         return [self.struct(field.refers or "", f"{path}[{number}]") for number in range(count)]
 
     def _skip(self, kind: int, depth: int, in_list: bool = False) -> None:
-        """Pass over a value; a bool stands in its field's header, but has a byte of its own in a list."""
+        """Skip a value; a bool takes a byte only in a list, elsewhere it is in the field header."""
         if depth > _MAX_SKIP_DEPTH:
             raise ThriftDecodeError(f"at byte {self.pos:,}, structs are nested too deeply")
         if kind in (_TRUE, _FALSE):
