@@ -35,7 +35,7 @@ _TIME = re.compile(r"(\d\d?):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?")
 
 
 def timestamp_number(value: Any, arrow_type: ArrowType) -> Fraction:
-    """Give a moment in a TIMESTAMP column's unit since 1970; with a zone, or not, as the column has one."""
+    """Return a timestamp in a TIMESTAMP column's unit since 1970; literal and column must agree on having a zone."""
     if isinstance(value, str):
         value = _parsed(value, arrow_type.timezone)
     nanoseconds, aware = _moment(value)
@@ -47,7 +47,7 @@ def timestamp_number(value: Any, arrow_type: ArrowType) -> Fraction:
 
 
 def date_number(value: Any, arrow_type: ArrowType) -> Fraction:
-    """Give a date, or a moment without a zone, in days since 1970."""
+    """Return a date, or a timestamp without zone, in days since 1970."""
     nanoseconds, aware = _moment(_parsed(value, "") if isinstance(value, str) else value)
     if aware:
         raise LiteralError("it has a time zone, and dates have none")
@@ -55,7 +55,7 @@ def date_number(value: Any, arrow_type: ArrowType) -> Fraction:
 
 
 def time_number(value: Any, arrow_type: ArrowType) -> Fraction:
-    """Give a time of day, or what has passed of the day, in a TIME column's unit."""
+    """Return a time of day, or a duration since midnight, in a TIME column's unit."""
     if isinstance(value, str):
         found = _TIME.fullmatch(value.strip())
         if not found:
@@ -74,7 +74,7 @@ def time_number(value: Any, arrow_type: ArrowType) -> Fraction:
 
 
 def duration_number(value: Any, arrow_type: ArrowType) -> Fraction:
-    """Give a duration in a column's unit."""
+    """Return a duration in the column's unit."""
     if hasattr(value, "asm8"):
         value = value.asm8
     if isinstance(value, np.timedelta64):
@@ -85,7 +85,7 @@ def duration_number(value: Any, arrow_type: ArrowType) -> Fraction:
 
 
 def _moment(value: Any) -> tuple[Fraction, bool]:
-    """Give nanoseconds since 1970, in UTC if there is a zone, and whether there is one."""
+    """Return nanoseconds since 1970 (in UTC if the value has a zone), and whether it has one."""
     if isinstance(value, datetime.datetime) and hasattr(value, "asm8"):  # pandas.Timestamp, which may have nanoseconds
         return _numpy_ns(value.asm8), value.tzinfo is not None
     if isinstance(value, np.datetime64):
@@ -111,7 +111,7 @@ def _numpy_ns(value: Any) -> Fraction:
 
 
 def _days_of_months(months: int) -> int:
-    """Give the days from 1970 to the beginning of a month, however far away: NumPy's own numbers would go around."""
+    """Return the days from 1970 to the start of a month, however distant: NumPy's int64 arithmetic would wrap."""
     years, month = divmod(months, 12)
     cycles, year = divmod(1970 + years, _YEARS_OF_CYCLE)
     first = datetime.date(year or _YEARS_OF_CYCLE, month + 1, 1).toordinal() - (0 if year else _DAYS_OF_CYCLE)
@@ -119,7 +119,7 @@ def _days_of_months(months: int) -> int:
 
 
 def _parsed(text: str, timezone: str) -> Any:
-    """Read a moment as ISO 8601 has it; without a zone it is one of the column's."""
+    """Parse an ISO 8601 timestamp; without a zone, it gets the column's."""
     import pandas as pd
 
     try:

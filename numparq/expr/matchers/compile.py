@@ -20,17 +20,7 @@ Matcher = Callable[[ColumnVector, RowMask], None]
 
 
 def match_values(predicate: ValuePredicate | BloomPredicate, column: ColumnVector, mask: RowMask) -> None:
-    """Join with a mask whether values satisfy a test.
-
-    Parameters
-    ----------
-    predicate : ValuePredicate or BloomPredicate
-        Bound.
-    column : ColumnVector
-        The values; `codes` and `validity` are not looked at.
-    mask : RowMask
-        Of as many rows; its validity counts.
-    """
+    """Combine into the mask which values match; the column's codes and validity are ignored, the mask's validity counts."""
     if not predicate.ready:
         predicate.ready.append(_compile(predicate))  # twice, where two threads come at once: that does not matter
     predicate.ready[0](column, mask)
@@ -75,7 +65,7 @@ def _floats(predicate: ValuePredicate) -> Matcher:
 
 
 def _numbers(values: np.ndarray) -> np.ndarray:
-    """Give values as the integers that kernels take: signed, of 4 or 8 bytes."""
+    """Return values as the kernels' integers: signed, 4 or 8 bytes, contiguous and aligned."""
     size = values.dtype.itemsize
     if size < 4:
         return values.astype(np.int32)
@@ -84,13 +74,13 @@ def _numbers(values: np.ndarray) -> np.ndarray:
 
 
 def _moments(predicate: ValuePredicate) -> Matcher:
-    """INT96, decoded to nanoseconds or microseconds."""
+    """Build the matcher of INT96, which is decoded to nanoseconds or microseconds."""
     keys = {unit: IntMatcher(_counted(predicate.ranges, per), 64) for unit, per in (("ns", 1), ("us", 1000))}
     return lambda column, into: keys[np.datetime_data(column.values.dtype)[0]].join(_numbers(column.values), into)
 
 
 def _counted(ranges: KeyRanges, per: int) -> KeyRanges:
-    """Give ranges of nanoseconds in a unit of so many, of which an int64 holds the number."""
+    """Return ranges of nanoseconds in units of `per` nanoseconds, clipped to int64."""
     least, most = -1 << 63, (1 << 63) - 1
     found = []
     for low, high in ranges:
@@ -105,7 +95,7 @@ def _counted(ranges: KeyRanges, per: int) -> KeyRanges:
 
 
 def as_byte_strings(domain: KeyDomain, column: ColumnVector) -> ByteStrings:
-    """Give the values of a column of bytes."""
+    """Return the values of a column of byte strings as the kernels take them."""
     if column.offsets is not None:
         return ByteStrings.between(column.values, column.offsets)
     return ByteStrings.from_fixed_width(column.values, domain.width)
@@ -165,7 +155,7 @@ def _members(predicate: BloomPredicate) -> Matcher:
 
 
 def _hashes(predicate: BloomPredicate, column: ColumnVector, start: int, count: int) -> np.ndarray:
-    """Hash some of the values of a column."""
+    """Return the hashes of `count` values from `start`."""
     if column.offsets is not None:
         places = column.offsets[start : start + count + 1].astype(np.int64)
         return hash_values(predicate.leaf, np.ascontiguousarray(column.values), places[:-1], places[1:])
