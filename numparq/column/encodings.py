@@ -39,8 +39,7 @@ from .dense_values import DenseLeaf
 
 __all__ = ["ENCODING_PHYSICAL_TYPES"]
 
-# Physical types of encodings that are transcoded (Encodings.md). Pages of other types go to the decoders, which reject
-# them.
+# Encoding -> physical types (Encodings.md). Decoders reject pages of other types.
 TRANSCODED_TYPES = {
     DELTA_BINARY_PACKED: (INT32, INT64),
     DELTA_LENGTH_BYTE_ARRAY: (BYTE_ARRAY,),
@@ -90,9 +89,6 @@ def _write_indices(dense: DenseLeaf, first: int, last: int, out: np.ndarray, pos
 
 
 INDEX_ENCODER = Encoder(_indices_room, _write_indices)
-
-
-# --- PLAIN ----------------------------------------------------------------------------------------------------------
 
 
 def _fixed_room(dense: DenseLeaf, first: int, last: int) -> int:
@@ -157,9 +153,6 @@ def _write_binary(dense: DenseLeaf, first: int, last: int, out: np.ndarray, pos:
     )
 
 
-# --- RLE and dictionary indices -------------------------------------------------------------------------------------
-
-
 def _runs_room(dense: DenseLeaf, first: int, last: int) -> int:
     return 4 + max_hybrid_bytes(last - first, 1)
 
@@ -168,9 +161,6 @@ def _write_runs(dense: DenseLeaf, first: int, last: int, out: np.ndarray, pos: i
     end = writing_kernels.encode_hybrid_u1(dense.values.data, first, last, 1, out, pos + 4)
     out[pos : pos + 4] = np.frombuffer((end - pos - 4).to_bytes(4, "little"), np.uint8)
     return end
-
-
-# --- DELTA_*, BYTE_STREAM_SPLIT, ALP --------------------------------------------------------------------------------
 
 
 def _delta_room(dense: DenseLeaf, first: int, last: int) -> int:

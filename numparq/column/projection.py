@@ -53,9 +53,7 @@ class NestedProjection:
 def select_columns(schema: Schema, columns: Any, always: Sequence[str] = ()) -> list[Leaf | NestedProjection]:
     """Return the columns to read, in the order of `columns` (None: all), then those of `always` that exist.
 
-    A dotted name that matches no column, or a tuple, is a path into a nested column. A struct field becomes a
-    column of its own, as in pyarrow; lists and maps stay, without their other leaves.
-    Raises SchemaError for an unknown column, UnsupportedError for one that is nested too deeply.
+    A tuple, or a dotted name that matches no column, is a path: struct fields become columns, lists keep their type.
     """
     if columns is None:
         return [

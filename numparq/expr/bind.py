@@ -21,7 +21,7 @@ from .resolve import ColumnResolver, ResolvedColumn, resolve_column
 from .sort_keys import KeyDomain, key_domain
 
 _DEEPEST = 100
-# What a comparison leaves of the keys, by where the literal cuts them.
+# Keys that satisfy a comparison (first, exclusive end), by the literal's position.
 _COMPARED: dict[str, Callable[[LiteralPosition, KeyDomain], tuple[Any, Any]]] = {
     "==": lambda at, domain: (at.left, at.above),
     "<": lambda at, domain: (domain.low, at.left),
@@ -34,10 +34,9 @@ _COMPARED: dict[str, Callable[[LiteralPosition, KeyDomain], tuple[Any, Any]]] = 
 def bind(
     expression: Expression, schema: Schema | ColumnResolver, origins: Mapping[int, ArrowType] | None = None
 ) -> Expression:
-    """Bind an expression to the columns of a file or dataset: bound predicates under And and Or, or a Constant.
+    """Bind an expression to the columns of a file or dataset; `origins` are types by ``ARROW:schema``, by leaf ordinal.
 
-    `origins` maps ordinals of leaves to types of ``ARROW:schema``; durations need them. Raises SchemaError for an unknown
-    column or incomparable literal, InvalidFileError for an invalid type, ValueError for nesting over 100 levels.
+    SchemaError for an unknown column or incomparable literal, ValueError for nesting over 100 levels.
     """
     if not isinstance(expression, ColumnPredicate):
         _check_depth(expression)
@@ -85,7 +84,7 @@ def _null_test(
     if found.is_leaf and key_domain(found.leaf, origin).kind == "none":
         return Constant(not negated)
     if found.level == 0:
-        return Constant(negated)  # REQUIRED all the way down
+        return Constant(negated)  # all nodes of the path are REQUIRED
     return NullPredicate(found.leaf, found.level, negated, text)
 
 
@@ -139,9 +138,8 @@ def _list_level(found: ResolvedColumn) -> int:
 def value_predicate(
     test: ColumnPredicate, leaf: Leaf, negated: bool, origin: ArrowType | None = None, text: str = ""
 ) -> ValuePredicate:
-    """Return the keys of a column that satisfy a predicate with its literals.
+    """Return the keys of a column that satisfy a predicate on values, other than ``contains``.
 
-    `test.op` is one of ``==``, ``<``, ``<=``, ``>``, ``>=``, ``in``, ``startswith`` and ``like``.
     Raises SchemaError if a literal cannot be compared with the column's values.
     """
     domain = key_domain(leaf, origin)
@@ -150,7 +148,7 @@ def value_predicate(
     ranges, pattern = _satisfying(test, leaf, domain)
     if pattern is not None:
         return ValuePredicate(leaf, domain, ranges, False, pattern, negated, text)
-    if negated:  # a NaN satisfies no comparison, and so every negated one
+    if negated:  # a NaN matches no comparison, hence every negated one
         ranges = complement(ranges, domain.low, domain.high)
     return ValuePredicate(leaf, domain, ranges, negated and domain.is_float, text=text)
 

@@ -40,7 +40,7 @@ class ValuePredicate(Expression):
     pattern: LikePattern | None = None
     negated: bool = False
     text: str = field(default="", compare=False)
-    # What `asking` makes of it when it first meets values.
+    # The compiled matcher, set on first use by `matchers.compile`.
     ready: list[Any] = field(default_factory=list, init=False, compare=False, repr=False)
 
     def __repr__(self) -> str:

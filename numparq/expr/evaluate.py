@@ -22,10 +22,9 @@ __all__ = ["evaluate", "evaluate_predicate"]
 def evaluate(
     bound: Expression, columns: Mapping[int, ColumnVector], num_rows: int, out: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return a bool array: the rows for which a bound expression is true; false and unknown are False.
+    """Return a bool array: True for the rows for which a bound expression is true, not false or unknown.
 
-    `columns` maps ordinals of leaves to decoded values. The result is a view of `out` (uint8 or bool, one item a
-    row), if given; its contents are overwritten.
+    `columns` is keyed by leaf ordinal. `out` (uint8 or bool, one item a row) becomes the result's memory.
     """
     into = _mask(out, num_rows)
     _join(bound, columns, into)
@@ -80,7 +79,7 @@ def _join(bound: Expression, columns: Mapping[int, ColumnVector], mask: RowMask)
 def _join_parts(bound: And | Or, columns: Mapping[int, ColumnVector], mask: RowMask) -> None:
     """Combine the parts into the mask, cheap ones first, until the others cannot change a row."""
     own, is_settled = (AND, _none) if isinstance(bound, And) else (OR, np.all)
-    if mask.how not in (STORE, own):  # what the parts have in common is to be joined with what is there
+    if mask.how not in (STORE, own):  # the mask holds other results: combine the parts apart
         apart = RowMask(np.empty(len(mask.out), np.uint8))
         _join_parts(bound, columns, apart)
         mask.where(apart.out)
@@ -109,7 +108,7 @@ _COSTS: dict[type, Any] = {
 }
 
 
-# --- one test ---------------------------------------------------------------------------------------------------------
+# --- one predicate ----------------------------------------------------------------------------------------------------
 
 
 def _join_nulls(predicate: NullPredicate, column: ColumnVector, mask: RowMask) -> None:

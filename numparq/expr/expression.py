@@ -61,7 +61,7 @@ class ColumnPredicate(Expression):
         A literal; a tuple of literals for ``in`` and ``not in``, pattern and escape character for ``like``.
     """
 
-    __test__ = False  # for pytest: this is no test of ours
+    __test__ = False  # keeps pytest from collecting it
 
     name: ColumnName
     op: str
@@ -130,7 +130,7 @@ class ColumnReference:
     """
 
     __slots__ = ("name",)
-    __array_ufunc__ = None  # so that NumPy's numbers, on the left, leave themselves to us as they are
+    __array_ufunc__ = None  # a NumPy scalar on the left defers to our operators
 
     def __init__(self, name: ColumnName) -> None:
         self.name = name

@@ -71,7 +71,7 @@ def intersection(first: KeyRanges, second: KeyRanges) -> KeyRanges:
 
 def overlaps(ranges: KeyRanges, low: Any, high: Any) -> bool:
     """Whether any key from `low` to `high` (exclusive) is in the set."""
-    before = bisect_left(ranges, high, key=itemgetter(0))  # ranges that begin before `high`
+    before = bisect_left(ranges, high, key=itemgetter(0))  # number of ranges that begin before `high`
     return before > 0 and low < ranges[before - 1][1]
 
 

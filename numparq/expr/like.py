@@ -8,7 +8,7 @@ from typing import Any
 from .expression import LiteralError
 from .key_ranges import KeyRanges, prefix_range
 
-ANY_CHARACTER = None  # of the tokens that are no bytes: any one character
+ANY_CHARACTER = None  # token of ``_``
 _ANY = 0
 _PERCENT, _UNDERSCORE = b"%"[0], b"_"[0]
 
@@ -33,8 +33,7 @@ class LikePattern:
 def parse_like(pattern: bytes, escape: bytes | None, text: bool) -> tuple[KeyRanges, LikePattern | None]:
     """Return key ranges outside which no value matches, and the pattern to check within; None if all within match.
 
-    `pattern` is UTF-8 if `text` is set; ``_`` then stands for a code point, not a byte.
-    Raises LiteralError if the escape character is not followed by ``%``, ``_`` or itself.
+    ``_`` stands for a code point if `text`, else for a byte. Raises LiteralError for a misused escape character.
     """
     tokens = _tokens(pattern, escape)
     if all(isinstance(token, bytes) for token in tokens):

@@ -20,10 +20,10 @@ from .key_ranges import KeyRanges
 from .sort_keys import KeyDomain, float_bits
 from .temporal import date_number, duration_number, time_number, timestamp_number
 
-Number = int | Fraction | float  # a float only where it is infinite or NaN
+Number = int | Fraction | float  # float only if infinite or NaN
 
 _FORMATS = {2: "<e", 4: "<f", 8: "<d"}
-_MOST_DIGITS = 5000  # no column can tell numbers beyond so many digits apart
+_MOST_DIGITS = 5000  # larger numbers compare alike with the values of any column
 
 
 def exact_number(value: Any, arrow_type: ArrowType | None = None) -> Number:
@@ -31,7 +31,7 @@ def exact_number(value: Any, arrow_type: ArrowType | None = None) -> Number:
     if isinstance(value, (bool, np.bool_, int, np.integer)) and not isinstance(value, np.timedelta64):
         return int(value)
     if isinstance(value, (float, np.floating)):
-        # Of numpy.longdouble, more are finite than `math` knows.
+        # math.isfinite rounds numpy.longdouble to double, which may overflow.
         return Fraction(*value.as_integer_ratio()) if np.isfinite(value) else float(value)
     if isinstance(value, Fraction):
         return value
@@ -163,15 +163,12 @@ def _among_floats(number: Number, domain: KeyDomain) -> LiteralPosition:
     def value(key: int) -> float:
         return struct.unpack(code, float_bits(key, domain.width).to_bytes(domain.width, "little", signed=True))[0]
 
-    # The key is that of a neighbour, or of the number itself.
+    # Rounding may have given a neighbour's key.
     while key > domain.low and value(key - 1) >= number:
         key -= 1
     while key < domain.high and value(key) < number:
         key += 1
     return LiteralPosition(key, key + (key < domain.high and value(key) == number))
-
-
-# --- what a literal is worth, by the kind of the column --------------------------------------------------------------
 
 
 def _exact(value: float) -> Number:
@@ -182,7 +179,7 @@ def _decimal(value: Decimal) -> Number:
     if not value.is_finite():
         return math.nan if value.is_nan() else math.copysign(math.inf, value)
     size = value.adjusted()
-    if value and abs(size) > _MOST_DIGITS:  # as good as any other number of that size, and quicker
+    if value and abs(size) > _MOST_DIGITS:  # exact Fractions of that size are slow, and not needed
         return Fraction(10) ** (_MOST_DIGITS if size > 0 else -_MOST_DIGITS) * (-1 if value < 0 else 1)
     return Fraction(value)
 

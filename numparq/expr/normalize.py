@@ -9,7 +9,7 @@ from .bound import BoundPredicate, ContainsPredicate, NullPredicate, ValuePredic
 from .expression import And, ColumnPredicate, Constant, Expression, Not, Or
 from .key_ranges import intersection, union
 
-# What is the same as another test negated, of nulls and NaNs too.
+# Operators that equal the negation of another one, for nulls and NaNs too.
 _POSITIVE = {"!=": "==", "not in": "in", "is not null": "is null"}
 
 _TEXT = 400
@@ -61,7 +61,7 @@ def _joined(parts: list, kind: type[And] | type[Or], neutral: Constant, decisive
     return neutral if not kept else kept[0] if len(kept) == 1 else kind(tuple(kept))
 
 
-# --- simpler forms ----------------------------------------------------------------------------------------------------
+# --- simplify bound predicates ----------------------------------------------------------------------------------------
 
 
 def simplify(predicate: BoundPredicate) -> Expression:
@@ -82,7 +82,7 @@ def simplify(predicate: BoundPredicate) -> Expression:
 
 
 def merge_predicates(parts: list[Expression], together: bool) -> list[Expression]:
-    """Merge the predicates on the same column: intersect their key ranges in an AND (`together`), unite them in an OR."""
+    """Merge predicates on one column: intersect their key ranges in an AND (`together`), unite them in an OR."""
     places: dict[int, int] = {}
     kept: list[Expression] = []
     for part in parts:

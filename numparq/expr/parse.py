@@ -26,6 +26,10 @@ class _Token(NamedTuple):
     place: int
 
 
+# A column is a name, with dots for fields of structs, or a name in double quotes or backticks. It is followed by one of
+# = == != <> < <= > >=, [not] in (...), [not] between ... and ..., is [not] null, [not] like '...' [escape '.'],
+# [not] startswith '...' or [not] contains ... Literals are numbers, true, false, and strings in single quotes, which
+# also stand for dates, times and decimals.
 _TOKENS = re.compile(
     r"""\s*(?:
     (?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]))
@@ -72,7 +76,7 @@ def parse_filter_for_schema(text: str, schema: Callable[[], Schema]) -> Expressi
         try:
             leaf = resolve_column(schema(), name).leaf
         except SchemaError:
-            return False  # which binding says better
+            return False  # binding raises a better error
         return leaf.logical is not None and leaf.logical.kind == "DECIMAL"
 
     return parse_filter(text, is_decimal)
@@ -134,7 +138,7 @@ class _Parser:
         if self._next.kind != "end":
             self._fail(f"{self._next.text!r} is not expected", self._next.place)
 
-    # --- conditions --------------------------------------------------------------------------------------------------
+    # --- predicates ---------------------------------------------------------------------------------------------------
 
     def any_of(self, depth: int) -> Expression:
         """Parse predicates joined by `or`."""

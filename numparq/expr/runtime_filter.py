@@ -45,7 +45,7 @@ def check_runtime_filters(runtime_filters: Any) -> list[RuntimeFilter]:
 class RuntimeFilter:
     """Values that a column must have, given at once or while a read runs.
 
-    A row passes if its value is one of `values`, lies in the range, and may be in the Bloom filter: those that are
+    A row passes if its value is one of `values`, lies in the range and may be in the Bloom filter, as far as these are
     given. Nulls never pass. A Bloom filter passes some values that are not in it. It passes all NaNs, and all values of
     INT96, BOOLEAN, BYTE_ARRAY decimal and narrow integer columns, where equal values may be stored differently.
 
@@ -186,7 +186,7 @@ class RuntimeFilter:
         """
         if self._given is None:
             return None
-        # Files that share a schema may have other units, or another time zone, by their ARROW:schema.
+        # Files with the same schema may differ in units or time zone by their ARROW:schema.
         origin = None if origins is None else origins.get(resolve_column(schema, self.column).leaf.index)
         with self._lock:
             kept = self._bound

@@ -16,7 +16,7 @@ from numparq.types.parquet_type import infer_arrow_type
 from .key_ranges import TOP, KeyRanges
 
 _WIDTHS = {INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8, BYTE_ARRAY: 0}
-_JULIAN_EPOCH = 2440588  # the Julian day of 1970-01-01
+_JULIAN_EPOCH = 2440588  # Julian day of 1970-01-01
 _NS_OF_DAY = 86_400_000_000_000
 
 
@@ -105,7 +105,7 @@ def key_domain(leaf: Leaf, origin: ArrowType | None = None) -> KeyDomain:
     if arrow_type.kind == "decimal":
         most = 1 << 8 * width - 1 if width else math.inf
         return KeyDomain("decimal", width, -most, most, arrow_type)
-    if leaf.logical is not None and leaf.logical.kind == "ENUM":  # read as bytes, and meant as text
+    if leaf.logical is not None and leaf.logical.kind == "ENUM":  # decoded as bytes, compared with text too
         arrow_type = replace(arrow_type, kind="enum")
     return KeyDomain("bytes", width, b"", TOP, arrow_type)
 

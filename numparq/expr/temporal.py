@@ -15,7 +15,7 @@ from .expression import LiteralError
 
 _NS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _NS_OF_DAY = 86_400 * 10**9
-# Nanoseconds of one of NumPy's units.
+# Nanoseconds of NumPy's units.
 _NUMPY_NS: dict[str, Fraction] = {
     "W": Fraction(7 * _NS_OF_DAY),
     "D": Fraction(_NS_OF_DAY),
@@ -27,7 +27,7 @@ _NUMPY_NS: dict[str, Fraction] = {
     "as": Fraction(1, 10**9),
 }
 _MONTHS = {"Y": 12, "M": 1}
-_YEARS_OF_CYCLE, _DAYS_OF_CYCLE = 400, 146_097  # after which the calendar begins anew
+_YEARS_OF_CYCLE, _DAYS_OF_CYCLE = 400, 146_097  # period of the Gregorian calendar
 _EPOCH = datetime.datetime(1970, 1, 1)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 _LOOKS_LIKE_A_DATE = re.compile(r"\s*\d{4}(-\d|\d{4}\b|\s*$)")
@@ -86,13 +86,15 @@ def duration_number(value: Any, arrow_type: ArrowType) -> Fraction:
 
 def _moment(value: Any) -> tuple[Fraction, bool]:
     """Return nanoseconds since 1970 (in UTC if the value has a zone), and whether it has one."""
-    if isinstance(value, datetime.datetime) and hasattr(value, "asm8"):  # pandas.Timestamp, which may have nanoseconds
+    if isinstance(value, datetime.datetime) and hasattr(value, "asm8"):  # pandas.Timestamp: keep nanoseconds
         return _numpy_ns(value.asm8), value.tzinfo is not None
     if isinstance(value, np.datetime64):
         return _numpy_ns(value), False
     if isinstance(value, datetime.datetime):
         offset = value.utcoffset()
-        since = value.replace(tzinfo=None) - _EPOCH - (offset or datetime.timedelta())  # in UTC perhaps before year 1
+        since = (
+            value.replace(tzinfo=None) - _EPOCH - (offset or datetime.timedelta())
+        )  # a timedelta: UTC may be before year 1
         return Fraction(since // _MICROSECOND * 1000), offset is not None
     if isinstance(value, datetime.date):
         return Fraction((value.toordinal() - _EPOCH.toordinal()) * _NS_OF_DAY), False

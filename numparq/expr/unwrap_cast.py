@@ -25,7 +25,7 @@ _NS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _NS_OF_DAY = 86_400 * 10**9
 _FORMATS = {2: "<e", 4: "<f", 8: "<d"}
 
-# What a key counts, and how much one of it is worth: only keys that count the same can be told from one another.
+# Type kind -> quantity that keys count, and the worth of one key; only keys of the same quantity can be compared.
 _WORTHS: dict[str, Callable[[ArrowType], tuple[str, Fraction]]] = {
     "bool": lambda kind: ("numbers", Fraction(1)),
     "int": lambda kind: ("numbers", Fraction(1)),
@@ -45,7 +45,7 @@ def unwrap_cast(predicate: ValuePredicate, leaf: Leaf, domain: KeyDomain) -> Val
     if predicate.domain == domain:
         return replace(predicate, leaf=leaf)
     if predicate.domain.kind == "bytes" and domain.kind == "bytes":
-        return replace(predicate, leaf=leaf, domain=domain)  # bytes are their own keys
+        return replace(predicate, leaf=leaf, domain=domain)  # byte strings are their own keys
     nan = predicate.nan and domain.is_float
     return replace(
         predicate, leaf=leaf, domain=domain, ranges=_ranges(predicate.ranges, predicate.domain, domain), nan=nan

@@ -107,7 +107,7 @@ class LevelEntries:
 def shred(node: SchemaNode, array: UnshreddedArray, stored: ToPhysical | None = None) -> list[LeafValues]:
     """Shred rows of a nested column into one LeafValues a leaf, in schema order, with levels and dense values.
 
-    SchemaError for a null in a REQUIRED node or levels beyond MAX_LEVEL. `stored` casts a leaf to its physical type.
+    SchemaError for a null in a REQUIRED node or too many levels. `stored` casts a leaf to its physical type.
     """
     index = np.arange(array.length, dtype=np.int64)
     definition = np.zeros(array.length, np.uint8)

@@ -96,10 +96,9 @@ def _build_template(leaves: Sequence[Leaf], targets: Sequence[OutputType]) -> np
 
 
 class ChunkTables:
-    """Chunk tables of the columns of one read, by row group.
+    """Chunk tables of the columns of one read, by row group; `files` opens sibling files (None rejects them).
 
     ParquetError if a chunk lies outside the file's data (exclusive `end`), contradicts the schema or is unsupported.
-    `files` opens sibling files; None rejects external column chunks.
     """
 
     def __init__(
@@ -117,7 +116,7 @@ class ChunkTables:
         self._faults = page_quirks(footer.created_by)
         self._num_rows = footer.row_group_num_rows[self._row_groups]
         self._metadata = self._read_metadata(footer)
-        # Some writers leave dictionary_page_offset out, or at 0, though the dictionary page is the first page at
+        # Some writers leave dictionary_page_offset out, or at 0: a dictionary page, if any, then is the first page at
         # data_page_offset (parquet-mr 1.8; dict-page-offset-zero of parquet-testing).
         data, dictionary = self._metadata["data_page_offset"], self._metadata["dictionary_page_offset"]
         self._starts = np.where((dictionary >= MAGIC_BYTES) & (dictionary < data), dictionary, data)

@@ -40,8 +40,7 @@ if TYPE_CHECKING:
 def decode_binary(pages: Pages, dictionary: BinaryArray | None, size_hint: int, scratch: Scratch) -> BinaryArray:
     """Decompress and decode data pages that share one dictionary; null counts go to the chunk table.
 
-    C_ROW_START and C_ROW_STOP bound the rows of each chunk; C_VALIDITY is its first row in the result.
-    `size_hint` estimates the bytes of all values: too small a hint costs a copy. Raises PageFailure.
+    C_VALIDITY is a chunk's first row in the result. `size_hint` estimates the bytes of all values. Raises PageFailure.
     """
     entries = dictionary or EMPTY_DICTIONARY
     return _decoded(pages, lambda part: [(part, entries)], size_hint, scratch)

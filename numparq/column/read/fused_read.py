@@ -1,4 +1,4 @@
-"""Fused read: one run of rows by a single kernel call; None where a page needs the general path."""
+"""Fused read: one run of rows by a single kernel call, or None if a page needs the general path."""
 
 from __future__ import annotations
 

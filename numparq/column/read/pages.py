@@ -106,7 +106,7 @@ def page_run(pages: Pages, first: int, last: int) -> Pages:
 
 
 def trim_rows(pages: Pages) -> Pages:
-    """Return Pages whose row range ends with the data pages at hand, so that decoded runs join without a gap."""
+    """Return Pages bounded to the rows of their data pages, so that decoded runs of a chunk join without a gap."""
     first = int(pages.pages[0, P_TYPE] == DICTIONARY_PAGE)
     if first == len(pages.pages):
         chunks = pages.chunks.copy()

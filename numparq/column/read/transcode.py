@@ -39,7 +39,7 @@ from numparq.kernels.tables import (
 from .decompress import BATCH_BYTES
 from .pages import Pages, check_page
 
-# (pages, first, last, decompressed, scratch, out, state) -> exclusive end of the transcoded pages, or a negative status.
+# (pages, first, last, decompressed, scratch, out, state) -> exclusive end of what was transcoded, or a negative status.
 Transcoder = Callable[[Pages, int, int, np.ndarray, Scratch, np.ndarray, np.ndarray], int]
 
 

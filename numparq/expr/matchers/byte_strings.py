@@ -25,7 +25,7 @@ _WORD = 8
 _TOP_BIT = 1 << 63
 _NO_OFFSETS = np.zeros(1, np.uint8)
 _NO_WORDS, _NO_EDGES = np.zeros(1, np.uint64), np.zeros(1, np.int64)
-_SLOTS_A_WORD = 2  # of an edge; a string has two edges, most often with the same word
+_SLOTS_A_WORD = 2  # per edge; the two edges of a single string mostly share their word
 
 _CHUNK_BYTES = 1 << 24
 
@@ -82,7 +82,7 @@ class BytesMatcher:
         joined = np.frombuffer(b"".join(edges), np.uint8)
         places = np.cumsum([0, *map(len, edges)], dtype=np.int64)
         flip = -_TOP_BIT if signed else 0
-        # Of one string, all that its two edges share is compared first, which is quicker still.
+        # A single string has a faster way: the kernel compares the prefix that its two edges share first.
         single = len(ranges) > 1 and all(high is not TOP and high == low + b"\0" for low, high in ranges)
         table = _word_table(words, len(edges)) if single else (_NO_WORDS, _NO_EDGES, 0)
         self._arguments = joined, len(joined), places, len(edges), words, steps, *table, shared, flip
@@ -152,7 +152,10 @@ def offset_binary(ranges: KeyRanges, width: int) -> KeyRanges:
 
 
 def match_unscaled_decimals(column: ColumnVector, ranges: KeyRanges, mask: RowMask) -> None:
-    """Combine into the mask which decimals of any length (big-endian two's complement, empty is 0) are in int ranges."""
+    """Combine into the mask which decimals of any length are in int ranges.
+
+    They are big-endian two's complement; no bytes are 0.
+    """
     assert column.offsets is not None
     starts = column.offsets[:-1].astype(np.int64)
     sizes = column.offsets[1:] - starts
@@ -174,7 +177,7 @@ def _widened(data: np.ndarray, starts: np.ndarray, sizes: np.ndarray, width: int
     negative = (sizes > 0) & (data[np.minimum(starts, last)] >= 0x80)
     wide = np.empty((len(sizes), width), np.uint8)
     for column in range(width):
-        place = column - (width - sizes)  # in the number; before it begins, there is its sign
+        place = column - (width - sizes)  # index in the number; negative: sign extension
         stored = data[np.clip(starts + place, 0, last)]
         wide[:, column] = np.where(place >= 0, stored, np.where(negative, 0xFF, 0))
     wide[:, 0] ^= 0x80

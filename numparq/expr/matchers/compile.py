@@ -20,9 +20,12 @@ Matcher = Callable[[ColumnVector, RowMask], None]
 
 
 def match_values(predicate: ValuePredicate | BloomPredicate, column: ColumnVector, mask: RowMask) -> None:
-    """Combine into the mask which values match; the column's codes and validity are ignored, the mask's validity counts."""
+    """Combine into the mask which values match.
+
+    The column's codes and validity are ignored; the mask's validity counts.
+    """
     if not predicate.ready:
-        predicate.ready.append(_compile(predicate))  # twice, where two threads come at once: that does not matter
+        predicate.ready.append(_compile(predicate))  # a race of threads compiles twice, harmlessly
     predicate.ready[0](column, mask)
 
 
@@ -51,7 +54,7 @@ def _booleans(predicate: ValuePredicate) -> Matcher:
 
 
 def _integers(predicate: ValuePredicate) -> Matcher:
-    # What a writer left above the bits of a narrow integer does not count.
+    # Upper bits of a narrow integer are ignored, whatever the writer left there.
     keys = IntMatcher(predicate.ranges, (predicate.domain.high - predicate.domain.low).bit_length() - 1)
     return lambda column, into: keys.join(_numbers(column.values), into)
 
@@ -124,9 +127,9 @@ _COMPILERS: dict[str, Callable[[ValuePredicate], Matcher]] = {
     "decimal": _decimals,
 }
 
-# --- members of a Bloom filter ----------------------------------------------------------------------------------------
+# --- Bloom filters ----------------------------------------------------------------------------------------------------
 
-_AT_ONCE = 1 << 14  # so many hashes stay in the processor's cache
+_AT_ONCE = 1 << 14  # hashes per batch, which stay in the CPU cache
 
 
 def _members(predicate: BloomPredicate) -> Matcher:
@@ -139,7 +142,7 @@ def _members(predicate: BloomPredicate) -> Matcher:
 
     def asked(column: ColumnVector, into: RowMask) -> None:
         if column.offsets is None and column.values.dtype.itemsize not in (1, domain.width):
-            into.constant(True)  # not as it is stored
+            into.constant(True)  # decoded to another width than stored: cannot be hashed
             return
         for start in range(0, len(into.out), _AT_ONCE):
             part = into.part(start, start + _AT_ONCE)

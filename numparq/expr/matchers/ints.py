@@ -13,7 +13,7 @@ from numparq.kernels import predicate_kernels
 from .vectors import RowMask
 
 _FEW = 4
-_TABLE_SPAN = 1 << 18  # so that a table stays in the processor's cache
+_TABLE_SPAN = 1 << 18  # a table of this size stays in the CPU cache
 _SLOTS_A_KEY = 4
 _KEYS_A_RANGE = 4
 
@@ -47,11 +47,14 @@ def _signed(number: int) -> int:
 
 
 def _around(ranges: KeyRanges, bits: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return ranges as first keys and spans, modulo ``2**bits``; a last range that meets the first one is merged with it."""
+    """Return ranges as first keys and spans, modulo ``2**bits``.
+
+    A last range that ends where the first begins, modulo that, is merged with it.
+    """
     size = 1 << bits
     firsts = [low % size for low, _ in ranges]
     spans = [high - low - 1 for low, high in ranges]
-    if len(ranges) > 1 and ranges[-1][1] - ranges[0][0] == size:  # the last one ends where the first one begins
+    if len(ranges) > 1 and ranges[-1][1] - ranges[0][0] == size:  # the last range continues in the first, modulo `size`
         spans[-1] += spans.pop(0) + 1
         del firsts[0]
     return np.array(firsts, np.uint64), np.array(spans, np.uint64)
