@@ -10,17 +10,16 @@ import numpy as np
 
 @dataclass(slots=True)
 class BinaryArray:
-    """Byte strings of variable length, as offsets into one stretch of bytes.
+    """Byte strings of variable length, as offsets into one buffer.
 
-    Parameters
+    Attributes
     ----------
     offsets : numpy.ndarray
-        int64, one more than there are values: value ``i`` is ``data[offsets[i]:offsets[i + 1]]``. Never decreasing.
+        int64, one more than values, never decreasing: value ``i`` is ``data[offsets[i]:offsets[i + 1]]``.
     data : numpy.ndarray
         uint8, at least ``offsets[-1]`` long.
     validity : numpy.ndarray or None
-        uint8, 1 where there is a value and 0 where there is a null; None where there are no nulls. A null's two
-        offsets are equal.
+        uint8, 0 for a null; None if there are no nulls. The two offsets of a null are equal.
     """
 
     offsets: np.ndarray
@@ -32,7 +31,7 @@ class BinaryArray:
 
     @property
     def null_count(self) -> int:
-        """How many of the values are nulls."""
+        """Number of nulls."""
         return 0 if self.validity is None else len(self) - int(np.count_nonzero(self.validity[: len(self)]))
 
 
@@ -40,13 +39,12 @@ class BinaryArray:
 class DictionaryArray:
     """Values as codes into a dictionary.
 
-    Parameters
+    Attributes
     ----------
     codes : numpy.ndarray
-        int32; -1 is a null, and every other code is less than the dictionary's length.
+        int32; -1 is a null, every other code is less than the dictionary's length.
     dictionary : BinaryArray
-        The distinct values, without nulls. A writer may leave values in it that no code names, and may even
-        repeat one.
+        No nulls. Entries may be unused, and some writers repeat entries.
     """
 
     codes: np.ndarray
@@ -58,18 +56,18 @@ class DictionaryArray:
 
 @dataclass(slots=True)
 class DecodedColumn:
-    """One flat column, decoded as a `numparq.types.output_type.OutputType` says.
+    """One flat column, decoded to its output type.
 
-    Parameters
+    Attributes
     ----------
     values : numpy.ndarray or None
-        For fixed storage, the values: one dimension, one item a row, of the target's dtype.
+        Fixed storage: one-dimensional, one item a row, of the output type's dtype.
     validity : numpy.ndarray or None
-        For fixed storage with ``nulls="mask"``: uint8, 1 where there is a value. None where no null was met.
+        Fixed storage with ``nulls="mask"``: uint8, 0 for a null; None if no null was found.
     null_count : int
-        How many nulls the rows hold, counted while decoding.
+        Nulls in the rows, counted while decoding.
     pieces : list of BinaryArray or DictionaryArray
-        For the other storages: the rows, in order, in one piece or several.
+        Other storages: the rows in order, in one array or several.
     """
 
     values: np.ndarray | None = None
@@ -79,11 +77,11 @@ class DecodedColumn:
 
     @property
     def fixed(self) -> np.ndarray:
-        """`values`, where the storage is known to be fixed."""
+        """`values` of a column with fixed storage, never None."""
         assert self.values is not None
         return self.values
 
 
 def binary_from_fixed_size(values: np.ndarray, width: int, validity: np.ndarray | None = None) -> BinaryArray:
-    """Give values of a fixed size, as bytes one behind the other, as a piece."""
+    """Return contiguous fixed-size values (uint8, `width` bytes each) as a BinaryArray over the same buffer."""
     return BinaryArray(np.arange(len(values) // width + 1, dtype=np.int64) * width, values, validity)

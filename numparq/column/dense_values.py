@@ -1,4 +1,4 @@
-"""Values of a leaf without nulls, with levels or validity: the input of encoders."""
+"""Dense values of a leaf: values without null slots, with levels or validity; the input of encoders."""
 
 from __future__ import annotations
 
@@ -27,20 +27,16 @@ PHYSICAL_DTYPES: dict[int, np.dtype] = {
 
 @dataclass(slots=True)
 class DenseValues:
-    """Values one behind the other, no nulls among them.
+    """Contiguous values without null slots.
 
-    Parameters
+    Attributes
     ----------
-    physical : int
-        The physical type.
     width : int
         Bytes of a value in memory; 0 for BYTE_ARRAY.
-    count : int
-        Their number.
-    data : np.ndarray
-        As in `LeafValues.values`.
-    starts, ends : int64, or None
-        Of BYTE_ARRAY.
+    data : numpy.ndarray
+        As `LeafValues.values`.
+    starts, ends : numpy.ndarray or None
+        int64, only for BYTE_ARRAY: bounds of each value in `data`, ends exclusive.
     """
 
     physical: int
@@ -52,12 +48,12 @@ class DenseValues:
 
     @property
     def raw(self) -> np.ndarray:
-        """The data as bytes."""
+        """View of the data as bytes."""
         return self.data.view("u1")
 
     @property
     def plain_size(self) -> int:
-        """Bytes that they take in PLAIN encoding."""
+        """Bytes of the values in PLAIN encoding."""
         if self.starts is None or self.ends is None:
             return (self.count + 7) // 8 if self.physical == BOOLEAN else self.count * self.width
         return int((self.ends - self.starts).sum()) + 4 * self.count
@@ -65,24 +61,22 @@ class DenseValues:
 
 @dataclass(slots=True)
 class DenseLeaf:
-    """A leaf's values without nulls, and its entries: one for each value or null, or empty or null list.
+    """Dense values of a leaf and its level entries: one for each value, null, or empty or null list.
 
-    Parameters
+    Attributes
     ----------
     values : DenseValues
-        The values; with `codes`, those of the dictionary.
-    codes : int32, or None
-        For each value its place in the dictionary.
+        The values; if `codes` is set, the dictionary's.
+    codes : numpy.ndarray or None
+        int32, the dictionary index of each value.
     num_values : int
-        How many there are (of `codes`, where there are some).
+        Values (codes, if set); nulls do not count.
     num_entries : int
-        Entries, which is what page headers count as num_values.
-    num_rows : int
-        Rows.
-    present : uint8, or None
-        For each entry whether it has a value; None where all have one.
-    definition, repetition : uint8, or None
-        The levels; None where each is at its maximum, or 0.
+        Level entries: `num_values` of page headers.
+    present : numpy.ndarray or None
+        uint8, whether an entry has a value; None if all have.
+    definition, repetition : numpy.ndarray or None
+        uint8 levels; None if all definition levels are at their maximum, or all repetition levels 0.
     """
 
     values: DenseValues
@@ -96,7 +90,7 @@ class DenseLeaf:
 
 
 def value_width(leaf: Leaf) -> int:
-    """Give the bytes of a value in memory; 0 for BYTE_ARRAY."""
+    """Return the bytes of a value in memory; 0 for BYTE_ARRAY."""
     if leaf.physical == BYTE_ARRAY:
         return 0
     if leaf.physical in (FIXED_LEN_BYTE_ARRAY, INT96):
@@ -105,25 +99,9 @@ def value_width(leaf: Leaf) -> int:
 
 
 def drop_nulls(leaf: Leaf, leaf_values: LeafValues, num_rows: int) -> DenseLeaf:
-    """Leave the nulls out.
+    """Return the values of `num_rows` rows without null slots.
 
-    Parameters
-    ----------
-    leaf : Leaf
-        The leaf.
-    leaf_values : LeafValues
-        Its values in some rows.
-    num_rows : int
-        How many rows.
-
-    Returns
-    -------
-    DenseLeaf
-
-    Raises
-    ------
-    SchemaError
-        When a REQUIRED leaf has nulls.
+    Raises SchemaError if a REQUIRED leaf has nulls.
     """
     width = value_width(leaf)
     count = _count(leaf_values, width)
@@ -171,7 +149,7 @@ def _count(given: LeafValues, width: int) -> int:
 
 
 def _compact(values: DenseValues, validity: np.ndarray, kept: int) -> DenseValues:
-    """Leave out what stands for nulls; kernels want room for all."""
+    """Return `values` without null slots; kernels need outputs with room for all of them."""
     count = values.count
     if values.starts is not None and values.ends is not None:
         starts, ends = np.empty(count, np.int64), np.empty(count, np.int64)
@@ -184,7 +162,7 @@ def _compact(values: DenseValues, validity: np.ndarray, kept: int) -> DenseValue
 
 
 def gather_values(values: DenseValues, codes: np.ndarray) -> DenseValues:
-    """Give the value of each code: what a dictionary stands for, without it."""
+    """Return the value of each code, copied from a dictionary; strings stay in its buffer."""
     count = len(codes)
     if values.starts is not None and values.ends is not None:
         starts, ends = np.empty(count, np.int64), np.empty(count, np.int64)

@@ -1,4 +1,4 @@
-"""Table of encodings, both ways: how each is written, and which kernels make it PLAIN (Encodings.md)."""
+"""Table of encodings, both ways: how each is written, and which kernels transcode it to PLAIN (Encodings.md)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from .dense_values import DenseLeaf
 
 __all__ = ["ENCODING_PHYSICAL_TYPES"]
 
-# What these encodings may hold (Encodings.md). A page of another type is left to the decoders, which refuse it.
+# Encoding -> physical types (Encodings.md). Decoders reject pages of other types.
 TRANSCODED_TYPES = {
     DELTA_BINARY_PACKED: (INT32, INT64),
     DELTA_LENGTH_BYTE_ARRAY: (BYTE_ARRAY,),
@@ -47,7 +47,7 @@ TRANSCODED_TYPES = {
     BYTE_STREAM_SPLIT: (INT32, INT64, FLOAT, DOUBLE, FIXED_LEN_BYTE_ARRAY),
     ALP: (FLOAT, DOUBLE),
 }
-# By encoding and physical type, the kernels that make such a page PLAIN; 0: none do.
+# (encoding, physical type) -> kernels that transcode such a page to PLAIN.
 NO_TRANSCODER, DELTA_TRANSCODER, ALP_TRANSCODER = 0, 1, 2
 TRANSCODERS = np.zeros((ALP + 2, FIXED_LEN_BYTE_ARRAY + 1), np.int64)
 
@@ -64,14 +64,14 @@ ENCODING_NAMES = {
 
 
 class Encoder(NamedTuple):
-    """How an encoding is written.
+    """Size bound and write function of an encoding.
 
     Attributes
     ----------
     room : callable
-        ``(dense, first, last) -> int``: the bytes that values `first` to `last` take at the most.
+        ``(dense, first, last) -> int``: most bytes that values `first` to `last` (exclusive) can take.
     write : callable
-        ``(dense, first, last, out, pos) -> int``: writes them into `out` at `pos`, gives the position behind them.
+        ``(dense, first, last, out, pos) -> int``: writes them into `out` at `pos`, returns the end position.
     """
 
     room: Callable[[DenseLeaf, int, int], int]
@@ -89,9 +89,6 @@ def _write_indices(dense: DenseLeaf, first: int, last: int, out: np.ndarray, pos
 
 
 INDEX_ENCODER = Encoder(_indices_room, _write_indices)
-
-
-# --- PLAIN ----------------------------------------------------------------------------------------------------------
 
 
 def _fixed_room(dense: DenseLeaf, first: int, last: int) -> int:
@@ -156,9 +153,6 @@ def _write_binary(dense: DenseLeaf, first: int, last: int, out: np.ndarray, pos:
     )
 
 
-# --- RLE and dictionary indices -------------------------------------------------------------------------------------
-
-
 def _runs_room(dense: DenseLeaf, first: int, last: int) -> int:
     return 4 + max_hybrid_bytes(last - first, 1)
 
@@ -167,9 +161,6 @@ def _write_runs(dense: DenseLeaf, first: int, last: int, out: np.ndarray, pos: i
     end = writing_kernels.encode_hybrid_u1(dense.values.data, first, last, 1, out, pos + 4)
     out[pos : pos + 4] = np.frombuffer((end - pos - 4).to_bytes(4, "little"), np.uint8)
     return end
-
-
-# --- DELTA_*, BYTE_STREAM_SPLIT, ALP --------------------------------------------------------------------------------
 
 
 def _delta_room(dense: DenseLeaf, first: int, last: int) -> int:
@@ -209,7 +200,7 @@ def _write_alp8(dense: DenseLeaf, first: int, last: int, out: np.ndarray, pos: i
     return alp_writing_kernels.encode_alp8(data, data.view("i8"), first, last, work, out, pos)
 
 
-# (encoding, physical type) -> what writes it: section by section as in Encodings.md.
+# (encoding, physical type) -> encoder, in the order of Encodings.md.
 ENCODERS: dict[tuple[int, int], Encoder] = {
     **{(PLAIN, physical): _FIXED for physical in (INT32, INT64, INT96, FLOAT, DOUBLE, FIXED_LEN_BYTE_ARRAY)},
     (PLAIN, BOOLEAN): Encoder(_boolean_room, _write_booleans),
@@ -245,7 +236,7 @@ for _encoding, _physical in TRANSCODED_TYPES.items():
 
 
 def uses_delta_kernels(encoding: int, physical: int) -> bool:
-    """Tell whether pages of fixed-size values in an encoding are made PLAIN by the kernels of the delta encodings."""
+    """Whether the delta kernels transcode fixed-size values of this encoding to PLAIN."""
     return (
         encoding < len(TRANSCODERS)
         and encoding != DELTA_BYTE_ARRAY
@@ -254,28 +245,14 @@ def uses_delta_kernels(encoding: int, physical: int) -> bool:
 
 
 def index_bit_width(num_entries: int) -> int:
-    """Give the bits of an index into a dictionary of so many entries."""
+    """Return the bits of an index into a dictionary of `num_entries` entries."""
     return max(num_entries - 1, 0).bit_length()
 
 
 def encoder_for(dense: DenseLeaf, encoding: int) -> Encoder:
-    """Find what writes values in an encoding.
+    """Return the encoder of `encoding` for these values.
 
-    Parameters
-    ----------
-    dense : DenseLeaf
-        The values.
-    encoding : int
-        Encoding (parquet.thrift).
-
-    Returns
-    -------
-    Encoder
-
-    Raises
-    ------
-    UnsupportedError
-        When the encoding is not one for values of this physical type.
+    Raises UnsupportedError if the encoding cannot hold the values' physical type.
     """
     found = ENCODERS.get((encoding, dense.values.physical))
     if found is None:
@@ -288,7 +265,7 @@ def encoder_for(dense: DenseLeaf, encoding: int) -> Encoder:
 
 
 def can_encode(encoding: int, physical: int) -> bool:
-    """Say whether values of a physical type can be written in an encoding."""
+    """Whether values of a physical type can be written in an encoding."""
     return (encoding, physical) in ENCODERS
 
 
@@ -300,7 +277,7 @@ def _num_bytes(dense: DenseLeaf, first: int, last: int) -> int:
 
 
 def _bounds_of_values(dense: DenseLeaf, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-    """Give where values start and end; FIXED_LEN_BYTE_ARRAY has no such arrays of its own."""
+    """Return the starts and exclusive ends of values in bytes, computed for FIXED_LEN_BYTE_ARRAY."""
     values = dense.values
     if values.starts is not None and values.ends is not None:
         return values.starts[first:last], values.ends[first:last]

@@ -1,4 +1,4 @@
-"""Values of leaf columns on their way to a file: the interface between conversion and encoding."""
+"""Values of leaf columns to be written: the interface between conversion and encoding."""
 
 from __future__ import annotations
 
@@ -15,27 +15,25 @@ __all__ = ["LeafValues", "SourceColumn"]
 
 @dataclass(slots=True)
 class LeafValues:
-    """The values of one leaf in a range of rows.
+    """Values of one leaf in a range of rows.
 
-    Parameters
+    Attributes
     ----------
-    values : np.ndarray
-        C-contiguous and one-dimensional. By physical type: BOOLEAN uint8 (0 or 1), INT32 int32, INT64 int64, FLOAT
-        float32, DOUBLE float64, INT96 and FIXED_LEN_BYTE_ARRAY uint8, value after value as stored, BYTE_ARRAY uint8,
-        cut up by `starts` and `ends`. A float16 is FIXED_LEN_BYTE_ARRAY of length 2.
-    starts, ends : int64, or None
-        Of BYTE_ARRAY: value i is ``values[starts[i]:ends[i]]``.
-    validity : uint8, or None
-        1 where there is a value; it has an item for every row, and so have the values, whatever stands for a null.
-        None where there are no nulls.
-    definition, repetition : uint8, or None
-        The levels of a leaf that is nested, or is so by its schema; the values are then those that there are, without
-        placeholders, and `validity` is None. `repetition` is None where its maximum is 0.
-    codes : int32, or None
-        Of a column that is dictionary-encoded already (Categorical, Arrow dictionaries): for each row (or, with
-        levels, each value that there is) the index of its value in `values`; what it is at a null does not matter.
+    values : numpy.ndarray
+        C-contiguous, one-dimensional. BOOLEAN uint8 (0 or 1), INT32 int32, INT64 int64, FLOAT float32,
+        DOUBLE float64; uint8 for INT96, FIXED_LEN_BYTE_ARRAY (float16 is one of length 2) and BYTE_ARRAY.
+    starts, ends : numpy.ndarray or None
+        int64, only for BYTE_ARRAY: value i is ``values[starts[i]:ends[i]]``.
+    validity : numpy.ndarray or None
+        uint8, one item a row, 0 for a null, whose slot in the values is ignored; None if there are no nulls.
+    definition, repetition : numpy.ndarray or None
+        uint8 levels of a leaf that the schema nests. The values then have no null slots, and `validity` is
+        None. `repetition` is None if its maximum is 0.
+    codes : numpy.ndarray or None
+        int32, of dictionary-encoded columns (Categorical, Arrow dictionary): the index into `values` for each
+        row, or with levels for each value. Codes of nulls are ignored.
     keep_dictionary : bool
-        Whether all of `values` are to be in the file, however large a dictionary they make: they are the categories.
+        Whether to write all of `values`, however large: they are the categories.
     """
 
     values: np.ndarray
@@ -49,20 +47,13 @@ class LeafValues:
 
 
 class SourceColumn(Protocol):
-    """A top-level column that can be written: its schema, and its values by ranges of rows.
-
-    Attributes
-    ----------
-    node : SchemaNode
-        Its schema.
-    """
+    """Top-level column to be written: its schema node, and its leaf values by row range."""
 
     node: SchemaNode
 
     def leaves(self, start: int, stop: int) -> list[LeafValues]:
-        """Give the values of each of its leaves, in the order of the schema, for rows `start` to `stop`.
+        """Return the values of each leaf, in schema order, for rows `start` to `stop` (exclusive).
 
-        It may be called from any thread, several at once, in any order, and more than once for the same rows. What
-        it gives may be a view of the caller's data, and is not written to.
+        Called from several threads, in any order, repeatedly. The arrays may be read-only views of the caller's data.
         """
         ...

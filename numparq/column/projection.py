@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .nested.nested_type import NestedType
 
 VIRTUAL_COLUMNS = ("file", "row_group", "row_number")
-# The one that there is for exploded columns besides: where in its list an element stands.
+# Virtual column of exploded columns: the index of the element in its list.
 POSITION_COLUMN = "position"
 
 
@@ -22,18 +22,18 @@ POSITION_COLUMN = "position"
 class NestedProjection:
     """A nested column to read, or a part of one.
 
-    Parameters
+    Attributes
     ----------
     name : str
-        What it is called in the frame (unless the pandas metadata say otherwise).
+        Column name in the frame, unless the pandas metadata have another.
     position : int
-        Which top-level column it is, or is in.
+        Ordinal of the top-level column.
     whole : NestedType
-        The tree of that column.
+        Type of that top-level column.
     shape : NestedType
-        The tree of what is wanted of it.
+        Type of the projected part.
     is_pruned : bool
-        Whether that is the same column with less in it.
+        Whether `shape` is the whole column with some leaves left out.
     """
 
     name: str
@@ -44,37 +44,16 @@ class NestedProjection:
 
     @property
     def leaves(self) -> list[Leaf]:
-        """The leaves to read."""
+        """Leaf columns to read."""
         from .nested.nested_type import iter_leaves
 
         return list(iter_leaves(self.shape))
 
 
 def select_columns(schema: Schema, columns: Any, always: Sequence[str] = ()) -> list[Leaf | NestedProjection]:
-    """Find the columns to read.
+    """Return the columns to read, in the order of `columns` (None: all), then those of `always` that exist.
 
-    Parameters
-    ----------
-    schema : Schema
-        The file's.
-    columns : sequence of str or tuple, or None
-        Names of top-level columns, or paths to what is in nested ones: tuples of names, or names joined by dots,
-        where no column is called just that. None stands for all columns.
-    always : sequence of str
-        Columns to read in any case, behind the others (those of the index); left out where the file has none.
-
-    Returns
-    -------
-    list of Leaf or NestedColumn
-        In the order asked for. A field of structs is a column of its own, by the field's name, as pyarrow has it;
-        what is within a list or map stays in it, and what stands beside it is left out.
-
-    Raises
-    ------
-    SchemaError
-        When the file has no such column.
-    UnsupportedError
-        For nested columns that are too deep.
+    A tuple, or a dotted name that matches no column, is a path: struct fields become columns, lists keep their type.
     """
     if columns is None:
         return [
@@ -87,20 +66,14 @@ def select_columns(schema: Schema, columns: Any, always: Sequence[str] = ()) -> 
 
 
 class Projection(NamedTuple):
-    """Columns that are read, and their leaves; made by `projection_of`.
+    """Projected columns and their leaf columns; made by `projection_of`.
 
     Attributes
     ----------
-    columns : list of Leaf or NestedProjection
-        The columns.
-    leaves : list of Leaf
-        The leaves of all of them.
     names : list of str
-        Theirs.
+        Name of each leaf.
     labels : list of str or None
-        For each leaf the name of the column that it is, or begins; else None.
-    is_flat : bool
-        Whether no column is nested.
+        For each leaf, the name of the column that it is or begins; None for further leaves of a column.
     """
 
     columns: list[Leaf | NestedProjection]
@@ -111,7 +84,7 @@ class Projection(NamedTuple):
 
 
 def projection_of(columns: Sequence[Leaf | NestedProjection]) -> Projection:
-    """Give columns along with their leaves."""
+    """Return columns together with their leaves."""
     leaves: list[Leaf] = []
     labels: list[str | None] = []
     for column in columns:
@@ -127,33 +100,16 @@ def projection_of(columns: Sequence[Leaf | NestedProjection]) -> Projection:
 
 
 def check_names(columns: Any) -> list[Any]:
-    """Check the ``columns`` argument, where it is given: a list of names."""
+    """Return the `columns` argument as a list; TypeError for a single string."""
     if isinstance(columns, (str, bytes)):
         raise TypeError(f"columns is a list of names, not {columns!r}; write [{columns!r}] for one column")
     return list(columns)
 
 
 def resolve_top_level(schema: Schema, name: Any) -> tuple[int, tuple[str, ...]]:
-    """Find the top-level column that a name or path begins with.
+    """Return the ordinal of the top-level column that a name or path begins with, and the path from there.
 
-    Parameters
-    ----------
-    schema : Schema
-        The file's.
-    name : str or tuple of str
-        As in `select_columns`.
-
-    Returns
-    -------
-    position : int
-        Which column it is.
-    path : tuple of str
-        The names from there on down; just one where it is the column itself.
-
-    Raises
-    ------
-    SchemaError
-        When the file has no such column.
+    The path has one name if it is the column itself. Raises SchemaError for an unknown column.
     """
     key = name[0] if isinstance(name, tuple) and len(name) == 1 else name
     if not isinstance(key, tuple) and key in schema.positions:
@@ -165,15 +121,15 @@ def resolve_top_level(schema: Schema, name: Any) -> tuple[int, tuple[str, ...]]:
 
 
 def select_column(schema: Schema, name: Any) -> Leaf | NestedProjection:
-    """Find one column to read, as `select_columns` does."""
+    """Return one column to read, as `select_columns` resolves it."""
     position, path = resolve_top_level(schema, name)
     return _top_level_column(schema, position) if len(path) == 1 else _nested_part(schema, position, path, name)
 
 
 def merge_parts(columns: Iterable[Any]) -> list[Any]:
-    """Make one column of all parts of the same list or map, where the first of them is."""
+    """Merge parts of the same list or map into one column, at the position of the first part."""
     found: list[Any] = []
-    parts: dict[int, int] = {}  # where in `found` what is left of a list or map is
+    parts: dict[int, int] = {}  # position of a pruned list or map in `found`
     for column in columns:
         if isinstance(column, NestedProjection) and column.is_pruned:
             if column.position in parts:
@@ -187,7 +143,7 @@ def merge_parts(columns: Iterable[Any]) -> list[Any]:
 def index_columns(
     schema: Schema, names: Sequence[str], found: Sequence[Leaf | NestedProjection]
 ) -> list[Leaf | NestedProjection]:
-    """Give the columns of some names that there are, and that are not among those found."""
+    """Return the named columns that exist and are not already selected."""
     positions = [schema.positions[name] for name in names if name in schema.positions]
     asked = {column.column if isinstance(column, Leaf) else column.position for column in found}
     return [_top_level_column(schema, position) for position in positions if position not in asked]
@@ -197,7 +153,7 @@ def _top_level_column(schema: Schema, position: int) -> Leaf | NestedProjection:
     leaf = schema.flat_leaf(position)
     if leaf is not None:
         return leaf
-    from .nested.nested_type import resolve_nested_type  # most files have nothing nested
+    from .nested.nested_type import resolve_nested_type  # lazy: most files have nothing nested
 
     name = schema.columns[position]
     with error_context(column=name):
@@ -206,7 +162,7 @@ def _top_level_column(schema: Schema, position: int) -> Leaf | NestedProjection:
 
 
 def _nested_part(schema: Schema, position: int, path: tuple[str, ...], name: Any) -> NestedProjection:
-    """Find what a path leads to."""
+    """Return the part of a nested column that a path selects."""
     column = _top_level_column(schema, position)
     leaves = [] if isinstance(column, Leaf) else [leaf for leaf in column.leaves if leaf.path[: len(path)] == path]
     if isinstance(column, Leaf) or not leaves:
@@ -228,7 +184,7 @@ def _nested_part(schema: Schema, position: int, path: tuple[str, ...], name: Any
 
 
 def _merge_two_parts(first: Any, second: NestedProjection) -> NestedProjection:
-    """Give what two parts of one column hold together."""
+    """Return one projection with the leaves of two parts of a column."""
     from .nested.nested_type import project_leaves
 
     kept = project_leaves(second.whole, {leaf.index for part in (first, second) for leaf in part.leaves})
@@ -237,25 +193,25 @@ def _merge_two_parts(first: Any, second: NestedProjection) -> NestedProjection:
 
 
 def unknown_column_error(name: Any, known: Sequence[str], where: str = "the file") -> SchemaError:
-    """Make the error for a column that there is not, with names like it, or else with those that there are."""
+    """Return the error for an unknown column, with similar names, or else the existing ones."""
     close = difflib.get_close_matches(str(name), known, n=3)
     hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else f"; there {_list_names(known)}"
     return SchemaError(f"{where} has no column {name!r}{hint}")
 
 
 def _list_names(names: Sequence[str]) -> str:
-    """List names, the first ones of many."""
+    """Return the names as text, only the first of many."""
     if not names:
         return "are none"
     more = f" and {len(names) - _MAX_LISTED_NAMES:,} more" if len(names) > _MAX_LISTED_NAMES else ""
     return f"{'is' if len(names) == 1 else 'are'} {', '.join(map(repr, names[:_MAX_LISTED_NAMES]))}{more}"
 
 
-_MAX_LISTED_NAMES = 8  # names in a message
+_MAX_LISTED_NAMES = 8  # in an error message
 
 
 def check_include(include: Any, of_rows: Sequence[str] = ()) -> list[str]:
-    """Check the ``include`` argument: names out of VIRTUAL_COLUMNS, or of further ones, each once."""
+    """Check the `include` argument: names out of VIRTUAL_COLUMNS or `of_rows`; duplicates are dropped."""
     names = [include] if isinstance(include, str) else list(include)
     known = (*VIRTUAL_COLUMNS, *of_rows)
     for name in names:

@@ -10,20 +10,21 @@ import numpy as np
 from numparq.errors import LimitError
 from numparq.kernels.tables import SLACK
 
-# What is kept between reads: the buffers of so many threads, none of them larger than so many bytes.
+# Idle buffers between reads: at most so many threads' sets, and no buffer larger than this.
 MAX_IDLE_THREADS = 16
 MAX_IDLE_BUFFER_BYTES = 8 << 20
 
 
 class Scratch:
-    """The buffers of one thread, by what they are for.
+    """Reusable buffers of one thread, by purpose.
 
     Attributes
     ----------
     strings : dict of (int, int) to bytes
-        By chunk and row, the string in front of a page, where pages cannot be read without; of the job at hand.
+        By chunk and row: the last string before that page, for prefixes carried over (PARQUET-246).
+        Belongs to the current job.
     tables : dict of type to object
-        Small tables that are made once for the thread, by what they are; they may hold buffers.
+        Small kernel tables, by class, made once a thread; they may hold buffers.
     """
 
     def __init__(self) -> None:
@@ -32,9 +33,9 @@ class Scratch:
         self.tables: dict[type, Any] = {}
 
     def take(self, purpose: str, size: int) -> np.ndarray:
-        """Give a uint8 buffer of at least `size` bytes and SLACK behind them; what it holds is not kept.
+        """Return a uint8 buffer of at least `size` bytes plus SLACK, with arbitrary contents.
 
-        A buffer taken for the same purpose before is the same memory.
+        A buffer taken before for the same purpose is the same memory.
         """
         buffer = self._buffers.get(purpose)
         if buffer is None or len(buffer) < size + SLACK:
@@ -44,7 +45,7 @@ class Scratch:
         return buffer
 
     def shrink(self, size: int) -> None:
-        """Give buffers back that are larger than `size` bytes, and the tables, which may hold them."""
+        """Release buffers over `size` bytes, and with them the tables, which may hold them."""
         large = [purpose for purpose, buffer in self._buffers.items() if len(buffer) > size]
         for purpose in large:
             del self._buffers[purpose]
@@ -56,7 +57,7 @@ _idle: list[Scratch] = []
 
 
 def borrow_scratch() -> Scratch:
-    """Give the calling thread buffers, to be given back by `return_scratch`."""
+    """Return buffers for the calling thread; hand them back with `return_scratch`."""
     try:
         return _idle.pop()
     except IndexError:
@@ -64,21 +65,21 @@ def borrow_scratch() -> Scratch:
 
 
 def return_scratch(scratch: Scratch) -> None:
-    """Let later reads have buffers; no thread may use them any more."""
+    """Return buffers to the idle ones of later reads; no thread may use them any more."""
     if len(_idle) < MAX_IDLE_THREADS:
         scratch.shrink(MAX_IDLE_BUFFER_BYTES)
         _idle.append(scratch)
 
 
 class ThreadScratch:
-    """One `Scratch` for each thread of a read; between reads they wait for the next one, up to a size."""
+    """One `Scratch` for each thread of a read; idle ones are reused by later reads, up to a size."""
 
     def __init__(self) -> None:
         self._local = threading.local()
         self._taken: list[Scratch] = []
 
     def get(self) -> Scratch:
-        """Give the calling thread's."""
+        """Return the calling thread's buffers."""
         try:
             return self._local.scratch
         except AttributeError:
@@ -87,7 +88,7 @@ class ThreadScratch:
             return scratch
 
     def close(self) -> None:
-        """Let later reads have the buffers; no thread may use them any more."""
+        """Return all buffers for later reads; no thread may use them any more."""
         for scratch in self._taken:
             return_scratch(scratch)
         self._taken.clear()
@@ -95,7 +96,7 @@ class ThreadScratch:
 
 
 def allocate(size: int, dtype: str | np.dtype = "u1") -> np.ndarray:
-    """Allocate an array of `size` items; LimitError where there is no memory for it."""
+    """Return an uninitialised array of `size` items; LimitError if there is no memory for it."""
     try:
         return np.empty(size, dtype)
     except (MemoryError, ValueError):

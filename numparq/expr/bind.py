@@ -21,7 +21,7 @@ from .resolve import ColumnResolver, ResolvedColumn, resolve_column
 from .sort_keys import KeyDomain, key_domain
 
 _DEEPEST = 100
-# What a comparison leaves of the keys, by where the literal cuts them.
+# Keys that satisfy a comparison (first, exclusive end), by the literal's position.
 _COMPARED: dict[str, Callable[[LiteralPosition, KeyDomain], tuple[Any, Any]]] = {
     "==": lambda at, domain: (at.left, at.above),
     "<": lambda at, domain: (domain.low, at.left),
@@ -34,30 +34,9 @@ _COMPARED: dict[str, Callable[[LiteralPosition, KeyDomain], tuple[Any, Any]]] = 
 def bind(
     expression: Expression, schema: Schema | ColumnResolver, origins: Mapping[int, ArrowType] | None = None
 ) -> Expression:
-    """Bind an expression to the columns of a file.
+    """Bind an expression to the columns of a file or dataset; `origins` are types by ``ARROW:schema``, by leaf ordinal.
 
-    Parameters
-    ----------
-    expression : Expression
-        Made by `numparq.col` or `as_expression`.
-    schema : Schema or ColumnResolver
-        The file's, or what finds leaves by names as a schema does; they are told apart by their ordinals.
-    origins : mapping of int to ArrowType, optional
-        Types by the file's ``ARROW:schema``, by the ordinals of leaves; only these know durations.
-
-    Returns
-    -------
-    Expression
-        Of And, Or, ValueTest, NullTest and ElementTest; or a Constant, where no row is looked at.
-
-    Raises
-    ------
-    SchemaError
-        When the file has no such column, or a literal cannot be compared with its values.
-    InvalidFileError
-        When the type of a column breaks the specification.
-    ValueError
-        When conditions are nested too deeply in one another.
+    SchemaError for an unknown column or incomparable literal, ValueError for nesting over 100 levels.
     """
     if not isinstance(expression, ColumnPredicate):
         _check_depth(expression)
@@ -65,7 +44,7 @@ def bind(
 
 
 def _check_depth(expression: Expression) -> None:
-    """Refuse what whoever goes down it, level by level, would have no stack for."""
+    """Raise ValueError for expressions so deep that recursion would overflow the stack."""
     level: list[Any] = [expression]
     for _ in range(_DEEPEST):
         level = [
@@ -105,30 +84,16 @@ def _null_test(
     if found.is_leaf and key_domain(found.leaf, origin).kind == "none":
         return Constant(not negated)
     if found.level == 0:
-        return Constant(negated)  # REQUIRED all the way down
+        return Constant(negated)  # all nodes of the path are REQUIRED
     return NullPredicate(found.leaf, found.level, negated, text)
 
 
 def bind_predicate(
     test: ColumnPredicate, found: ResolvedColumn, negated: bool, origin: ArrowType | None = None
 ) -> BoundPredicate:
-    """Bind a test of values to a leaf.
+    """Bind a predicate on values (in normal form, not ``is null``) to a leaf; `negated` if a Not is around it.
 
-    Parameters
-    ----------
-    test : ColumnPredicate
-        Of the normal form, but not ``is null``.
-    found : ResolvedColumn
-        What its name leads to.
-    negated : bool
-        Whether a Not is around it.
-    origin : ArrowType or None
-        The leaf's type by ``ARROW:schema``.
-
-    Raises
-    ------
-    SchemaError
-        When the column is not of that kind, or a literal cannot be compared with its values.
+    Raises SchemaError if the column or a literal does not fit the predicate.
     """
     leaf, text = found.leaf, repr(Not(test) if negated else test)
     if test.op == "contains":
@@ -146,26 +111,9 @@ def bind_bloom_filter(
     schema: Schema | ColumnResolver,
     origins: Mapping[int, ArrowType] | None = None,
 ) -> Expression:
-    """Bind a question whether the values of a column may be in a Bloom filter.
+    """Bind "the value may be in a Bloom filter" to a column; a Constant if the column holds only nulls.
 
-    Parameters
-    ----------
-    name : str or tuple of str
-        The column.
-    bloom_filter : BloomFilter
-        Of values of its type.
-    schema, origins
-        As in `bind`.
-
-    Returns
-    -------
-    Expression
-        A MemberTest, or a Constant where there are only nulls.
-
-    Raises
-    ------
-    SchemaError
-        When the file has no such column, or a row has not one value of it.
+    Raises SchemaError for an unknown column, or one without a single value a row.
     """
     found, text = resolve_column(schema, name), f"({ColumnReference(name)!r} in {bloom_filter!r})"
     _check_single(found, text)
@@ -174,7 +122,7 @@ def bind_bloom_filter(
 
 
 def _check_single(found: ResolvedColumn, what: ColumnPredicate | str) -> None:
-    """Fail where a row has not one value of a column."""
+    """Raise SchemaError if a column has not one value a row."""
     if not found.is_leaf:
         kind = "is nested" if not found.leaf.max_repetition_level else "is a list, or has lists in it"
         raise SchemaError(f"{what}: the column {kind}; ask one of its fields, or contains()", column=found.leaf.name)
@@ -183,32 +131,16 @@ def _check_single(found: ResolvedColumn, what: ColumnPredicate | str) -> None:
 
 
 def _list_level(found: ResolvedColumn) -> int:
-    """Give the definition level from which on the list around a leaf is there: one less than that of its elements."""
+    """Return the least definition level at which the list is not null: one less than that of its elements."""
     return found.leaf.element_levels[1] - 1
 
 
 def value_predicate(
     test: ColumnPredicate, leaf: Leaf, negated: bool, origin: ArrowType | None = None, text: str = ""
 ) -> ValuePredicate:
-    """Make of a test and its literals the keys that satisfy it.
+    """Return the keys of a column that satisfy a predicate on values, other than ``contains``.
 
-    Parameters
-    ----------
-    test : ColumnPredicate
-        ``==``, ``<``, ``<=``, ``>``, ``>=``, ``in``, ``startswith`` or ``like``.
-    leaf : Leaf
-        The column.
-    negated : bool
-        Whether a Not is around it.
-    origin : ArrowType or None
-        The leaf's type by ``ARROW:schema``.
-    text : str
-        How it is shown.
-
-    Raises
-    ------
-    SchemaError
-        When a literal cannot be compared with the column's values.
+    Raises SchemaError if a literal cannot be compared with the column's values.
     """
     domain = key_domain(leaf, origin)
     if domain.kind == "none":
@@ -216,7 +148,7 @@ def value_predicate(
     ranges, pattern = _satisfying(test, leaf, domain)
     if pattern is not None:
         return ValuePredicate(leaf, domain, ranges, False, pattern, negated, text)
-    if negated:  # a NaN satisfies no comparison, and so every negated one
+    if negated:  # a NaN matches no comparison, hence every negated one
         ranges = complement(ranges, domain.low, domain.high)
     return ValuePredicate(leaf, domain, ranges, negated and domain.is_float, text=text)
 
@@ -248,5 +180,5 @@ def _satisfying(test: ColumnPredicate, leaf: Leaf, domain: KeyDomain) -> tuple[K
 
 
 def describe_type(leaf: Leaf) -> str:
-    """Name the type of a column, for messages."""
+    """Return the type of a column as text, for messages."""
     return f"{PHYSICAL_NAMES[leaf.physical]} ({leaf.logical})" if leaf.logical else PHYSICAL_NAMES[leaf.physical]

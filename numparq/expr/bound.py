@@ -20,27 +20,17 @@ __all__ = ["combine_results", "conjuncts", "describe"]
 
 @dataclass(frozen=True, slots=True)
 class ValuePredicate(Expression):
-    """Whether the value of a column is one of some; a null is none.
+    """Whether the value of a column is in a set of keys; false for nulls.
 
-    Without a pattern a value satisfies it if its key is in `ranges`, or if it is a NaN and `nan` is set. With one it
-    has to match, which only values in `ranges` do; and if `negated`, it must not.
+    Without `pattern`, a value matches if its key is in `ranges`, or if it is a NaN and `nan` is set.
+    With one, it must lie in `ranges` and match the pattern; `negated` then inverts the result.
 
-    Parameters
+    Attributes
     ----------
-    leaf : Leaf
-        The column.
-    domain : KeyDomain
-        Its keys.
     ranges : KeyRanges
-        Keys; negations are already taken from these.
-    nan : bool
-        Whether NaNs satisfy it.
-    pattern : LikePattern or None
-        Of LIKE, where a range does not tell all.
-    negated : bool
-        Whether pattern and range together are negated.
+        Keys that match; without a pattern, a negation is already applied.
     text : str
-        What the user wrote.
+        The predicate as the user wrote it.
     """
 
     leaf: Leaf
@@ -50,7 +40,7 @@ class ValuePredicate(Expression):
     pattern: LikePattern | None = None
     negated: bool = False
     text: str = field(default="", compare=False)
-    # What `asking` makes of it when it first meets values.
+    # The compiled matcher, set on first use by `matchers.compile`.
     ready: list[Any] = field(default_factory=list, init=False, compare=False, repr=False)
 
     def __repr__(self) -> str:
@@ -59,21 +49,15 @@ class ValuePredicate(Expression):
 
 @dataclass(frozen=True, slots=True)
 class BloomPredicate(Expression):
-    """Whether the value of a column may be in a Bloom filter; a null is not.
+    """Whether the value of a column may be in a Bloom filter; false for nulls.
 
-    Where a filter cannot tell, a value satisfies it: NaNs, and all values of columns where equal ones may be stored in
-    several ways (`probes.has_one_form`). Of zeros, either is as good as the other.
+    Always true for NaNs and for columns without canonical bytes (`sort_keys.has_canonical_bytes`), which the
+    filter cannot decide. Both zeros count as equal.
 
-    Parameters
+    Attributes
     ----------
-    leaf : Leaf
-        The column.
-    domain : KeyDomain
-        Its keys.
     filter : BloomFilter
-        Of values of the column's type, hashed in PLAIN form.
-    text : str
-        How it is shown.
+        Built from hashes of PLAIN values of the column's type.
     """
 
     leaf: Leaf
@@ -88,18 +72,14 @@ class BloomPredicate(Expression):
 
 @dataclass(frozen=True, slots=True)
 class NullPredicate(Expression):
-    """Whether there is a null in a column, a struct or a list; never unknown.
+    """Whether a leaf, struct or list is null, or not null if `negated`; never unknown.
 
-    Parameters
+    Attributes
     ----------
     leaf : Leaf
-        The column; of a struct or list a leaf within it.
+        The leaf, or a leaf below the struct or list.
     level : int
-        The definition level from which on it is there: the leaf's own maximum where the leaf itself is asked.
-    negated : bool
-        Whether it has to be there.
-    text : str
-        What the user wrote.
+        Least definition level at which the node is not null: the leaf's maximum if it is the leaf itself.
     """
 
     leaf: Leaf
@@ -109,7 +89,7 @@ class NullPredicate(Expression):
 
     @property
     def is_leaf_level(self) -> bool:
-        """Whether the leaf itself is asked."""
+        """Whether the predicate is on the leaf itself."""
         return self.level == self.leaf.max_definition_level
 
     def __repr__(self) -> str:
@@ -118,20 +98,14 @@ class NullPredicate(Expression):
 
 @dataclass(frozen=True, slots=True)
 class ContainsPredicate(Expression):
-    """Whether a list has an element that satisfies a test; unknown where the list is null.
+    """Whether a list has an element, or none if `negated`, that matches a predicate; unknown for a null list.
 
-    Parameters
+    Attributes
     ----------
     leaf : Leaf
         The elements.
     level : int
-        The definition level from which on the list is there.
-    test : ValuePredicate
-        What an element has to satisfy.
-    negated : bool
-        Whether none may satisfy it.
-    text : str
-        What the user wrote.
+        Least definition level at which the list is not null.
     """
 
     leaf: Leaf
@@ -150,7 +124,7 @@ _LONGEST = 100
 
 
 def bound_predicates(bound: Expression) -> Iterator[BoundPredicate]:
-    """Give the tests of a bound expression, in its order."""
+    """Yield the predicates of a bound expression, in order."""
     if isinstance(bound, (And, Or)):
         for part in bound.parts:
             yield from bound_predicates(part)
@@ -160,21 +134,16 @@ def bound_predicates(bound: Expression) -> Iterator[BoundPredicate]:
 
 
 def filter_leaves(bound: Expression) -> list[Leaf]:
-    """Give the leaves that a bound expression asks, each once, in its order."""
+    """Return the leaf columns that a bound expression reads, each once, in order."""
     if isinstance(bound, ValuePredicate):
         return [bound.leaf]
     return list({test.leaf.index: test.leaf for test in bound_predicates(bound)}.values())
 
 
 def combine_bools(bound: Expression, answer: Callable[[Any], bool]) -> bool:
-    """Join what is known of the tests: all parts of an AND, any of an OR.
+    """Combine the answers for the predicates of a bound expression: all parts of an AND, any part of an OR.
 
-    Parameters
-    ----------
-    bound : Expression
-        A bound one.
-    answer : callable
-        Says of a test whether any row may satisfy it, or whether all rows do; the result means the same.
+    Sound for both questions, "may any row match" and "do all rows match".
     """
     if isinstance(bound, Constant):
         return bound.value
@@ -186,16 +155,9 @@ def combine_bools(bound: Expression, answer: Callable[[Any], bool]) -> bool:
 
 
 def combine_results(bound: Expression, answer: Callable[[Any], Any], constant: Callable[[bool], Any]) -> Any:
-    """Join what the tests of a bound expression answer: by ``&`` in an AND, by ``|`` in an OR.
+    """Combine masks or row ranges of the predicates of a bound expression by ``&`` in an AND, ``|`` in an OR.
 
-    Parameters
-    ----------
-    bound : Expression
-        Made by `bind`.
-    answer : callable
-        Gives the answer of a test: a mask, or row ranges.
-    constant : callable
-        Gives that of a Constant, by its value.
+    `constant` returns the result of a Constant by its value.
     """
     if isinstance(bound, Constant):
         return constant(bound.value)
@@ -207,11 +169,11 @@ def combine_results(bound: Expression, answer: Callable[[Any], Any], constant: C
 
 
 def conjuncts(bound: Expression) -> tuple[Expression, ...]:
-    """Give the parts of which all have to hold, so that it can be told which of them cut what."""
+    """Return the conjuncts of a bound expression, so that plans can show which of them pruned what."""
     return bound.parts if isinstance(bound, And) else (bound,)
 
 
 def describe(bound: Expression) -> str:
-    """Give a predicate as it was written, cut short where it is long."""
+    """Return a predicate as text, truncated to 100 characters."""
     text = repr(bound)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 4]} ..."

@@ -1,4 +1,4 @@
-"""Filters in disjunctive normal form, the lists of tuples of pandas and pyarrow."""
+"""Filters in disjunctive normal form: the lists of tuples of pandas and pyarrow."""
 
 from __future__ import annotations
 
@@ -10,25 +10,9 @@ _OPERATORS = (*COMPARISONS, "=", "in", "not in")
 
 
 def as_expression(filters: Any) -> Expression:
-    """Make an expression of what `filters` may be.
+    """Return the `filters` argument as an expression: an Expression, a tuple, or a list in disjunctive normal form.
 
-    Parameters
-    ----------
-    filters : Expression, list of tuples, or list of lists of tuples
-        Tuples are ``(column, operator, value)``, the operator one of ``=``, ``==``, ``!=``, ``<``, ``<=``, ``>``,
-        ``>=``, ``in`` and ``not in``. All tuples of a list have to hold; of several lists, one. A single tuple
-        stands for a list of it.
-
-    Returns
-    -------
-    Expression
-
-    Raises
-    ------
-    TypeError
-        When it is something else, or a part of it is.
-    ValueError
-        When a list is empty, a tuple has not three items, or there is no such operator.
+    Raises TypeError for other types, ValueError for empty lists, tuples without three items and unknown operators.
     """
     if isinstance(filters, Expression):
         return filters
@@ -38,7 +22,10 @@ def as_expression(filters: Any) -> Expression:
 
 
 def from_dnf(filters: Any) -> Expression:
-    """Make an expression of lists of tuples, as `as_expression` does."""
+    """Return filters in disjunctive normal form as an expression: tuples of a list are ANDed, lists are ORed.
+
+    A tuple is ``(column, operator, value)``; errors as in `as_expression`.
+    """
     if isinstance(filters, tuple) and _is_predicate(filters):
         return _predicate(filters, "filters")
     if not isinstance(filters, (list, tuple)):
@@ -62,7 +49,7 @@ def from_dnf(filters: Any) -> Expression:
 
 
 def _is_predicate(item: tuple) -> bool:
-    """Tell a predicate from a tuple of predicates: it begins with a name, or a path and an operator."""
+    """Whether a tuple is a predicate, not a sequence of them: it begins with a name, or a path and an operator."""
     if not item:
         return False
     return isinstance(item[0], str) or (len(item) > 1 and isinstance(item[1], str))
@@ -99,6 +86,6 @@ def _test(column: ColumnReference, operator: str, value: Any) -> ColumnPredicate
 
 
 def _shown(filters: Any) -> str:
-    """Show what was given instead of filters: itself, or its type where that would be long (a Series, a frame)."""
+    """Return the invalid `filters` for a message: its repr, or its type name if that is long (Series, frame)."""
     text = repr(filters)
     return text if len(text) <= 100 and "\n" not in text else type(filters).__name__

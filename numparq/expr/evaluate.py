@@ -22,24 +22,9 @@ __all__ = ["evaluate", "evaluate_predicate"]
 def evaluate(
     bound: Expression, columns: Mapping[int, ColumnVector], num_rows: int, out: np.ndarray | None = None
 ) -> np.ndarray:
-    """Find the rows that satisfy a bound expression.
+    """Return a bool array: True for the rows for which a bound expression is true, not false or unknown.
 
-    Parameters
-    ----------
-    bound : Expression
-        Made by `bind`.
-    columns : mapping of int to ColumnVector
-        The leaves that it asks, by their ordinals.
-    num_rows : int
-        How many rows these have.
-    out : uint8 or bool array, optional
-        Memory for the answer, of as many items; what it holds does not matter.
-
-    Returns
-    -------
-    bool array
-        An item a row: True where the expression is true, False where it is false or unknown. Its memory is that of
-        `out`, if that is given.
+    `columns` is keyed by leaf ordinal. `out` (uint8 or bool, one item a row) becomes the result's memory.
     """
     into = _mask(out, num_rows)
     _join(bound, columns, into)
@@ -49,21 +34,9 @@ def evaluate(
 def evaluate_predicate(
     predicate: ValuePredicate | BloomPredicate, column: ColumnVector, out: np.ndarray | None = None
 ) -> np.ndarray:
-    """Find the values that satisfy a test: rows of a column, or entries of a dictionary.
+    """Return a bool array: which values, rows of a column or entries of a dictionary, match; nulls do not.
 
-    Parameters
-    ----------
-    predicate : ValuePredicate or BloomPredicate
-        Bound.
-    column : ColumnVector
-        The leaf's values.
-    out : uint8 or bool array, optional
-        As in `evaluate`.
-
-    Returns
-    -------
-    bool array
-        An item a value; False for nulls.
+    `out` as in `evaluate`.
     """
     into = _mask(out, count_values(predicate, column))
     _join_values(predicate, column, into)
@@ -71,7 +44,7 @@ def evaluate_predicate(
 
 
 def count_values(predicate: ValuePredicate | BloomPredicate, column: ColumnVector) -> int:
-    """Count the values of a column."""
+    """Return the number of values of a column."""
     if column.codes is not None:
         return len(column.codes)
     if column.offsets is not None:
@@ -104,9 +77,9 @@ def _join(bound: Expression, columns: Mapping[int, ColumnVector], mask: RowMask)
 
 
 def _join_parts(bound: And | Or, columns: Mapping[int, ColumnVector], mask: RowMask) -> None:
-    """Join the parts, those first that are quickly tested, until the others cannot change a row."""
+    """Combine the parts into the mask, cheap ones first, until the others cannot change a row."""
     own, is_settled = (AND, _none) if isinstance(bound, And) else (OR, np.all)
-    if mask.how not in (STORE, own):  # what the parts have in common is to be joined with what is there
+    if mask.how not in (STORE, own):  # the mask holds other results: combine the parts apart
         apart = RowMask(np.empty(len(mask.out), np.uint8))
         _join_parts(bound, columns, apart)
         mask.where(apart.out)
@@ -123,7 +96,7 @@ def _none(mask: np.ndarray) -> bool:
 
 
 def _cost(bound: Expression) -> int:
-    """Tell what takes longer: numbers, bytes, patterns and Bloom filters, lists."""
+    """Return the relative cost of a predicate: numbers, bytes, patterns and Bloom filters, lists."""
     return max((_COSTS[type(test)](test) for test in bound_predicates(bound)), default=0)
 
 
@@ -135,7 +108,7 @@ _COSTS: dict[type, Any] = {
 }
 
 
-# --- one test ---------------------------------------------------------------------------------------------------------
+# --- one predicate ----------------------------------------------------------------------------------------------------
 
 
 def _join_nulls(predicate: NullPredicate, column: ColumnVector, mask: RowMask) -> None:
@@ -147,7 +120,7 @@ def _join_nulls(predicate: NullPredicate, column: ColumnVector, mask: RowMask) -
 
 
 def _join_values(predicate: ValuePredicate | BloomPredicate, column: ColumnVector, mask: RowMask) -> None:
-    """Join a test of values: of all, or where they are coded, of the entries, and then what was found of each."""
+    """Combine a value predicate into the mask; of a dictionary-encoded column, entries are matched, then codes."""
     count = len(mask.out)
     if column.validity is not None or mask.validity is not None:
         mask = replace(mask, validity=_of(column.validity, count, "validity"))
@@ -176,7 +149,7 @@ def _join_lists(predicate: ContainsPredicate, column: ColumnVector, mask: RowMas
 
 
 def _of(array: Any, count: int, what: str) -> Any:
-    """Give what is known of so many rows, as the kernels take it, which check no lengths; more is left out."""
+    """Return the first `count` items as kernels take them (they check no lengths); ValueError if there are fewer."""
     if array is None:
         return None
     if len(array) < count:

@@ -1,4 +1,4 @@
-"""Unbound expressions: col(), column predicates, and, or, not."""
+"""Unbound expressions: col(), column predicates, AND, OR, NOT."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _SHOWN = 10
 
 
 class Expression:
-    """What may be true, false or unknown of a row; combined by ``&``, ``|`` and ``~``."""
+    """A filter on rows, not yet bound to a file; true, false or unknown (null) for each row.
+
+    Expressions are built from `numparq.col` and combined by ``&``, ``|`` and ``~``. They have no truth value.
+    """
 
     __slots__ = ()
 
@@ -47,20 +50,18 @@ def _parts(expression: Expression, kind: type) -> tuple[Expression, ...]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ColumnPredicate(Expression):
-    """What one column is asked.
+    """A predicate on one column.
 
-    Parameters
+    Attributes
     ----------
-    name : str or tuple of str
-        The column, as in ``columns=``.
     op : str
-        One of ``COMPARISONS``, ``"in"``, ``"not in"``, ``"startswith"``, ``"like"``, ``"contains"``, ``"is null"``
+        One of COMPARISONS, ``"in"``, ``"not in"``, ``"startswith"``, ``"like"``, ``"contains"``, ``"is null"``
         or ``"is not null"``.
     operand : object
-        A literal; of ``in`` and ``not in`` a tuple of them, of ``like`` a pair of pattern and escape character.
+        A literal; a tuple of literals for ``in`` and ``not in``, pattern and escape character for ``like``.
     """
 
-    __test__ = False  # for pytest: this is no test of ours
+    __test__ = False  # keeps pytest from collecting it
 
     name: ColumnName
     op: str
@@ -79,14 +80,14 @@ class ColumnPredicate(Expression):
 
 
 def _shortened(values: tuple) -> str:
-    """Write a list of values; of a long one its beginning."""
+    """Return a list of values as text, only the first of many."""
     shown = ", ".join(map(repr, values[:_SHOWN]))
     return f"[{shown}]" if len(values) <= _SHOWN else f"[{shown}, ... of {len(values)}]"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class And(Expression):
-    """True where all its parts are; without parts, true."""
+    """True if all parts are true; without parts, true."""
 
     parts: tuple[Any, ...]
 
@@ -96,7 +97,7 @@ class And(Expression):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Or(Expression):
-    """True where any of its parts is; without parts, false."""
+    """True if any part is true; without parts, false."""
 
     parts: tuple[Any, ...]
 
@@ -106,7 +107,7 @@ class Or(Expression):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Not(Expression):
-    """True where its part is false, and unknown where that is unknown."""
+    """True if its part is false, unknown if that is unknown."""
 
     part: Expression
 
@@ -116,16 +117,20 @@ class Not(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Constant(Expression):
-    """The same for every row."""
+    """An expression with the same value for every row."""
 
     value: bool
 
 
 class ColumnReference:
-    """A column that an expression is about; made by `col`."""
+    """A column in an expression; made by `col`.
+
+    Compared with a literal by ``==``, ``!=``, ``<``, ``<=``, ``>`` or ``>=``, it becomes an `Expression`. So it does by
+    its methods. A comparison is unknown for nulls.
+    """
 
     __slots__ = ("name",)
-    __array_ufunc__ = None  # so that NumPy's numbers, on the left, leave themselves to us as they are
+    __array_ufunc__ = None  # a NumPy scalar on the left defers to our operators
 
     def __init__(self, name: ColumnName) -> None:
         self.name = name
@@ -158,52 +163,116 @@ class ColumnReference:
         return comparison(self.name, ">=", other)
 
     def isin(self, values: Iterable[Any]) -> ColumnPredicate:
-        """Ask whether a value is one of some.
+        """Match rows whose value equals any of some literals.
 
         Parameters
         ----------
         values : iterable
-            Nulls (None, NaT, pandas.NA) among them count for nothing: `is_null` finds nulls.
+            Literals. Nulls (None, NaT, pandas.NA) among them are ignored: use `is_null` to match nulls.
+
+        Returns
+        -------
+        Expression
+
+        Raises
+        ------
+        TypeError
+            If `values` is a single string, not iterable, or holds columns or expressions.
         """
         return ColumnPredicate(self.name, "in", _listed(values, "isin"))
 
     def not_in(self, values: Iterable[Any]) -> ColumnPredicate:
-        """Ask whether a value is none of some; a null is neither in nor not in.
+        """Match rows whose value equals none of some literals; nulls do not match.
 
         Parameters
         ----------
         values : iterable
-            As in `isin`.
+            Literals, as for `isin`.
+
+        Returns
+        -------
+        Expression
+
+        Raises
+        ------
+        TypeError
+            As for `isin`.
         """
         return ColumnPredicate(self.name, "not in", _listed(values, "not_in"))
 
     def between(self, low: Any, high: Any) -> Expression:
-        """Ask whether a value lies between two others, or is one of them."""
+        """Match rows whose value lies between two literals, both included.
+
+        Parameters
+        ----------
+        low, high : object
+            The smallest and the largest value that match.
+
+        Returns
+        -------
+        Expression
+        """
         return (self >= low) & (self <= high)
 
     def is_null(self) -> ColumnPredicate:
-        """Ask whether there is no value; a NaN is one."""
+        """Match rows whose value is null; a NaN is not.
+
+        Returns
+        -------
+        Expression
+        """
         return ColumnPredicate(self.name, "is null")
 
     def is_not_null(self) -> ColumnPredicate:
-        """Ask whether there is a value."""
+        """Match rows whose value is not null; a NaN is a value.
+
+        Returns
+        -------
+        Expression
+        """
         return ColumnPredicate(self.name, "is not null")
 
     def startswith(self, prefix: str | bytes) -> ColumnPredicate:
-        """Ask whether a string, or bytes, begin with others."""
+        """Match rows whose string or bytes begin with a prefix.
+
+        Parameters
+        ----------
+        prefix : str, or bytes for a column of bytes
+            The prefix.
+
+        Returns
+        -------
+        Expression
+
+        Raises
+        ------
+        TypeError
+            If `prefix` is neither.
+        """
         if not isinstance(prefix, (str, bytes)):
             raise TypeError(f"startswith takes a string, or bytes for a column of bytes, not {prefix!r}")
         return ColumnPredicate(self.name, "startswith", prefix)
 
     def like(self, pattern: str | bytes, escape: str | bytes | None = None) -> ColumnPredicate:
-        """Ask whether a whole string fits a pattern, as in SQL.
+        """Match rows whose whole string matches a pattern, as LIKE in SQL.
 
         Parameters
         ----------
         pattern : str, or bytes for a column of bytes
-            ``%`` stands for any characters, none as well, and ``_`` for one.
+            ``%`` stands for any number of characters, ``_`` for exactly one.
         escape : str or bytes, optional
-            One character, which makes the ``%``, ``_`` or itself behind it stand for themselves.
+            One character; ``%``, ``_`` or itself after it stand for themselves. By default there is none.
+
+        Returns
+        -------
+        Expression
+
+        Raises
+        ------
+        TypeError
+            If `pattern` is neither str nor bytes.
+        ValueError
+            If `escape` is not one character of the pattern's type.
         """
         if not isinstance(pattern, (str, bytes)):
             raise TypeError(f"like takes a string, or bytes for a column of bytes, not {pattern!r}")
@@ -212,25 +281,44 @@ class ColumnReference:
         return ColumnPredicate(self.name, "like", (pattern, escape))
 
     def contains(self, value: Any) -> ColumnPredicate:
-        """Ask whether a list has an element equal to a value; elements that are null are passed over."""
+        """Match rows whose list has an element equal to a literal; null elements are ignored.
+
+        Parameters
+        ----------
+        value : object
+            The literal.
+
+        Returns
+        -------
+        Expression
+
+        Raises
+        ------
+        TypeError
+            If `value` is a null or a column.
+        """
         return ColumnPredicate(self.name, "contains", _literal(self.name, "contains", value))
 
 
 def col(name: ColumnName) -> ColumnReference:
-    """Name a column, to say of it which rows are wanted.
+    """Return a reference to a column, to build filters with.
 
     Parameters
     ----------
     name : str or tuple of str
-        As in ``columns=``: the name of a top-level column, or else names joined by dots that lead to a field of a
-        struct; a tuple is always such a path.
+        As in ``columns=``: a top-level column, or else a dotted path to a field of a struct. A tuple is always a
+        path.
 
     Returns
     -------
     ColumnReference
-        To be compared with literals, or asked by its methods ``isin``, ``not_in``, ``between``, ``is_null``,
-        ``is_not_null``, ``startswith``, ``like`` and ``contains``. What comes of that is combined by ``&``, ``|``
-        and ``~``.
+        Compare it with a literal, or call ``isin``, ``not_in``, ``between``, ``is_null``, ``is_not_null``,
+        ``startswith``, ``like`` or ``contains``. Combine the results by ``&``, ``|`` and ``~``.
+
+    Raises
+    ------
+    TypeError
+        If `name` is not a string or a tuple of strings.
 
     Examples
     --------
@@ -247,12 +335,12 @@ def col(name: ColumnName) -> ColumnReference:
 
 
 def comparison(name: ColumnName, op: str, value: Any) -> ColumnPredicate:
-    """Make a comparison of a column with a literal."""
+    """Return the comparison of a column with a literal; TypeError for a null or another column."""
     return ColumnPredicate(name, op, _literal(name, op, value))
 
 
 def is_null_literal(value: Any) -> bool:
-    """Tell whether a literal is a null: None, NaT or pandas.NA; a NaN is not."""
+    """Whether a literal is a null: None, NaT or pandas.NA, but not NaN."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return type(value).__name__ in ("datetime64", "timedelta64") and value != value
@@ -282,4 +370,4 @@ def _listed(values: Any, what: str) -> tuple[Any, ...]:
 
 
 class LiteralError(Exception):
-    """A literal that cannot be compared with the values of a column; the text says why."""
+    """A literal cannot be compared with the values of a column; the text says why."""

@@ -14,7 +14,7 @@ KeyRanges = tuple[tuple[Any, Any], ...]
 
 @total_ordering
 class _Top:
-    """Above everything but itself."""
+    """Greater than everything but itself."""
 
     __slots__ = ()
 
@@ -35,7 +35,7 @@ TOP = _Top()
 
 
 def union(*sets: Iterable[tuple[Any, Any]]) -> KeyRanges:
-    """Give the ranges of all keys that are in any of some sets, or lists of ranges in any order."""
+    """Return the union of key sets; each may be a list of ranges in any order."""
     merged: list[tuple[Any, Any]] = []
     for low, high in sorted(chain(*sets), key=itemgetter(0)):
         if not low < high:
@@ -49,13 +49,13 @@ def union(*sets: Iterable[tuple[Any, Any]]) -> KeyRanges:
 
 
 def complement(ranges: KeyRanges, low: Any, high: Any) -> KeyRanges:
-    """Give the ranges of all keys from `low` to `high` that are not in a set within these."""
+    """Return the keys from `low` to `high` (exclusive) that are not in `ranges`, which lie within."""
     edges = [low, *chain.from_iterable(ranges), high]
     return tuple((start, stop) for start, stop in zip(edges[::2], edges[1::2], strict=True) if start < stop)
 
 
 def intersection(first: KeyRanges, second: KeyRanges) -> KeyRanges:
-    """Give the ranges of the keys that are in both of two sets."""
+    """Return the keys that are in both sets."""
     found = []
     a = b = 0
     while a < len(first) and b < len(second):
@@ -70,23 +70,23 @@ def intersection(first: KeyRanges, second: KeyRanges) -> KeyRanges:
 
 
 def overlaps(ranges: KeyRanges, low: Any, high: Any) -> bool:
-    """Tell whether any key from `low` up to, but not including, `high` is in a set."""
-    before = bisect_left(ranges, high, key=itemgetter(0))  # ranges that begin before `high`
+    """Whether any key from `low` to `high` (exclusive) is in the set."""
+    before = bisect_left(ranges, high, key=itemgetter(0))  # number of ranges that begin before `high`
     return before > 0 and low < ranges[before - 1][1]
 
 
 def covers(ranges: KeyRanges, low: Any, high: Any) -> bool:
-    """Tell whether all keys from `low` up to, but not including, `high` are in a set."""
+    """Whether all keys from `low` to `high` (exclusive) are in the set."""
     place = bisect_right(ranges, low, key=itemgetter(0)) - 1
     return place >= 0 and high <= ranges[place][1]
 
 
 def prefix_end(prefix: bytes) -> object:
-    """Give the least bytes that are above all that begin with some; TOP where there are none."""
+    """Return the least bytes greater than all with this prefix; TOP if none are."""
     head = prefix.rstrip(b"\xff")
     return head[:-1] + bytes([head[-1] + 1]) if head else TOP
 
 
 def prefix_range(prefix: bytes) -> KeyRanges:
-    """Give the range of all bytes that begin with some."""
+    """Return the range of all bytes with this prefix."""
     return ((prefix, prefix_end(prefix)),)

@@ -8,24 +8,22 @@ from typing import Any
 from .expression import LiteralError
 from .key_ranges import KeyRanges, prefix_range
 
-ANY_CHARACTER = None  # of the tokens that are no bytes: any one character
+ANY_CHARACTER = None  # token of ``_``
 _ANY = 0
 _PERCENT, _UNDERSCORE = b"%"[0], b"_"[0]
 
 
 @dataclass(frozen=True, slots=True)
 class LikePattern:
-    """A pattern, taken apart.
+    """A parsed LIKE pattern.
 
-    Parameters
+    Attributes
     ----------
     pieces : tuple of tuple of bytes or None
-        What has to stand in a value in this order, with anything between one piece and the next: the first piece at
-        the beginning, the last one at the end, of which either may be empty. A piece is bytes, and `ANY_CHARACTER` for
-        a
-        character that may be any. A single piece is the whole value.
+        Segments between ``%``, in order: the first is anchored at the start, the last at the end, either may be
+        empty; a single one is the whole value. A segment has literal bytes and `ANY_CHARACTER`.
     is_text : bool
-        Whether a character is a code point of UTF-8 (bytes that are none fit nothing but bytes), not a byte.
+        Whether a character is a UTF-8 code point, not a byte; invalid bytes then match only literal bytes.
     """
 
     pieces: tuple[tuple[bytes | None, ...], ...]
@@ -33,28 +31,9 @@ class LikePattern:
 
 
 def parse_like(pattern: bytes, escape: bytes | None, text: bool) -> tuple[KeyRanges, LikePattern | None]:
-    """Take a pattern apart.
+    """Return key ranges outside which no value matches, and the pattern to check within; None if all within match.
 
-    Parameters
-    ----------
-    pattern : bytes
-        In UTF-8, if it is text.
-    escape : bytes or None
-        The escape character.
-    text : bool
-        Whether ``_`` stands for a code point, not for a byte.
-
-    Returns
-    -------
-    ranges : KeyRanges
-        Values outside of these do not fit.
-    pattern : LikePattern or None
-        What values within have to match besides; None where all of them fit.
-
-    Raises
-    ------
-    LiteralError
-        When the escape character is followed by nothing that it could take its meaning from.
+    ``_`` stands for a code point if `text`, else for a byte. Raises LiteralError for a misused escape character.
     """
     tokens = _tokens(pattern, escape)
     if all(isinstance(token, bytes) for token in tokens):
@@ -68,7 +47,7 @@ def parse_like(pattern: bytes, escape: bytes | None, text: bool) -> tuple[KeyRan
 
 
 def _pieces(tokens: list[Any]) -> tuple[tuple[bytes | None, ...], ...]:
-    """Cut where anything may stand."""
+    """Split tokens at ``%`` into segments."""
     pieces: list[list[bytes | None]] = [[]]
     for token in tokens:
         if token == _ANY:
@@ -79,7 +58,7 @@ def _pieces(tokens: list[Any]) -> tuple[tuple[bytes | None, ...], ...]:
 
 
 def _tokens(pattern: bytes, escape: bytes | None) -> list[Any]:
-    """Give runs of literal bytes, and what stands between them; several ``%`` are one."""
+    """Return runs of literal bytes and the wildcards between them; adjacent ``%`` are merged."""
     tokens: list[Any] = []
     place, literal = 0, bytearray()
     while place < len(pattern):

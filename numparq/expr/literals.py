@@ -20,18 +20,18 @@ from .key_ranges import KeyRanges
 from .sort_keys import KeyDomain, float_bits
 from .temporal import date_number, duration_number, time_number, timestamp_number
 
-Number = int | Fraction | float  # a float only where it is infinite or NaN
+Number = int | Fraction | float  # float only if infinite or NaN
 
 _FORMATS = {2: "<e", 4: "<f", 8: "<d"}
-_MOST_DIGITS = 5000  # no column can tell numbers beyond so many digits apart
+_MOST_DIGITS = 5000  # larger numbers compare alike with the values of any column
 
 
 def exact_number(value: Any, arrow_type: ArrowType | None = None) -> Number:
-    """Give the number that a literal is, exactly."""
+    """Return the exact value of a numeric literal; LiteralError if it is not a number."""
     if isinstance(value, (bool, np.bool_, int, np.integer)) and not isinstance(value, np.timedelta64):
         return int(value)
     if isinstance(value, (float, np.floating)):
-        # Of numpy.longdouble, more are finite than `math` knows.
+        # math.isfinite rounds numpy.longdouble to double, which may overflow.
         return Fraction(*value.as_integer_ratio()) if np.isfinite(value) else float(value)
     if isinstance(value, Fraction):
         return value
@@ -101,14 +101,14 @@ _MOST = np.iinfo(np.int64).max
 
 
 class LiteralPosition(NamedTuple):
-    """Where a literal stands.
+    """Position of a literal among the sort keys of a column, as `numpy.searchsorted` defines left and right.
 
     Attributes
     ----------
     left : object
-        The first key of a value that is not less than it.
+        First key whose value is not less than the literal.
     above : object
-        The first key of a value that is greater.
+        First key whose value is greater.
     """
 
     left: Any
@@ -116,24 +116,9 @@ class LiteralPosition(NamedTuple):
 
 
 def locate_literal(value: Any, domain: KeyDomain) -> LiteralPosition | None:
-    """Find where a literal stands among the keys of a column.
+    """Return the position of a literal (not a null) among a column's sort keys; None for NaN.
 
-    Parameters
-    ----------
-    value : object
-        Not a null.
-    domain : KeyDomain
-        The column's.
-
-    Returns
-    -------
-    LiteralPosition or None
-        None of a NaN, which stands nowhere.
-
-    Raises
-    ------
-    LiteralError
-        When it cannot be compared with the column's values; its text says why.
+    Raises LiteralError if it cannot be compared with the column's values.
     """
     reader = _READERS.get(domain.type.kind)
     if reader is None:
@@ -178,15 +163,12 @@ def _among_floats(number: Number, domain: KeyDomain) -> LiteralPosition:
     def value(key: int) -> float:
         return struct.unpack(code, float_bits(key, domain.width).to_bytes(domain.width, "little", signed=True))[0]
 
-    # The key is that of a neighbour, or of the number itself.
+    # Rounding may have given a neighbour's key.
     while key > domain.low and value(key - 1) >= number:
         key -= 1
     while key < domain.high and value(key) < number:
         key += 1
     return LiteralPosition(key, key + (key < domain.high and value(key) == number))
-
-
-# --- what a literal is worth, by the kind of the column --------------------------------------------------------------
 
 
 def _exact(value: float) -> Number:
@@ -197,19 +179,13 @@ def _decimal(value: Decimal) -> Number:
     if not value.is_finite():
         return math.nan if value.is_nan() else math.copysign(math.inf, value)
     size = value.adjusted()
-    if value and abs(size) > _MOST_DIGITS:  # as good as any other number of that size, and quicker
+    if value and abs(size) > _MOST_DIGITS:  # exact Fractions of that size are slow, and not needed
         return Fraction(10) ** (_MOST_DIGITS if size > 0 else -_MOST_DIGITS) * (-1 if value < 0 else 1)
     return Fraction(value)
 
 
 def literal_bytes(value: Any, domain: KeyDomain) -> bytes:
-    """Give the bytes of a prefix or pattern for a column.
-
-    Raises
-    ------
-    LiteralError
-        When the column is not one of strings or bytes, or is of the other kind.
-    """
+    """Return the bytes of a prefix or LIKE pattern; LiteralError if the column does not hold such strings or bytes."""
     reader = _READERS.get(domain.type.kind)
     if reader not in (_text, _binary, _text_or_binary):
         raise LiteralError("only strings and bytes begin with something or fit a pattern")
@@ -217,20 +193,9 @@ def literal_bytes(value: Any, domain: KeyDomain) -> bytes:
 
 
 def in_list_ranges(values: Sequence[Any], domain: KeyDomain) -> KeyRanges | None:
-    """Give the ranges of the keys that some literals equal.
+    """Return the key ranges that equal any of the literals (no nulls), computed with NumPy.
 
-    Parameters
-    ----------
-    values : sequence
-        Literals, without nulls.
-    domain : KeyDomain
-        Of the column.
-
-    Returns
-    -------
-    KeyRanges or None
-        None where each literal has to be looked at: it is not an integer for a column of integers, nor a float of 64
-        bits for one of such floats.
+    None if each literal must be located by itself: only ints for int columns and floats for DOUBLE are supported.
     """
     types = set(map(type, values))
     if domain.type.kind == "int" and types <= _INTS:
@@ -245,7 +210,7 @@ def in_list_ranges(values: Sequence[Any], domain: KeyDomain) -> KeyRanges | None
 
 
 def _runs(keys: np.ndarray) -> KeyRanges:
-    """Give the ranges of keys, in any order."""
+    """Return unsorted keys as key ranges."""
     if not len(keys):
         return ()
     keys = np.sort(keys)

@@ -1,4 +1,4 @@
-"""Normalize expressions: negations at the predicates, flat and, or; one predicate a column."""
+"""Normalize expressions: negations at the predicates, AND and OR flat, one predicate a column."""
 
 from __future__ import annotations
 
@@ -9,24 +9,16 @@ from .bound import BoundPredicate, ContainsPredicate, NullPredicate, ValuePredic
 from .expression import And, ColumnPredicate, Constant, Expression, Not, Or
 from .key_ranges import intersection, union
 
-# What is the same as another test negated, of nulls and NaNs too.
+# Operators that equal the negation of another one, for nulls and NaNs too.
 _POSITIVE = {"!=": "==", "not in": "in", "is not null": "is null"}
 
 _TEXT = 400
 
 
 def normalize(expression: Expression) -> Expression:
-    """Bring an expression to its normal form.
+    """Return the normal form: And, Or, ColumnPredicate and ``Not(ColumnPredicate)``, or a Constant.
 
-    Parameters
-    ----------
-    expression : Expression
-        Any.
-
-    Returns
-    -------
-    Expression
-        Of And, Or, Test and ``Not(Test)``, or a Constant; no test is ``!=``, ``not in`` or ``is not null``.
+    No predicate of it is ``!=``, ``not in`` or ``is not null``.
     """
     return _normal(expression, False)
 
@@ -49,12 +41,12 @@ def _normal(expression: Expression, negated: bool) -> Expression:
 
 
 def all_of(parts: list) -> Expression:
-    """Join parts by AND, without constants, and without ANDs within it."""
+    """Join parts by AND; drop constants and flatten nested ANDs."""
     return _joined(parts, And, Constant(True), Constant(False))
 
 
 def any_of(parts: list) -> Expression:
-    """Join parts by OR, as `all_of` does by AND."""
+    """Join parts by OR; drop constants and flatten nested ORs."""
     return _joined(parts, Or, Constant(False), Constant(True))
 
 
@@ -69,11 +61,11 @@ def _joined(parts: list, kind: type[And] | type[Or], neutral: Constant, decisive
     return neutral if not kept else kept[0] if len(kept) == 1 else kind(tuple(kept))
 
 
-# --- simpler forms ----------------------------------------------------------------------------------------------------
+# --- simplify bound predicates ----------------------------------------------------------------------------------------
 
 
 def simplify(predicate: BoundPredicate) -> Expression:
-    """Make a test that no value satisfies false, and one that every value does a question for nulls."""
+    """Replace a predicate that no value satisfies by False, and one that every value satisfies by a null check."""
     if isinstance(predicate, ContainsPredicate):
         if isinstance(simplify(predicate.test), Constant) and not predicate.test.ranges:
             absent = NullPredicate(predicate.leaf, predicate.level, True, predicate.text)
@@ -90,7 +82,7 @@ def simplify(predicate: BoundPredicate) -> Expression:
 
 
 def merge_predicates(parts: list[Expression], together: bool) -> list[Expression]:
-    """Make one test of all those parts that ask the same column: keys that are in all of them, or in any."""
+    """Merge predicates on one column: intersect their key ranges in an AND (`together`), unite them in an OR."""
     places: dict[int, int] = {}
     kept: list[Expression] = []
     for part in parts:
@@ -106,7 +98,7 @@ def merge_predicates(parts: list[Expression], together: bool) -> list[Expression
 
 
 def _both(first: Any, second: ValuePredicate, together: bool) -> ValuePredicate:
-    """Join two tests of one column."""
+    """Merge two predicates on one column."""
     join, sign = (intersection, "&") if together else (union, "|")
     nan = first.nan and second.nan if together else first.nan or second.nan
     text = f"{first.text} {sign} {second.text}"

@@ -17,7 +17,7 @@ __all__ = ["FilterSyntaxError", "parse_filter", "parse_filter_for_schema"]
 
 
 class FilterSyntaxError(ValueError):
-    """A filter that cannot be read; the message says where."""
+    """A filter text that cannot be parsed; the message says where."""
 
 
 class _Token(NamedTuple):
@@ -26,6 +26,10 @@ class _Token(NamedTuple):
     place: int
 
 
+# A column is a name, with dots for fields of structs, or a name in double quotes or backticks. It is followed by one of
+# = == != <> < <= > >=, [not] in (...), [not] between ... and ..., is [not] null, [not] like '...' [escape '.'],
+# [not] startswith '...' or [not] contains ... Literals are numbers, true, false, and strings in single quotes, which
+# also stand for dates, times and decimals.
 _TOKENS = re.compile(
     r"""\s*(?:
     (?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]))
@@ -52,31 +56,9 @@ _DEEPEST = 100
 
 
 def parse_filter(text: str, is_decimal: Callable[[str], bool] = lambda name: False) -> Expression:
-    """Read a filter.
+    """Parse filter text into an expression; raises FilterSyntaxError.
 
-    Parameters
-    ----------
-    text : str
-        A column is a name, with dots for the fields of structs, or one in double quotes or backticks. Behind it stands
-        one of ``= == != <> < <= > >=``, ``[not] in (...)``, ``[not] between ... and ...``, ``is [not] null``,
-        ``[not] like '...' [escape '.']``, ``[not] startswith '...'`` or ``[not] contains ...``. Literals are numbers,
-        true, false, and strings in single quotes, which also stand for dates, times and decimals.
-    is_decimal : callable
-        Tells of the name of a column whether numbers beside it are decimals, not floats.
-
-    Returns
-    -------
-    Expression
-
-    Raises
-    ------
-    FilterSyntaxError
-        When it is no such filter.
-
-    Examples
-    --------
-    >>> parse("fare > 10 and not zone in ('A', 'B')")
-    ((col('fare') > 10) & ~col('zone').isin(['A', 'B']))
+    `is_decimal` tells by column name whether numbers compared with it are decimals, not floats.
     """
     reader = _Parser(text, is_decimal)
     found = reader.any_of(0)
@@ -85,37 +67,23 @@ def parse_filter(text: str, is_decimal: Callable[[str], bool] = lambda name: Fal
 
 
 def parse_filter_for_schema(text: str, schema: Callable[[], Schema]) -> Expression:
-    """Read a filter on columns that are known: numbers beside DECIMAL columns are decimals.
+    """Parse filter text; numbers compared with DECIMAL columns of the schema are decimals.
 
-    Parameters
-    ----------
-    text : str
-        As in `parse_filter`.
-    schema : callable
-        Gives the columns; called only where a number in the text may be either.
-
-    Returns
-    -------
-    Expression
-
-    Raises
-    ------
-    FilterSyntaxError
-        When it is no filter.
+    `schema` is only called if the text has such a number. Raises FilterSyntaxError.
     """
 
     def is_decimal(name: str) -> bool:
         try:
             leaf = resolve_column(schema(), name).leaf
         except SchemaError:
-            return False  # which binding says better
+            return False  # binding raises a better error
         return leaf.logical is not None and leaf.logical.kind == "DECIMAL"
 
     return parse_filter(text, is_decimal)
 
 
 class _Parser:
-    """The tokens of a filter, read from the left to the right."""
+    """Recursive descent parser of one filter text."""
 
     def __init__(self, text: str, is_decimal: Callable[[str], bool]) -> None:
         self._text = text
@@ -155,7 +123,7 @@ class _Parser:
         return self._next.kind in ("word", "sign") and self._next.text.lower() in texts
 
     def _skip(self, text: str) -> bool:
-        """Take a word or sign, if it is next."""
+        """Consume a word or sign if it is next; return whether it was."""
         if self._is_next(text):
             self._place += 1
             return True
@@ -166,14 +134,14 @@ class _Parser:
             self._fail(f"{text!r} is missing", self._next.place)
 
     def end(self) -> None:
-        """Refuse what is left."""
+        """Raise FilterSyntaxError if any token is left."""
         if self._next.kind != "end":
             self._fail(f"{self._next.text!r} is not expected", self._next.place)
 
-    # --- conditions --------------------------------------------------------------------------------------------------
+    # --- predicates ---------------------------------------------------------------------------------------------------
 
     def any_of(self, depth: int) -> Expression:
-        """Read conditions joined by ``or``."""
+        """Parse predicates joined by `or`."""
         found = self._all_of(depth)
         while self._skip("or"):
             found = found | self._all_of(depth)

@@ -13,22 +13,22 @@ from .expression import ColumnName
 
 
 class ResolvedColumn(NamedTuple):
-    """What a name leads to.
+    """Node of the schema that a column name resolves to.
 
     Attributes
     ----------
     leaf : Leaf
-        The column itself, or the first leaf within it.
+        The column, or the first leaf below it.
     is_leaf : bool
-        Whether it is a leaf.
+        Whether it is a leaf itself.
     level : int
-        The definition level from which on it is there (a list: it itself, not an element).
+        Least definition level at which it is not null (for a list: the list itself, not its elements).
     lists : int
-        The lists that it lies in, without itself.
+        Number of lists around it.
     leaves : list of Leaf
-        All leaves within it.
+        All leaves below it.
     path : tuple of str
-        The names down to it.
+        Names from the top-level column down.
     """
 
     leaf: Leaf
@@ -40,33 +40,23 @@ class ResolvedColumn(NamedTuple):
 
     @property
     def is_simple_list(self) -> bool:
-        """Whether it is a list of leaves, one deep, in the form of three levels, of two, or of a repeated leaf."""
+        """Whether it is a one-level list of leaves: three-level, two-level or a repeated leaf."""
         below = len(self.leaf.path) - len(self.path)
         return len(self.leaves) == 1 and self.leaf.max_repetition_level == 1 and self.lists == 0 and below <= 2
 
 
 class ColumnResolver:
-    """What has columns, and is no schema of a file: many files with their partition keys. To be derived from."""
+    """Base class of column sources other than a file's schema: many files with partition columns."""
 
     def find(self, name: ColumnName) -> ResolvedColumn:
-        """Find what a name of an expression leads to; parameters and errors as of the function `resolve_column`."""
+        """Return what a name resolves to, as the function `resolve_column` does."""
         raise NotImplementedError
 
 
 def resolve_column(schema: Schema | ColumnResolver, name: ColumnName) -> ResolvedColumn:
-    """Find what a name of an expression leads to.
+    """Return what a column name resolves to: a top-level column of that name, else a dotted path; a tuple is a path.
 
-    Parameters
-    ----------
-    schema : Schema or ColumnResolver
-        The file's, or what knows its columns by itself.
-    name : str or tuple of str
-        A top-level column of just that name, else a path joined by dots; a tuple is always a path.
-
-    Raises
-    ------
-    SchemaError
-        When there is no such column, or it is a group without fields.
+    Raises SchemaError for an unknown column, or a group without fields.
     """
     if isinstance(schema, ColumnResolver):
         return schema.find(name)
@@ -92,7 +82,7 @@ def resolve_column(schema: Schema | ColumnResolver, name: ColumnName) -> Resolve
 
 
 def _chain(schema: Schema, top: int, path: tuple[str, ...], name: ColumnName) -> list[SchemaElement]:
-    """Give the elements from a top-level column down along a path."""
+    """Return the schema elements along a path, from its top-level column down."""
     chain = [schema.describe(top)]
     for step in path[1:]:
         inside = [child for child in map(schema.describe, chain[-1].children) if child.name == step]
@@ -108,21 +98,7 @@ def _missing(schema: Schema, name: ColumnName) -> SchemaError:
 
 
 def unknown_column_error(where: str, name: ColumnName, known: Iterable[str]) -> SchemaError:
-    """Make the error that there is no such column, and name those that are called much the same.
-
-    Parameters
-    ----------
-    where : str
-        What has no such column.
-    name : str or tuple of str
-        As it was asked for.
-    known : iterable of str
-        What there is.
-
-    Returns
-    -------
-    SchemaError
-    """
+    """Return the error for an unknown column of `where`, with similar names out of `known`."""
     asked = name if isinstance(name, str) else ".".join(name)
     close = difflib.get_close_matches(asked, list(dict.fromkeys(known)), n=3)
     hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""

@@ -20,23 +20,9 @@ __all__ = ["RuntimeFilter", "check_runtime_filters", "resolve_runtime_filter_lea
 
 
 def resolve_runtime_filter_leaf(columns: Schema | ColumnResolver, runtime_filter: RuntimeFilter) -> Leaf:
-    """Find the column of a runtime filter, which may arrive when it is too late for an error.
+    """Return the leaf of a runtime filter's column, checked before it arrives: later is too late for an error.
 
-    Parameters
-    ----------
-    columns : Schema or ColumnResolver
-        Where it is looked for.
-    runtime_filter : RuntimeFilter
-        Whether it has arrived or not.
-
-    Returns
-    -------
-    Leaf
-
-    Raises
-    ------
-    SchemaError
-        When there is no such column, or it has not one simple value a row.
+    Raises SchemaError for an unknown column, or one without a single simple value a row.
     """
     found = resolve_column(columns, runtime_filter.column)
     if found.lists or not found.is_leaf:
@@ -45,7 +31,7 @@ def resolve_runtime_filter_leaf(columns: Schema | ColumnResolver, runtime_filter
 
 
 def check_runtime_filters(runtime_filters: Any) -> list[RuntimeFilter]:
-    """Check the ``runtime_filters`` argument: one of them, or an iterable of them."""
+    """Return the `runtime_filters` argument, one filter or an iterable of them, as a list."""
     if not runtime_filters:
         return []
 
@@ -57,25 +43,24 @@ def check_runtime_filters(runtime_filters: Any) -> list[RuntimeFilter]:
 
 
 class RuntimeFilter:
-    """What the values of a column have to be, known beforehand or handed over while a read runs.
+    """Values that a column must have, given at once or while a read runs.
 
-    A row passes if its value is one of the values, lies in the range, and may be in the Bloom filter, of whatever is
-    given. Nulls never pass. A Bloom filter lets pass some that are not in it, and all values that it cannot be asked
-    for: NaNs, and those of INT96, BOOLEAN, BYTE_ARRAY decimal and narrow integer columns, where equal values may be
-    stored in several ways.
+    A row passes if its value is one of `values`, lies in the range and may be in the Bloom filter, as far as these are
+    given. Nulls never pass. A Bloom filter passes some values that are not in it. It passes all NaNs, and all values of
+    INT96, BOOLEAN, BYTE_ARRAY decimal and narrow integer columns, where equal values may be stored differently.
 
     Parameters
     ----------
     column : str or tuple of str
-        The column, as in `numparq.col`; not one of lists.
+        The column, as in `numparq.col`; not in a list.
     values : iterable, optional
-        Literals, as `isin` takes them; nulls among them count for nothing, and none at all lets no row pass.
+        Literals, as for `isin`. Nulls among them are ignored; an empty iterable passes no row.
     low, high : object, optional
-        Literals: the least value that passes, and the largest one. None for no limit.
+        Smallest and largest value that pass. None: no limit.
     ranges : iterable of (object, object), optional
-        Pairs of literals: a value passes that is, for one of them, not less than the first and less than the second.
+        Half-open ranges, of which a value must lie in one: first value included, second one excluded.
     bloom_filter : BloomFilter, optional
-        Of hashes of values in the column's PLAIN form (`numparq.format.bloom_filter.hash_values`).
+        Built from hashes of PLAIN values (`numparq.format.bloom_filter.hash_values`).
 
     Attributes
     ----------
@@ -85,14 +70,14 @@ class RuntimeFilter:
     Raises
     ------
     TypeError
-        When a name, a literal or the filter is of another type than that.
+        If a name, a literal or the Bloom filter has a wrong type.
 
     Notes
     -----
-    Without anything but a column, it is handed over later, once, by `arrive`, from whatever thread. Until then, a read
-    goes on without it, and what has been read by then is not filtered again.
+    A filter with only a column is set later, once, by `arrive`, from any thread. Reads do not wait for it, and do not
+    filter again the rows that they read before.
 
-    It can be pickled: a copy knows what had arrived by then.
+    Filters can be pickled; a copy keeps what had arrived by then.
 
     Examples
     --------
@@ -134,7 +119,7 @@ class RuntimeFilter:
 
     @property
     def has_arrived(self) -> bool:
-        """Whether it is known what has to pass."""
+        """Whether the values are known."""
         return self._given is not None
 
     def arrive(
@@ -146,19 +131,19 @@ class RuntimeFilter:
         ranges: Iterable[tuple[Any, Any]] | None = None,
         bloom_filter: BloomFilter | None = None,
     ) -> None:
-        """Hand over what passes; reads that are under way apply it from now on.
+        """Set the values that pass; running reads apply them from now on.
 
         Parameters
         ----------
         values, low, high, ranges, bloom_filter
-            As of the class; at least one of them.
+            As for the class; at least one of them.
 
         Raises
         ------
         ValueError
-            When it has arrived before, or nothing is given.
+            If the filter has arrived before, or nothing is given.
         TypeError
-            When something is of a wrong type.
+            If something has a wrong type.
         """
         if bloom_filter is not None and not isinstance(bloom_filter, BloomFilter):
             raise TypeError(
@@ -180,29 +165,28 @@ class RuntimeFilter:
     def bound(
         self, schema: Schema | ColumnResolver, origins: Mapping[int, ArrowType] | None = None
     ) -> Expression | None:
-        """Bind it to the columns of a file.
+        """Bind the filter to the columns of a file.
 
         Parameters
         ----------
         schema : Schema or ColumnResolver
-            The file's, or that of many files.
+            Schema of the file, or of many files.
         origins : mapping of int to ArrowType, optional
-            As in `numparq.expr.bind.bind`; those of the schema's file.
+            Types by the file's ``ARROW:schema``, by ordinals of leaves.
 
         Returns
         -------
         Expression or None
-            As `numparq.expr.bind.bind` makes them, with a MemberTest for a Bloom filter; for one schema and type
-            the same one each time. None while it has not arrived.
+            The bound expression, cached for the latest schema and type. None before the filter has arrived.
 
         Raises
         ------
         SchemaError
-            When the file has no such column, it is nested or a list, or a literal cannot be compared with its values.
+            If there is no such column, it is nested or a list, or a literal cannot be compared with its values.
         """
         if self._given is None:
             return None
-        # Files that share a schema may have other units, or another time zone, by their ARROW:schema.
+        # Files with the same schema may differ in units or time zone by their ARROW:schema.
         origin = None if origins is None else origins.get(resolve_column(schema, self.column).leaf.index)
         with self._lock:
             kept = self._bound

@@ -16,25 +16,24 @@ from numparq.types.parquet_type import infer_arrow_type
 from .key_ranges import TOP, KeyRanges
 
 _WIDTHS = {INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8, BYTE_ARRAY: 0}
-_JULIAN_EPOCH = 2440588  # the Julian day of 1970-01-01
+_JULIAN_EPOCH = 2440588  # Julian day of 1970-01-01
 _NS_OF_DAY = 86_400_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class KeyDomain:
-    """How the values of a column are keyed.
+    """Sort keys of a column: their kind, width and bounds.
 
-    Parameters
+    Attributes
     ----------
     kind : str
-        As in `ColumnOrder`, of the values, whatever a file says of its statistics; ``"none"`` where there are only
-        nulls.
+        As `ColumnOrder.kind`, by the type, whatever the file declares; ``"none"`` for columns of nulls only.
     width : int
-        Bytes of a PLAIN value; 0 of BYTE_ARRAY.
+        Bytes of a PLAIN value; 0 for BYTE_ARRAY.
     low, high : object
-        The first key, and the one behind the last.
+        First key, and the exclusive end of keys.
     type : ArrowType
-        What the values mean.
+        Logical meaning of the values.
     """
 
     kind: str
@@ -45,16 +44,16 @@ class KeyDomain:
 
     @property
     def is_float(self) -> bool:
-        """Whether there may be NaNs."""
+        """Whether values may be NaN."""
         return self.kind == "float"
 
     @property
     def everything(self) -> KeyRanges:
-        """All keys; NaNs have none."""
+        """Range of all keys; NaNs have none."""
         return ((self.low, self.high),)
 
     def key(self, plain: bytes) -> Any:
-        """Give the key of a PLAIN value; one outside of `low` to `high` is that of a NaN, or of no value at all."""
+        """Return the key of a PLAIN value; a key outside of `low` to `high` is a NaN or an invalid value."""
         key = ColumnOrder(self.kind, self.width).key(plain)
         if self.kind == "int96":
             day, nanoseconds = key
@@ -62,7 +61,7 @@ class KeyDomain:
         return key
 
     def plain(self, key: Any) -> bytes:
-        """Give the PLAIN value that has a key; of floats, and of whatever has one length or is BYTE_ARRAY."""
+        """Return the PLAIN value of a key; not for INT96, nor decimals of BYTE_ARRAY."""
         if self.kind == "bytes":
             return key
         if self.kind == "decimal":
@@ -72,34 +71,20 @@ class KeyDomain:
         return key.to_bytes(self.width, "little", signed=self.kind == "signed")
 
     def after(self, key: Any) -> Any:
-        """Give the next larger key."""
+        """Return the next larger key."""
         return key + b"\0" if self.kind == "bytes" else key + 1
 
 
 def float_bits(key: int, width: int) -> int:
-    """Give the bits, as a signed integer, of the float that has a key."""
+    """Return the bits of the float with this key, as a signed integer."""
     return key if key >= 0 else key ^ ((1 << 8 * width - 1) - 1)
 
 
 @lru_cache(maxsize=1024)
 def key_domain(leaf: Leaf, origin: ArrowType | None = None) -> KeyDomain:
-    """Say how the values of a leaf are keyed.
+    """Return the sort keys of a leaf; `origin` is its type by the file's ``ARROW:schema``.
 
-    Parameters
-    ----------
-    leaf : Leaf
-        The column.
-    origin : ArrowType or None
-        Its type by the file's ``ARROW:schema``.
-
-    Returns
-    -------
-    KeyDomain
-
-    Raises
-    ------
-    InvalidFileError
-        When its type breaks the specification.
+    Raises InvalidFileError if its type breaks the specification.
     """
     arrow_type = infer_arrow_type(leaf.physical, leaf.type_length, leaf.logical, origin)
     width = leaf.type_length or 0 if leaf.physical == FIXED_LEN_BYTE_ARRAY else _WIDTHS.get(leaf.physical, 1)
@@ -120,15 +105,15 @@ def key_domain(leaf: Leaf, origin: ArrowType | None = None) -> KeyDomain:
     if arrow_type.kind == "decimal":
         most = 1 << 8 * width - 1 if width else math.inf
         return KeyDomain("decimal", width, -most, most, arrow_type)
-    if leaf.logical is not None and leaf.logical.kind == "ENUM":  # read as bytes, and meant as text
+    if leaf.logical is not None and leaf.logical.kind == "ENUM":  # decoded as bytes, compared with text too
         arrow_type = replace(arrow_type, kind="enum")
     return KeyDomain("bytes", width, b"", TOP, arrow_type)
 
 
 def has_canonical_bytes(leaf: Leaf, domain: KeyDomain) -> bool:
-    """Say whether equal values of a column have the same bytes, apart from zeros and NaNs, so that a filter has them.
+    """Whether equal values have equal bytes (zeros and NaNs aside), so that a Bloom filter can find them.
 
-    Those of BYTE_ARRAY decimals, INT96 and integers narrower than their physical type need not; BOOLEAN has no filter.
+    Not so for BYTE_ARRAY decimals, INT96 and ints narrower than their physical type. BOOLEAN has no Bloom filter.
     """
     narrow = leaf.physical == INT32 and domain.high - domain.low < 1 << 32
     several_forms = domain.kind == "decimal" and leaf.physical == BYTE_ARRAY

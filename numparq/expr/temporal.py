@@ -15,7 +15,7 @@ from .expression import LiteralError
 
 _NS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _NS_OF_DAY = 86_400 * 10**9
-# Nanoseconds of one of NumPy's units.
+# Nanoseconds of NumPy's units.
 _NUMPY_NS: dict[str, Fraction] = {
     "W": Fraction(7 * _NS_OF_DAY),
     "D": Fraction(_NS_OF_DAY),
@@ -27,7 +27,7 @@ _NUMPY_NS: dict[str, Fraction] = {
     "as": Fraction(1, 10**9),
 }
 _MONTHS = {"Y": 12, "M": 1}
-_YEARS_OF_CYCLE, _DAYS_OF_CYCLE = 400, 146_097  # after which the calendar begins anew
+_YEARS_OF_CYCLE, _DAYS_OF_CYCLE = 400, 146_097  # period of the Gregorian calendar
 _EPOCH = datetime.datetime(1970, 1, 1)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 _LOOKS_LIKE_A_DATE = re.compile(r"\s*\d{4}(-\d|\d{4}\b|\s*$)")
@@ -35,7 +35,7 @@ _TIME = re.compile(r"(\d\d?):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?")
 
 
 def timestamp_number(value: Any, arrow_type: ArrowType) -> Fraction:
-    """Give a moment in a TIMESTAMP column's unit since 1970; with a zone, or not, as the column has one."""
+    """Return a timestamp in a TIMESTAMP column's unit since 1970; literal and column must agree on having a zone."""
     if isinstance(value, str):
         value = _parsed(value, arrow_type.timezone)
     nanoseconds, aware = _moment(value)
@@ -47,7 +47,7 @@ def timestamp_number(value: Any, arrow_type: ArrowType) -> Fraction:
 
 
 def date_number(value: Any, arrow_type: ArrowType) -> Fraction:
-    """Give a date, or a moment without a zone, in days since 1970."""
+    """Return a date, or a timestamp without zone, in days since 1970."""
     nanoseconds, aware = _moment(_parsed(value, "") if isinstance(value, str) else value)
     if aware:
         raise LiteralError("it has a time zone, and dates have none")
@@ -55,7 +55,7 @@ def date_number(value: Any, arrow_type: ArrowType) -> Fraction:
 
 
 def time_number(value: Any, arrow_type: ArrowType) -> Fraction:
-    """Give a time of day, or what has passed of the day, in a TIME column's unit."""
+    """Return a time of day, or a duration since midnight, in a TIME column's unit."""
     if isinstance(value, str):
         found = _TIME.fullmatch(value.strip())
         if not found:
@@ -74,7 +74,7 @@ def time_number(value: Any, arrow_type: ArrowType) -> Fraction:
 
 
 def duration_number(value: Any, arrow_type: ArrowType) -> Fraction:
-    """Give a duration in a column's unit."""
+    """Return a duration in the column's unit."""
     if hasattr(value, "asm8"):
         value = value.asm8
     if isinstance(value, np.timedelta64):
@@ -85,14 +85,16 @@ def duration_number(value: Any, arrow_type: ArrowType) -> Fraction:
 
 
 def _moment(value: Any) -> tuple[Fraction, bool]:
-    """Give nanoseconds since 1970, in UTC if there is a zone, and whether there is one."""
-    if isinstance(value, datetime.datetime) and hasattr(value, "asm8"):  # pandas.Timestamp, which may have nanoseconds
+    """Return nanoseconds since 1970 (in UTC if the value has a zone), and whether it has one."""
+    if isinstance(value, datetime.datetime) and hasattr(value, "asm8"):  # pandas.Timestamp: keep nanoseconds
         return _numpy_ns(value.asm8), value.tzinfo is not None
     if isinstance(value, np.datetime64):
         return _numpy_ns(value), False
     if isinstance(value, datetime.datetime):
         offset = value.utcoffset()
-        since = value.replace(tzinfo=None) - _EPOCH - (offset or datetime.timedelta())  # in UTC perhaps before year 1
+        since = (
+            value.replace(tzinfo=None) - _EPOCH - (offset or datetime.timedelta())
+        )  # a timedelta: UTC may be before year 1
         return Fraction(since // _MICROSECOND * 1000), offset is not None
     if isinstance(value, datetime.date):
         return Fraction((value.toordinal() - _EPOCH.toordinal()) * _NS_OF_DAY), False
@@ -111,7 +113,7 @@ def _numpy_ns(value: Any) -> Fraction:
 
 
 def _days_of_months(months: int) -> int:
-    """Give the days from 1970 to the beginning of a month, however far away: NumPy's own numbers would go around."""
+    """Return the days from 1970 to the start of a month, however distant: NumPy's int64 arithmetic would wrap."""
     years, month = divmod(months, 12)
     cycles, year = divmod(1970 + years, _YEARS_OF_CYCLE)
     first = datetime.date(year or _YEARS_OF_CYCLE, month + 1, 1).toordinal() - (0 if year else _DAYS_OF_CYCLE)
@@ -119,7 +121,7 @@ def _days_of_months(months: int) -> int:
 
 
 def _parsed(text: str, timezone: str) -> Any:
-    """Read a moment as ISO 8601 has it; without a zone it is one of the column's."""
+    """Parse an ISO 8601 timestamp; without a zone, it gets the column's."""
     import pandas as pd
 
     try:

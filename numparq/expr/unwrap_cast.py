@@ -25,7 +25,7 @@ _NS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _NS_OF_DAY = 86_400 * 10**9
 _FORMATS = {2: "<e", 4: "<f", 8: "<d"}
 
-# What a key counts, and how much one of it is worth: only keys that count the same can be told from one another.
+# Type kind -> quantity that keys count, and the worth of one key; only keys of the same quantity can be compared.
 _WORTHS: dict[str, Callable[[ArrowType], tuple[str, Fraction]]] = {
     "bool": lambda kind: ("numbers", Fraction(1)),
     "int": lambda kind: ("numbers", Fraction(1)),
@@ -38,31 +38,14 @@ _WORTHS: dict[str, Callable[[ArrowType], tuple[str, Fraction]]] = {
 
 
 def unwrap_cast(predicate: ValuePredicate, leaf: Leaf, domain: KeyDomain) -> ValuePredicate:
-    """Ask of a column in a narrower type what a test asks of it in a wider one.
+    """Rewrite a predicate on a widened type for a column of the narrower type: same result for every value.
 
-    Parameters
-    ----------
-    predicate : ValuePredicate
-        Bound to the wider type.
-    leaf : Leaf
-        The column in the narrower type, or in the same.
-    domain : KeyDomain
-        Its keys.
-
-    Returns
-    -------
-    ValuePredicate
-        A value satisfies it if and only if what it is in the wider type satisfies `test`.
-
-    Raises
-    ------
-    LiteralError
-        When values of the one type are none of the other.
+    Raises LiteralError if values of one type cannot be values of the other.
     """
     if predicate.domain == domain:
         return replace(predicate, leaf=leaf)
     if predicate.domain.kind == "bytes" and domain.kind == "bytes":
-        return replace(predicate, leaf=leaf, domain=domain)  # bytes are their own keys
+        return replace(predicate, leaf=leaf, domain=domain)  # byte strings are their own keys
     nan = predicate.nan and domain.is_float
     return replace(
         predicate, leaf=leaf, domain=domain, ranges=_ranges(predicate.ranges, predicate.domain, domain), nan=nan
@@ -70,7 +53,7 @@ def unwrap_cast(predicate: ValuePredicate, leaf: Leaf, domain: KeyDomain) -> Val
 
 
 def _ranges(ranges: KeyRanges, wide: KeyDomain, narrow: KeyDomain) -> KeyRanges:
-    """Give the ranges of the narrow type's keys whose values are in ranges of the wide one's."""
+    """Return the ranges of narrow keys whose values lie in ranges of wide keys."""
     inside = _edge(wide, narrow)
 
     def edge(key: Any) -> Any:
@@ -80,7 +63,7 @@ def _ranges(ranges: KeyRanges, wide: KeyDomain, narrow: KeyDomain) -> KeyRanges:
 
 
 def _edge(wide: KeyDomain, narrow: KeyDomain) -> Callable[[Any], Any]:
-    """Give what finds the first narrow key whose value is not below that of a wide key."""
+    """Return a function from a wide key to the first narrow key whose value is not less."""
     if wide.is_float and (narrow.is_float or narrow.type.kind in ("int", "bool", "decimal")):
         return lambda key: _cut_at(np.float64(_float(key, wide.width)), narrow)
     worths = [_WORTHS.get(domain.type.kind) for domain in (wide, narrow)]
@@ -102,7 +85,7 @@ def _cut_at(value: Any, narrow: KeyDomain) -> Any:
 
 
 def _float(key: int, width: int) -> float:
-    """Give the float that has a key."""
+    """Return the float with this key."""
     bits = float_bits(key, width).to_bytes(width, "little", signed=True)
     return struct.unpack(_FORMATS[width], bits)[0]
 

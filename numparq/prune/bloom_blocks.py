@@ -1,4 +1,4 @@
-"""Fetch headers and single blocks of Bloom filters; cache them with the file."""
+"""Fetch headers and single blocks of Bloom filters, and cache them with the file."""
 
 from __future__ import annotations
 
@@ -15,39 +15,37 @@ from numparq.kernels.tables import SLACK
 
 __all__ = ["BloomFilterBlocks", "BloomFilterCache", "FilterLocation", "fetch_blocks"]
 
-FilterLocation = tuple[int, int]  # where a filter lies, and its length or 0
+FilterLocation = tuple[int, int]  # position, and length or 0 if unknown
 
 _HALF = np.uint64(32)
-# From so many blocks on, all are read if a block asked for has no more than so many of them for itself: a read of a
-# local file takes as long as one of 16 KiB more.
+# From _MANY blocks on, read the whole filter unless it has more than _FOR_ITSELF blocks for each one needed: a read of
+# a local file costs as much as 16 KiB more in another read.
 _MANY, _FOR_ITSELF = 16, (16 << 10) // BLOCK_BYTES
-_AN_ARRAY = 128  # bytes of memory besides those of a block
-_MOST_KEPT = 16 << 20  # bytes of all filters that stay with a file
+_AN_ARRAY = 128  # bytes of memory that an array takes besides its block
+_MOST_KEPT = 16 << 20  # bytes of blocks cached with a file
 
-_HEADER_BYTES = 64  # read where the length of the filter, and so that of its header, is not known
-_FEW = 64  # requests that may be under way side by side
-_AT_ONCE = 32 << 20  # bytes of filters that are fetched together, unless those of one row group are more
-_UNTOLD = 1 << 20  # what a filter is taken to have where the footer does not tell: few writers make larger ones
-_KEY = "Bloom filters"  # in `OpenedFile.indexes`
+_HEADER_BYTES = 64  # bytes read for a header of unknown length
+_FEW = 64  # requests that are sent in parallel, exactly; more are coalesced
+_AT_ONCE = 32 << 20  # bytes of filters fetched together; a row group's filters are never split
+_UNTOLD = 1 << 20  # bytes assumed of a filter without a length in the footer: few writers make larger ones
+_KEY = "Bloom filters"  # in `OpenFile.indexes`
 
 _Chunk = tuple[int, int]  # ordinals of row group and leaf
-_Asked = tuple[int, int, np.ndarray]  # where the filter lies, its length or 0, and the hashes to look up
+_Asked = tuple[int, int, np.ndarray]  # position, length or 0, and the hashes to probe
 
 
 @dataclass(slots=True)
 class BloomFilterBlocks:
-    """What is known of the Bloom filter of a column chunk.
+    """The blocks read so far of a column chunk's Bloom filter.
 
-    Parameters
+    Attributes
     ----------
     start : int
-        Where in the file its bit set begins.
-    num_blocks : int
-        How many blocks it has.
-    blocks : dict of int to uint8 array
-        Those that have been read.
+        Position of the bitset in the file.
+    blocks : dict of int to numpy.ndarray
+        Single blocks by index, uint8.
     whole : BloomFilter or None
-        All of them, if they have been.
+        The whole filter, if it has been read.
     """
 
     start: int
@@ -56,11 +54,11 @@ class BloomFilterBlocks:
     whole: BloomFilter | None = None
 
     def same_location(self, other: BloomFilterBlocks) -> bool:
-        """Tell whether the bit sets lie in the same place."""
+        """Whether both bitsets are at the same position and of the same size."""
         return (self.start, self.num_blocks) == (other.start, other.num_blocks)
 
     def missing(self, hashes: np.ndarray) -> list[tuple[int, int]]:
-        """Give what has to be read before hashes (uint64) can be looked up: first block, and number of blocks."""
+        """Return the blocks (first, count) that must be read before hashes (uint64) can be probed."""
         if self.whole is not None:
             return []
         if len(hashes) == 1:
@@ -72,7 +70,7 @@ class BloomFilterBlocks:
         return [(block, 1) for block in wanted]
 
     def take(self, first: int, count: int, data: np.ndarray) -> None:
-        """Be given what was missing."""
+        """Add blocks that were read: `count` from `first`."""
         data = data[: count * BLOCK_BYTES].copy()
         if count == self.num_blocks:
             self.whole, self.blocks = BloomFilter(data), {}
@@ -81,19 +79,19 @@ class BloomFilterBlocks:
 
     @property
     def num_bytes(self) -> int:
-        """How many bytes of memory it takes, roughly."""
+        """Approximate bytes in memory."""
         return self.num_blocks * BLOCK_BYTES if self.whole else len(self.blocks) * (BLOCK_BYTES + _AN_ARRAY)
 
     def copy(self) -> BloomFilterBlocks:
-        """Give another one that may take more blocks."""
+        """Return a copy to which blocks can be added."""
         return BloomFilterBlocks(self.start, self.num_blocks, dict(self.blocks), self.whole)
 
     def empty(self) -> BloomFilterBlocks:
-        """Give where it lies, without its blocks."""
+        """Return the filter's location, without blocks."""
         return BloomFilterBlocks(self.start, self.num_blocks)
 
     def might_contain(self, hashes: np.ndarray) -> np.ndarray:
-        """Say of hashes (uint64) whether they may have been inserted; their blocks have been read."""
+        """Return whether each hash (uint64) may have been inserted; their blocks must have been read."""
         if self.whole is not None:
             return self.whole.might_contain(hashes)
         if len(hashes) == 1:
@@ -106,7 +104,7 @@ class BloomFilterBlocks:
         return found
 
     def _block_of_one(self, hashes: np.ndarray) -> int:
-        """Do what `_block_of` does for the one hash of a look-up, of which there may be many filters to ask."""
+        """Return the block of a single hash, in plain ints: a look-up may probe many filters."""
         return (int(hashes[0]) >> 32) * self.num_blocks >> 32
 
     def _block_of(self, hashes: np.ndarray) -> np.ndarray:
@@ -114,26 +112,26 @@ class BloomFilterBlocks:
 
 
 class BloomFilterCache:
-    """What has been read of the Bloom filters of a file, as far as that is little: of the largest only the headers."""
+    """Bounded cache of a file's Bloom filter blocks; only headers are kept of the largest filters."""
 
     def __init__(self) -> None:
         self._found: dict[FilterLocation, BloomFilterBlocks | None] = {}
-        self._sizes: dict[FilterLocation, int] = {}  # of those that have any blocks
+        self._sizes: dict[FilterLocation, int] = {}  # of filters with blocks
         self._lock = Lock()
 
     @property
     def num_bytes(self) -> int:
-        """How many bytes of memory all blocks take, roughly."""
+        """Approximate bytes in memory of all blocks."""
         return sum(self._sizes.values())
 
     def known(self, places: Iterable[FilterLocation]) -> dict[FilterLocation, BloomFilterBlocks | None]:
-        """Give what is known of filters, those left out of which nothing is; None of one that cannot help."""
+        """Return copies of the cached filters at these locations; None for one that cannot be used."""
         with self._lock:
             there = {place: self._found[place] for place in places if place in self._found}
             return {place: None if found is None else found.copy() for place, found in there.items()}
 
     def keep(self, known: Mapping[FilterLocation, BloomFilterBlocks | None]) -> None:
-        """Be given what is known of some filters."""
+        """Put copies of filters into the cache, and evict the blocks of the largest ones beyond the limit."""
         with self._lock:
             for place, found in known.items():
                 self._found[place] = None if found is None else found.copy()
@@ -150,25 +148,9 @@ class BloomFilterCache:
 
 
 def fetch_blocks(file: OpenFile, asked: Mapping[_Chunk, _Asked]) -> Iterator[dict[_Chunk, BloomFilterBlocks]]:
-    """Read what the hashes are looked up in.
+    """Yield the blocks that the hashes need, some row groups at a time, without damaged and unknown filters.
 
-    Parameters
-    ----------
-    file : OpenFile
-        The file; what is read is kept in ``file.indexes``, as far as that is little.
-    asked : mapping of (int, int) to (int, int, uint64 array)
-        By the ordinals of row group and leaf: where the filter lies, its length or 0, and the hashes.
-
-    Yields
-    ------
-    dict of (int, int) to FilterBlocks
-        Those of some row groups, all of each; without filters that are damaged, or of a kind that this version does
-        not know. Nothing more once the filters, which do not lie over each other, claim more bytes than the file has.
-
-    Notes
-    -----
-    One round trip for 32 MiB of filters, where the footer tells the lengths: they tell the size of the bit set, which
-    is a multiple of 32, since headers have less than 32 bytes. A second one where a header says otherwise.
+    One round trip for 32 MiB of filters of known length. Ends once filters claim more bytes than the file has.
     """
     store: BloomFilterCache = file.indexes.setdefault(_KEY, BloomFilterCache())
     sizes: dict[FilterLocation, int] = {asked[chunk][:2]: asked[chunk][1] for chunk in asked}
@@ -181,17 +163,17 @@ def fetch_blocks(file: OpenFile, asked: Mapping[_Chunk, _Asked]) -> Iterator[dic
         claimed |= {place: found.num_blocks * BLOCK_BYTES for place, found in known.items() if found is not None}
         if sum(claimed.values()) > file.source.size:
             return
-        for part in _batches(batch, claimed):  # the headers may tell of more than the footer did
+        for part in _batches(batch, claimed):  # headers may have larger sizes than the footer
             places = {asked[chunk][:2] for chunk in part}
             good = {place: found for place in places if (found := known[place]) is not None}
             _read_blocks(file, good, wanted)
             yield {chunk: good[asked[chunk][:2]] for chunk in part if asked[chunk][:2] in good}
             store.keep({place: known[place] for place in places})
-            known |= {place: found.empty() for place, found in good.items()}  # let go of their blocks
+            known |= {place: found.empty() for place, found in good.items()}  # release the blocks
 
 
 def _batches(asked: Mapping[_Chunk, _Asked], sizes: Mapping[FilterLocation, int]) -> Iterator[dict[_Chunk, _Asked]]:
-    """Divide chunks, by row groups, so that the filters of each part have no more bytes than may be held at once."""
+    """Split chunks by row group, so that the filters of a batch fit the memory limit."""
     by_group: dict[int, dict[_Chunk, _Asked]] = {}
     for chunk, what in asked.items():
         by_group.setdefault(chunk[0], {})[chunk] = what
@@ -214,7 +196,7 @@ def _batches(asked: Mapping[_Chunk, _Asked], sizes: Mapping[FilterLocation, int]
 
 
 def _hashes(asked: Mapping[_Chunk, _Asked], chunks: Iterable[_Chunk]) -> dict[FilterLocation, np.ndarray]:
-    """Give for each filter what it is asked; chunks may have one in common."""
+    """Return the hashes to probe of each filter, which chunks may share."""
     found: dict[FilterLocation, dict[int, np.ndarray]] = {}
     for chunk in chunks:
         start, length, hashes = asked[chunk]
@@ -226,7 +208,10 @@ def _hashes(asked: Mapping[_Chunk, _Asked], chunks: Iterable[_Chunk]) -> dict[Fi
 
 
 def _guess(start: int, length: int) -> BloomFilterBlocks | None:
-    """Tell from the length of a filter where its bit set begins; None without it."""
+    """Return where the bitset should be by the filter's length; None for an impossible or unknown length (0).
+
+    Exact for a header below 32 bytes: the bitset's size is a multiple of 32.
+    """
     num_bytes = (length - 1) // BLOCK_BYTES * BLOCK_BYTES
     if num_bytes <= 0 or num_bytes > MAX_BYTES:
         return None
@@ -236,7 +221,7 @@ def _guess(start: int, length: int) -> BloomFilterBlocks | None:
 def _read_headers(
     file: OpenFile, store: BloomFilterCache, wanted: Mapping[FilterLocation, np.ndarray]
 ) -> dict[FilterLocation, BloomFilterBlocks | None]:
-    """Read headers, those of the lengths that the footer tells along with the blocks that are asked for."""
+    """Return the filters, their headers read together with the blocks needed if the footer has the lengths."""
     known = store.known(wanted)
     guesses = {place: _guess(*place) for place in wanted if place not in known}
     known |= _read_guessed(file, wanted, guesses)
@@ -249,7 +234,7 @@ def _read_guessed(
     wanted: Mapping[FilterLocation, np.ndarray],
     guesses: Mapping[FilterLocation, BloomFilterBlocks | None],
 ) -> dict[FilterLocation, BloomFilterBlocks | None]:
-    """Read headers, and along with each the blocks that are asked for if it is what its length suggests."""
+    """Read headers, and in the same round trip the blocks needed if a guess of the bitset's position is right."""
     places: list[tuple[int, int]] = []
     missing: dict[FilterLocation, list[tuple[int, int]]] = {}
     for place, guess in guesses.items():
@@ -269,18 +254,18 @@ def _read_guessed(
 
 
 def _fetched(file: OpenFile, places: list[tuple[int, int]]) -> list[np.ndarray]:
-    """Read byte ranges: a few side by side, without the bytes between them; many as the file has it."""
+    """Fetch byte ranges: a few in parallel and exactly, many by the file's coalescing."""
     how = replace(file.coalescing, gap=0) if len(places) <= _FEW else file.coalescing
     return fetch_ranges(file.source, np.array(places, np.int64), how or file.coalescing) if places else []
 
 
 def _places(blocks: BloomFilterBlocks, parts: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Give positions in the file, and bytes, of some blocks."""
+    """Return position and length in bytes of blocks."""
     return [(blocks.start + BLOCK_BYTES * first, BLOCK_BYTES * count) for first, count in parts]
 
 
 def _header(piece: np.ndarray, start: int, limit: int) -> BloomFilterBlocks | None:
-    """Decode a header; None where it is damaged, or of a filter of another kind."""
+    """Decode a header; None if it is damaged or describes an unknown kind of filter."""
     end, size = decode_header(piece[: len(piece) - SLACK].tobytes())
     return BloomFilterBlocks(start + end, size // BLOCK_BYTES) if 0 < size <= limit - start - end else None
 
@@ -288,7 +273,7 @@ def _header(piece: np.ndarray, start: int, limit: int) -> BloomFilterBlocks | No
 def _read_blocks(
     file: OpenFile, filters: Mapping[FilterLocation, BloomFilterBlocks], wanted: Mapping[FilterLocation, np.ndarray]
 ) -> None:
-    """Read the blocks that are missing."""
+    """Fetch the missing blocks."""
     todo = [(found, part) for place, found in filters.items() for part in found.missing(wanted[place])]
     pieces = _fetched(file, [lies for found, part in todo for lies in _places(found, [part])])
     for (found, part), piece in zip(todo, pieces, strict=True):

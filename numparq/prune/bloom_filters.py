@@ -30,26 +30,14 @@ from .index_locations import BLOOM_FILTER, IndexLocations
 
 __all__ = ["BloomFilterPruner"]
 
-# A range of so many keys is as good as a list of them; more are not worth their probes.
+# A range of up to so many keys is probed key by key; more are not worth their probes.
 MAX_HASHES = 4096
 
 
 def bloom_hashes(predicate: BoundPredicate, max_probes: int = MAX_HASHES) -> np.ndarray | None:
-    """Give the hashes of all values that satisfy a test.
+    """Return the hashes (uint64) of all values that match, one of which a chunk's Bloom filter must have.
 
-    Parameters
-    ----------
-    predicate : ValuePredicate, BloomPredicate, NullPredicate or ContainsPredicate
-        Bound.
-    max_probes : int
-        More are not made.
-
-    Returns
-    -------
-    uint64 array or None
-        If a column's Bloom filter has none of them, no row satisfies the test. None where a filter cannot tell: too
-        many values do, or NaNs do (they have many forms), or equal values may be stored in several ways, as in
-        BYTE_ARRAY decimals, INT96, and integers narrower than their physical type. Of zero, both zeros are hashed.
+    None if filters cannot decide: over `max_probes` values, or a NaN, match, or bytes are not canonical. Zero has two.
     """
     if isinstance(predicate, ContainsPredicate):
         return None if predicate.negated else bloom_hashes(predicate.test, max_probes)
@@ -81,7 +69,7 @@ def _numbers(predicate: ValuePredicate, most: int) -> list[bytes] | None:
 
 
 def _bytes(predicate: ValuePredicate, most: int) -> list[bytes] | None:
-    """List the values of ranges that have few: the first one, and it with more and more zero bytes behind."""
+    """Return all byte strings in the ranges, if few: each range's first one, and it with zero bytes appended."""
     if len(predicate.ranges) > most or any(
         high is TOP or high.rstrip(b"\0") != low.rstrip(b"\0") for low, high in predicate.ranges
     ):
@@ -91,15 +79,7 @@ def _bytes(predicate: ValuePredicate, most: int) -> list[bytes] | None:
 
 
 class BloomFilterPruner:
-    """The Bloom filters of a file.
-
-    Parameters
-    ----------
-    file : OpenFile
-        The file; what is read is kept in ``file.indexes``.
-    places : IndexLocations
-        Where they lie.
-    """
+    """Prunes the row groups of a file by Bloom filters; what is read is cached in ``file.indexes``."""
 
     def __init__(self, file: OpenFile, places: IndexLocations) -> None:
         self._file = file
@@ -108,29 +88,15 @@ class BloomFilterPruner:
     def dropped(
         self, bound: Expression, row_groups: Sequence[int], answered: set[tuple[int, int]]
     ) -> Iterator[tuple[Expression, list[int]]]:
-        """Find the row groups in which no row can satisfy a predicate.
+        """Yield each conjunct that Bloom filters can decide, with the row groups in which no row matches it.
 
-        Parameters
-        ----------
-        bound : Expression
-            Made by `bind`.
-        row_groups : sequence of int
-            Ordinals of those that are in question.
-        answered : set of (int, int)
-            Takes the chunks, by the ordinals of row group and leaf, whose filters were asked.
-
-        Yields
-        ------
-        part : Expression
-            One of the parts of `bound` that all have to hold.
-        row_groups : list of int
-            Those in which it cannot; a row group may come with several parts.
+        Chunks whose filter was probed are added to `answered`, as ordinals of row group and leaf.
         """
         places = self._places(filter_leaves(bound), row_groups)
         if not places:
             return
         probes = _probes(bound, places)
-        # A part is asked only if filters can refuse it: in an OR, that takes a filter for each test.
+        # Only conjuncts that filters can refute: in an OR, that takes a filter for each predicate.
         parts = [part for part in conjuncts(bound) if not combine_bools(part, lambda test: id(test) not in probes)]
         gone: list[list[int]] = [[] for _ in parts]
         for filters in fetch_blocks(self._file, _asked(parts, probes, places)):
@@ -142,7 +108,7 @@ class BloomFilterPruner:
         yield from zip(parts, gone, strict=True)
 
     def _places(self, leaves: Sequence[Leaf], row_groups: Sequence[int]) -> dict[int, dict[int, tuple[int, int]]]:
-        """Give where filters lie, and their lengths, by the ordinals of leaves and of row groups."""
+        """Return position and length of Bloom filters, by ordinals of leaf and row group."""
         found: dict[int, dict[int, tuple[int, int]]] = {}
         chunks = [(group, leaf.index) for leaf in leaves for group in row_groups]
         for (group, leaf_index), *place in self._where.of(BLOOM_FILTER, chunks):
@@ -151,7 +117,7 @@ class BloomFilterPruner:
 
 
 def _probes(bound: Expression, leaves: Collection[int]) -> dict[int, np.ndarray]:
-    """Give the hashes that tests of some leaves ask for, by the ids of the tests; of those that filters can answer."""
+    """Return the hashes to probe for the predicates that Bloom filters can decide, by ``id`` of the predicate."""
     tests = [test for test in bound_predicates(bound) if test.leaf.index in leaves]
     return {id(test): hashes for test in tests if (hashes := bloom_hashes(test)) is not None}
 
@@ -159,7 +125,7 @@ def _probes(bound: Expression, leaves: Collection[int]) -> dict[int, np.ndarray]
 def _asked(
     parts: Sequence[Expression], probes: Mapping[int, np.ndarray], places: Mapping[int, dict[int, tuple[int, int]]]
 ) -> dict[tuple[int, int], tuple[int, int, np.ndarray]]:
-    """Give for each filter that can help where it lies, its length, and the hashes that it is asked for."""
+    """Return position, length and the hashes to probe of each useful Bloom filter, by row group and leaf."""
     hashes: dict[int, list[np.ndarray]] = {}
     for test in (test for part in parts for test in bound_predicates(part)):
         if id(test) in probes:
@@ -178,6 +144,6 @@ def _by_row_group(filters: Mapping[tuple[int, int], BloomFilterBlocks]) -> dict[
 
 
 def _may(predicate: BoundPredicate, probes: Mapping[int, np.ndarray], filters: Mapping[int, BloomFilterBlocks]) -> bool:
-    """Say whether a row of a row group may satisfy a test, by its filters."""
+    """Whether a row of a row group may match, by its Bloom filters."""
     blocks, hashes = filters.get(predicate.leaf.index), probes.get(id(predicate))
     return blocks is None or hashes is None or bool(blocks.might_contain(hashes).any())

@@ -28,26 +28,9 @@ _MOST_KEPT = 4
 
 
 class ColumnIndexPruner:
-    """The pages of row groups, and what their column indexes say of them.
+    """Pages of row groups, with their pruning statistics by column index.
 
-    The pages of each column hold other rows than those of the next: what a test leaves is row ranges, which are
-    joined as the predicate joins its tests. A test is asked of the pages of all row groups at once.
-
-    Parameters
-    ----------
-    file : OpenFile
-        The file.
-    indexes : PageIndexReader
-        With the indexes of the row groups loaded.
-    groups : sequence of RowGroupPlan
-        The row groups.
-    asked : sequence of (int, Leaf)
-        The leaves of the predicate, and their places in the plan.
-
-    Attributes
-    ----------
-    kept : BoundedCache
-        What follows from it, for as long as it is kept itself.
+    Pages of different columns hold different rows, so predicates yield row ranges. `asked` has positions in the plan.
     """
 
     def __init__(
@@ -71,11 +54,11 @@ class ColumnIndexPruner:
             self._known[leaf.index] = LeafPageStatistics([None if pair is None else pair[0] for pair in found], runs)
 
     def leaf_statistics(self, leaf: Leaf) -> LeafPageStatistics | None:
-        """Give what is known of the pages of a leaf; None where nothing is."""
+        """Return the page statistics of a leaf; None if it has none."""
         return self._known.get(leaf.index)
 
     def may_match_rows(self, bound: Expression) -> list[RowRanges]:
-        """Give the rows that may satisfy a bound expression; all of a row group where the indexes do not tell."""
+        """Return the rows of each row group that may match; all rows if its indexes cannot decide."""
 
         def answer(test: Any) -> _RowsByGroup:
             known = self._known.get(test.leaf.index)
@@ -90,13 +73,13 @@ class ColumnIndexPruner:
 
 
 class LeafPageStatistics(NamedTuple):
-    """The pages of a leaf in each row group, None where its indexes do not tell; and what is known of all these."""
+    """Pages of a leaf in each row group (None without usable indexes), and the statistics of all these pages."""
 
     pages: list[ChunkPages | None]
     runs: PruningStatistics
 
     def rows_of(self, mask: np.ndarray, everything: Sequence[RowRanges]) -> list[RowRanges]:
-        """Give the rows of some pages, by row group."""
+        """Return the rows of the pages in `mask`, by row group; `everything` holds all rows of each."""
         found, start = [], 0
         for pages, whole in zip(self.pages, everything, strict=True):
             if pages is None:
@@ -110,7 +93,7 @@ class LeafPageStatistics(NamedTuple):
 
 
 class _RowsByGroup(NamedTuple):
-    """Rows of each row group; joined, row group by row group."""
+    """Row ranges of each row group; combined group by group."""
 
     rows: list[RowRanges]
 
@@ -128,7 +111,7 @@ def _all_rows(group: RowGroupPlan) -> RowRanges:
 def _pages_and_index(
     indexes: PageIndexReader, group: RowGroupPlan, place: int, leaf: int
 ) -> tuple[ChunkPages, ColumnIndex] | None:
-    """Give the pages of a chunk and its column index, where there are both, and of the same pages."""
+    """Return pages and column index of a chunk, if it has both and they agree on the number of pages."""
     index = indexes.column_index(group.ordinal, leaf)
     if index is None:
         return None

@@ -37,14 +37,14 @@ from .dictionary_page import (
 __all__ = ["DictionaryPruner"]
 
 _LARGEST = 1 << 20
-_SHARE = 4  # a dictionary is read if it has at most a quarter of the bytes that it may save
-# So many bytes are read in no more time than it takes to look at a dictionary; and in the latency of an object store.
+_SHARE = 4  # a dictionary is read if it is at most a quarter of the bytes that it may save
+# Least bytes to save: reading fewer takes no longer than checking a dictionary (local), or a round trip (remote).
 _WORTH_A_LOOK, _WORTH_A_TRIP = 1 << 10, 4 << 20
-_TRIED = 2  # row groups whose dictionaries are read first: if none of them helps, those of the others need not
+_TRIED = 2  # row groups tried first; if none of them is pruned, the others are not tried
 
 
 class _DictionaryRequest(NamedTuple):
-    """A dictionary: the ordinals of row group and leaf, the leaf's place among the columns, where its page lies."""
+    """Dictionary page to fetch: row group, leaf, position among the columns, and byte range (exclusive stop)."""
 
     row_group: int
     leaf: int
@@ -54,17 +54,7 @@ class _DictionaryRequest(NamedTuple):
 
 
 class DictionaryPruner:
-    """The dictionaries of a file, as far as they tell of a predicate.
-
-    Parameters
-    ----------
-    file : OpenFile
-        The file.
-    leaves : sequence of Leaf
-        The columns of `tables`.
-    tables : ChunkTables
-        Where their chunks lie.
-    """
+    """Prunes the row groups of a file by dictionaries; `leaves` are the columns of `tables`, in order."""
 
     def __init__(self, file: OpenFile, leaves: Sequence[Leaf], tables: ChunkTables) -> None:
         self._file = file
@@ -74,25 +64,9 @@ class DictionaryPruner:
     def dropped(
         self, plan: ReadPlan, bound: Expression, row_groups: Sequence[int], answered: set[tuple[int, int]]
     ) -> Iterator[tuple[Expression, list[int]]]:
-        """Find the row groups in which no row can satisfy a predicate.
+        """Yield each conjunct, with the row groups in which no row matches it by the dictionaries.
 
-        Parameters
-        ----------
-        plan : ReadPlan
-            As it is so far, with all columns.
-        bound : Expression
-            Made by `bind`.
-        row_groups : sequence of int
-            Ordinals of those that are in question.
-        answered : set of (int, int)
-            Chunks, by the ordinals of row group and leaf, whose Bloom filters were asked; their dictionaries are not.
-
-        Yields
-        ------
-        part : Expression
-            One of the parts of `bound` that all have to hold.
-        row_groups : list of int
-            Those in which it cannot.
+        Skips chunks in `answered` (ordinals of row group and leaf), whose Bloom filters were probed before.
         """
         firsts: dict[int, dict[int, int]] = {}
         for part in conjuncts(bound):
@@ -109,7 +83,7 @@ class DictionaryPruner:
             yield part, gone
 
     def _first_pages(self, plan: ReadPlan, row_groups: Sequence[int], leaf: Leaf) -> dict[int, int]:
-        """Give where the first data pages of a column's chunks are, of those that may have a dictionary."""
+        """Return the positions of the first data pages of a column's chunks; empty if its type has no dictionaries."""
         if not supports_dictionary(leaf):
             return {}
         chunks = {group: plan[group].chunks[self._place_of[leaf.index]] for group in row_groups}
@@ -124,7 +98,7 @@ class DictionaryPruner:
         firsts: Mapping[int, Mapping[int, int]],
         answered: set[tuple[int, int]],
     ) -> list[_DictionaryRequest]:
-        """Find the dictionaries of a row group by which a part of the predicate may be refuted; all or none."""
+        """Return the dictionaries of a row group that may refute a conjunct and are worth fetching, or none."""
         found: dict[int, tuple[Leaf, tuple[int, int]]] = {}
         for test in bound_predicates(part):
             leaf, place = test.leaf, self._place_of.get(test.leaf.index)
@@ -152,7 +126,7 @@ class DictionaryPruner:
         ]
 
     def _gone(self, part: Expression, asked: Sequence[list[_DictionaryRequest]]) -> list[int]:
-        """Fetch dictionaries, and give the row groups that they refute a part of the predicate of."""
+        """Fetch dictionaries; return the row groups in which they refute the conjunct."""
         every = [one for group in asked for one in group]
         if not every:
             return []
@@ -171,14 +145,14 @@ class DictionaryPruner:
 
 
 def _is_of_values(predicate: Any) -> bool:
-    """Tell whether a test can be answered by the values alone that there are."""
+    """Whether the distinct values of a chunk are enough to refute a predicate."""
     return isinstance(predicate, (ValuePredicate, BloomPredicate)) or (
         isinstance(predicate, ContainsPredicate) and not predicate.negated
     )
 
 
 def _refutable(part: Expression, leaves: Collection[int]) -> bool:
-    """Tell whether the dictionaries of some leaves may show that no row satisfies a part of the predicate."""
+    """Whether the dictionaries of these leaves can refute a conjunct."""
     return not combine_bools(part, lambda test: test.leaf.index not in leaves or not _is_of_values(test))
 
 

@@ -45,7 +45,7 @@ __all__ = [
     "supports_dictionary",
 ]
 
-# Of other types there is no dictionary, or none whose entries compare as they are stored.
+# Other types have no dictionary, or entries that do not compare as they are stored.
 _DTYPES = {INT32: "<i4", INT64: "<i8", FLOAT: "<f4", DOUBLE: "<f8", FIXED_LEN_BYTE_ARRAY: "u1", BYTE_ARRAY: "u1"}
 _NONE = np.empty(0, np.uint8)
 _TARGET = OutputType("dictionary", "", ArrowType("binary"), np.dtype("i4"))
@@ -57,12 +57,12 @@ def _wanted() -> ThriftLayout:
 
 
 def supports_dictionary(leaf: Leaf) -> bool:
-    """Tell whether a column is of a type whose dictionaries have entries that compare as they are stored."""
+    """Whether dictionary entries of the column's type compare as they are stored."""
     return leaf.physical in _DTYPES
 
 
 def first_data_pages(file: OpenFile, row_groups: Sequence[int], leaf: Leaf) -> dict[int, int]:
-    """Give the positions of the first data pages of a column's chunks by their row groups, as the footer has them."""
+    """Return `data_page_offset` of a column's chunks by row group; empty if the footer is damaged."""
     try:
         words = file.footer.chunks.words(_wanted(), row_groups, [leaf.index] * len(row_groups))
     except ParquetError:
@@ -71,12 +71,12 @@ def first_data_pages(file: OpenFile, row_groups: Sequence[int], leaf: Leaf) -> d
 
 
 def dictionary_range(pages: ChunkPages, first_page: int) -> tuple[int, int] | None:
-    """Give between which positions of the file the dictionary page of a chunk lies; None where there is none."""
+    """Return start and exclusive end of a chunk's dictionary page in the file; None if it has none."""
     return (pages.start, first_page) if pages.start < first_page < pages.end else None
 
 
 def is_fully_dictionary_encoded(file: OpenFile, row_group: int, leaf: Leaf) -> bool:
-    """Tell whether encoding_stats prove that all data pages of a chunk have dictionary indices."""
+    """Whether `encoding_stats` prove that all data pages of a chunk hold dictionary indices."""
     try:
         chunk = file.footer.chunks.record(row_group, leaf.index).meta_data
     except ParquetError:
@@ -89,25 +89,9 @@ def is_fully_dictionary_encoded(file: OpenFile, row_group: int, leaf: Leaf) -> b
 def decode_dictionary(
     data: np.ndarray, row_group: int, place: int, leaf: Leaf, tables: ChunkTables
 ) -> ColumnVector | None:
-    """Decode a dictionary.
+    """Decode a dictionary page (uint8, with SLACK after it) to its entries; None if it is not a valid one.
 
-    Parameters
-    ----------
-    data : uint8 array
-        Its page, with SLACK readable bytes behind.
-    row_group : int
-        The ordinal of its row group.
-    place : int
-        The place of its column among those of `tables`.
-    leaf : Leaf
-        The column.
-    tables : ChunkTables
-        The chunks.
-
-    Returns
-    -------
-    ColumnVector or None
-        The entries, for `satisfying`; None where the page is damaged, or none of a dictionary.
+    `place` is the column's position in `tables`.
     """
     table = tables.of_row_group(chunk_template([leaf], [_TARGET]), np.array([place]), RowSlice(row_group, 0, 0, 0))
     table[0, C_START], table[0, C_END] = 0, len(data) - SLACK
@@ -131,7 +115,7 @@ def decode_dictionary(
         finally:
             context.close()
     found = job.dictionary
-    if found is EMPTY_DICTIONARY:  # there may be any value in the chunk
+    if found is EMPTY_DICTIONARY:  # no dictionary page: the chunk may hold any value
         return None
     values = found.data[: int(found.offsets[-1])].view(_DTYPES[leaf.physical])
     return ColumnVector(values, found.offsets if leaf.physical == BYTE_ARRAY else None)

@@ -21,9 +21,9 @@ _MOST_KEPT = 32
 _MAGIC_BYTES = 4
 _STEMS = {COLUMN_INDEX: "column_index", OFFSET_INDEX: "offset_index", BLOOM_FILTER: "meta_data.bloom_filter"}
 _KINDS = tuple(_STEMS)
-# Longer ones are not read: a million pages have an index of this size, and a decoded one takes ten times the memory.
+# Size limits: a million pages have an index of this size, and a decoded one takes ten times the memory.
 _LONGEST = np.array([64 << 20, 64 << 20, 129 << 20])
-# Writers that are not new do not tell the length of a Bloom filter, which then is 0 here.
+# Older writers leave out the length of a Bloom filter, which then is 0 here.
 _UNTOLD, _SHORTEST = np.array([-1, -1, 0]), np.array([1, 1, 0])
 
 _Chunk = tuple[int, int]  # ordinals of row group and leaf
@@ -31,59 +31,36 @@ _Chunk = tuple[int, int]  # ordinals of row group and leaf
 
 @lru_cache(maxsize=1)
 def _wanted() -> tuple[ThriftLayout, list[int]]:
-    """Give the layout of a chunk, and the words of position and length of each kind."""
+    """Return the layout of a column chunk, and the slots of position and length of each kind."""
     names = [f"{stem}_{which}" for stem in _STEMS.values() for which in ("offset", "length")]
     wanted = thrift_layout("ColumnChunk", *names)
     return wanted, [wanted.slot(name) for name in names]
 
 
 class IndexLocations:
-    """Where indexes and Bloom filters lie; what the footer says of a chunk is looked up once, of all three together.
-
-    Parameters
-    ----------
-    file : OpenFile
-        The file; nothing but its footer is looked at.
-
-    Attributes
-    ----------
-    kept : BoundedCache
-        What follows from places, for other reads.
-    """
+    """Locations of page indexes and Bloom filters, by the footer; each chunk is looked up once, all kinds together."""
 
     def __init__(self, file: OpenFile) -> None:
         self._footer, self._end = file.footer, file.footer_start
-        self._known: dict[_Chunk, list[int]] = {}  # position and length of each kind
+        self._known: dict[_Chunk, list[int]] = {}  # position and length, kind by kind
         self.kept = BoundedCache(_MOST_KEPT)
 
     @classmethod
     def for_file(cls, file: OpenFile) -> IndexLocations:
-        """Give those of a file, with what has been looked up for it, or for another one with the same footer."""
+        """Return the locations of a file, shared by all files with the same footer."""
         return file.footer.kept.get(("places", file.footer_start), lambda: cls(file))
 
     def note(self, chunks: Sequence[_Chunk]) -> None:
-        """Look up chunks, by the ordinals of row group and leaf, that will be asked for."""
+        """Look up chunks, as ordinals of row group and leaf, in one call."""
         missing = [chunk for chunk in chunks if chunk not in self._known]
         if missing:
             found = _looked_up(self._footer, self._end, missing)
             self._known.update(zip(missing, found.reshape(len(missing), -1).tolist(), strict=True))
 
     def of(self, what: str, chunks: Sequence[_Chunk]) -> list[tuple[_Chunk, int, int]]:
-        """Give where something of some column chunks lies.
+        """Return chunk, position and length of indexes of a kind; the length of a Bloom filter is 0 if unknown.
 
-        Parameters
-        ----------
-        what : str
-            COLUMN_INDEX, OFFSET_INDEX or BLOOM_FILTER.
-        chunks : sequence of (int, int)
-            Ordinals of row group and leaf.
-
-        Returns
-        -------
-        list of ((int, int), int, int)
-            Of each chunk that has it: the chunk, the position in the file, and the length. Left out are those where it
-            would not lie within the file's data, and those in another file. The length of a Bloom filter is 0 where
-            the file does not tell.
+        Indexes of external column chunks, or outside of the file's data, are left out.
         """
         self.note(chunks)
         slot, known = 2 * _KINDS.index(what), self._known
@@ -92,7 +69,7 @@ class IndexLocations:
 
 
 def _looked_up(footer: Footer, end: int, chunks: Sequence[_Chunk]) -> np.ndarray:
-    """Give position and length of each kind, int64 of shape (chunks, kinds, 2)."""
+    """Return position and length of each kind, int64 of shape (chunks, kinds, 2); position -1 if missing."""
     wanted, slots = _wanted()
     groups, leaves = zip(*chunks, strict=True)
     try:
@@ -102,7 +79,7 @@ def _looked_up(footer: Footer, end: int, chunks: Sequence[_Chunk]) -> np.ndarray
     found = words[:, slots].reshape(-1, len(_KINDS), 2)
     start, length = found[..., 0], found[..., 1]
     np.maximum(length, _UNTOLD, out=length)
-    room = end - start  # where this overflows, the start is negative
+    room = end - start  # overflows only if `start` is negative, which is rejected
     inside = (start >= _MAGIC_BYTES) & (length >= _SHORTEST) & (length <= _LONGEST) & (room > 0) & (length <= room)
     inside &= (words[:, 0] & wanted.bit("file_path") == 0)[:, None]
     found[~inside] = _NOWHERE

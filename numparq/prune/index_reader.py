@@ -22,11 +22,11 @@ from .index_locations import COLUMN_INDEX, OFFSET_INDEX, IndexLocations
 
 __all__ = ["IndexBatch", "IndexKey", "LoadedIndexes", "PageIndexReader"]
 
-_SHARED_BYTES = 16 << 10  # of indexes that are kept; what is made of one may take ten times the memory
+_SHARED_BYTES = 16 << 10  # larger indexes are not cached: decoded, one may take ten times the memory
 _MOST_SHARED = 128
-_MOST_TOGETHER = 64  # of all files
-_MOST_KEPT = 4  # things that follow from indexes which were read together
-_FEW = 64  # indexes, of which it is kept where they lie
+_MOST_TOGETHER = 64  # batches, over all files
+_MOST_KEPT = 4  # results derived from one batch
+_FEW = 64  # larger batches are not cached
 _DISTRUST = {COLUMN_INDEX: writer_quirks.COLUMN_INDEX, OFFSET_INDEX: writer_quirks.OFFSET_INDEX}
 
 _latest = BoundedCache(_MOST_TOGETHER)
@@ -35,17 +35,9 @@ _READ: dict[str, Callable[[np.ndarray, int], Any]] = {COLUMN_INDEX: ColumnIndex.
 
 
 def index_pages(index: OffsetIndex, whole: ChunkPages) -> ChunkPages | None:
-    """Give the pages of a chunk, of which this is said to be the index.
+    """Return the pages of a chunk by its offset index; None if that does not describe all pages of this chunk.
 
-    Parameters
-    ----------
-    whole : ChunkPages
-        The chunk, as a single page.
-
-    Returns
-    -------
-    ChunkPages or None
-        None where it cannot be the index of all pages of such a chunk.
+    `whole` is the chunk as a single page.
     """
     key = whole.start, whole.end, whole.num_rows
     return index.cache.get(key, lambda: _build_pages(*key, index.locations))
@@ -62,7 +54,7 @@ def _build_pages(start: int, end: int, num_rows: int, locations: np.ndarray) -> 
 
 
 class IndexKey(NamedTuple):
-    """An index: COLUMN_INDEX or OFFSET_INDEX, of the chunk of a leaf in a row group (ordinals)."""
+    """Key of an index: COLUMN_INDEX or OFFSET_INDEX, ordinals of row group and leaf."""
 
     what: str
     row_group: int
@@ -70,16 +62,9 @@ class IndexKey(NamedTuple):
 
 
 class PageIndexReader:
-    """The page indexes of a file.
+    """Reads the page indexes of a file, for the given leaves; cached in ``file.indexes``.
 
-    Parameters
-    ----------
-    file : OpenFile
-        The file; what is read is kept in ``file.indexes``.
-    leaves : iterable of Leaf
-        The columns that may be asked for.
-    places : IndexLocations
-        Where they lie.
+    Indexes of writers known to write wrong ones are ignored.
     """
 
     def __init__(self, file: OpenFile, leaves: Iterable[Leaf], places: IndexLocations) -> None:
@@ -92,15 +77,7 @@ class PageIndexReader:
         }
 
     def there(self, what: str, chunks: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Give the chunks that have an index, as far as the footer says, which is trusted; nothing is fetched.
-
-        Parameters
-        ----------
-        what : str
-            COLUMN_INDEX or OFFSET_INDEX.
-        chunks : sequence of (int, int)
-            Ordinals of row group and leaf.
-        """
+        """Return the chunks (ordinals of row group and leaf) with a trusted index by the footer; nothing is fetched."""
         return [chunk for chunk, _, _ in self._places.of(what, self._trusted(what, chunks))]
 
     def _trusted(self, what: str, chunks: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
@@ -108,20 +85,16 @@ class PageIndexReader:
         return [chunk for chunk in chunks if chunk[1] not in wrong] if wrong else chunks
 
     def load(self, wanted: Mapping[str, Sequence[tuple[int, int]]]) -> None:
-        """Fetch and decode indexes that have not been, all of them together.
+        """Fetch and decode the indexes that are not cached yet, all together.
 
-        Parameters
-        ----------
-        wanted : mapping of str to sequence of (int, int)
-            By COLUMN_INDEX or OFFSET_INDEX the chunks, as ordinals of row group and leaf, each once; those that have
-            none are passed over.
+        `wanted` maps COLUMN_INDEX or OFFSET_INDEX to chunks (ordinals of row group and leaf), each once.
         """
         known = self._file.indexes
         missing = {what: [chunk for chunk in chunks if (what, *chunk) not in known] for what, chunks in wanted.items()}
         known.update(self.together(missing).read(self._file.source).indexes)
 
     def together(self, wanted: Mapping[str, Sequence[tuple[int, int]]]) -> IndexBatch:
-        """Give what reads indexes together; parameters as of `load`."""
+        """Return the batch that reads these indexes; `wanted` as for `load`."""
         places, how, size = self._places, self._file.coalescing, self._file.source.size
         trusted = [IndexKey(what, *chunk) for what, chunks in wanted.items() for chunk in self._trusted(what, chunks)]
         if len(trusted) > _FEW:
@@ -129,31 +102,18 @@ class PageIndexReader:
         return places.kept.get((how, size, *trusted), lambda: IndexBatch(places, trusted, size, how))
 
     def column_index(self, row_group: int, leaf: int) -> ColumnIndex | None:
-        """Give a column index that has been loaded."""
+        """Return a loaded column index; None if there is none."""
         return self._file.indexes.get(IndexKey(COLUMN_INDEX, row_group, leaf))
 
     def pages(self, whole: ChunkPages, row_group: int, leaf: int) -> ChunkPages | None:
-        """Give the pages of a chunk by its offset index, which has been loaded.
-
-        Parameters
-        ----------
-        whole : ChunkPages
-            The chunk, as a single page or as it was found before.
-        row_group, leaf : int
-            Ordinals.
-
-        Returns
-        -------
-        ChunkPages or None
-            None where the offset index cannot help.
-        """
+        """Return the pages of a chunk by its loaded offset index; None if it has no valid one."""
         if whole.is_indexed:
             return whole
         index = self._file.indexes.get((OFFSET_INDEX, row_group, leaf))
         return None if index is None else index_pages(index, whole)
 
     def is_one_page(self, whole: ChunkPages, row_group: int, leaf: int) -> bool:
-        """Tell whether the offset index, which has been loaded, has one page that is all of the chunk's data."""
+        """Whether the loaded offset index has a single page that holds all of the chunk's data."""
         index = self._file.indexes.get((OFFSET_INDEX, row_group, leaf))
         return index is not None and index.is_one_page(whole)
 
@@ -164,11 +124,11 @@ class LoadedIndexes(NamedTuple):
     Attributes
     ----------
     content : bytes
-        What they were made of; none where they are many.
+        Bytes they were decoded from; empty if these are many.
     indexes : dict
-        By `IndexKey`; None for what is none.
+        By IndexKey; None for an invalid index.
     kept : BoundedCache
-        What follows from them, for as long as they are kept themselves.
+        Cache of what is derived from these indexes.
     """
 
     content: bytes
@@ -177,7 +137,7 @@ class LoadedIndexes(NamedTuple):
 
 
 class _LatestLoad:
-    """What was read by one `IndexBatch` the last time."""
+    """Latest result of one `IndexBatch`."""
 
     __slots__ = ("found",)
 
@@ -186,23 +146,12 @@ class _LatestLoad:
 
 
 class IndexBatch:
-    """Indexes that are read together, and where they lie.
-
-    Parameters
-    ----------
-    places : IndexLocations
-        Where they lie.
-    wanted : sequence of IndexKey
-        Which; those that there are not are passed over.
-    size : int
-        Bytes of the file.
-    how : Coalescing
-        Which are read together.
+    """Indexes to be read together, with their coalesced byte ranges.
 
     Attributes
     ----------
     wanted : list of IndexKey
-        Which there are.
+        Indexes that exist.
     """
 
     def __init__(self, places: IndexLocations, wanted: Sequence[IndexKey], size: int, how: Coalescing) -> None:
@@ -212,7 +161,7 @@ class IndexBatch:
             for chunk, start, length in places.of(what, [each[1:] for each in wanted if each.what == what])
         ]
         ranges = np.array([place for _, *place in found], np.int64).reshape(-1, 2)
-        # Indexes do not lie over each other: a file that claims more of them than it has bytes has none.
+        # Indexes do not overlap: if they claim more bytes than the file has, the footer is wrong about all of them.
         if int(ranges[:, 1].sum()) > size:
             found, ranges = [], ranges[:0]
         self.wanted = [each for each, _, _ in found]
@@ -222,7 +171,7 @@ class IndexBatch:
         self._is_small = sum(self._sizes) <= _SHARED_BYTES
 
     def read(self, source: Source) -> LoadedIndexes:
-        """Read and decode them; those that are none are None. Of equal bytes, unless they are many, it is done once."""
+        """Read and decode the indexes; invalid ones are None. Equal bytes, unless many, are decoded once."""
         if not self.wanted:
             return self._found(b"", [])
         blobs = source.read_ranges(self._blobs)
@@ -236,7 +185,7 @@ class IndexBatch:
         return found
 
     def cached_in(self, known: Mapping[Any, Any]) -> LoadedIndexes | None:
-        """Give what was read the last time, if that is what is known of them; else None."""
+        """Return the latest result if `known` still holds the same indexes, else None."""
         found = _latest.get(self, _LatestLoad).found
         same = found is not None and all(known.get(each) is index for each, index in found.indexes.items())
         return found if same else None
@@ -250,10 +199,7 @@ class IndexBatch:
 
 
 def _decoded(what: str, piece: np.ndarray) -> Any:
-    """Decode an index, or give what was made of one with the same bytes, unless these are many; None where it is none.
-
-    `piece` has SLACK behind it.
-    """
+    """Decode an index (SLACK bytes after it); small ones are cached by content. None if it is invalid."""
     length = len(piece) - SLACK
     return _read(what, piece, length) if length > _SHARED_BYTES else _shared(what, piece[:length].tobytes())
 

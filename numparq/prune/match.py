@@ -1,4 +1,4 @@
-"""Match a predicate against pruning statistics: which row groups or pages may match, which must."""
+"""Match a predicate against pruning statistics: which containers (row groups, pages) may match, which must."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _may_be_value(predicate: ValuePredicate, statistics: PruningStatistics) -> n
 
 
 def _may_be_member(predicate: BloomPredicate, statistics: PruningStatistics) -> np.ndarray:
-    return statistics.may_have_values(predicate.leaf)  # bounds say nothing of a Bloom filter
+    return statistics.may_have_values(predicate.leaf)  # bounds cannot refute a Bloom filter
 
 
 _MAY: dict[type, Callable[[Any, PruningStatistics], np.ndarray]] = {
@@ -94,20 +94,9 @@ _MUST: dict[type, Callable[[Any, PruningStatistics], np.ndarray]] = {
 
 
 def compare_prefixes(predicate: ValuePredicate, statistics: PruningStatistics) -> tuple[np.ndarray, np.ndarray]:
-    """Tell of which runs the first bytes of both bounds show whether a value may be in the ranges of a test.
+    """Return two bool arrays, by the first 8 bytes of the bounds: containers that cannot match, and that may match.
 
-    Parameters
-    ----------
-    predicate : ValuePredicate
-        Of any domain; others than bytes have no such prefixes.
-    statistics : PruningStatistics
-        Of its leaf.
-
-    Returns
-    -------
-    apart, meeting : bool array, (runs,)
-        Of which it is clear that none can, and that one can. Neither, where bounds are missing, may contradict each
-        other, or have the same first bytes as the other bound or as a range.
+    Neither is set if bounds are missing, may contradict each other, or if 8 bytes do not decide.
     """
     none = np.zeros(len(statistics), np.bool_)
     if (
@@ -124,20 +113,20 @@ def compare_prefixes(predicate: ValuePredicate, statistics: PruningStatistics) -
         _prefixes(statistics.data, statistics.lows, there),
         _prefixes(statistics.data, statistics.highs, there),
     )
-    # Only of bounds that differ here it is sure that they are in order, and that no value is above the upper one: one
-    # that equals the lower one may have been cut without being made larger.
+    # Only bounds with different prefixes are surely in order and enclose all values: an upper bound with the lower
+    # one's prefix may have been truncated without being incremented.
     there &= lows < highs
     starts = np.array([_number(low) for low, _ in predicate.ranges], np.uint64)
     ends = np.array([_MOST if high is TOP else _number(high) for _, high in predicate.ranges], np.uint64)
     before = np.searchsorted(starts, highs, side="right")
     reaches = (before > 0) & (lows <= ends[before - 1])
-    # Every range has its first key: where that lies between the bounds, a value may be in the range.
+    # A range contains its first key: if that lies between the bounds, a value may match.
     begins = np.searchsorted(starts, lows, side="right") < np.searchsorted(starts, highs, side="left")
     return there & ~reaches, there & begins
 
 
 def _prefixes(data: np.ndarray, places: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """Give the first eight bytes of strings, filled up with zeros, as numbers that compare as they do."""
+    """Return the first 8 bytes of strings, zero-padded, as uint64 that order like them."""
     found = np.zeros((len(places), _SIZE), np.uint8)
     columns = np.arange(_SIZE)
     taken = there[:, None] & (columns < places[:, 1:])
@@ -150,26 +139,15 @@ def _number(key: bytes) -> int:
 
 
 def containers_may_match(bound: Expression, statistics: Mapping[int, PruningStatistics], count: int) -> np.ndarray:
-    """Tell which runs may have a row that satisfies a bound expression.
+    """Return a bool array of `count` containers: whether a row may match the bound expression.
 
-    Parameters
-    ----------
-    bound : Expression
-        Made by `bind`.
-    statistics : mapping of int to PruningStatistics
-        What is known of the leaves, by their ordinals; of those left out nothing is.
-    count : int
-        How many runs there are.
-
-    Returns
-    -------
-    bool array, (count,)
+    `statistics` maps ordinals of leaves to statistics; leaves without any may match.
     """
     return _of_all(predicate_may_match, bound, statistics, count)
 
 
 def containers_must_match(bound: Expression, statistics: Mapping[int, PruningStatistics], count: int) -> np.ndarray:
-    """Tell which runs are sure to have only rows that satisfy a bound expression; as `containers_may_match`."""
+    """Return a bool array of `count` containers: whether all rows must match the bound expression."""
     return _of_all(predicate_must_match, bound, statistics, count)
 
 
@@ -186,28 +164,13 @@ def _of_all(
     return combine_results(bound, answer, lambda value: np.full(count, value))
 
 
-# --- may --------------------------------------------------------------------------------------------------------------
-
-
 def predicate_may_match(predicate: Any, statistics: PruningStatistics) -> np.ndarray:
-    """Tell which runs may have a row that satisfies a test.
-
-    Parameters
-    ----------
-    predicate : ValuePredicate, NullPredicate, ContainsPredicate or another one
-        Bound.
-    statistics : PruningStatistics
-        Of its leaf.
-
-    Returns
-    -------
-    bool array, (runs,)
-    """
+    """Return a bool array, one item a container: whether a row may match the bound predicate."""
     return _MAY.get(type(predicate), _may_one_by_one)(predicate, statistics)
 
 
 def _may_be_bytes(predicate: ValuePredicate, statistics: PruningStatistics) -> np.ndarray:
-    if predicate.pattern is not None and predicate.negated:  # what satisfies it may be outside of the ranges, too
+    if predicate.pattern is not None and predicate.negated:  # values outside of the ranges match, too
         return statistics.may_have_values(predicate.leaf)
     apart, meeting = compare_prefixes(predicate, statistics)
     meeting &= statistics.may_have_values(predicate.leaf)
@@ -221,7 +184,7 @@ def _may_one_by_one(predicate: Any, statistics: PruningStatistics) -> np.ndarray
 def _asked(
     predicate: Any, statistics: PruningStatistics, places: np.ndarray, question: Callable[..., bool]
 ) -> np.ndarray:
-    """Ask of some runs, one by one; False of the others."""
+    """Match the chosen containers one by one; False for the others."""
     found = np.zeros(len(statistics), np.bool_)
     index = predicate.leaf.index
     for run in np.flatnonzero(places).tolist():
@@ -229,11 +192,8 @@ def _asked(
     return found
 
 
-# --- must -------------------------------------------------------------------------------------------------------------
-
-
 def predicate_must_match(predicate: Any, statistics: PruningStatistics) -> np.ndarray:
-    """Tell which runs are sure to have only rows that satisfy a test; parameters as in `predicate_may_match`."""
+    """Return a bool array, one item a container: whether all rows must match the bound predicate."""
     return _MUST.get(type(predicate), _must_one_by_one)(predicate, statistics)
 
 
@@ -241,27 +201,27 @@ def _must_one_by_one(predicate: Any, statistics: PruningStatistics) -> np.ndarra
     return _asked(predicate, statistics, np.ones(len(statistics), np.bool_), must_match)
 
 
-# --- ranges of numbers ------------------------------------------------------------------------------------------------
+# --- numeric key ranges -----------------------------------------------------------------------------------------------
 
 
 def _edges(ranges: KeyRanges, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-    """Give the first and the last key of each range."""
+    """Return the first and the last key of each range."""
     return np.array([low for low, _ in ranges], dtype), np.array([high - 1 for _, high in ranges], dtype)
 
 
 def _overlap(ranges: KeyRanges, lows: np.ndarray, highs: np.ndarray) -> np.ndarray:
-    """Tell which intervals, both ends included, have a key in a set."""
+    """Return which intervals (both ends included) have a key in the ranges."""
     if not ranges:
         return np.zeros(len(lows), np.bool_)
     if len(ranges) == 1:
         return (highs >= ranges[0][0]) & (lows < ranges[0][1])
     starts, ends = _edges(ranges, lows.dtype)
-    before = starts.searchsorted(highs, side="right")  # ranges that begin at the interval's end, or before it
+    before = starts.searchsorted(highs, side="right")  # number of ranges that begin up to the interval's end
     return (before > 0) & (lows <= ends[before - 1])
 
 
 def _cover(ranges: KeyRanges, lows: np.ndarray, highs: np.ndarray) -> np.ndarray:
-    """Tell which intervals, both ends included, have all their keys in a set."""
+    """Return which intervals (both ends included) lie within the ranges."""
     if not ranges:
         return np.zeros(len(lows), np.bool_)
     if len(ranges) == 1:

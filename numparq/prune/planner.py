@@ -25,21 +25,11 @@ from .statistics import PruningStatistics, row_group_statistics
 __all__ = ["ReadPlanner"]
 
 _NO_ROWS = RowRanges()
-_FEW = 16  # column chunks
+_FEW = 16  # column chunks whose indexes are located, or loaded, at once
 
 
 class ReadPlanner:
-    """Plans reads of some columns of a file.
-
-    Parameters
-    ----------
-    file : OpenFile
-        The file.
-    leaves : sequence of Leaf
-        The columns that are read, those of the filters included.
-    tables : ChunkTables
-        Where their chunks lie, checked; of these leaves, in this order.
-    """
+    """Plans reads of a file; `leaves` are the columns read, filter columns included, in the order of `tables`."""
 
     def __init__(self, file: OpenFile, leaves: Sequence[Leaf], tables: ChunkTables) -> None:
         self._file = file
@@ -47,7 +37,7 @@ class ReadPlanner:
         self._tables = tables
         self._sure: tuple[Expression | None, dict[int, bool]] = None, {}
 
-    # --- what is there where a read takes a plan ---------------------------------------------------------------------
+    # --- built on first use -------------------------------------------------------------------------------------------
 
     @cached_property
     def _names(self) -> list[str]:
@@ -72,17 +62,9 @@ class ReadPlanner:
     # --- without predicates ------------------------------------------------------------------------------------------
 
     def whole(self, rows: Mapping[int, RowRanges]) -> ReadPlan:
-        """Make the plan that reads whole chunks.
+        """Return the plan that reads the given rows of each row group from whole chunks; nothing is fetched.
 
-        Parameters
-        ----------
-        rows : mapping of int to RowRanges
-            The row groups, by their ordinals and in the order of the plan, and the rows wanted of each.
-
-        Returns
-        -------
-        ReadPlan
-            Nothing is fetched for it.
+        `rows` maps ordinals of row groups to row ranges, in the order of the plan.
         """
         ordinals = list(rows)
         counts = [self._tables.num_rows_of(group) for group in ordinals]
@@ -93,26 +75,16 @@ class ReadPlanner:
         return narrow(plan, partial, "rows", "not asked for")
 
     def located(self, plan: ReadPlan, leaves: Sequence[Leaf]) -> ReadPlan:
-        """Take up the offset indexes of row groups of which some rows are left out.
+        """Return the plan with the pages of these leaves' chunks by offset index, for partly selected row groups.
 
-        Parameters
-        ----------
-        plan : ReadPlan
-            As it is so far; of any of the planner's columns.
-        leaves : sequence of Leaf
-            Those of the columns that are to be located.
-
-        Returns
-        -------
-        ReadPlan
-            With the pages of all chunks that have a trusted offset index. Those not read before are fetched together.
+        The offset indexes that are not cached are fetched together.
         """
         places = [(place, leaf.index) for place, leaf in self._placed(plan, leaves)]
         partial = [group for group in plan.left if group.rows.count < group.num_rows]
         return self._with_pages(plan, partial, places)
 
     def _with_pages(self, plan: ReadPlan, groups: Sequence[RowGroupPlan], places: list[tuple[int, int]]) -> ReadPlan:
-        """Take up offset indexes, of columns by their place in the plan and their ordinal."""
+        """Return the plan with pages by offset index; `places` are positions in the plan and leaf ordinals."""
         todo = [
             (group, place, leaf) for group in groups for place, leaf in places if not group.chunks[place].is_indexed
         ]
@@ -127,7 +99,7 @@ class ReadPlanner:
         return with_offset_indexes(plan, found) if found else plan
 
     def _placed(self, plan: ReadPlan, leaves: Sequence[Leaf]) -> list[tuple[int, Leaf]]:
-        """Give the place of each leaf among the columns of a plan; those that it lacks are left out."""
+        """Return the position of each leaf among the plan's columns; leaves without a column are left out."""
         if plan.columns == tuple(self._names):
             place_of = {leaf.index: place for place, leaf in enumerate(self._leaves)}
         else:
@@ -139,20 +111,7 @@ class ReadPlanner:
     # --- with predicates ---------------------------------------------------------------------------------------------
 
     def decided(self, plan: ReadPlan, bound: Expression) -> set[int]:
-        """Find the row groups of which all rows satisfy a predicate, by their statistics alone.
-
-        Parameters
-        ----------
-        plan : ReadPlan
-            Its row groups with rows left are looked at.
-        bound : Expression
-            Made by `bind`.
-
-        Returns
-        -------
-        set of int
-            Ordinals: no row of these need be looked at to know that it is wanted.
-        """
+        """Return the ordinals of row groups whose rows all match a bound expression, by statistics alone."""
         sure = self._answers(bound)
         ordinals = [group.ordinal for group in plan.left]
         missing = [ordinal for ordinal in ordinals if ordinal not in sure]
@@ -161,32 +120,20 @@ class ReadPlanner:
         return {ordinal for ordinal in ordinals if sure[ordinal]}
 
     def _answers(self, bound: Expression) -> dict[int, bool]:
-        """Give what has been found out of a predicate: by row group, whether all of its rows satisfy it."""
+        """Return the cached answers for a bound expression: by row group, whether all of its rows match."""
         asked, sure = self._sure
         if asked is not bound and (asked is None or asked != bound):
             self._sure = _, sure = bound, {}
         return sure
 
     def _runs(self, bound: Expression, row_groups: Sequence[int]) -> dict[int, PruningStatistics]:
-        """Give the statistics of row groups, by the ordinals of the leaves of a predicate."""
+        """Return the statistics of row groups, by ordinals of the filter columns' leaves."""
         return {leaf.index: row_group_statistics(self._file, leaf, row_groups) for leaf in filter_leaves(bound)}
 
     def pruned(self, plan: ReadPlan, bound: Expression) -> ReadPlan:
-        """Leave out the rows of which the file says that they cannot satisfy a predicate.
+        """Prune the plan by row group statistics, Bloom filters, column indexes and dictionaries, in this order.
 
-        Parameters
-        ----------
-        plan : ReadPlan
-            As it is so far, with all columns of the planner.
-        bound : Expression
-            Made by `bind`.
-
-        Returns
-        -------
-        ReadPlan
-            By row-group statistics, Bloom filters, column indexes and dictionaries, in this order. Of row groups that
-            the statistics decide, nothing is fetched. Where rows are left out, all chunks have their pages, if they
-            have a trusted offset index.
+        Fetches nothing for row groups that statistics decide. Partly selected row groups get pages by offset index.
         """
         if isinstance(bound, Constant):
             nothing = {} if bound.value else {group.ordinal: _NO_ROWS for group in plan.row_groups}
@@ -194,20 +141,7 @@ class ReadPlanner:
         return self.prune_by_indexes(self._by_statistics(plan, bound), bound)
 
     def may_match_row_groups(self, row_groups: Sequence[int], bound: Expression) -> list[int]:
-        """Give the row groups of which the statistics do not say that no row satisfies a predicate.
-
-        Parameters
-        ----------
-        row_groups : sequence of int
-            Ordinals.
-        bound : Expression
-            Made by `bind`.
-
-        Returns
-        -------
-        list of int
-            Those that a plan is worth making of; nothing is fetched for it.
-        """
+        """Return the row groups that may match a bound expression by statistics; nothing is fetched."""
         groups = list(dict.fromkeys(row_groups))
         if isinstance(bound, Constant):
             return groups if bound.value else []
@@ -218,19 +152,9 @@ class ReadPlanner:
         return left
 
     def look_up(self, row_groups: Sequence[int], bound: Expression) -> list[RowGroupPlan] | None:
-        """Plan what is read of whole row groups that are `candidates`, where these are few, and so are their rows.
+        """Plan a point look-up in whole row groups, out of `may_match_row_groups`; None if it needs a full plan.
 
-        Parameters
-        ----------
-        row_groups : sequence of int
-            Ordinals.
-        bound : Expression
-            What `candidates` was asked about.
-
-        Returns
-        -------
-        list of RowGroupPlan or None
-            In this order, without those of which no row is left; None where that takes a plan of the read.
+        Row groups without any row left are left out.
         """
         sure = self._answers(bound)
         if isinstance(bound, Constant) or set(map(sure.get, row_groups)) != {False}:
@@ -239,7 +163,7 @@ class ReadPlanner:
         return None if found is None else found.plan(self._file, bound)
 
     def prune_by_indexes(self, plan: ReadPlan, bound: Expression) -> ReadPlan:
-        """Do what `pruned` does, but for the statistics of row groups, which have been asked already."""
+        """Prune as `pruned` does, without the row group statistics."""
         if isinstance(bound, Constant) or not plan.left:
             return plan
         decided = self.decided(plan, bound)
@@ -250,7 +174,7 @@ class ReadPlanner:
         return self.located(plan, self._leaves)
 
     def _locate_indexes(self, plan: ReadPlan) -> None:
-        """Look up at once what the footer says of all chunks that may be asked about, where they are few."""
+        """Look up the index locations of all chunks at once, if these are few."""
         if len(plan.left) * len(self._leaves) <= _FEW:
             self._places.note([(group.ordinal, leaf.index) for group in plan.left for leaf in self._leaves])
 
@@ -265,7 +189,7 @@ class ReadPlanner:
     def _by_bloom_filters(
         self, plan: ReadPlan, bound: Expression, fully_matched: set[int]
     ) -> tuple[ReadPlan, set[tuple[int, int]]]:
-        """Narrow, and tell which chunks (ordinals of row group and leaf) had a Bloom filter to ask."""
+        """Prune by Bloom filters; also return the chunks (ordinals of row group and leaf) whose filter was probed."""
         groups = _undecided(plan, fully_matched)
         answered: set[tuple[int, int]] = set()
         for part, dropped in self._bloom_filters.dropped(bound, groups, answered):
@@ -298,10 +222,10 @@ class ReadPlanner:
         return plan
 
     def _load_page_indexes(self, groups: list[int], asked: list[Leaf]) -> list[int]:
-        """Fetch what the rows of row groups are told by; gives those that have any column index of a column asked."""
+        """Load the page indexes; return the row groups with a column index of any filter column."""
         there = self._indexes.there(COLUMN_INDEX, [(group, leaf.index) for group in groups for leaf in asked])
         useful = list(dict.fromkeys(group for group, _ in there))
-        # Where a request takes its time, and where they are few, the pages of all columns are asked for at once.
+        # If requests are slow, or chunks few, the offset indexes of all columns are loaded at once.
         at_once = self._file.source.is_remote or len(useful) * len(self._leaves) <= _FEW
         leaves = self._leaves if at_once else asked
         chunks = [(group, leaf.index) for group in useful for leaf in leaves]
@@ -310,7 +234,7 @@ class ReadPlanner:
 
 
 def _surely(bound: Expression, row_groups: Sequence[int], runs: Mapping[int, PruningStatistics]) -> dict[int, bool]:
-    """Tell of row groups whether all of their rows satisfy a predicate."""
+    """Return by row group whether all of its rows must match."""
     return dict(zip(row_groups, containers_must_match(bound, runs, len(row_groups)).tolist(), strict=True))
 
 

@@ -1,4 +1,4 @@
-"""Pruning statistics: bounds and counts of many row groups or pages as arrays."""
+"""Pruning statistics: bounds and counts of many containers (row groups or pages) as arrays."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ _STATISTICS = "meta_data.statistics"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PruningStatistics:
-    """`ContainerStatistics` of one leaf in many runs of rows; each array has an item a run.
+    """Statistics of one leaf in many containers (row groups or pages); each array has one item a container.
 
-    Parameters
+    Attributes
     ----------
-    data : uint8 array
-        The bytes that bounds lie in.
-    lows, highs : int64 array, (runs, 2)
-        Where in `data` the PLAIN lower and upper bound lies, and its length; position `UNKNOWN` where there is none.
-    num_values, null_counts, nan_counts : int64 array
-        How many; `UNKNOWN` where that is not known.
-    all_null : bool array
-        Runs that are known to have nothing but nulls.
-    is_exact : bool array
-        Whether both bounds are said to be values that occur.
+    data : numpy.ndarray
+        uint8, the buffer that holds the bounds.
+    lows, highs : numpy.ndarray
+        int64, (containers, 2): position in `data` and length of the PLAIN bound; position UNKNOWN if missing.
+    num_values, null_counts, nan_counts : numpy.ndarray
+        int64, UNKNOWN if not known.
+    all_null : numpy.ndarray
+        bool, whether a container is known to hold only nulls.
+    is_exact : numpy.ndarray
+        bool, whether both bounds are declared to be actual values.
     order : ColumnOrder
-        How the bounds compare.
+        Order of the bounds.
     """
 
     data: np.ndarray
@@ -68,17 +68,17 @@ class PruningStatistics:
     _parts: BoundedCache = field(default_factory=lambda: BoundedCache(_MOST_PARTS), init=False, repr=False)
 
     def __len__(self) -> int:
-        """How many runs there are."""
+        """Return the number of containers."""
         return len(self.num_values)
 
     @classmethod
     def unknown(cls, num_values: np.ndarray) -> PruningStatistics:
-        """Make those of runs of which no more is known than how many values they have."""
+        """Build statistics of containers of which only `num_values` is known."""
         absent, no = np.full((len(num_values), 2), UNKNOWN, np.int64), np.zeros(len(num_values), np.bool_)
         return cls(np.empty(0, np.uint8), absent, absent, num_values, absent[:, 0], absent[:, 0], no, no, NO_ORDER)
 
     def at(self, chosen: np.ndarray) -> PruningStatistics:
-        """Give some of the runs, by their places (int64 array)."""
+        """Return the containers at these indices (int64)."""
         return self._parts.get(chosen.tobytes(), lambda: self._at(chosen))
 
     def _at(self, chosen: np.ndarray) -> PruningStatistics:
@@ -98,7 +98,7 @@ class PruningStatistics:
         return made
 
     def facts(self, run: int) -> ContainerStatistics:
-        """Give the Facts of one run."""
+        """Return the statistics of one container."""
         low, high = (self._bound(places[run]) for places in (self.lows, self.highs))
         known = (self.num_values, self.null_counts, self.nan_counts)
         num_values, nulls, nans = (None if counts[run] < 0 else int(counts[run]) for counts in known)
@@ -110,47 +110,39 @@ class PruningStatistics:
         return None if start < 0 else self.data[start : start + length].tobytes()
 
     def num_nulls(self, leaf: Leaf) -> np.ndarray:
-        """Give the nulls of each run; `UNKNOWN` where the counts do not tell, as in nested leaves."""
+        """Return the nulls of each container; UNKNOWN if the counts do not tell, as for nested leaves."""
         if leaf.is_nested:
             return np.full(len(self), UNKNOWN, np.int64)
         return self.null_counts if leaf.max_definition_level else np.zeros(len(self), np.int64)
 
     def is_all_null(self, leaf: Leaf) -> np.ndarray:
-        """Tell which runs are known to have nothing but nulls."""
+        """Return which containers are known to hold only nulls."""
         if leaf.is_nested:
             return self.all_null
         return self.all_null | ((self.null_counts >= 0) & (self.null_counts == self.num_values))
 
     def may_have_values(self, leaf: Leaf) -> np.ndarray:
-        """Tell which runs may have a value that is no null; not to be written to."""
+        """Return which containers may have a non-null value; cached, not to be written to."""
         found = self._values.get(leaf.is_nested)
-        if found is None:  # every test of the leaf asks it
+        if found is None:  # every predicate on the leaf needs it
             found = self._values[leaf.is_nested] = ~self.is_all_null(leaf) & (self.num_values != 0)
         return found
 
     def has_no_nulls(self, leaf: Leaf) -> np.ndarray:
-        """Tell which runs are known to have no null."""
+        """Return which containers are known to have no nulls."""
         return (self.num_nulls(leaf) == 0) & ~self.all_null
 
     def num_non_null(self, leaf: Leaf) -> np.ndarray:
-        """Give the values of each run that are no nulls; `UNKNOWN` where that is not known."""
+        """Return the non-null values of each container, or UNKNOWN."""
         nulls = self.num_nulls(leaf)
         return np.where((nulls < 0) | (self.num_values < 0), UNKNOWN, self.num_values - nulls)
 
     def intervals(self, domain: KeyDomain) -> tuple[np.ndarray, np.ndarray]:
-        """Give the keys that the values of each run lie between, both included; of domains whose keys are numbers.
+        """Return lower and upper sort key (int64 or uint64, both included) of each container, for numeric keys.
 
-        Parameters
-        ----------
-        domain : KeyDomain
-            Of a kind that `has_numeric_keys` names; all keys where bounds are missing, are none of the type's, or
-            contradict each other. Under IEEE 754's total order a NaN's key lies beside those of the domain.
-
-        Returns
-        -------
-        lows, highs : int64 or uint64 array
+        All keys if bounds are missing, invalid or contradictory. In total order, NaNs have keys outside of the domain.
         """
-        if domain not in self._intervals:  # may and must are asked of the same runs
+        if domain not in self._intervals:  # may-match and must-match share them
             self._intervals[domain] = self._made_intervals(domain)
         return self._intervals[domain]
 
@@ -159,25 +151,25 @@ class PruningStatistics:
         low, has_low = self._keys(domain, self.lows)
         high, has_high = self._keys(domain, self.highs)
         is_good = ~(has_low & self._is_worthless(domain, low)) & ~(has_high & self._is_worthless(domain, high))
-        if domain.is_float:  # neither order nor writer need have told the zeros apart
+        if domain.is_float:  # order and writer may treat -0.0 and 0.0 as equal
             low, high = np.where(low == 0, -1, low), np.where(high == -1, 0, high)
         is_good &= ~(has_low & has_high & (low > high))
         return np.where(has_low & is_good, low, least), np.where(has_high & is_good, high, most)
 
     def _is_worthless(self, domain: KeyDomain, keys: np.ndarray) -> np.ndarray:
-        """Tell which bounds make both of a run worthless: what is no value of the type, and where it counts a NaN."""
+        """Return which bounds invalidate a container's bounds: invalid values, and NaNs unless the order is total."""
         if domain.is_float and self.order.total:
             return np.zeros(len(keys), np.bool_)
         return (keys < domain.low) | (keys > domain.high - 1)
 
     def _keys(self, domain: KeyDomain, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Give the keys of bounds, and which of them there are."""
+        """Return the keys of bounds, and which bounds exist."""
         width = domain.width
         there = (places[:, 0] >= 0) & (places[:, 1] == width)
         if self.order.kind != domain.kind or len(self.data) < width:
             there = np.zeros(len(self), np.bool_)
             plain = np.zeros((len(self), width), np.uint8)
-        else:  # what is taken where there is nothing does not count
+        else:  # missing bounds read arbitrary bytes, which `there` masks
             plain = self.data[np.where(there, places[:, 0], 0)[:, None] + np.arange(width)]
         keys = plain.view(_DTYPES[domain.kind].format(width)).reshape(-1)
         if domain.is_float:
@@ -186,23 +178,14 @@ class PruningStatistics:
 
 
 def has_numeric_keys(domain: KeyDomain) -> bool:
-    """Tell whether `PruningStatistics.intervals` knows the keys of a domain."""
+    """Whether the sort keys of a domain are numbers, as `PruningStatistics.intervals` needs them."""
     return domain.kind in _DTYPES
 
 
 def valid_counts(said: Any, most: np.ndarray) -> np.ndarray:
-    """Take counts as they are said, but for those that cannot be.
+    """Return counts with impossible ones (negative, or more than `most` values) replaced by UNKNOWN.
 
-    Parameters
-    ----------
-    said : int64 array
-        One a run; negative: not known.
-    most : int64 array
-        The values of each run; `UNKNOWN`: anything may be.
-
-    Returns
-    -------
-    int64 array
+    `most` is int64, one item a container; UNKNOWN sets no limit.
     """
     said = np.asarray(said, np.int64)
     return np.where((said < 0) | ((most >= 0) & (said > most)), UNKNOWN, said)
@@ -214,22 +197,7 @@ def _wanted() -> ThriftLayout:
 
 
 def row_group_statistics(file: OpenFile, leaf: Leaf, row_groups: Sequence[int]) -> PruningStatistics:
-    """Take from the statistics of a column's chunks what can be trusted.
-
-    Parameters
-    ----------
-    file : OpenFile
-        The file; nothing but its footer is looked at.
-    leaf : Leaf
-        The column.
-    row_groups : sequence of int
-        Ordinals.
-
-    Returns
-    -------
-    PruningStatistics
-        A run a row group; the same for all files that have the same footer.
-    """
+    """Return the trusted statistics of a column by row group, from the footer alone; cached with the footer."""
     return file.footer.kept.get(("runs", leaf, *row_groups), lambda: _runs_of(file, leaf, row_groups))
 
 
@@ -254,7 +222,7 @@ def _runs_of(file: OpenFile, leaf: Leaf, row_groups: Sequence[int]) -> PruningSt
 
     num_values, unknown = number("meta_data.num_values"), np.full(len(words), UNKNOWN)
     order = column_order(file, leaf)
-    old_order = deprecated_order(leaf, order, file.footer.created_by)  # the same, if both mean anything
+    old_order = deprecated_order(leaf, order, file.footer.created_by)  # equal to `order` if both are defined
     is_old = (number(f"{_STATISTICS}.min_value") < 0) & (number(f"{_STATISTICS}.max_value") < 0)
     is_old |= order.kind == "none"
     low, high = (number(f"{_STATISTICS}.is_{which}_value_exact") for which in ("min", "max"))
@@ -273,7 +241,7 @@ def _runs_of(file: OpenFile, leaf: Leaf, row_groups: Sequence[int]) -> PruningSt
 
 
 def column_order(file: OpenFile, leaf: Leaf) -> ColumnOrder:
-    """Give the order of a column as the file declares it; `NO_ORDER` where bounds mean nothing but deprecated ones."""
+    """Return the column order that the file declares; NO_ORDER if only deprecated bounds can be trusted."""
     return file.footer.kept.get(("order", leaf), lambda: _order_in(file, leaf))
 
 
@@ -285,23 +253,9 @@ def _order_in(file: OpenFile, leaf: Leaf) -> ColumnOrder:
 def page_statistics(
     index: ColumnIndex, num_rows: np.ndarray, leaf: Leaf, order: ColumnOrder, created_by: str | None
 ) -> PruningStatistics:
-    """Give what can be trusted of it.
+    """Return the trusted statistics of a column index, one container a page; cached with the index.
 
-    Parameters
-    ----------
-    num_rows : int64 array
-        Of each page, by the chunk's offset index.
-    leaf : Leaf
-        The column.
-    order : ColumnOrder
-        As the file declares it.
-    created_by : str or None
-        The writer.
-
-    Returns
-    -------
-    PruningStatistics
-        A run a page.
+    `num_rows` is int64, the rows of each page by the offset index.
     """
     key = leaf, order, created_by, num_rows.tobytes()
     return index.cache.get(key, lambda: _made_runs(index, num_rows, leaf, order, created_by))
@@ -312,10 +266,10 @@ def _made_runs(
 ) -> PruningStatistics:
     wrong = untrusted_statistics(created_by, leaf)
     unknown = np.full(len(num_rows), UNKNOWN, np.int64)
-    # A page in front of an empty one, or of one that goes on with its last row, is taken for longer than it is.
+    # In nested columns, rows of a page by the offset index are not its number of values.
     num_values = unknown if leaf.is_nested else num_rows
     nulls = unknown if NULL_COUNT in wrong else valid_counts(index.null_counts, num_values)
-    # Pages that are said to have nothing but nulls, and to have fewer nulls than rows, may have anything.
+    # A null page with fewer nulls than rows contradicts itself: it may hold anything.
     has_values = index.null_pages & (nulls >= 0) & (nulls < num_values)
     useless = (index.null_pages | (MIN_MAX in wrong))[:, None]
     return PruningStatistics(
@@ -326,6 +280,6 @@ def _made_runs(
         nulls,
         valid_counts(index.nan_counts, num_values) if may_have_nans(leaf) else unknown,
         index.null_pages & ~has_values,
-        np.full(len(num_rows), leaf.physical != BYTE_ARRAY),  # what is of one size is never cut
+        np.full(len(num_rows), leaf.physical != BYTE_ARRAY),  # fixed-size bounds are never truncated
         order,
     )

@@ -1,4 +1,4 @@
-"""Definition and repetition levels of a nested leaf, decoded with its values, sliced, taken, concatenated."""
+"""Definition and repetition levels of a nested leaf: decoded with its values, sliced, taken, concatenated."""
 
 from __future__ import annotations
 
@@ -29,16 +29,14 @@ _NO_BYTES = np.empty(0, np.uint8)
 class NestedLeaf:
     """Levels and values of a leaf in some rows.
 
-    Parameters
+    Attributes
     ----------
-    definition, repetition : uint8, or None
-        The levels, entry by entry; None where they are all 0 by the schema.
-    num_entries : int
-        How many there are.
+    definition, repetition : numpy.ndarray or None
+        uint8 levels, one an entry; None if the schema makes them all 0.
     values : numpy.ndarray or list of BinaryArray or DictionaryArray
-        The values that are there, in order, in one array or in pieces.
+        Values in order, without null slots, in one array or several.
     row_group : int
-        The ordinal of the row group that they are of.
+        Ordinal of their row group; -1 after concatenation.
     """
 
     definition: np.ndarray | None
@@ -49,7 +47,7 @@ class NestedLeaf:
 
 
 class LevelDecoder:
-    """The levels of a chunk, as its pages come in."""
+    """Decodes the levels of a column chunk, page by page; `room` is the number of level entries to expect."""
 
     def __init__(self, leaf: Leaf, room: int) -> None:
         self._leaf = leaf
@@ -60,21 +58,24 @@ class LevelDecoder:
 
     @property
     def num_entries(self) -> int:
-        """How many there are."""
+        """Level entries decoded so far."""
         return int(self._state[STATE_LEVELS])
 
     @property
     def num_values(self) -> int:
-        """How many values are there."""
+        """Values (not nulls) among these entries."""
         return int(self._state[STATE_VALUES])
 
     @property
     def rows(self) -> int:
-        """How many rows begin in them."""
+        """Rows that begin in these entries."""
         return int(self._state[STATE_ROWS])
 
     def take(self, pages: Pages, first: int, last: int, decompressed: np.ndarray) -> None:
-        """Decode the levels of some pages, whose rows of the page table then are those of dense pages."""
+        """Decode the levels of pages `first` to `last` (exclusive).
+
+        Rewrites their rows of the page table to describe dense pages, without levels.
+        """
         leaf = self._leaf
         status = nested_decode_kernels.decode_page_levels(
             pages.pages.reshape(-1),
@@ -92,7 +93,7 @@ class LevelDecoder:
         check_page(status, self._state)
 
     def piece(self, values: Any, rows: RowSlice, num_rows: int) -> NestedLeaf:
-        """Give the levels and values of the rows wanted."""
+        """Return the levels and values of a row slice, copied unless it covers the whole chunk of `num_rows` rows."""
         count = self.num_entries
         definition = self._definition[:count] if len(self._definition) else None
         repetition = self._repetition[:count] if len(self._repetition) else None
@@ -113,7 +114,7 @@ class LevelDecoder:
 
 
 def _slice_values(values: Any, begin: int, end: int) -> Any:
-    """Give some of the values that a chunk was decoded into."""
+    """Return values `begin` to `end` (exclusive) of a chunk's decoded values."""
     if isinstance(values, np.ndarray):
         return values[begin:end].copy()
     found: list[Any] = []
@@ -128,17 +129,7 @@ def _slice_values(values: Any, begin: int, end: int) -> Any:
 
 
 def concat_leaves(pieces: Sequence[NestedLeaf], leaf: Leaf, target: OutputType) -> NestedLeaf:
-    """Put the pieces of a leaf one behind the other.
-
-    Parameters
-    ----------
-    pieces : sequence of NestedLeaf
-        Of row groups; none of them, where no rows are read.
-    leaf : Leaf
-        The leaf.
-    target : OutputType
-        How it was decoded.
-    """
+    """Concatenate the levels and values of a leaf over row groups; empty if `pieces` is empty."""
     if len(pieces) == 1:
         return pieces[0]
     values: Any
@@ -161,21 +152,7 @@ def _concat_levels(parts: list[Any], most: int) -> np.ndarray | None:
 
 
 def take_leaf_rows(piece: NestedLeaf, leaf: Leaf, rows: np.ndarray) -> NestedLeaf:
-    """Take some rows.
-
-    Parameters
-    ----------
-    piece : NestedLeaf
-        Levels and values of a run of rows.
-    leaf : Leaf
-        What it is of.
-    rows : int64 array, (ranges, 2)
-        The rows wanted, counted from the first one of the piece.
-
-    Returns
-    -------
-    NestedLeaf
-    """
+    """Take row ranges, int64 of shape (ranges, 2) with exclusive ends, counted from the first row of `piece`."""
     entries = rows
     if piece.repetition is not None:
         starts = np.append(np.flatnonzero(piece.repetition == 0), piece.num_entries)
@@ -192,7 +169,7 @@ def take_leaf_rows(piece: NestedLeaf, leaf: Leaf, rows: np.ndarray) -> NestedLea
 
 
 def _take_values(values: Any, ranges: np.ndarray) -> Any:
-    """Take ranges of the values of a leaf, in an array or in pieces."""
+    """Take ranges of the values of a leaf, held in one array or several."""
     if isinstance(values, np.ndarray):
         return take_array(values, ValueRanges.between(ranges))
     found: list[Any] = []

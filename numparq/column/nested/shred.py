@@ -1,4 +1,4 @@
-"""Shred nested arrays to definition levels, repetition levels and values."""
+"""Shred nested arrays to definition levels, repetition levels and values (Dremel)."""
 
 from __future__ import annotations
 
@@ -21,15 +21,7 @@ __all__ = ["MAX_LEVEL", "UnshreddedArray", "UnshreddedLeaf", "UnshreddedList", "
 
 @dataclass(slots=True)
 class UnshreddedLeaf:
-    """Values of a leaf.
-
-    Parameters
-    ----------
-    length : int
-        How many places it has, nulls included.
-    values : LeafValues
-        A value for each place, without levels.
-    """
+    """Values of a leaf: `length` slots, nulls included, without levels."""
 
     length: int
     values: LeafValues
@@ -37,16 +29,14 @@ class UnshreddedLeaf:
 
 @dataclass(slots=True)
 class UnshreddedStruct:
-    """Groups that are neither LIST nor MAP.
+    """Structs: groups that are neither LIST nor MAP.
 
-    Parameters
+    Attributes
     ----------
-    length : int
-        How many places it has.
-    validity : uint8, or None
-        1 where there is a group; None where none is null.
+    validity : numpy.ndarray or None
+        uint8, 0 for a null struct; None if none is null.
     children : tuple of UnshreddedArray
-        The fields, in the node's order, each of this length.
+        Fields in the node's order, each with `length` slots.
     """
 
     length: int
@@ -58,16 +48,14 @@ class UnshreddedStruct:
 class UnshreddedList:
     """Lists or maps.
 
-    Parameters
+    Attributes
     ----------
-    length : int
-        How many places it has.
-    validity : uint8, or None
-        1 where there is a list, an empty one too; None where none is null.
-    offsets : int64
-        List `i` has the elements from ``offsets[i]`` to ``offsets[i + 1]``; those of a null list are skipped.
+    validity : numpy.ndarray or None
+        uint8, 0 for a null list; None if none is null.
+    offsets : numpy.ndarray
+        int64: list `i` has elements ``offsets[i]`` to ``offsets[i + 1]``; those of a null list are skipped.
     children : tuple of UnshreddedArray
-        The elements; of a map the keys and the values. (A `UnshreddedStruct` may also be given as its children.)
+        The elements; keys and values of a map.
     """
 
     length: int
@@ -78,30 +66,27 @@ class UnshreddedList:
 
 UnshreddedArray = UnshreddedLeaf | UnshreddedStruct | UnshreddedList
 
-MAX_LEVEL = 255  # levels are held in bytes
+MAX_LEVEL = 255  # levels are uint8
 _INT96_BYTES = 12
 ToPhysical = Callable[[SchemaNode, UnshreddedLeaf], UnshreddedLeaf]
 
 
 @dataclass(frozen=True, slots=True)
 class LevelEntries:
-    """The places in the levels of all leaves below a node; see `numparq.kernels.nested`.
+    """Level entries of all leaves below a node; see `numparq.kernels.nested`.
 
-    Parameters
+    Attributes
     ----------
-    index : int64
-        The place in the node's array, or -1.
-    definition, repetition : uint8
-        The levels so far.
-    level : int
-        The largest definition level so far.
-    depth : int
-        The largest repetition level so far.
+    index : numpy.ndarray
+        int64, the slot in the node's array, or -1.
+    definition, repetition : numpy.ndarray
+        uint8, the levels so far.
+    level, depth : int
+        Maximum definition and repetition level so far.
     is_owned : bool
-        Whether nobody else needs `index` and `definition`, so that what comes of them may take their place: fresh
-        memory costs more than the work.
-    stored : callable, optional
-        Casts the values of a leaf.
+        Whether `index` and `definition` may be overwritten: fresh memory costs more than the work.
+    stored : callable or None
+        Casts the values of a leaf to its physical type.
     """
 
     index: np.ndarray
@@ -113,34 +98,16 @@ class LevelEntries:
     stored: ToPhysical | None = None
 
     def room(self) -> tuple[np.ndarray, np.ndarray]:
-        """Give arrays for as many indices and definition levels."""
+        """Return output arrays for the next indices and definition levels: its own if owned, else new ones."""
         if self.is_owned:
             return self.index, self.definition
         return np.empty_like(self.index), np.empty_like(self.definition)
 
 
 def shred(node: SchemaNode, array: UnshreddedArray, stored: ToPhysical | None = None) -> list[LeafValues]:
-    """Take rows of a nested column apart.
+    """Shred rows of a nested column into one LeafValues a leaf, in schema order, with levels and dense values.
 
-    Parameters
-    ----------
-    node : SchemaNode
-        The column's schema.
-    array : UnshreddedArray
-        Its rows, in the form that `numparq.column.nested.shred` gives for such a node.
-    stored : callable, optional
-        Casts the values of a leaf to the physical type of its node; by default they have it.
-
-    Returns
-    -------
-    list of LeafValues
-        One for each leaf in the order of the schema, with `definition` (None where its maximum level is 0) and
-        `repetition` (None likewise), and the values that there are.
-
-    Raises
-    ------
-    SchemaError
-        Where there is a null and the schema has none, naming the column; when levels go beyond `MAX_LEVEL`.
+    SchemaError for a null in a REQUIRED node or too many levels. `stored` casts a leaf to its physical type.
     """
     index = np.arange(array.length, dtype=np.int64)
     definition = np.zeros(array.length, np.uint8)
@@ -158,7 +125,7 @@ def shred(node: SchemaNode, array: UnshreddedArray, stored: ToPhysical | None = 
 def _shred_node(
     node: SchemaNode, array: UnshreddedArray, above: LevelEntries, path: tuple[str, ...], found: list[LeafValues]
 ) -> None:
-    """Append the leaves of a node."""
+    """Append the leaves of a node to `found`."""
     optional = int(node.repetition == OPTIONAL)
     if above.level + (node.repetition != REQUIRED) + is_list_or_map(node) > MAX_LEVEL:
         raise SchemaError(f"the schema has more than {MAX_LEVEL} levels", column=".".join(path))
@@ -201,7 +168,7 @@ def _shred_list(
     path: tuple[str, ...],
     found: list[LeafValues],
 ) -> None:
-    """Append the leaves below a repeated node, whose lists `array` has; `node` is the group around it, or the same."""
+    """Append the leaves below a repeated node; `node` is the LIST or MAP group around it, or the same node."""
     assert isinstance(array, UnshreddedList)
     within = _enter_list(array, above, int(node.repetition == OPTIONAL), path)
     if is_list_element(node, repeated):
@@ -266,7 +233,7 @@ def _validity(array: UnshreddedArray) -> np.ndarray:
 
 
 def _take_values(node: SchemaNode, array: UnshreddedLeaf, positions: np.ndarray) -> LeafValues:
-    """Give the values at places, which are in order and all different: as views where nothing is left out."""
+    """Return the values at ascending positions, as views where these are contiguous."""
     values, count = array.values, len(positions)
     where: slice | np.ndarray = positions
     if not count or positions[-1] - positions[0] + 1 == count:

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from .row_selection import RowSlice
 
 MAGIC_BYTES = 4
-MAX_CACHED_COLUMNS = 64  # columns, whose tables are kept
+MAX_CACHED_COLUMNS = 64  # tables of more columns are not cached
 MAX_CACHED_TABLES = 64
 
 _SIZES = {BOOLEAN: 0, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8, BYTE_ARRAY: 0}
@@ -59,19 +59,9 @@ _NULLS = {"fill": NULLS_FILL, "mask": NULLS_MASK, "refuse": NULLS_RAISE}
 
 
 def chunk_template(leaves: Sequence[Leaf], targets: Sequence[OutputType]) -> np.ndarray:
-    """Make a chunk table of what is the same in every row group: types, and what is to become of the values.
+    """Build the part of a chunk table that all row groups share: types, casts, null handling.
 
-    Parameters
-    ----------
-    leaves : sequence of Leaf
-        The columns.
-    targets : sequence of OutputType
-        How each is decoded.
-
-    Returns
-    -------
-    int64 array, (columns, CHUNK_FIELDS)
-        Not to be written to: where it is of few columns, it is kept for the next read.
+    Returns a read-only int64 array of shape (columns, CHUNK_FIELDS), cached if the columns are few.
     """
     return (
         _cached_template(tuple(leaves), tuple(targets))
@@ -89,7 +79,7 @@ def _build_template(leaves: Sequence[Leaf], targets: Sequence[OutputType]) -> np
     table = np.zeros((len(leaves), CHUNK_FIELDS), np.int64)
     table[:, C_TYPE] = [leaf.physical for leaf in leaves]
     table[:, C_TYPE_LENGTH] = [_SIZES.get(leaf.physical, leaf.type_length or 0) for leaf in leaves]
-    # In a repeated leaf, two levels at least: as many values as rows are expected of flat columns only.
+    # At least 2 for a repeated leaf: kernels expect num_values == num_rows only of flat columns.
     table[:, C_MAX_DEFINITION] = [
         max(leaf.max_definition_level, 2) if leaf.max_repetition_level else leaf.max_definition_level for leaf in leaves
     ]
@@ -106,26 +96,9 @@ def _build_template(leaves: Sequence[Leaf], targets: Sequence[OutputType]) -> np
 
 
 class ChunkTables:
-    """Makes the chunk tables of the columns read, row group by row group.
+    """Chunk tables of the columns of one read, by row group; `files` opens sibling files (None rejects them).
 
-    Parameters
-    ----------
-    footer : Footer
-        The file's.
-    leaves : sequence of Leaf
-        The columns read.
-    row_groups : sequence of int
-        The row groups read.
-    end : int
-        Where the footer begins: no chunk goes beyond.
-    files : MultiFileSource or None
-        What opens the files that chunks may be in; None where they are refused.
-
-    Raises
-    ------
-    ParquetError
-        When a chunk lies outside of the file, disagrees with the schema or with its row group, or is one that this
-        version does not read.
+    ParquetError if a chunk lies outside the file's data (exclusive `end`), contradicts the schema or is unsupported.
     """
 
     def __init__(
@@ -143,8 +116,8 @@ class ChunkTables:
         self._faults = page_quirks(footer.created_by)
         self._num_rows = footer.row_group_num_rows[self._row_groups]
         self._metadata = self._read_metadata(footer)
-        # Some writers leave the offset of the dictionary page out, or at 0, with or without such a page: it then is
-        # the first page at data_page_offset (parquet-mr 1.8, and the file dict-page-offset-zero of the test suite).
+        # Some writers leave dictionary_page_offset out, or at 0: a dictionary page, if any, then is the first page at
+        # data_page_offset (parquet-mr 1.8; dict-page-offset-zero of parquet-testing).
         data, dictionary = self._metadata["data_page_offset"], self._metadata["dictionary_page_offset"]
         self._starts = np.where((dictionary >= MAGIC_BYTES) & (dictionary < data), dictionary, data)
         self._ends = np.full(self._starts.shape, end, np.int64)
@@ -161,15 +134,15 @@ class ChunkTables:
 
     @cached_property
     def names(self) -> list[str]:
-        """Of the columns."""
+        """Names of the columns."""
         return [leaf.name for leaf in self._leaves]
 
     def _read_metadata(self, footer: Footer) -> dict[str, np.ndarray]:
-        """Read what the footer says of the chunks."""
+        """Read the footer's column chunk metadata as arrays of shape (row groups, columns)."""
         return footer.chunks.table(self._row_groups, [leaf.index for leaf in self._leaves])
 
     def _find_external_chunks(self, footer: Footer, end: int, files: MultiFileSource | None) -> ExternalChunks:
-        """Find the files that the chunks are in, and where each ends."""
+        """Locate the chunks in sibling files, and set where each may end."""
         from .external_chunks import ExternalChunks
 
         has_path = self._metadata["has_file_path"] != 0
@@ -178,11 +151,11 @@ class ChunkTables:
         return found
 
     def _refuse(self, row_group: int, place: int, error: ParquetError) -> None:
-        """Be told that the file that a chunk is in is not read."""
+        """Handle a chunk whose file cannot be read; subclasses skip it."""
         raise error
 
     def add_chunk_file(self, error: ParquetError) -> None:
-        """Say in an error which file the chunk is in, where that is another one."""
+        """Add the sibling file that holds the chunk to an error, if it is an external column chunk."""
         where = error.where
         if self._files is None or not {"row_group", "column"} <= where.keys():
             return
@@ -191,7 +164,7 @@ class ChunkTables:
             where["chunk_file"] = path
 
     def _checks(self) -> tuple[tuple[np.ndarray, type[ParquetError], str], ...]:
-        """Tell which chunks fail each check, by row group and column, and what is to be said of them."""
+        """Return each check: failed chunks (row groups, columns), error class and message."""
         facts, start, size = self._metadata, self._starts, self._metadata["total_compressed_size"]
         types = np.array([leaf.physical for leaf in self._leaves])
         repeated = np.array([leaf.max_repetition_level > 0 for leaf in self._leaves])
@@ -216,21 +189,9 @@ class ChunkTables:
                 raise kind(message, row_group=self._row_groups[group], column=self._leaves[column].name)
 
     def of_row_group(self, template: np.ndarray, columns: np.ndarray, rows: RowSlice) -> np.ndarray:
-        """Make the chunk table of some columns in one row group, in the order of `columns`.
+        """Build the chunk table of some columns (positions among those read) for a row slice of one row group.
 
-        Parameters
-        ----------
-        template : int64 array
-            `chunk_template` of these columns, in the same order.
-        columns : int array
-            Their positions among the columns read.
-        rows : RowSlice
-            The row group and its rows.
-
-        Returns
-        -------
-        int64 array, (columns, CHUNK_FIELDS)
-            C_OUT and C_MASK are the first row, not yet a position in bytes.
+        C_OUT and C_VALIDITY hold the first output row, not yet a position in bytes.
         """
         if len(columns) <= MAX_CACHED_COLUMNS:
             key = rows.row_group, columns.tobytes(), template.tobytes()
@@ -256,22 +217,11 @@ class ChunkTables:
         return table
 
     def places(self, row_groups: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-        """Give where chunks lie.
-
-        Parameters
-        ----------
-        row_groups : sequence of int
-            Ordinals of row groups that are read.
-
-        Returns
-        -------
-        starts, ends : int64 array, (row groups, columns)
-            Positions of the first byte, and of the one behind the last.
-        """
+        """Return start and exclusive end of each chunk in the file, as two int64 arrays (row groups, columns)."""
         return self._bounds([self._place[group] for group in row_groups])
 
     def whole_chunks(self, row_groups: Sequence[int]) -> Sequence[Sequence[ChunkPages]]:
-        """Give the chunks of row groups that are read, each as a single page; by row group and column."""
+        """Return each chunk as a single page, by row group and column."""
         if len(row_groups) * len(self._leaves) > MAX_CACHED_COLUMNS:
             return self._whole_chunks(row_groups)
         return self._kept.get(("whole", *row_groups), lambda: self._whole_chunks(row_groups))
@@ -280,23 +230,23 @@ class ChunkTables:
         return ChunkPages.whole_chunks(*self.places(row_groups), [self.num_rows_of(group) for group in row_groups])
 
     def _bounds(self, chosen: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Give where chunks begin and end; `chosen` indexes row groups and columns."""
+        """Return starts and exclusive ends of chunks; `chosen` indexes the arrays by row group."""
         starts = self._starts[chosen]
         ends = starts + self._metadata["total_compressed_size"][chosen] + self._faults.missing_bytes
         return starts, np.minimum(ends, self._ends[chosen])
 
     def has_dictionary(self, position: int, row_group: int) -> bool:
-        """Whether the footer says that a chunk has a dictionary page; one may have it though it does not."""
+        """Whether the footer declares a dictionary page; a chunk may have one nevertheless."""
         place = self._place[row_group], position
         dictionary = self._metadata["dictionary_page_offset"][place]
         return bool(MAGIC_BYTES <= dictionary < self._metadata["data_page_offset"][place])
 
     def num_rows_of(self, row_group: int) -> int:
-        """Give the rows of a row group that is read."""
+        """Return the number of rows of a row group that is read."""
         return int(self._num_rows[self._place[row_group]])
 
     def null_counts(self) -> list[int | None]:
-        """Add up what the statistics say of nulls, for each column; None where those of a chunk say nothing."""
+        """Return the null count of each column by statistics; None if a chunk has no such count."""
         return [*self._null_counts]
 
     @cached_property
@@ -309,10 +259,9 @@ class ChunkTables:
         return [None if count < 0 else total for total, count in zip(totals, least, strict=True)]
 
     def byte_array_size(self, position: int, rows: RowSlice) -> int:
-        """Guess how many bytes the values of a BYTE_ARRAY column take in a row slice: by its size statistics, if any.
+        """Estimate the bytes of a BYTE_ARRAY column in a row slice, by size statistics or uncompressed size.
 
-        A guess that is too large costs address space only, one that is too small a copy; it is bounded, for
-        a damaged footer may say anything.
+        Too large costs address space, too small a copy. Bounded, because damaged footers may claim anything.
         """
         place = self._place[rows.row_group], position
         said = int(self._metadata["unencoded_byte_array_data_bytes"][place])

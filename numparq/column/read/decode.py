@@ -38,28 +38,9 @@ if TYPE_CHECKING:
 
 
 def decode_binary(pages: Pages, dictionary: BinaryArray | None, size_hint: int, scratch: Scratch) -> BinaryArray:
-    """Decompress and decode pages; nulls are added up in the chunk table.
+    """Decompress and decode data pages that share one dictionary; null counts go to the chunk table.
 
-    Parameters
-    ----------
-    pages : Pages
-        Data pages with one dictionary, of one chunk or, of several, in their order; each chunk's C_ROW_START and
-        C_ROW_STOP bound its rows, and C_MASK is the row of the piece that they begin with.
-    dictionary : BinaryArray or None
-        As `decode_binary_dictionary` gave it.
-    size_hint : int
-        Bytes that the values may take together; a guess that costs nothing but a copy when it is too small.
-    scratch : Scratch
-        This thread's buffers.
-
-    Returns
-    -------
-    BinaryArray
-        One value a row; no validity where no null was met.
-
-    Raises
-    ------
-    PageFailure
+    C_VALIDITY is a chunk's first row in the result. `size_hint` estimates the bytes of all values. Raises PageFailure.
     """
     entries = dictionary or EMPTY_DICTIONARY
     return _decoded(pages, lambda part: [(part, entries)], size_hint, scratch)
@@ -68,14 +49,14 @@ def decode_binary(pages: Pages, dictionary: BinaryArray | None, size_hint: int, 
 def decode_binary_chunks(
     pages: Pages, dictionaries: Sequence[BinaryArray], size_hint: int, scratch: Scratch
 ) -> BinaryArray:
-    """Do what `decode_binary` does, for chunks that have a dictionary each: `dictionaries` are in their order."""
+    """Decode as `decode_binary` does, for chunks with one dictionary each, in their order."""
     return _decoded(pages, lambda part: _by_chunk(part, dictionaries), size_hint, scratch)
 
 
 def _by_chunk(
     part: DecodablePages, dictionaries: Sequence[BinaryArray]
 ) -> Iterator[tuple[DecodablePages, BinaryArray]]:
-    """Divide pages into those of each chunk, and give the dictionary of these."""
+    """Split pages by chunk, each with the chunk's dictionary."""
     owners = part.table[part.first : part.last, P_CHUNK]
     edges = [part.first, *(np.flatnonzero(owners[1:] != owners[:-1]) + part.first + 1).tolist(), part.last]
     for first, last in pairwise(edges):
@@ -88,7 +69,7 @@ def _decoded(
     size_hint: int,
     scratch: Scratch,
 ) -> BinaryArray:
-    """Decode pages; `divided` says which of them have which dictionary."""
+    """Decode pages; `divided` pairs runs of pages with their dictionary."""
     chunks = pages.chunks
     rows = int((chunks[:, C_ROW_STOP] - chunks[:, C_ROW_START]).clip(0).sum())
     nulls_before = int(chunks[:, C_NULL_COUNT].sum())
@@ -119,13 +100,9 @@ def decode_binary_run(
     out: np.ndarray,
     state: np.ndarray,
 ) -> np.ndarray:
-    """Decode pages into offsets and bytes, which grow as they need; give the bytes' buffer, which may be a new one.
+    """Decode pages into offsets and bytes; return the bytes' buffer, a new one if it had to grow.
 
-    The arrays are those of the kernel `decode_binary_pages`.
-
-    Raises
-    ------
-    PageFailure
+    The arrays are those of the kernel `decode_binary_pages`. Raises PageFailure.
     """
     first = part.first
     while True:
@@ -154,7 +131,7 @@ def decode_binary_run(
 
 
 def grow_buffer(out: np.ndarray, used: int, needed: int) -> np.ndarray:
-    """Give a larger buffer with the bytes used so far; at least half as large again, so that few copies are made."""
+    """Return a buffer at least half as large again, with the used bytes copied: few copies in all."""
     grown = allocate(max(needed, len(out) + len(out) // 2) + SLACK)
     grown[:used] = out[:used]
     return grown
@@ -163,24 +140,9 @@ def grow_buffer(out: np.ndarray, used: int, needed: int) -> np.ndarray:
 def decode_fixed(
     pages: Pages, placement: PageBatches, output: FixedOutput, dictionary: np.ndarray, scratch: Scratch
 ) -> None:
-    """Decompress and decode pages into the output; null counts are added up in the chunk table.
+    """Decompress and decode pages into the output; null counts are added to the chunk table.
 
-    Parameters
-    ----------
-    pages : Pages
-        Pages of chunks that share the output.
-    placement : PageBatches
-        Of these pages.
-    output : FixedOutput
-        Where the values go.
-    dictionary : uint8 array
-        The dictionaries decoded so far, with room for those among the pages.
-    scratch : Scratch
-        This thread's buffers.
-
-    Raises
-    ------
-    PageFailure
+    `dictionary` (uint8) holds the dictionaries decoded so far, with room for those among the pages. Raises PageFailure.
     """
     decompressed = scratch.take("decompressed", placement.decompressed)
     dense = scratch.take("dense", placement.values * placement.item)
@@ -207,12 +169,12 @@ def decode_fixed(
 
 
 def is_utf8(piece: BinaryArray) -> bool:
-    """Tell whether all strings are UTF-8."""
+    """Whether all strings are valid UTF-8."""
     return kernels.check_utf8(piece.offsets, len(piece), piece.data) >= 0
 
 
 def check_utf8(piece: BinaryArray) -> None:
-    """Refuse strings that are not UTF-8; CorruptPageError."""
+    """Raise CorruptPageError if a string is not valid UTF-8."""
     status = kernels.check_utf8(piece.offsets, len(piece), piece.data)
     if status == BAD_UTF8:
         raise CorruptPageError(
@@ -222,7 +184,7 @@ def check_utf8(piece: BinaryArray) -> None:
 
 
 def find_page_of_invalid_utf8(piece: BinaryArray, pages: Pages) -> int:
-    """Find the page that the first string that is not UTF-8 is in; a dictionary stands in the first page."""
+    """Return the page of the first string that is not UTF-8; 0 if the pages begin with a dictionary page."""
     if pages.pages[0, P_TYPE] == DICTIONARY_PAGE:
         return 0
     chunks = pages.chunks[pages.pages[:, P_CHUNK]]

@@ -31,37 +31,29 @@ from .pages import PageFailure, check_page
 if TYPE_CHECKING:
     from .pages import Pages
 
-# Bytes decompressed at once: small pages together, so that a call serves many of them; a large one alone.
+# Decompressed bytes of a batch: one call serves many small pages, a larger page is a batch of its own.
 BATCH_BYTES = 2 << 20
 
 
 def verify_crcs(pages: Pages) -> None:
-    """Check the CRC-32 of every page that has one (over the bytes as stored, without the header)."""
+    """Check the CRC-32 of every page that has one (over the stored bytes, without the header); raise PageFailure."""
     state = np.zeros(1, np.int64)
     check_page(kernels.check_page_crcs(pages.pages.reshape(-1), 0, len(pages.pages), pages.raw, state), state)
 
 
 class PageBatches:
-    """Pages divided into batches, and the room that they and their dictionaries take.
+    """Pages divided into batches, and the scratch sizes they need; lays out P_SCRATCH in the page table.
 
-    Parameters
-    ----------
-    pages : Pages
-        The pages; where each goes is noted in its tables.
+    PageFailure if a header claims more than its page can hold.
 
     Attributes
     ----------
     batches : list of (int, int, bool)
-        First page, the one behind the last, and whether our Snappy kernel does them all in one call.
+        First page, exclusive last page, and whether our Snappy kernel decompresses them all in one call.
     decompressed, dictionary : int
-        Bytes of the largest batch once decompressed, and of all dictionaries once converted.
+        Bytes of the largest batch decompressed, and of all dictionaries converted.
     values, item : int
         Values of the largest data page, and bytes of the largest value.
-
-    Raises
-    ------
-    PageFailure
-        When a header claims more than its page can hold.
     """
 
     def __init__(self, pages: Pages) -> None:
@@ -88,10 +80,7 @@ class PageBatches:
 def decompress_pages(pages: Pages, batch: tuple[int, int, bool], out: np.ndarray) -> None:
     """Decompress the pages of a batch into a scratch buffer, each to its P_SCRATCH.
 
-    Raises
-    ------
-    PageFailure
-        For compressed data that is damaged, or of a codec that this version does not have.
+    Raises PageFailure for damaged data or an unsupported codec.
     """
     first, last, by_kernel = batch
     if by_kernel:

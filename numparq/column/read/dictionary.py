@@ -33,16 +33,9 @@ EMPTY_DICTIONARY = BinaryArray(np.zeros(1, np.int64), np.zeros(SLACK, np.uint8))
 
 
 def decode_binary_dictionary(pages: Pages, scratch: Scratch) -> BinaryArray | None:
-    """Decode the dictionary page, if one is among the pages of a chunk, and set the chunk's C_DICTIONARY_SIZE.
+    """Decode the chunk's dictionary page and set its C_DICTIONARY_SIZE; None if the pages do not begin with one.
 
-    Returns
-    -------
-    BinaryArray or None
-        The dictionary's values; the bytes have SLACK behind them.
-
-    Raises
-    ------
-    PageFailure
+    The bytes have SLACK after them. Raises PageFailure.
     """
     if not len(pages.pages) or pages.pages[0, P_TYPE] != DICTIONARY_PAGE:
         return None
@@ -50,7 +43,7 @@ def decode_binary_dictionary(pages: Pages, scratch: Scratch) -> BinaryArray | No
 
 
 def decode_binary_dictionaries(pages: Pages, scratch: Scratch) -> Iterator[BinaryArray]:
-    """Decode dictionary pages of as many chunks, and set these chunks' C_DICTIONARY_SIZE; see above."""
+    """Yield the decoded dictionary of each page, one page a chunk, and set the chunks' C_DICTIONARY_SIZE."""
     for page, (data, start, size, count) in enumerate(_dictionary_pages(pages, scratch)):
         if count > size // 4:
             raise PageFailure(page, BAD_DICTIONARY)
@@ -63,16 +56,9 @@ def decode_binary_dictionaries(pages: Pages, scratch: Scratch) -> Iterator[Binar
 
 
 def decode_fixed_dictionary(pages: Pages, scratch: Scratch) -> BinaryArray | None:
-    """Copy the dictionary page of a chunk of values of a fixed size: its values as they are stored, in PLAIN.
+    """Return the fixed-size values of a chunk's dictionary page as stored (PLAIN); None if it has none.
 
-    Returns
-    -------
-    BinaryArray or None
-        As of `decode_binary_dictionary`; all values are of the same length.
-
-    Raises
-    ------
-    PageFailure
+    Raises PageFailure.
     """
     if not len(pages.pages) or pages.pages[0, P_TYPE] != DICTIONARY_PAGE:
         return None
@@ -84,7 +70,10 @@ def decode_fixed_dictionary(pages: Pages, scratch: Scratch) -> BinaryArray | Non
 
 
 def _dictionary_pages(pages: Pages, scratch: Scratch) -> Iterator[tuple[np.ndarray, int, int, int]]:
-    """Decompress dictionary pages; gives a buffer, where each lies in it until the next one, its size and values."""
+    """Decompress dictionary pages; yield buffer, position, bytes and number of values.
+
+    The buffer is reused for the next batch.
+    """
     placement = PageBatches(pages)
     data = scratch.take("decompressed", placement.decompressed)
     for batch in placement.batches:
@@ -100,11 +89,11 @@ def _dictionary_pages(pages: Pages, scratch: Scratch) -> Iterator[tuple[np.ndarr
 
 
 def have_indices(pages: Pages) -> np.ndarray:
-    """Tell of each page whether it holds dictionary indices."""
+    """Return a bool for each page: whether it holds dictionary indices."""
     encodings = pages.pages[:, P_ENCODING]
     return (encodings == PLAIN_DICTIONARY) | (encodings == RLE_DICTIONARY)
 
 
 def all_have_indices(pages: Pages) -> bool:
-    """Tell whether all pages hold dictionary indices."""
+    """Whether all pages hold dictionary indices."""
     return bool(have_indices(pages).all())

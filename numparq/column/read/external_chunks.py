@@ -15,30 +15,15 @@ __all__ = ["ExternalChunks"]
 
 
 class ExternalChunks:
-    """Which file each column chunk is in.
+    """Files that hold the column chunks of a read.
 
-    Parameters
-    ----------
-    chunks : ColumnChunks
-        The footer's.
-    row_groups : list of int
-        Those read.
-    leaves : sequence of Leaf
-        The columns read.
-    has_path : array, (row groups, columns)
-        Which of the chunks have a path.
-    end : int
-        Where the data of the file itself ends.
-    files : MultiFileSource or None
-        What opens other files; None where nobody asked for that.
-    refuse : callable
-        Is handed the row group and column (its position among `leaves`) of a chunk whose file is not read, and the
-        error that says why; it may raise that.
+    `files` opens sibling files; None means that these are not allowed. `refuse` handles a chunk whose file
+    cannot be read: it gets the row group, the column's position among `leaves` and the error.
 
     Attributes
     ----------
-    starts, ends : int64 array, (row groups, columns)
-        Positions in `files` between which a chunk's file is.
+    starts, ends : numpy.ndarray
+        int64, (row groups, columns): position of a chunk's file in `files`, end exclusive.
     """
 
     def __init__(
@@ -59,7 +44,7 @@ class ExternalChunks:
         ordinals = [row_groups[group] for group in groups]
         paths = chunks.texts("file_path", ordinals, [leaves[column].index for column in columns])
         for group, ordinal, column, path in zip(groups, ordinals, columns, paths, strict=True):
-            if not path:  # no path, or a relative one to the file itself
+            if not path:  # unset or empty: the chunk is in the file itself
                 continue
             name = leaves[column].name
             try:
@@ -72,7 +57,7 @@ class ExternalChunks:
             self._paths[ordinal, name] = path
 
     def path_of(self, row_group: object, column: object) -> str | None:
-        """Give the path of a chunk, by the name of its column; None where it is in the file itself."""
+        """Return the path of a chunk's file, by row group and column name; None if it is in the file itself."""
         return self._paths.get((row_group, column))
 
 

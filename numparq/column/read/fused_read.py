@@ -1,4 +1,4 @@
-"""Fused read: one run of rows by a single kernel call; None where a page needs the general path."""
+"""Fused read: one run of rows by a single kernel call, or None if a page needs the general path."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ if TYPE_CHECKING:
 
 __all__ = ["FusedRead"]
 
-# So few pages, and bytes of them, are read together: of more it does not matter how they are read.
+# Limits of a fused read; beyond them the overhead of the general path does not matter.
 MAX_FUSED_PAGES = 16
 MAX_FUSED_BYTES = 1 << 20
 
-_BUFFERS = ("decompressed", "dictionary", "dense", "levels")  # in the order of the fields of ROOM_FIELDS
+_BUFFERS = ("decompressed", "dictionary", "dense", "levels")  # in the order of ROOM_FIELDS
 
 
 class _KernelBuffers:
-    """The tables and buffers that the kernels work in; a thread's, used again for every run of rows."""
+    """Tables and buffers of the fused kernels; one set a thread, reused for every run of rows."""
 
     def __init__(self, scratch: Scratch) -> None:
         self.table, self.slots, words = page_header_layout()
@@ -73,12 +73,12 @@ class _KernelBuffers:
         self.grow()
 
     def ready(self) -> list[np.ndarray]:
-        """Give what the kernels decode in, and tell them in `sizes` how large it is."""
+        """Return the decoding buffers, and set `sizes` to their lengths."""
         self.sizes[:] = self._lengths
         return self._buffers
 
     def grow(self) -> bool:
-        """Have buffers of the sizes that they should have, which kernels say in `sizes`; whether that helps."""
+        """Grow buffers to the `sizes` that a kernel asked for; return whether any grew."""
         before = self._lengths.tolist()
         self._buffers = [self._scratch.take(*wanted) for wanted in zip(_BUFFERS, self.sizes.tolist(), strict=True)]
         self._lengths[:] = [len(buffer) - SLACK for buffer in self._buffers]
@@ -86,25 +86,16 @@ class _KernelBuffers:
 
 
 class FusedRead:
-    """A run of rows of one flat chunk; made by `of`.
+    """Fused read of one run of rows of a flat column chunk; made by `of` or `prepare_run`, which fetch its pages.
 
-    Parameters
-    ----------
-    context : FusedReadContext
-        Of the read.
-    chunk : int64 array, (CHUNK_FIELDS,)
-        The chunk's row of the chunk table; not changed.
-    located : int64 array, (pages, LOCATED_FIELDS)
-        The pages that hold the rows, as `located_pages` gives them.
-    start, stop : int
-        The rows.
+    `chunk` is a row of the chunk table, not changed; `start` and `stop` (exclusive) are the rows.
 
     Attributes
     ----------
-    raw : uint8 array
-        The bytes of the pages, which have been fetched.
-    located : int64 array, (pages, LOCATED_FIELDS)
-        Where the pages lie in these.
+    raw : numpy.ndarray
+        uint8, the fetched bytes of the pages.
+    located : numpy.ndarray
+        int64, (pages, LOCATED_FIELDS): locations of the pages that hold the rows, within `raw`.
     """
 
     __slots__ = ("_chunk", "_count", "_is_sparse", "_scratch", "_verify", "located", "raw")
@@ -127,16 +118,9 @@ class FusedRead:
     def of(
         cls, context: FusedReadContext, chunk: np.ndarray, located: np.ndarray | None, wanted: np.ndarray
     ) -> FusedRead | None:
-        """Get ready to read rows, and fetch their pages; None where it is clear that the steps have to be done.
+        """Prepare a fused read and fetch its pages; None if the general path is needed.
 
-        Parameters
-        ----------
-        context, chunk
-            As above.
-        located : int64 array or None
-            As above, where there is an offset index.
-        wanted : int64 array, (ranges, 2)
-            The rows.
+        `located` is None without an offset index; `wanted` are row ranges, int64 of shape (ranges, 2).
         """
         if located is None or len(wanted) != 1:
             return None
@@ -146,7 +130,7 @@ class FusedRead:
     def prepare_run(
         cls, context: FusedReadContext, chunk: np.ndarray, located: np.ndarray, start: int, stop: int
     ) -> FusedRead | None:
-        """Get ready as `of` does, for rows that are one run; parameters as of the class."""
+        """Prepare as `of` does, for a single run of rows."""
         if not 0 < len(located) <= MAX_FUSED_PAGES:
             return None
         if chunk[C_QUIRKS] or chunk[C_CODEC] not in (UNCOMPRESSED, SNAPPY) or context.bit_packed != BIT_PACKED:
@@ -157,18 +141,18 @@ class FusedRead:
 
     @staticmethod
     def can_read_strings(located: np.ndarray, count: int) -> bool:
-        """Tell whether `strings` takes so many rows of some located pages: where they are few, and of no dictionary."""
+        """Whether `strings` can read `count` rows of these pages: a sparse selection, and no dictionary page."""
         return bool(len(located)) and located[0, L_ROW] >= 0 and is_sparse(count, _num_rows(located))
 
     def fixed(self, output: FixedOutput) -> int | None:
-        """Decode values of a fixed size to where the chunk's C_OUT and C_MASK say; gives the nulls among them.
+        """Decode fixed-size values to C_OUT and C_VALIDITY of the chunk; return the null count.
 
-        None where that did not work; then the output holds nothing.
+        None if the general path is needed; the output is then undefined.
         """
         chunk, few = self._chunk, self._is_sparse and self._chunk[C_TYPE] != BOOLEAN
         count, row, out = self._count if few else 0, int(chunk[C_VALIDITY]), int(chunk[C_OUT])
         if few:
-            chunk[C_VALIDITY] = 0  # places are counted from the first row
+            chunk[C_VALIDITY] = 0  # indices count from the first selected row
         places, values = self._places(count)
         room = _kernel_buffers(self._scratch)
         while True:
@@ -207,7 +191,7 @@ class FusedRead:
     def _transcode(
         self, encoding: int, room: _KernelBuffers, buffers: Sequence[np.ndarray], output: FixedOutput
     ) -> int:
-        """Decode pages that are decompressed, all in an encoding that is made PLAIN first; 0 or a negative status."""
+        """Transcode decompressed pages of one encoding to PLAIN and decode them; return 0 or a negative status."""
         if not uses_delta_kernels(encoding, int(self._chunk[C_TYPE])):
             return UNSUPPORTED_ENCODING
         decompressed, dictionary, dense, levels = buffers
@@ -224,7 +208,7 @@ class FusedRead:
             len(plain) - SLACK,
             room.state,
         )
-        if status != count:  # there is not room enough for all
+        if status != count:  # `plain` is too small for all pages
             return min(status, UNSUPPORTED_ENCODING)
         return kernels.decode_fixed_pages(
             self._chunk,
@@ -242,8 +226,8 @@ class FusedRead:
         )
 
     def strings(self, utf8: bool) -> BinaryArray | None:
-        """Take strings; None where `takes_strings` says no, or that did not work."""
-        if not self._is_sparse or self.located[0, L_ROW] < 0:  # as `takes_strings` has it
+        """Read strings; None if the selection is not sparse, a dictionary page is needed, or the kernel failed."""
+        if not self._is_sparse or self.located[0, L_ROW] < 0:  # see `can_read_strings`
             return None
         chunk, count = self._chunk, self._count
         chunk[C_VALIDITY] = 0

@@ -1,4 +1,4 @@
-"""Pages in memory: bytes, page table and chunk table; runs of them; failures located in a page."""
+"""Pages in memory: bytes, page table and chunk table; runs of pages, and failures located in a page."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from numparq.kernels.tables import (
     P_UNCOMPRESSED,
 )
 
-# Bytes (decompressed) that a part of a chunk has at least when its pages are shared out.
+# Decompressed bytes of the smallest run of pages that is worth a thread.
 MIN_RUN_BYTES = 512 << 10
 
 
 @dataclass(eq=False, repr=False)
 class Pages:
-    """Pages that are in memory.
+    """Pages in memory.
 
     Attributes
     ----------
-    raw : uint8 array
-        The bytes of the file that they lie in, and SLACK bytes behind.
-    chunks : int64 array, (chunks, CHUNK_FIELDS)
-        The chunk table.
-    pages : int64 array, (pages, PAGE_FIELDS)
-        The page table; positions are in `raw`.
+    raw : numpy.ndarray
+        uint8, bytes of the file that hold the pages, and SLACK bytes after them.
+    chunks : numpy.ndarray
+        int64, (chunks, CHUNK_FIELDS): the chunk table.
+    pages : numpy.ndarray
+        int64, (pages, PAGE_FIELDS): the page table, with positions in `raw`.
     """
 
     raw: np.ndarray
@@ -45,22 +45,15 @@ class Pages:
     pages: np.ndarray
 
     def locate(self, error: ParquetError, page: int) -> int:
-        """Note a page's place in an error; returns the row of its chunk in the chunk table."""
+        """Add the page's ordinal to an error; return the row of its chunk in the chunk table."""
         error.where.setdefault("page", int(self.pages[page, P_IN_CHUNK]))
         return int(self.pages[page, P_CHUNK])
 
 
 class PageFailure(Exception):
-    """Trouble with one page of a page table, as a kernel's status or as an error that is made already.
+    """A failure in one page of a page table: a kernel's negative status, or a ready `error`.
 
-    Parameters
-    ----------
-    page : int
-        Its row in the page table.
-    status : int
-        What the kernel returned; 0 where `error` says it.
-    error : ParquetError or None
-        What is to be raised; by default what `numparq.kernels.status.check_status` makes of the status.
+    `page` is the row in the page table, `status` is 0 if there is an `error`.
     """
 
     def __init__(self, page: int, status: int = 0, error: ParquetError | None = None) -> None:
@@ -71,7 +64,7 @@ class PageFailure(Exception):
 
     @property
     def error(self) -> ParquetError:
-        """What to tell the user, without the place."""
+        """Error to raise, without its location."""
         if self._error is not None:
             return self._error
         try:
@@ -82,14 +75,14 @@ class PageFailure(Exception):
 
 
 def check_page(status: int, state: np.ndarray) -> int:
-    """Raise PageFailure for a negative status of a kernel; item 0 of its `state` is the row of the page table."""
+    """Raise PageFailure for a negative status; ``state[0]`` is then the row of the page table."""
     if status < 0:
         raise PageFailure(int(state[0]), status)
     return status
 
 
 def split_data_pages(pages: Pages, most: int) -> list[Pages]:
-    """Divide the data pages of a single chunk into at most `most` parts of about the same size."""
+    """Split the data pages of one chunk into at most `most` runs of about equal uncompressed size."""
     sizes = np.cumsum(pages.pages[:, P_UNCOMPRESSED])
     count = int(min(most, len(sizes), max(sizes[-1] // MIN_RUN_BYTES, 1)))
     if count < 2:
@@ -102,7 +95,7 @@ def split_data_pages(pages: Pages, most: int) -> list[Pages]:
 
 
 def page_run(pages: Pages, first: int, last: int) -> Pages:
-    """Give a run of data pages of a single chunk as pages of their own, with the rows that they hold."""
+    """Return data pages `first` to `last` (exclusive) of one chunk as Pages of their own, bounded to their rows."""
     table = np.ascontiguousarray(pages.pages[first:last])
     chunks = pages.chunks.copy()
     chunks[0, C_ROW_START] = max(chunks[0, C_ROW_START], table[0, P_ROW])
@@ -113,7 +106,7 @@ def page_run(pages: Pages, first: int, last: int) -> Pages:
 
 
 def trim_rows(pages: Pages) -> Pages:
-    """Narrow the wanted rows of a single chunk to those of its data pages at hand, so that pieces join up."""
+    """Return Pages bounded to the rows of their data pages, so that decoded runs of a chunk join without a gap."""
     first = int(pages.pages[0, P_TYPE] == DICTIONARY_PAGE)
     if first == len(pages.pages):
         chunks = pages.chunks.copy()

@@ -1,4 +1,4 @@
-"""Transcode DELTA, BYTE_STREAM_SPLIT and ALP pages to PLAIN; prefixes carried over pages (PARQUET-246) included."""
+"""Transcode DELTA, BYTE_STREAM_SPLIT and ALP pages to PLAIN, with prefixes carried over pages (PARQUET-246)."""
 
 from __future__ import annotations
 
@@ -39,22 +39,20 @@ from numparq.kernels.tables import (
 from .decompress import BATCH_BYTES
 from .pages import Pages, check_page
 
-# (pages, first, last, decompressed, scratch, out, state) -> the page behind the last one done, or a status.
+# (pages, first, last, decompressed, scratch, out, state) -> exclusive end of what was transcoded, or a negative status.
 Transcoder = Callable[[Pages, int, int, np.ndarray, Scratch, np.ndarray, np.ndarray], int]
 
 
 @dataclass(frozen=True)
 class DecodablePages:
-    """Pages that the decoders can read.
+    """Pages in encodings that the decoders read.
 
-    Parameters
+    Attributes
     ----------
-    table : int64 array, (pages, PAGE_FIELDS)
-        The page table that they are in.
     first, last : int
-        Their rows in it.
-    decompressed : uint8 array
-        What P_SCRATCH of these rows is a position in.
+        Rows of the page table, end exclusive.
+    decompressed : numpy.ndarray
+        uint8, the buffer that P_SCRATCH of these rows points into.
     """
 
     table: np.ndarray
@@ -66,23 +64,9 @@ class DecodablePages:
 def transcode(
     pages: Pages, batch: tuple[int, int, bool], decompressed: np.ndarray, scratch: Scratch
 ) -> Iterator[DecodablePages]:
-    """Give the pages of a batch, in order, in encodings that the decoders read.
+    """Yield the pages of a decompressed batch, in order, in encodings that the decoders read.
 
-    Parameters
-    ----------
-    pages : Pages
-        The pages; their table is not changed.
-    batch : (int, int, bool)
-        As in `PageBatches.batches`; it has been decompressed.
-    decompressed : uint8 array
-        The decompressed pages.
-    scratch : Scratch
-        This thread's buffers; what one item lies in is used again for the next.
-
-    Raises
-    ------
-    PageFailure
-        For values that are damaged.
+    The page table is not changed; an item's buffer is reused for the next one. Raises PageFailure.
     """
     first, last, _ = batch
     if (pages.chunks[:, C_QUIRKS] & PREFIX_CARRYOVER).any():
@@ -92,7 +76,7 @@ def transcode(
 
 
 def are_decodable(pages: Pages, first: int, last: int) -> bool:
-    """Tell whether the decoders read pages as they are, or refuse them."""
+    """Whether pages need no transcoding: decoders read, or reject, them as they are."""
     encodings = pages.pages[first:last, P_ENCODING]
     return not ((encodings >= DELTA_BINARY_PACKED) & (encodings != RLE_DICTIONARY)).any()
 
@@ -100,13 +84,13 @@ def are_decodable(pages: Pages, first: int, last: int) -> bool:
 def transcode_pages(
     pages: Pages, first: int, last: int, decompressed: np.ndarray, scratch: Scratch
 ) -> Iterator[DecodablePages]:
-    """Do what `transcode` does, for pages that need no other."""
+    """Transcode as `transcode` does, for pages without prefixes carried over."""
     if are_decodable(pages, first, last):
         yield DecodablePages(pages.pages, first, last, decompressed)
         return
     makers = _transcoders(pages, first, last)
     edges = [first, *((makers[1:] != makers[:-1]).nonzero()[0] + first + 1).tolist(), last]
-    rewritten = Pages(pages.raw, pages.chunks, pages.pages.copy())  # the pages may have to be decoded once more
+    rewritten = Pages(pages.raw, pages.chunks, pages.pages.copy())  # a copy: the pages may be decoded again
     for start, stop in pairwise(edges):
         if makers[start - first] == NO_TRANSCODER:
             yield DecodablePages(pages.pages, start, stop, decompressed)
@@ -116,7 +100,7 @@ def transcode_pages(
 
 
 def _transcoders(pages: Pages, first: int, last: int) -> np.ndarray:
-    """Tell of each page which kernels are to make it PLAIN."""
+    """Return the transcoder of each page (NO_TRANSCODER, DELTA_TRANSCODER, ALP_TRANSCODER)."""
     table = pages.pages[first:last]
     types = pages.chunks[table[:, P_CHUNK], C_TYPE]
     data = (table[:, P_TYPE] == DATA_PAGE) | (table[:, P_TYPE] == DATA_PAGE_V2)
@@ -126,7 +110,7 @@ def _transcoders(pages: Pages, first: int, last: int) -> np.ndarray:
 def _transcode_run(
     pages: Pages, first: int, last: int, decompressed: np.ndarray, scratch: Scratch, make: Transcoder
 ) -> Iterator[DecodablePages]:
-    """Make pages PLAIN, as many at a time as there is room for; their rows of the page table are rewritten."""
+    """Transcode as many pages at a time as fit the buffer; rewrites their rows of the page table."""
     room = BATCH_BYTES
     state = np.zeros(STATE_FIELDS, np.int64)
     while first < last:
@@ -143,7 +127,7 @@ def _transcode_run(
 def transcode_delta(
     pages: Pages, first: int, last: int, decompressed: np.ndarray, scratch: Scratch, out: np.ndarray, state: np.ndarray
 ) -> int:
-    """Call the kernel that knows the delta encodings and BYTE_STREAM_SPLIT; arguments as in `Transcoder`."""
+    """Call the kernel of the DELTA encodings and BYTE_STREAM_SPLIT; arguments as in `Transcoder`."""
     lengths = scratch.take("lengths", 8 * _max_strings(pages, first, last))
     return delta_kernels.transcode_delta_pages(
         pages.chunks.reshape(-1),
@@ -176,7 +160,7 @@ def _transcode_alp(
 
 
 def _max_strings(pages: Pages, first: int, last: int) -> int:
-    """Count the values of the page of strings that has the most."""
+    """Return the largest number of strings in a DELTA-encoded page."""
     table = pages.pages[first:last]
     encodings = table[:, P_ENCODING]
     strings = (encodings == DELTA_LENGTH_BYTE_ARRAY) | (encodings == DELTA_BYTE_ARRAY)
@@ -186,9 +170,9 @@ def _max_strings(pages: Pages, first: int, last: int) -> int:
 def transcode_with_carryover(
     pages: Pages, first: int, last: int, decompressed: np.ndarray, scratch: Scratch
 ) -> Iterator[DecodablePages]:
-    """Do what `readable` does, for pages whose strings may go on.
+    """Transcode as `transcode` does, for pages whose first string may continue the previous page's last (PARQUET-246).
 
-    What is kept of a page is the last string, by where the next page begins: a window may be decoded more than once.
+    Last strings are cached by the row of the next page: a window may be decoded more than once.
     """
     rewritten = Pages(pages.raw, pages.chunks, pages.pages.copy())
     state = np.zeros(STATE_FIELDS, np.int64)
@@ -212,14 +196,14 @@ def _has_carryover(page: np.ndarray, chunk: np.ndarray) -> bool:
     return bool(
         page[P_ENCODING] == DELTA_BYTE_ARRAY
         and page[P_TYPE] in (DATA_PAGE, DATA_PAGE_V2)
-        and chunk[C_QUIRKS] & PREFIX_CARRYOVER  # set of columns of strings only
+        and chunk[C_QUIRKS] & PREFIX_CARRYOVER  # set for string columns only
     )
 
 
 def _transcode_continued(
     pages: Pages, number: int, decompressed: np.ndarray, scratch: Scratch, before: bytes, state: np.ndarray
 ) -> DecodablePages:
-    """Make a page PLAIN whose first string may begin as `before`; `state` then says where the last one is."""
+    """Transcode a page whose first prefix may refer to `before`; `state` then locates its last string."""
     room = BATCH_BYTES + len(before)
     while True:
         out = scratch.take("plain", room)

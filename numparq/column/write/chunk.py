@@ -31,28 +31,24 @@ from .pages import EncodedPage, PageSpan, PageWriter
 
 @dataclass(slots=True)
 class EncodedChunk:
-    """A column chunk that is ready to be written.
+    """A column chunk ready to be written; page offsets follow once its position in the file is known.
 
-    Parameters
+    Attributes
     ----------
     pages : list of EncodedPage
-        The data pages; empty once they have been taken.
-    dictionary : EncodedPage or None
-        The dictionary page.
+        Data pages; empty after `take_buffers`.
     page_lengths : list of int
-        Bytes of each data page, its header counted.
+        Bytes of each data page, header included.
     first_rows : list of int
-        The first row of each data page.
+        First row of each data page, within the row group.
     columns : dict
-        ColumnMetaData, but for the places in the file.
-    sizes : PageSizeStatistics
-        What size statistics are made of.
+        ColumnMetaData without file offsets.
     column_index : dict or None
         ColumnIndex.
-    has_offset_index : bool
-        Whether there is to be one.
     bloom_filter : bytes or None
-        Header and bit set.
+        Header and bitset.
+    offset_index : dict or None
+        OffsetIndex, set by `metadata`.
     """
 
     pages: list[EncodedPage]
@@ -67,19 +63,9 @@ class EncodedChunk:
     offset_index: dict[str, Any] | None = None
 
     def metadata(self, leaf: Leaf, position: int) -> dict[str, Any]:
-        """Settle where the chunk lies in the file.
+        """Return the ColumnMetaData, by field names of the IDL, of a chunk whose first page starts at `position`.
 
-        Parameters
-        ----------
-        leaf : Leaf
-            The column.
-        position : int
-            Where its first page begins.
-
-        Returns
-        -------
-        dict
-            ColumnMetaData by the field names of the IDL.
+        Sets `offset_index` if the chunk has one.
         """
         first = position + (self.dictionary.size if self.dictionary else 0)
         if self.has_offset_index:
@@ -93,7 +79,7 @@ class EncodedChunk:
         }
 
     def take_buffers(self) -> list[Any]:
-        """Give the bytes in their order, and keep them no longer."""
+        """Return headers and bodies of all pages in file order, and release them."""
         pages = [self.dictionary, *self.pages] if self.dictionary else self.pages
         parts = [part for page in pages for part in (page.header, page.body)]
         self.pages, self.dictionary = [], None
@@ -103,27 +89,7 @@ class EncodedChunk:
 def encode_chunk(
     leaf: Leaf, order: ColumnOrder, leaf_values: LeafValues, num_rows: int, options: ColumnOptions, scratch: Scratch
 ) -> EncodedChunk:
-    """Encode a leaf's values of one row group.
-
-    Parameters
-    ----------
-    leaf : Leaf
-        The column.
-    order : ColumnOrder
-        How its values compare.
-    leaf_values : LeafValues
-        The values.
-    num_rows : int
-        Rows of the row group.
-    options : ColumnOptions
-        How it is to be written.
-    scratch : Scratch
-        The thread's buffers.
-
-    Returns
-    -------
-    EncodedChunk
-    """
+    """Encode the values of a leaf in one row group of `num_rows` rows."""
     values, encoding = choose_encoding(drop_nulls(leaf, leaf_values, num_rows), options, leaf_values.keep_dictionary)
     cuts = split_pages(values, options)
     bounds, sizes = _page_statistics(leaf, order, values, cuts, options)
@@ -168,7 +134,7 @@ def _pages(
     null_counts: list[int],
     scratch: Scratch,
 ) -> tuple[EncodedPage | None, list[EncodedPage]]:
-    """Write the dictionary page, if there is to be one, and the data pages."""
+    """Encode the dictionary page, if any, and the data pages."""
     how = INDEX_ENCODER if encoding == RLE_DICTIONARY else encoder_for(values, encoding)
     compress = compressor(options.codec, options.level)
     writer = PageWriter(leaf, values, encoding, how, compress, options.checksum, scratch)
@@ -190,7 +156,7 @@ def _pages(
 def _page_statistics(
     leaf: Leaf, order: ColumnOrder, values: DenseLeaf, cuts: PageSplits, options: ColumnOptions
 ) -> tuple[PageBounds | None, PageSizeStatistics]:
-    """Find the bounds and sizes of all pages."""
+    """Compute bounds and sizes of all pages."""
     if not options.statistics:
         return None, PageSizeStatistics()
     of = values.values
@@ -208,7 +174,7 @@ def _page_statistics(
     return bounds, sizes
 
 
-# What is said of encodings is the same in most chunks, and so is encoded only once.
+# Thrift fields that are the same in most chunks are encoded once.
 
 
 @lru_cache(maxsize=64)
@@ -227,7 +193,7 @@ def _encoding_stats(has_dictionary: bool, count: int, encoding: int, version: in
 
 
 def _bloom_filter(leaf: Leaf, values: DenseLeaf, options: BloomFilterOptions) -> bytes | None:
-    """Make the Bloom filter of a chunk; of a dictionary it takes the entries that are used."""
+    """Build the Bloom filter of a chunk; only used dictionary entries are added."""
     of = values.values
     if values.codes is not None:
         of = gather_values(of, np.unique(values.codes).astype(np.int32))

@@ -1,4 +1,4 @@
-"""Build the dictionary of a column chunk, where it makes the values smaller."""
+"""Build the dictionary of a column chunk if it makes the values smaller."""
 
 from __future__ import annotations
 
@@ -12,28 +12,15 @@ from numparq.kernels.enums import BOOLEAN
 
 from .options import ColumnOptions
 
-# A dictionary is given up when, after so many values, more than so large a share of them was new.
+# Give up on a dictionary if more than this share of the first values is distinct.
 PROBE_COUNT = 1 << 14
 MAX_NEW_SHARE = 0.75
-# It stays when it makes the values at least so much smaller (before compression).
+# Keep it only if dictionary and indices are at most this share of the PLAIN size (before compression).
 MAX_SIZE_RATIO = 0.8
 
 
 def build_dictionary(dense: DenseLeaf, options: ColumnOptions) -> DenseLeaf | None:
-    """Replace values by a dictionary and codes, where that makes them smaller.
-
-    Parameters
-    ----------
-    dense : DenseLeaf
-        The values, without codes.
-    options : ColumnOptions
-        Says how large a dictionary may be.
-
-    Returns
-    -------
-    DenseLeaf or None
-        None where the values are better off without.
-    """
+    """Return the values as a dictionary and codes; None if that is not smaller or exceeds `dictionary_page_size`."""
     values, count = dense.values, dense.num_values
     if values.physical == BOOLEAN or not count:
         return None
@@ -100,5 +87,5 @@ def _index_binary(values: DenseValues, codes: np.ndarray, size: int) -> DenseVal
 
 
 def _table_bits(room: int) -> int:
-    """Give the size of a hash table as a power of two: a full one costs more than a large one."""
+    """Return log2 of the hash table's size: a crowded table costs more than a large one."""
     return max(min((8 * room - 1).bit_length(), 18), (2 * room - 1).bit_length(), 4)

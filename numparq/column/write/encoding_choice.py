@@ -15,31 +15,17 @@ from .dictionary import build_dictionary
 from .options import ColumnOptions
 
 SAMPLES, SAMPLE_SIZE = 8, 1024
-# DELTA_BINARY_PACKED has to be so much smaller: than PLAIN, and than a dictionary (which is faster to read).
+# Most bytes of DELTA_BINARY_PACKED relative to PLAIN, and to a dictionary (which is faster to read).
 MAX_DELTA_TO_PLAIN = 0.7
 MAX_DELTA_TO_DICTIONARY = 0.6
-# A dictionary that has to be written whole may have so many bytes: page headers count them in 31 bits.
+# Size limit of a dictionary that must be kept: page headers hold sizes in 31 bits.
 MAX_DICTIONARY_BYTES = 1 << 30
 
 
 def choose_encoding(dense: DenseLeaf, options: ColumnOptions, keeps_dictionary: bool = False) -> tuple[DenseLeaf, int]:
-    """Settle a chunk's encoding.
+    """Choose the encoding of a chunk; return its values and the encoding.
 
-    Parameters
-    ----------
-    dense : DenseLeaf
-        Its values.
-    options : ColumnOptions
-        What the caller wants.
-    keeps_dictionary : bool
-        As in `LeafValues`.
-
-    Returns
-    -------
-    dense : DenseLeaf
-        The values, with a dictionary where the encoding is RLE_DICTIONARY and without where it is not.
-    encoding : int
-        Encoding (parquet.thrift).
+    The values have codes exactly if the encoding is RLE_DICTIONARY.
     """
     if dense.codes is not None:
         if _keeps_dictionary(dense, options, MAX_DICTIONARY_BYTES if keeps_dictionary else 0):
@@ -55,7 +41,7 @@ def choose_encoding(dense: DenseLeaf, options: ColumnOptions, keeps_dictionary: 
 
 
 def _keeps_dictionary(dense: DenseLeaf, options: ColumnOptions, room: int) -> bool:
-    """Say whether a column that comes with a dictionary keeps it."""
+    """Whether a column that comes with a dictionary keeps it."""
     assert dense.codes is not None
     wanted = options.use_dictionary if options.encoding is None else options.encoding == RLE_DICTIONARY
     if not wanted or dense.values.physical == BOOLEAN or not dense.values.count:
@@ -79,7 +65,7 @@ def _without_dictionary(dense: DenseLeaf) -> DenseLeaf:
 
 def _by_type(dense: DenseLeaf, options: ColumnOptions) -> int:
     if dense.values.physical == BOOLEAN:
-        return RLE if options.data_page_version == 2 else PLAIN  # old readers of V1 pages know no other
+        return RLE if options.data_page_version == 2 else PLAIN  # old readers know no other encoding in V1 pages
     size = _delta_size(dense)
     return DELTA_BINARY_PACKED if size is not None and size < MAX_DELTA_TO_PLAIN * dense.values.plain_size else PLAIN
 
@@ -91,7 +77,7 @@ def _delta_is_smaller(dense: DenseLeaf, found: DenseLeaf) -> bool:
 
 
 def _delta_size(dense: DenseLeaf) -> float | None:
-    """Estimate the bytes that DELTA_BINARY_PACKED takes; None where the type has no such encoding."""
+    """Estimate the bytes of DELTA_BINARY_PACKED from samples; None if the type has no such encoding."""
     measure = _MEASURES.get(dense.values.physical)
     count = dense.values.count
     if measure is None or not count:

@@ -14,14 +14,14 @@ TRUNCATE_LENGTH = 64
 
 @dataclass(frozen=True, slots=True)
 class BloomFilterOptions:
-    """How large a Bloom filter is to be.
+    """Size of a Bloom filter.
 
-    Parameters
+    Attributes
     ----------
     fpp : float
-        The share of absent values for which it may say "perhaps".
+        False positive probability.
     ndv : int or None
-        The number of distinct values that it is made for; None: as many as a row group has.
+        Distinct values that the filter is built for; None: those of the row group.
     """
 
     fpp: float = 0.01
@@ -30,34 +30,34 @@ class BloomFilterOptions:
 
 @dataclass(frozen=True, slots=True)
 class ColumnOptions:
-    """How a leaf is written.
+    """Write options of a leaf column.
 
-    Parameters
+    Attributes
     ----------
     codec : int
-        CompressionCodec.
+        CompressionCodec (parquet.thrift).
     level : int or None
-        Of the codec; None for its own default.
+        Compression level; None: the codec's default.
     encoding : int or None
-        The Encoding of the values; None: chosen by a look at them.
+        Encoding (parquet.thrift) of the values; None: chosen by type and samples.
     use_dictionary : bool
-        Whether a dictionary is tried first.
+        Whether to try a dictionary first.
     dictionary_page_size : int
-        Bytes that the entries of a dictionary may take; with more, the chunk has none.
+        Most bytes of a dictionary; a chunk that needs more has none.
     data_page_size : int
-        Bytes of values, uncompressed, after which a page ends.
+        Target size of a page in bytes, uncompressed.
     max_rows_per_page : int
-        Rows after which a page ends.
+        Row limit of a page.
     data_page_version : int
         1 or 2.
     checksum : bool
-        Whether pages have a CRC.
+        Whether to write a CRC in page headers.
     statistics : bool
-        Whether the chunk has statistics.
+        Whether to write statistics.
     page_index : bool
-        Whether it has a column index and an offset index; without them page headers have the pages' statistics.
+        Whether to write column and offset index; if not, page headers hold the pages' statistics.
     truncate_length : int
-        Bytes of a bound of which no more are kept, where the type allows that.
+        Most bytes of a bound, where the type allows truncation.
     bloom : BloomFilterOptions or None
         None: no Bloom filter.
     """

@@ -1,4 +1,4 @@
-"""Split a column chunk into pages, by bytes and rows, between rows only."""
+"""Split a column chunk into pages by bytes and rows, at row boundaries only."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .options import ColumnOptions
 
 
 class PageSplits(NamedTuple):
-    """The bounds of pages; each array is int64 of shape (pages + 1,), from 0 on.
+    """Boundaries of pages: int64 arrays of shape (pages + 1,), starting at 0.
 
     Attributes
     ----------
-    rows : np.ndarray
+    rows : numpy.ndarray
         In rows.
-    entries : np.ndarray
-        In entries, which is what page headers count.
-    values : np.ndarray
-        In values without nulls.
+    entries : numpy.ndarray
+        In level entries: `num_values` of page headers.
+    values : numpy.ndarray
+        In dense values (nulls not counted).
     """
 
     rows: np.ndarray
@@ -32,27 +32,14 @@ class PageSplits(NamedTuple):
     values: np.ndarray
 
     def null_counts(self) -> list[int]:
-        """Count the entries without a value, page by page."""
+        """Return the number of entries without a value for each page."""
         if self.values is self.entries:
             return [0] * (len(self.entries) - 1)
         return (np.diff(self.entries) - np.diff(self.values)).tolist()
 
 
 def split_pages(dense: DenseLeaf, options: ColumnOptions) -> PageSplits:
-    """Cut a chunk into pages.
-
-    Parameters
-    ----------
-    dense : DenseLeaf
-        The chunk's values.
-    options : ColumnOptions
-        Bytes and rows after which a page ends.
-
-    Returns
-    -------
-    PageSplits
-        A chunk without entries has one page without any.
-    """
+    """Return the page boundaries of a chunk; a chunk without entries has one empty page."""
     if not dense.num_entries:
         nothing = np.zeros(2, np.int64)
         return PageSplits(nothing, nothing, nothing)
@@ -70,7 +57,7 @@ def split_pages(dense: DenseLeaf, options: ColumnOptions) -> PageSplits:
 
 
 def _bits(dense: DenseLeaf) -> int:
-    """Give the bits of a value of fixed width, as it will be in a page."""
+    """Return the bits that a fixed-size value or code takes in a page."""
     if dense.codes is not None:
         return max(index_bit_width(dense.values.count), 1)
     return 1 if dense.values.physical == BOOLEAN else 8 * dense.values.width
@@ -90,7 +77,7 @@ def _split_binary(starts: np.ndarray, ends: np.ndarray, options: ColumnOptions) 
 
 
 def _entry_sizes(dense: DenseLeaf) -> np.ndarray:
-    """Give the bytes that each entry takes in a page."""
+    """Return the bytes that each entry takes in a page."""
     values = dense.values
     if dense.codes is None and values.starts is not None and values.ends is not None:
         sizes = values.ends - values.starts + 4
@@ -104,7 +91,7 @@ def _entry_sizes(dense: DenseLeaf) -> np.ndarray:
 
 
 def _split_by_sizes(sizes: np.ndarray, options: ColumnOptions) -> np.ndarray:
-    """Cut rows of known sizes."""
+    """Split rows of known sizes in bytes."""
     ends = np.cumsum(sizes)
     bounds = [0]
     while bounds[-1] < len(sizes):

@@ -24,12 +24,12 @@ Compress = Callable[[Any], Any]
 
 
 class EncodedPage(NamedTuple):
-    """A page as it goes into the file.
+    """A page as written to the file.
 
     Attributes
     ----------
-    header, body : bytes-like
-        Its two parts.
+    body : bytes-like
+        The page after its header, compressed.
     uncompressed_size : int
         Bytes of the body before compression.
     """
@@ -40,17 +40,17 @@ class EncodedPage(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Bytes in the file."""
+        """Bytes in the file, header included."""
         return len(self.header) + len(self.body)
 
     @property
     def uncompressed(self) -> int:
-        """Bytes, had there been no compression; the header counts."""
+        """Bytes of header and uncompressed body."""
         return len(self.header) + self.uncompressed_size
 
 
 class PageSpan(NamedTuple):
-    """What of a chunk a page has: entries and dense values from first to last, and a number of rows."""
+    """Entries, dense values and rows of one page; `last_entry` and `last_value` are exclusive."""
 
     first_entry: int
     last_entry: int
@@ -60,25 +60,7 @@ class PageSpan(NamedTuple):
 
 
 class PageWriter:
-    """Writes the pages of one column chunk.
-
-    Parameters
-    ----------
-    leaf : Leaf
-        The column.
-    dense : DenseLeaf
-        Its values.
-    encoding : int
-        Encoding of the values.
-    encoder : Encoder
-        What writes it.
-    compress : callable or None
-        The codec's function; None for UNCOMPRESSED.
-    checksum : bool
-        Whether headers have a CRC.
-    scratch : Scratch
-        The thread's buffers.
-    """
+    """Writes the pages of one column chunk; `compress` is None for UNCOMPRESSED."""
 
     def __init__(
         self,
@@ -100,7 +82,7 @@ class PageWriter:
         self._levels = ((dense.repetition, leaf.max_repetition_level), (dense.definition, leaf.max_definition_level))
 
     def write_v1(self, span: PageSpan, statistics: dict | None) -> EncodedPage:
-        """Make a data page of the first version: everything is compressed together."""
+        """Encode a data page V1: levels and values compressed together."""
         out = self._room(span, 8)
         pos = 0
         for levels, maximum in self._levels:
@@ -121,7 +103,7 @@ class PageWriter:
         return self._page({"type": DATA_PAGE, "data_page_header": header}, body, pos)
 
     def write_v2(self, span: PageSpan, statistics: dict | None) -> EncodedPage:
-        """Make a data page of the second version: levels stay as they are, and so do values that do not shrink."""
+        """Encode a data page V2: levels are never compressed, values only if that makes them smaller."""
         out = self._room(span, 0)
         (repetition, most_repetition), (definition, most_definition) = self._levels
         repetition_bytes = _write_levels(repetition, most_repetition, span, out, 0)
@@ -147,7 +129,7 @@ class PageWriter:
         return self._page({"type": DATA_PAGE_V2, "data_page_header_v2": header}, body, end)
 
     def write_dictionary(self, plain: Encoder) -> EncodedPage:
-        """Make the dictionary page: its values in PLAIN encoding."""
+        """Encode the dictionary page, with values in PLAIN encoding."""
         values = self._dense.values
         entries = DenseLeaf(values, None, values.count, values.count, values.count)
         out = self._scratch.take("page", plain.room(entries, 0, values.count))
@@ -169,12 +151,12 @@ class PageWriter:
         header["compressed_page_size"] = len(body)
         if self._checksum:
             crc = zlib.crc32(body)
-            header["crc"] = crc - (1 << 32) if crc >> 31 else crc  # an i32 holds its bits
+            header["crc"] = crc - (1 << 32) if crc >> 31 else crc  # Thrift i32, same bits
         return EncodedPage(encode_struct("PageHeader", header), body, uncompressed_size)
 
 
 def _write_levels(levels: np.ndarray | None, maximum: int, span: PageSpan, out: np.ndarray, pos: int) -> int:
-    """Write a page's levels of one kind, none if their maximum is 0; without an array all are at the maximum."""
+    """Write a page's levels of one kind; None means that all are at the maximum, a maximum of 0 writes nothing."""
     if not maximum:
         return pos
     if levels is not None:
@@ -186,7 +168,7 @@ def _write_levels(levels: np.ndarray | None, maximum: int, span: PageSpan, out: 
 
 
 def _rle_run(count: int, value: int) -> bytes:
-    """Give an RLE run of one level (section RLE of Encodings.md)."""
+    """Return an RLE run of one level (Encodings.md, RLE)."""
     if not count:
         return b""
     header, rest = bytearray(), count << 1

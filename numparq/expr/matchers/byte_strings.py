@@ -25,22 +25,22 @@ _WORD = 8
 _TOP_BIT = 1 << 63
 _NO_OFFSETS = np.zeros(1, np.uint8)
 _NO_WORDS, _NO_EDGES = np.zeros(1, np.uint64), np.zeros(1, np.int64)
-_SLOTS_A_WORD = 2  # of an edge; a string has two edges, most often with the same word
+_SLOTS_A_WORD = 2  # per edge; the two edges of a single string mostly share their word
 
 _CHUNK_BYTES = 1 << 24
 
 
 class ByteStrings(NamedTuple):
-    """Byte strings, as kernels take them.
+    """Byte strings as kernels take them.
 
     Attributes
     ----------
-    data, size : uint8 array, int
-        The bytes, and how many.
-    offsets, item : uint8 array, int
-        One number more than there are strings, of `item` bytes (4 or 8); or, if `item` is 0, anything.
+    data, size : numpy.ndarray, int
+        uint8, and its length.
+    offsets, item : numpy.ndarray, int
+        uint8 view of offsets of `item` bytes each (4 or 8), one more than strings; unused if `item` is 0.
     width : int
-        The bytes of each string, if `item` is 0.
+        Bytes of each string if `item` is 0.
     """
 
     data: np.ndarray
@@ -51,7 +51,7 @@ class ByteStrings(NamedTuple):
 
     @classmethod
     def between(cls, data: np.ndarray, offsets: np.ndarray) -> ByteStrings:
-        """Make them of offsets, as Arrow has them."""
+        """Build from Arrow-style offsets."""
         if offsets.dtype.itemsize not in (4, 8):
             offsets = offsets.astype(np.int64)
         data = np.ascontiguousarray(data).view(np.uint8)
@@ -59,20 +59,15 @@ class ByteStrings(NamedTuple):
 
     @classmethod
     def from_fixed_width(cls, data: np.ndarray, width: int) -> ByteStrings:
-        """Make them of bytes that are cut into pieces of one size."""
+        """Build from contiguous strings of one width."""
         data = np.ascontiguousarray(data).view(np.uint8)
         return cls(data, len(data), _NO_OFFSETS, 0, width)
 
 
 class BytesMatcher:
-    """A set of byte strings.
+    """Matcher of byte strings in ascending key ranges.
 
-    Parameters
-    ----------
-    ranges : KeyRanges
-        Of bytes, ascending.
-    signed : bool
-        Whether the strings are big-endian two's complement of one width, and the ranges have the sign bit turned round.
+    With `signed`, strings are big-endian two's complement of one width, and the ranges have the sign bit inverted.
     """
 
     __slots__ = ("_arguments",)
@@ -87,18 +82,18 @@ class BytesMatcher:
         joined = np.frombuffer(b"".join(edges), np.uint8)
         places = np.cumsum([0, *map(len, edges)], dtype=np.int64)
         flip = -_TOP_BIT if signed else 0
-        # Of one string, all that its two edges share is compared first, which is quicker still.
+        # A single string has a faster way: the kernel compares the prefix that its two edges share first.
         single = len(ranges) > 1 and all(high is not TOP and high == low + b"\0" for low, high in ranges)
         table = _word_table(words, len(edges)) if single else (_NO_WORDS, _NO_EDGES, 0)
         self._arguments = joined, len(joined), places, len(edges), words, steps, *table, shared, flip
 
     def join(self, strings: ByteStrings, mask: RowMask) -> None:
-        """Join with a mask whether strings are in the set."""
+        """Combine into the mask which strings are in the ranges."""
         predicate_kernels.match_byte_ranges(*strings, *self._arguments, *mask.tail)
 
 
 def _word_table(words: np.ndarray, num_edges: int) -> tuple[np.ndarray, np.ndarray, int]:
-    """Make a table of the words of edges."""
+    """Build a hash table of the range edges' leading words."""
     bits = (_SLOTS_A_WORD * num_edges).bit_length()
     table, firsts = np.full(1 << bits, words[0]), np.zeros(1 << bits, np.int64)
     predicate_kernels.fill_word_table(words, num_edges, table, firsts, 64 - bits)
@@ -106,21 +101,13 @@ def _word_table(words: np.ndarray, num_edges: int) -> tuple[np.ndarray, np.ndarr
 
 
 def _shared_bytes(first: bytes, second: bytes) -> int:
-    """Count the bytes with which both begin."""
+    """Return the length of the common prefix."""
     size = min(len(first), len(second))
     return next((place for place in range(size) if first[place] != second[place]), size)
 
 
 class LikeMatcher:
-    """The byte strings that fit a pattern, or if negated do not.
-
-    Parameters
-    ----------
-    pattern : LikePattern
-        What they have to fit.
-    negated : bool
-        Whether they must not.
-    """
+    """Matcher of byte strings that match a LIKE pattern, or do not if `negated`."""
 
     __slots__ = ("_arguments",)
 
@@ -148,12 +135,12 @@ class LikeMatcher:
         )
 
     def join(self, strings: ByteStrings, mask: RowMask) -> None:
-        """Join with a mask whether strings are in the set."""
+        """Combine into the mask which strings match."""
         predicate_kernels.match_like(*strings, *self._arguments, *mask.tail)
 
 
 def offset_binary(ranges: KeyRanges, width: int) -> KeyRanges:
-    """Write ranges of ints as ranges of bytes of one size; what does not fit lies beyond the ends."""
+    """Return ranges of ints as ranges of big-endian bytes with inverted sign bit; ints that do not fit are clipped."""
     half = 1 << 8 * width - 1
 
     def edge(key: Any) -> Any:
@@ -165,16 +152,9 @@ def offset_binary(ranges: KeyRanges, width: int) -> KeyRanges:
 
 
 def match_unscaled_decimals(column: ColumnVector, ranges: KeyRanges, mask: RowMask) -> None:
-    """Join with a mask whether numbers of any length are in a set.
+    """Combine into the mask which decimals of any length are in int ranges.
 
-    Parameters
-    ----------
-    column : ColumnVector
-        Byte strings: big-endian two's complement; no bytes are 0.
-    ranges : KeyRanges
-        Of ints.
-    mask : RowMask
-        Of as many rows.
+    They are big-endian two's complement; no bytes are 0.
     """
     assert column.offsets is not None
     starts = column.offsets[:-1].astype(np.int64)
@@ -190,14 +170,14 @@ def match_unscaled_decimals(column: ColumnVector, ranges: KeyRanges, mask: RowMa
 
 
 def _widened(data: np.ndarray, starts: np.ndarray, sizes: np.ndarray, width: int) -> np.ndarray:
-    """Extend numbers by their sign to one size, and turn their sign bits round."""
+    """Sign-extend numbers to one width, and invert their sign bits."""
     if not len(data):
         data = np.zeros(1, np.uint8)
     last = len(data) - 1
     negative = (sizes > 0) & (data[np.minimum(starts, last)] >= 0x80)
     wide = np.empty((len(sizes), width), np.uint8)
     for column in range(width):
-        place = column - (width - sizes)  # in the number; before it begins, there is its sign
+        place = column - (width - sizes)  # index in the number; negative: sign extension
         stored = data[np.clip(starts + place, 0, last)]
         wide[:, column] = np.where(place >= 0, stored, np.where(negative, 0xFF, 0))
     wide[:, 0] ^= 0x80

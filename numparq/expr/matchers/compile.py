@@ -20,19 +20,12 @@ Matcher = Callable[[ColumnVector, RowMask], None]
 
 
 def match_values(predicate: ValuePredicate | BloomPredicate, column: ColumnVector, mask: RowMask) -> None:
-    """Join with a mask whether values satisfy a test.
+    """Combine into the mask which values match.
 
-    Parameters
-    ----------
-    predicate : ValuePredicate or BloomPredicate
-        Bound.
-    column : ColumnVector
-        The values; `codes` and `validity` are not looked at.
-    mask : RowMask
-        Of as many rows; its validity counts.
+    The column's codes and validity are ignored; the mask's validity counts.
     """
     if not predicate.ready:
-        predicate.ready.append(_compile(predicate))  # twice, where two threads come at once: that does not matter
+        predicate.ready.append(_compile(predicate))  # a race of threads compiles twice, harmlessly
     predicate.ready[0](column, mask)
 
 
@@ -61,7 +54,7 @@ def _booleans(predicate: ValuePredicate) -> Matcher:
 
 
 def _integers(predicate: ValuePredicate) -> Matcher:
-    # What a writer left above the bits of a narrow integer does not count.
+    # Upper bits of a narrow integer are ignored, whatever the writer left there.
     keys = IntMatcher(predicate.ranges, (predicate.domain.high - predicate.domain.low).bit_length() - 1)
     return lambda column, into: keys.join(_numbers(column.values), into)
 
@@ -75,7 +68,7 @@ def _floats(predicate: ValuePredicate) -> Matcher:
 
 
 def _numbers(values: np.ndarray) -> np.ndarray:
-    """Give values as the integers that kernels take: signed, of 4 or 8 bytes."""
+    """Return values as the kernels' integers: signed, 4 or 8 bytes, contiguous and aligned."""
     size = values.dtype.itemsize
     if size < 4:
         return values.astype(np.int32)
@@ -84,13 +77,13 @@ def _numbers(values: np.ndarray) -> np.ndarray:
 
 
 def _moments(predicate: ValuePredicate) -> Matcher:
-    """INT96, decoded to nanoseconds or microseconds."""
+    """Build the matcher of INT96, which is decoded to nanoseconds or microseconds."""
     keys = {unit: IntMatcher(_counted(predicate.ranges, per), 64) for unit, per in (("ns", 1), ("us", 1000))}
     return lambda column, into: keys[np.datetime_data(column.values.dtype)[0]].join(_numbers(column.values), into)
 
 
 def _counted(ranges: KeyRanges, per: int) -> KeyRanges:
-    """Give ranges of nanoseconds in a unit of so many, of which an int64 holds the number."""
+    """Return ranges of nanoseconds in units of `per` nanoseconds, clipped to int64."""
     least, most = -1 << 63, (1 << 63) - 1
     found = []
     for low, high in ranges:
@@ -105,7 +98,7 @@ def _counted(ranges: KeyRanges, per: int) -> KeyRanges:
 
 
 def as_byte_strings(domain: KeyDomain, column: ColumnVector) -> ByteStrings:
-    """Give the values of a column of bytes."""
+    """Return the values of a column of byte strings as the kernels take them."""
     if column.offsets is not None:
         return ByteStrings.between(column.values, column.offsets)
     return ByteStrings.from_fixed_width(column.values, domain.width)
@@ -134,9 +127,9 @@ _COMPILERS: dict[str, Callable[[ValuePredicate], Matcher]] = {
     "decimal": _decimals,
 }
 
-# --- members of a Bloom filter ----------------------------------------------------------------------------------------
+# --- Bloom filters ----------------------------------------------------------------------------------------------------
 
-_AT_ONCE = 1 << 14  # so many hashes stay in the processor's cache
+_AT_ONCE = 1 << 14  # hashes per batch, which stay in the CPU cache
 
 
 def _members(predicate: BloomPredicate) -> Matcher:
@@ -149,7 +142,7 @@ def _members(predicate: BloomPredicate) -> Matcher:
 
     def asked(column: ColumnVector, into: RowMask) -> None:
         if column.offsets is None and column.values.dtype.itemsize not in (1, domain.width):
-            into.constant(True)  # not as it is stored
+            into.constant(True)  # decoded to another width than stored: cannot be hashed
             return
         for start in range(0, len(into.out), _AT_ONCE):
             part = into.part(start, start + _AT_ONCE)
@@ -165,7 +158,7 @@ def _members(predicate: BloomPredicate) -> Matcher:
 
 
 def _hashes(predicate: BloomPredicate, column: ColumnVector, start: int, count: int) -> np.ndarray:
-    """Hash some of the values of a column."""
+    """Return the hashes of `count` values from `start`."""
     if column.offsets is not None:
         places = column.offsets[start : start + count + 1].astype(np.int64)
         return hash_values(predicate.leaf, np.ascontiguousarray(column.values), places[:-1], places[1:])

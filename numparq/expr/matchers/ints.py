@@ -13,22 +13,15 @@ from numparq.kernels import predicate_kernels
 from .vectors import RowMask
 
 _FEW = 4
-_TABLE_SPAN = 1 << 18  # so that a table stays in the processor's cache
+_TABLE_SPAN = 1 << 18  # a table of this size stays in the CPU cache
 _SLOTS_A_KEY = 4
 _KEYS_A_RANGE = 4
 
 
 class IntMatcher:
-    """A set of keys.
+    """Matcher of sort keys of `bits` bits (at most 64) in ascending int ranges, taken modulo that width.
 
-    Parameters
-    ----------
-    ranges : KeyRanges
-        Of ints, ascending.
-    bits : int
-        How many bits a key has, at most 64; those of `ranges` are taken modulo that.
-    fold : bool
-        Whether the keys are those of floats of that size.
+    With `fold`, values are float bits, which are folded to keys.
     """
 
     __slots__ = ("_arguments", "_fold", "_mask", "_name")
@@ -43,37 +36,32 @@ class IntMatcher:
             self._name, self._arguments = _made_ready(*_around(ranges, bits), bits)
 
     def join(self, values: np.ndarray, mask: RowMask) -> None:
-        """Join with a mask whether values are in the set.
-
-        Parameters
-        ----------
-        values : int32 or int64 array
-            C-contiguous.
-        mask : RowMask
-            Of as many rows.
-        """
+        """Combine into the mask which values (int32 or int64, C-contiguous) are in the ranges."""
         run = getattr(predicate_kernels, f"{self._name}{values.dtype.itemsize}")
         run(values, self._fold, _signed(self._mask), *self._arguments, *mask.tail)
 
 
 def _signed(number: int) -> int:
-    """Give the int64 that has the bits of a number."""
+    """Return the int64 with the bits of a uint64."""
     return number - (1 << 64) if number >> 63 else number
 
 
 def _around(ranges: KeyRanges, bits: int) -> tuple[np.ndarray, np.ndarray]:
-    """Give ranges as first keys and spans, ascending from the first one on; the last one may go around."""
+    """Return ranges as first keys and spans, modulo ``2**bits``.
+
+    A last range that ends where the first begins, modulo that, is merged with it.
+    """
     size = 1 << bits
     firsts = [low % size for low, _ in ranges]
     spans = [high - low - 1 for low, high in ranges]
-    if len(ranges) > 1 and ranges[-1][1] - ranges[0][0] == size:  # the last one ends where the first one begins
+    if len(ranges) > 1 and ranges[-1][1] - ranges[0][0] == size:  # the last range continues in the first, modulo `size`
         spans[-1] += spans.pop(0) + 1
         del firsts[0]
     return np.array(firsts, np.uint64), np.array(spans, np.uint64)
 
 
 def _made_ready(firsts: np.ndarray, spans: np.ndarray, bits: int) -> tuple[str, tuple[Any, ...]]:
-    """Choose the kernel for some ranges, and its arguments."""
+    """Choose the kernel for the ranges, and build its arguments."""
     if not len(firsts):
         return "match_table", (0, 0, np.zeros(1, np.uint8))
     if len(firsts) == 1:
@@ -85,7 +73,7 @@ def _made_ready(firsts: np.ndarray, spans: np.ndarray, bits: int) -> tuple[str, 
 
 
 def _many(firsts: np.ndarray, spans: np.ndarray, base: int, bits: int) -> tuple[str, tuple[Any, ...]]:
-    """Make ready more than a few ranges; their keys count from `base`, that of the first one."""
+    """Choose table, hash set or binary search for many ranges, whose keys count from `base`, the first key."""
     most = int(firsts[-1]) + int(spans[-1])
     if most < _TABLE_SPAN:
         return "match_table", (_signed(base), most, _table(firsts.astype(np.int64), spans.astype(np.int64), most))
@@ -97,7 +85,7 @@ def _many(firsts: np.ndarray, spans: np.ndarray, base: int, bits: int) -> tuple[
 
 
 def _table(firsts: np.ndarray, spans: np.ndarray, most: int) -> np.ndarray:
-    """Say of each key from the first to the last one whether it is in any range."""
+    """Return for each key from the first to the last whether it is in a range."""
     changes = np.zeros(most + 2, np.int8)
     changes[firsts] = 1
     changes[firsts + spans + 1] -= 1
@@ -105,7 +93,7 @@ def _table(firsts: np.ndarray, spans: np.ndarray, most: int) -> np.ndarray:
 
 
 def _single(firsts: np.ndarray, spans: np.ndarray) -> np.ndarray:
-    """List the keys of short ranges."""
+    """Return all keys of short ranges."""
     return np.concatenate([firsts[spans >= offset] + offset for offset in np.arange(_KEYS_A_RANGE, dtype=np.uint64)])
 
 
