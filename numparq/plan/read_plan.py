@@ -277,7 +277,7 @@ class ReadPlan:
 
     @property
     def cuts(self) -> tuple[PlanCut, ...]:
-        """What each planning step pruned, in order; steps without effect are left out."""
+        """Rows and bytes pruned by each planning step, in order; steps without effect are left out."""
         found = (change.cut for change in self.changes)
         return tuple(cut for cut in found if cut.num_rows or cut.num_bytes)
 

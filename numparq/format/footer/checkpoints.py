@@ -43,11 +43,9 @@ class Checkpoint:
 
 
 def find_last_footer(path: str | os.PathLike[str]) -> Checkpoint:
-    """Return the last complete footer of a local file, whatever follows it; InvalidFileError if the file has none.
+    """Return the last complete footer of a local file, whatever follows it; InvalidFileError if it has none.
 
-    The file is searched backwards for the magic number. A candidate counts only if it parses as one FileMetaData and its
-    column chunks lie before it. Its last row group must begin with pages, and end with its indexes where the footer begins,
-    as numparq and other writers lay it out. Thus a whole Parquet file stored as a value in this one does not count.
+    See `_chunks_fit` for what a footer must fulfil, so that a Parquet file stored as a value does not count.
     """
     source = FileSource(path)
     try:
@@ -134,7 +132,10 @@ def _struct_end(wanted: ThriftLayout, data: np.ndarray) -> int:
 
 
 def _chunks_fit(source: Source, footer: Footer, end: int) -> bool:
-    """Whether all column chunks lie before the footer, and those of the last row group end at it."""
+    """Whether all column chunks lie before the footer, and the last row group has pages and ends at it.
+
+    numparq and other writers lay a row group, its indexes and the footer out like this, without gaps.
+    """
     num_groups = len(footer.row_group_num_rows)
     if not num_groups or not footer.num_leaves:
         return True

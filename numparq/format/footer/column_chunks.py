@@ -47,11 +47,9 @@ def _field_words() -> tuple[ThriftLayout, dict[str, tuple[int, int]]]:
 
 
 class ColumnChunks:
-    """Column chunks of a footer, each decoded once.
+    """Column chunks of a footer, each decoded once, as ``chunks[field or flag][row_group, column]`` (broadcast).
 
-    ``chunks[name][row_group, column]`` returns a field of CHUNK_FIELDS or a flag of CHUNK_FLAGS, for ordinals or arrays
-    that broadcast. `data` holds FileMetaData in its first `length` bytes; `starts` (int64, (row groups, columns)) has the
-    offset of each ColumnChunk struct in it.
+    `starts` has the offset of each ColumnChunk struct in `data`: int64, (row groups, columns).
     """
 
     def __init__(self, data: np.ndarray, length: int, starts: np.ndarray) -> None:

@@ -158,7 +158,7 @@ class Footer:
 
     @property
     def is_leaf(self) -> np.ndarray:
-        """Which schema elements have a physical type and no children (bool array)."""
+        """Mask of the schema elements with a physical type and no children (bool array)."""
         return self.schema_part.is_leaf
 
     def _check_row_groups(self, groups: np.ndarray) -> None:

@@ -35,8 +35,8 @@ class FooterParts:
     Attributes
     ----------
     column_orders : list of str or None
-        ColumnOrder member of each leaf column, "" for an unknown one. None if the file has none: readers then ignore its
-        statistics.
+        ColumnOrder member of each leaf column, "" for an unknown one. None if the file has none: readers then
+        ignore its statistics.
     fields : dict of int to (int, bytes)
         All fields of the struct by id, known or not: wire type and encoded value.
     starts : list of int
@@ -66,10 +66,9 @@ class FooterParts:
         key_value_metadata: Mapping[str, str | bytes],
         created_by: str,
     ) -> bytes:
-        """Encode a FileMetaData with other row groups (all of them, existing ones first) and added or replaced keys.
+        """Encode a FileMetaData with all given row groups (existing ones first) and added or replaced keys.
 
-        `created_by` is used only if the file names no writer. An existing name stays, because readers look up writer quirks by
-        it.
+        A file that names its writer keeps that name, not `created_by`: readers look up writer quirks by it.
         """
         pairs = [{"key": key, "value": value} for key, value in self._pairs(key_value_metadata)]
         fields = dict(self.fields)
@@ -104,8 +103,7 @@ def _encoded(**values: Any) -> dict[int, tuple[int, bytes]]:
 def split_footer(footer: Footer) -> FooterParts:
     """Split the footer of a file to which row groups will be appended.
 
-    UnsupportedError if the file is encrypted, signed, or has external column chunks; InvalidFileError if a field repeats or
-    is truncated.
+    UnsupportedError if the file is encrypted, signed, or has external column chunks.
     """
     _check_appendable(footer)
     try:
@@ -267,10 +265,9 @@ def _skip_elements(data: bytes, position: int, kind: int, depth: int) -> int:
 
 
 def row_groups_with_file_path(footer: Footer, file_path: str) -> list[EncodedThrift]:
-    """Encode the row groups of a file as a metadata file refers to them.
+    """Encode a file's row groups for a metadata file, with `file_path` relative to that file's directory.
 
-    `file_path` is the path of the file, relative to the directory of the metadata file. UnsupportedError if the file is
-    encrypted or has external column chunks itself.
+    UnsupportedError if the file is encrypted or has external column chunks itself.
     """
     parts = split_footer(footer)
     path = encode_field_header(_FILE_PATH, wire.BINARY) + encode_field("ColumnChunk", "file_path", file_path)
