@@ -15,17 +15,17 @@ class ArrowType:
         One of ``null bool int float decimal date time timestamp duration interval utf8 large_utf8 utf8_view binary
         large_binary binary_view fixed_size_binary uuid``, or a nested kind (``list``, ``struct``, ...).
     bit_width : int
-        Of ``int``, ``float`` and ``decimal``.
+        For ``int``, ``float`` and ``decimal``.
     signed : bool
-        Of ``int``.
+        For ``int``.
     unit : str
         ``s ms us ns`` of ``time``, ``timestamp`` and ``duration``; ``D`` or ``ms`` of ``date``.
     timezone : str
-        Of ``timestamp``; empty for none.
+        For ``timestamp``; empty for none.
     precision, scale : int
-        Of ``decimal``, in decimal digits.
+        For ``decimal``, in decimal digits.
     byte_width : int
-        Of ``fixed_size_binary``; the number of elements of ``fixed_size_list``.
+        For ``fixed_size_binary``; for ``fixed_size_list`` the number of elements.
     dictionary : DictionaryIndex or None
         Set for a dictionary type; the other fields then describe its values.
     extension, extension_metadata : str or None

@@ -54,7 +54,7 @@ _KEYS: dict[str, Callable[[bytes], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class ColumnOrder:
-    """How the values of a leaf column compare, and which bounds are written.
+    """Order of a leaf column's values, and the bounds that are written for it.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class ColumnOrder:
     total : bool
         Whether floats use IEEE 754 total order instead of the type's order.
     cut : str
-        How long bounds are truncated: ``"bytes"``, ``"text"``, or ``"whole"`` (never, since a bound must be a valid
+        Truncation of long bounds: ``"bytes"``, ``"text"``, or ``"whole"`` (none, since a bound must be a valid
         value).
     nan_free : bool
         Whether a column chunk with NaNs has no bounds, for readers that ignore NaNs outside the bounds.

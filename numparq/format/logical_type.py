@@ -18,17 +18,17 @@ class LogicalType:
     kind : str
         Name in the LogicalType union, or INTERVAL or MAP_KEY_VALUE, which exist only as ConvertedType.
     bit_width, signed
-        Of INTEGER.
+        For INTEGER.
     unit : str
-        MILLIS, MICROS or NANOS of TIME and TIMESTAMP; None for an unknown unit.
+        MILLIS, MICROS or NANOS for TIME and TIMESTAMP; None for an unknown unit.
     utc : bool
         Whether TIME and TIMESTAMP are adjusted to UTC.
     precision, scale : int
-        Of DECIMAL; the precision is -1 if the file lacks it.
+        For DECIMAL; the precision is -1 if the file lacks it.
     crs : str
-        Of GEOMETRY and GEOGRAPHY; None if the file lacks it.
+        For GEOMETRY and GEOGRAPHY; None if the file lacks it.
     algorithm : str
-        Of GEOGRAPHY; None if the file lacks it.
+        For GEOGRAPHY; None if the file lacks it.
     version : int
         Specification version of VARIANT, if other than 1.
     """
@@ -169,7 +169,7 @@ def _variant(kind: str, fields: _Fields, text: _Text) -> LogicalType:
 
 _ABSENT = -1
 
-# Kinds that have parameters.
+# Kinds with parameters.
 _PARAMETER_READERS: dict[str, Callable[[str, _Fields, _Text], LogicalType]] = {
     "INTEGER": _int_type,
     "DECIMAL": _decimal,

@@ -19,7 +19,7 @@ _EMPTY4, _EMPTY8 = np.empty(0, np.int32), np.empty(0, np.int64)
 
 
 class _KeyTransform(NamedTuple):
-    """How values become int64 keys that compare signed; the arguments of the min/max kernels."""
+    """Transform of values to int64 keys that compare signed: the arguments of the min/max kernels."""
 
     fold: int = 0
     flip: int = 0

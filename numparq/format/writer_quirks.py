@@ -39,7 +39,7 @@ class PageQuirks:
     bit_packed : int
         Bit order of BIT_PACKED levels: `BIT_PACKED` or `BIT_PACKED_LOW`.
     page_flags, string_flags : int
-        Flags (C_FAULTS of the kernels) for all pages, and for pages of strings.
+        Flags for the kernels (C_QUIRKS) of all column chunks, and of chunks with strings.
     """
 
     missing_bytes: int = 0
@@ -49,7 +49,7 @@ class PageQuirks:
     string_flags: int = 0
 
 
-# Writer (`ApplicationVersion.name`), first sound release (None: none), and the quirks before it. The first match counts.
+# Writer (`ApplicationVersion.name`), first sound release (None: none), quirks before it. The first match counts.
 _PAGE_QUIRKS: tuple[tuple[str, Version | None, PageQuirks], ...] = (
     # The chunk size lacked the header of the dictionary page (PARQUET-816); the next quirk applies as well.
     ("parquet-mr", (1, 2, 9), PageQuirks(_LONGEST_DICTIONARY_HEADER, string_flags=PREFIX_CARRYOVER)),

@@ -116,7 +116,7 @@ class PlanCut:
     Parameters
     ----------
     level : str
-        What pruned them: ``"statistics"``, ``"column index"``, ``"Bloom filter"``, ...
+        Level that pruned them: ``"statistics"``, ``"column index"``, ``"Bloom filter"``, ...
     reason : str
         The predicate and its column as text.
     num_rows, num_bytes : int
@@ -347,7 +347,7 @@ class ReadPlan:
         Parameters
         ----------
         how : Coalescing, default LOCAL_COALESCING
-            Which byte ranges to fetch together.
+            Limits for merging byte ranges into one request.
 
         Returns
         -------

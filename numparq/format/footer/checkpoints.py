@@ -1,4 +1,4 @@
-"""Find the last complete footer in a file that breaks off (README, "Error recovery")."""
+"""Checkpoints: the last complete footer of a truncated file (README of the format, "Error recovery")."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _struct_end(wanted: ThriftLayout, data: np.ndarray) -> int:
 def _chunks_fit(source: Source, footer: Footer, end: int) -> bool:
     """Whether all column chunks lie before the footer, and the last row group has pages and ends at it.
 
-    numparq and other writers lay a row group, its indexes and the footer out like this, without gaps.
+    numparq and other writers lay out a row group, its indexes and the footers after it without gaps.
     """
     num_groups = len(footer.row_group_num_rows)
     if not num_groups or not footer.num_leaves:

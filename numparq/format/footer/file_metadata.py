@@ -47,7 +47,7 @@ class SchemaElements:
     schema_layout : RecordLayout
         Layout of these records.
     is_leaf : bool array
-        Which elements have a physical type and no children.
+        Mask of the elements with a physical type and no children.
     num_leaves : int
         Number of leaf columns.
     is_shared : bool

@@ -141,7 +141,7 @@ class PandasMetadata:
 
     @property
     def label_levels(self) -> list[dict]:
-        """numparq's notes on the levels of the column labels; empty if there are none."""
+        """Notes by numparq on the levels of the column labels; empty if there are none."""
         notes = [_dict(_dict(level.get("metadata")).get(DTYPE_KEY)) for level in self.column_levels]
         return notes if self.is_own and any(notes) else []
 
@@ -396,5 +396,5 @@ def attrs_entries(attrs: dict) -> dict[str, Any]:
 def _is_same(found: Any, value: Any) -> bool:
     try:
         return bool(found == value)
-    except ValueError:  # an array among the values
+    except ValueError:  # the values hold an array
         return False

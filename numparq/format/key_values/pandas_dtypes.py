@@ -30,7 +30,7 @@ class DtypeSpec:
     categories : DtypeSpec or None
         Dtype of a Categorical's categories.
     ordered, ascending : bool
-        Of a Categorical: whether it is ordered; whether its categories were sorted.
+        Whether a Categorical is ordered; whether its categories were sorted.
     values : tuple or None
         Categories of a Categorical without dictionary in the file (booleans).
     """
